@@ -1,14 +1,14 @@
-"""What a caller may want to catch.
+"""Exceptions that assay raises.
 
     AssayError
-    ├── DataError      the table: a column, a row, a label off the scale, a name that is not there
+    ├── DataError      the table: a missing column, a row, a label off the scale, an unknown name
     ├── DesignError    the question does not fit the data: too few annotators, no overlap, repeats
     ├── StudyError     the study folder: study.yaml, its database
-    │   └── ChangedStudyError   answers would no longer count, and nobody has said that they may not
-    ├── JudgeError     a model cannot be asked: dead key, unknown model, budget spent
-    └── MissingExtra   a part of assay that needs more than the base install
+    │   └── ChangedStudyError   existing answers would no longer count, and the user has not agreed to that
+    ├── JudgeError     a model cannot be queried: invalid key, unknown model, budget spent
+    └── MissingExtra   a part of assay that requires an optional extra
 
-Messages say what is wrong, where, and what would mend it.
+Messages give the rule, the finding, and the remedy as the user types it.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ __all__ = ["AssayError", "ChangedStudyError", "DataError", "DesignError", "Judge
 
 
 class AssayError(Exception):
-    """Anything assay refuses, with a message a person can act on.
+    """Base class of all errors that assay raises for the user's input.
 
     Attributes
     ----------
     option : str or None
-        The option that it is about, as Python spells it, where it is about one.
+        The option that caused the error, as Python spells it; None if no option did.
     value : object
-        What was given for it.
+        The value of that option.
     advised : mapping
-        Options of `assay.read` with which the likelier of several readings is chosen; empty where none is.
+        Options of `assay.read` that select the most likely reading; empty if there are none.
     """
 
     def __init__(
@@ -47,43 +47,43 @@ class AssayError(Exception):
 
 
 class DataError(AssayError):
-    """The table is not what it should be: names the file, row, item or annotator."""
+    """The table is invalid; the message names the file, row, item or annotator."""
 
 
 class DesignError(AssayError):
-    """The data are sound but cannot answer this question: says what is missing."""
+    """The data are valid but cannot answer this question; the message names the missing data."""
 
 
 class StudyError(AssayError):
-    """A study's folder, its ``study.yaml`` or its store cannot be used."""
+    """A study's folder, its ``study.yaml`` or its database cannot be used."""
 
 
 class ChangedStudyError(StudyError):
-    """After this change of the study some answers would no longer count, and nobody agreed to it; nothing was changed.
+    """A change of the study would exclude existing answers, and the user has not agreed to it; nothing was changed.
 
-    ``what`` says how many answers of which question; ``can_keep`` whether some may go on counting if somebody says
-    that it is the same question still.
+    ``what`` is the number of answers by question; ``can_keep`` is True if some of them can be kept as answers to the
+    same question.
     """
 
     def __init__(self, what: str, *, can_keep: bool = True) -> None:
-        keep = "; changed='same-question' goes on counting them" if can_keep else ""
+        keep = "; changed='same-question' keeps them" if can_keep else ""
         super().__init__(
-            f"{what}. Nothing was changed. changed='new-version' takes them out of count (they stay in the store, and "
-            f"count again when the change is taken back){keep}"
+            f"{what}. Nothing was changed. changed='new-version' excludes them (they stay in the database, and count "
+            f"again when the change is undone){keep}"
         )
         self.what, self.can_keep = what, can_keep
 
 
 class JudgeError(AssayError):
-    """A judge cannot be asked at all (key, model, budget); single failed replies are not errors."""
+    """A judge cannot be queried at all (key, model, budget); single failed requests are not errors."""
 
 
-class MissingExtra(AssayError, ImportError):  # noqa: N818 - it reads as what it is
+class MissingExtra(AssayError, ImportError):  # noqa: N818 - the name states the condition
     """A part of assay whose libraries are not in the base install."""
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:
-    """Import ``module`` or say how to get it, with a command that works for this installation."""
+    """Import ``module``, or raise an error with the command that installs it for this installation."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -91,7 +91,7 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
 
 
 def require_installed(modules: Iterable[str], extra: str, purpose: str) -> None:
-    """As `require`, of modules that are imported later, where they are used, or not at all."""
+    """As `require`, for modules that are imported later or not at all."""
     for module in modules:
         found = sys.modules[module] if module in sys.modules else importlib.util.find_spec(module)
         if found is None:
@@ -99,15 +99,15 @@ def require_installed(modules: Iterable[str], extra: str, purpose: str) -> None:
 
 
 def _missing_extra(extra: str, purpose: str) -> MissingExtra:
-    return MissingExtra(f"{purpose} needs more than the base install: {install_command(extra)}")
+    return MissingExtra(f"{purpose} requires more than the base install: {install_command(extra)}")
 
 
 def install_command(extra: str) -> str:
-    """The command that adds an extra to assay as it is installed here.
+    """Return the command that adds an extra to this installation of assay.
 
-    An assay from a package index is named; one from a folder or file on this machine, or from a repository, comes from
-    there again, because no index may know it. If its origin is not known or not there any more, the command is for a
-    checkout: an index may have another package of this name.
+    If assay was installed from a package index, the command names the package. If it was installed from a folder, a
+    file or a repository, the command installs from there again, because an index might not have it. If the origin is
+    unknown or no longer exists, the command is for a checkout: an index could have another package of this name.
     """
     origin = _origin()
     if origin is None:
@@ -120,7 +120,7 @@ def install_command(extra: str) -> str:
 
 
 def _origin() -> tuple[str, bool] | None:
-    """The folder, file or address that assay was installed from, "" for a package index; and whether in place."""
+    """The folder, file or address from which assay was installed ("" for a package index); and whether editable."""
     import json
     from importlib import metadata
     from urllib.parse import urlsplit
@@ -146,7 +146,7 @@ def _short(path: str) -> str:
 
 
 def unknown(what: str, name: object, known: Iterable[object], where: str = "the table") -> str:
-    """Words for a name that is not there, with the nearest that is."""
+    """Return the message for an unknown name, with the nearest known name."""
     names = [str(k) for k in known if k != "_row"]
     message = f"{what} '{name}' is not in {where}"
     close = difflib.get_close_matches(str(name), names, n=1)
@@ -156,13 +156,13 @@ def unknown(what: str, name: object, known: Iterable[object], where: str = "the 
 
 
 def listing(names: Sequence[object], most: int = 8) -> str:
-    """``a, b, c and 4 more``: names for a message, never a page of them."""
+    """Return names for a message, shortened: ``a, b, c and 4 more``."""
     shown = ", ".join(str(n) for n in names[:most])
     more = len(names) - most
     return f"{shown} and {more} more" if more > 0 else shown
 
 
 def counted(n: int, noun: str) -> str:
-    """``1 label``, ``2 labels``; ``1 person``, ``2 people``."""
+    """Return a count and its noun: ``1 label``, ``2 labels``; ``1 person``, ``2 people``."""
     several = "people" if noun == "person" else f"{noun}s"
     return f"{n:,} {noun if n == 1 else several}"

@@ -1,4 +1,4 @@
-"""`read`: whatever holds annotations -> the one table."""
+"""`read`: files, folders, frames and studies -> the one table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from assay.data.formats.registry import (
     rows_of,
 )
 from assay.data.formats.sheets import SPREADSHEETS
-from assay.data.formats.tables import arena_rows, is_arena, numbers_where_all_are, read_table
+from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_table
 from assay.data.names import IN_MEMORY, KindUnknownError
 from assay.data.roles import UnclearTableError, read_call, unclear
 from assay.data.scales import parse_scale
@@ -45,13 +45,13 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
     source : path, list of paths, or frame
         CSV, TSV, JSON, JSON Lines or Parquet; a folder of Parquet files; a folder with
         ``human_annotations.json`` (and ``llm_annotations.json``, ``items.jsonl``); an export of an annotation
-        or evaluation platform (see ``format``); a study folder; several of these files, which become one
+        or evaluation platform (see ``format``); a study folder; several of these files, which are joined into one
         table; or a pandas, Polars or Arrow frame, which is never changed.
 
     Raises
     ------
     DataError
-        With the file, the rows and what would mend them.
+        If the source cannot be read; the message names the file, the rows and the remedy.
 
     Examples
     --------
@@ -70,49 +70,49 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
 
 
 def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings) -> tuple[Rows | None, ReadSettings]:
-    """The rows of files or of a frame as they stand, and the settings with the tables beside; None of a study."""
+    """The rows of files or a frame as read, and the settings with the additional tables; None for a study."""
     is_study = len(paths) == 1 and (paths[0] / "study.yaml").is_file()
     if is_study or not paths:
         for name in format_options(settings):
-            held = "a study" if is_study else "a frame"
+            source_kind = "a study" if is_study else "a frame"
             if name == "judge":
-                raise DesignError("who is a judge is said with judges=['...'], not judge=...", option=name)
-            raise DesignError(f"option '{name}' is of exports of a platform, and {held} is none", option=name)
+                raise DesignError("name the judges with judges=['...'], not judge=...", option=name)
+            raise DesignError(f"option '{name}' is only for platform exports, not for {source_kind}", option=name)
     if is_study:
         return None, settings
     items = [settings.item] if isinstance(settings.item, str | int) else settings.item
     named = ("item", "annotator", "kind", *map(str, items), str(settings.annotator))
-    beside = {name: _attribute_table(getattr(settings, name), named) for name in ("items", "annotators")}
-    settings = replace(settings, **beside, codes=_codes(settings.codes, paths))
+    tables = {name: _attribute_table(getattr(settings, name), named) for name in ("items", "annotators")}
+    settings = replace(settings, **tables, codes=_codes(settings.codes, paths))
     if not paths:
         return _rows_of_frame(source, settings), settings
     parts = [rows_of(path, settings) for path in paths]
     return join_tables(parts, settings)
 
 
-# -- one door for every question -------------------------------------------------------------------------
+# -- the input of every question --------------------------------------------------------------------------
 
 ARRAYS = "first", "second"
-"""Whose labels two plain arrays are."""
+"""The annotators of two plain arrays of labels."""
 
 
 def labels_of(question: str, given: tuple[Any, ...], judges: str | Sequence[str] | None) -> tuple[Any, ...]:
-    """What a question was given by place, with the one table in the place of a path, a frame or plain arrays.
+    """Return the positional arguments of a question, with the one table instead of a path, a frame or plain arrays.
 
     Parameters
     ----------
     question : str
-        Its name, for messages.
+        The name of the question, for messages.
     given : tuple
-        A path, several, or a frame; two arrays of labels, item by item; or a matrix, a row an item.
+        A path, several paths, or a frame; two arrays of labels of the same items; or a matrix, one row per item.
     judges : str, sequence of str or None
-        The annotators that the call names as judges. They are judges, whatever they are called, unless the table itself
-        says who is one. Somebody else whose name looks like a model's is refused, as `read` does.
+        The annotators that the call names as judges. They are judges by any name, unless the table has a column
+        ``kind``. Any other annotator with the name of a model is refused, as in `read`.
 
     Raises
     ------
     DataError
-        Where it is none of these, or not clear; with the call of `read` that settles it.
+        If it is none of these, or ambiguous; the message has the call of `read` that resolves the ambiguity.
     """
     first = given[0]
     if isinstance(first, Mapping) and question in TAKE_SEVERAL:
@@ -125,28 +125,28 @@ def labels_of(question: str, given: tuple[Any, ...], judges: str | Sequence[str]
 
 
 def _names(judges: object) -> list[str]:
-    """The names among what a call gives for its judges; an array of labels has none."""
+    """The names among the judges of a call; an array of labels has none."""
     if isinstance(judges, str):
         return [judges]
     return [one for one in judges if isinstance(one, str)] if isinstance(judges, list | tuple) else []
 
 
 def refuse_read_options(question: str, source: Any, judges: object, options: Mapping[str, Any]) -> None:
-    """Refuse options of `read` that are given to a question which has none of them, with the call that takes them.
+    """Refuse options of `read` that are given to a question, with the call of `read` that accepts them.
 
     Raises
     ------
     DesignError
-        Where `read` has one of the options.
+        If `read` has one of the options.
     AssayError
-        What `read` refuses with these options, if it advises no others.
+        If `read` refuses these options and advises no others.
     """
     reads = {f.name for f in fields(ReadSettings)}
     given = {name: value for name, value in options.items() if name in reads}
     if not given or _is_array(source):
         return
     first = next(iter(given))
-    named = _names(given.pop("judge", judges))  # the option of read that is called judge is of exports of a platform
+    named = _names(given.pop("judge", judges))  # `judge` of `read` is an option for platform exports
     asked = {**({"judges": named} if named else {}), **given}
     refused = f"{question} has no option '{first}'; assay.read has"
     try:
@@ -155,14 +155,14 @@ def refuse_read_options(question: str, source: Any, judges: object, options: Map
         if not error.advised:
             raise
         if isinstance(error, KindUnknownError) and asked.get("judges"):
-            raise DesignError(_unnamed_words(refused, source, asked, error.names), option=first) from error
+            raise DesignError(_unnamed_judges(refused, source, asked, error.names), option=first) from error
         asked |= error.advised
     call = read_call(_source_name(source), asked)
     raise DesignError(f"{refused}. Read the table first: {call}", option=first)
 
 
 def _read_with_judges(question: str, source: Any, named: list[str]) -> Annotations:
-    """The table in which those who are named are judges; what `read` refuses is refused with the call that reads it."""
+    """Read the table with the named annotators as judges; an error carries the call of `read` that resolves it."""
     try:
         table = read(source)
         if table.judges or not named:
@@ -175,7 +175,7 @@ def _read_with_judges(question: str, source: Any, named: list[str]) -> Annotatio
     try:
         return read(source, judges=named)
     except KindUnknownError as error:
-        words = _unnamed_words(question, source, {"judges": named}, error.names)
+        words = _unnamed_judges(question, source, {"judges": named}, error.names)
         raise DataError(words, advised=error.advised) from error
     except AssayError as error:
         if not error.advised:
@@ -183,22 +183,22 @@ def _read_with_judges(question: str, source: Any, named: list[str]) -> Annotatio
         raise _with_call(error, source, {"judges": named}) from error
 
 
-def _unnamed_words(lead: str, source: Any, asked: Mapping[str, Any], models: Sequence[str]) -> str:
-    """Words for annotators who look like models and whom the call does not name, with both calls that settle it."""
+def _unnamed_judges(lead: str, source: Any, asked: Mapping[str, Any], models: Sequence[str]) -> str:
+    """Return the message for annotators with names of models that the call does not name, with both possible calls."""
     looks, who = (
-        ("look like models", "they are people") if len(models) > 1 else ("looks like a model", "it is a person")
+        ("look like models", "they are human") if len(models) > 1 else ("looks like a model", "it is a human annotator")
     )
     named, humans = _names(asked["judges"]), _names(asked.get("humans"))
     judges = read_call(_source_name(source), {**asked, "judges": [*named, *models]})
     people = read_call(_source_name(source), {**asked, "humans": [*humans, *models]})
     return (
-        f"{lead}: {listing([repr(one) for one in models])} {looks}, and this call names only {listing(named)} as a "
+        f"{lead}: {listing([repr(one) for one in models])} {looks}, but this call names only {listing(named)} as a "
         f"judge. Read the table first, with all judges: {judges}; or, if {who}: {people}"
     )
 
 
 def _with_call(error: AssayError, source: Any, options: Mapping[str, Any]) -> AssayError:
-    """A refusal of `read` with the whole call that it advises: a question has none of its options."""
+    """Add the whole advised call to an error of `read`: a question has none of its options."""
     advised = {**options, **error.advised}
     if isinstance(error, UnclearTableError):
         return unclear(error.source, error.problems, advised)
@@ -213,27 +213,27 @@ def _with_call(error: AssayError, source: Any, options: Mapping[str, Any]) -> As
 
 
 def _source_name(source: Any) -> str | list[str]:
-    """A source as a call names it."""
+    """The source as a call names it."""
     paths = [str(one) for one in _paths(source)]
     return paths if len(paths) > 1 else paths[0] if paths else IN_MEMORY
 
 
 TAKE_SEVERAL = ("separability",)
-"""Questions of several tables, each by its name."""
+"""Questions that take several tables, each with a name."""
 
 
 def _table(question: str, one: Any) -> Any:
-    """One of several tables: labels as they are, all else as a question takes it."""
+    """One of several tables: labels unchanged, anything else read as for a single table."""
     return one if type(one).__module__.startswith("assay.") else labels_of(question, (one,), None)[0]
 
 
 def _is_array(value: Any) -> bool:
-    """Whether it is a list, a tuple, a NumPy array or a column of a frame."""
+    """Whether a value is a list, a tuple, a NumPy array or a column of a frame."""
     return isinstance(value, list | tuple | np.ndarray | pl.Series) or type(value).__name__ == "Series"
 
 
 def _is_paths(value: Any) -> bool:
-    """Whether it is a list of paths: of texts, where each is a file that is there."""
+    """Whether a value is a list of paths; texts count as paths if all of these files exist."""
     one = isinstance(value, list | tuple) and bool(value)
     return one and all(isinstance(v, os.PathLike) or (isinstance(v, str) and Path(v).exists()) for v in value)
 
@@ -251,20 +251,20 @@ def _read_matrix(question: str, matrix: Any) -> Annotations:
     if not flat or len({len(row) for row in rows}) != 1:
         raise DataError(
             f"{question} takes a table of labels, a path, a frame, two arrays of labels or a matrix of items and "
-            f"annotators; got a {type(matrix).__name__} that is none of these"
+            f"annotators; got a {type(matrix).__name__}"
         )
-    side = f"a row of the matrix is an item: {counted(len(rows), 'item')} by {counted(len(rows[0]), 'annotator')}; "
-    side += "give its transpose if a row is an annotator"
+    side = f"each row of the matrix is one item: {counted(len(rows), 'item')} by {counted(len(rows[0]), 'annotator')}; "
+    side += "if the rows are annotators, give the transpose"
     columns = {f"annotator {j + 1}": [row[j] for row in rows] for j in range(len(rows[0]))}
     return _read_columns(question, columns, side)
 
 
 def _read_columns(question: str, columns: Mapping[str, Sequence[Any]], *notes: str) -> Annotations:
-    """Labels of each annotator, item by item."""
+    """Make the table from the labels of each annotator, item by item."""
     found = [(f"item {i + 1}", who, label) for who, each in columns.items() for i, label in enumerate(each)]
     there = [row for row in found if row[2] is not None and row[2] == row[2]]
     if not there:
-        raise DataError(f"{question}: the arrays hold no label")
+        raise DataError(f"{question}: the arrays contain no label")
     frame = pl.DataFrame({
         "item": [row[0] for row in there], "annotator": [row[1] for row in there],
         "label": column_of("label", [getattr(row[2], "item", lambda v=row[2]: v)() for row in there], question),
@@ -272,18 +272,18 @@ def _read_columns(question: str, columns: Mapping[str, Sequence[Any]], *notes: s
     return Annotations.from_frame(frame, humans=list(columns), reading=Reading("plain arrays", len(found), notes=notes))
 
 
-# -- a reading that is kept in a file ------------------------------------------------------------------
+# -- saved options of reading ---------------------------------------------------------------------------
 
 READING = ".yaml", ".yml"
-"""What the name of a reading's file ends in."""
+"""Suffixes of a reading file."""
 
-_HEAD = f"# How a table of labels is read; assay takes this file in place of the table. {READING_MARK}.\n"
+_HEAD = f"# How a table of labels is read. assay accepts this file instead of the table. {READING_MARK}.\n"
 
 
 def read_settings(source: Any, settings: ReadSettings) -> tuple[ReadSettings, tuple[Path, ...], Any]:
-    """The settings, the files and the source; if the source is a file of reading options, those that it states.
+    """Return the settings, the files and the source; a reading file is replaced by its contents.
 
-    Options given in addition to such a file override it.
+    Options that are given with such a file override it.
     """
     paths = tuple(_paths(source))
     if len(paths) != 1 or paths[0].suffix.lower() not in READING or not paths[0].is_file():
@@ -315,19 +315,25 @@ def _load_reading(path: Path) -> tuple[list[str], dict[str, Any]]:
     try:
         kept = yaml.safe_load(path.read_text("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is no reading: {str(error).splitlines()[0]}") from None
-    names = kept.get("read") if isinstance(kept, dict) else None
-    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-        raise DataError(f"{path} is no reading of labels; make one with: assay look FILE --write {path.name}")
-    return names, {name: value for name, value in kept.items() if name != "read"}
+        raise DataError(f"{path} is not a reading file: {str(error).splitlines()[0]}") from None
+    if (
+        not isinstance(kept, dict)
+        or not isinstance(kept.get("read"), list)
+        or not all(isinstance(one, str) for one in kept["read"])
+    ):
+        raise DataError(f"{path} is not a reading file; make one with: assay look FILE --write {path.name}")
+    files = [str(path.parent / one) for one in kept["read"]]
+    said = {name: value for name, value in kept.items() if name != "read"}
+    settings = ReadSettings.of({**said, **settings.changed()}, f"the reading {path}")
+    return settings, tuple(_paths(files)), files if len(files) > 1 else files[0]
 
 
 def write_reading(path: Path, sources: Sequence[Path], options: Mapping[str, Any]) -> Path:
-    """Write which files are read, and how, for `read`; see `assay.looking.Look.write`."""
+    """Write a reading file for `read`; see `assay.looking.Look.write`."""
     import yaml
 
     if not sources:
-        raise DataError("a reading names files, and what was looked at is a table in memory; write it to a file first")
+        raise DataError("a reading file names files, but this table is in memory; write the table to a file first")
     target = writable(path, suffixes=READING)
     names = [os.path.relpath(one.resolve(), target.resolve().parent) for one in sources]
     values = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
@@ -345,28 +351,28 @@ def study_labels(
     probes: bool = False,
     reasoning: bool = False,
 ) -> Annotations:
-    """Everything that people and judges have answered so far in a study, as the one table.
+    """Return all labels of a study that annotators and judges have given so far, as the one table.
 
     Parameters
     ----------
     study : Study
         See `assay.study.definition.load_study`.
     store : str, optional
-        A database in place of the one in the folder: a path or ``postgresql://…``.
+        A database to use instead of the one in the folder: a path or ``postgresql://…``.
     excluded_people : bool
-        Keep the answers of people who are excluded, with True in the column ``excluded``.
+        Keep the answers of excluded annotators, with True in the column ``excluded``.
     probes : bool
-        Keep what judges answered to probes, named in the column ``probe``, beside their labels, where it is empty.
+        Keep the judges' answers to probes. The column ``probe`` names the probe and is empty for other labels.
     reasoning : bool
-        What judges said before their label, in the column ``reasoning``.
+        Add the judges' reasoning before each label, in the column ``reasoning``.
 
-    Reading never changes which answers count: where the folder has changed so that some would no longer count, the
-    table is that of the study before the change, and ``reading`` says so.
+    Reading never changes which answers count. If the folder has changed so that some answers would no longer count, the
+    table shows the study before the change, and ``reading`` has a note on it.
 
     Raises
     ------
     StudyError
-        While there is no answer with a label.
+        If the study has no labels yet.
     """
     from assay.study.store.connection import open_to_read
 
@@ -379,24 +385,24 @@ def study_labels(
             sync_study(opened, study)
         except ChangedStudyError as error:
             notes.append(
-                f"the study's folder has changed, and this is the study before the change: {error.what} (assay judge, "
-                "assay serve and assay invite ask what the change means)"
+                f"the study folder has changed; these labels are from before the change: {error.what} (to decide about "
+                "the change, run assay judge, assay serve or assay people invite)"
             )
         kept = {"excluded_people": excluded_people, "probes": probes, "reasoning": reasoning}
         return stored_annotations(opened, notes, study.folder, **kept)
 
 
 def study_outputs(study: Study, store: str | None = None) -> Annotations:
-    """Everything that the systems of a study have written: an annotator is a system, a repeat one of its outputs.
+    """Return all outputs of a study's systems: each system is an annotator, and each of its outputs a repeat.
 
     Raises
     ------
     StudyError
-        While there is no output, and for a study without systems.
+        If there is no output yet, or the study has no systems.
     """
     if not study.systems:
         raise StudyError(
-            f"{study.folder}/study.yaml names no systems, whose outputs are compared; read texts with scale='text'"
+            f"{study.folder}/study.yaml names no systems; to compare other texts, read them with scale='text'"
         )
     from assay.study.store.connection import open_to_read
     from assay.study.store.items import system_outputs
@@ -406,10 +412,10 @@ def study_outputs(study: Study, store: str | None = None) -> Annotations:
         with opened.reading() as db:
             found = system_outputs(db)
         if not found.outputs:
-            raise StudyError(f"{opened.where} holds no output yet; ask the systems with: assay judge {study.folder}")
+            raise StudyError(f"{opened.where} has no outputs yet; query the systems with: assay judge {study.folder}")
         gone = {
-            "the output is not there yet": found.lacking,
-            "the reply is empty or cut off": found.unreadable,
+            "no output yet": found.lacking,
+            "the response is empty or cut off": found.unreadable,
         }
         reading = Reading(source=opened.where, rows=len(found.outputs) + sum(gone.values()))
         for why, number in gone.items():
@@ -420,7 +426,7 @@ def study_outputs(study: Study, store: str | None = None) -> Annotations:
 
 
 def outputs_of(outputs: Iterable[SystemOutput], reading: Reading | None = None, items: Any = None) -> Annotations:
-    """Outputs of systems as the one table, on the scale text."""
+    """Return outputs of systems as the one table, on the scale text."""
     rows = [(one.item, one.system, one.number, one.text, one.temperature) for one in outputs]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "repeat", "label", "temperature"], orient="row")
     frame = frame if frame["temperature"].count() else frame.drop("temperature")
@@ -431,7 +437,7 @@ def outputs_of(outputs: Iterable[SystemOutput], reading: Reading | None = None, 
 
 
 def _paths(source: Any) -> list[Path]:
-    """The files of a source; none where it is a frame."""
+    """The files of a source; none for a frame."""
     if isinstance(source, list | tuple) and source and all(isinstance(one, str | os.PathLike) for one in source):
         return [existing_path(one) for one in source]
     return [existing_path(source)] if isinstance(source, str | os.PathLike) else []
@@ -446,16 +452,16 @@ def _rows_of_frame(source: Any, settings: ReadSettings) -> Rows:
 
 
 def _codes(given: Any, paths: tuple[Path, ...]) -> Any:
-    """A table of codes: from a frame, a file, or a sheet of the workbook that holds the labels."""
+    """A table of codes from a frame, a file, or a sheet of the workbook with the labels."""
     if isinstance(given, str) and not Path(given).exists() and len(paths) == 1 and paths[0].suffix in SPREADSHEETS:
         return read_table(paths[0], given).labels.drop("_row", strict=False)
     return given if isinstance(given, Mapping) else _attribute_table(given)
 
 
 def _attribute_table(given: Any, named: Iterable[str] | None = None) -> Any:
-    """A table beside the labels, from a frame or a file; with ``named``, columns of names, others may be numbers."""
+    """An additional table, from a frame or a file; columns in ``named`` hold names, others can become numbers."""
     if given is None or not isinstance(given, str | os.PathLike):
         return None if given is None else to_polars(given)
     rows = read_table(existing_path(given))
     table = rows.labels.drop("_row", strict=False)
-    return numbers_where_all_are(table, leave=named) if named is not None and rows.untyped else table
+    return parse_numeric_columns(table, leave=named) if named is not None and rows.untyped else table

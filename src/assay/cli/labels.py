@@ -352,9 +352,9 @@ def similarity(name: str) -> Any:
     """The similarity of this name, or the table of label pairs at this path."""
     path = Path(name)
     if path.suffix and path.exists():
-        from assay.data.formats.tables import numbers_where_all_are, read_table
+        from assay.data.formats.tables import parse_numeric_columns, read_table
 
-        return numbers_where_all_are(read_table(path).labels.drop("_row", strict=False), leave=())
+        return parse_numeric_columns(read_table(path).labels.drop("_row", strict=False), leave=())
     from assay.similarity.registry import similarity_named
 
     return similarity_named(name)
@@ -525,17 +525,16 @@ def look(
             output.rows(found.table)
             say()
         say(as_typed("\n".join(found.lines()), NAMES))
-        read = found.labels is not None
-        nothing = "No analysis is possible yet." if read else "The file cannot be read without further options."
-        say(f"\nRun:   {command}" if command else f"\n{nothing}")
-        say(f"In Python:   {found.call}" if read else "", end="\n" if read else "")
+        if found.labels is not None:
+            say(f"\nNext command:   {command}" if command else "\nNo analysis is supported yet.")
+            say(f"Python:   {found.call}")
     if write is not None:
         note(f"written to {found.write(write)}; read it with: assay report {write}")
 
 
 def command_for(found: Look, sources: Sequence[str]) -> str | None:
-    """The command of the first analysis that a table supports; None if there is none."""
-    if found.labels is None or not any(one.yes for one in found.answers):
+    """The command that asks the first question that a table answers; None where it answers none, or cannot be read."""
+    if found.labels is None or not any(one.supported for one in found.analyses):
         return None
     kinds = {scale.kind for scale in found.labels.scales.values()}
     words = ["report" if found.labels.judges and len(found.labels.humans) > 1 else "agreement"]

@@ -1,1 +1,1 @@
-"""What was asked and who answered what: the table, the scales, the formats, the study."""
+"""The one table of labels, its scales, and the formats that are read and written."""

@@ -1,6 +1,6 @@
 """The one table: who gave which label to what.
 
-Every question takes an `Annotations`; every source (files, people, models) ends in one.
+Every question takes an `Annotations`; every source (files, annotators, models) is converted to one.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Kind = Literal["human", "judge"]
 Repeats = Literal["error", "first", "last", "mean", "majority", "each"]
 
 SHOWN = 10
-"""Rows that a notebook shows: a screenful."""
+"""Rows that a notebook shows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Labels as the arrays that formulas speak of, one entry a label, sorted by item, then annotator.
+    """Labels as arrays for formulas, one entry per label, sorted by item, then annotator.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Answers:
     annotators : tuple of str
         Names in the order of the codes.
     categories : tuple or None
-        The categories that `value` points into, where labels are categories.
+        The categories that `value` points into; None if labels are not categories.
     """
 
     item: NDArray[np.int64]
@@ -61,36 +61,36 @@ class Answers:
 
     @cached_property
     def n_items(self) -> int:
-        """How many items there are, with labels or without."""
+        """Number of items, with labels or without."""
         return len(self.items)
 
     def select(self, keep: NDArray[np.bool_]) -> Answers:
-        """The answers where ``keep`` holds; names and codes stay as they are."""
+        """Return the answers for which ``keep`` is True; names and codes do not change."""
         return replace(self, item=self.item[keep], annotator=self.annotator[keep], value=self.value[keep])
 
 
 @dataclass(frozen=True, eq=False)
 class Annotations:
-    """Labels that somebody gave to something; immutable.
+    """Labels that annotators gave to items; immutable.
 
     Attributes
     ----------
     labels : polars.DataFrame
-        One row a label: ``item``, ``annotator`` (text), ``label`` (number or text), optionally
+        One row per label: ``item``, ``annotator`` (text), ``label`` (number or text), optionally
         ``criterion`` (text), ``repeat`` (whole number) and any columns about the single answer.
     items : polars.DataFrame
-        One row an item, first column ``item``: text, benchmark, document, system, facets of a design.
+        One row per item, first column ``item``: text, benchmark, document, system, facets of a design.
     annotators : polars.DataFrame
-        One row an annotator: ``annotator``, ``kind`` (``human`` or ``judge``), and any attributes.
+        One row per annotator: ``annotator``, ``kind`` (``human`` or ``judge``), and any attributes.
     scales : mapping
-        The scale by criterion; the key ``None`` serves every criterion that is not named.
+        The scale by criterion; the key ``None`` applies to every criterion that is not named.
     conditions : tuple of str
-        Columns of ``labels`` that were varied on purpose (temperature, prompt, scale): the same
-        annotator may answer the same item once under each combination.
+        Columns of ``labels`` with experimental conditions (temperature, prompt, scale): the same
+        annotator can label the same item under each combination.
     reading : Reading
-        Where the labels came from, what was excluded, what was assumed.
+        The source of the labels, exclusions and assumptions.
     names : mapping
-        The user's own name of a column that plays a role, and the role: ``{"worker": "annotator"}``.
+        The user's names of columns with a role, and the role: ``{"worker": "annotator"}``.
     """
 
     labels: pl.DataFrame
@@ -101,12 +101,12 @@ class Annotations:
     reading: Reading = field(default_factory=Reading)
     names: Mapping[str, str] = field(default_factory=dict)
 
-    # -- making one -----------------------------------------------------------------------------
+    # -- construction ---------------------------------------------------------------------------
 
     @classmethod
     @question_of_two(FrameSettings)
     def from_frame(cls: Any, frame: Any, settings: FrameSettings) -> Annotations:
-        """Make the table from a long frame: one row a label.
+        """Make the table from a long frame, with one row per label.
 
         Parameters
         ----------
@@ -116,13 +116,13 @@ class Annotations:
         Raises
         ------
         DataError
-            For a missing column, a missing id, labels of mixed type or off the scale, an answer given
-            twice, a judge who is not there or is not named as one, names that differ only in spelling: with
-            rows and the remedy.
+            For a missing column, a missing id, labels of mixed type or off the scale, a repeated answer, an unknown
+            judge or a judge that is not named, names that differ only in spelling; the message names the rows and
+            the remedy.
         """
         return from_frame(frame, settings)
 
-    # -- looking --------------------------------------------------------------------------------
+    # -- display --------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return self.labels.height
@@ -131,14 +131,14 @@ class Annotations:
         return printable(f"Annotations({self._contents()})")
 
     def _contents(self) -> str:
-        """One line on what the table holds."""
+        """The numbers of labels, items and annotators, and the scales, in one line."""
         criteria = f", criteria: {listing(self.criteria, 4)}" if self.criteria else ""
         counts = {"label": len(self), "item": self.n_items, "human": len(self.humans), "judge": len(self.judges)}
         scales = ", ".join(sorted({s.spec for s in self.scales.values()}))
         return f"{', '.join(counted(n, noun) for noun, n in counts.items())}{criteria}, {scales}"
 
     def _repr_html_(self) -> str:
-        """What the table holds, and its first rows, for notebooks."""
+        """The numbers and the first rows, for notebooks."""
         rows = self.labels.head(SHOWN).iter_rows()
         head = "".join(f"<th>{escape(name)}</th>" for name in self.labels.columns)
         body = "".join(
@@ -158,24 +158,24 @@ class Annotations:
 
     @cached_property
     def humans(self) -> tuple[str, ...]:
-        """Names of the people, in natural order ('2' before '10')."""
+        """Names of the human annotators, in natural order ('2' before '10')."""
         return self._names("human")
 
     @cached_property
     def judges(self) -> tuple[str, ...]:
-        """Names of the models, in natural order."""
+        """Names of the judges, in natural order."""
         return self._names("judge")
 
     @cached_property
     def criteria(self) -> tuple[str, ...]:
-        """The questions asked, in natural order; empty where the table has no criterion column."""
+        """The criteria, in natural order; empty if the table has no criterion column."""
         if "criterion" not in self.labels.columns:
             return ()
         return natural(self.labels["criterion"].unique().to_list())
 
     @property
     def scale(self) -> Scale:
-        """The one scale of the table; a `DesignError` where criteria have different ones."""
+        """The scale of the table; a `DesignError` if criteria have different scales."""
         found = list(dict.fromkeys(self.scale_of(c) for c in self.criteria or (None,)))
         if len(found) > 1:
             raise DesignError(
@@ -197,15 +197,15 @@ class Annotations:
         return natural(self.annotators.filter(pl.col("kind") == kind)["annotator"].to_list())
 
     def in_memory(self, question: str) -> Annotations:
-        """The table itself; `Chunks` refuse a question that needs the whole of it."""
+        """Return the table itself; `Chunks` raise an error for a question that needs all labels."""
         return self
 
-    # -- choosing -------------------------------------------------------------------------------
+    # -- selection ------------------------------------------------------------------------------
 
     def where(self, **values: Any) -> Annotations:
-        """The labels whose columns have these values: of the answer, its item or its annotator.
+        """Return the labels whose columns, of the answer, its item or its annotator, have these values.
 
-        A list keeps any of its members; ``None`` keeps the empty. Several columns join with *and*:
+        A list selects any of its members; ``None`` selects missing values. Several columns are combined with *and*:
         ``labels.where(kind="human", benchmark=["a", "b"])``.
         """
         table = self
@@ -221,7 +221,7 @@ class Annotations:
         return table
 
     def column(self, name: str) -> pl.Series:
-        """One value a label, from the column of that name about the answer, its item or its annotator."""
+        """Return one value per label from a column about the answer, its item or its annotator."""
         name = self.column_name(name)
         if name in self.labels.columns:
             return self.labels[name]
@@ -234,12 +234,12 @@ class Annotations:
         raise AssertionError(name)
 
     def column_name(self, name: str) -> str:
-        """The name under which a column is kept: the user's own name of a column that plays a role works too.
+        """Return the internal name of a column; the user's name of a column with a role is accepted.
 
         Raises
         ------
         DataError
-            With the nearest name, where there is no such column.
+            If there is no such column; the message has the nearest name.
         """
         known = dict.fromkeys((*self.labels.columns, *self.items.columns, *self.annotators.columns))
         if name in known:
@@ -249,21 +249,21 @@ class Annotations:
         raise DataError(unknown("column", name, dict.fromkeys((*known, *self.names))))
 
     def also_called(self, names: Mapping[str, str]) -> Annotations:
-        """The same table with more of the user's names of columns: ``{"worker": "annotator"}``."""
+        """Return the same table with more of the user's names of columns: ``{"worker": "annotator"}``."""
         return self._share_codes(replace(self, names={**names, **self.names}), *self._codes)
 
     def values_of(self, name: str) -> tuple[Any, ...]:
-        """The different values of a column, in natural order, empty last."""
+        """Return the distinct values of a column, in natural order, missing values last."""
         values = self.column(name).unique().to_list()
         return (*natural([v for v in values if v is not None]), *([None] if None in values else []))
 
     def split(self, by: str) -> Iterator[tuple[Any, Annotations]]:
-        """The table in parts, one for each value of a column, in natural order."""
+        """Split the table into one part for each value of a column, in natural order."""
         for value in self.values_of(by):
             yield value, self.where(**{by: value})
 
     def _move_attributes(self, names: Iterable[str]) -> Annotations:
-        """Columns that say something of the item (or the annotator) alone, moved to its frame."""
+        """Move columns that depend only on the item (or the annotator) to its frame."""
         items, annotators, moved = self.items, self.annotators, []
         for name in names:
             column = self.labels[name]
@@ -284,7 +284,7 @@ class Annotations:
         )
 
     def _value_of_each(self, role: str, column: pl.Series) -> pl.Series | None:
-        """The value of each item (or annotator), where it has one only."""
+        """The value of each item (or annotator), if it has only one."""
         names, codes = self._code_column(role)
         row = np.empty(len(names), dtype=np.uint32)
         row[codes] = np.arange(len(codes), dtype=np.uint32)
@@ -307,7 +307,7 @@ class Annotations:
             asked = set(labels["criterion"].unique().to_list())
             scales = {c: s for c, s in scales.items() if c in asked}
         if labels["label"].dtype == pl.String and len(set(scales.values())) == 1:
-            # Criteria of numbers and of text share one text column until one of them is chosen.
+            # Criteria of numbers and of text share one text column until one of them is selected.
             labels = labels.with_columns(next(iter(scales.values())).cast(labels["label"]).alias("label"))
         made = replace(
             self,
@@ -320,7 +320,7 @@ class Annotations:
         return made
 
     def _share_codes(self, made: Annotations, *columns: str) -> Annotations:
-        """A table of the same rows, for which these columns need not be coded again."""
+        """A table of the same rows that reuses the codes of these columns."""
         made._codes.update({name: self._codes[name] for name in columns if name in self._codes})
         return made
 
@@ -328,25 +328,25 @@ class Annotations:
 
     @cached_property
     def has_repeats(self) -> bool:
-        """Whether an annotator answered one question about an item more than once."""
+        """Whether an annotator answered one question about an item several times."""
         key = [k for k in (*KEY[:3], *self.conditions) if k in self.labels.columns]
         return "repeat" in self.labels.columns and any_twice(self._cells(key))
 
     def resolve_repeats(self, how: Repeats) -> Annotations:
-        """One answer for each annotator and question, by a rule that is said and never the default.
+        """Reduce repeated labels to one answer per annotator and question, by an explicit rule.
 
         Parameters
         ----------
         how : {"error", "first", "last", "mean", "majority", "each"}
-            ``error`` refuses a table with repeats; ``first`` and ``last`` keep one; ``mean`` averages
-            (numeric scales; it makes an annotator look more reliable than a single answer is);
-            ``majority`` takes the most frequent, the earliest of a tie; ``each`` makes every repeat an
-            annotator of its own, named ``m1 (repeat 2)``.
+            ``error`` refuses a table with repeats; ``first`` and ``last`` select one; ``mean`` averages
+            (numeric scales; an annotator then appears more reliable than a single answer is);
+            ``majority`` selects the most frequent, the earliest if tied; ``each`` makes every repeat a
+            separate annotator, named ``m1 (repeat 2)``.
 
         Raises
         ------
         DesignError
-            For an unknown rule, for repeats without a rule, for the mean of labels that are no numbers.
+            For an unknown rule, for repeats without a rule, for the mean of labels that are not numbers.
         """
         one_of("repeats", how, get_args(Repeats))
         if not self.has_repeats:
@@ -355,8 +355,8 @@ class Annotations:
             return self._share_codes(replace(self, labels=self.labels.drop("repeat")), *KEY[:3], *self.conditions)
         if how == "error":
             raise DesignError(
-                "the table holds repeated answers of the same annotator to the same question; say what they "
-                "stand for with repeats='first', 'last', 'mean', 'majority' or 'each'"
+                "the table contains repeated labels of the same annotator for the same question; specify how to "
+                "combine them with repeats='first', 'last', 'mean', 'majority' or 'each'"
             )
         if how == "each":
             return self._repeats_as_annotators()
@@ -364,12 +364,12 @@ class Annotations:
         ordered = self.labels.sort("repeat", maintain_order=True)
         if how in ("first", "last"):
             kept = ordered.unique(key, keep=how, maintain_order=True).drop("repeat")
-            return replace(self, labels=kept, reading=self.reading.add_notes(f"repeated answers: the {how} one counts"))
+            return replace(self, labels=kept, reading=self.reading.add_notes(f"repeated labels: used the {how} one"))
         group = ordered.group_by(key, maintain_order=True)
         scales: Mapping[str | None, Scale] = self.scales
         if how == "mean":
             if not all(s.numeric for s in self.scales.values()):
-                raise DesignError("repeats='mean' needs numeric labels; take 'first', 'last' or 'majority'")
+                raise DesignError("repeats='mean' requires numeric labels; use 'first', 'last' or 'majority'")
             label = pl.col("label").mean()
             scales = {c: Interval(*(s.bounds or ())) for c, s in self.scales.items()}
         else:
@@ -380,7 +380,7 @@ class Annotations:
             self,
             labels=kept,
             scales=scales,
-            reading=self.reading.add_notes(f"repeated answers: their {how} counts"),
+            reading=self.reading.add_notes(f"repeated labels: used their {how}"),
         )
 
     def _repeats_as_annotators(self) -> Annotations:
@@ -397,19 +397,19 @@ class Annotations:
             self,
             labels=labels,
             annotators=people,
-            reading=self.reading.add_notes("repeated answers: each counts as an annotator of its own"),
+            reading=self.reading.add_notes("repeated labels: treated as separate annotators"),
         )
 
     # -- arrays ---------------------------------------------------------------------------------
 
     def answers(self) -> Answers:
-        """The labels as arrays: one criterion, one answer for each item and annotator.
+        """Return the labels as arrays: one criterion, one answer per item and annotator.
 
         Raises
         ------
         DesignError
-            Where the table holds several criteria, conditions or repeats, so that an item and an
-            annotator do not name one label.
+            If the table contains several criteria, conditions or repeats, so that an item and an
+            annotator do not identify one label.
         """
         return self._answers
 
@@ -440,9 +440,9 @@ class Annotations:
         else:
             seen, codes = factorize(labels)
             categories, value = tuple(seen.to_list()), codes.astype(np.int64)
-        # One order whatever the order of the rows, so that sums agree to the last digit.
+        # The order does not depend on the order of the rows, so that sums agree to the last digit.
         order, cells = single._row_order
-        single.__dict__.pop("_row_order")  # as long as the table, and needed once
+        single.__dict__.pop("_row_order")  # as large as the table, and used only once
         item = cells // len(annotators)
         return Answers(
             item,
@@ -454,10 +454,10 @@ class Annotations:
         )
 
     def matrix(self, annotators: Sequence[str] | None = None) -> NDArray[np.float64]:
-        """Labels as (items, annotators), NaN where nobody answered.
+        """Return labels as (items, annotators), NaN for missing labels.
 
-        Rows follow sorted item names, columns ``annotators`` (all, people first, when not given).
-        Categories stand as their position in the scale.
+        Rows follow sorted item names, columns ``annotators`` (by default all, humans first).
+        Categories are numbered by their position in the scale.
         """
         columns = tuple(annotators) if annotators is not None else (*self.humans, *self.judges)
         found = self.answers()
@@ -500,17 +500,17 @@ class Annotations:
 
     @cached_property
     def _row_order(self) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
-        """Rows' order by item, then annotator, None where they stand in it; and each one's cell, in that order."""
+        """The order of rows by item, then annotator (None if they are sorted), and the cell of each in that order."""
         n_cells = len(self._code_column("item").names) * len(self._code_column("annotator").names)
         return sort_cells(self._cells(["item", "annotator"]), n_cells)
 
     def _cells(self, key: Sequence[str]) -> NDArray[np.int64]:
-        """One number a label that tells its combination of ``key`` from every other."""
+        """One number per label that identifies its combination of ``key``."""
         coded = [self._code_column(name) for name in key]
         return cell_numbers((len(names), codes) for names, codes in coded)[0]
 
     def _code_column(self, name: str) -> Coded:
-        """The different values of a label column, in one order, and each row's position among them."""
+        """The distinct values of a label column, in one order, and each row's position among them."""
         if name not in self._codes:
             column = self.labels[name]
             if name in ("item", "annotator"):
@@ -521,14 +521,14 @@ class Annotations:
         return self._codes[name]
 
     def codes_of(self, name: str) -> Coded:
-        """The different values of a column of the labels, in one order, and each row's position; found once."""
+        """Return the distinct values of a column of the labels, in one order, and each row's position; cached."""
         return self._code_column(name)
 
     def hashed(self, name: str) -> tuple[Hashes, NDArray[Any]]:
-        """A number for each different value of a column of the labels, for fingerprints, and each row's position."""
+        """A hash for each distinct value of a column of the labels, and each row's position; for fingerprints."""
         values, codes = self._code_column(name)
         if name not in self._hashes:
-            # The first answer reads as one in a table without repeats.
+            # A first answer has the same hash as the answer in a table without repeats.
             self._hashes[name] = hashes(values.set(values == 1, None) if name == "repeat" else values, name)
         return self._hashes[name], codes
 
@@ -542,7 +542,7 @@ class Annotations:
 
 
 def from_frame(frame: Any, settings: FrameSettings) -> Annotations:
-    """The one table from a long frame, as `Annotations.from_frame` makes it."""
+    """Return the one table from a long frame, as `Annotations.from_frame` does."""
     parts = table_parts(frame, settings)
     made = Annotations(*parts[:7])
     made._codes.update(parts.codes)
@@ -561,8 +561,8 @@ def _clip_cell(cell: Any) -> str:
 
 # -- the fingerprint of labels ---------------------------------------------------------------------
 # Each label is hashed with its item, annotator, criterion, repeat and conditions; the hashes are summed, which no order
-# changes; and the sums are digested together with what else decides numbers: the scales, and who is a judge. Hashes are
-# our own, because those of libraries differ between versions.
+# changes; and the sums are hashed together with everything else that determines numbers: the scales and the judges. The
+# hashes are defined here, because those of libraries differ between versions.
 
 Hashes = NDArray[np.uint64]
 
@@ -570,16 +570,16 @@ LONG = 1_024
 """Texts of more bytes are hashed one by one: eight bytes a round, few such texts would make many rounds."""
 
 ROWS = 2**14
-"""Rows that are mixed at a time, so that they stay in the processor's cache."""
+"""Rows that are mixed at a time, so that they fit in the processor's cache."""
 
 TEXTS = 2**16
 """Texts that are hashed at a time, for the same reason: 10⁷ names take .6 s, and 2 s all at once."""
 
 
 def hashes(values: pl.Series, column: str) -> Hashes:
-    """A number for each value of a column, which differs from column to column; 0 for null.
+    """Return a hash for each value of a column, which depends on the column; 0 for null.
 
-    A whole number reads the same as integer and as float. What is neither number nor text is taken as text.
+    A whole number has the same hash as integer and as float. Values of other types are treated as text.
     """
     if values.dtype.is_numeric():
         there = values.is_not_null().to_numpy()
@@ -629,7 +629,7 @@ def _text_hashes(texts: pl.Series, salt: np.uint64) -> Hashes:
 
 
 class LabelHashes:
-    """Labels as columns of numbers to be hashed: codes into a table of hashes, or hashes as they are."""
+    """Labels as columns of numbers to hash: codes into a table of hashes, or hashes themselves."""
 
     def __init__(self, n_rows: int) -> None:
         self.n_rows = n_rows
@@ -637,19 +637,19 @@ class LabelHashes:
         self.numbers: list[tuple[NDArray[Any], np.uint64]] = []
 
     def add(self, column: str, values: pl.Series, codes: NDArray[Any]) -> None:
-        """A column with few different values, and each row's position among them."""
+        """Add a column with few distinct values, and each row's position among them."""
         self.add_hashed(hashes(values, column), codes)
 
     def add_hashed(self, table: Hashes, codes: NDArray[Any]) -> None:
-        """A column whose different values are hashed already."""
+        """Add a column whose distinct values are already hashed."""
         self.tables.append((table, codes))
 
     def add_numbers(self, column: str, numbers: NDArray[Any]) -> None:
-        """A column of numbers, none missing."""
+        """Add a column of numbers without missing values."""
         self.numbers.append((numbers, _salt(column)))
 
     def sums(self, group: NDArray[Any] | None = None, n_groups: int = 1) -> Hashes:
-        """Two sums made of the rows' hashes and the number of rows, by group: (groups, 3)."""
+        """Return two sums of the rows' hashes and the number of rows, by group: (groups, 3)."""
         total = np.zeros((n_groups, 3), dtype=np.uint64)
         for start in range(0, self.n_rows, ROWS):
             rows = slice(start, min(start + ROWS, self.n_rows))
@@ -692,7 +692,7 @@ def digits(sums: Hashes, scales: Sequence[tuple[str | None, str]], kinds: Mappin
 
 
 def digest_of_columns(labels: Annotations, *columns: str | None) -> dict[str, str]:
-    """Fingerprints of further columns that a question uses, by table; the order of rows does not matter."""
+    """Return fingerprints of further columns that a question uses, by table; the order of rows does not matter."""
     wanted = sorted({labels.column_name(c) for c in columns if c is not None})
     found, left = {}, wanted
     for table, frame in (("items", labels.items), ("annotators", labels.annotators), ("labels", labels.labels)):

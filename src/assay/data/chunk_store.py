@@ -1,8 +1,8 @@
-"""Parquet files of any order -> chunks of whole items, kept as arrays in a working folder.
+"""Parquet files in any order -> chunks of whole items, stored as arrays in a working folder.
 
-A chunk is a range of item names. Where every file is sorted by item, Polars reads a range by the statistics of the row
-groups. Elsewhere the rows are first dealt out to files by range, in one pass. Each chunk is then read once, checked,
-and kept as arrays: later questions read numbers only.
+A chunk is a range of item ids. If every file is sorted by item, Polars reads a range with the statistics of the row
+groups. Otherwise the rows are first distributed to files by range, in one pass. Each chunk is then read once, checked,
+and stored as arrays: later questions read only numbers.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ from assay.data.scales import Label, Scale
 from assay.errors import DataError, counted, unknown
 
 BATCH = 500_000
-"""Rows that are looked at together in a pass over the files: some 20 MB of names, and few calls of Polars."""
+"""Rows that are processed together when the files are read: about 20 MB of names, and few calls of Polars."""
 
 BUFFERED = 3_000_000
-"""Rows that wait in memory while they are dealt out: some 100 MB, against many small files."""
+"""Rows that are buffered in memory while they are distributed: about 100 MB, to avoid many small files."""
 
 CHUNK_BYTES = 2**28
-"""Names and numbers of a chunk take about this much while it is read, so that two workers stay below 1 GB."""
+"""Approximate size of a chunk's names and numbers while it is read, so that two workers stay below 1 GB."""
 
 ROW_BYTES = 56
-"""What a row takes besides its item's name: codes, values and the order of sorting, 7 numbers of 8 bytes."""
+"""Bytes per row in addition to the item id: codes, values and the order of sorting, 7 numbers of 8 bytes."""
 
 SAMPLE = 200_000
-"""Item names by which the items are cut: with 100 chunks, a chunk's rows then vary by some 2%."""
+"""Item ids at which the items are split: with 100 chunks, the number of rows of a chunk then varies by about 2%."""
 
 ROWS = 2**21
-"""Rows of a chunk that are read at a time when those of some annotators are wanted: 16 MB a column."""
+"""Rows of a chunk that are read at a time when some annotators are selected: 16 MB a column."""
 
 MOST_VALUES = 10_000
-"""More different labels are not listed: ordinal distances need a table of their squares."""
+"""Largest number of distinct labels that are listed: ordinal distances require a table of their squares."""
 
 Range = tuple[str | None, str | None]
-"""Item names from the first up to, but not with, the second; None where there is no end."""
+"""Range of item ids, including the first, excluding the second; None for no end."""
 
 
 class Folder:
-    """A working folder, gone when the last table that reads it is gone, at the latest when Python ends.
+    """A working folder that is removed with the last table that reads it, or at the latest when Python exits.
 
-    A copy that another process unpickles only knows the path and removes nothing.
+    A copy in another process contains only the path and does not remove the folder.
     """
 
     def __init__(self, path: str) -> None:
@@ -66,9 +66,9 @@ class Folder:
 
     @classmethod
     def make(cls, parent: str | Path | None) -> Folder:
-        """A new folder in ``parent``, or where temporary files go."""
+        """Make a new folder in ``parent``, or in the folder of temporary files."""
         if parent is not None and not Path(parent).is_dir():
-            raise DataError(f"there is no folder '{parent}' for cache=...; make it first")
+            raise DataError(f"the folder '{parent}' of cache=... does not exist; create it first")
         made = cls(tempfile.mkdtemp(prefix="assay-", dir=parent))
         made._remove = weakref.finalize(made, _remove, made.path, os.getpid())
         return made
@@ -79,23 +79,23 @@ class Folder:
         return Folder, (self.path,)
 
     def file(self, name: str) -> str:
-        """The path of a file in it."""
+        """Return the path of a file in the folder."""
         return str(Path(self.path) / name)
 
     @property
     def bytes(self) -> int:
-        """What its files take."""
+        """Total size of its files in bytes."""
         return sum(entry.stat().st_size for entry in os.scandir(self.path) if entry.is_file())
 
 
 def _remove(path: str, owner: int) -> None:
-    if os.getpid() == owner:  # a forked child shares the object, not the folder
+    if os.getpid() == owner:  # a forked child shares the object, but does not own the folder
         shutil.rmtree(path, ignore_errors=True)
 
 
 @dataclass(frozen=True)
 class ChunkSource:
-    """Where the labels stand and how to read them; small, so that it travels to workers."""
+    """The files and how to read them; small, so that it can be sent to workers."""
 
     files: tuple[str, ...]
     item: str
@@ -105,16 +105,16 @@ class ChunkSource:
     judges: frozenset[str] = frozenset()
     where: tuple[tuple[str, Any], ...] = ()
     whole: frozenset[str] = frozenset()
-    """Columns of ids that hold floats which are all whole numbers, and lose their .0."""
+    """Columns of ids that contain whole numbers as floats; the decimals are dropped."""
 
     def counted(self, frame: pl.LazyFrame) -> pl.LazyFrame:
-        """The rows that count."""
+        """Select the rows to include."""
         for column, value in self.where:
             frame = frame.filter(pl.col(column).is_null() if value is None else pl.col(column) == value)
         return frame
 
     def name(self, role: str) -> pl.Expr:
-        """Items or annotators as text."""
+        """Convert items or annotators to text."""
         column = self.item if role == "item" else self.annotator
         found = pl.col(column)
         if column in self.whole:
@@ -122,7 +122,7 @@ class ChunkSource:
         return found.cast(pl.String).alias(role)
 
     def rows(self, within: Range = (None, None)) -> pl.LazyFrame:
-        """Item, annotator and label of the rows that count, of all items or of a range of them."""
+        """Return item, annotator and label of the included rows, of all items or of a range of them."""
         frame = self.counted(pl.scan_parquet(list(self.files)))
         low, high = within
         if low is not None:
@@ -133,48 +133,48 @@ class ChunkSource:
 
     @property
     def categories(self) -> tuple[Label, ...] | None:
-        """The categories that values point into, where labels are categories."""
+        """The categories that values point into; None if labels are not categories."""
         return None if self.scale.numeric or self.scale.kind == "preference" else self.scale.categories
 
     @property
     def criterion(self) -> str | None:
-        """The criterion, where one was chosen."""
+        """The criterion, if one was selected."""
         return next((str(value) for column, value in self.where if column == "criterion"), None)
 
     def values(self, labels: pl.Series) -> NDArray[np.float64]:
-        """Labels as numbers."""
+        """Convert labels to numbers."""
         return self.scale.values(self.scale.cast(labels))
 
 
-# -- a look at the files ------------------------------------------------------------------------------
+# -- survey of the files --------------------------------------------------------------------------------
 
 
 @dataclass(eq=False)
 class Survey:
-    """What a pass over the names of the items says."""
+    """Summary of the item ids."""
 
     n_rows: int = 0
     name_bytes: int = 0
     sample: list[pl.Series] = field(default_factory=list)
     in_order: bool = True
-    """Whether every file seems to be sorted by item: ranges are then read from the files themselves."""
+    """Whether every file seems to be sorted by item, so that ranges are read from the files themselves."""
 
     def rows_in_a_chunk(self, most: int) -> int:
-        """Rows by which a chunk keeps to its width."""
+        """Return the number of rows at which a chunk has the intended size."""
         return max(1, min(most, CHUNK_BYTES // (ROW_BYTES + self.name_bytes // max(self.n_rows, 1))))
 
     def ranges(self, n_chunks: int) -> list[Range]:
-        """Ranges of item names with about equally many rows each."""
+        """Return ranges of item ids with about equally many rows each."""
         names = pl.concat(self.sample).drop_nulls().sort()
         cuts = dict.fromkeys(names[len(names) * c // n_chunks] for c in range(1, n_chunks) if len(names))
         return [*pairwise([None, *(cut for cut in cuts if cut != names[0]), None])]
 
 
 def survey(source: ChunkSource) -> Survey:
-    """Look at every item's name once: how many rows, how long the names, and whether they are sorted."""
+    """Read every item id once: the number of rows, the length of the names, and whether they are sorted."""
     found = Survey()
     everything = pl.scan_parquet(list(source.files))
-    # Numbers are in another order than the texts that name them.
+    # Numbers have another order than their names as text.
     found.in_order = everything.collect_schema()[source.item] == pl.String
     step = max(1, int(everything.select(pl.len()).collect().item()) // SAMPLE)
     for file in source.files:
@@ -183,7 +183,7 @@ def survey(source: ChunkSource) -> Survey:
         for batch in rows.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming"):
             names = batch["item"]
             sample.append(names.gather_every(step))
-            # A range holds no row without a name, and such rows have to be refused.
+            # A range contains no row without an id, and such rows have to be refused.
             found.in_order = found.in_order and not names.null_count()
             found.name_bytes += int(names.str.len_bytes().sum() or 0)
             found.n_rows += len(names)
@@ -193,22 +193,22 @@ def survey(source: ChunkSource) -> Survey:
     return found
 
 
-# -- dealing the rows out -----------------------------------------------------------------------------
+# -- distribution of the rows ---------------------------------------------------------------------------
 
 
 def deal_out(
     source: ChunkSource, ranges: Sequence[Range], folder: Folder
 ) -> tuple[list[tuple[str, ...]], tuple[str, ...], int]:
-    """Write every row that has a label to the files of its range of items, in one pass over the source.
+    """Write every row with a label to the files of its range of items, while the source is read once.
 
     Returns
     -------
     files : list of tuple of str
-        Of each range: text of the item, number of the annotator, label as a number.
+        The files of each range: text of the item, number of the annotator, label as a number.
     annotators : tuple of str
         By their numbers.
     n_blank : int
-        Rows without a label.
+        Number of rows without a label.
     """
     cuts = pl.Series("item", [low for low, _ in ranges[1:]], dtype=pl.String)
     written: list[list[str]] = [[] for _ in ranges]
@@ -220,7 +220,7 @@ def deal_out(
         for part, frames in enumerate(waiting):
             if frames:
                 file = folder.file(f"rows-{part}-{len(written[part])}.arrow")
-                # The oldest layout holds the bytes of these texts only, not of all that were read with them.
+                # The oldest layout contains only the bytes of these texts, not of all texts that were read with them.
                 pl.concat(frames, how="vertical_relaxed").write_ipc(file, compat_level=pl.CompatLevel.oldest())
                 written[part].append(file)
                 frames.clear()
@@ -244,14 +244,14 @@ def deal_out(
 
 
 class AnnotatorCodes:
-    """Annotators by number, in the order in which they come."""
+    """Numbers of annotators, in order of appearance."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self._dtype = pl.Enum([])
 
     def codes(self, names: pl.Series) -> pl.Series:
-        """The number of each name; the first time a name comes it is given one."""
+        """Return the number of each name; new names get the next number."""
         found = names.cast(self._dtype, strict=False)
         if found.null_count():
             self.names += names.filter(found.is_null()).unique().sort().to_list()
@@ -261,7 +261,7 @@ class AnnotatorCodes:
 
 
 def number_rows(source: ChunkSource, table: pl.DataFrame, people: AnnotatorCodes) -> tuple[pl.DataFrame, int]:
-    """The rows that have a label, checked, with numbers for annotators and labels; and how many have none."""
+    """Return the checked rows with a label, annotators and labels as numbers, and the number of rows without one."""
     labels = table["label"]
     blank = labels.is_null()
     if labels.dtype.is_float():
@@ -293,25 +293,25 @@ def _nameless_error(source: ChunkSource, rows: int) -> DataError:
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What one chunk holds, known without reading it again.
+    """Summary of one chunk, so that it does not have to be read again.
 
     Attributes
     ----------
     place : str
-        The chunk's files in the working folder begin with it.
+        Prefix of the chunk's files in the working folder.
     n_items, n_labels, n_blank : int
         Items and labels; rows without a label.
     annotators : tuple of str
-        Who answered here, people first, in natural order.
+        The annotators in this chunk, humans first, in natural order.
     labels_of : mapping of annotator to number of labels
     total : float
         Sum of the labels as numbers.
     values : frozenset of float
-        The different labels; empty where there are too many.
+        The distinct labels; empty if there are too many.
     sums : (annotators, 3) uint64
-        What the fingerprint is made of, by annotator.
+        The sums of hashes for the fingerprint, by annotator.
     human_labels : (items,) uint8 or uint16
-        How many people labelled each item: of 10⁸ items a byte each is 100 MB.
+        The number of human labels of each item: for 10⁸ items, one byte each is 100 MB.
     """
 
     place: str
@@ -333,9 +333,9 @@ def store(
     place: str,
     people: tuple[str, ...] | None = None,
 ) -> Contents:
-    """Read a chunk, check it, and keep it as arrays: offsets of the items, annotators, values, names.
+    """Read a chunk, check it, and store it as arrays: offsets of the items, annotators, values, names.
 
-    With ``people`` the part is files that were dealt out, where annotators and labels are numbers already.
+    With ``people`` the part consists of distributed files, in which annotators and labels are numbers already.
     """
     if people is None:
         known = AnnotatorCodes()
@@ -346,7 +346,7 @@ def store(
         files = [str(file) for file in part]
         table, n_blank = pl.concat([pl.read_ipc(file) for file in files], how="vertical_relaxed"), 0
         for file in files:
-            with suppress(PermissionError):  # Windows keeps a file that is mapped; it is removed with its folder
+            with suppress(PermissionError):  # Windows locks a mapped file; it is removed with its folder
                 Path(file).unlink()
     names, item = factorize(table["item"])
     annotator, value = table["annotator"].to_numpy(), table["label"].to_numpy()
@@ -395,14 +395,14 @@ def _keep(
 
 
 def in_order(annotators: Sequence[str], judges: frozenset[str]) -> tuple[str, ...]:
-    """People first, in natural order."""
+    """Sort annotators: humans first, in natural order."""
     return (*natural(a for a in annotators if a not in judges), *natural(a for a in annotators if a in judges))
 
 
 def _refuse_blank_or_spaced(
     source: ChunkSource, names: pl.Series, item: NDArray[Any], who: Sequence[str], annotator: NDArray[Any]
 ) -> None:
-    """Whether a name is blank is asked of each name, not of each row."""
+    """Check each name, not each row, for blanks."""
     items = (names.str.strip_chars() == "").to_numpy()
     annotators = np.array([not name.strip() for name in who], dtype=bool)
     if items.any() or annotators.any():
@@ -412,7 +412,7 @@ def _refuse_blank_or_spaced(
         if len(spaced):
             raise DataError(
                 f"spaces around the name {spaced[0]!r} ({counted(len(spaced), 'name')} in a chunk); write the files "
-                "without them, or read the whole table with assay.read, which takes them off"
+                "without them, or read the whole table with assay.read, which removes them"
             )
 
 
@@ -421,7 +421,7 @@ def _refuse_twice(cells: NDArray[np.int64], names: pl.Series, who: Sequence[str]
     if len(twice):
         item, annotator = divmod(int(cells[twice[0]]), len(who))
         raise DataError(
-            f"{len(twice)} answers are given more than once (item '{names[item]}', annotator "
+            f"{len(twice)} answers are given several times (item '{names[item]}', annotator "
             f"'{who[annotator]}'); choose one criterion, condition or repeat with where={{...}}"
         )
 
@@ -434,7 +434,7 @@ def _sums(
     annotator: NDArray[Any],
     value: NDArray[Any],
 ) -> NDArray[np.uint64]:
-    """What the fingerprint is made of, by annotator; the same as of a table in memory."""
+    """The sums of hashes for the fingerprint, by annotator; equal to those of a table in memory."""
     rows = LabelHashes(len(value))
     rows.add("item", names, item)
     rows.add("annotator", pl.Series(who, dtype=pl.String), annotator)
@@ -458,7 +458,7 @@ def _different(value: NDArray[Any]) -> NDArray[Any]:
 
 
 def narrow(value: NDArray[np.float64]) -> NDArray[Any]:
-    """The same numbers in as few bytes as hold them."""
+    """The same numbers in the smallest sufficient type."""
     for dtype in (np.int8, np.int16):
         few = value.astype(dtype)
         if (few == value).all():
@@ -466,7 +466,7 @@ def narrow(value: NDArray[np.float64]) -> NDArray[Any]:
     return value
 
 
-# -- reading it again ---------------------------------------------------------------------------------
+# -- reading chunks -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -480,7 +480,7 @@ class Stretch:
 
 
 def stretches(contents: Sequence[Contents], first: int, end: int) -> tuple[Stretch, ...]:
-    """Where the items from ``first`` to ``end``, counted over all chunks, are kept."""
+    """Return the chunks, and the positions in them, of the items from ``first`` to ``end`` over all chunks."""
     starts = np.cumsum([0, *(c.n_items for c in contents)]).tolist()
     found = []
     for which in range(bisect.bisect_right(starts, first) - 1, len(contents)):
@@ -495,7 +495,7 @@ def stretches(contents: Sequence[Contents], first: int, end: int) -> tuple[Stret
 def answers(
     folder: Folder, parts: Sequence[Stretch], annotators: tuple[str, ...], categories: tuple[Label, ...] | None
 ) -> Answers:
-    """Items of one or more chunks as arrays: the labels of ``annotators``, in their order."""
+    """Return items of one or more chunks as arrays: the labels of ``annotators``, in their order."""
     position = {name: i for i, name in enumerate(annotators)}
     items, people, values = [], [], []
     start = 0
@@ -526,9 +526,9 @@ def answers(
 
 
 def _steps(folder: Folder, parts: Sequence[Stretch]) -> Iterator[tuple[Stretch, NDArray[np.int64]]]:
-    """Where the rows of each item begin, and the last one's end, for as many items at a time as have `ROWS` rows.
+    """The offsets of each item's rows and the end of the last, for as many items as have `ROWS` rows together.
 
-    Of few annotators among many most rows are left out again.
+    If few of many annotators are selected, most rows are discarded again.
     """
     for part in parts:
         kept = np.load(folder.file(f"{part.place}-offsets.npy"), mmap_mode="r")
@@ -545,7 +545,7 @@ def _names(folder: Folder, parts: Sequence[Stretch]) -> pl.Series:
 
 
 def unknown_value(source: ChunkSource) -> DataError | None:
-    """Which value of ``where`` no row has, in words."""
+    """Return the error on the first value of ``where`` that no row has."""
     for column, value in source.where:
         seen = pl.scan_parquet(list(source.files)).select(pl.col(column).unique()).collect(engine="streaming")
         values = natural(v for v in seen[column].to_list() if v is not None)

@@ -1,7 +1,7 @@
-"""A folder of Parquet files that does not fit in memory, read some whole items at a time.
+"""A folder of Parquet files that does not fit in memory, read in chunks of whole items.
 
-Items are cut into ranges of their names, so that every chunk holds whole items in the order that the table in
-memory would have, and numbers do not depend on the chunks, the files or the number of workers.
+Items are divided into ranges of their names, so that every chunk contains whole items in the order of the table in
+memory, and results do not depend on the chunks, the files or the number of workers.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from assay.data import chunk_store
 from assay.data.annotations import Answers, Reading, digits
 from assay.data.chunk_store import MOST_VALUES, ChunkSource, Contents, Folder
+from assay.data.columns import NO_LABEL
 from assay.data.names import Coded, Spelling, settle_kinds, unify_spelling
 from assay.data.roles import read_call
 from assay.data.scales import Label, Scale, parse_scale
@@ -32,28 +33,28 @@ from assay.estimation.options import Limits, Settings, option, question
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """Labels in a folder of Parquet files; the coefficients take it where they take `Annotations`.
+    """Labels in a folder of Parquet files, which the coefficients accept like `Annotations`.
 
     Attributes
     ----------
     annotators : tuple of str
-        Whose labels count, people first, in natural order.
+        The annotators to include, humans first, in natural order.
     scale : Scale
-        What a label may be.
+        The scale of the labels.
     n_items : int
-        Items with a label of anybody.
+        Number of items with at least one label.
     judges : tuple of str
-        The annotators that are models.
+        The annotators that are judges.
     reading : Reading
-        Where the labels came from, what was excluded.
+        The source of the labels, and exclusions.
     source : Source
         How the files are read.
     contents : tuple of Contents
-        What each chunk holds, known without reading it again.
+        A summary of each chunk, so that it does not have to be read again.
     folder : Folder
-        Where the chunks are kept as arrays while this table, or one made from it, is in use.
-    everybody : tuple of str
-        All annotators of the folder, people first.
+        The folder of the chunks as arrays, as long as this table or one derived from it is in use.
+    all_annotators : tuple of str
+        All annotators of the folder, humans first.
     """
 
     annotators: tuple[str, ...]
@@ -64,7 +65,7 @@ class Chunks:
     source: ChunkSource = field(repr=False)
     contents: tuple[Contents, ...] = field(repr=False)
     folder: Folder = field(repr=False)
-    everybody: tuple[str, ...] = field(repr=False)
+    all_annotators: tuple[str, ...] = field(repr=False)
 
     def __repr__(self) -> str:
         humans, judges = len(self.humans), len(self.annotators) - len(self.humans)
@@ -74,22 +75,22 @@ class Chunks:
 
     @property
     def humans(self) -> tuple[str, ...]:
-        """The annotators that are people."""
+        """The human annotators."""
         return tuple(name for name in self.annotators if name not in self.judges)
 
     @property
     def n_labels(self) -> int:
-        """Labels of the annotators that count."""
+        """Number of labels of the included annotators."""
         return sum(c.labels_of.get(name, 0) for c in self.contents for name in self.annotators)
 
     @property
     def labels_of(self) -> dict[str, int]:
-        """How many labels each annotator gave."""
+        """Number of labels of each annotator."""
         return {name: sum(c.labels_of.get(name, 0) for c in self.contents) for name in self.annotators}
 
     @cached_property
     def human_labels(self) -> NDArray[np.uint8 | np.uint16]:
-        """How many people of the folder labelled each item: (items,); 65,535 stands for that many or more."""
+        """Number of human labels of each item: (items,); 65,535 means at least that many."""
         return np.concatenate([c.human_labels for c in self.contents])
 
     @property
@@ -100,12 +101,12 @@ class Chunks:
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """The different labels, lowest first.
+        """The distinct labels, lowest first.
 
         Raises
         ------
         DesignError
-            Where there are too many to list.
+            If there are too many to list.
         """
         values = frozenset[float]().union(*(c.values for c in self.contents))
         many = any(not c.values for c in self.contents if c.n_labels)
@@ -113,12 +114,12 @@ class Chunks:
 
     @property
     def categories(self) -> tuple[Label, ...] | None:
-        """The categories that values point into, where labels are categories."""
+        """The categories that values point into; None if labels are not categories."""
         return self.source.categories
 
     @cached_property
     def fingerprint(self) -> str:
-        """That of the same labels in memory, of the annotators that count, however the folder is cut."""
+        """The fingerprint of the same labels in memory, of the included annotators, independent of the chunks."""
         wanted = set(self.annotators)
         total = np.zeros(3, dtype=np.uint64)
         for chunk in self.contents:
@@ -127,30 +128,30 @@ class Chunks:
         return digits(total, [(self.source.criterion, self.scale.spec)], kinds)
 
     def in_memory(self, question: str) -> NoReturn:
-        """An error, for a question that needs the whole table.
+        """Raise an error, for a question that requires the whole table.
 
         Raises
         ------
         DesignError
-            Always; it names the question.
+            Always; the message names the question.
         """
-        raise DesignError(f"{question} needs the whole table in memory; read a part of the folder with assay.read")
+        raise DesignError(f"{question} requires the whole table in memory; read a part of the folder with assay.read")
 
     def only(self, annotators: Sequence[str]) -> Chunks:
-        """The labels of some annotators, in that order."""
+        """Return the labels of some annotators, in that order."""
         for name in annotators:
-            if name not in self.everybody:
-                raise DataError(unknown("annotator", name, self.everybody, "the folder"))
+            if name not in self.all_annotators:
+                raise DataError(unknown("annotator", name, self.all_annotators, "the folder"))
         return replace(self, annotators=tuple(annotators))
 
     def pieces(self, most_items: int | None = None) -> Iterator[tuple[Callable[[], Answers], int, int]]:
-        """How to read each part of the items, and the positions of its first item and of the one after its last.
+        """Yield a function that reads each part of the items, with the positions of its first item and of its end.
 
         Parameters
         ----------
         most_items : int, optional
-            Cut the items by this number, wherever the chunks end, so that sums are those of a table in memory that is
-            cut so; one part a chunk without it.
+            Split the items at multiples of this number, independent of the chunks, so that sums equal those of a table
+            in memory that is split in the same way; by default, one part per chunk.
         """
         if most_items is None:
             ends = np.cumsum([c.n_items for c in self.contents]).tolist()
@@ -160,54 +161,54 @@ class Chunks:
             yield self.between(first, end), first, end
 
     def between(self, first: int, end: int) -> Callable[[], Answers]:
-        """How to read the items from one position to another."""
+        """Return a function that reads the items from one position to another."""
         parts = chunk_store.stretches(self.contents, first, end)
         return partial(chunk_store.answers, self.folder, parts, self.annotators, self.categories)
 
 
 def require_few_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Different labels, where they can be listed.
+    """Return distinct labels if there are few enough to list.
 
     Raises
     ------
     DesignError
-        Where they are too many.
+        If there are too many.
     """
     if len(values) > MOST_VALUES:
         raise DesignError(
-            f"there are more than {MOST_VALUES:,} different labels, too many to count each; take a coefficient for "
-            "numbers (interval alpha, icc, nmae), or put the labels on a coarser scale"
+            f"there are more than {MOST_VALUES:,} different labels, too many to count each; use a coefficient for "
+            "numbers (interval alpha, icc, nmae), or convert the labels to a coarser scale"
         )
     return values
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScanSettings(Settings):
-    """What the columns of a folder of Parquet files mean, and how it is read."""
+    """The roles of the columns in a folder of Parquet files, and how it is read."""
 
     scale: Annotated[
         Scale | str,
-        Limits("What a label may be: `assay.Ordinal(1, 5)` or `1-5`; a nominal scale lists its categories."),
+        Limits("Scale of the labels: `assay.Ordinal(1, 5)` or `1-5`; a nominal scale lists its categories."),
     ]
-    item: str = option("item", "Column that names the item.")
-    annotator: str = option("annotator", "Column that names who answered.")
-    label: str = option("label", "Column that holds the label.")
-    judges: Sequence[str] = option((), "The annotators that are models, all of them.")
-    humans: Sequence[str] | None = option(None, "Annotators that are people, where a name looks like a model's.")
+    item: str = option("item", "Column with the item id.")
+    annotator: str = option("annotator", "Column with the annotator.")
+    label: str = option("label", "Column with the label.")
+    judges: Sequence[str] = option((), "Names of all judges in the folder.")
+    humans: Sequence[str] | None = option(None, "Human annotators whose names could be names of models.")
     spelling: Spelling = option(
         "refuse", "Whether annotators whose names differ only in case or inner spaces are refused or kept `apart`."
     )
     where: Mapping[str, Any] | None = option(
-        None, "Column and value of the rows that count: one criterion, one condition, one repeat."
+        None, "Column and value of the rows to include: one criterion, one condition, one repeat."
     )
     labels_per_chunk: int = option(
-        4_000_000, "Labels in memory at a time, at most about, for each worker; fewer where names are long.", low=1
+        4_000_000, "Approximate number of labels in memory for each worker; lower for long names.", low=1
     )
     cache: str | Path | None = option(
         None,
-        "The folder in which the working folder is made, where temporary files go by default.",
-        details="It takes about 4 to 14 bytes a label, and the items' names once; while rows that are not sorted by "
-        "item are dealt out, the three columns besides, compressed. It is removed when the table is no longer in use.",
+        "Parent of the working folder; by default the folder of temporary files.",
+        details="The working folder takes about 4 to 14 bytes per label, and the item ids once. While rows that are "
+        "not sorted by item are distributed, it also holds the three columns, compressed. It is removed after use.",
     )
 
     def __post_init__(self) -> None:
@@ -221,21 +222,21 @@ class ScanSettings(Settings):
         super().__post_init__()
         if self.spelling == "merge":
             raise DesignError(
-                "spelling='merge' needs the whole table in memory; take assay.read, or name people alike",
+                "spelling='merge' requires the whole table in memory; use assay.read, or use one spelling per name",
                 option="spelling",
             )
 
 
 @question(ScanSettings)
 def scan(folder: str | Path | Sequence[str | Path], settings: ScanSettings) -> Chunks:
-    """Labels of any number, in bounded memory.
+    """Read any number of labels in bounded memory.
 
-    The names of the items are read once, to see whether the files are sorted by item and where to cut them. Sorted
-    files are then read range by range; the rows of others are first dealt out by ranges of items, in one pass. Each
-    chunk is checked and kept as arrays in a working folder, and each question reads those, once.
+    The item ids are read once, to find out whether the files are sorted by item and where to split them. Sorted files
+    are then read range by range; rows of other files are first distributed by ranges of items, in one pass. Each chunk
+    is checked and stored as arrays in a working folder, and each question reads these arrays once.
 
-    Chunks run through joblib: on all cores with ``joblib.parallel_config(n_jobs=-1)``, on a cluster that sees the
-    files and the working folder with ``joblib.parallel_config(backend="dask")``; the numbers are the same.
+    Chunks are processed with joblib: on all cores with ``joblib.parallel_config(n_jobs=-1)``, on a cluster that can
+    access the files and the working folder with ``joblib.parallel_config(backend="dask")``; the results are the same.
 
     Parameters
     ----------
@@ -245,10 +246,10 @@ def scan(folder: str | Path | Sequence[str | Path], settings: ScanSettings) -> C
     Raises
     ------
     DataError
-        Where there are no files, no such column or value, labels off the scale, or an answer given twice; where the
-        disk is too small.
+        If there are no files, no such column or value, labels off the scale, or repeated answers; or if the disk is too
+        small.
     DesignError
-        For an option that is not one.
+        For an invalid option.
 
     Examples
     --------
@@ -270,40 +271,50 @@ def scan(folder: str | Path | Sequence[str | Path], settings: ScanSettings) -> C
     except OSError as error:
         raise DataError(
             f"the working folder '{place.path}' cannot be written ({error.strerror or error}); "
-            "name a place with more room with cache=..."
+            "specify a folder on a larger disk with cache=..."
         ) from error
     if not sum(c.n_labels for c in contents):
         raise DataError(_no_labels(source))
-    everybody = chunk_store.in_order(sorted({name for c in contents for name in c.annotators}), source.judges)
+    all_annotators = chunk_store.in_order(sorted({name for c in contents for name in c.annotators}), source.judges)
     for name in settings.judges:
-        if name not in everybody:
-            raise DataError(unknown("judge", name, everybody, "the folder"))
+        if name not in all_annotators:
+            raise DataError(unknown("judge", name, all_annotators, "the folder"))
     reading = Reading(str(folder) if isinstance(folder, str | Path) else _words(source.files), found.n_rows)
-    reading = reading.without("no label in it", n_blank)
-    reading = reading.add_notes(*_checked_names(everybody, settings, reading.source))
-    people = tuple(name for name in everybody if name in source.judges)
+    reading = reading.without(NO_LABEL, n_blank)
+    reading = reading.add_notes(*_checked_names(all_annotators, settings, reading.source))
+    people = tuple(name for name in all_annotators if name in source.judges)
     return Chunks(
-        everybody, source.scale, sum(c.n_items for c in contents), people, reading, source, contents, place, everybody
+        all_annotators,
+        source.scale,
+        sum(c.n_items for c in contents),
+        people,
+        reading,
+        source,
+        contents,
+        place,
+        all_annotators,
     )
 
 
-def _checked_names(everybody: Sequence[str], settings: ScanSettings, source: str) -> list[str]:
-    """What is to be said of the annotators' names, which are held to what `assay.read` asks of them."""
-    names = Coded(pl.Series("annotator", everybody, dtype=pl.String), np.arange(len(everybody), dtype=np.int32))
+def _checked_names(all_annotators: Sequence[str], settings: ScanSettings, source: str) -> list[str]:
+    """Check the annotators' names as `assay.read` does, and return the notes."""
+    names = Coded(
+        pl.Series("annotator", all_annotators, dtype=pl.String), np.arange(len(all_annotators), dtype=np.int32)
+    )
     notes = unify_spelling(names, "annotator", settings.spelling, source)[1]
-    kinds, said = settle_kinds(everybody, {}, settings.judges or None, settings.humans, source)
-    models = [name for name, kind in zip(everybody, kinds, strict=True) if kind == "judge"]
+    kinds, assumed = settle_kinds(all_annotators, {}, settings.judges or None, settings.humans, source)
+    models = [name for name, kind in zip(all_annotators, kinds, strict=True) if kind == "judge"]
     if set(models) != set(settings.judges):
-        raise DesignError(f"a folder in chunks is read knowing the judges; name them with judges={models}")
-    return notes + said
+        raise DesignError(f"assay.scan requires the names of all judges: judges={models}")
+    return notes + assumed
 
 
 def _source(folder: str | Path | Sequence[str | Path], settings: ScanSettings) -> ChunkSource:
-    """What is asked of the files, checked against the columns they have."""
+    """Return the source, after checking the settings against the columns of the files."""
     scale = parse_scale(settings.scale) if isinstance(settings.scale, str) else settings.scale
     item, annotator, label, where = settings.item, settings.annotator, settings.label, settings.where or {}
     if scale.categories is None and not scale.numeric:
-        raise DataError(f"a folder in chunks needs the categories of its scale; '{scale.spec}' lists none")
+        raise DataError(f"assay.scan requires a scale that lists its categories; '{scale.spec}' lists none")
     files = _files(folder)
     frame = pl.scan_parquet(list(files))
     known = frame.collect_schema()
@@ -312,7 +323,7 @@ def _source(folder: str | Path | Sequence[str | Path], settings: ScanSettings) -
             raise DataError(unknown("column", name, known, f"'{files[0]}'"))
     for name, value in where.items():
         if not (value is None or isinstance(value, str | bool | int | float)):
-            raise DesignError(f"where takes one value a column; got {name}={value!r}")
+            raise DesignError(f"where requires one value per column; got {name}={value!r}")
     floats = [name for name in (item, annotator) if known[name].is_float()]
     whole = [n for n in floats if frame.select((pl.col(n).fill_nan(None).drop_nulls() % 1 == 0).all()).collect().item()]
     source = ChunkSource(
@@ -321,7 +332,7 @@ def _source(folder: str | Path | Sequence[str | Path], settings: ScanSettings) -
     if scale.kind == "preference" and set(PAIR) <= set(known):
         _refuse_changing_sides(source, folder, settings)
     for name, value in where.items():
-        # Polars refuses to compare text with numbers; no row has such a value.
+        # Polars refuses to compare text with numbers; no row can have such a value.
         text = known[name] in (pl.String, pl.Categorical, pl.Enum)
         if value is not None and text != isinstance(value, str):
             raise chunk_store.unknown_value(source) or DataError(f"no row of '{files[0]}' has {name}={value!r}")
@@ -342,8 +353,8 @@ def _refuse_changing_sides(
                 if (value := getattr(settings, name)) != getattr(ScanSettings(scale=source.scale), name)}  # fmt: skip
         where = f".where(**{dict(source.where)})" if source.where else ""
         raise DataError(
-            f"votes on item '{item}' do not all name the same systems in 'first' and 'second', and a folder in chunks "
-            f"compares labels as they stand; assay.read gives each system one side: "
+            f"votes on item '{item}' do not all name the same systems in 'first' and 'second', and assay.scan does not "
+            f"change the sides of votes; assay.read assigns each system to one side: "
             f"{read_call(given, {'scale': source.scale.spec, **same})}{where}"
         )
 
@@ -351,7 +362,7 @@ def _refuse_changing_sides(
 def _contents(
     source: ChunkSource, found: chunk_store.Survey, place: Folder, labels_per_chunk: int
 ) -> tuple[tuple[Contents, ...], int]:
-    """Every chunk, kept in the working folder; and how many rows have no label."""
+    """Store every chunk in the working folder; also return the number of rows without a label."""
     from joblib import Parallel, delayed
 
     _refuse_small_disk(found, place)
@@ -371,8 +382,8 @@ def _refuse_small_disk(found: chunk_store.Survey, place: Folder) -> None:
     free = shutil.disk_usage(place.path).free
     if needed > free:
         raise DataError(
-            f"the working folder may take {needed / 1e9:.1f} GB, and '{place.path}' has {free / 1e9:.1f} GB left; "
-            "name a place with more room with cache=..."
+            f"the working folder can take {needed / 1e9:.1f} GB, and '{place.path}' has {free / 1e9:.1f} GB left; "
+            "specify a folder on a larger disk with cache=..."
         )
 
 

@@ -1,7 +1,7 @@
-"""Frames and columns of any make -> the checked parts of the one table.
+"""Frames and columns of any library -> the checked parts of the one table.
 
-`to_polars` reads any frame. `table_parts` takes a long one (one row a label) apart into labels, items and annotators,
-with names as text, labels on their scale, and everything that was left out or assumed in a `Reading`.
+`to_polars` reads any frame. `table_parts` splits a long table (one row per label) into labels, items and annotators,
+with names as text, labels on their scale, and a `Reading` that reports exclusions and assumptions.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.options import option
 from assay.estimation.result import Exclusion
 
-# -- frames of any make ----------------------------------------------------------------------------
+# -- frames of any library -------------------------------------------------------------------------
 
 
 def to_polars(frame: Any, strict: Collection[str] = (), *, orders: bool = False) -> pl.DataFrame:
-    """Any eager or lazy frame that narwhals knows, as a Polars frame; the original is never changed.
+    """Convert any eager or lazy frame that narwhals supports to a Polars frame; the original is never changed.
 
-    ``strict`` names the columns in which a mixture of numbers and text is refused; in others it becomes text. With
-    ``orders``, categories whose order is declared become an Enum, which keeps it; they become text otherwise. Class
-    labels of Hugging Face's ``datasets`` become their names.
+    Columns in ``strict`` cannot mix numbers and text; other mixed columns become text. With ``orders``, categories
+    with a declared order become an Enum, which preserves it; otherwise they become text. Class labels of Hugging
+    Face's ``datasets`` become their names.
     """
     if isinstance(frame, pl.DataFrame):
         return frame
@@ -77,7 +77,7 @@ def to_polars(frame: Any, strict: Collection[str] = (), *, orders: bool = False)
         table = eager.to_native()
         found = declare_orders(found, arrow_orders(table)) if orders else found
         return name_classes(found, classes or class_names(table.schema.metadata))
-    # Column by column, because pandas columns of objects may hold anything and Arrow may not be installed.
+    # Column by column, because pandas columns of objects can contain anything and Arrow might not be installed.
     columns = {}
     for name in eager.columns:
         column = eager[name]
@@ -91,7 +91,7 @@ def to_polars(frame: Any, strict: Collection[str] = (), *, orders: bool = False)
 
 
 def declare_orders(frame: pl.DataFrame, orders: Mapping[str, Sequence[str]]) -> pl.DataFrame:
-    """Columns of text whose order is declared as Enums, which keep it."""
+    """Convert text columns with a declared order to Enums, which preserve it."""
     return frame.with_columns(
         pl.col(name).cast(pl.String).cast(pl.Enum(list(order))) for name, order in orders.items() if len(order)
     )
@@ -109,7 +109,7 @@ def arrow_orders(table: Any) -> dict[str, tuple[str, ...]]:
 
 
 def class_names(metadata: Mapping[Any, Any] | None) -> dict[str, list[str]]:
-    """The names of class labels by column, as Hugging Face's ``datasets`` writes them beside a table."""
+    """The names of class labels by column, from the metadata that Hugging Face's ``datasets`` writes."""
     known = {k.decode() if isinstance(k, bytes) else k: v for k, v in (metadata or {}).items()}
     try:
         features = json.loads(known.get("huggingface") or "{}").get("info", {}).get("features", {})
@@ -120,19 +120,19 @@ def class_names(metadata: Mapping[Any, Any] | None) -> dict[str, list[str]]:
 
 
 def name_classes(frame: pl.DataFrame, classes: Mapping[str, Sequence[str]]) -> pl.DataFrame:
-    """Numbers of classes as the names of the classes; −1 stands for no label.
+    """Replace the numbers of classes by the names of the classes; −1 means no label.
 
     Raises
     ------
     DataError
-        For a number that no class has.
+        If a number has no class.
     """
     for name, names in classes.items():
         if name not in frame.columns or not frame[name].dtype.is_integer():
             continue
         strange = frame[name].filter(~frame[name].is_between(-1, len(names) - 1))
         if strange.len():
-            raise DataError(f"column '{name}' has {len(names)} classes, and a label of number {strange[0]}")
+            raise DataError(f"column '{name}' has {len(names)} classes, but contains class number {strange[0]}")
         frame = frame.with_columns(
             pl.col(name).replace_strict(list(range(len(names))), list(names), default=None, return_dtype=pl.String)
         )
@@ -144,7 +144,7 @@ def _datasets_table(frame: Any) -> tuple[Any, dict[str, list[str]]]:
     if not type(frame).__module__.startswith("datasets."):
         return frame, {}
     if not hasattr(frame, "with_format") or not hasattr(frame, "num_rows"):
-        raise DataError(f"a {type(frame).__name__} holds several tables or none; give one of them: dataset['train']")
+        raise DataError(f"a {type(frame).__name__} contains several tables or none; give one of them: dataset['train']")
     if isinstance(frame.num_rows, dict):
         raise DataError(f"the data set has several parts ({', '.join(frame.num_rows)}); give one: dataset['train']")
     names = {n: list(f.names) for n, f in frame.features.items() if type(f).__name__ == "ClassLabel" and f.names}
@@ -152,7 +152,7 @@ def _datasets_table(frame: Any) -> tuple[Any, dict[str, list[str]]]:
 
 
 def _with_index(frame: Any) -> Any:
-    """A pandas frame whose index is columns too: each level that has a name or holds texts, as names of items do."""
+    """Convert the index of a pandas frame to columns: each level that has a name or contains texts."""
     if not hasattr(frame, "columns") or not hasattr(getattr(frame, "index", None), "names"):
         return frame
     index = frame.index
@@ -169,24 +169,24 @@ def _holds_texts(values: Any) -> bool:
 
 
 def _name_columns(frame: Any) -> Any:
-    """A frame whose columns have one name each, a text: 1 becomes "1"; an index that says something is a column."""
+    """Give each column of a frame one text as its name: 1 becomes "1"; an informative index becomes a column."""
     frame = _with_index(frame)
     names = list(getattr(frame, "column_names", getattr(frame, "columns", ())))
-    # Names of several levels are joined as two header rows of a sheet are.
+    # Names with several levels are joined like two header rows of a sheet.
     levels = [[str(part) for part in name if str(part)] if isinstance(name, tuple) else [str(name)] for name in names]
     texts = [" / ".join(parts) for parts in levels]
     twice = next((name for name in texts if texts.count(name) > 1), None)
     if twice is not None:
-        raise DataError(f"the table has two columns '{twice}'; rename one of them")
+        raise DataError(f"the table has two columns named '{twice}'; rename one of them")
     if names != texts and hasattr(frame, "set_axis"):
         return frame.set_axis(texts, axis=1)
     return frame
 
 
 def column_of(name: str, values: Sequence[Any], source: str, *, strict: bool = True) -> pl.Series:
-    """A column of Python values in the one type they have.
+    """Make a column from Python values of one type.
 
-    Numbers mixed with text are refused by row, or become text with ``strict=False``; lists and objects
+    A mixture of numbers and text is refused, with the rows, or becomes text with ``strict=False``; lists and objects
     become JSON text.
     """
     there = [v for v in values if v is not None]
@@ -201,166 +201,177 @@ def column_of(name: str, values: Sequence[Any], source: str, *, strict: bool = T
         rows = ", ".join(f"row {i + 1}: {values[i]!r}" for i in few[:5])
         more = f" and {len(few) - 5} more" if len(few) > 5 else ""
         raise DataError(
-            f"{source}: column '{name}' mixes numbers and text ({rows}{more}); 1 is not \"1\": make them one type"
+            f"{source}: column '{name}' mixes numbers and text ({rows}{more}); convert all values to one type"
         )
     found = pl.Series(name, values, strict=False)
-    return found.cast(pl.Float64) if found.dtype == pl.Int128 else found  # NumPy has no such numbers
+    return found.cast(pl.Float64) if found.dtype == pl.Int128 else found  # NumPy has no such integers
 
 
-# -- what is said of a table, and what is found out on the way --------------------------------------
+# -- the report of reading -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How the table came to be: what was read, what does not count and why, what was assumed."""
+    """How a table was read: the number of rows, the exclusions with reasons, and the assumptions."""
 
     source: str = IN_MEMORY
     rows: int = 0
     exclusions: tuple[Exclusion, ...] = ()
-    """How many of the rows read are no label, by reason."""
+    """Numbers of rows that are not labels, by reason."""
     notes: tuple[str, ...] = ()
-    """Choices made for the user, in plain words."""
+    """Assumptions and changes in words."""
     as_text: bool = False
-    """Whether the source writes numbers as text, as CSV does."""
+    """Whether the source stores numbers as text, as CSV does."""
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
-    """Labels in the order that their column declares, by criterion, where labels themselves no longer tell."""
+    """Labels in the order that their column declares, by criterion, if the labels no longer show it."""
     study: str = ""
-    """The folder of the study that the labels are of; empty where they are of none."""
-    split_unasked: bool = False
-    """Whether names of items were read as item and criterion because they show that they are."""
+    """The folder of the study that the labels come from; empty for other sources."""
+    split_detected: bool = False
+    """Whether item ids were split into item and criterion because all of them show this structure."""
 
     @property
     def pooled_by(self) -> str:
-        """What else a table of several criteria can be told, in a message: names that were split may stay whole."""
-        return ", or read with split_item='no' to pool them" if self.split_unasked else ""
+        """Another remedy for a table with several criteria: item ids that were split can stay whole."""
+        return ", or set split_item='no' to pool them" if self.split_detected else ""
 
     def add_notes(self, *notes: str) -> Reading:
-        """The same reading with more notes."""
+        """Return the same report with more notes."""
         return replace(self, notes=self.notes + notes)
 
     def without(self, reason: str, rows: int) -> Reading:
-        """The same reading with rows excluded for a reason; nothing changes when there are none."""
+        """Return the same report with rows excluded for a reason; unchanged if there are none."""
         return replace(self, exclusions=(*self.exclusions, Exclusion("row", rows, reason))) if rows else self
 
     def lines(self) -> list[str]:
-        """One line a fact, fit to print."""
-        lines = [f"{counted(e.count, e.what)} excluded: {e.reason}" for e in self.exclusions]
+        """Return the exclusions and notes, one per line."""
+        lines = [_excluded(e) for e in self.exclusions]
         return lines + list(self.notes)
 
 
+def _excluded(exclusion: Exclusion) -> str:
+    """The line on an exclusion: ``3 rows without a label excluded``, ``2 rows excluded: blank``."""
+    rows = counted(exclusion.count, exclusion.what)
+    if exclusion.reason.startswith(NO_LABEL):
+        return f"{rows} {exclusion.reason} excluded"
+    return f"{rows} excluded: {exclusion.reason}"
+
+
 SPLIT_DETAILS = (
-    r"After the last `__` stands the criterion; groups of `(?P<item>.+)__(?P<criterion>\w+)` other than item, "
-    "criterion and repeat become columns of `items`. With `no`, or None, names stay whole."
+    r"The criterion follows the last `__`; groups of `(?P<item>.+)__(?P<criterion>\w+)` other than item, "
+    "criterion and repeat become columns of `items`. With `no` or None, item ids stay whole."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrameSettings(LabelSettings):
-    """What the columns of a long frame mean, and how what is in them is to be read."""
+    """The roles of the columns of a long frame, and how their values are parsed."""
 
     item: str | int = option("item", "Column with the item id.")
-    annotator: str | int = option("annotator", "Column with the annotator.", first=True)
+    annotator: str | int = option("annotator", "Column with the annotator.")
     label: str | int = option("label", "Column with the label.")
     criterion: str | int | None = option(
         None,
         "Column with the criterion.",
-        details="Without it a column called `criterion`, if there is one.",
+        details="By default a column called `criterion`, if there is one.",
     )
     repeat: str | int | None = option(
-        None, "Column with the repeat number.", details="Without it a column called `repeat`, if there is one."
+        None, "Column with the repeat number.", details="By default a column called `repeat`, if there is one."
     )
     kind: str | int | None = option(
         None,
-        "Column that says who is a `human` and who a `judge`.",
-        details="Without it a column called `kind`, if there is one.",
+        "Column that distinguishes `human` and `judge`.",
+        details="By default a column called `kind`, if there is one.",
     )
     judges: Iterable[str] | None = option(
         None,
-        "Names of all judges in the table; all other annotators are human.",
-        first=True,
-        details="Somebody whose name looks like a model's (`gpt-4o`), or whom `kind` calls a judge, is refused "
+        "Names of all judges in the table; other annotators are human.",
+        details="An annotator with the name of a model (`gpt-4o`), or listed as a judge in `kind`, is refused "
         "until named here or in `humans`.",
     )
     humans: Iterable[str] | None = option(
         None,
-        "Names of all human annotators in the table.",
-        details="Alone, it names all of them, and the others are judges where their names look like it. Beside "
-        "`judges`, it need only name people whose names look like a model's.",
+        "Names of all humans in the table.",
+        details="Without `judges`, name all humans; other annotators are judges if their names are names of models. "
+        "With `judges`, only humans whose names look like a model's must be named.",
     )
     spelling: Spelling = option(
         "refuse",
-        "Names that differ only in case or inner spaces, such as `Ann` and `ann`.",
-        details="Of items, annotators and criteria: refused until you say that they are one (`merge`) or different "
-        "(`apart`). Spaces around names are taken off, and `reading` says where.",
+        "How to treat names that differ only in case or inner spaces: `Ann`, `ann`.",
+        details="For items, annotators and criteria: refused until you specify that they are the same (`merge`) or "
+        "different (`apart`). Spaces around names are removed, and `reading` reports it.",
     )
     scale: Scale | str | int | Sequence[Label] | Mapping[str, Any] | None = option(
         None,
-        "Scale of the labels: 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, preference.",
-        first=True,
-        details="Of all criteria, or of each: `assay.Ordinal(1, 5)`, `1-5`, `(1, 5)` or `5`. See `assay.data.scales.parse_scale`. Without it the scale is inferred, and `reading` says so: the "
-        "order of ordered Categoricals and Enums, else numbers, categories or free text.",
+        "Scale of all labels, or of each criterion: `assay.Ordinal(1, 5)`, `1-5`, `(1, 5)` or `5`.",
+        details="See `assay.data.scales.parse_scale`. By default the scale is inferred and reported in `reading`: the "
+        "order of ordered Categoricals and Enums, otherwise numbers, categories or free text.",
     )
     exclude: Iterable[str] | None = option(
         None,
-        "Columns, annotators or items to ignore, such as `Mean`.",
-        details="Without it, what is computed from other columns or rows is left out, and `reading` says which; "
-        "an annotator or an item called `Consensus` or `Average` is refused until somebody says what it is; `[]` says "
+        "Annotators, items and columns to ignore: `Mean`, `Average`.",
+        details="By default, rows and columns that are computed from others are ignored and reported in `reading`, and "
+        "an annotator or an item called `Consensus` or `Average` is refused until you specify its role; `[]` states "
         "that nothing is computed.",
     )
-    conditions: Iterable[str] = option((), "Columns with experimental conditions, such as temperature or prompt.")
+    conditions: Iterable[str] = option(
+        (), "Columns with experimental conditions (temperature, prompt), see `Annotations`."
+    )
     split_item: str | None = option(
         None,
         "Separator, or regular expression with named groups, that splits criteria off item ids.",
         details=SPLIT_DETAILS,
     )
-    items: Any = option(None, "Item metadata: a table with one row per item.")
-    annotators: Any = option(None, "Annotator metadata: a table with one row per annotator.")
+    items: Any = option(None, "Attributes of items: a table with one row per item, column `item`.")
+    annotators: Any = option(None, "Attributes of annotators: a table with one row per annotator, column `annotator`.")
     reading: Reading | None = option(
         None,
-        "What is known of the source already.",
-        details="A column `_row` of the frame, if there is one, says in messages where each row stands.",
+        "The report of reading the source, to which notes are added.",
+        details="If the frame has a column `_row`, messages use it for the place of each row.",
         transient=True,
     )
 
     @property
     def excluded(self) -> tuple[str, ...]:
-        """What is said to be nobody's labels."""
+        """The annotators, items and columns to ignore."""
         given = self.exclude or ()
         return (given,) if isinstance(given, str) else tuple(map(str, given))
 
     @property
     def splitting(self) -> str | None:
-        """How names of items are split; None where they stay whole."""
+        """How item ids are split; None if they stay whole."""
         return None if self.split_item == "no" else self.split_item
 
     def parsed_scale(self) -> Scale | dict[str, Scale] | None:
-        """The scale, or the scale of each criterion, with specifications parsed."""
+        """The scale, or the scale of each criterion, with parsed specifications."""
         if isinstance(self.scale, Mapping):
             return {name: scale_of(one) for name, one in self.scale.items()}
         return None if self.scale is None else scale_of(self.scale)
 
 
-# -- a long frame taken apart ------------------------------------------------------------------------
+# -- parts of a long frame ---------------------------------------------------------------------------
 
 KEY = ("item", "annotator", "criterion", "repeat")
-"""The columns whose combination names one answer (with the declared conditions)."""
+"""The columns that together identify one answer (with the declared conditions)."""
 
-BLANK = "blank, as sheets end in"
-"""Why a row without anything in it does not count."""
+BLANK = "blank"
+"""Reason for the exclusion of rows without any value."""
+
+NO_LABEL = "without a label"
+"""Reason for the exclusion of rows without a label."""
 
 _FEW_NAMES = 10_000
-"""Names that are looked through for averages: sheets that hold some are kept by hand."""
+"""Number of names up to which averages are searched for: they occur in sheets that are kept by hand."""
 
 CONTENT = "content_version"
-"""The column that numbers the contents of an item that was changed while it was annotated."""
+"""The column with the version number of an item's content, for items that were changed during annotation."""
 
 
 PART, PARTS = "part", ("development", "test")
-"""The items' column that says which of them prompts may see while they are written, and on which judges are tested."""
+"""The column of the items that separates the development set, which prompts can use, from the test set."""
 
 
 class Parts(NamedTuple):
-    """What the one table is made of; the first seven as in `assay.data.annotations.Annotations`."""
+    """The parts of the one table; the first seven as in `assay.data.annotations.Annotations`."""
 
     labels: pl.DataFrame
     items: pl.DataFrame
@@ -372,11 +383,11 @@ class Parts(NamedTuple):
     codes: dict[str, Coded]
     """Items, annotators and criteria as numbers."""
     rows: pl.Series
-    """Where each label stands in the source."""
+    """The row of each label in the source."""
 
 
 def table_parts(frame: Any, settings: FrameSettings) -> Parts:
-    """The parts of the one table, from a long frame; see `assay.data.annotations.Annotations.from_frame`."""
+    """Return the parts of the one table, from a long frame; see `assay.data.annotations.Annotations.from_frame`."""
     sheet = _Sheet(frame, settings)
     sheet.read_names()
     scales = sheet.read_labels()
@@ -385,7 +396,7 @@ def table_parts(frame: Any, settings: FrameSettings) -> Parts:
     sheet.notes += several_contents(sheet.table)
     items = sheet.item_frame()
     table, roles = sheet.table, sheet.roles
-    # A split item id is the item no more, so its column's name means nothing.
+    # After splitting, the column no longer contains the item id.
     names = {n: r for r, n in roles.items() if n != r and not (r == "item" and settings.splitting is not None)}
     if sheet.pairs_are_items:
         names |= {name: PAIR_OF for name, role in names.items() if role == "item"}
@@ -401,7 +412,7 @@ def table_parts(frame: Any, settings: FrameSettings) -> Parts:
 
 
 class _Sheet:
-    """A long frame while it is taken apart."""
+    """Splits one long frame into its parts."""
 
     def __init__(self, frame: Any, settings: FrameSettings) -> None:
         table = to_polars(frame, strict=(str(settings.label),), orders=True)
@@ -413,14 +424,14 @@ class _Sheet:
         self.ids: dict[str, Coded] = {}
         self.notes: list[str] = []
         self.silent: tuple[str, ...] = ()
-        """Annotators whose labels are all empty."""
+        """Annotators without any label."""
         self.pairs_are_items = False
-        """Whether the item became the question and the pair of systems."""
+        """Whether the item now consists of the question and the pair of systems."""
         items = settings.items
         self.items = None if items is None else _named_rows(to_polars(items), "item", str(settings.item))
 
     def read_names(self) -> None:
-        """Items, annotators and criteria as text in one spelling, and as numbers; repeats as whole numbers."""
+        """Read items, annotators and criteria as text in one spelling, and as codes; repeats as whole numbers."""
         for name in ("item", "annotator"):
             self._read_ids(name)
         self._exclude_computed()
@@ -439,11 +450,11 @@ class _Sheet:
             number = self.table["repeat"].cast(pl.Float64, strict=False)
             bad = self.table.filter(self.table["repeat"].is_not_null() & (number.is_null() | (number % 1 != 0)))
             if bad.height:
-                raise DataError(f"{self.source}: column 'repeat' must hold whole numbers; {_rows(bad)} does not")
+                raise DataError(f"{self.source}: column 'repeat' must contain whole numbers; check {_rows(bad)}")
             self.table = self.table.with_columns(number.fill_null(1).cast(pl.Int64).alias("repeat"))
 
     def _exclude_computed(self) -> None:
-        """Rows of annotators and items that are said to be nobody's labels; refused where a name alone says so."""
+        """Exclude the annotators and items listed in ``exclude``; by default refuse names of computed values."""
         if self.settings.exclude is None:
             self._refuse_computed()
             return
@@ -454,17 +465,18 @@ class _Sheet:
             names = self.ids[role].names.filter(gone).to_list()
             keep = ~gone.to_numpy()[self.ids[role].codes]
             self.table, self.ids = self.table.filter(pl.Series(keep)), {n: c.where(keep) for n, c in self.ids.items()}
-            self.reading = self.reading.without(f"{role} {listing(names, 3)}, as exclude=... says", int((~keep).sum()))
+            reason = f"{role} {listing(names, 3)} (listed in exclude=...)"
+            self.reading = self.reading.without(reason, int((~keep).sum()))
 
     def _refuse_computed(self) -> None:
         for role in ("annotator", "item"):
             names = self.ids[role].names
             found = computed_names(names) if len(names) <= _FEW_NAMES else []
             if found and len(found) < len(names):
-                said = "nobody's own labels" if role == "annotator" else "computed and no item"
+                finding = "not an annotator" if role == "annotator" else "not an item but computed"
                 raise DataError(
-                    f"{self.source}: {role} '{found[0]}' is {said}, by its name: leave it out with exclude={found}, or "
-                    f"say with exclude=[] that it is one of the {role}s",
+                    f"{self.source}: {role} '{found[0]}' is probably {finding} (by name): set exclude={found} to "
+                    f"ignore it, or exclude=[] if it is one of the {role}s",
                     advised={"exclude": found},
                 )
 
@@ -474,11 +486,11 @@ class _Sheet:
         self.notes += notes
 
     def _read_ids(self, name: str) -> None:
-        """Items or annotators without spaces around them; a row without one is refused."""
+        """Read items or annotators without spaces around them; refuse a row without one."""
         column = whole_ids(self.table[name])
         if not column.null_count():
             self.ids[name] = _factorize_ids(column)
-        # Whether a name is blank is asked of each name, not of each row.
+        # Names are checked for blanks, because rows are many more.
         if column.null_count() or _blank(self.ids[name].names).any():
             missing = self.table.filter(_id_texts(self.table[name]).is_null())
             rows = counted(missing.height, "row")
@@ -487,19 +499,19 @@ class _Sheet:
         self._replace_names(name, self.ids[name].column() if notes or column.dtype != pl.String else None, notes)
 
     def read_labels(self) -> dict[str | None, Scale]:
-        """Labels on their scales, which are found where none is given; rows without a label go, and are counted.
+        """Parse labels on their scales, which are inferred if not given; exclude rows without a label.
 
-        The scale of all criteria stands under None, where they have one.
+        The scale under None applies to all criteria, if they have the same one.
         """
         if self.table["label"].dtype == pl.Null:
             self.table = self.table.with_columns(pl.col("label").cast(pl.String))
         dtype = self.table["label"].dtype
         if not (dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum)):
             raise DataError(
-                f"{self.source}: labels of type {dtype} cannot be read; give one number or text a row (spreadsheets "
-                "turn what was typed as 4/5 into dates)"
+                f"{self.source}: labels of type {dtype} cannot be parsed; give one number or text per row "
+                "(spreadsheets convert entries such as 4/5 to dates)"
             )
-        # Each criterion apart, and back in the order of the rows.
+        # Criteria are parsed separately, then put back in the order of the rows.
         table, scale = self.table, self.settings.parsed_scale()
         whole = isinstance(scale, Scale) or "criterion" not in table.columns
         at, found, assumed, marks = [], {}, dict[str, list[str | None]](), Counter[str]()
@@ -511,18 +523,18 @@ class _Sheet:
             order = self.reading.orders.get(criterion)
             part = LabelColumn(some["label"], some["_row"], criterion, self.source, self.reading.as_text, order)
             given = Preference() if scale is None and self._names_sides(part.labels) else scale
-            labels, its_scale, notes, its_marks = _settle_criterion(part, given, self.settings)
+            labels, part_scale, notes, part_marks = _settle_criterion(part, given, self.settings)
             if given is not scale:
-                notes = [*notes, "labels taken as votes: they name the columns 'first' and 'second'; say so with "
-                         "scale='preference', or scale='nominal:first,second,tie' if they are categories"]  # fmt: skip
-            found[criterion] = labels, its_scale
-            marks.update(its_marks)
+                notes = [*notes, "Assumed scale preference, because labels name the columns 'first' and 'second'. If "
+                         "they are categories, set scale='nominal:first,second,tie'"]  # fmt: skip
+            found[criterion] = labels, part_scale
+            marks.update(part_marks)
             for note in notes:
                 assumed.setdefault(note, []).append(criterion)
         scales = {criterion: one for criterion, (_, one) in found.items() if one is not None}
         if len(set(scales.values())) == 1 and scale is None:
             scales = {None: next(iter(scales.values()))}
-        cast = _cast_alike([labels for labels, _ in found.values()])
+        cast = _cast_together([labels for labels, _ in found.values()])
         column = cast[0] if whole else pl.concat(cast).gather(np.argsort(np.concatenate(at)))
         self.table = table.with_columns(column.alias("label"))
         self.notes += [("" if None in scales else listing(c, 4) + ": ") + note for note, c in assumed.items()]
@@ -540,7 +552,7 @@ class _Sheet:
         return bool(words & set(PAIR)) and words <= set(Preference.WORDS.values())
 
     def read_sides(self, scales: Mapping[str | None, Scale]) -> None:
-        """Votes on pairs of systems: a pair an item, and each system on one side of all votes."""
+        """Assign each system to one side of all votes, and make each pair of systems an item."""
         kinds = {criterion: isinstance(scale, Preference) for criterion, scale in scales.items()}
         if not any(kinds.values()) or not set(PAIR) <= set(self.table.columns):
             return
@@ -559,13 +571,13 @@ class _Sheet:
         self.table = table.with_columns(pl.Series(SWAPPED, swapped ^ before))
         others = [name for pair in side_columns(self.table.columns) if pair != PAIR for name in pair]
         self.notes.append(
-            "votes on one item show its two systems in both orders: in all votes the system with more wins minus "
-            f"losses is the first ({int(swapped.sum()):,} swapped: column {SWAPPED}"
+            "votes on one item show its two systems in both orders. The system with more wins minus losses is now "
+            f"the first in all votes ({int(swapped.sum()):,} swapped: column {SWAPPED}"
             f"{f'; also swapped, by their names: {listing(others, 6)}' if others else ''})"
         )
 
     def _pairs_as_items(self, sides: Sides) -> None:
-        """The question and its pair of systems as the item; `PAIR_OF` is the question."""
+        """Make the question and its pair of systems the item; `PAIR_OF` is the question."""
         about = None if self.items is None else self._match_rows(self.items, "item")
         self.ids["item"] = sides.named_pairs(self.ids["item"])
         self.table = self.table.with_columns(self.ids["item"].column().alias("item"), pl.col("item").alias(PAIR_OF))
@@ -575,12 +587,12 @@ class _Sheet:
             self.items = joined.with_columns(pl.col("item").fill_null(pl.col(PAIR_OF))).drop(PAIR_OF)
         self.pairs_are_items = True
         self.notes.append(
-            f"several pairs of systems share an item: each pair is an item, such as '{self.ids['item'].names[0]}', and "
-            f"{PAIR_OF} names the question"
+            f"several pairs of systems share an item. Each pair is now an item, such as '{self.ids['item'].names[0]}', "
+            f"and {PAIR_OF} names the question"
         )
 
     def _drop_unlabelled(self, marks: Mapping[str, int]) -> None:
-        """Take out the rows without a label; ``marks`` are the marks of no answer, and how many rows have each."""
+        """Exclude rows without a label; ``marks`` has the number of rows with each mark of a missing value."""
         blank = _blank(self.table["label"])
         n_marks = sum(marks.values())
         if blank.any():
@@ -589,14 +601,14 @@ class _Sheet:
             self.table, self.ids = self.table.filter(~blank), {n: one.where(keep) for n, one in self.ids.items()}
             left = set(self.ids["annotator"].names.to_list())
             self.silent = tuple(name for name in there if name not in left)
-        self.reading = self.reading.without("no label in it", int(blank.sum()) - n_marks).without(
-            f"its label is a mark of no answer ({listing(list(marks), 5)})", n_marks
+        self.reading = self.reading.without(NO_LABEL, int(blank.sum()) - n_marks).without(
+            f"missing label ({listing(list(marks), 5)})", n_marks
         )
         if self.table.height == 0:
             raise DataError(f"{self.source}: no row has a label in column '{self.settings.label}'")
 
     def read_annotators(self) -> pl.DataFrame:
-        """One row an annotator, with its kind."""
+        """Return one row per annotator, with its kind."""
         about, who = self.settings.annotators, self.ids["annotator"]
         if about is not None:
             about = self._match_rows(_named_rows(to_polars(about), "annotator", "annotator"), "annotator")
@@ -606,8 +618,8 @@ class _Sheet:
             for name in self.silent if names else ():
                 if name in named:
                     raise DataError(
-                        f"{self.source}: every label of annotator '{name}' is empty, so that nothing is left of it; "
-                        f"fill its cells in column '{self.settings.label}', or leave it out of {which}=..."
+                        f"{self.source}: annotator '{name}' has no labels; fill column '{self.settings.label}', or "
+                        f"remove the annotator from {which}=..."
                     )
         frame = pl.DataFrame({"annotator": list(names)}, schema={"annotator": pl.String})
         if about is not None:
@@ -627,34 +639,34 @@ class _Sheet:
         return frame.select("annotator", pl.Series("kind", found, dtype=pl.String), *rest)
 
     def item_frame(self) -> pl.DataFrame:
-        """One row an item that has a label, in sorted order."""
+        """Return one row per item with a label, in sorted order."""
         frame = pl.DataFrame({"item": self.ids["item"].names})
         if self.items is None:
             return frame
         about = self._match_rows(self.items, "item")
         if unlabelled := about.join(frame, on="item", how="anti").height:
-            self.notes.append(f"{counted(unlabelled, 'item')} of the item table without a label, not counted")
+            self.notes.append(f"{counted(unlabelled, 'item')} of the item table without a label, ignored")
         return frame.join(about, on="item", how="left", maintain_order="left")
 
     def _match_rows(self, about: pl.DataFrame, role: str) -> pl.DataFrame:
-        """A table of attributes with its names spelled as the labels spell them."""
+        """Spell the names of an additional table as the labels spell them."""
         names = match_spelling(about[role], self.ids[role].names, role, self.settings.spelling, self.source)
         about = about.with_columns(names)
         twice = about.filter(about[role].is_duplicated())
         if twice.height:
-            raise DataError(f"the table of {role}s names '{twice[role][0]}' twice")
+            raise DataError(f"the table of {role}s contains '{twice[role][0]}' twice")
         return about
 
 
 def _roles(table: pl.DataFrame, settings: FrameSettings, source: str) -> dict[str, str]:
-    """The column of each role: those of item, annotator and label have to be there, others count where they are."""
+    """Find the column of each role; item, annotator and label are required, other roles are optional."""
     found = {}
     for role in ("item", "annotator", "label"):
         name = str(getattr(settings, role))
         if name not in table.columns:
             raise DataError(
                 unknown("column", name, table.columns, source)
-                + f" (it should hold the {role}; name another with {role}=...)"
+                + f" (it should contain the {role}; name another column with {role}=...)"
             )
         found[role] = name
     for role in ("criterion", "repeat", "kind"):
@@ -667,7 +679,7 @@ def _roles(table: pl.DataFrame, settings: FrameSettings, source: str) -> dict[st
         other = next((one for one, its in found.items() if its == name and one != role), None)
         if other is not None:
             raise DataError(
-                f"column '{name}' cannot hold both the {role} and the {other}; name another with {other}=..."
+                f"column '{name}' cannot be both the {role} and the {other}; name another column with {other}=..."
             )
     if table.height == 0:
         raise DataError(f"{source} has no rows")
@@ -675,8 +687,8 @@ def _roles(table: pl.DataFrame, settings: FrameSettings, source: str) -> dict[st
 
 
 def _rename_to_roles(table: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
-    """The columns under the names of their roles, and where each row stands."""
-    # A column that bears a role's name but plays no role would clash after renaming.
+    """Rename columns to their roles, and add the number of each row."""
+    # A column with the name of a role but without that role would clash after renaming.
     clash = {r for r, name in roles.items() if name != r and r in table.columns} - set(roles.values())
     for change in ({name: f"{name} (original)" for name in clash}, {n: r for r, n in roles.items() if n != r}):
         table = table.rename(change) if change else table
@@ -687,12 +699,12 @@ def _rename_to_roles(table: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFr
 
 
 def drop_blank_rows(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """The rows in which there is something, and how many have nothing: a sheet often ends in such rows."""
+    """Drop rows without any value, and return their number: sheets often end in such rows."""
     rows: NDArray[np.int64] | None = None
     for name in table.columns:
         if name == "_row":
             continue
-        # Later columns are looked at only where all before them are blank.
+        # Later columns are checked only in rows whose earlier columns are all blank.
         column = table[name] if rows is None else table[name][rows]
         blank = np.flatnonzero(_blank(column).to_numpy())
         rows = blank if rows is None else rows[blank]
@@ -706,7 +718,7 @@ def drop_blank_rows(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
 
 def _blank(column: pl.Series) -> pl.Series:
-    """Where a cell holds nothing: null, NaN, or text of spaces."""
+    """True for cells without a value: null, NaN, or text of spaces."""
     cell = pl.first()
     if column.dtype == pl.String:
         if are_visible(column):
@@ -720,7 +732,7 @@ def _blank(column: pl.Series) -> pl.Series:
 
 
 def _factorize_ids(column: pl.Series) -> Coded:
-    """Names as text, and each row's; numbers are told apart as numbers, and each is written once."""
+    """Names as text and the code of each row; numeric ids are compared as numbers, and each is formatted once."""
     if not column.dtype.is_integer():
         return factorize(column.cast(pl.String))
     numbers, codes = factorize(column)
@@ -729,21 +741,21 @@ def _factorize_ids(column: pl.Series) -> Coded:
 
 
 def whole_ids(column: pl.Series) -> pl.Series:
-    """Whole numbers that a missing value elsewhere made fractions, as whole numbers."""
+    """Convert ids that became floats because of a missing value back to whole numbers."""
     if column.dtype.is_float() and bool((column.drop_nulls().drop_nans() % 1 == 0).all()):
         return column.fill_nan(None).cast(pl.Int64)
     return column
 
 
 def _id_texts(column: pl.Series) -> pl.Series:
-    """Names as text, null where they are blank."""
+    """Ids as text, null if blank."""
     text = whole_ids(column).cast(pl.String)
     blank = _blank(text)
     return pl.select(pl.when(~blank).then(text)).to_series().alias(column.name) if blank.any() else text
 
 
 def _named_rows(frame: pl.DataFrame, role: str, alias: str) -> pl.DataFrame:
-    """A table of items (or annotators) with their names as text, under the name of the role."""
+    """A table of items (or annotators) with their ids as text, in a column with the name of the role."""
     if role not in frame.columns and alias in frame.columns:
         frame = frame.rename({alias: role})
     if role not in frame.columns:
@@ -758,7 +770,7 @@ def _rows(bad: pl.DataFrame) -> str:
 def split_items(
     table: pl.DataFrame, items: pl.DataFrame | None, pattern: str
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
-    """Turn parts of the item id into columns of the labels (criterion, repeat) or of the items; and what was lost."""
+    """Split the item id into columns of the labels (criterion, repeat) or of the items; also return the notes."""
     if "(?P<" in pattern:
         try:
             groups = list(re.compile(pattern).groupindex)
@@ -772,7 +784,7 @@ def split_items(
     unmatched = table.filter(parts.select(pl.any_horizontal(pl.all().is_null())).to_series())
     if unmatched.height:
         raise DataError(
-            f"split_item '{pattern}' does not fit item '{unmatched['item'][0]}' "
+            f"split_item '{pattern}' does not match item '{unmatched['item'][0]}' "
             f"({unmatched.height} rows, {_rows(unmatched)})"
         )
     attributes = [g for g in groups if g not in ("item", "criterion", "repeat")]
@@ -790,11 +802,11 @@ def split_items(
     lost = [] if items is None else [c for c in items.columns if c != "item" and _varies(about, c)]
     if not lost:
         return table, first, []
-    return table, first, [f"of {listing(lost, 4)} in the item table the first of each item is kept: its parts differ"]
+    return table, first, [f"{listing(lost, 4)} of the item table: kept the value of the first part of each item"]
 
 
 def _varies(about: pl.DataFrame, column: str) -> bool:
-    """Whether an attribute of items differs among what were items before their names were split."""
+    """Whether an attribute of items differs among the parts of an item id that was split."""
     return bool((about.group_by("item").agg(pl.col(column).drop_nulls().n_unique())[column] > 1).any())
 
 
@@ -804,11 +816,11 @@ def _varies(about: pl.DataFrame, column: str) -> bool:
 def _settle_criterion(
     part: LabelColumn, given: Scale | Mapping[str, Scale] | None, settings: LabelSettings
 ) -> tuple[pl.Series, Scale | None, list[str], Mapping[str, int]]:
-    """The labels of one criterion in the type of its scale, and the scale (none without a label); notes; marks."""
+    """Return the labels of one criterion in the type of its scale, the scale (None without labels), notes, marks."""
     scale = given if given is None or isinstance(given, Scale) else given.get(part.criterion or "")
     if isinstance(given, Mapping) and scale is None and not bool(_blank(part.labels).all()):
         if part.criterion is None:
-            raise DataError(f"a column 'criterion' must say which of {listing(list(given))} each label answers")
+            raise DataError(f"a column 'criterion' must assign each label to one of {listing(list(given))}")
         raise DataError(unknown("criterion", part.criterion, [str(s) for s in given], "scale=..."))
     found = settle_labels(part, scale, settings)
     notes, blank = list(found.notes), _blank(found.labels)
@@ -818,10 +830,10 @@ def _settle_criterion(
     if scale is None:
         refuse_slips(part._replace(labels=found.labels), there)
         scale, note = infer_scale(there, found.scale)
-        say = "say so with scale=... if they are something else"
+        remedy = "If wrong, set scale=..."
         if part.criterion is None and isinstance(scale, Nominal) and (order := word_order(there)):
-            say = f"say scale='{Ordinal(order).spec}' if they have the order of their words"
-        notes.append(f"{note}; {say}")
+            remedy = f"If the categories have the order of their words, set scale='{Ordinal(order).spec}'"
+        notes.append(f"{note}. {remedy}")
     off = ~scale.valid(found.labels).fill_null(False) & ~blank
     if off.any():
         refuse_off_scale(part._replace(labels=found.labels), off, scale, settings)
@@ -829,7 +841,7 @@ def _settle_criterion(
 
 
 def _ordered_words(found: Mapping[str | None, tuple[pl.Series, Scale | None]]) -> list[str]:
-    """A note on criteria whose words have an order; it names every criterion's scale, as who names one names all."""
+    """A note on criteria with ordered words; it names the scale of every criterion, because the option needs all."""
     specs = {criterion: one.spec for criterion, (_, one) in found.items() if one is not None}
     nominal = {criterion: labels for criterion, (labels, one) in found.items() if isinstance(one, Nominal)}
     ordered = {c: Ordinal(order).spec for c, labels in nominal.items() if (order := word_order(labels))}
@@ -837,11 +849,11 @@ def _ordered_words(found: Mapping[str | None, tuple[pl.Series, Scale | None]]) -
         return []
     each = specs | ordered
     scale = repr(next(iter(each.values())) if len(set(each.values())) == 1 else each)
-    return [f"the words of {listing(list(ordered), 4)} have an order; say scale={scale} if the labels have it"]
+    return [f"the words of {listing(list(ordered), 4)} have an order. If the labels have it, set scale={scale}"]
 
 
-def _cast_alike(columns: list[pl.Series]) -> list[pl.Series]:
-    """Labels of several criteria in one type: numbers, or text where some are text."""
+def _cast_together(columns: list[pl.Series]) -> list[pl.Series]:
+    """Labels of several criteria in one type: numbers, or text if some are text."""
     dtypes = {labels.dtype: None for labels in columns if labels.null_count() < len(labels)}
     if len(dtypes) <= 1:
         return [labels.cast(next(iter(dtypes), columns[0].dtype)) for labels in columns]
@@ -850,24 +862,24 @@ def _cast_alike(columns: list[pl.Series]) -> list[pl.Series]:
 
 
 def _marks_not_found(marks: Collection[Any], seen: Mapping[str, int]) -> list[str]:
-    """A note on each mark of no answer that no label is."""
+    """A note on each mark of a missing value that no label has."""
     if not marks:
         return []
     found = {*seen, *plain_numbers(pl.Series(list(seen), dtype=pl.String)).drop_nulls().to_list()}
     wanted = [str(mark).strip() for mark in marks]
     number = plain_numbers(pl.Series(wanted, dtype=pl.String)).to_list()
     return [
-        f"no label is '{mark}', which missing=... names"
+        f"no label is '{mark}', listed in missing=..."
         for mark, value in zip(wanted, number, strict=True)
         if mark and mark not in found and value not in found
     ]
 
 
-# -- what is said of a table as a whole ---------------------------------------------------------------
+# -- messages on a whole table -------------------------------------------------------------------------
 
 
 def duplicate_words(table: pl.DataFrame, key: list[str]) -> str:
-    """Words for answers that are given more than once, and the likely remedy."""
+    """Return the message for repeated answers, with the likely remedy."""
     bad = table.filter(table.select(key).is_duplicated()).sort(key, maintain_order=True)
     groups = bad.group_by(key, maintain_order=True).agg("_row")
     shown = "; ".join(
@@ -881,15 +893,15 @@ def duplicate_words(table: pl.DataFrame, key: list[str]) -> str:
         if c not in (*KEY, "label", "kind", "_row") and not bad.select([*key, c]).is_duplicated().any()
     ]
     remedy = (
-        f"if column '{varied[0]}' was varied on purpose, say conditions=['{varied[0]}']"
+        f"if column '{varied[0]}' is an experimental condition, set conditions=['{varied[0]}']"
         if varied
         else "remove the extra rows, or number the answers in a column 'repeat'"
     )
-    return f"{counted(groups.height, 'answer')} given more than once ({shown}{more}); {remedy}"
+    return f"{counted(groups.height, 'answer')} given several times ({shown}{more}); {remedy}"
 
 
 def several_contents(table: pl.DataFrame) -> list[str]:
-    """Words for items whose labels were given on several contents; none where there are no such items."""
+    """A note on items whose labels were given on several versions of the content; none if there are none."""
     if CONTENT not in table.columns:
         return []
     key = [name for name in ("item", "criterion") if name in table.columns]
@@ -898,4 +910,4 @@ def several_contents(table: pl.DataFrame) -> list[str]:
     if not varied:
         return []
     have = f"{counted(len(varied), 'item')} {'has' if len(varied) == 1 else 'have'}"
-    return [f"{have} labels given on several contents, as the column {CONTENT} says: {listing(varied)}"]
+    return [f"{have} labels on several versions of the content (column {CONTENT}): {listing(varied)}"]

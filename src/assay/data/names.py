@@ -1,4 +1,4 @@
-"""Names of items, annotators and criteria: as numbers, trimmed, told apart, what they share, which are judges."""
+"""Names of items, annotators and criteria: codes, spelling, common parts, and which annotators are judges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from assay.errors import DataError, DesignError, counted, listing, unknown
 
 IN_MEMORY = "a table in memory"
-"""What stands for the name of a table that was read from no file."""
+"""The name of a table that was not read from a file."""
 
 # -- names as numbers ------------------------------------------------------------------------------
 
@@ -30,7 +30,7 @@ class Coded(NamedTuple):
     """The position of each row's name."""
 
     def where(self, keep: NDArray[np.bool_]) -> Coded:
-        """Some of the rows, with the names that are left."""
+        """Some of the rows, with the names that remain."""
         codes = self.codes[keep]
         left = np.zeros(len(self.names), dtype=bool)
         left[codes] = True
@@ -39,13 +39,13 @@ class Coded(NamedTuple):
         return Coded(self.names.filter(pl.Series(left)), (np.cumsum(left, dtype=np.int32) - np.int32(1))[codes])
 
     def reorder(self, names: Sequence[str]) -> Coded:
-        """The same with the names in another order."""
+        """Return the same column with the names in another order."""
         place = {name: i for i, name in enumerate(names)}
         moved = np.array([place[name] for name in self.names.to_list()], dtype=np.int32)
         return Coded(pl.Series(self.names.name, names, dtype=pl.String), moved[self.codes])
 
     def rename_all(self, names: pl.Series) -> Coded:
-        """The same with other names, one for each; those that become equal are one."""
+        """Return the same column with new names, one for each; names that become equal are merged."""
         found = factorize(names)
         return Coded(found.names, found.codes[self.codes])
 
@@ -55,7 +55,7 @@ class Coded(NamedTuple):
 
 
 class Names(Sequence[str]):
-    """A tuple of names that is kept as a Polars column: millions cost no Python strings until they are asked for."""
+    """A tuple of names in a Polars column: millions of names become Python strings only when they are used."""
 
     def __init__(self, series: pl.Series) -> None:
         self._series: pl.Series | None = series
@@ -64,7 +64,7 @@ class Names(Sequence[str]):
 
     @classmethod
     def later(cls, number: int, load: Callable[[], pl.Series]) -> Names:
-        """A number of names, which are read when they are asked for."""
+        """Make a given number of names that are read on first use."""
         made = cls.__new__(cls)
         made._series, made._number, made._load = None, number, load
         return made
@@ -110,7 +110,7 @@ class Names(Sequence[str]):
 
 @dataclass(frozen=True, eq=False)
 class Utf8:
-    """The bytes of many texts, one after the other: text ``i`` is ``length[i]`` bytes from ``start[i]``."""
+    """The bytes of many texts in sequence: text ``i`` is ``length[i]`` bytes from ``start[i]``."""
 
     data: NDArray[np.uint8]
     start: NDArray[np.int64]
@@ -142,7 +142,7 @@ class Utf8:
 def factorize(column: pl.Series) -> Coded:
     """The different values of a column in sorted order, null first, and each row's position among them.
 
-    Text is ordered by its bytes; what is neither text, number nor time is taken as text.
+    Text is ordered by its bytes; any type other than text, number or time is treated as text.
     """
     if column.null_count():
         there = column.is_not_null()
@@ -202,9 +202,9 @@ def codes_in(column: pl.Series, names: pl.Series) -> Codes:
 def sort_cells(
     cells: NDArray[np.int64], n_cells: int
 ) -> tuple[NDArray[np.uint32] | NDArray[np.int64] | None, NDArray[np.int64]]:
-    """The order of rows in which ``cells`` (0 to ``n_cells`` − 1) rise, equal ones as they are, and the cells in it.
+    """The order of rows that sorts ``cells`` (0 to ``n_cells`` − 1), stable for equal ones, and the sorted cells.
 
-    The order is None where they rise already.
+    The order is None if they are sorted already.
     """
     if bool((cells[1:] >= cells[:-1]).all()):
         return None, cells
@@ -223,9 +223,9 @@ def sort_cells(
 
 
 def cell_numbers(columns: Iterable[tuple[int, NDArray[np.integer[Any]]]]) -> tuple[NDArray[np.int64], int]:
-    """One number a row that tells its combination of codes from every other, and above how many they lie.
+    """One number per row that identifies its combination of codes, and an upper bound of these numbers.
 
-    Each column is how many codes there are and the code of each row; numbers rise with the first column, then the next.
+    Each column is the number of codes and the code of each row; numbers increase with the first column, then the next.
     """
     (n_cells, first), *rest = columns
     cells = first.astype(np.int64)
@@ -260,7 +260,7 @@ def _factorize_few(column: pl.Series) -> Coded:
 
 
 def _mostly_runs(column: pl.Series) -> bool:
-    """Whether equal values mostly follow each other, as a look at some of the rows says."""
+    """Whether equal values mostly follow each other, judged by a sample of the rows."""
     if len(column) < 2:
         return False
     at = np.unique(np.linspace(0, len(column) - 2, 1_000).astype(np.int64))
@@ -297,7 +297,7 @@ def _factorize_texts(column: pl.Series) -> Coded:
 
 
 def _merge_texts(names: pl.Series, codes: Codes, rows: NDArray[np.int64], texts: pl.Series) -> Coded:
-    """With the texts of a few rows, whose hashes begin as those of others, put among the names."""
+    """Insert the texts of a few rows, whose hashes begin like those of others, among the names."""
     more, their = factorize(texts)
     before = names.search_sorted(more).to_numpy().astype(np.int64)
     codes = codes + np.searchsorted(before, codes, side="right").astype(np.int32)
@@ -340,13 +340,13 @@ def _piece(piece: str) -> tuple[int, str]:
 # -- names of items, annotators and criteria -------------------------------------------------------
 
 Spelling = Literal["refuse", "merge", "apart"]
-"""What becomes of names that differ only in case or inner spaces."""
+"""How to treat names that differ only in case or inner spaces."""
 
 PLURALS = {"item": "items", "annotator": "annotators", "criterion": "criteria", "label": "labels"}
 
 
 class SpellingError(DataError):
-    """Names differ only in spelling, and nobody has said whether they are one."""
+    """Names differ only in spelling, and the user has not specified whether they are the same."""
 
     def __init__(self, message: str, shown: str = "", role: str = "") -> None:
         super().__init__(message, advised={"label_spelling" if role == "label" else "spelling": "merge"})
@@ -356,16 +356,16 @@ class SpellingError(DataError):
 _AROUND = r"^[\s\p{Cf}]+|[\s\p{Cf}]+$"
 _INSIDE = r"[\s\p{Cf}]+"
 _NOT_PLAIN = r"[^\x21-\x40\x5b-\x7e]"
-"""Whatever is not a visible ASCII character without case."""
+"""Anything except a visible ASCII character without case."""
 
 _VISIBLE = re.compile(r"[\x21-\x7e]*")
 
 
-# -- trimmed ---------------------------------------------------------------------------------------
+# -- spaces ----------------------------------------------------------------------------------------
 
 
 def trim_names(found: Coded, role: str) -> tuple[Coded, list[str]]:
-    """Names without the spaces around them; and a note, where there were some."""
+    """Return names without the spaces around them, and a note if there were any."""
     bare = strip_spaces(found.names)
     if bare is found.names:
         return found, []
@@ -375,7 +375,7 @@ def trim_names(found: Coded, role: str) -> tuple[Coded, list[str]]:
     rows = int(np.isin(found.codes, np.flatnonzero(changed.to_numpy())).sum())
     shown = listing([repr(name) for name in found.names.filter(changed).head(4)], 3)
     return found.rename_all(bare), [
-        f"spaces around names of {PLURALS[role]} taken off in {counted(rows, 'row')}: {shown}"
+        f"removed spaces around names of {PLURALS[role]} in {counted(rows, 'row')}: {shown}"
     ]
 
 
@@ -385,21 +385,21 @@ def strip_spaces(names: pl.Series) -> pl.Series:
 
 
 def are_visible(names: pl.Series) -> bool:
-    """Whether a few names hold nothing but visible ASCII characters, at a glance that spares Polars its queries."""
+    """Whether a few names contain only visible ASCII characters; a quick check that saves Polars queries."""
     text = _joined(names)
     return text is not None and _VISIBLE.fullmatch(text) is not None
 
 
 def _joined(names: pl.Series) -> str | None:
-    """A few names as one text, of which Python tells at once what letters are in it; None of many, or of a null."""
+    """A few names as one text, in which Python finds letters at once; None for many names, or if one is null."""
     return None if len(names) > FEW_ROWS or names.null_count() else "".join(names.to_list())
 
 
-# -- told apart ------------------------------------------------------------------------------------
+# -- spelling ----------------------------------------------------------------------------------------
 
 
 def spelling_key(names: pl.Series) -> pl.Series:
-    """What is equal where names differ only in case, in inner spaces or in how their letters are encoded."""
+    """Return keys that are equal if names differ only in case, in inner spaces or in the encoding of letters."""
     text = _joined(names)
     if not (names.str.contains(_NOT_PLAIN).any() if text is None else re.search(_NOT_PLAIN, text)):
         return names
@@ -407,12 +407,12 @@ def spelling_key(names: pl.Series) -> pl.Series:
 
 
 def unify_spelling(found: Coded, role: str, how: Spelling, source: str) -> tuple[Coded, list[str]]:
-    """Names that differ only in spelling refused, as one (the most frequent spelling, then the first), or kept apart.
+    """Refuse names that differ only in spelling, merge them (most frequent spelling, then first), or keep them.
 
     Raises
     ------
     DataError
-        With ``how="refuse"``, where there are such names.
+        If ``how="refuse"`` and there are such names.
     """
     key = spelling_key(found.names)
     if key is found.names or key.n_unique() == len(key):
@@ -424,17 +424,17 @@ def unify_spelling(found: Coded, role: str, how: Spelling, source: str) -> tuple
     if how == "refuse":
         raise SpellingError(spelling_refusal(role, shown, source), shown, role)
     if how == "apart":
-        return found, [f"{PLURALS[role]} that differ only in spelling are kept apart: {shown}"]
+        return found, [f"{PLURALS[role]} that differ only in spelling are kept separate: {shown}"]
     chosen = table.select(pl.col("name").sort_by("rows", descending=True, maintain_order=True).first().over("key"))
-    return found.rename_all(chosen["name"]), [f"{PLURALS[role]} that differ only in spelling are taken as one: {shown}"]
+    return found.rename_all(chosen["name"]), [f"{PLURALS[role]} that differ only in spelling are merged: {shown}"]
 
 
 def spelling_refusal(role: str, shown: str, source: str) -> str:
-    """Words for names that differ only in spelling, with the option that decides."""
+    """Return the message for names that differ only in spelling, with the option that resolves it."""
     option = "label_spelling" if role == "label" else "spelling"
     return (
-        f"{source}: {PLURALS[role]} differ only in case or spaces: {shown}. Say with {option}='merge' that they are "
-        f"one, or with {option}='apart' that they are different"
+        f"{source}: {PLURALS[role]} differ only in case or spaces: {shown}. Set {option}='merge' if they are the same, "
+        f"or {option}='apart' if they are different"
     )
 
 
@@ -445,12 +445,12 @@ def spelling_groups(groups: Sequence[Sequence[str]]) -> str:
 
 
 def match_spelling(names: pl.Series, known: pl.Series, role: str, how: Spelling, source: str) -> pl.Series:
-    """The names of a second table, as the labels spell them.
+    """Spell the names of a second table as the labels spell them.
 
     Raises
     ------
     DataError
-        With ``how="refuse"``, where one differs from a known name only in spelling.
+        If ``how="refuse"`` and a name differs from a known name only in spelling.
     """
     names = strip_spaces(names)
     if names.equals(known):
@@ -472,60 +472,60 @@ def match_spelling(names: pl.Series, known: pl.Series, role: str, how: Spelling,
     ]
 
 
-# -- what names share --------------------------------------------------------------------------------
+# -- common parts of names -----------------------------------------------------------------------------
 
 SEPARATORS = ("__", "#", "/", ":", "-", "_", ".")
-"""What may part a name. Two underscores part it wherever names share what stands before them: nobody writes them
-inside of a word. Of the others the one that leaves the most stems does, the earlier where two leave as many."""
+"""Separators within a name. Two underscores separate parts whenever names share the part before them, because words
+contain none. Of the other separators, the one with the most stems counts; of two with equally many, the earlier."""
 
 LEAST_SHARING = 1.5
-"""Items for each stem from which names share one: at least half of the items, if not more, have company then, where a
-few names that happen to begin alike (1.0 to 1.2 in lists of words) are no structure."""
+"""Items per stem from which names share a stem. At least half of the items then have others with the same stem; a few
+names that happen to begin in the same way (1.0 to 1.2 in lists of words) are not a structure."""
 
 _GLANCE = 1_000
-"""Names that are looked at first; a separator that one of them lacks is none of the table's."""
+"""Names that are checked first; a separator that is missing in one of them is not used."""
 
 
 class NameParts(NamedTuple):
-    """Names of which each is a stem, a separator and a suffix: ``doc3_s12``, ``img_7__Color``."""
+    """Names that each consist of a stem, a separator and a suffix: ``doc3_s12``, ``img_7__Color``."""
 
     separator: str
     stem: Coded
-    """What several names share: the document, the image; a code for each name, in the order they were given."""
+    """The part that several names share: the document, the image; a code for each name, in the given order."""
     suffix: Coded
-    """What tells apart the names of a stem: the sentence, the question; a code for each name."""
+    """The part that distinguishes names with the same stem: the sentence, the question; a code for each name."""
 
     @property
     def items_per_stem(self) -> float:
-        """Names for each stem, on average."""
+        """Names per stem, on average."""
         return len(self.stem.codes) / len(self.stem.names)
 
     @property
     def crossed(self) -> float:
-        """The share, 0 to 1, of all combinations of a stem and a suffix that are names; 1 where all are there."""
+        """The share, 0 to 1, of all combinations of a stem and a suffix that are names; 1 if all exist."""
         return len(self.stem.codes) / (len(self.stem.names) * len(self.suffix.names))
 
 
 def stems(items: Sequence[str] | pl.Series) -> NameParts | None:
-    """What names share: several items of one document, or several questions about one item.
+    """Find the stems that names share: several items of one document, or several questions about one item.
 
     Parameters
     ----------
     items : sequence of str, or polars.Series
-        Different names; a million take half a second, four where many separators nearly fit.
+        Distinct names; a million take half a second, or four seconds if many separators nearly fit.
 
     Returns
     -------
     NameParts or None
-        None where no separator stands in every name, where names hardly share what is before it (fewer than
-        `LEAST_SHARING` for each stem), or where all share the same.
+        None if no separator occurs in every name, if few names share a stem (fewer than `LEAST_SHARING` per stem), or
+        if all share the same stem.
     """
     names = items if isinstance(items, pl.Series) else pl.Series(items, dtype=pl.String)
     found: NameParts | None = None
     for separator in SEPARATORS:
         if not names.head(_GLANCE).str.contains(separator, literal=True).all() or len(names) < 2 * LEAST_SHARING:
             continue
-        # At the first place, where names share nothing before the last.
+        # At the first occurrence, if names share nothing before the last.
         one = _cut(names, separator, _LAST, _FIRST)
         if one is not None and (found is None or len(one.stem.names) > len(found.stem.names)):
             found = one
@@ -535,10 +535,10 @@ def stems(items: Sequence[str] | pl.Series) -> NameParts | None:
 
 
 def common_suffix(names: pl.Series, least: int) -> Coded | None:
-    """What stands behind the last separator of every name, where each such ending has ``least`` names on average.
+    """Find the endings after the last separator of every name, if each ending has ``least`` names on average.
 
-    Of names whose stems are all different, ``i0001__Color`` and ``i0002__Blue``, it tells the question that is asked.
-    None where no separator parts every name so, or all end alike.
+    For names with different stems, such as ``i0001__Color`` and ``i0002__Blue``, the ending is the question.
+    None if no separator splits every name, or if all names have the same ending.
     """
     for separator in SEPARATORS:
         if not names.head(_GLANCE).str.contains(separator, literal=True).all():
@@ -550,11 +550,11 @@ def common_suffix(names: pl.Series, least: int) -> Coded | None:
 
 
 _LAST, _FIRST = ".+", ".+?"
-"""Of the places at which a separator stands."""
+"""Which occurrence of a separator splits a name."""
 
 
 def _cut(names: pl.Series, separator: str, *places: str) -> NameParts | None:
-    """Names cut at the first of these places of a separator before which they share something."""
+    """Names split at the first of these occurrences of a separator before which names share a stem."""
     mark = re.escape(separator)
     for stem in places:
         parts = names.str.extract_groups(rf"(?s)^(?P<stem>{stem}){mark}(?P<suffix>.+)$").struct.unnest()
@@ -566,50 +566,60 @@ def _cut(names: pl.Series, separator: str, *places: str) -> NameParts | None:
     return None
 
 
-BETWEEN_ITEM_AND_QUESTION = SEPARATORS[0]
-"""Alone read as the mark before a question without being told so: the layout in which the data of the alternative
-annotator test are published (``img_7__Color``)."""
+QUESTION_SEPARATOR = SEPARATORS[0]
+"""The only separator before a question that is recognized without an option, because the published data of the
+alternative annotator test use it (``img_7__Color``)."""
 
 MOST_QUESTIONS = 24
-"""Questions about one item: the longest questionnaires of annotation have about twenty. More suffixes are names."""
+"""Largest number of questions about one item: the longest annotation questionnaires have about twenty."""
 
 LEAST_ITEMS = 5
-"""Items for which each question must be asked: of fewer, two names that look alike may be chance."""
+"""Smallest number of items per question: with fewer, two similar names can be a coincidence."""
 
 LEAST_CROSSED = 0.5
-"""Share of the items for which each question must be asked, and of all combinations that must be there: published
-files have .95 to 1, parts of larger names (``cue__association__text``) nearly 0."""
+"""Smallest share of the items that each question must cover, and of all combinations that must exist: published files
+have .95 to 1, parts of longer names (``cue__association__text``) nearly 0."""
 
 
 def questions_in(names: pl.Series) -> NameParts | None:
-    """Items and questions, where all names together show that they are one of each: ``img_7__Color``.
+    """Split names into items and questions, if all names together show this structure: ``img_7__Color``.
 
-    None where suffixes only number what is before them (``doc__1``, ``doc__s12``) or name models: sentences, turns and
+    None if suffixes only number the part before them (``doc__1``, ``doc__s12``) or name models: sentences, turns and
     outputs are items.
     """
-    if not len(names) or not names.head(_GLANCE).str.contains(BETWEEN_ITEM_AND_QUESTION, literal=True).all():
+    if not len(names) or not names.head(_GLANCE).str.contains(QUESTION_SEPARATOR, literal=True).all():
         return None
-    parts = _cut(names, BETWEEN_ITEM_AND_QUESTION, _LAST)
+    parts = _cut(names, QUESTION_SEPARATOR, _LAST)
     if parts is None or not 2 <= len(parts.suffix.names) <= MOST_QUESTIONS or parts.crossed < LEAST_CROSSED:
         return None
-    asked_for = np.bincount(parts.suffix.codes).min()
-    if asked_for < max(LEAST_ITEMS, LEAST_CROSSED * len(parts.stem.names)):
+    labelled = np.bincount(parts.suffix.codes).min()
+    if labelled < max(LEAST_ITEMS, LEAST_CROSSED * len(parts.stem.names)):
         return None
     questions = parts.suffix.names.to_list()
     numbered = len({re.sub(r"\d+", "", one) for one in questions}) == 1
     return None if numbered or model_names(questions) else parts
 
 
-# -- who is a person and who is a model -------------------------------------------------------------
+# -- humans and judges --------------------------------------------------------------------------------
 
 KINDS = ("human", "judge")
 
 MOST_LISTED = 12
-"""Names in a remedy; for more, a column is less to type."""
+"""Largest number of names in a remedy; for more, a column is shorter to type."""
+
+
+NO_JUDGE = "but no judge is specified"
+"""End of an ambiguity that ``judges`` resolves."""
+
+
+def unspecified_judges(names: Sequence[str]) -> str:
+    """Return the finding that annotators have names of models, if no judge is specified."""
+    have = "have names of models" if len(names) > 1 else "has the name of a model"
+    return f"{listing([repr(name) for name in names])} {have}, {NO_JUDGE}"
 
 
 class KindUnknownError(DataError):
-    """Nothing says whether annotators with a model's name are people or models."""
+    """Annotators have names of models, and the user has not specified whether they are judges."""
 
     def __init__(self, message: str, names: Sequence[str] = (), judges: Iterable[str] = ()) -> None:
         super().__init__(message, advised={"judges": [*judges, *names]})
@@ -619,28 +629,28 @@ class KindUnknownError(DataError):
 def annotator_kinds(
     who: Coded,
     kinds: pl.Series | None,
-    beside: pl.DataFrame | None,
+    table: pl.DataFrame | None,
     judges: Iterable[str] | None,
     humans: Iterable[str] | None,
     how: Spelling,
     source: str,
 ) -> tuple[list[str], list[str]]:
-    """``human`` or ``judge`` for each annotator, in natural order of their names, and what was assumed.
+    """Return ``human`` or ``judge`` for each annotator, in natural order of their names, and the assumptions.
 
-    The labels may have a column ``kinds``, a table of annotators ``beside`` them one too, and the user may name both.
+    The kinds come from a column ``kinds`` of the labels, from an additional table of annotators, and from the user.
     """
     names = natural(who.names.to_list())
-    said_judges = None if judges is None else _match_names(judges, "judge", names, how, source)
-    said_humans = None if humans is None else _match_names(humans, "human", names, how, source)
+    named_judges = None if judges is None else _match_names(judges, "judge", names, how, source)
+    named_humans = None if humans is None else _match_names(humans, "human", names, how, source)
     only_words = judges is not None or humans is not None
-    said = {} if beside is None else _kinds_beside(beside, only_words=only_words)
+    stated = {} if table is None else _kinds_of_table(table, only_words=only_words)
     if kinds is not None:
-        said |= _kinds_of_labels(who, kinds, source, only_words=only_words)
-    return settle_kinds(names, said, said_judges, said_humans, source)
+        stated |= _kinds_of_labels(who, kinds, source, only_words=only_words)
+    return settle_kinds(names, stated, named_judges, named_humans, source)
 
 
 def _match_names(given: Iterable[str], kind: str, names: Sequence[str], how: Spelling, source: str) -> tuple[str, ...]:
-    """The annotators that the user names, as the labels spell them."""
+    """The annotators that the user names, spelled as in the labels."""
     wanted = strip_spaces(pl.Series([given] if isinstance(given, str) else list(map(str, given)), dtype=pl.String))
     keys = spelling_key(pl.Series(names, dtype=pl.String)).to_list() if how == "merge" else ()
     spelled = dict(zip(keys, names, strict=False))
@@ -653,100 +663,99 @@ def _match_names(given: Iterable[str], kind: str, names: Sequence[str], how: Spe
 
 def settle_kinds(
     names: Sequence[str],
-    said: Mapping[str, str],
+    stated: Mapping[str, str],
     judges: Sequence[str] | None,
     humans: Sequence[str] | None,
     source: str,
 ) -> tuple[list[str], list[str]]:
-    """The kind of each annotator, and what was assumed: what the user says counts first, then what the table says."""
+    """Return the kind of each annotator, and the assumptions; the user's options override the table."""
     both = [name for name in judges or () if name in (humans or ())]
     if both:
-        raise DesignError(f"judges=... and humans=... both name '{both[0]}'; name it in one")
+        raise DesignError(f"judges=... and humans=... both contain '{both[0]}'; remove it from one of them")
     given = {**dict.fromkeys(judges or (), "judge"), **dict.fromkeys(humans or (), "human")}
     if judges is not None:
-        _refuse_dropped_judges(names, said, given, judges, source)
+        _refuse_dropped_judges(names, stated, given, judges, source)
     if judges is None and humans is not None:
-        # Who says who the people are leaves out the models, but somebody may be forgotten.
-        said = {**dict.fromkeys(model_names(names, names), "judge"), **said}
-    known = {**said, **given}
-    open_ = [name for name in names if name not in known]
-    models = model_names(open_, names)
+        # A user who lists the humans excludes the models, but can forget an annotator.
+        stated = {**dict.fromkeys(model_names(names, names), "judge"), **stated}
+    known = {**stated, **given}
+    unknown_ = [name for name in names if name not in known]
+    models = model_names(unknown_, names)
     if models:
-        raise KindUnknownError(_unknown_kind_words(models, judges, names, source), models, judges or ())
-    if open_ and humans is not None and judges is None:
+        raise KindUnknownError(_unknown_kind(models, judges, names, source), models, judges or ())
+    if unknown_ and humans is not None and judges is None:
         raise DataError(
-            f"{source}: humans=... does not name {listing(open_)}; name all people there, or the judges with "
-            "judges=[...] too, and who is in neither is taken as a person"
+            f"{source}: humans=... does not name {listing(unknown_)}; name all humans there, or set judges=[...] as "
+            "well. With both options, an annotator in neither is assumed to be human"
         )
     notes = []
-    if open_ and judges is not None and humans is not None:
-        notes.append(f"{counted(len(open_), 'annotator')} named neither as judge nor as human, taken as people: "
-                     f"{listing(open_)}")  # fmt: skip
+    if unknown_ and judges is not None and humans is not None:
+        notes.append(f"{counted(len(unknown_), 'annotator')} in neither judges=... nor humans=..., assumed to be "
+                     f"human: {listing(unknown_)}")  # fmt: skip
     if humans is not None and judges is None:
         rest = [name for name in names if known[name] == "judge"]
-        notes += [f"taken as judges, because humans=... does not name them: {listing(rest)}"] if rest else []
+        notes += [f"assumed to be judges, because humans=... does not name them: {listing(rest)}"] if rest else []
     return [known.get(name, "human") for name in names], notes
 
 
 def _refuse_dropped_judges(
-    names: Sequence[str], said: Mapping[str, str], given: Mapping[str, str], judges: Sequence[str], source: str
+    names: Sequence[str], stated: Mapping[str, str], given: Mapping[str, str], judges: Sequence[str], source: str
 ) -> None:
-    """Whoever the table calls a judge does not become a person by not being named."""
-    dropped = [name for name in names if said.get(name) == "judge" and name not in given]
+    """Refuse options that would turn a judge of the table into a human by not naming it."""
+    dropped = [name for name in names if stated.get(name) == "judge" and name not in given]
     if dropped:
-        it, is_person = ("them", "they are people") if len(dropped) > 1 else ("it", "it is a person")
+        it, is_person = ("them", "they are human") if len(dropped) > 1 else ("it", "it is human")
         raise DataError(
-            f"{source} says that {listing(dropped)} {'are judges' if len(dropped) > 1 else 'is a judge'}, and "
-            f"judges=... does not name {it}; add {it} with judges={[*judges, *dropped]}, or say that {is_person} "
-            f"with humans={dropped}"
+            f"{source} lists {listing(dropped)} as {'judges' if len(dropped) > 1 else 'a judge'}, but judges=... does "
+            f"not name {it}; add {it} with judges={[*judges, *dropped]}, or, if {is_person}, set humans={dropped}"
         )
 
 
-def _unknown_kind_words(models: Sequence[str], judges: Sequence[str] | None, names: Sequence[str], source: str) -> str:
-    """Words for annotators who look like models, and the remedy."""
-    looks = f"{listing([repr(m) for m in models])} {'look like models' if len(models) > 1 else 'looks like a model'}"
+def _unknown_kind(models: Sequence[str], judges: Sequence[str] | None, names: Sequence[str], source: str) -> str:
+    """Return the message for annotators with names of models, and the remedy."""
     people = list(models) if judges is not None else list(names)
-    person = f"humans={people}" if len(people) <= MOST_LISTED else "a column 'kind' (human or judge)"
+    human = f"humans={people}" if len(people) <= MOST_LISTED else "a column 'kind' (human or judge)"
     return (
-        f"{source}: {looks}, and nothing says who is a judge. Name all judges with "
-        f"judges={[*(judges or ()), *models]}, or say with {person} who is a person"
+        f"{source}: {unspecified_judges(models)}. Name all judges with judges={[*(judges or ()), *models]}, or specify "
+        f"the humans with {human}"
     )
 
 
-def _kinds_beside(frame: pl.DataFrame, *, only_words: bool) -> dict[str, str]:
-    """The kinds that the table of annotators states; with ``only_words`` none where the column has another meaning."""
+def _kinds_of_table(frame: pl.DataFrame, *, only_words: bool) -> dict[str, str]:
+    """The kinds in the table of annotators; with ``only_words``, none if the column contains other words."""
     words = frame.select("annotator", pl.col("kind").cast(pl.String).str.strip_chars().str.to_lowercase()).drop_nulls()
     odd = words.filter(~words["kind"].is_in(KINDS))
     if odd.height and not only_words:
         raise DataError(
-            f"the table of annotators: column 'kind' must say human or judge; '{odd['annotator'][0]}' has "
+            f"the table of annotators: column 'kind' must contain human or judge; '{odd['annotator'][0]}' has "
             f"{odd['kind'][0]!r}"
         )
     return {} if odd.height else dict(words.iter_rows())
 
 
 def _kinds_of_labels(who: Coded, kinds: pl.Series, source: str, *, only_words: bool) -> dict[str, str]:
-    """The one kind of each annotator, as a column of the labels says; empty cells say nothing.
+    """The kind of each annotator in a column of the labels; empty cells are ignored.
 
-    With ``only_words`` the user has named judges or people: a column of other words has another meaning then.
+    With ``only_words`` the user has named judges or humans, so that a column with other words has another meaning.
     """
     words, codes = factorize(kinds.cast(pl.String).str.strip_chars().str.to_lowercase())
     cells = np.unique(who.codes.astype(np.int64) * len(words) + codes)
-    said = pl.DataFrame(
+    stated = pl.DataFrame(
         {"annotator": who.names.gather(cells // len(words)), "kind": words.gather(cells % len(words))},
         schema={"annotator": pl.String, "kind": pl.String},
     ).filter(pl.col("kind").is_not_null() & (pl.col("kind") != ""))
-    odd = said.filter(~pl.col("kind").is_in(KINDS))
+    odd = stated.filter(~pl.col("kind").is_in(KINDS))
     if odd.height and not only_words:
         raise DataError(
-            f"{source}: column 'kind' must say human or judge; annotator '{odd['annotator'][0]}' has {odd['kind'][0]!r}"
+            f"{source}: column 'kind' must contain human or judge; annotator '{odd['annotator'][0]}' has "
+            f"{odd['kind'][0]!r}"
         )
     if odd.height:
         return {}
-    both = said.filter(said["annotator"].is_duplicated())
+    both = stated.filter(stated["annotator"].is_duplicated())
     if both.height:
         raise DataError(f"{source}: annotator '{both['annotator'][0]}' is both human and judge")
-    return dict(said.iter_rows())
+    return dict(stated.iter_rows())
 
 
 _FAMILIES = (
@@ -773,34 +782,34 @@ _MODEL = re.compile(
 )
 
 
-_NOBODY = (
+_COMPUTED = (
     r"(?i)^(the )?(human |people |column |row |grand |overall )?(mean|average|avg\.?|median|majority|"
     r"majority[ _-]?vote|consensus|total|sum|gold|gold[ _-]?(label|standard)|ground[ _-]?truth|adjudicated)s?$"
 )
 
 
 def computed_names(names: pl.Series) -> list[str]:
-    """The names that are nobody's: ``Mean``, ``Average``, ``Majority``, ``gold``."""
-    return names.filter(names.str.contains(_NOBODY)).to_list()
+    """Return the names of computed values, not annotators: ``Mean``, ``Average``, ``Majority``, ``gold``."""
+    return names.filter(names.str.contains(_COMPUTED)).to_list()
 
 
 def model_names(names: Iterable[str], among: Collection[str] = ()) -> list[str]:
-    """The names that look like a language model's: ``gpt-4o``, ``llama``, ``mistralai/mixtral-8x7b``.
+    """Return the names that look like a language model's: ``gpt-4o``, ``llama``, ``mistralai/mixtral-8x7b``.
 
-    ``o1`` and ``o3`` do, but not where an ``o2`` stands beside them: there they number observers.
+    ``o1`` and ``o3`` do, unless there is also an ``o2``: then the names number observers.
     """
     observers = any(name.lower() == "o2" for name in among)
     return [n for n in names if _MODEL.search(n) and not (observers and re.fullmatch(r"[oO]\d", n))]
 
 
 def refuse_equal_names(source: object, names: Sequence[str]) -> None:
-    """Refuse a file with two columns of one name, or with a first row of numbers, which names no columns."""
+    """Refuse a file with two columns of the same name, or with a first row of numbers instead of names."""
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is None:
         return
     if all(re.fullmatch(r"-?\d+([.,]\d+)?|column \d+|", name) for name in names):
         raise DataError(
-            f"{source}: the first row holds numbers ({listing(names, 4)}), and no row names the columns; write their "
-            "names above it, such as item, ann, bob"
+            f"{source}: the first row contains numbers ({listing(names, 4)}), not column names; add a row of names "
+            "above it, such as item, ann, bob"
         )
-    raise DataError(f"{source} has two columns '{twice}'; rename one of them")
+    raise DataError(f"{source} has two columns named '{twice}'; rename one of them")

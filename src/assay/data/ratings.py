@@ -1,9 +1,9 @@
-"""From the one table to the arrays that formulas speak of: once, for every question.
+"""From the one table to the arrays for formulas, in one place for every question.
 
-`Ratings` holds the labels of one question: who answered, on which scale, in memory or in chunks of a folder. Whoever
-needs sums over items asks for `Ratings.sums` (of statistics with moments) or `Ratings.add_up` (of anything that is
-summed); labels come a bounded number at a time, whole items together, and the units that are resampled are decided
-here and nowhere else.
+`Ratings` contains the labels of one question: its annotators and its scale, in memory or in chunks of a folder. Sums
+over items come from `Ratings.sums` (of statistics with moments) or `Ratings.add_up` (of anything else that can be
+summed). Labels are processed a bounded number at a time, in whole items, and only this module decides which units are
+resampled.
 """
 
 from __future__ import annotations
@@ -31,59 +31,59 @@ from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints, Several
 
 CELLS = 2**24
-"""Numbers that the moments of one slice of items may have (128 MiB); a constant, so that sums never differ."""
+"""Largest number of moments of one slice of items (128 MiB); a constant, so that sums never differ."""
 
 MOST_LEFT_OUT = 50
-"""Annotators are left out one by one up to this number; more are left out in this number of random groups, because
-each costs a computation of its own."""
+"""Number of annotators up to which they are left out one at a time; more are left out in this number of random groups,
+because each leave-out is a separate computation."""
 
 LABELS = 2**21
-"""Labels, about, of one slice of items: 16 MiB a column; a constant, as `CELLS` is. A folder with no more is held."""
+"""Approximate number of labels of one slice of items: 16 MiB a column; constant, like `CELLS`."""
 
 HELD_ITEMS = MAX_UNITS
-"""Labels made of a folder's are held where they are of no more items: the rules for few items need them at once."""
+"""Labels derived from a folder stay in memory up to this number of items: rules for few items need them together."""
 
 CENTRE_BITS = 20
-"""A mean to one part in a million is as good a centre as the mean; rounding of sums is 10⁻¹⁶."""
+"""A mean to one part in a million is as good a centre as the exact mean; rounding of sums is 10⁻¹⁶."""
 
 
 class Summed(Several, Protocol):
-    """Statistics of summed moments of the labels of items, side by side."""
+    """Several statistics of the summed moments of the labels of items."""
 
     @property
     def of_label_pairs(self) -> tuple[bool, ...]:
-        """Whether each meets every label of an item with every other."""
+        """Whether each statistic compares every label of an item with every other."""
 
     def moments(self, data: Answers) -> Floats:
-        """What each item adds: (items, k)."""
+        """Return the contribution of each item: (items, k)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Labels of one question, as formulas take them.
+    """Labels of one question in the form that formulas use.
 
     Attributes
     ----------
     source : Answers or Chunks
-        The labels: in memory, or in a folder that is read piece by piece.
+        The labels: in memory, or in a folder that is read in chunks.
     annotators : tuple of str
         In the order of the codes.
     humans, judges : tuple of str
-        Which of them are people and which are models.
+        Which of them are human and which are judges.
     scale : Scale
-        What a label may be.
+        The scale of the labels.
     n_items, n_labels : int
         Items with a label, and labels.
     fingerprint : str
         Of the labels and of every column that was used.
     repeats : str
-        What repeated answers stand for; ``error`` where there are none.
+        How repeated labels are combined; ``error`` if there are none.
     clusters : (items,) int or None
-        Items that are resampled together, and the column that says so.
+        The cluster of each item, in which items are resampled together.
     facets : mapping of column to (items,) int
         Codes of further columns of the items: the facets of a design.
     exclusions, notes
-        What does not count and what was decided on the way.
+        Excluded labels, and decisions made on the way.
     """
 
     source: Answers | Chunks | Derived | Labelled
@@ -111,18 +111,18 @@ class Ratings:
         clusters: str | None = None,
         facets: Sequence[str] = (),
     ) -> Ratings:
-        """The labels of a table with one criterion, of all annotators or of those named, in that order.
+        """Return the labels of a table with one criterion, of all annotators or of those named, in that order.
 
         Raises
         ------
         DataError
-            For an annotator or a column that is not there, and for items without a cluster.
+            For an unknown annotator or column, and for items without a cluster.
         DesignError
-            For several criteria, repeats that nobody decided about, clusters of a folder in chunks.
+            For several criteria, repeats without a rule, clusters of a folder in chunks.
         """
         if isinstance(labels, Chunks):
             if clusters is not None or facets:
-                raise DesignError("clusters need the whole table in memory; chunks are resampled by item")
+                raise DesignError("clusters require the whole table in memory; chunks are resampled by item")
             return cls._of_chunks(labels if annotators is None else labels.only(annotators))
         if annotators is not None:
             labels = labels.where(annotator=list(annotators))
@@ -146,16 +146,16 @@ class Ratings:
             clusters=None if clusters is None else named[clusters],
             cluster_name=clusters,
             facets={name: named[name] for name in facets},
-            notes=(f"repeated answers: {repeats}",) if repeated else (),
+            notes=(f"repeated labels: {repeats}",) if repeated else (),
         )
 
     @classmethod
     def _of_chunks(cls, chosen: Chunks) -> Ratings:
-        """The labels of a folder: held in memory where they are one slice, else read piece by piece.
+        """Return the labels of a folder: in memory if they fit into one slice, otherwise read in chunks.
 
-        Items without a label of the annotators that count are left out, as they are of a table in memory.
+        Items without a label of the selected annotators are dropped, as from a table in memory.
         """
-        whole = set(chosen.annotators) == set(chosen.everybody)
+        whole = set(chosen.annotators) == set(chosen.all_annotators)
         source: Answers | Chunks | Labelled = chosen
         if chosen.n_labels <= LABELS:
             source = answers = chosen.between(0, chosen.n_items)()
@@ -176,25 +176,25 @@ class Ratings:
         )  # fmt: skip
 
     def require_annotators(self, n: int, question: str) -> Ratings:
-        """The same ratings, where there are enough annotators.
+        """Return the same ratings if there are enough annotators.
 
         Raises
         ------
         DesignError
-            Where there are fewer.
+            If there are fewer.
         """
         if len(self.annotators) < n:
             raise DesignError(
-                f"{question} needs {n} annotators; the table has {len(self.annotators)} "
+                f"{question} requires {n} annotators; the table has {len(self.annotators)} "
                 f"({listing(self.annotators) or 'none'})"
             )
         return self
 
-    # -- what formulas need to know ---------------------------------------------------------------
+    # -- quantities for formulas ------------------------------------------------------------------
 
     @cached_property
     def in_chunks(self) -> bool:
-        """Whether the labels come in pieces of a folder."""
+        """Whether the labels come in chunks of a folder."""
         return not isinstance(self.source, Answers)
 
     @property
@@ -204,20 +204,20 @@ class Ratings:
         Raises
         ------
         DesignError
-            Where they come in chunks.
+            If they come in chunks.
         """
         if not isinstance(self.source, Answers):
-            raise DesignError("this needs all labels in memory; read a part of the folder with assay.read")
+            raise DesignError("this analysis requires all labels in memory; read a part of the folder with assay.read")
         return self.source
 
     @cached_property
     def categories(self) -> Floats:
-        """The numbers that a label may be, on the whole scale, lowest first.
+        """The possible labels on the whole scale as numbers, lowest first.
 
         Raises
         ------
         DesignError
-            Where the scale does not list its labels.
+            If the scale does not list its labels.
         """
         if self.scale.categories is not None:
             numbers = self.scale.numeric or self.scale.kind == "preference"
@@ -225,13 +225,13 @@ class Ratings:
         if self.scale.kind == "nominal":
             return np.arange(len(self.source.categories or ()), dtype=float)
         raise DesignError(
-            f"this coefficient counts categories, and labels on '{self.scale.spec}' have none; give the table a "
-            "scale of whole numbers or categories (scale=assay.Ordinal(...)), or take a coefficient for numbers"
+            f"this coefficient requires categories, and the scale '{self.scale.spec}' has none; give the table a "
+            "scale of whole numbers or categories (scale=assay.Ordinal(...)), or use a coefficient for numbers"
         )
 
     @cached_property
     def values(self) -> Floats:
-        """The categories of the scale or, where it lists none, the different labels seen, lowest first."""
+        """The categories of the scale or, if it lists none, the distinct labels that occur, lowest first."""
         if self.scale.categories is not None or self.scale.kind == "nominal":
             return self.categories
         if not isinstance(self.source, Answers):
@@ -240,9 +240,9 @@ class Ratings:
 
     @cached_property
     def centre(self) -> float:
-        """A number in the midst of the labels, to be subtracted before squares are summed.
+        """A number near the middle of the labels, which is subtracted before squares are summed.
 
-        A mean is rounded to `CENTRE_BITS`, so that it does not depend on the order in which labels were added up.
+        A mean is rounded to `CENTRE_BITS`, so that it does not depend on the order of summation.
         """
         if self.scale.bounds is not None:
             return sum(self.scale.bounds) / 2
@@ -254,7 +254,7 @@ class Ratings:
 
     @cached_property
     def complete(self) -> bool:
-        """Whether every annotator answered every item."""
+        """Whether every annotator labelled every item."""
         return self.n_labels == self.n_items * len(self.annotators)
 
     @cached_property
@@ -267,7 +267,7 @@ class Ratings:
 
     @cached_property
     def joint(self) -> Ints:
-        """Items that each two annotators both answered: (annotators, annotators)."""
+        """Number of items that both of two annotators labelled: (annotators, annotators)."""
         slices = self.slices(len(self.annotators))
         if isinstance(self.source, Answers):
             found = np.sum([_joint(read) for read, _, _ in slices], axis=0)
@@ -277,13 +277,13 @@ class Ratings:
 
     @cached_property
     def varied(self) -> bool:
-        """Whether there are two different labels."""
+        """Whether there are at least two different labels."""
         return self.in_chunks or len(np.unique(self.answers.value)) > 1
 
-    # -- the same labels, otherwise -----------------------------------------------------------------
+    # -- selections and derived labels ---------------------------------------------------------------
 
     def only(self, names: tuple[str, ...]) -> Ratings:
-        """The labels of some annotators, in that order; the items stay."""
+        """Return the labels of some annotators, in that order; all items are kept."""
         found = self.derive(partial(choose, names=names), names)
         if "joint" in vars(self):
             place = [self.annotators.index(name) for name in names]
@@ -291,7 +291,7 @@ class Ratings:
         return found
 
     def left_out(self) -> list[tuple[str, ...]]:
-        """Who is left out together where annotators are a sample: each by itself or, of very many, random groups."""
+        """Groups of annotators for the leave-one-out: single annotators or, if there are very many, random groups."""
         if len(self.annotators) <= MOST_LEFT_OUT:
             return [(name,) for name in self.annotators]
         shuffled = np.random.default_rng(len(self.annotators)).permutation(len(self.annotators))
@@ -299,13 +299,13 @@ class Ratings:
         return [tuple(self.annotators[i] for i in group) for group in groups]
 
     def without(self, names: tuple[str, ...]) -> Ratings:
-        """The labels of all others."""
+        """Return the labels of all other annotators."""
         return self.only(tuple(name for name in self.annotators if name not in names))
 
     def derive(
         self, make: Callable[[Answers], Answers], names: tuple[str, ...], scale: Scale | None = None
     ) -> Ratings:  # fmt: skip
-        """Other labels of the same items, made slice by slice where the labels come in chunks."""
+        """Derive other labels of the same items, slice by slice if the labels come in chunks."""
         if isinstance(self.source, Answers):
             other = make(self.source)
             found = replace(self, source=other, annotators=names, n_labels=len(other), scale=scale or self.scale)
@@ -317,7 +317,7 @@ class Ratings:
         return self._share_scale(found) if scale is None else found
 
     def _share_scale(self, found: Ratings) -> Ratings:
-        """Other labels on the same scale, with the numbers that it decides, made once."""
+        """Other labels on the same scale, which share the numbers that the scale determines."""
         if self.scale.categories is not None or self.scale.kind == "nominal":
             vars(found).update(categories=self.categories, values=self.categories)
         if self.scale.bounds is not None:
@@ -327,14 +327,14 @@ class Ratings:
     # -- summing ------------------------------------------------------------------------------------
 
     def rows_of(self, width: int) -> int:
-        """Items that are looked at at a time, so that ``width`` numbers for each, and their labels, stay in bounds."""
+        """Return the number of items per slice such that ``width`` numbers per item, and their labels, fit memory."""
         labels = LABELS * max(self.n_items, 1) // max(self.n_labels, 1)
         return max(1, min(CELLS // max(width, 1), labels))
 
     def slices(self, width: int) -> Iterator[tuple[Callable[[], Answers], int, int]]:
-        """The labels by whole items: how to get each slice, its first item and the one after its last.
+        """Yield the labels in slices of whole items: a function that reads the slice, its first item and its end.
 
-        In memory and in chunks items are cut at the same places, so that sums are the same to the last digit.
+        In memory and in chunks, items are split at the same places, so that sums agree to the last digit.
         """
         if not isinstance(self.source, Answers):
             yield from self.source.pieces(self.rows_of(width))
@@ -343,9 +343,9 @@ class Ratings:
             yield partial(_identity, piece), start, start + len(piece.items)
 
     def add_up(self, reduce: Callable[[Answers, Ints], Floats], units: Units, width: int) -> Floats:
-        """What ``reduce(labels, unit of each item)`` says of each slice of whole items, added up.
+        """Sum ``reduce(labels, unit of each item)`` over all slices of whole items.
 
-        Slices run through joblib, on all cores or a cluster where the caller has set that up; only sums travel.
+        Slices are processed with joblib, on all cores or a cluster if the caller has configured it; only sums are sent.
         """
         if isinstance(self.source, Answers) and self.rows_of(width) >= self.n_items:
             return reduce(self.source, units.of_item)
@@ -355,23 +355,23 @@ class Ratings:
         )  # fmt: skip
 
     def totals(self, statistics: Summed) -> Floats:
-        """Moments of statistics of the same labels, side by side, summed over all items."""
+        """Return the moments of several statistics of the same labels, summed over all items."""
         everything = Units(np.zeros(self.n_items, dtype=np.int64), 1, "blocks")
         return self.add_up(partial(_totals, statistics), everything, self._work(statistics))
 
     def _work(self, statistics: Summed) -> int:
-        """Numbers that are made of an item: every label meets every other where pairs of labels are taken."""
+        """Numbers computed per item: every pair of labels if a statistic uses pairs."""
         pairs = (self.n_labels / max(self.n_items, 1)) ** 2
         each = zip(statistics.widths, statistics.of_label_pairs, strict=True)
         return int(sum(one * (pairs if of_pairs else 1) for one, of_pairs in each))
 
     def sums(self, statistics: Summed, units: Units | None = None) -> JointSums:
-        """Moments of statistics of the same labels, side by side, summed into the units that are resampled.
+        """Return the moments of several statistics of the same labels, summed by resampling unit.
 
         Parameters
         ----------
         units : Units, optional
-            Those of other labels of the same items, where these are left out together.
+            The units of other labels of the same items, if both are left out together.
         """
         width = sum(statistics.widths)
         units = units or Units.of(self.n_items, self.clusters, width=width)
@@ -380,11 +380,11 @@ class Ratings:
         return JointSums(statistics, moments, tuple(used.sum(axis=0).astype(int).tolist()), units.name, units)
 
 
-# -- pieces ----------------------------------------------------------------------------------------
+# -- slices ----------------------------------------------------------------------------------------
 
 
 def cut(answers: Answers, rows: int) -> Iterator[tuple[Answers, int]]:
-    """Labels by whole items, at most ``rows`` items at a time; and each piece's first item."""
+    """Split labels into whole items, at most ``rows`` items at a time; also yield the first item of each slice."""
     n_items = len(answers.items)
     if rows >= n_items:
         yield answers, 0
@@ -395,7 +395,7 @@ def cut(answers: Answers, rows: int) -> Iterator[tuple[Answers, int]]:
 
 
 def choose(answers: Answers, names: tuple[str, ...]) -> Answers:
-    """The labels of some annotators, in that order; the items stay."""
+    """Return the labels of some annotators, in that order; all items are kept."""
     code = np.full(len(answers.annotators), -1)
     for name in names:
         if name not in answers.annotators:
@@ -406,7 +406,7 @@ def choose(answers: Answers, names: tuple[str, ...]) -> Answers:
 
 
 def in_order(answers: Answers) -> Answers:
-    """Sorted by item, then annotator."""
+    """Return the labels sorted by item, then annotator."""
     place = answers.item * len(answers.annotators) + answers.annotator
     if (place[1:] >= place[:-1]).all():
         return answers
@@ -421,7 +421,7 @@ def _read_and_reduce(read: Callable[[], Answers], unit: Ints, reduce: Callable[[
 
 
 def _count_units(statistics: Summed, n_units: int, data: Answers, unit: Ints) -> Floats:
-    """The moments of all, and whether there are any of each, summed into units."""
+    """The moments of all statistics, and whether each item has any, summed by unit."""
     few, kind = distinct_items(data) or (data, None)
     moments = statistics.moments(few)
     edges = np.cumsum((0, *statistics.widths))
@@ -430,7 +430,7 @@ def _count_units(statistics: Summed, n_units: int, data: Answers, unit: Ints) ->
 
 
 def _totals(statistics: Summed, data: Answers, unit: Ints) -> Floats:
-    """The moments of all, summed over all items."""
+    """The moments of all statistics, summed over all items."""
     del unit
     few, kind = distinct_items(data) or (data, None)
     moments = statistics.moments(few)
@@ -440,7 +440,7 @@ def _totals(statistics: Summed, data: Answers, unit: Ints) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class LabelSurvey:
-    """What a pass over labels says of them: how many, their sum, the different ones (the lowest, where very many)."""
+    """Summary of labels: their number, sum and distinct values (only the lowest, if very many)."""
 
     n_labels: int
     total: float
@@ -448,7 +448,7 @@ class LabelSurvey:
 
     @classmethod
     def of(cls, pieces: Iterator[tuple[Callable[[], Answers], int, int]]) -> LabelSurvey:
-        """Of all labels."""
+        """Survey all slices."""
         parts = gather(partial(_survey, read) for read, _, _ in pieces)
         values = np.unique(np.concatenate([part.values for part in parts]))[: MOST_VALUES + 1]
         return cls(sum(part.n_labels for part in parts), math.fsum(part.total for part in parts), values)
@@ -460,32 +460,32 @@ def _survey(read: Callable[[], Answers]) -> LabelSurvey:
 
 
 class LabelPieces:
-    """What labels that are no longer those of the folder say of themselves, after a pass over them."""
+    """Labels that are derived from those of a folder, with their survey."""
 
     source: Chunks | Derived | Labelled
 
     @property
     def categories(self) -> tuple[Label, ...] | None:
-        """The categories that values point into, where labels are categories."""
+        """The categories that values point into; None if labels are not categories."""
         return self.source.categories
 
     def pieces(self, most_items: int | None = None) -> Iterator[tuple[Callable[[], Answers], int, int]]:
-        """As `Chunks.pieces`."""
+        """Read in chunks, as `Chunks.pieces`."""
         raise NotImplementedError
 
     @cached_property
     def survey(self) -> LabelSurvey:
-        """How many labels there are, and which."""
+        """The number of labels, and the distinct labels."""
         return LabelSurvey.of(self.pieces(self.most_read))
 
     @property
     def values(self) -> Floats:
-        """The different labels, lowest first.
+        """The distinct labels, lowest first.
 
         Raises
         ------
         DesignError
-            Where there are too many to list.
+            If there are too many to list.
         """
         return require_few_values(self.survey.values)
 
@@ -496,7 +496,7 @@ class LabelPieces:
 
     @property
     def most_read(self) -> int:
-        """Items whose labels in the folder stay in bounds."""
+        """Number of items whose labels in the folder fit in memory."""
         if isinstance(self.source, LabelPieces):
             return self.source.most_read
         return max(1, LABELS * self.source.n_items // max(self.source.n_labels, 1))
@@ -504,7 +504,7 @@ class LabelPieces:
 
 @dataclass(frozen=True, eq=False)
 class Labelled(LabelPieces):
-    """Labels of a folder, without the items that have none.
+    """Labels of a folder, without the items that have no label.
 
     Attributes
     ----------
@@ -517,18 +517,18 @@ class Labelled(LabelPieces):
 
     @property
     def n_items(self) -> int:
-        """How many items are left."""
+        """Number of remaining items."""
         return len(self.keep)
 
     def pieces(self, most_items: int | None = None) -> Iterator[tuple[Callable[[], Answers], int, int]]:
-        """As `Chunks.pieces`."""
+        """Read in chunks, as `Chunks.pieces`."""
         step = most_items or self.most_read
         for first in range(0, self.n_items, step):
             end = min(first + step, self.n_items)
             yield self.between(first, end), first, end
 
     def between(self, first: int, end: int) -> Callable[[], Answers]:
-        """As `Chunks.between`."""
+        """Read a range of items, as `Chunks.between`."""
         start, stop = int(self.keep[first]), int(self.keep[end - 1]) + 1
         labelled = np.zeros(stop - start, dtype=bool)
         labelled[self.keep[first:end] - start] = True
@@ -540,7 +540,7 @@ def _read_labelled(read: Callable[[], Answers], labelled: Bools) -> Answers:
 
 
 def _labelled_only(answers: Answers, labelled: Bools) -> Answers:
-    """The same labels, without the items that have none."""
+    """The same labels, without the items that have no label."""
     names = Names.later(int(labelled.sum()), partial(_chosen_names, answers.items, labelled))
     return replace(answers, item=(np.cumsum(labelled) - 1)[answers.item], items=names)
 
@@ -551,19 +551,19 @@ def _chosen_names(names: Sequence[str], chosen: Bools) -> pl.Series:
 
 @dataclass(frozen=True, eq=False)
 class Derived(LabelPieces):
-    """Labels that are made from those of a folder, slice by slice: of some annotators, of a consensus."""
+    """Labels that are derived from those of a folder, slice by slice: of some annotators, of a consensus."""
 
     source: Chunks | Derived | Labelled
     make: Callable[[Answers], Answers]
     annotators: tuple[str, ...]
 
     def pieces(self, most_items: int | None = None) -> Iterator[tuple[Callable[[], Answers], int, int]]:
-        """As `Chunks.pieces`."""
+        """Read in chunks, as `Chunks.pieces`."""
         for _, first, last in self.source.pieces(most_items):
             yield self.between(first, last), first, last
 
     def between(self, first: int, end: int) -> Callable[[], Answers]:
-        """As `Chunks.between`; few labels an item may be made of many, so these are not read all at once."""
+        """Read a range of items, as `Chunks.between`; few derived labels can require many, so the range is divided."""
         edges = [*range(first, end, self.most_read), end]
         return partial(_make_joined, self.make, [self.source.between(a, b) for a, b in pairwise(edges)])
 
@@ -574,7 +574,7 @@ def _make_joined(make: Callable[[Answers], Answers], reads: Sequence[Callable[[]
 
 
 def _concatenate(parts: Sequence[Answers]) -> Answers:
-    """Labels of items that follow each other."""
+    """Join labels of consecutive items."""
     starts = np.cumsum([0, *(len(part.items) for part in parts)])
     return replace(
         parts[0],
@@ -616,21 +616,21 @@ def _slice(answers: Answers, start: int, stop: int, first: int, last: int) -> An
     )
 
 
-# -- which items belong together -------------------------------------------------------------------
+# -- clusters --------------------------------------------------------------------------------------
 
 
 def cluster_codes(labels: Annotations, column: str) -> NDArray[np.int64]:
-    """The cluster of each item, from a column of the items: a document, a system, a lesson.
+    """Return the cluster of each item, from a column of the items: a document, a system, a lesson.
 
     Returns
     -------
     (items,) int
-        In the order of ``labels.items``; clusters count from 0 in the order of their names.
+        In the order of ``labels.items``; clusters are numbered from 0 in the order of their names.
 
     Raises
     ------
     DataError
-        Where there is no such column of the items, or an item has no value in it.
+        If the items have no such column, or an item has no value in it.
     """
     name = labels.names.get(column, column) if column not in labels.items.columns else column
     if name not in labels.items.columns:
@@ -639,61 +639,61 @@ def cluster_codes(labels: Annotations, column: str) -> NDArray[np.int64]:
     if clusters.dtype.is_float():
         clusters = clusters.fill_nan(None)
     if clusters.null_count():
-        lacking = labels.items["item"].filter(clusters.is_null())
-        more = f" and {len(lacking) - 3:,} more" if len(lacking) > 3 else ""
-        shown = listing([f"item '{item}'" for item in lacking.head(3)]) + more
-        have = "has" if len(lacking) == 1 else "have"
+        unassigned = labels.items["item"].filter(clusters.is_null())
+        more = f" and {len(unassigned) - 3:,} more" if len(unassigned) > 3 else ""
+        shown = listing([f"item '{item}'" for item in unassigned.head(3)]) + more
+        have = "has" if len(unassigned) == 1 else "have"
         raise DataError(
-            f"{counted(len(lacking), 'item')} {have} no '{column}' ({shown}); fill it, drop those items, "
-            f"or do without clusters='{column}'"
+            f"{counted(len(unassigned), 'item')} {have} no '{column}' ({shown}); fill in the values, drop those items, "
+            f"or remove clusters='{column}'"
         )
     return _level_codes(clusters)
 
 
 def _level_codes(values: pl.Series) -> Ints:
-    """The place of each value among the different ones; names in the order of their letters."""
+    """The rank of each value among the distinct values; names are sorted alphabetically."""
     if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
         values = values.cast(pl.String)
     return values.rank("dense").to_numpy().astype(np.int64) - 1
 
 
 def _level_names(values: pl.Series, codes: Ints) -> tuple[str, ...]:
-    """What each level is called."""
+    """The name of each level."""
     first = np.unique(codes, return_index=True)[1]
     return tuple(str(values[int(row)]) for row in first)
 
 
-# -- items that differ -----------------------------------------------------------------------------
-# What an item adds to a statistic follows from its labels alone. Where few annotators choose among few labels, a large
-# table has few kinds of items, and what each kind adds is worked out once.
+# -- distinct items --------------------------------------------------------------------------------
+# The contribution of an item to a statistic depends only on its labels. With few annotators and few possible labels, a
+# large table has few distinct items, and each contribution is computed once.
 
 FROM_ITEMS = 2**15
-"""Fewer items are looked at one by one, which takes milliseconds."""
+"""Fewer items are processed individually, which takes milliseconds."""
 
 MOST_KINDS = 2**22
-"""The most kinds of items that there could be: their table takes 32 MiB."""
+"""Largest possible number of distinct items: their table takes 32 MiB."""
 
 FEWER = 8
-"""Kinds are used where items are at least this many times as numerous; below, finding them costs what it saves."""
+"""Ratio of items to distinct items from which they are used; below, finding them takes the time that it saves."""
 
 
 def distinct_items(answers: Answers) -> tuple[Answers, Ints] | None:
-    """One item of each kind, in the order in which kinds occur, and the kind of each item: (items,).
+    """Return one item of each kind, in order of occurrence, and the kind of each item: (items,).
 
-    None where there are few items, where labels are not whole numbers of a short range, or hardly any items are alike.
-    An annotator answers an item once.
+    None if there are few items, if labels are not whole numbers in a short range, or if few items have equal labels.
+    Each annotator labels an item at most once.
     """
     n, m = answers.n_items, len(answers.annotators)
     if n < FROM_ITEMS or not len(answers):
         return None
     low, high = float(answers.value.min()), float(answers.value.max())
-    base = high - low + 2  # a label, or none
-    if m * np.log2(base) > np.log2(MOST_KINDS):  # base**m is no number where annotators are many
+    base = high - low + 2  # a label, or a missing label
+    if m * np.log2(base) > np.log2(MOST_KINDS):  # base**m overflows if there are many annotators
         return None
     digit = answers.value - (low - 1)
     if answers.value.dtype.kind == "f" and (digit != np.rint(digit)).any():
         return None
-    # Sums of whole numbers far below 2**53, which floating point holds exactly.
+    # Sums of whole numbers far below 2**53 are exact in floating point.
     key = np.bincount(answers.item, digit * (base ** np.arange(m))[answers.annotator], n).astype(np.int64)
     first = np.full(int(base**m), -1)
     first[key[::-1]] = np.arange(n)[::-1]
@@ -709,12 +709,12 @@ def distinct_items(answers: Answers) -> tuple[Answers, Ints] | None:
     return replace(few, item=kind[few.item], items=tuple(map(str, range(len(kinds))))), kind
 
 
-# -- one row a label with its level of each facet --------------------------------------------------
+# -- labels with the levels of facets ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Faceted:
-    """Labels as numbers, each with its level of every facet.
+    """Labels as numbers, with the level of each label on every facet.
 
     Attributes
     ----------
@@ -727,7 +727,7 @@ class Faceted:
         Of the labels and the columns.
     notes : tuple of str
     names : mapping of facet to tuple of str
-        What its levels are called.
+        The names of its levels.
     """
 
     value: Floats
@@ -743,7 +743,7 @@ class Faceted:
         return len(self.value)
 
     def rows(self, keep: Ints) -> Faceted:
-        """Some of the labels, or some several times."""
+        """Select labels by position; repeated positions are allowed."""
         return replace(self, value=self.value[keep], codes={f: c[keep] for f, c in self.codes.items()})
 
 
@@ -755,25 +755,25 @@ def facet_ratings(
     repeats: Repeats = "error",
     reverse: Sequence[str] = (),
 ) -> Faceted:
-    """The labels of a table with the level of each facet.
+    """Return the labels of a table with their level on each facet.
 
     Parameters
     ----------
     labels : Annotations
-        Several criteria only where one of the columns is ``criterion``.
+        Several criteria are allowed only if one of the columns is ``criterion``.
     columns : mapping of facet to column
-        Of the answers, the items or the annotators.
+        Columns of the answers, the items or the annotators.
     annotators, repeats
-        Whose labels count, and what repeated answers stand for; where ``repeat`` is a facet, each counts.
+        The annotators to include, and how to combine repeated labels; if ``repeat`` is a facet, each is used.
     reverse : sequence of str
-        Criteria whose labels are turned round on their scale: those that are worded negatively.
+        Negatively worded criteria, whose labels are reversed on their scale.
 
     Raises
     ------
     DataError
-        For a column that is not there, or labels without a level.
+        For an unknown column, or labels without a level.
     DesignError
-        For labels that are no numbers, several criteria, or several answers to one cell that no facet tells apart.
+        For labels that are not numbers, several criteria, or several labels in one cell that no facet distinguishes.
     """
     if annotators is not None:
         labels = labels.where(annotator=list(annotators))
@@ -799,7 +799,7 @@ def facet_ratings(
         labels.humans,
         labels.judges,
         data,
-        (f"repeated answers: {repeats}",) if repeated else (),
+        (f"repeated labels: {repeats}",) if repeated else (),
         {facet: _level_names(labels.column(name), codes[facet]) for facet, name in named.items()},
     )
 
@@ -807,7 +807,7 @@ def facet_ratings(
 def refuse_conditions(
     labels: Annotations, used: Collection[str], instead: str = "make it a facet of the design"
 ) -> None:
-    """Refuse several answers of an annotator to an item that differ in a condition which is not among those used."""
+    """Refuse several labels of an annotator for an item that differ in a condition other than those used."""
     key = [c for c in ("item", "annotator", "criterion", "repeat") if c in labels.labels.columns]
     if not labels.conditions or not labels.labels.select(key).is_duplicated().any():
         return
@@ -820,30 +820,32 @@ def refuse_conditions(
 
 
 def numbers_of(labels: Annotations, reverse: Sequence[str], *, ordered: bool = False) -> Floats:
-    """Labels as numbers, each criterion on its scale, those in ``reverse`` turned round.
+    """Return labels as numbers, each criterion on its scale, with those in ``reverse`` reversed.
 
-    With ``ordered``, labels may also be ordered words, which count 0, 1, 2 … from the lowest.
+    With ``ordered``, labels can also be ordered words, which are numbered 0, 1, 2 … from the lowest.
 
     Raises
     ------
     DesignError
-        For labels that are no numbers, criteria that are not there, or a scale without ends that is turned round.
+        For labels that are not numbers, unknown criteria, or reversal on a scale without ends.
     """
     names = labels.criteria or (None,)
     for one in reverse:
         if one not in names:
-            raise DesignError(f"reverse names '{one}', which is no criterion here; it has {listing(labels.criteria)}")
+            raise DesignError(
+                f"reverse names '{one}', which is not a criterion; the criteria are {listing(labels.criteria)}"
+            )
     found = np.empty(len(labels))
     for name in names:
         scale = labels.scale_of(name)
         if not scale.numeric and not (ordered and scale.ordered):
-            wanted = "raters need labels that are ordered" if ordered else "variances need labels that are numbers"
+            wanted = "raters require ordered labels" if ordered else "variances require numeric labels"
             raise DesignError(f"{wanted}; these are on the scale '{scale.spec}'")
         mine = np.ones(len(labels), dtype=bool) if name is None else (labels.labels["criterion"] == name).to_numpy()
         value = np.asarray(scale.values(labels.labels["label"].filter(pl.Series(mine))), dtype=float)
         if name in reverse:
             if scale.bounds is None:
-                raise DesignError(f"'{name}' cannot be reversed: its scale has no ends; give it one with scale=...")
+                raise DesignError(f"'{name}' cannot be reversed: its scale has no ends; set them with scale=...")
             value = sum(scale.bounds) - value
         found[mine] = value
     return found
@@ -858,6 +860,6 @@ def _codes(labels: Annotations, facet: str, column: str, name: str) -> Ints:
         items = labels.labels["item"].filter(values.is_null()).unique(maintain_order=True)
         raise DataError(
             f"{counted(values.null_count(), 'label')} have no '{column}', the facet {facet} (item '{items[0]}'"
-            f"{' and others' if len(items) > 1 else ''}); fill it, or drop those labels"
+            f"{' and others' if len(items) > 1 else ''}); fill in the values, or drop those labels"
         )
     return _level_codes(values)

@@ -1,7 +1,7 @@
-"""What each column of a sheet is: item, annotator, label, somebody's labels, computed, time stamp, comment, or beside.
+"""Detect the role of each column: item, annotator, label, one annotator's labels, computed, time stamp, item metadata.
 
-One engine, which reading, the command line, `assay.look` and every refusal share. A role that is found has a reason in
-words; what could be read in two ways is a doubt, which nobody settles in silence: `Guess.doubts` is empty only where a
+Reading, the command line, `assay.look` and error messages share this detection. Each detected role has a reason. A
+reading with an alternative is an ambiguity, and the user has to resolve it: `Guess.ambiguities` is empty only if a
 table allows one reading.
 """
 
@@ -17,9 +17,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.names import IN_MEMORY, KINDS, model_names, natural, spelling_key, strip_spaces
-from assay.data.values import MARKS, MOST_CATEGORIES, is_free_text, looks_like_dates, parse_numbers
-from assay.errors import DataError, listing
+from assay.data import words
+from assay.data.names import (
+    IN_MEMORY,
+    KINDS,
+    NO_JUDGE,
+    model_names,
+    natural,
+    spelling_key,
+    strip_spaces,
+    unspecified_judges,
+)
+from assay.data.values import MARKS, MOST_CATEGORIES, are_dates, is_free_text, parse_numbers
+from assay.errors import DataError, counted, listing
 
 Role = Literal[
     "item", "annotator", "label", "criterion", "repeat", "kind", "person", "judge", "item column", "gold", "computed",
@@ -27,25 +37,26 @@ Role = Literal[
 ]  # fmt: skip
 Shape = Literal["long", "wide", "transposed"]
 Layout = Literal["auto", "long", "wide", "transposed"]
-"""What a row of a table is; with ``auto`` it is found out."""
+"""The object of each row of a table; ``auto`` detects it."""
 
-LOOKED_AT = 20_000
-"""Rows from which roles are found: sheets that people keep by hand have fewer, and larger tables repeat themselves."""
+ROWS_INSPECTED = 20_000
+"""Rows from which roles are detected: sheets kept by hand have fewer, and larger tables repeat themselves."""
 
-LEAST_UNEVEN = 3
-"""Rows in which others differ, from which a column of their exact means or totals is called computed."""
+MIN_DIFFERING_COMPUTED = 3
+"""Rows in which the other columns differ, from which a column of their exact means or totals is called computed."""
 
-LEAST_SIDED = 10
-"""Rows in which others differ, from which a column that sides with their majority, median or rounded mean is doubted: a
-person who does so in three of four such rows does it in ten of ten with probability .06, in three of three with .42."""
+MIN_DIFFERING_MAJORITY = 10
+"""Rows in which the other columns differ, from which a column that equals their majority, median or rounded mean is
+ambiguous: an annotator who agrees with it in three of four such rows does so in ten of ten with probability .06, in
+three of three with .42."""
 
 MOST_PEOPLE = 60
-"""Annotators' columns of a wide sheet, at most; forms have more questions than that, and no study so many people."""
+"""Largest number of annotators' columns in a wide sheet: forms have more questions, no study has more annotators."""
 
 MOST_WORDS = 3
-"""Words of an annotator's name, at most: texts of items that speak of a model have more."""
+"""Largest number of words in an annotator's name: texts of items that mention a model have more."""
 
-# -- names that columns usually have ------------------------------------------------------------------
+# -- usual names of columns ----------------------------------------------------------------------------
 
 _ITEM = re.compile(
     r"(item|items|id|uid|uuid|key|qid|nr|no|question|sample|example|doc|document|text|prompt|task|case|instance|query|"
@@ -59,7 +70,7 @@ _ANNOTATOR = re.compile(
     rf"name|who|by|initials|prolific|crowdworker|turker){_CALLED}"
 )
 _WHO = re.compile(f"({_RATER}){_CALLED}")
-"""Names under which cells name people, rather than hold labels of a person who is called so."""
+"""Names of columns whose cells name annotators, and are not labels of an annotator with that name."""
 _LABEL = re.compile(
     r"(label|labels|rating|ratings|score|scores|star|stars|vote|answer|value|grade|judg(e)?ment|annotation|class|"
     r"response|choice|decision|verdict|mark|points|likert|category)( ?(value|given))?"
@@ -91,7 +102,7 @@ _GOLD = re.compile(
     r"(gold|golden|truth|ground truth|true|reference|correct|adjudicated|target|expected|resolved)"
     r"( ?(label|score|rating|answer|standard|value))?"
 )
-_BESIDE = re.compile(
+_METADATA = re.compile(
     r"((n|num|number of|text|word|token|char|character|answer|response|output|essay)? ?(length|len|words|tokens|"
     r"characters|chars|word count|sentences|lines)|count|topic|subject|domain|field|genre|theme|source|origin|dataset|"
     r"corpus|benchmark|system|year|month|age|gender|sex|grade level|level|language|lang|country|region|url|link|"
@@ -106,13 +117,13 @@ _NUMBERED = re.compile(r"(|unnamed 0|unnamed|index|row|row ?names?|rownames|x|x 
 _HUMAN = re.compile(r"(?i)^(human|rater|annotator|person|people|expert|worker|coder|crowd|reviewer|grader|h)(?![a-z])")
 _LETTER = re.compile(r"(?i)[ahrpwc]\d+")
 _MACHINE = re.compile(r"(?i)[mjgl]\d*")
-"""Names such as A1, A2, M1, where a letter tells people and models apart."""
+"""Names such as A1, A2, M1, in which a letter distinguishes annotators from models."""
 _AI = ("AI", "KI", "IA", "LLM", "ML")
-_OF_AN_ANNOTATOR = re.compile(
+_ANNOTATOR_DATA = re.compile(
     r"(.+)[ _.:/-]+(conf(idence)?|certainty|time|seconds|duration|comments?|notes?|reasons?|rationale|explanation|"
     r"time ?stamp|justification)"
 )
-"""What else an annotator left beside a label: ``Ann_confidence``."""
+"""Other data of an annotator next to a label: ``Ann_confidence``."""
 _MODEL_COLUMN = re.compile(r"(judge |rater |annotator )?(model|llm)( ?(id|name))?")
 _AVERAGE_ROW = re.compile(
     r"(?i)(the )?(column |grand |overall )?(mean|average|avg\.?|median|total|sum|totals|sums|sd|std|stdev|"
@@ -121,16 +132,16 @@ _AVERAGE_ROW = re.compile(
 
 
 def plain_name(name: str) -> str:
-    """A column's name in lower case, words apart: ``itemId``, ``item_id`` and ``Item ID`` are ``item id``."""
+    """Return a column's name in lower case with separate words: ``itemId`` and ``item_id`` become ``item id``."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name.strip())
     return re.sub(r"[^a-z0-9äöüéèñ]+", " ", apart.lower()).strip()
 
 
-# -- what a column holds -------------------------------------------------------------------------------
+# -- contents of a column ------------------------------------------------------------------------------
 
 
 class ColumnView:
-    """A column looked at once: what its cells are, without marks of no answer."""
+    """Properties of a column's cells, without marks of missing values."""
 
     def __init__(self, column: pl.Series) -> None:
         self.name, self.rows = column.name, len(column)
@@ -139,33 +150,33 @@ class ColumnView:
             column = column.fill_nan(None)
         cells = strip_spaces(_texts(column)).to_frame("cell")
         cell, marked = pl.col("cell"), pl.col("cell").str.to_lowercase().is_in(list(MARKS)).fill_null(False)
-        # One pass: a call for each step costs more than the steps do on a sheet of some hundred rows.
+        # One pass: a separate call per step takes longer than the steps do on a sheet of some hundred rows.
         self.texts = cells.select(pl.when(~marked & (cell != "")).then(cell)).to_series()
         self.filled = len(self.texts) - self.texts.null_count()
 
     @cached_property
     def distinct(self) -> pl.Series:
-        """The different cells, in the order in which they are met."""
+        """The distinct cells, in order of appearance."""
         return self.texts.drop_nulls().unique(maintain_order=True)
 
     @cached_property
     def numbers(self) -> pl.Series | None:
-        """Every cell as a number, null where it is none (a slip to be mended); None where most are none."""
+        """Every cell as a number, null for other cells (slips to correct); None if most cells are not numbers."""
         if self.temporal or not self.filled:
             return None
         read = parse_numbers(self.distinct, None, None, ())
-        if read is None or read.doubt is not None or read.values.null_count() > 0.5 * len(self.distinct):
+        if read is None or read.ambiguity is not None or read.values.null_count() > 0.5 * len(self.distinct):
             return None
         return self.texts.replace_strict(self.distinct, read.values, default=None, return_dtype=pl.Float64)
 
     @cached_property
     def dates(self) -> bool:
         """Whether its cells are dates or times."""
-        return self.temporal or (self.numbers is None and self.filled > 0 and looks_like_dates(self.distinct))
+        return self.temporal or (self.numbers is None and self.filled > 0 and are_dates(self.distinct))
 
     @property
     def is_text(self) -> bool:
-        """Whether it holds words."""
+        """Whether it contains words."""
         return self.filled > 0 and self.numbers is None and not self.dates
 
     @property
@@ -175,7 +186,7 @@ class ColumnView:
 
     @cached_property
     def free(self) -> bool:
-        """Whether its words are free text: long, or more different ones than categories."""
+        """Whether its words are free text: long, or with more distinct values than categories have."""
         if not self.is_text:
             return False
         length = float(self.distinct.str.len_chars().mean() or 0)  # type: ignore[arg-type]
@@ -183,12 +194,12 @@ class ColumnView:
 
     @cached_property
     def spaced(self) -> bool:
-        """Whether its cells hold several words, as texts do and ids and links do not."""
+        """Whether its cells contain several words, as texts do and ids and links do not."""
         return bool(self.distinct.str.contains(r"\s").any())
 
     @cached_property
     def ends(self) -> tuple[float, float] | None:
-        """The least and the largest number."""
+        """The smallest and the largest number."""
         if self.numbers is None or self.numbers.null_count() == len(self.numbers):
             return None
         return float(self.numbers.min()), float(self.numbers.max())  # type: ignore[arg-type]
@@ -201,7 +212,7 @@ class ColumnView:
 
     @property
     def could_be_labels(self) -> bool:
-        """Whether its cells could be labels on a scale: numbers, or not too many different short words."""
+        """Whether its cells could be labels on a scale: numbers, or a limited number of distinct short words."""
         if not self.filled or self.dates or self.free:
             return False
         return self.numbers is not None or len(self.distinct) <= MOST_CATEGORIES
@@ -214,7 +225,7 @@ class ColumnView:
         return bool((self.numbers.diff().drop_nulls() == 1).all()) and self.numbers[0] in (0, 1)
 
     def examples(self, most: int = 2) -> str:
-        """Two of its cells, as they stand."""
+        """Return two of its cells, unchanged."""
         return ", ".join(text if len(text) <= 24 else text[:21] + "..." for text in self.distinct.head(most))
 
 
@@ -229,15 +240,15 @@ def _texts(column: pl.Series) -> pl.Series:
 
 
 LEAST_SHARED = 0.5
-"""Share of a column's cells that stand in another file's too, from which both name the same items: people often label
-a sample of what a judge labels, and labels that happen to be different in each row are few."""
+"""Share of a column's cells that also occur in another file, from which both columns name the same items: annotators
+often label a sample of the items that a judge labels. Labels that happen to differ in every row are few."""
 
 
 def shared_key(tables: Sequence[Mapping[str, ColumnView]]) -> list[str] | None:
-    """The column of each of several tables that names the same items: another cell in each row, the same in all."""
+    """Return the column of each table that names the same items: unique in each row, and shared by all tables."""
     for name, first in tables[0].items():
-        telling = first.is_text or (first.whole and not first.counts_rows and first.rows >= LEAST_SIDED)
-        if not (first.unique and telling):
+        informative = first.is_text or (first.whole and not first.counts_rows and first.rows >= MIN_DIFFERING_MAJORITY)
+        if not (first.unique and informative):
             continue
         keys, cells = [name], set(first.distinct.to_list())
         for other in tables[1:]:
@@ -251,12 +262,12 @@ def shared_key(tables: Sequence[Mapping[str, ColumnView]]) -> list[str] | None:
     return None
 
 
-# -- what was found -------------------------------------------------------------------------------------
+# -- detected roles ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ColumnRole:
-    """What a column is, and why."""
+    """The detected role of a column, and the reason."""
 
     name: str
     role: Role
@@ -266,63 +277,52 @@ class ColumnRole:
 
 @dataclass(frozen=True)
 class Guess:
-    """What a table is, column by column, how it would be read, and what could be otherwise.
+    """The detected roles of a table's columns, the options that read it, and its ambiguities.
 
     Attributes
     ----------
     options : mapping
-        What `assay.read` is to be told, besides the source.
-    doubts : tuple of str
-        What somebody has to say before it can be read; the options hold the likelier answer.
-    lacking : tuple of str
-        What is not there at all.
+        The options of `assay.read` that read the table.
+    ambiguities : tuple of str
+        Readings that the user has to confirm; the options hold the more likely ones.
+    errors : tuple of str
+        Reasons why the table cannot be read.
     rows : mapping of a reason to tuple of str
-        Items that are none, such as a last row of averages.
+        Rows that are not items, such as a last row of averages.
     """
 
     shape: Shape
     columns: tuple[ColumnRole, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
-    doubts: tuple[str, ...] = ()
-    lacking: tuple[str, ...] = ()
+    ambiguities: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
     rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def named(self, *roles: Role) -> list[str]:
-        """The columns of these roles."""
+        """Return the columns with one of these roles."""
         return [one.name for one in self.columns if one.role in roles]
 
     def notes(self) -> list[str]:
-        """What was taken for what, in lines fit to print."""
-        said = []
-        for role, words in _SAID.items():
+        """Return a note on each role, and on rows that are not items."""
+        found = []
+        for role in words.ROLES_NOTED:
             there = [one for one in self.columns if one.role == role]
-            if not there:
-                continue
-            names = _quote([one.name for one in there], 6)
-            why = there[0].why if len({one.why for one in there}) == 1 else ""
-            said.append(f"{names} {words}" + (f": {why}" if why and role in _WITH_REASON else ""))
-        said += ["rows are numbered: no column names the items"] if self.options.get("item") == ROWS else []
-        said += [f"row {_quote(names, 3)} left out: {why}" for why, names in self.rows.items()]
-        return said
+            if there:
+                why = there[0].why if len({one.why for one in there}) == 1 else ""
+                found.append(words.role_note(role, [one.name for one in there], why))
+        found += ["no item id found; rows are numbered"] if self.options.get("item") == ROWS else []
+        found += [f"row {_quote(names, 3)} ignored: {why}" for why, names in self.rows.items()]
+        return found
 
 
-_SAID: dict[Role, str] = {
-    "item": "taken as the item", "annotator": "taken as the annotator", "label": "taken as the label",
-    "criterion": "taken as the criterion", "person": "taken as an annotator's labels each",
-    "judge": "taken as judges' labels",
-    "computed": "left out, computed", "time stamp": "left out, a time stamp", "comment": "left out, comments",
-    "row number": "left out, numbers of rows", "technical": "left out, technical", "empty": "left out, empty",
-    "item column": "kept as a column of the items", "gold": "kept as a column of the items, no annotator",
-}  # fmt: skip
-_WITH_REASON = ("computed", "item column", "gold")
 _NO_IDENTIFIER: tuple[Role | None, ...] = ("computed", "gold", "time stamp", "row number", "empty")
-OUT: tuple[Role, ...] = ("computed", "time stamp", "comment", "row number", "technical", "empty")
-"""Roles of columns that hold nobody's labels."""
+IGNORED: tuple[Role, ...] = ("computed", "time stamp", "comment", "row number", "technical", "empty")
+"""Roles of columns that are ignored."""
 
 
 @dataclass(frozen=True)
-class Told:
-    """What somebody has said of a table's columns already."""
+class SpecifiedRoles:
+    """The roles of columns that the user has specified."""
 
     item: str | None = None
     annotator: str | None = None
@@ -335,17 +335,17 @@ class Told:
     exclude: tuple[str, ...] | None = None
     split_columns: str | None = None
     alone: bool = True
-    """Whether it is the only file; of several, each may hold the labels of one annotator."""
+    """Whether it is the only file; each of several files can hold the labels of one annotator."""
 
 
 class UnclearTableError(DataError):
-    """What the columns of a table hold is not clear, or not all of it is there.
+    """The roles of a table's columns are ambiguous, or a role is missing.
 
     Attributes
     ----------
     problems : tuple of str
-        Everything that somebody has to settle; ``advised`` is what `assay.read` is to be told where the likelier
-        answers are right.
+        Everything that the user has to resolve; ``advised`` has the options of `assay.read` for the more likely
+        readings.
     """
 
     def __init__(
@@ -356,73 +356,73 @@ class UnclearTableError(DataError):
 
 
 def read_call(source: str | Sequence[str], options: Mapping[str, Any]) -> str:
-    """The call in Python that reads a source with these options; ``frame`` is a table in memory."""
-    said = [f"{name}={list(value) if isinstance(value, tuple) else value!r}" for name, value in options.items()]
-    return f"assay.read({', '.join(['frame' if source == IN_MEMORY else repr(source), *said])})"
+    """Return the Python call that reads a source with these options; a table in memory is called ``frame``."""
+    given = [f"{name}={list(value) if isinstance(value, tuple) else value!r}" for name, value in options.items()]
+    return f"assay.read({', '.join(['frame' if source == IN_MEMORY else repr(source), *given])})"
 
 
 def unclear(source: str, problems: Sequence[str], options: Mapping[str, Any]) -> UnclearTableError:
-    """The error that lists all that is not clear in a table, and the call that reads it if the likelier is right."""
+    """Return the error that lists all problems of a table, and the call that reads it with the likely options."""
     remedy = f". If that is right: {read_call(source, options)}" if options else ""
     return UnclearTableError(f"{source}: {'; '.join(problems)}{remedy}", problems, options, source)
 
 
 def views_of(frame: pl.DataFrame) -> dict[str, ColumnView]:
-    """Every column of a table looked at; ``_row`` is none."""
-    frame = frame.head(LOOKED_AT)
+    """Return a view of every column except ``_row``."""
+    frame = frame.head(ROWS_INSPECTED)
     return {name: ColumnView(frame[name]) for name in frame.columns if name != "_row"}
 
 
-def find_roles(frame: pl.DataFrame, told: Told, views: Mapping[str, ColumnView]) -> Guess:
-    """What each column of a table is.
+def find_roles(frame: pl.DataFrame, given: SpecifiedRoles, views: Mapping[str, ColumnView]) -> Guess:
+    """Detect the role of each column of a table.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        As it was read; a column ``_row`` counts for nothing.
-    told : Told
-        What somebody has said; it is never doubted.
+        The table as read; a column ``_row`` is ignored.
+    given : SpecifiedRoles
+        The roles that the user has specified; they are never questioned.
     views : mapping
-        Its columns, looked at: whatever is told, they are the same.
+        Views of its columns.
     """
-    finder = _Finder(views, told, frame.drop("_row", strict=False).head(LOOKED_AT))
-    shape = told.shape or finder.shape()
+    finder = _Finder(views, given, frame.drop("_row", strict=False).head(ROWS_INSPECTED))
+    shape = given.shape or finder.shape()
     return {"long": finder.long, "wide": finder.wide, "transposed": finder.transposed}[shape]()
 
 
 class _Finder:
-    """A table while roles are found."""
+    """Detects the roles of one table."""
 
-    def __init__(self, views: Mapping[str, ColumnView], told: Told, frame: pl.DataFrame) -> None:
-        self.views, self.told, self.frame = views, told, frame
+    def __init__(self, views: Mapping[str, ColumnView], given: SpecifiedRoles, frame: pl.DataFrame) -> None:
+        self.views, self.given, self.frame = views, given, frame
         self.plain = {name: plain_name(name) for name in views}
-        self.doubts: list[str] = []
-        self.lacking: list[str] = []
+        self.ambiguities: list[str] = []
+        self.errors: list[str] = []
 
     # -- which shape ---------------------------------------------------------------------------------
 
     def shape(self) -> Shape:
-        """Long, wide or transposed, as names and contents tell."""
-        told = self.told
-        if told.columns is not None:
+        """Long, wide or transposed, from names and contents."""
+        given = self.given
+        if given.columns is not None:
             return "wide"
         long = self._long_roles()
         if None not in (long["item"], long["annotator"], long["label"]):
             return "long"
         if long["item"] and long["annotator"] and self._repeats(str(long["item"])):
             return "long"
-        once = told.annotator in self.views and self.views[str(told.annotator)].unique
-        if told.label is not None or (told.annotator is not None and not (once and told.item is None)):
+        once = given.annotator in self.views and self.views[str(given.annotator)].unique
+        if given.label is not None or (given.annotator is not None and not (once and given.item is None)):
             return "long"
         return "transposed" if self._questions() else "long" if once else "wide"
 
     def _asked(self) -> list[str]:
-        """The columns that could be one question each."""
+        """The columns that could each be a question of a form."""
         views = [v for v in self.views.values() if v.name not in self._columns_with_roles()]
         return [v.name for v in views if v.could_be_labels and not v.counts_rows and not self._names_rows(v)]
 
     def _questions(self) -> list[str]:
-        """The columns of a form whose rows are people, one question each; none where it is no such form."""
+        """The columns of a form with one row per annotator, one question each; empty if the table is not a form."""
         asked, people = self._asked(), self._people_column()
         if self._rows_of_annotators is not None:
             return [name for name in asked if name != people]
@@ -437,8 +437,8 @@ class _Finder:
 
     @cached_property
     def _rows_of_annotators(self) -> str | None:
-        """The column that names an annotator in each row: those that somebody has said, or a few with a model's."""
-        said = {*(self.told.judges or ()), *(self.told.humans or ())}
+        """The column that names an annotator in each row: the specified annotators, or a minority of models."""
+        said = {*(self.given.judges or ()), *(self.given.humans or ())}
         if said & set(self.views):
             return None
         texts = [v for v in self.views.values() if v.unique and v.is_text]
@@ -452,7 +452,7 @@ class _Finder:
         return first.name if short and 0 < len(model_names(cells, cells)) < len(cells) / 2 else None
 
     def _people_column(self) -> str | None:
-        """A column whose cells name a person each."""
+        """A column whose cells name one annotator each."""
         if self._rows_of_annotators is not None:
             return self._rows_of_annotators
         found = [
@@ -472,9 +472,9 @@ class _Finder:
     # -- long ------------------------------------------------------------------------------------------
 
     def _long_roles(self) -> dict[Role, str | None]:
-        """The columns of item, annotator and label of a long table; None where no column is."""
-        told, plain = self.told, self.plain
-        found: dict[Role, str | None] = {"item": told.item, "annotator": told.annotator, "label": told.label}
+        """The columns of item, annotator and label of a long table; None for a role without a column."""
+        given, plain = self.given, self.plain
+        found: dict[Role, str | None] = {"item": given.item, "annotator": given.annotator, "label": given.label}
         forms: dict[Role, re.Pattern[str]] = {"annotator": _ANNOTATOR, "label": _LABEL, "item": _ITEM}
         for role, form in forms.items():
             if found[role] is not None:
@@ -491,7 +491,7 @@ class _Finder:
             if role == "item":
                 fits = [n for n in fits if not self.views[n].counts_rows] or fits
             if len(fits) > 1 and not exact:
-                fits = self._likeliest(role, fits)
+                fits = self._most_likely(role, fits)
             found[role] = fits[0] if fits else None
         return found
 
@@ -499,16 +499,16 @@ class _Finder:
         view = self.views[name]
         return len(view.distinct) < view.filled
 
-    def _likeliest(self, role: str, fits: list[str]) -> list[str]:
-        """Of several columns for a role, the one whose name says it first; a doubt where none does."""
+    def _most_likely(self, role: str, fits: list[str]) -> list[str]:
+        """Choose the column for a role by its name; if no name is decisive, add an ambiguity."""
         ids = [n for n in fits if self.plain[n].endswith(("id", "ids"))]
         if role in ("item", "annotator") and len(ids) == 1:
             return ids
-        self.doubts.append(f"{_quote(fits, 4)} could each hold the {role}")
+        self.ambiguities.append(f"{_quote(fits, 4)} could each hold the {role}: set {role}=...")
         return fits
 
     def long(self) -> Guess:
-        """One row a label."""
+        """One row per label."""
         found: dict[Role, str | None] = {**self._long_roles()}
         columns: list[ColumnRole] = []
         options: dict[str, Any] = {}
@@ -520,7 +520,7 @@ class _Finder:
         taken: dict[str, Role] = {name: role for role, name in found.items() if name is not None}
         taken |= dict.fromkeys(several, "label")
         for role, form in extra.items():
-            said = getattr(self.told, role, None)
+            said = getattr(self.given, role, None)
             fits = [said] if said else [n for n in self.views if n not in taken and form.fullmatch(self.plain[n])]
             if role == "kind":
                 fits = [n for n in fits if set(self.views[n].distinct.str.to_lowercase()) <= set(KINDS)]
@@ -531,25 +531,26 @@ class _Finder:
                 found[role] = fits[0]
         for role, name in found.items():
             if name is None:
-                what = {"item": "names the item", "annotator": "names who answered", "label": "holds the label"}[role]
-                self.lacking.append(f"no column that {what} was found")
+                content = {"item": "the item id", "annotator": "the annotators", "label": "the labels"}[role]
+                self.errors.append(f"no column with {content} was found: set {role}=...")
             elif name != role:
                 options[role] = several if role == "label" and len(several) > 1 else name
         for name, view in self.views.items():
-            role_, why = self._role_beside(name)
+            role_, why = self._other_role(name)
             if name in taken:
-                role_, why = taken[name], "by its name" if getattr(self.told, taken[name], None) != name else "as said"
+                role_ = taken[name]
+                why = "as specified" if getattr(self.given, role_, None) == name else "by name"
             columns.append(ColumnRole(name, role_, why, view.examples()))
         who = found["annotator"] or ""
         names = self.views[who].distinct.to_list() if who in self.views else []
         if names and _MODEL_COLUMN.fullmatch(self.plain[who]) and model_names(names) == names:
-            self.doubts.append(f"'{who}' names models alone, which may be judges or systems that are rated")
+            self.ambiguities.append(f"'{who}' contains only models, which can be judges or the systems that are rated")
         self._judges_of(found["annotator"], options, kind=found.get("kind"))
-        return Guess("long", tuple(columns), options, tuple(dict.fromkeys(self.doubts)), tuple(self.lacking))
+        return Guess("long", tuple(columns), options, tuple(dict.fromkeys(self.ambiguities)), tuple(self.errors))
 
     def _label_columns(self, found: Mapping[Role, str | None]) -> list[str]:
         """The columns of a long table that could each hold the labels of a criterion."""
-        roles = {n: self._role_beside(n) for n in self.views if n not in found.values()}
+        roles = {n: self._other_role(n) for n in self.views if n not in found.values()}
         open_ = [n for n, (role, _) in roles.items() if role == "unknown" and self.views[n].could_be_labels]
         return self._keep_one_kind(open_, roles) if open_ else []
 
@@ -559,18 +560,17 @@ class _Finder:
         self._name_judges(self.views[annotator].distinct.to_list(), options)
 
     def _name_judges(self, names: Sequence[str], options: dict[str, Any]) -> None:
-        """Who looks like a model, where nobody has said who is one."""
-        if self.told.judges is not None or self.told.humans is not None:
+        """Find annotators with names of models, if the user has not specified the judges."""
+        if self.given.judges is not None or self.given.humans is not None:
             return
         models = model_names(names, names)
         if models:
-            looks = "look like models" if len(models) > 1 else "looks like a model"
-            self.doubts.append(f"{_quote(models, 4)} {looks}, and nothing says who is a judge")
+            self.ambiguities.append(unspecified_judges(models))
             options["judges"] = models
             return
         short = [n for n in names if n in _AI and all(len(o) > len(n) for o in names if o != n)]
         if short:
-            self.doubts.append(f"{_quote(short)} may be a judge, by its name")
+            self.ambiguities.append(f"{_quote(short)} could be a judge (by name), {NO_JUDGE}")
             options["judges"] = short
             return
         people = [n for n in names if _HUMAN.match(n) or _LETTER.fullmatch(n)]
@@ -579,112 +579,112 @@ class _Finder:
         others = [n for n in names if n not in people]
         if len(people) >= 2 and others and len(others) <= len(people):
             who = _quote(others, 4)
-            self.doubts.append(f"{who} {'share' if len(others) > 1 else 'shares'} nothing with "
-                               f"{_quote(people, 4)} and may be a judge")  # fmt: skip
+            judge = "judges" if len(others) > 1 else "a judge"
+            self.ambiguities.append(f"{who} could be {judge} (the name differs from {_quote(people, 4)}), {NO_JUDGE}")
             options["judges"] = others
 
     # -- wide ------------------------------------------------------------------------------------------
 
     def wide(self) -> Guess:
-        """One row an item, one column an annotator."""
+        """One row per item, one column per annotator."""
         item = self._item_of_rows()
-        roles = {n: self._role_beside(n) for n in self.views if n != item}
+        roles = {n: self._other_role(n) for n in self.views if n != item}
         labels = [n for n, (role, _) in roles.items() if role == "unknown" and self.views[n].could_be_labels]
-        labels = list(self.told.columns) if self.told.columns is not None else self._keep_one_kind(labels, roles)
-        computed = {} if self.told.columns is not None else self._find_computed(labels, roles)
+        labels = list(self.given.columns) if self.given.columns is not None else self._keep_one_kind(labels, roles)
+        computed = {} if self.given.columns is not None else self._find_computed(labels, roles)
         labels = [n for n in labels if n not in computed]
         roles.update({name: ("computed", why) for name, why in computed.items()})
         options: dict[str, Any] = {"layout": "wide"}
         free = [n for n, (role, why) in roles.items() if role == "comment" and why.startswith("free text")]
-        if not labels and len(free) > 1 and self.told.columns is None:
+        if not labels and len(free) > 1 and self.given.columns is None:
             labels = free
             options["scale"] = "text"
-            self.doubts.append(f"{_hold(free)} free text, which may be an annotator's each")
-        # Of one row an item, words that are nobody's label say something of the item: what was judged, as a rule.
+            self.ambiguities.append(f"{_hold(free)} free text, which could be the labels of an annotator")
+        # In a table with one row per item, text that is not a label usually is the item that was judged.
         roles.update({name: ("item column", roles[name][1]) for name in free if name not in labels})
         if item != "item" and item is not None:
             options["item"] = item
         if item is None:
             options["item"] = ROWS
-        crossed = None if self.told.split_columns else crossed_names(labels)
+        crossed = None if self.given.split_columns else crossed_names(labels)
         people = labels
         if crossed is not None:
             options["split_columns"] = crossed.template
             people = crossed.annotators
-            if crossed.doubt:
-                self.doubts.append(f"the columns name an annotator and a criterion each, {crossed.doubt}")
-        if self.told.split_columns is None:
+            if crossed.ambiguity:
+                self.ambiguities.append(f"each column name combines an annotator and a criterion, {crossed.ambiguity}")
+        if self.given.split_columns is None:
             self._name_judges(people, options)
-        judges = {*options.get("judges", ()), *(self.told.judges or ())}
+        judges = {*options.get("judges", ()), *(self.given.judges or ())}
         options["columns"] = labels
-        if self.told.shape != "wide" and self.told.columns is None:
-            self._doubt_who(labels)
+        if self.given.shape != "wide" and self.given.columns is None:
+            self._check_annotator_column(labels)
         if not labels:
-            self.lacking.append("no column could hold labels of an annotator; name them with columns=[...]")
-        elif len(labels) == 1 and self.told.alone and self.told.shape != "wide" and not judges.intersection(labels):
-            self.lacking.append(
-                f"'{labels[0]}' alone could hold labels of an annotator; if it does, say layout='wide' and "
+            self.errors.append("no column could hold an annotator's labels: set columns=[...]")
+        elif len(labels) == 1 and self.given.alone and self.given.shape != "wide" and not judges.intersection(labels):
+            self.errors.append(
+                f"only '{labels[0]}' could hold an annotator's labels; if it does, set layout='wide' and "
                 f"columns=['{labels[0]}']"
             )
-        self._need_one_row_an_item(item)
-        if self.told.columns is None:
+        self._require_unique_items(item)
+        if self.given.columns is None:
             for name in (n for n, (role, _) in roles.items() if role == "unknown" and n not in labels):
-                roles[name] = ("item column", self._why_beside(name))
+                roles[name] = ("item column", self._why_metadata(name))
         columns = []
         for name, view in self.views.items():
-            role, why = roles.get(name, ("item", "as said" if self.told.item == name else self._why_item(view)))
+            role, why = roles.get(name, ("item", "as specified" if self.given.item == name else self._why_item(view)))
             if name in labels:
                 who = name if crossed is None else crossed.annotator_of[name]
-                role, why = ("judge", "named as a judge") if who in judges else ("person", self._why_labels(view))
-                why = "a model's name" if who in options.get("judges", ()) else why
-                why += "" if crossed is None else ", annotator and criterion in its name"
+                role, why = ("judge", "listed in judges") if who in judges else ("person", self._why_labels(view))
+                why = "name of a model" if who in options.get("judges", ()) else why
+                why += "" if crossed is None else ", its name combines annotator and criterion"
             columns.append(ColumnRole(name, role, why, view.examples(3 if name in labels else 2)))
         rows = {} if item is None else self._computed_rows(item, labels)
-        return Guess("wide", tuple(columns), options, tuple(dict.fromkeys(self.doubts)), tuple(self.lacking), rows)
+        return Guess("wide", tuple(columns), options, tuple(dict.fromkeys(self.ambiguities)), tuple(self.errors), rows)
 
-    def _doubt_who(self, labels: list[str]) -> None:
-        """Doubt one column that would hold labels, where its cells rather name who gave those of the others."""
+    def _check_annotator_column(self, labels: list[str]) -> None:
+        """Add an ambiguity if the cells of one label column seem to name who gave the labels of the others."""
         named = [(n, found) for n in labels if (found := _WHO.fullmatch(self.plain[n])) and self._repeats(n)]
         if len(named) != 1 or len(labels) < 2:
             return
         who, found = named[0]
         given = {value for n in labels if n != who for value in self.views[n].distinct.to_list()}
         cells = set(self.views[who].distinct.to_list())
-        # A person may give a label that nobody else gives; where half of the cells are such, they rather name people.
+        # An annotator can use labels that no other uses; if half of the cells are such labels, they are likely names.
         if found["id"] or 2 * len(cells - given) >= len(cells):
-            self.doubts.append(
-                f"'{who}' may name who answered (then give annotator='{who}', with item=... and label=[...]); it is "
-                "read as one person's labels"
+            self.ambiguities.append(
+                f"'{who}' could name the annotators (then set annotator='{who}', item=... and label=[...]); it is "
+                "read as one annotator's labels"
             )
 
-    def _need_one_row_an_item(self, item: str | None) -> None:
+    def _require_unique_items(self, item: str | None) -> None:
         view = self.views.get(item or "")
         if view is None or len(view.distinct) == view.filled:
             return
         twice = view.texts.drop_nulls()
         twice = twice.filter(twice.is_duplicated())
-        long = ", a long one has columns of annotator and label and is read without layout='wide'"
-        self.lacking.append(
+        long = "; a long table has columns of annotators and labels and is read without layout='wide'"
+        self.errors.append(
             f"item '{twice[0]}' has more than one row; a wide table has one row an item"
-            + (long if self.told.shape == "wide" else "")
+            + (long if self.given.shape == "wide" else "")
         )
 
     def _why_item(self, view: ColumnView) -> str:
-        return f"{len(view.distinct)} different values" if view.unique else "its name"
+        return f"{len(view.distinct)} different values" if view.unique else "by name"
 
     def _why_labels(self, view: ColumnView) -> str:
         if view.ends is not None:
             return f"{view.ends[0]:g} to {view.ends[1]:g}"
         return f"{len(view.distinct)} categories"
 
-    def _why_beside(self, name: str) -> str:
+    def _why_metadata(self, name: str) -> str:
         view = self.views[name]
-        return "its values are of another kind than the annotators'" if not view.unique else "different in every row"
+        return "values differ in kind from the annotators' labels" if not view.unique else "different in every row"
 
     def _item_of_rows(self) -> str | None:
-        """The column whose cells name the rows; None where there is none."""
-        if self.told.item is not None:
-            return self.told.item
+        """The column whose cells name the rows; None if there is none."""
+        if self.given.item is not None:
+            return self.given.item
         named = [n for n in self.views if _ITEM.fullmatch(self.plain[n]) and self.views[n].filled]
         unique = [n for n in named if self.views[n].unique]
         exact = [n for n in unique if self.plain[n] in ("item", "item id", "id")]
@@ -701,7 +701,7 @@ class _Finder:
         return found[0] if found else None
 
     def _identifiers(self) -> list[str]:
-        """The columns with another short text in each row, whatever their names; of numbers those called an id."""
+        """The columns with a different short text in each row, by any name; numbers only if named as ids."""
         found = [
             n for n, v in self.views.items()
             if v.unique and self._role_by_name(n) not in _NO_IDENTIFIER and not _WHO.fullmatch(self.plain[n])
@@ -711,70 +711,71 @@ class _Finder:
         return [n for n in found if _ID.search(self.plain[n])] or found
 
     def _keep_one_kind(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> list[str]:
-        """The columns whose labels could be on one scale; the others are columns of the items."""
+        """The columns whose labels could be on one scale; the others become item metadata."""
         texts = [n for n in labels if self.views[n].is_text]
         numbers = [n for n in labels if n not in texts]
         if texts and numbers:
-            # Words of few kinds beside columns of numbers, or numbers beside columns of words: the larger group labels.
+            # Columns of numbers and columns of words: the larger group holds the labels.
             larger, other = (numbers, texts) if len(numbers) >= len(texts) else (texts, numbers)
             if len(larger) < 2 or len(other) >= len(larger):
-                self.doubts.append(
+                self.ambiguities.append(
                     f"{_hold(texts)} text and {_hold(numbers)} numbers; name the annotators' columns with "
                     f"columns={numbers if len(numbers) > 1 or len(texts) < 2 else texts}"
                 )
             for name in other:
-                self._set_beside(name, "words beside columns of numbers" if name in texts
-                                 else "numbers beside columns of words", roles)  # fmt: skip
+                self._make_metadata(name, "words, while other columns hold numbers" if name in texts
+                                 else "numbers, while other columns hold words", roles)  # fmt: skip
             labels = larger
         if not labels or self.views[labels[0]].is_text:
             return self._keep_one_code_book(labels, roles)
         return self._keep_one_range(labels, roles)
 
     def _keep_one_range(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> list[str]:
-        """Columns of numbers without those on a far wider range than most."""
+        """Columns of numbers, without those on a much wider range than most."""
         tops = sorted(max(abs(e) for e in self.views[n].ends or (0, 0)) for n in labels)
         middle = tops[(len(tops) - 1) // 2]
         kept = []
         for name in labels:
             low, high = self.views[name].ends or (0, 0)
-            # Scales that annotators share end alike: 1-5 beside 100s of words, 10 times as far, are two things.
+            # Annotators' scales have similar ends: a scale 1-5 and counts of words in the 100s are different things.
             if max(abs(low), abs(high)) > 10 * max(middle, 1) and len(labels) > 2:
-                self._set_beside(name, f"{low:g} to {high:g}, where others end at {middle:g}", roles)
+                self._make_metadata(name, f"{low:g} to {high:g}, while other columns end at {middle:g}", roles)
             else:
                 kept.append(name)
         return kept
 
     def _keep_one_code_book(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> list[str]:
-        """Columns of words without those that share none with the others."""
+        """Columns of words, without those that share no word with the others."""
         books = {n: set(spelling_key(self.views[n].distinct).to_list()) for n in labels}
         kept = [n for n in labels if any(books[n] & books[o] for o in labels if o != n)]
         if len(kept) < 2:
             return labels
         for name in (n for n in labels if n not in kept):
-            self._set_beside(name, "words that are none of the annotators'", roles)
+            self._make_metadata(name, "words that no annotator's column contains", roles)
         return kept
 
-    def _set_beside(self, name: str, why: str, roles: dict[str, tuple[Role, str]]) -> None:
-        """A column whose values are on no scale of the others says something of the items; a judge's is doubted."""
+    def _make_metadata(self, name: str, why: str, roles: dict[str, tuple[Role, str]]) -> None:
+        """Make a column with values on another scale item metadata; for a judge's column, report the problem."""
         roles[name] = ("item column", why)
-        named = name in (self.told.judges or ())
+        named = name in (self.given.judges or ())
         if named or model_names([name]):
-            said = f"'{name}' {'is named as a judge' if named else 'looks like a model'}, but its column holds {why}"
-            (self.lacking if named else self.doubts).append(
-                f"{said}: write its labels as the annotators do" + ("" if named else ", or it is no judge here")
+            kind = "is listed in judges" if named else "has the name of a model"
+            (self.errors if named else self.ambiguities).append(
+                f"'{name}' {kind}, but its column holds {why}: write its labels as the annotators do"
+                + ("" if named else ", or it is not a judge here")
             )
 
     # -- computed columns and rows -----------------------------------------------------------------------
 
     def _find_computed(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> dict[str, str]:
-        """The columns among labels that follow from the others, and how."""
+        """Find label columns that are computed from the others, and how."""
         found: dict[str, str] = {}
         numeric = [n for n in labels if self.views[n].numbers is not None]
         if len(labels) < 3:
             return found
         values = {n: self.views[n].numbers.to_numpy() for n in numeric}  # type: ignore[union-attr]
-        models = {*model_names(labels, labels), *(self.told.judges or ())}
-        # What is computed is written beside what it is computed from, so that of two equal columns it is the later.
+        models = {*model_names(labels, labels), *(self.given.judges or ())}
+        # A computed column usually follows the columns that it is computed from: of two equal columns, it is the later.
         for name in (n for n in reversed(labels) if n not in models):
             others = [n for n in labels if n != name and n not in found]
             people = [n for n in others if not model_names([n], labels)]
@@ -783,9 +784,9 @@ class _Finder:
                 if how is None:
                     continue
                 if how in ("majority", "median", "rounded mean") or (how == "mean" and self.views[name].whole):
-                    # A person may side with the others in every row of a small sheet; nobody gives fractions.
-                    self.doubts.append(f"'{name}' equals the {how} of {_quote(group, 4)} "
-                                       "and may be computed from them")  # fmt: skip
+                    # An annotator can agree with the others in every row of a small sheet, but gives no fractions.
+                    self.ambiguities.append(f"'{name}' equals the {how} of {_quote(group, 4)} "
+                                       "and could be computed from them")  # fmt: skip
                 found[name] = f"equals the {how} of {listing(list(group), 4)}"
                 break
         for name, (role, _) in list(roles.items()):
@@ -800,7 +801,7 @@ class _Finder:
         return found
 
     def _follows(self, name: str, others: list[str], values: Mapping[str, NDArray[np.float64]]) -> str | None:
-        """How a column follows from others: see `_arithmetic`; None where it does not."""
+        """How a column is computed from others: see `_arithmetic`; None if it is not."""
         view = self.views[name]
         if view.numbers is not None and all(n in values for n in others) and len(others) >= 2:
             return _arithmetic(view.numbers.to_numpy(), np.stack([values[n] for n in others]))
@@ -822,11 +823,11 @@ class _Finder:
             if said != first[0]:
                 return None
             uneven += 1
-        return "majority" if uneven >= LEAST_SIDED else None
+        return "majority" if uneven >= MIN_DIFFERING_MAJORITY else None
 
     def _computed_rows(self, item: str, labels: list[str]) -> dict[str, tuple[str, ...]]:
-        """Rows that are no item: averages and totals of the column above them."""
-        if item not in self.views or not labels or self.told.exclude is not None:
+        """Rows that are not items: averages and totals of the rows above them."""
+        if item not in self.views or not labels or self.given.exclude is not None:
             return {}
         named = [(i, t) for i, t in enumerate(self.views[item].texts.to_list()) if t and _AVERAGE_ROW.fullmatch(t)]
         found: dict[str, tuple[str, ...]] = {}
@@ -835,10 +836,10 @@ class _Finder:
                 found["computed from the rows above it"] = (*found.get("computed from the rows above it", ()), text)
         return found
 
-    # -- what names say ------------------------------------------------------------------------------------
+    # -- roles by name -------------------------------------------------------------------------------------
 
     def _role_by_name(self, name: str) -> Role | None:
-        """What a column is by its name (and, for some, its cells); None where its name says nothing."""
+        """The role of a column by its name (and, for some roles, its cells); None if the name is not known."""
         view, plain = self.views[name], self.plain[name]
         if not view.filled:
             return "empty"
@@ -851,22 +852,22 @@ class _Finder:
         for form, role in _NAMED:
             if form.fullmatch(plain):
                 return role
-        beside = _OF_AN_ANNOTATOR.fullmatch(name.lower())
-        if beside is not None and any(other.lower() == beside[1].strip() for other in self.views):
+        data = _ANNOTATOR_DATA.fullmatch(name.lower())
+        if data is not None and any(other.lower() == data[1].strip() for other in self.views):
             return "technical"
         return None
 
-    def _role_beside(self, name: str) -> tuple[Role, str]:
-        """What a column that is neither item nor annotator nor label is."""
+    def _other_role(self, name: str) -> tuple[Role, str]:
+        """The role of a column that is neither item nor annotator nor label."""
         view, role = self.views[name], self._role_by_name(name)
-        if self.told.exclude is not None and name in self.told.exclude:
-            return "computed", "named in exclude"
-        if self.told.exclude is not None and role == "computed":
+        if self.given.exclude is not None and name in self.given.exclude:
+            return "computed", "listed in exclude"
+        if self.given.exclude is not None and role == "computed":
             role = None
         if role is not None:
-            return role, {"time stamp": "dates and times", "empty": "nothing in it"}.get(role, "by its name")
+            return role, {"time stamp": "dates and times", "empty": "no values"}.get(role, "by name")
         if view.free:
-            return "comment", f"free text, {view.filled} filled"
+            return "comment", f"free text in {counted(view.filled, 'row')}"
         if view.dates:
             return "time stamp", "dates"
         return "unknown", ""
@@ -874,35 +875,37 @@ class _Finder:
     # -- transposed ----------------------------------------------------------------------------------------
 
     def transposed(self) -> Guess:
-        """One row a person, one column an item, as forms write them."""
-        told = self.told
-        people = told.annotator or self._people_column()
+        """One row per annotator, one column per item, as forms write them."""
+        given = self.given
+        people = given.annotator or self._people_column()
         stamps = people in self.views and self._role_by_name(str(people)) == "time stamp"
-        asked = list(told.columns) if told.columns is not None else [n for n in self._questions() if n != people]
+        asked = list(given.columns) if given.columns is not None else [n for n in self._questions() if n != people]
         options: dict[str, Any] = {"layout": "transposed"}
         if people == ROWS:
             options["annotator"] = ROWS
         elif people is None or stamps:
             options["annotator"] = ROWS
-            self.doubts.append("rows look like people and columns like items, and no column names the people")
+            self.ambiguities.append(
+                "rows look like annotators and columns like items, but no column names the annotators"
+            )
         else:
             options["annotator"] = people
-            if told.shape is None and not (told.judges and people == self._rows_of_annotators):
-                self.doubts.append(f"rows look like people ('{people}' names them) and columns like items")
+            if given.shape is None and not (given.judges and people == self._rows_of_annotators):
+                self.ambiguities.append(f"rows look like annotators (named by '{people}') and columns like items")
         options["columns"] = asked
         if not stamps and people in self.views:
             self._name_judges(self.views[str(people)].distinct.to_list(), options)
         columns = []
         for name, view in self.views.items():
-            role, why = self._role_beside(name)
+            role, why = self._other_role(name)
             if name == people and not stamps:
-                role, why = "annotator", "names a person in each row"
+                role, why = "annotator", "a different annotator in each row"
             elif name in asked:
                 role, why = "item", "a question"
             elif role == "unknown":
-                role, why = "technical", "no question"
+                role, why = "technical", "not a question"
             columns.append(ColumnRole(name, role, why, view.examples()))
-        return Guess("transposed", tuple(columns), options, tuple(self.doubts), tuple(self.lacking))
+        return Guess("transposed", tuple(columns), options, tuple(self.ambiguities), tuple(self.errors))
 
 
 _NAMED: tuple[tuple[re.Pattern[str], Role], ...] = (
@@ -910,21 +913,21 @@ _NAMED: tuple[tuple[re.Pattern[str], Role], ...] = (
     (_COMPUTED, "computed"),
     (_GOLD, "gold"),
     (_COMMENT, "comment"),
-    (_BESIDE, "item column"),
+    (_METADATA, "item column"),
 )
 
 ROWS = "_row"
-"""In place of a column's name: the number of the row."""
+"""Used instead of a column's name: the number of the row."""
 
 
 def _arithmetic(column: NDArray[np.float64], others: NDArray[np.float64]) -> str | None:
-    """``mean``, ``median``, ``total``, ``majority`` or ``rounded mean``: what of others a column is, by all rows."""
+    """How a column is computed from the others, by all rows: mean, median, total, majority or rounded mean."""
     there = np.isfinite(column) & (np.isfinite(others).sum(axis=0) >= 2)
     column, others = column[there], others[:, there]
     if not len(column):
         return None
     uneven = np.nanmax(others, axis=0) > np.nanmin(others, axis=0)
-    if uneven.sum() < LEAST_UNEVEN:
+    if uneven.sum() < MIN_DIFFERING_COMPUTED:
         return None
     decimals = max((len(f"{value:.4f}".rstrip("0").partition(".")[2]) for value in column[:200]), default=0)
     step = 0.5 * 10.0**-decimals + 1e-9 if decimals else 1e-9
@@ -933,7 +936,7 @@ def _arithmetic(column: NDArray[np.float64], others: NDArray[np.float64]) -> str
         "median": np.nanmedian(others, axis=0),
         "total": np.nansum(others, axis=0),
     }
-    few = uneven.sum() < LEAST_SIDED
+    few = uneven.sum() < MIN_DIFFERING_MAJORITY
     whole = bool((column % 1 == 0).all())
     for how, value in found.items():
         by_chance = few and (how == "median" or (how == "mean" and whole))
@@ -943,11 +946,11 @@ def _arithmetic(column: NDArray[np.float64], others: NDArray[np.float64]) -> str
 
 
 def _rounded_mean(column: NDArray[np.float64], others: NDArray[np.float64], mean: NDArray[np.float64]) -> str | None:
-    """Halves may go either way; where others differ by less than 2, whoever is between them is there by rights."""
+    """Halves can be rounded up or down. Rows in which the others differ by less than 2 do not count as evidence."""
     far = np.nanmax(others, axis=0) - np.nanmin(others, axis=0) >= 2
     whole = bool((column % 1 == 0).all())
     near = bool((np.abs(column - mean) <= 0.5 + 1e-9).all())
-    return "rounded mean" if whole and near and far.sum() >= LEAST_SIDED else None
+    return "rounded mean" if whole and near and far.sum() >= MIN_DIFFERING_MAJORITY else None
 
 
 def _is_majority(column: NDArray[np.float64], others: NDArray[np.float64], uneven: NDArray[np.bool_]) -> bool:
@@ -957,8 +960,10 @@ def _is_majority(column: NDArray[np.float64], others: NDArray[np.float64], uneve
     most = counts.max(axis=0)
     values = np.where(counts == most, others, np.nan)
     single = np.nanmax(values, axis=0) == np.nanmin(values, axis=0)
-    telling = uneven & single
-    return bool(telling.sum() >= LEAST_SIDED and (column[telling] == np.nanmax(values, axis=0)[telling]).all())
+    decided = uneven & single
+    return bool(
+        decided.sum() >= MIN_DIFFERING_MAJORITY and (column[decided] == np.nanmax(values, axis=0)[decided]).all()
+    )
 
 
 def _hold(columns: Sequence[str]) -> str:
@@ -981,20 +986,20 @@ _BETWEEN = (" / ", "__", ": ", " - ", "/", ":", "_", "-", ".", " ")
 
 @dataclass(frozen=True)
 class CrossedNames:
-    """Names of columns that are an annotator and a criterion each."""
+    """Column names that each combine an annotator and a criterion."""
 
     template: str
     annotator_of: dict[str, str]
-    doubt: str = ""
+    ambiguity: str = ""
 
     @property
     def annotators(self) -> list[str]:
-        """Whom the columns name, each once."""
+        """The annotators that the columns name, without repeats."""
         return list(dict.fromkeys(self.annotator_of.values()))
 
 
 def crossed_names(names: Sequence[str]) -> CrossedNames | None:
-    """How names of columns are an annotator and a criterion each, ``ann_clarity``; None where they are not."""
+    """How column names combine an annotator and a criterion, ``ann_clarity``; None if they do not."""
     for mark in _BETWEEN:
         if len(names) < 4 or not all(mark in name for name in names):
             continue
@@ -1009,9 +1014,7 @@ def crossed_names(names: Sequence[str]) -> CrossedNames | None:
             scores = [_names_people(side) - _names_criteria(side) for side in (lefts, rights)]
             first = scores[0] >= scores[1]
             template = f"annotator{mark}criterion" if first else f"criterion{mark}annotator"
-            unsure = (
-                "" if scores[0] != scores[1] else f"as in '{names[0]}', and which of the two comes first is not sure"
-            )
+            unsure = "" if scores[0] != scores[1] else f"as in '{names[0]}', but the order of the two is uncertain"
             annotators = (left if first else right for left, right in pairs)
             return CrossedNames(template, dict(zip(names, annotators, strict=True)), unsure)
     return None
@@ -1025,8 +1028,8 @@ def _names_criteria(side: Sequence[str]) -> int:
     return int(any(_CRITERIA.fullmatch(name) for name in side))
 
 
-def same_but_for_spelling(names: Iterable[str]) -> list[tuple[str, ...]]:
-    """Names that differ only in case, spaces or how letters are encoded, together."""
+def same_except_spelling(names: Iterable[str]) -> list[tuple[str, ...]]:
+    """Return groups of names that differ only in case, spaces or the encoding of letters."""
     known = list(dict.fromkeys(names))
     keys = spelling_key(strip_spaces(pl.Series(known, dtype=pl.String)))
     groups: dict[str, list[str]] = {}

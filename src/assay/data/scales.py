@@ -1,8 +1,8 @@
-"""What a label may be: the scale an answer was given on.
+"""Scales: the valid labels of a question.
 
-A scale says which labels are valid, whether they have an order and a distance, and how to name
-itself in one line (`spec`) that `parse_scale` reads back. `judging` reads replies by it,
-`collecting` draws its form from it, the questions pick their score or distance by it.
+A scale defines which labels are valid, and whether they have an order and a distance. Its `spec` describes it in one
+line that `parse_scale` reads back. `judging` parses responses with it, `collecting` builds its form from it, and the
+analyses select their score or distance by it.
 """
 
 from __future__ import annotations
@@ -27,50 +27,50 @@ from assay.errors import DataError
 Label = str | int | float
 
 LETTERS = "ABCDEFGHI"
-"""What texts to rank are called; nobody ranks more of them."""
+"""Names of the texts in a ranking, which has at most this many."""
 
 MOST_SPANS = 500
-"""Of one answer."""
+"""Largest number of spans in one answer."""
 
 MOST_GRADES = 4
-"""Of a preference on each side: nine answers, as many as there are digits on a keyboard."""
+"""Largest number of grades on each side of a preference: nine answers, one for each digit key without zero."""
 
 
 @dataclass(frozen=True)
 class Scale(ABC):
-    """The labels that are valid, and what may be done with them."""
+    """The valid labels of a question, and the operations on them."""
 
     kind: ClassVar[str]
     ordered: ClassVar[bool] = False
-    """Whether more and less mean something."""
+    """Whether labels have an order."""
 
     @property
     def categories(self) -> tuple[Label, ...] | None:
-        """Every valid label, lowest first, or None where they cannot be listed."""
+        """Every valid label, lowest first, or None if they cannot be listed."""
         return None
 
     @property
     def numeric(self) -> bool:
-        """Whether labels are numbers that may be subtracted and averaged."""
+        """Whether labels are numbers that can be subtracted and averaged."""
         return False
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Lowest and highest value, where the scale has them."""
+        """Lowest and highest value; None if the scale has none."""
         return None
 
     @property
     @abstractmethod
     def spec(self) -> str:
-        """One line that `parse_scale` turns back into this scale."""
+        """One line that `parse_scale` converts back to this scale."""
 
     @abstractmethod
     def describe(self) -> str:
-        """What a valid label is, in words that fit after 'the label must be'."""
+        """Describe a valid label in words that fit after 'the label must be'."""
 
     @abstractmethod
     def valid(self, labels: pl.Series) -> pl.Series:
-        """True for each label that is on the scale; null stays null."""
+        """Return True for each label that is on the scale; null stays null."""
 
     def contains(self, label: object) -> bool:
         """Whether one label is on the scale."""
@@ -79,11 +79,11 @@ class Scale(ABC):
         return bool(self.valid(pl.Series([label]))[0])
 
     def cast(self, labels: pl.Series) -> pl.Series:
-        """Labels in the type the scale speaks of; what cannot be cast becomes null."""
+        """Convert labels to the type of the scale; labels that cannot be converted become null."""
         return labels
 
     def read(self, label: object) -> Label | None:
-        """One label in the type the scale speaks of; None where it is not on the scale."""
+        """Convert one label to the type of the scale; None if it is not on the scale."""
         if label is None or isinstance(label, bool) or not isinstance(label, str | int | float):
             return None
         cast = self.cast(pl.Series([label]))
@@ -91,21 +91,21 @@ class Scale(ABC):
         return found
 
     def word(self, label: Label) -> str:
-        """A label as a reader wants it."""
+        """Format a label for readers."""
         return str(label)
 
     def values(self, labels: pl.Series) -> NDArray[np.float64]:
-        """Labels as numbers that keep the scale's order, for scores and coefficients."""
+        """Return labels as numbers in the order of the scale, for scores and coefficients."""
         if self.numeric:
             return labels.cast(pl.Float64).to_numpy().astype(np.float64)
         listed = self.categories
         if listed is None:
-            raise DataError(f"labels on the scale '{self.spec}' have no numbers")
+            raise DataError(f"labels on the scale '{self.spec}' cannot be converted to numbers")
         ranks = pl.Series(range(len(listed)), dtype=pl.Float64)
         return labels.replace_strict(pl.Series(listed), ranks, default=None).to_numpy().astype(np.float64)
 
     def moved(self, label: Label, to: Scale) -> Label:
-        """A label on another scale of numbers, at the same place between the ends; as it is where there are none."""
+        """Move a label to the same relative position on another numeric scale; other labels are unchanged."""
         if self == to or self.bounds is None or to.bounds is None or isinstance(label, str):
             return label
         (low, high), (new_low, new_high) = self.bounds, to.bounds
@@ -115,7 +115,7 @@ class Scale(ABC):
 
 @dataclass(frozen=True)
 class Nominal(Scale):
-    """Categories without order. With none given, every label seen counts as one."""
+    """Categories without order. If none are given, every label that occurs is a category."""
 
     names: tuple[Label, ...] | None = None
     kind: ClassVar[str] = "nominal"
@@ -141,11 +141,11 @@ class Nominal(Scale):
         return "a category" if self.names is None else "one of " + ", ".join(map(str, self.names))
 
     def valid(self, labels: pl.Series) -> pl.Series:
-        """Membership in the categories; where they are whole numbers, text that is one counts as one."""
+        """Return True for labels among the categories; if these are whole numbers, text of one is valid."""
         return _member(self.cast(labels), self.names)
 
     def cast(self, labels: pl.Series) -> pl.Series:
-        """Text to whole numbers where the categories are whole numbers."""
+        """Convert text to whole numbers if the categories are whole numbers."""
         if self.names is not None and all(isinstance(n, int) for n in self.names):
             return _whole(labels)
         return labels
@@ -155,7 +155,7 @@ class Nominal(Scale):
 class Ordinal(Scale):
     """Ordered labels: the whole numbers ``low`` to ``high``, or named categories from lowest to highest.
 
-    Whole-number scales count as numeric: a mean of stars is what users of such scales report.
+    Whole-number scales are numeric, because users of such scales report means.
     """
 
     low: int | None = None
@@ -174,7 +174,7 @@ class Ordinal(Scale):
             named: tuple[str, ...] | None = names
         else:
             if high is None or int(low) != low or int(high) != high or not low < high:
-                raise DataError(f"Ordinal needs two whole numbers, low < high; got {low!r} and {high!r}")
+                raise DataError(f"Ordinal requires two whole numbers, low < high; got {low!r} and {high!r}")
             ends, named = (int(low), int(high)), None
         object.__setattr__(self, "low", ends[0])
         object.__setattr__(self, "high", ends[1])
@@ -211,13 +211,13 @@ class Ordinal(Scale):
         return f"ordinal:{self.low}-{self.high}"
 
     def describe(self) -> str:
-        """The scale in words."""
+        """Describe the scale in words."""
         if self.names is not None:
             return "one of " + ", ".join(self.names)
         return f"a whole number from {self.low} to {self.high}"
 
     def valid(self, labels: pl.Series) -> pl.Series:
-        """Membership; 4.0 is the whole number 4."""
+        """Return True for labels among the categories; 4.0 is the whole number 4."""
         if self.names is not None:
             return _member(labels, self.names)
         if labels.dtype.is_integer():
@@ -226,13 +226,13 @@ class Ordinal(Scale):
         return (number == number.round()) & number.is_between(*self.bounds)
 
     def cast(self, labels: pl.Series) -> pl.Series:
-        """Whole numbers as integers."""
+        """Convert whole numbers to integers."""
         return labels if self.names is not None else _whole(labels)
 
 
 @dataclass(frozen=True)
 class Interval(Scale):
-    """Any number from ``low`` to ``high``, fractions included; without ends, any number at all."""
+    """Any number from ``low`` to ``high``, including fractions; without ends, any number."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -242,11 +242,11 @@ class Interval(Scale):
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
-            raise DataError(f"Interval needs low < high; got {self.low!r} and {self.high!r}")
+            raise DataError(f"Interval requires low < high; got {self.low!r} and {self.high!r}")
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """The ends, where both are finite."""
+        """The ends, if both are finite."""
         return (self.low, self.high) if math.isfinite(self.low) and math.isfinite(self.high) else None
 
     @property
@@ -255,7 +255,7 @@ class Interval(Scale):
         return "interval" if self == Interval() else f"interval:{plain_number(self.low)}-{plain_number(self.high)}"
 
     def describe(self) -> str:
-        """The scale in words."""
+        """Describe the scale in words."""
         if self.bounds:
             return f"a number from {plain_number(self.low)} to {plain_number(self.high)}"
         if math.isfinite(self.low):
@@ -263,41 +263,41 @@ class Interval(Scale):
         return f"a number of at most {plain_number(self.high)}" if math.isfinite(self.high) else "a number"
 
     def valid(self, labels: pl.Series) -> pl.Series:
-        """Finite and between the ends."""
+        """Return True for finite numbers between the ends."""
         number = _number(labels)
         return number.is_finite() & number.is_between(self.low, self.high)
 
     def cast(self, labels: pl.Series) -> pl.Series:
-        """Numbers; whole ones stay whole."""
+        """Convert labels to numbers; integers stay integers."""
         return labels if labels.dtype.is_integer() else _number(labels)
 
 
 @dataclass(frozen=True)
 class Text(Scale):
-    """Free text: compared by a similarity, never counted."""
+    """Free text, which is compared by a similarity measure."""
 
     kind: ClassVar[str] = "text"
     spec: ClassVar[str] = "text"
 
     def describe(self) -> str:
-        """The scale in words."""
+        """Describe the scale in words."""
         return "text"
 
     def valid(self, labels: pl.Series) -> pl.Series:
-        """Any text that is not blank."""
+        """Return True for any text that is not blank."""
         return labels.cast(pl.String).str.strip_chars() != ""
 
     def cast(self, labels: pl.Series) -> pl.Series:
-        """Text."""
+        """Convert labels to text."""
         return labels.cast(pl.String)
 
 
 @dataclass(frozen=True)
 class Preference(Scale):
-    """Which of two: −1 the first, 1 the second, 0 no preference. Reads the words first, second, tie.
+    """A choice between two: −1 the first, 1 the second, 0 no preference. Also reads the words first, second, tie.
 
-    With ``grades``, words for how much better from the least to the most, labels go to −2, −3 … for the first and 2,
-    3 … for the second.
+    ``grades`` are words for the strength of the preference, from the weakest to the strongest. Labels then extend to
+    −2, −3 … for the first and 2, 3 … for the second.
     """
 
     grades: tuple[str, ...] = ()
@@ -309,7 +309,7 @@ class Preference(Scale):
         object.__setattr__(self, "grades", tuple(self.grades))
         if len(self.grades) == 1:
             raise DataError(
-                f"a preference has no grade or several (slightly better<much better); got {self.grades[0]!r}"
+                f"a preference has either no grades or several (slightly better<much better); got {self.grades[0]!r}"
             )
         if self.grades:
             _check_categories(tuple(one.casefold() for one in self.grades), least=2)
@@ -318,7 +318,7 @@ class Preference(Scale):
 
     @property
     def categories(self) -> tuple[Label, ...]:
-        """From the first by far to the second by far."""
+        """The labels, from the strongest preference for the first to the strongest for the second."""
         most = max(1, len(self.grades))
         return tuple(range(-most, most + 1))
 
@@ -334,67 +334,67 @@ class Preference(Scale):
         return "preference" + (":" + _join_names(self.grades, "<") if self.grades else "")
 
     def describe(self) -> str:
-        """The scale in words."""
+        """Describe the scale in words."""
         if not self.grades:
             return "first, second or tie (−1, 1 or 0)"
         most = len(self.grades)
         return f"a whole number from {-most} ({self.word(-most)}) to {most} ({self.word(most)})"
 
     def valid(self, labels: pl.Series) -> pl.Series:
-        """Membership, as number or word."""
+        """Return True for valid numbers or words."""
         return _member(self.cast(labels), self.categories, nulls=False) & labels.is_not_null()
 
     def cast(self, labels: pl.Series) -> pl.Series:
-        """Words to numbers: first, tie and second to −1, 0 and 1."""
+        """Convert words to numbers: first, tie and second to −1, 0 and 1."""
         if labels.dtype == pl.String:
             words = {self.word(number).lower(): str(number) for number in self.categories}
             labels = labels.str.strip_chars().str.to_lowercase().replace(words)
         return _whole(labels)
 
     def word(self, label: Label) -> str:
-        """First, tie or second; with its grade where there are grades."""
+        """Return first, tie or second, with the grade if the scale has grades."""
         number = int(label)
         side = self.WORDS[(number > 0) - (number < 0)]
         return f"{side}: {self.grades[abs(number) - 1]}" if self.grades and number else side
 
     def values(self, labels: pl.Series) -> NDArray[np.float64]:
-        """The numbers themselves."""
+        """Return the numbers themselves."""
         return labels.cast(pl.Float64).to_numpy().astype(np.float64)
 
 
 @dataclass(frozen=True)
 class OddOneOut(Scale):
-    """Which of three does not belong: A, B or C, in the order in which the item lists its three."""
+    """A choice of the text that does not belong to the other two: A, B or C, in the item's own order."""
 
     kind: ClassVar[str] = "odd-one-out"
     categories: ClassVar[tuple[Label, ...]] = ("A", "B", "C")
     spec: ClassVar[str] = "odd-one-out"
 
     def describe(self) -> str:
-        """The scale in words."""
+        """Describe the scale in words."""
         return "A, B or C"
 
     def valid(self, labels: pl.Series) -> pl.Series:
-        """Membership."""
+        """Return True for labels among the categories."""
         return _member(labels, self.categories)
 
 
 class Listed(Scale):
-    """An answer that is a list, of names or with them, as JSON text. Only questions of a study are asked so."""
+    """An answer that is a list, stored as JSON text. Only questions of a study use it."""
 
     names: tuple[str, ...]
 
     @abstractmethod
     def chosen(self, label: object) -> tuple[Any, ...] | None:
-        """What a list, its JSON, or words with commas give; None where these are no answer."""
+        """Parse a list, its JSON, or words separated by commas; None if it is not a valid answer."""
 
     def read(self, label: object) -> Label | None:
-        """One answer as JSON."""
+        """Convert one answer to JSON."""
         found = self.chosen(label)
         return None if found is None else json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
     def valid(self, labels: pl.Series) -> pl.Series:
-        """Whether each is such a list."""
+        """Return True for valid lists."""
         return pl.Series([None if one is None else self.read(one) is not None for one in labels], dtype=pl.Boolean)
 
     def _parse_texts(self, label: object) -> list[str] | None:
@@ -411,11 +411,11 @@ class Listed(Scale):
 
 @dataclass(frozen=True)
 class NamedLabels(Listed):
-    """A list of labels that the scale names; in a table each is a criterion, answered yes or no."""
+    """A list of labels that the scale names; in a table, each is a criterion with the labels yes and no."""
 
     names: tuple[str, ...]
     least: ClassVar[int]
-    """How many labels there are at least."""
+    """Smallest number of labels."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(str(name) for name in self.names))
@@ -429,7 +429,7 @@ class NamedLabels(Listed):
 
 @dataclass(frozen=True)
 class SeveralLabels(NamedLabels):
-    """Which of some labels apply, none or many."""
+    """All labels that apply, possibly none."""
 
     kind: ClassVar[str] = "several"
     least: ClassVar[int] = 2
@@ -439,14 +439,14 @@ class SeveralLabels(NamedLabels):
         return "all that apply of " + ", ".join(self.names)
 
     def chosen(self, label: object) -> tuple[str, ...] | None:
-        """The labels that apply, in the order of the scale."""
+        """Return the labels that apply, in the order of the scale."""
         found = self._parse_texts(label)
         return None if found is None else tuple(name for name in self.names if name in found)
 
 
 @dataclass(frozen=True)
 class RankedTexts(Listed):
-    """All of some texts by their letters, the best first. In a table every two of them are a vote."""
+    """A ranking of all texts by their letters, the best first; in a table, each pair of texts is a vote."""
 
     size: int
     kind: ClassVar[str] = "ranking"
@@ -454,8 +454,8 @@ class RankedTexts(Listed):
     def __post_init__(self) -> None:
         if not 3 <= self.size <= len(LETTERS):
             raise DataError(
-                f"a ranking is of 3 to {len(LETTERS)} texts, each a column of options; got {self.size}"
-                + (" (of two, ask for a preference)" if self.size == 2 else "")
+                f"a ranking requires 3 to {len(LETTERS)} texts, one column of options each; got {self.size}"
+                + (" (for two, use a preference)" if self.size == 2 else "")
             )
 
     @property
@@ -473,7 +473,7 @@ class RankedTexts(Listed):
         return f"all of {', '.join(self.names)}, the best first"
 
     def chosen(self, label: object) -> tuple[str, ...] | None:
-        """The letters, the best first; None unless each is there once."""
+        """Return the letters, the best first; None unless each occurs once."""
         found = self._parse_texts(label)
         return None if found is None or sorted(found) != list(self.names) else tuple(found)
 
@@ -482,7 +482,7 @@ class RankedTexts(Listed):
 class SpanLabels(NamedLabels):
     """Spans of an item's text, each with a label: ``[[0, 5, "person"]]``, from and up to a character, counted from 0.
 
-    Spans of one label do not overlap; those of different labels may. In a table every word is an item.
+    Spans of one label do not overlap; those of different labels can. In a table, every word is an item.
     """
 
     kind: ClassVar[str] = "spans"
@@ -524,7 +524,7 @@ _WORD = re.compile("w[wm]*(?:'w[wm]*)*|cm*|s[sm]*")
 
 @lru_cache(maxsize=4096)
 def _sign_kind(sign: str) -> str:
-    """Of a word, a mark on the sign before it, a word by itself, a symbol, an apostrophe, or none of these."""
+    """The kind of a character: in a word, a mark on the previous one, a single word, a symbol, an apostrophe, other."""
     kind = unicodedata.category(sign)[0]
     if kind == "M" or sign == "\u200d":  # joins emoji
         return "m"
@@ -535,7 +535,7 @@ def _sign_kind(sign: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def words_of(text: str) -> tuple[tuple[int, int], ...]:
-    """Where the words of a text begin and end, in characters: the units by which spans are marked and compared.
+    """Return the start and end of each word of a text, in characters: the units in which spans are marked and compared.
 
     A word is a run of letters and digits, with apostrophes within it; a run of symbols; or one character of a script
     without spaces. Punctuation belongs to no word.
@@ -543,44 +543,44 @@ def words_of(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(found.span() for found in _WORD.finditer("".join(map(_sign_kind, text))))
 
 
-def scale_of(said: Scale | str | int | Sequence[Label]) -> Scale:
-    """A scale as people say it: ``"1-5"``, ``(1, 5)``, ``[1, 2, 3, 4, 5]``, ``5`` for 1 to 5, ``(0.0, 1.0)``.
+def scale_of(spec: Scale | str | int | Sequence[Label]) -> Scale:
+    """Parse a scale in any usual form: ``"1-5"``, ``(1, 5)``, ``[1, 2, 3, 4, 5]``, ``5`` for 1 to 5, ``(0.0, 1.0)``.
 
     Raises
     ------
     DataError
-        For what says no scale, or two: a list of words has an order or not.
+        If the value is not a scale, or ambiguous: a list of words can be ordered or unordered.
     """
-    found = parse_scale(said) if isinstance(said, str) else said
+    found = parse_scale(spec) if isinstance(spec, str) else spec
     if isinstance(found, SeveralLabels):
         raise DataError(
-            f"'{found.spec}' is for the questions of a study; a table has a criterion for each label, answered yes or "
-            "no: make it so, and read it with scale='nominal:no,yes'"
+            f"'{found.spec}' is only for the questions of a study; a table requires one criterion per label, answered "
+            "yes or no: convert it, and read it with scale='nominal:no,yes'"
         )
     if isinstance(found, SpanLabels):
         raise DataError(
-            f"'{found.spec}' is for the questions of a study; a table has an item for each word and a criterion for "
-            "each label, answered yes or no: make it so, and read it with scale='nominal:no,yes'"
+            f"'{found.spec}' is only for the questions of a study; a table requires one item per word and one "
+            "criterion per label, answered yes or no: convert it, and read it with scale='nominal:no,yes'"
         )
     if isinstance(found, RankedTexts):
         raise DataError(
-            f"'{found.spec}' is for the questions of a study; a table has a vote for every two texts, in the columns "
-            "first, second and label: make it so, and read it with scale='preference'"
+            f"'{found.spec}' is only for the questions of a study; a table requires one vote per pair of texts, in the "
+            "columns first, second and label: convert it, and read it with scale='preference'"
         )
     if isinstance(found, Scale):
         return found
-    if isinstance(said, int) and not isinstance(said, bool):
-        return Ordinal(1, said)
-    values = list(said) if isinstance(said, Sequence) else []
+    if isinstance(spec, int) and not isinstance(spec, bool):
+        return Ordinal(1, spec)
+    values = list(spec) if isinstance(spec, Sequence) else []
     if values and all(isinstance(v, str) for v in values):
         words = [str(v) for v in values]
         raise DataError(
-            f"scale {words} may have an order or not; say scale='ordinal:{_join_names(words, '<')}' or "
+            f"scale {words} can be ordered or not; set scale='ordinal:{_join_names(words, '<')}' or "
             f"scale='nominal:{_join_names(words, ',')}'"
         )
     numbers = [float(v) for v in values if isinstance(v, int | float)]
     if len(numbers) < 2 or len(numbers) < len(values):
-        raise DataError(f"scale {said!r} says no scale; write (1, 5), '1-5' or 'interval:0-100'")
+        raise DataError(f"{spec!r} is not a scale; write (1, 5), '1-5' or 'interval:0-100'")
     steps = [b - a for a, b in pairwise(numbers)]
     whole = all(isinstance(v, int) for v in values)
     if len(numbers) == 2 and numbers[0] < numbers[1]:
@@ -588,20 +588,20 @@ def scale_of(said: Scale | str | int | Sequence[Label]) -> Scale:
     if whole and all(step == 1 for step in steps):
         return Ordinal(int(numbers[0]), int(numbers[-1]))
     raise DataError(
-        f"scale {values} has steps of its own; say scale='interval:{plain_number(min(numbers))}-"
-        f"{plain_number(max(numbers))}' where distances count, or scale='nominal:{_join_names(values, ',')}'"
+        f"scale {values} does not have steps of 1; set scale='interval:{plain_number(min(numbers))}-"
+        f"{plain_number(max(numbers))}' if distances matter, or scale='nominal:{_join_names(values, ',')}'"
     )
 
 
 def parse_scale(spec: str) -> Scale:
-    """Read a scale from one line.
+    """Parse the one-line description of a scale.
 
     ``1-5`` or ``ordinal:1-5`` (whole numbers), ``interval:0-100`` or ``interval:0-1`` (fractions too),
     ``ordinal:bad<fair<good``, ``nominal:yes,no`` or ``nominal``, ``text``, ``preference``,
     ``preference:slightly better<much better`` (grades, from the least to the most), ``odd-one-out``,
     ``several:food,price`` (all that apply), ``ranking:4`` (of four texts),
-    ``spans:person,place`` (of a text). Categories that hold a comma or a ``<``
-    stand in a JSON list: ``nominal:["yes, really", "no"]``.
+    ``spans:person,place`` (of a text). Categories that contain a comma or a ``<``
+    are written as a JSON list: ``nominal:["yes, really", "no"]``.
     """
     head, _, rest = spec.strip().partition(":")
     head, rest = head.strip().lower(), rest.strip()
@@ -651,14 +651,14 @@ def _parse_list(spec: str, rest: str) -> list[Label]:
     try:
         names = json.loads(rest)
     except json.JSONDecodeError as error:
-        raise DataError(f"scale '{spec}' holds no JSON list of categories ({error.msg})") from None
+        raise DataError(f"scale '{spec}' does not contain a JSON list of categories ({error.msg})") from None
     if not all(isinstance(name, str | int | float) for name in names):
-        raise DataError(f"scale '{spec}': a category is text or a number")
+        raise DataError(f"scale '{spec}': each category must be text or a number")
     return list(names)
 
 
 def _join_names(names: Sequence[Label], separator: str) -> str:
-    """Categories in a line that `parse_scale` reads back: plain where it can be, else as a JSON list."""
+    """Join categories so that `parse_scale` can read them: as plain text if possible, otherwise as a JSON list."""
     plain = separator.join(map(str, names))
     read = [part.strip() for part in plain.split(separator)]
     whole = all(isinstance(name, int) for name in names)
@@ -671,17 +671,17 @@ def _join_names(names: Sequence[Label], separator: str) -> str:
 
 
 def plain_number(number: float) -> str:
-    """A number with all its digits, whole ones without a point."""
+    """Return a number with all its digits, whole numbers without a point."""
     return str(int(number)) if math.isfinite(number) and number == int(number) else repr(float(number))
 
 
 def _check_categories(names: tuple[Label, ...], least: int) -> None:
     if len(names) < least:
-        raise DataError(f"a scale of categories needs at least {least}; got {len(names)}")
+        raise DataError(f"a scale of categories requires at least {least}; got {len(names)}")
     if len(set(names)) != len(names):
         raise DataError(f"a category appears twice in {list(names)}")
     if any(isinstance(name, str) and not name.strip() for name in names):
-        raise DataError(f"a category may not be empty; got {list(names)}")
+        raise DataError(f"a category cannot be empty; got {list(names)}")
 
 
 def _member(labels: pl.Series, names: Sequence[Label] | None, nulls: bool = True) -> pl.Series:
@@ -717,6 +717,6 @@ _RANGE = re.compile(rf"\s*{_END}\s*(?:-|–|to|\.\.)\s*{_END}\s*")
 
 
 def range_of(name: str) -> tuple[float, float] | None:
-    """The ends that the name of a scale says, as "0-10" or "1 to 5" do; None where it says none."""
+    """Return the ends that the name of a scale states, such as "0-10" or "1 to 5"; None if it states none."""
     found = _RANGE.fullmatch(name)
     return None if found is None else (float(found[1]), float(found[2]))

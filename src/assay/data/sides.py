@@ -1,8 +1,8 @@
-"""Votes on pairs of systems: each system on one side throughout, and the sides as they were shown.
+"""Votes on pairs of systems: the side of each system, and the sides as shown.
 
-A label says *first* or *second*, and which system that is can differ from vote to vote. Reading turns such votes, so
-that labels of one item can be compared, and keeps which of them were turned; questions about the shown side turn them
-back.
+A label is *first* or *second*, and the system on that side can differ from vote to vote. Reading swaps the sides of
+such votes, so that labels of one item can be compared, and stores which votes were swapped. Analyses of the shown side
+swap them back.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from assay.data.names import Coded, factorize, natural
 
 PAIR = ("first", "second")
-"""Columns that name the two systems, in the order that labels speak of: −1 is a vote for the first."""
+"""Columns that name the two systems of a vote: −1 is a vote for the first."""
 
 PAIR_OF = "pair_of"
-"""If an item is one pair of outputs, as in a study of systems: the column that names the question that both answer.
-Votes on one of its values are votes on one item."""
+"""The column with the question that both outputs answer, if an item is one pair of outputs, as in a study of systems.
+Votes with one of its values are votes on one item."""
 
 SWAPPED = "sides_swapped"
 """The column that marks the votes whose sides were swapped on reading."""
@@ -32,12 +32,12 @@ _SIDE_NAMES = (("first_{}", "second_{}"), ("{}_first", "{}_second"), ("{}_a", "{
 
 
 def side_names(quantity: str) -> list[tuple[str, str]]:
-    """What the columns of a quantity of the first and of the second output can be called: ``first_length``."""
+    """Return the possible names of the columns with a quantity of the first and second output: ``first_length``."""
     return [(one.format(quantity), other.format(quantity)) for one, other in _SIDE_NAMES]
 
 
 def side_columns(columns: Collection[str]) -> list[tuple[str, str]]:
-    """The two systems, and the columns that hold a quantity of each output by the names of `side_names`."""
+    """Return the columns of the two systems, and the pairs of columns with a quantity of each output."""
     found = [PAIR] if set(PAIR) <= set(columns) else []
     for one, other in _SIDE_NAMES:
         head, tail = one.split("{}")
@@ -47,7 +47,7 @@ def side_columns(columns: Collection[str]) -> list[tuple[str, str]]:
 
 
 def pair_names(first: pl.Expr, second: pl.Expr) -> pl.Expr:
-    """A name for two systems, whichever stands first: ``gpt / llama``."""
+    """Return a name for two systems, independent of their order: ``gpt / llama``."""
     one, other = (side.cast(pl.String) for side in (first, second))
     return pl.format("{} / {}", pl.min_horizontal(one, other), pl.max_horizontal(one, other))
 
@@ -73,7 +73,7 @@ class Sides:
 
     @cached_property
     def pairs(self) -> Coded:
-        """The pair of systems of each vote, whichever stands first."""
+        """The pair of systems of each vote, independent of their order."""
         low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
         return factorize(pl.Series("pair", low * len(self.systems) + high))
 
@@ -104,7 +104,7 @@ class Sides:
     def swapped(self, item: Coded, label: NDArray[np.float64]) -> NDArray[np.bool_]:
         """The votes to be turned so that each system has one side: (rows,); none if each item shows one order.
 
-        The system with more wins minus losses in all votes stands first, so that other names change nothing; of those
+        The system with more wins minus losses in all votes becomes the first, so that names have no influence; of those
         with equally many, the first by name.
         """
         if not self._differ(self.first * len(self.systems) + self.second, item):
@@ -126,9 +126,9 @@ class Sides:
 
 
 def swap_sides(table: pl.DataFrame, rows: NDArray[np.bool_]) -> pl.DataFrame:
-    """A table whose rows name the two systems in the other order, with labels and all else that speaks of a side."""
+    """Swap the two systems in some rows, with their labels and all other columns about a side."""
     swap, label = pl.Series(rows), pl.col("label")
-    # Labels of votes are whole numbers, and stand as text beside criteria that are answered in words.
+    # Labels of votes are whole numbers, stored as text if other criteria have words as labels.
     other = (-label.cast(pl.Int64, strict=False)).cast(table.schema["label"])
     changed = [pl.when(swap).then(other).otherwise(label).alias("label")]
     for first, second in side_columns(table.columns):
@@ -141,7 +141,7 @@ def swap_sides(table: pl.DataFrame, rows: NDArray[np.bool_]) -> pl.DataFrame:
 
 
 def keep_shown(table: pl.DataFrame, sides: Sides) -> pl.DataFrame:
-    """The table with the shown order of the two systems, and the place that was chosen, of each vote."""
+    """Add the shown order of the two systems, and the chosen position, of each vote."""
     place = pl.when(pl.col("label") < 0).then(1).when(pl.col("label") > 0).then(2)
     shown: dict[str, pl.Series | pl.Expr] = {"order": sides.orders, "position": place.cast(pl.Int64)}
     votes = pl.Series(sides.rows)
@@ -149,5 +149,5 @@ def keep_shown(table: pl.DataFrame, sides: Sides) -> pl.DataFrame:
 
 
 def marked_as_swapped(column: pl.Series) -> NDArray[np.bool_]:
-    """Which votes were swapped on reading, from `SWAPPED` as it is or as a text file holds it."""
+    """Return which votes were swapped on reading, from the column `SWAPPED` as booleans or text."""
     return (column.cast(pl.String).str.to_lowercase() == "true").fill_null(False).to_numpy()

@@ -1,6 +1,6 @@
-"""Cells as sheets write them -> labels: marks of no answer, numbers in any notation, each category in one spelling.
+"""Cells as sheets write them -> labels: missing values, numbers in any notation, each category in one spelling.
 
-Unambiguous values are converted and reported; ambiguous ones are refused with the option that decides.
+Unambiguous values are converted and reported. Ambiguous values are refused with the option that resolves them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from assay.data.scales import Interval, Label, Nominal, Ordinal, Scale, Text
 from assay.errors import DataError, counted, listing
 from assay.estimation.options import Settings, option
 
-# -- numbers as people write them ------------------------------------------------------------------
+# -- number notations --------------------------------------------------------------------------------
 
 Decimal = Literal["point", "comma"]
-"""What stands before the decimals of a number."""
+"""The character before the decimals of a number."""
 
 MOST_CATEGORIES = 50
-"""Up to this number different texts are taken as categories: code books rarely hold more."""
+"""Largest number of distinct texts that are assumed to be categories: code books rarely contain more."""
 
 _SIGN = r"[+-]?"
 _GROUPED = rf"^{_SIGN}\d{{1,3}}(,\d{{3}})+(\.\d+)?$"
@@ -45,44 +45,44 @@ _BEGINS = r"^[<>≤≥~≈≥$€£¥#(\[]?\s*[+-]?\.?\d"
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """What different labels are as numbers.
+    """Distinct labels as numbers.
 
     Attributes
     ----------
     values : (labels,) float
-        Null where a label is none.
-    no_answer : (labels,) bool
-        Those that stand for no answer among numbers.
+        Null if a label is not a number.
+    missing : (labels,) bool
+        Marks of missing values among numbers.
     plain : bool
-        Whether all are written as a computer writes them.
+        Whether all numbers are in plain notation.
     scale : Scale or None
-        What the notation says of the scale.
+        The scale that the notation implies.
     note : str
-        How labels are read, where they are not plain.
-    doubt : function of the labels, or None
-        Words for why they cannot be read, and the option that decides.
+        How labels are parsed, if they are not in plain notation.
+    ambiguity : function of the labels, or None
+        Makes the message why they cannot be parsed, with the option that resolves it.
     """
 
     values: pl.Series
-    no_answer: pl.Series
+    missing: pl.Series
     plain: bool = False
     scale: Scale | None = None
     note: str = ""
-    doubt: Callable[[Any], str] | None = None
+    ambiguity: Callable[[Any], str] | None = None
 
     @property
     def unread(self) -> pl.Series:
-        """Labels that are neither a number nor no answer: (labels,) bool."""
-        return self.values.is_null() & ~self.no_answer
+        """Labels that are neither a number nor missing: (labels,) bool."""
+        return self.values.is_null() & ~self.missing
 
     @property
     def mixed(self) -> bool:
         """Whether some are numbers and others are not."""
-        return self.doubt is None and bool(self.unread.any())
+        return self.ambiguity is None and bool(self.unread.any())
 
 
 def plain_numbers(texts: pl.Series) -> pl.Series:
-    """Plain numbers in text; null where a text is none."""
+    """Parse plain numbers in text; null for other texts."""
     number = pl.first().str.replace("^\u2212", "-").cast(pl.Float64, strict=False).fill_nan(None)
     return texts.to_frame().select(number).to_series()
 
@@ -90,23 +90,23 @@ def plain_numbers(texts: pl.Series) -> pl.Series:
 def parse_numbers(
     bare: pl.Series, scale: Scale | None, decimal: Decimal | None, marks: Collection[str]
 ) -> Numbers | None:
-    """Different labels, without spaces around them, as numbers; None where they are no numbers at all.
+    """Parse distinct labels, without spaces around them, as numbers; None if none of them is a number.
 
     Parameters
     ----------
     bare : (labels,) str
     scale : Scale or None
-        A scale of numbers, where one is known.
+        A numeric scale, if one is known.
     decimal : {"point", "comma"} or None
-        What stands before the decimals, where somebody has said so.
+        The decimal sign, if the user has specified it.
     marks : collection of str
-        What stands for no answer among numbers, in lower case.
+        Marks of missing values among numbers, in lower case.
     """
-    no_answer, texts = pl.repeat(False, len(bare), dtype=pl.Boolean, eager=True), bare
+    missing, texts = pl.repeat(False, len(bare), dtype=pl.Boolean, eager=True), bare
     if marks:
-        said = pl.first().str.to_lowercase().is_in(list(marks)).fill_null(False)
-        no_answer = bare.to_frame().select(said).to_series()
-        texts = pl.select(pl.when(~no_answer).then(bare)).to_series() if no_answer.any() else bare
+        is_mark = pl.first().str.to_lowercase().is_in(list(marks)).fill_null(False)
+        missing = bare.to_frame().select(is_mark).to_series()
+        texts = pl.select(pl.when(~missing).then(bare)).to_series() if missing.any() else bare
     if texts.null_count() == len(texts) and scale is None:
         return None
     read = plain_numbers(texts) if decimal is None else _parse_notation(texts, decimal)
@@ -114,21 +114,21 @@ def parse_numbers(
         texts[:0] if read.null_count() == texts.null_count() else texts.filter(read.is_null() & texts.is_not_null())
     )
     if not len(unread):
-        note = f"labels are read as numbers with a decimal {decimal}" if decimal else ""
-        return Numbers(read, no_answer, plain=decimal is None, note=note)
+        note = f"labels parsed as numbers with a decimal {decimal}" if decimal else ""
+        return Numbers(read, missing, plain=decimal is None, note=note)
     for notation in (_percents, _parts, _decimals):
         found = notation(texts, unread, scale, decimal)
         if found is not None:
-            return replace(found, no_answer=no_answer)
-    found = _find_doubt(texts, read) if scale is None else Numbers(read, no_answer)
-    return None if found is None else replace(found, no_answer=no_answer)
+            return replace(found, missing=missing)
+    found = _find_ambiguity(texts, read) if scale is None else Numbers(read, missing)
+    return None if found is None else replace(found, missing=missing)
 
 
 # -- notations ------------------------------------------------------------------------------------------
 
 
 def _parse_notation(texts: pl.Series, decimal: Decimal) -> pl.Series:
-    """Numbers in one notation, groups of thousands allowed; null where a text is not in it."""
+    """Parse numbers in one notation, with optional thousands separators; null for other texts."""
     plain = texts.str.replace("^\u2212", "-")
     fits = plain.str.contains(_NOTATIONS[decimal])
     bare = (
@@ -148,11 +148,11 @@ def _decimals(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal:
     if decimals != thousands:
         found = _parse_notation(texts, "comma" if decimals else "point")
         words = "with a decimal comma" if decimals else "with commas between thousands"
-        return _plain_reading(found, f"labels such as '{unread[0]}' are read as numbers {words}")
-    return _doubtful_reading(
+        return _plain_reading(found, f"labels such as '{unread[0]}' parsed as numbers {words}")
+    return _ambiguous_reading(
         texts,
-        f"such as '{unread[0]}' may have decimals or thousands after the comma: say decimal='comma' or decimal='point'"
-        + (", and write all of them alike" if decimals else ""),
+        f"such as '{unread[0]}' are ambiguous: the comma can separate decimals or thousands. Set decimal='comma' or "
+        "decimal='point'" + (", and write all labels in the same notation" if decimals else ""),
     )
 
 
@@ -163,83 +163,84 @@ def _percents(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal:
         return None
     example = texts.filter(percent.is_not_null())[0]
     inner = parse_numbers(percent, Interval(), decimal, ())
-    if inner is None or inner.doubt is not None or inner.values.null_count() > percent.null_count():
-        return inner if inner is not None and inner.doubt is not None else None
+    if inner is None or inner.ambiguity is not None or inner.values.null_count() > percent.null_count():
+        return inner if inner is not None and inner.ambiguity is not None else None
     if percent.null_count() > texts.null_count():
         others = texts.filter(percent.is_null() & texts.is_not_null())
         if not others.str.contains(_BEGINS).all():
             return None
-        return _doubtful_reading(
-            texts, f"such as '{example}' are percentages and '{others[0]}' is none: write all of them alike"
+        return _ambiguous_reading(
+            texts,
+            f"such as '{example}' are percentages and '{others[0]}' is not: write all labels in the same notation",
         )
     share = scale is not None and scale.bounds is not None and scale.bounds[1] <= 1
     values = inner.values / 100 if share else inner.values
-    said = Interval(0, 100) if bool(values.drop_nulls().is_between(0, 100).all()) else None
-    note = f"labels such as '{example}' are read as {'shares of 1' if share else 'percentages, numbers up to 100'}"
-    return replace(_plain_reading(values, note), scale=said)
+    implied = Interval(0, 100) if bool(values.drop_nulls().is_between(0, 100).all()) else None
+    note = f"labels such as '{example}' parsed as {'shares of 1' if share else 'percentages, numbers up to 100'}"
+    return replace(_plain_reading(values, note), scale=implied)
 
 
 def _parts(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: Decimal | None) -> Numbers | None:
     """``4/5``: 4, on a scale that ends at 5."""
     part = texts.str.extract(_PART_OF, 1).str.replace(",", ".").cast(pl.Float64, strict=False)
     whole = texts.str.extract(_PART_OF, 2).cast(pl.Int64, strict=False)
-    # A whole of more digits than a number holds is none.
+    # An integer with more digits than a float can hold is not parsed.
     if part.null_count() > texts.null_count() or whole.null_count() > texts.null_count():
         return None
     example, wholes = texts.drop_nulls()[0], whole.drop_nulls().unique().sort().to_list()
     if len(wholes) > 1 or (part > whole).any() or wholes[0] < 2:
-        return _doubtful_reading(
+        return _ambiguous_reading(
             texts,
-            f"such as '{example}' may be dates, or parts of {listing(wholes, 4)}: write them as numbers on one scale, "
-            "or say {nominal} if they are categories",
+            f"such as '{example}' are ambiguous: they can be dates, or parts of {listing(wholes, 4)}. Write them as "
+            "numbers on one scale, or set {nominal} if they are categories",
         )
     top = float(wholes[0])
     if scale is not None and scale.bounds is not None and scale.bounds[1] == 1:
-        return _plain_reading(part / top, f"labels such as '{example}' are read as shares of 1")
+        return _plain_reading(part / top, f"labels such as '{example}' parsed as shares of 1")
     if scale is not None and scale.bounds is not None and scale.bounds[1] != top:
         return None
     low = 0 if (part < 1).any() else 1
     steps = bool((part.drop_nulls() % 1 == 0).all())
-    said = Ordinal(low, int(top)) if steps else Interval(low, top)
-    return replace(_plain_reading(part, f"labels such as '{example}' are read as numbers up to {top:g}"), scale=said)
+    implied = Ordinal(low, int(top)) if steps else Interval(low, top)
+    return replace(_plain_reading(part, f"labels such as '{example}' parsed as numbers up to {top:g}"), scale=implied)
 
 
-# -- doubt ------------------------------------------------------------------------------------------------
+# -- ambiguous notations ------------------------------------------------------------------------------------
 
 
-def _find_doubt(texts: pl.Series, read: pl.Series) -> Numbers | None:
-    """What looks like numbers or dates and is neither for certain; None for words."""
+def _find_ambiguity(texts: pl.Series, read: pl.Series) -> Numbers | None:
+    """Find labels that resemble numbers or dates but cannot be parsed; None for words."""
     there = texts.drop_nulls()
-    # Where more are different, they are free text, which nothing counts.
+    # With more distinct texts, labels are free text, which is never counted.
     few = len(there) <= MOST_CATEGORIES
     begin = bool(there.str.contains(_BEGINS).all()) and read.null_count() == len(read)
     words = _date_words(there) if few or begin else None
     if words or (few and begin):
-        return _doubtful_reading(texts, words or _beginning_words(there))
+        return _ambiguous_reading(texts, words or _beginning_words(there))
     return Numbers(read, texts.is_null()) if read.null_count() < len(read) else None
 
 
-def looks_like_dates(distinct: pl.Series) -> bool:
-    """Whether most of the different cells of a column are dates or times."""
+def are_dates(distinct: pl.Series) -> bool:
+    """Whether most of the distinct cells of a column are dates or times."""
     some = distinct.head(200).to_list()
     return sum(any(re.match(form, text) for form in _DATES) for text in some) > 0.8 * len(some)
 
 
 def _date_words(there: pl.Series) -> str | None:
-    """Words for labels of which some look like dates."""
+    """Return the message if some labels look like dates."""
     example = next((text for text in there.head(1_000) if any(re.match(form, text) for form in _DATES)), None)
     if example is None:
         return None
     return (
-        f"such as '{example}' look like dates, into which spreadsheets turn what was typed as 4/5 or 1-2: mend "
-        "them, or say {nominal} if they are categories"
+        f"such as '{example}' look like dates. Spreadsheets convert entries such as 4/5 or 1-2 to dates: correct "
+        "them, or set {nominal} if they are categories"
     )
 
 
 def _beginning_words(there: pl.Series) -> str:
     return (
-        f"such as '{there[0]}' begin with a number: write the numbers alone, say their order with "
-        "scale='ordinal:lowest<...<highest', or say {nominal} if they are categories"
+        f"such as '{there[0]}' begin with a number: write only the numbers, specify their order with "
+        "scale='ordinal:lowest<...<highest', or set {nominal} if they are categories"
     )
 
 
@@ -247,9 +248,9 @@ def _plain_reading(values: pl.Series, note: str) -> Numbers:
     return Numbers(values, values.is_null(), note=note)
 
 
-def _doubtful_reading(texts: pl.Series, words: str) -> Numbers:
+def _ambiguous_reading(texts: pl.Series, words: str) -> Numbers:
     none = pl.Series([None] * len(texts), dtype=pl.Float64)
-    return Numbers(none, texts.is_null(), doubt=lambda part: words.replace("{nominal}", part.like("nominal")))
+    return Numbers(none, texts.is_null(), ambiguity=lambda part: words.replace("{nominal}", part.like("nominal")))
 
 
 # -- labels of one criterion -----------------------------------------------------------------------
@@ -258,34 +259,34 @@ MARKS = (
     "na", "n/a", "#n/a", "nan", "null", "none", "-", "n.a.", "n.a", ".", "–", "—", "--", "<na>", "#div/0!", "#value!",
     "#ref!", "#null!", "#name?",
 )  # fmt: skip
-"""What usually stands for no answer, in lower case."""
+"""Usual marks of missing values, in lower case."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelSettings(Settings):
-    """How labels as sheets write them are to be read."""
+    """How the labels of a sheet are parsed."""
 
     missing: Label | Iterable[Label] | None = option(
         None,
-        "Values to treat as missing, in addition to the usual ones.",
-        details='As in `["?", -99]`. The usual marks (`N/A`, `n.a.`, `none`, `-`, `.` ...) are no answer among '
-        "numbers, and are refused among categories, where they may be one, until they are named here; `[]` says that "
-        "no label is such a mark.",
+        "Values to treat as missing, in addition to the usual marks.",
+        details='For example `["?", -99]`. The usual marks (`N/A`, `n.a.`, `none`, `-`, `.` ...) are missing values '
+        "among numbers. Among categories they are refused, because they can be a category, until they are named here; "
+        "`[]` states that no label is such a mark.",
     )
     label_spelling: Spelling = option(
-        "refuse", "Categories that differ only in case or inner spaces, such as `Agree` and `agree`."
+        "refuse", "How to treat categories that differ only in case or inner spaces: `Agree`, `agree`."
     )
     codes: Any = option(
         None,
-        "Words for coded labels: a table of codes and words, or a sheet of the same workbook.",
-        details="The table is a frame, a file, or a sheet of the same workbook by its name: first the code, then the "
-        "word; with a column `criterion`, of each criterion apart. A mapping may be of each criterion, too. Words have "
-        "the order that `scale` gives them.",
+        "The words that codes among the labels represent: a mapping, or a table of codes and their words.",
+        details="The table is a frame, a file, or the name of a sheet in the same workbook: first the code, then the "
+        "word. With a column `criterion`, each criterion has its own codes; a mapping can also have one entry per "
+        "criterion. The order of the words is the order in `scale`.",
     )
     decimal: Decimal | None = option(
         None,
-        "Decimal sign, if labels such as `1,234` are ambiguous.",
-        details="Is `1,234` a little more than 1, or more than a thousand?",
+        "Decimal sign of numbers in text, if the labels do not determine it.",
+        details="`1,234` is either slightly more than 1 or more than a thousand.",
     )
 
     def __post_init__(self) -> None:
@@ -296,7 +297,7 @@ class LabelSettings(Settings):
 
     @property
     def marks(self) -> tuple[Label, ...] | None:
-        """The marks of no answer; None where nobody has said."""
+        """The marks of missing values; None if the user has not specified them."""
         return self.missing  # type: ignore[return-value]
 
 
@@ -305,16 +306,16 @@ class LabelColumn(NamedTuple):
 
     labels: pl.Series
     where: pl.Series
-    """Where each stands."""
+    """The place of each label in the source."""
     criterion: str | None
     source: str
     as_text: bool = False
-    """Whether the source writes numbers as text."""
+    """Whether the source stores numbers as text."""
     order: tuple[str, ...] | None = None
     """Categories in the order that the column declares."""
 
     def about(self) -> str:
-        """The words with which an error begins."""
+        """The beginning of an error message."""
         return f"{self.source}: labels" + (f" of criterion '{self.criterion}'" if self.criterion else "")
 
     def rows(self, which: pl.Series, most: int = 5) -> str:
@@ -324,33 +325,33 @@ class LabelColumn(NamedTuple):
         return shown + (f" and {len(labels) - most} more" if len(labels) > most else "")
 
     def like(self, scale: str) -> str:
-        """How to say that this criterion is on a scale."""
+        """Return the option that specifies a scale for this criterion."""
         return f"scale={{'{self.criterion}': '{scale}'}}" if self.criterion else f"scale='{scale}'"
 
 
 class Settled(NamedTuple):
-    """Labels as they count, null where there is no answer."""
+    """Parsed labels, null for missing values."""
 
     labels: pl.Series
     scale: Scale | None = None
-    """What the labels say of their scale; None where it is still to be inferred."""
+    """The scale that the labels imply; None if it is still to be inferred."""
     notes: tuple[str, ...] = ()
     marks: Mapping[str, int] = {}
-    """The marks of no answer that were named and found, and how many rows they are."""
+    """The specified marks of missing values that were found, and the number of rows of each."""
 
 
 def settle_labels(part: LabelColumn, scale: Scale | None, settings: LabelSettings) -> Settled:
-    """The labels of one criterion as they count.
+    """Parse the labels of one criterion.
 
     Raises
     ------
     DataError
-        Where labels can be read in several ways.
+        If labels can be parsed in several ways.
     """
     if settings.codes is not None:
-        part, said = _decode(part, settings)
+        part, decoded = _decode(part, settings)
         found = settle_labels(part, scale, replace(settings, codes=None))
-        return found._replace(notes=(*said, *found.notes))
+        return found._replace(notes=(*decoded, *found.notes))
     labels = part.labels
     if isinstance(labels.dtype, pl.Enum):
         part = part._replace(order=tuple(labels.dtype.categories.to_list()))
@@ -394,7 +395,7 @@ def _settle_text(part: LabelColumn, scale: Scale | None, settings: LabelSettings
 
 
 def is_free_text(distinct: int, labels: int) -> bool:
-    """Whether texts are free text: more than a code book holds, and a fifth of the labels or more are new."""
+    """Whether texts are free text: more than a code book contains, and a fifth or more of the labels are distinct."""
     return distinct > MOST_CATEGORIES and distinct > 0.2 * labels
 
 
@@ -402,16 +403,16 @@ def is_free_text(distinct: int, labels: int) -> bool:
 
 
 def _decode(part: LabelColumn, settings: LabelSettings) -> tuple[LabelColumn, list[str]]:
-    """The words that codes stand for; of a criterion without codes, the labels as they are.
+    """Replace codes by their words; a criterion without codes keeps its labels.
 
     Raises
     ------
     DataError
-        For a label that is neither a code, nor one of the words, nor a mark of no answer.
+        If a label is neither a code, nor one of the words, nor missing.
     """
     words = _words_of(settings.codes, part.criterion)
     if not words:
-        return part, ["no code is given for it; its labels stay as they are"]
+        return part, ["no codes were given; the labels stay unchanged"]
     bare = strip_spaces(_code_text(part.labels))
     odd = bare.filter(~bare.is_in([*words, *words.values(), *map(str, settings.marks or ())]) & (bare != ""))
     strange = [one for one in odd.unique(maintain_order=True).to_list() if one.lower() not in MARKS]
@@ -419,15 +420,15 @@ def _decode(part: LabelColumn, settings: LabelSettings) -> tuple[LabelColumn, li
         rows = part.rows(bare.is_in(strange))
         raise DataError(
             f"{part.about()} such as {listing([repr(one) for one in strange], 3)} ({rows}) are not among the codes: "
-            f"{listing([f'{code} = {word}' for code, word in words.items()], 8)}; mend them, add what they stand for, "
-            "or name those that are no answer with missing=[...]"
+            f"{listing([f'{code} = {word}' for code, word in words.items()], 8)}; correct them, add them to the codes, "
+            "or set missing=[...] for missing values"
         )
     shown = listing([f"{code} = {word}" for code, word in words.items()], 5)
-    return part._replace(labels=bare.replace(words).alias("label")), [f"codes stand for words: {shown}"]
+    return part._replace(labels=bare.replace(words).alias("label")), [f"codes replaced by words: {shown}"]
 
 
 def _code_text(labels: pl.Series) -> pl.Series:
-    """Labels as codes are written: 1 for 1.0."""
+    """Labels in the notation of codes: 1 for 1.0."""
     if labels.dtype.is_float() and bool((labels.drop_nulls() % 1 == 0).all()):
         labels = labels.cast(pl.Int64)
     return labels.cast(pl.String)
@@ -439,7 +440,7 @@ def _words_of(codes: Any, criterion: str | None) -> dict[str, str]:
     Raises
     ------
     DataError
-        For what is no table of codes, and for a code that stands for two words.
+        If it is not a table of codes, or if a code has two words.
     """
     if isinstance(codes, Mapping):
         mine = codes.get(criterion, {}) if any(isinstance(one, Mapping) for one in codes.values()) else codes
@@ -449,7 +450,7 @@ def _words_of(codes: Any, criterion: str | None) -> dict[str, str]:
             codes = codes.filter(codes["criterion"].cast(pl.String) == str(criterion)).drop("criterion")
         if codes.width != 2:
             raise DataError(
-                f"a table of codes has two columns, the code and its word (and 'criterion', where criteria differ); "
+                f"a table of codes has two columns, the code and its word (and 'criterion', if criteria differ); "
                 f"this one has {listing([repr(c) for c in codes.columns])}"
             )
         both = [strip_spaces(_code_text(codes[name])) for name in codes.columns]
@@ -457,15 +458,17 @@ def _words_of(codes: Any, criterion: str | None) -> dict[str, str]:
     words = dict(rows)
     twice = next((code for code, word in rows if words[code] != word), None)
     if twice is not None:
-        raise DataError(f"code '{twice}' stands for {listing([repr(w) for c, w in rows if c == twice])}; keep one")
+        raise DataError(
+            f"code '{twice}' has several words: {listing([repr(w) for c, w in rows if c == twice])}; keep one"
+        )
     return words
 
 
-# -- no answer ----------------------------------------------------------------------------------------
+# -- missing values -----------------------------------------------------------------------------------
 
 
 def _remove_marks(labels: pl.Series, missing: Sequence[Label] | None) -> tuple[pl.Series, dict[str, int]]:
-    """Labels with null for those that are blank or, by name, no answer."""
+    """Labels with null for those that are blank or marks of missing values."""
     distinct = labels.drop_nulls().unique(maintain_order=True)
     bare = strip_spaces(distinct)
     marked = bare.is_in([str(m).strip() for m in missing or ()])
@@ -489,7 +492,7 @@ def _is_number(mark: Label) -> bool:
 
 
 def _refuse_marks(part: LabelColumn, missing: Sequence[Label] | None) -> None:
-    """Refuse what may be no answer or a category, while nobody has said which."""
+    """Refuse labels that can be missing values or categories, until the user specifies which."""
     distinct = part.labels.drop_nulls().unique(maintain_order=True)
     doubtful = distinct.filter(strip_spaces(distinct).str.to_lowercase().is_in(MARKS))
     if missing == () or not len(doubtful):
@@ -498,8 +501,8 @@ def _refuse_marks(part: LabelColumn, missing: Sequence[Label] | None) -> None:
     rows = part.rows(part.labels.is_in(doubtful.implode()).fill_null(False))
     category = "missing=[]" if missing is None else "list all categories with scale='nominal:...'"
     raise DataError(
-        f"{part.about()} such as '{marks[0]}' ({rows}) may be no answer or a category: say "
-        f"missing={[*(missing or ()), *marks]} if there is no answer, or {category} if it is a category",
+        f"{part.about()} such as '{marks[0]}' ({rows}) can be missing values or categories: set "
+        f"missing={[*(missing or ()), *marks]} if they are missing values, or {category} if they are categories",
         advised={"missing": [*(missing or ()), *marks]},
     )
 
@@ -510,10 +513,10 @@ def _refuse_marks(part: LabelColumn, missing: Sequence[Label] | None) -> None:
 def _settle_numbers(
     part: LabelColumn, distinct: pl.Series, numbers: Numbers, scale: Scale | None, settings: LabelSettings
 ) -> Settled:
-    """Labels as the numbers that they are written as."""
+    """Labels parsed as numbers."""
     read = numbers.values
-    if numbers.doubt:
-        raise DataError(f"{part.about()} {numbers.doubt(part)}")
+    if numbers.ambiguity:
+        raise DataError(f"{part.about()} {numbers.ambiguity(part)}")
     strange = distinct.filter(numbers.unread)
     if len(strange) and scale is not None:
         off = distinct.filter(numbers.unread | ~scale.valid(read).fill_null(True))
@@ -522,31 +525,30 @@ def _settle_numbers(
         unread = part.labels.is_in(strange.implode()).fill_null(False)
         text = counted(int(unread.sum()), "row")
         raise DataError(
-            f"{part.about()} are a mixture of numbers and text; {text} of text ({part.rows(unread)}). Mend them, "
-            f"say what the labels are with a scale ({part.like('nominal')} if they are categories), or name those that "
-            "are no answer with missing=[...]",
-            advised=_words_for_no_answer(part.labels, unread, settings),
+            f"{part.about()} mix numbers and text; {text} of text ({part.rows(unread)}). Correct them, specify their "
+            f"scale ({part.like('nominal')} if they are categories), or set missing=[...] for missing values",
+            advised=_missing_words(part.labels, unread, settings),
         )
     whole = read.cast(pl.Int64, strict=False)
     if whole.null_count() == read.null_count() and bool((read == whole).all()):
         read = whole
     values = part.labels.replace_strict(distinct, read, default=None, return_dtype=read.dtype)
     notes = [numbers.note] if numbers.note else []
-    if numbers.no_answer.any():
-        notes.append(f"{listing([repr(v) for v in distinct.filter(numbers.no_answer)], 4)} among numbers is no answer")
+    if numbers.missing.any():
+        notes.append(f"{listing([repr(v) for v in distinct.filter(numbers.missing)], 4)} treated as missing")
     return Settled(values.alias(part.labels.name), numbers.scale if scale is None else None, tuple(notes))
 
 
 MOST_WORDS = 5
-"""Different words among numbers that may all say that there is no answer: ``skip``, ``don't know``; more are labels."""
+"""Largest number of distinct words among numbers that can all mean a missing value: ``skip``, ``don't know``."""
 
 
 FEW_WORDS = 0.1
-"""Share of labels that may be words for no answer among numbers; where there are more, they are labels."""
+"""Largest share of labels among numbers that can be words for missing values; with more, the words are labels."""
 
 
-def _words_for_no_answer(labels: pl.Series, unread: pl.Series, settings: LabelSettings) -> dict[str, list[Label]]:
-    """The likelier meaning of a few words among numbers."""
+def _missing_words(labels: pl.Series, unread: pl.Series, settings: LabelSettings) -> dict[str, list[Label]]:
+    """The more likely meaning of a few words among numbers."""
     different = strip_spaces(labels.filter(unread)).unique(maintain_order=True)
     some = len(different) <= MOST_WORDS and int(unread.sum()) <= max(2, FEW_WORDS * len(labels))
     if not some or different.str.contains(r"\d").any():
@@ -555,19 +557,19 @@ def _words_for_no_answer(labels: pl.Series, unread: pl.Series, settings: LabelSe
 
 
 FAR = 3
-"""Widths of the range of the others at which a label is a slip, such as 44 for 4 on a scale of 1 to 5."""
+"""Multiple of the others' range at which a label counts as a slip, such as 44 for 4 on a scale of 1 to 5."""
 
 SLIPS = 0.02
-"""Share of labels that may be slips; where there are more, the scale is wide."""
+"""Largest share of labels that can be slips; with more, the scale is assumed to be wide."""
 
 
 def refuse_slips(part: LabelColumn, labels: pl.Series) -> None:
-    """Refuse a few whole numbers far from all others: a slip would make a scale of 1 to 5 one of 1 to 44.
+    """Refuse a few whole numbers far from all others: a slip would turn a scale of 1 to 5 into one of 1 to 44.
 
     Raises
     ------
     DataError
-        With their rows, and what says that they are labels.
+        With their rows, and the option that accepts them as labels.
     """
     if not labels.dtype.is_numeric():
         return
@@ -581,20 +583,20 @@ def refuse_slips(part: LabelColumn, labels: pl.Series) -> None:
         return
     slips = part.labels.filter(far).unique().to_list()
     raise DataError(
-        f"{part.about()} are far from the others, which are {ends[0]:g} to {ends[1]:g} "
-        f"({part.rows(far.fill_null(False))}): mend them, say missing={slips} if they are no answer, or "
+        f"{part.about()} are far from the others, which range from {ends[0]:g} to {ends[1]:g} "
+        f"({part.rows(far.fill_null(False))}): correct them, set missing={slips} if they are missing values, or "
         f"{part.like(f'interval:{low:g}-{high:g}')} if they are labels",
         advised={"missing": slips},
     )
 
 
 def _numbers_as_text(part: LabelColumn, read: pl.Series, settings: LabelSettings) -> Settled:
-    """Text that holds plain numbers, of a source that tells text from numbers: it stays text, and that is said."""
+    """Text with plain numbers, from a source that distinguishes both: it stays text, with a note."""
     scale, _ = infer_scale(read.drop_nulls(), None)
     meant = scale.spec.removeprefix("ordinal:") if isinstance(scale, Ordinal) else "interval"
     found = _settle_categories(part, settings)
     return found._replace(
-        notes=(*found.notes, f"labels are text that holds numbers; say {part.like(meant)} to count them")
+        notes=(*found.notes, f"labels are text that contains numbers; set {part.like(meant)} to parse them")
     )
 
 
@@ -602,25 +604,25 @@ def _numbers_as_text(part: LabelColumn, read: pl.Series, settings: LabelSettings
 
 
 def _settle_categories(part: LabelColumn, settings: LabelSettings) -> Settled:
-    """Labels as categories that nobody has listed."""
+    """Labels as categories, if their scale lists none."""
     _refuse_marks(part, settings.marks)
     labels, notes = _trim_labels(part.labels)
     there = labels.is_not_null()
     found = factorize(labels.filter(there))
-    spelled, said = unify_spelling(found, "label", settings.label_spelling, part.source)
+    spelled, merged = unify_spelling(found, "label", settings.label_spelling, part.source)
     if spelled is not found:
         labels = labels.replace_strict(found.names, _new_names(found, spelled), default=None)
-    return Settled(labels, None, (*notes, *said))
+    return Settled(labels, None, (*notes, *merged))
 
 
 def _new_names(found: Coded, spelled: Coded) -> pl.Series:
-    """The new name of each of the old ones."""
+    """The new name for each of the old names."""
     first = pl.DataFrame({"old": found.codes, "new": spelled.codes}).unique("old").sort("old")
     return spelled.names.gather(first["new"])
 
 
 def _settle_listed(part: LabelColumn, listed: Sequence[str], settings: LabelSettings) -> Settled:
-    """Labels in the spelling of the scale that lists them; what is not on it stays as it is."""
+    """Labels in the spelling of the scale that lists them; other labels stay unchanged."""
     known = pl.Series(listed, dtype=pl.String)
     strange = ~part.labels.is_in(known.implode())
     if not strange.any():
@@ -637,16 +639,16 @@ def _settle_listed(part: LabelColumn, listed: Sequence[str], settings: LabelSett
     shown = listing([f"'{o}' and '{k}'" for o, k in pairs.select("odd", "known").iter_rows()], 3)
     if settings.label_spelling == "refuse":
         raise DataError(
-            f"{part.about()} differ from the scale only in case or spaces: {shown}. Say with label_spelling='merge' "
-            "that they are the same, or mend them",
+            f"{part.about()} differ from the scale only in case or spaces: {shown}. Set label_spelling='merge' if they "
+            "are the same, or correct them",
             advised={"label_spelling": "merge"},
         )
     labels = labels.replace(pairs["odd"], pairs["known"])
-    return Settled(labels, None, (*notes, f"labels that differ only in spelling are taken as one: {shown}"))
+    return Settled(labels, None, (*notes, f"labels that differ only in spelling are merged: {shown}"))
 
 
 def _trim_labels(labels: pl.Series) -> tuple[pl.Series, list[str]]:
-    """Labels without the spaces around them; and a note, where there were some."""
+    """Return labels without the spaces around them, and a note if there were any."""
     distinct = labels.drop_nulls().unique(maintain_order=True)
     bare = strip_spaces(distinct)
     changed = distinct != bare
@@ -654,15 +656,15 @@ def _trim_labels(labels: pl.Series) -> tuple[pl.Series, list[str]]:
         return labels, []
     rows = int(labels.is_in(distinct.filter(changed).implode()).sum())
     some = listing([repr(v) for v in distinct.filter(changed).head(4)], 3)
-    return labels.replace(distinct, bare), [f"spaces around labels taken off in {counted(rows, 'row')}: {some}"]
+    return labels.replace(distinct, bare), [f"removed spaces around labels in {counted(rows, 'row')}: {some}"]
 
 
 def _settle_ordered(part: LabelColumn, order: Sequence[str], settings: LabelSettings) -> Settled:
-    """Labels whose column declares an order."""
+    """Labels of a column that declares their order."""
     _refuse_marks(part, settings.marks)
     named = [str(m).strip().lower() for m in settings.marks or ()]
-    no_answer = named if settings.marks == () else [*MARKS, *named]
-    categories = [c for c in order if c.strip().lower() not in no_answer]
+    missing = named if settings.marks == () else [*MARKS, *named]
+    categories = [c for c in order if c.strip().lower() not in missing]
     numbers = plain_numbers(pl.Series(categories, dtype=pl.String))
     steps = numbers.diff().drop_nulls()
     if len(categories) > 1 and not numbers.null_count() and (numbers % 1 == 0).all() and (steps == 1).all():
@@ -671,7 +673,7 @@ def _settle_ordered(part: LabelColumn, order: Sequence[str], settings: LabelSett
     return Settled(part.labels, Ordinal(categories) if len(categories) > 1 else None)
 
 
-# -- what is refused ------------------------------------------------------------------------------------
+# -- labels off the scale and inferred scales --------------------------------------------------------------
 
 
 def refuse_off_scale(part: LabelColumn, off: pl.Series, scale: Scale, settings: LabelSettings) -> None:
@@ -681,16 +683,16 @@ def refuse_off_scale(part: LabelColumn, off: pl.Series, scale: Scale, settings: 
     hint, advised = "", {}
     if settings.marks is None and labels.dtype == pl.String and labels.str.to_lowercase().is_in(MARKS).any():
         mark = labels.filter(labels.str.to_lowercase().is_in(MARKS))[0]
-        hint, advised = f", say missing=['{mark}'] where '{mark}' is no answer", {"missing": [mark]}
+        hint, advised = f", set missing=['{mark}'] if '{mark}' is a missing value", {"missing": [mark]}
     raise DataError(
         f"{part.source}: {counted(len(labels), 'label')}{about} off the scale ({part.rows(off)}); each must be "
-        f"{scale.describe()}. Mend them{hint}, or give the scale they are on with scale=...",
+        f"{scale.describe()}. Correct them{hint}, or set scale=... to the right scale",
         advised=advised,
     )
 
 
 def valid_as_written(labels: pl.Series, scale: Scale) -> pl.Series:
-    """True for each label that is on the scale in whatever notation it is written, or in doubt; never null."""
+    """True for each label that is on the scale in any notation, or ambiguous; never null."""
     valid = scale.valid(labels).fill_null(False)
     if labels.dtype != pl.String or not scale.numeric:
         return valid
@@ -698,30 +700,30 @@ def valid_as_written(labels: pl.Series, scale: Scale) -> pl.Series:
     numbers = parse_numbers(strip_spaces(distinct), scale, None, ())
     if numbers is None:
         return valid
-    on_scale = scale.valid(numbers.values).fill_null(False) | (numbers.doubt is not None)
+    on_scale = scale.valid(numbers.values).fill_null(False) | (numbers.ambiguity is not None)
     return valid | labels.is_in(distinct.filter(on_scale).implode()).fill_null(False)
 
 
-def infer_scale(labels: pl.Series, said: Scale | None) -> tuple[Scale, str]:
-    """The scale that labels seem to be on, or say they are, and a note that says so."""
-    if isinstance(said, Ordinal) and said.names is not None:
-        return said, f"labels taken as ordered, as their column declares: {' < '.join(said.names)}"
-    if isinstance(said, Ordinal):
-        return said, f"labels taken as whole numbers from {said.low} to {said.high}"
-    if isinstance(said, Interval) and said.bounds:
-        return said, f"labels taken as numbers from {said.low:g} to {said.high:g}"
+def infer_scale(labels: pl.Series, stated: Scale | None) -> tuple[Scale, str]:
+    """Return the scale that the labels imply or seem to be on, and a note on the assumption."""
+    if isinstance(stated, Ordinal) and stated.names is not None:
+        return stated, f"Assumed scale {stated.spec}, the order that the column declares"
+    if isinstance(stated, Ordinal):
+        return stated, f"Assumed scale {stated.low}-{stated.high}"
+    if isinstance(stated, Interval) and stated.bounds:
+        return stated, f"Assumed scale interval:{stated.low:g}-{stated.high:g}"
     if labels.dtype.is_numeric():
         low, high = float(labels.min()), float(labels.max())  # type: ignore[arg-type]
         whole = labels.dtype.is_integer() or bool((labels % 1 == 0).all())
         if whole and low < high <= low + 20:
-            return Ordinal(int(low), int(high)), f"labels taken as whole numbers from {low:g} to {high:g}"
+            return Ordinal(int(low), int(high)), f"Assumed scale {low:g}-{high:g}"
         if low < high:
-            return Interval(low, high), f"labels taken as numbers from {low:g} to {high:g}"
-        return Interval(), "labels taken as numbers (there is only one value)"
+            return Interval(low, high), f"Assumed scale interval:{low:g}-{high:g}"
+        return Interval(), "Assumed scale interval (all labels are equal)"
     distinct = labels.n_unique()
     if is_free_text(distinct, len(labels)):
-        return Text(), f"labels taken as free text ({distinct} different ones)"
-    return Nominal(), f"labels taken as {distinct} categories without order"
+        return Text(), f"Assumed scale text ({distinct} different labels)"
+    return Nominal(), f"Assumed scale nominal ({distinct} categories without order)"
 
 
 LADDERS = tuple(
@@ -745,11 +747,11 @@ LADDERS = tuple(
         "highly relevant",
     )
 )
-"""Words of questionnaires from the least to the most; those between bars have the same place."""
+"""Words of questionnaires from the lowest to the highest; words separated by bars have the same rank."""
 
 
 def word_order(labels: pl.Series) -> list[str]:
-    """Categories in the order of their words, where all of three and more are on one of the `LADDERS`; else none."""
+    """Return categories in the order of their words, if at least three are all on one of the `LADDERS`; else none."""
     if labels.dtype != pl.String:
         return []
     words = [(" ".join(word.lower().split()), word) for word in labels.drop_nulls().unique().to_list()]

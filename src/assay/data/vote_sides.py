@@ -16,21 +16,21 @@ from assay.errors import DataError, listing
 
 
 def as_shown(labels: Annotations) -> Annotations:
-    """The votes with their two systems in the order in which they were shown."""
+    """Return the votes with their two systems in the order in which they were shown."""
     if SWAPPED not in _columns(labels):
         return labels
     return _swap(labels, marked_as_swapped(labels.column(SWAPPED)))
 
 
 def align_sides(tables: Sequence[Annotations], names: Sequence[str]) -> list[Annotations]:
-    """Tables of votes in which a system stands on one side in all of them, as if they had been read together.
+    """Return tables of votes with each system on the same side in all of them, as if they had been read together.
 
     Parameters
     ----------
     tables : sequence of Annotations
-        Those that hold no votes on named systems stay as they are.
+        Tables without votes on named systems are returned unchanged.
     names : sequence of str
-        What a message calls them.
+        The names of the tables in messages.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The one table out again: as a plain table, or in the form that a platform reads.
+"""Write the one table: as a plain table, or in the format of a platform.
 
-What is written, read and written again is the same to the byte. Where a format has no place for something,
-`Written` says so; where it would come back as something else, nothing is written.
+Writing a table, reading it and writing it again gives the same bytes. If a format has no place for something,
+`Written` reports it; if it would be read back differently, nothing is written.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import KEY
 from assay.data.formats.label_studio import write_label_studio
-from assay.data.formats.tables import ITEMS, numbers_where_all_are, write_alt_test, write_hugging_face
+from assay.data.formats.tables import ITEMS, parse_numeric_columns, write_alt_test, write_hugging_face
 from assay.errors import DataError, counted, unknown
 from assay.reporting.page import atomic_write, writable
 
 TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
-"""What the name of a plain table ends in."""
+"""Suffixes of plain tables."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """What was written, and what was not."""
+    """The written file, and everything that was not written."""
 
     path: Path
     format: str
     labels: int
-    """Labels in the table that was written from."""
+    """Number of labels in the table."""
     notes: tuple[str, ...] = ()
-    """What the format has no place for."""
+    """Parts of the table that the format cannot store."""
 
     def lines(self) -> list[str]:
-        """One line a fact, fit to print."""
+        """Return the facts, one per line."""
         return [f"{counted(self.labels, 'label')} written to {self.path} ({self.format})", *self.notes]
 
 
@@ -46,16 +46,16 @@ def write(labels: Annotations, path: str | Path, format: str = "table") -> Writt
     ----------
     labels : Annotations
     path : path
-        A file; a folder for ``alt-test``. Of a plain table the suffix says the kind: ``.csv``, ``.tsv``,
+        A file, or a folder for ``alt-test``. For a plain table, the suffix determines the kind: ``.csv``, ``.tsv``,
         ``.jsonl``, ``.parquet``.
     format : str
-        ``table`` (one row a label with everything known of it), ``hugging-face`` (JSON Lines, one item a line
-        with lists of labels), ``label-studio`` (judges' labels as predictions), ``alt-test`` (a folder).
+        ``table`` (one row per label with all attributes), ``hugging-face`` (JSON Lines, one item per line
+        with lists of labels), ``label-studio`` (judge labels as predictions), ``alt-test`` (a folder).
 
     Raises
     ------
     DataError
-        For an unknown format, or a table that would come back as another one.
+        For an unknown format, or a table that would be read back differently.
 
     Examples
     --------
@@ -74,32 +74,32 @@ def write(labels: Annotations, path: str | Path, format: str = "table") -> Writt
         raise DataError(unknown("format", format, WRITERS, "the formats that are written"))
     path = writable(Path(path), folder=format == "alt-test", suffixes=SUFFIXES[format])
     if format != "alt-test" and not path.parent.is_dir():
-        raise DataError(f"there is no folder '{path.parent}' to write into")
+        raise DataError(f"the folder '{path.parent}' does not exist; create it first")
     with atomic_write(path) as place:
         notes = WRITERS[format](labels, place)
         if format == "alt-test" and not (place / ITEMS).exists():
-            (path / ITEMS).unlink(missing_ok=True)  # of a table that was there before
+            (path / ITEMS).unlink(missing_ok=True)  # from an earlier table
     return Written(path, format, len(labels), tuple(notes))
 
 
 def flat_table(labels: Annotations) -> pl.DataFrame:
-    """One row a label with everything known of it: the answer, its item, its annotator."""
+    """Return one row per label with all attributes of the answer, its item and its annotator."""
     table = labels.labels.join(labels.annotators, on="annotator", how="left", maintain_order="left")
     about = labels.items.select("item", *(c for c in labels.items.columns if c not in table.columns))
     table = table.join(about, on="item", how="left", maintain_order="left")
     first = [c for c in ("item", "annotator", "kind", "criterion", "label", *KEY[3:]) if c in table.columns]
-    # By name, because an attribute may move between items, annotators and answers when it is read again.
+    # Sorted by name, because an attribute can move between items, annotators and answers when it is read again.
     return table.select(*first, *sorted(c for c in table.columns if c not in first))
 
 
 def write_table(labels: Annotations, path: Path) -> list[str]:
-    """A plain table; the suffix says which kind."""
+    """Write a plain table; the suffix determines the kind."""
     _write_frame(flat_table(labels), path)
     return []
 
 
 def write_frame(table: pl.DataFrame, path: Path) -> None:
-    """A frame as a plain table; the suffix says which kind."""
+    """Write a frame as a plain table; the suffix determines the kind."""
     with atomic_write(writable(path, suffixes=TABLES)) as place:
         _write_frame(table, place)
 
@@ -115,27 +115,27 @@ def _write_frame(table: pl.DataFrame, path: Path) -> None:
 
 
 def _csv_cells(table: pl.DataFrame) -> pl.DataFrame:
-    """The table as CSV can hold it; refused where a text would come back changed."""
+    """Return the table as CSV can store it; refuse text that would be read back differently."""
     for name in table.columns:
         column = table[name]
         whole = column.cast(pl.Int64, strict=False) if column.dtype.is_float() else column
         if column.dtype.is_float() and bool((whole == column).fill_null(column.is_null()).all()):
-            table = table.with_columns(whole)  # a column of whole numbers is read as such
+            table = table.with_columns(whole)  # a column of whole numbers is read as integers
         elif column.dtype == pl.String:
-            back = numbers_where_all_are(table.select(name), leave=())[name]
+            back = parse_numeric_columns(table.select(name), leave=())[name]
             changed = table.filter((back.cast(pl.String) != column) | (column == "") | (column.str.contains("\r")))
             if changed.height:
                 raise DataError(
-                    f"column '{name}' holds {changed[name][0]!r}, which a CSV file would give back as something "
-                    "else; write .jsonl or .parquet, which keep it"
+                    f"column '{name}' contains {changed[name][0]!r}, which would be read back differently from CSV; "
+                    "write .jsonl or .parquet, which preserve it"
                 )
     return table
 
 
 def import_counts(reading: Reading, used: int) -> pl.DataFrame:
-    """What became of every row that was read: columns ``what`` and ``rows``.
+    """Return the number of rows that were read, used and excluded: columns ``what`` and ``rows``.
 
-    The rows used and the rows excluded, by reason, add up to the rows read.
+    The used and the excluded rows, by reason, add up to the rows read.
     """
     excluded = [(f"excluded: {e.reason}", e.count) for e in reading.exclusions]
     found = [("read", reading.rows), ("used", used), *excluded]
@@ -148,9 +148,9 @@ WRITERS: dict[str, Callable[[Annotations, Path], list[str]]] = {
     "label-studio": write_label_studio,
     "alt-test": write_alt_test,
 }
-"""Every format that is written, by name."""
+"""Functions that write each format, by name."""
 
 SUFFIXES: dict[str, tuple[str, ...]] = {
     "table": TABLES, "hugging-face": (".jsonl", ".ndjson"), "label-studio": (".json",), "alt-test": (),
 }  # fmt: skip
-"""What the name of a file in each format ends in."""
+"""Suffixes of each format."""

@@ -1,8 +1,7 @@
-"""What every importer of a platform's export has in common: answers in, `Rows` out, nothing lost on the way.
+"""Common parts of the importers of platform exports: they convert answers to `Rows` and count every exclusion.
 
-An importer walks through its file and tells an `Intake` of each thing it meets: an answer, or the reason
-why something is not one. So ``rows read == labels used + rows excluded`` holds for every format, and the
-words of the reasons are the same everywhere.
+An importer passes each entry of its file to an `Intake`: an answer, or the reason why an entry is not an answer. So
+``rows read == labels used + rows excluded`` holds for every format, and the reasons have the same words everywhere.
 """
 
 from __future__ import annotations
@@ -31,41 +30,41 @@ REJECTED = "rejected by the requester"
 SUPERSEDED = "superseded: the same annotator answered the item again later"
 UNKNOWN_ANNOTATOR = "annotator unknown"
 OFF_SCALE = "out of range: off the scale"
-NESTED = "neither a number nor a text: a list or an object"
-UNSCORED = "the judge's reply held no score"
-AMBIGUOUS = "ambiguous: what was chosen cannot be told"
-NOT_ASKED_FOR = "a question that criteria=... does not name"
+NESTED = "not a number or text but a list or an object"
+UNSCORED = "no score in the judge's response"
+AMBIGUOUS = "ambiguous: the chosen option cannot be determined"
+NOT_SELECTED = "a question not listed in criteria=..."
 
 SET = "|"
-"""Joins the choices of a question that takes several, in alphabetical order: one label a set."""
+"""Separates the choices of a multiple-choice answer, in alphabetical order: one label per set."""
 
 RANKING = ">"
-"""Joins a ranking, best first."""
+"""Separates the options of a ranking, best first."""
 
 
 @dataclass(slots=True)
 class PlatformAnswer:
-    """One answer to one question, in the words of the platform."""
+    """One answer to one question, in the terms of the platform."""
 
     item: str
     annotator: str
     where: str
-    """Where in the file it stands, in words for messages."""
+    """Place in the file, for messages."""
     label: Any = ""
-    """What was said; `Intake.add` refuses what is no number or text."""
+    """The label; `Intake.add` refuses values other than numbers and text."""
     criterion: str | None = None
     kind: str = "human"
     repeat: int | None = None
     time: float | str | None = None
-    """When it was given: what is later supersedes what is earlier; without it the order in the file counts."""
+    """Time of the answer: later answers supersede earlier ones; without a time, the order in the file decides."""
     submission: object = None
-    """Answers sent off together; a later submission supersedes an earlier one as a whole."""
+    """Answers that were submitted together; a later submission supersedes an earlier one as a whole."""
     about: dict[str, Any] = field(default_factory=dict)
     """Columns about the single answer."""
 
 
 class Intake:
-    """Gathers the answers of one file, and counts what is none."""
+    """Collects the answers of one file, and counts entries that are not answers."""
 
     def __init__(self, source: Path) -> None:
         self.source = str(source)
@@ -76,11 +75,11 @@ class Intake:
         self.scales: dict[str | None, Scale] = {}
 
     def exclude(self, reason: str, rows: int = 1) -> None:
-        """Count what was read and is not a label."""
+        """Count entries that are not labels."""
         self.excluded[reason] += rows
 
     def add(self, answer: PlatformAnswer) -> None:
-        """Take an answer, or count why it is none."""
+        """Add an answer, or count the reason why it is not one."""
         if isinstance(answer.label, bool):
             answer.label = str(answer.label).lower()
         if answer.label is None or answer.label == "":
@@ -95,24 +94,24 @@ class Intake:
             self.answers.append(answer)
 
     def note(self, *notes: str) -> None:
-        """Say a thing that the user should know, once."""
+        """Add a note for the user, once."""
         self.notes += [note for note in dict.fromkeys(notes) if note not in self.notes]
 
     def item(self, name: str, about: Mapping[str, Any]) -> None:
-        """What is known of an item; what was said first stays."""
+        """Add attributes of an item; earlier values are kept."""
         known = self.items.setdefault(name, {})
         for key, value in about.items():
             known.setdefault(key, value)
 
     def rows(self, criteria: Sequence[str] | None = None, *, texts: bool = False) -> Rows:
-        """The answers as a table, the superseded taken out.
+        """Return the answers as a table, without superseded answers.
 
         Parameters
         ----------
         criteria : list of str
-            The questions wanted; all when not given.
+            The questions to read; by default all.
         texts : bool
-            The file writes numbers as text: a question whose answers are all numbers is numeric.
+            Whether the file stores numbers as text: a question whose answers are all numbers is numeric.
         """
         read = len(self.answers) + self.excluded.total()
         questions = {a.criterion for a in self.answers if a.criterion is not None}
@@ -121,7 +120,7 @@ class Intake:
             self._keep(criteria, questions)
         if not self.answers:
             why = "; ".join(f"{counted(n, 'row')}: {reason}" for reason, n in self.excluded.items())
-            raise DataError(f"{self.source} holds no answers ({why or 'nothing in it is one'})")
+            raise DataError(f"{self.source} contains no answers ({why or 'no entry is an answer'})")
         labels = self._columns(texts)
         reading = Reading(self.source, read, notes=tuple(self.notes))
         for reason, rows in self.excluded.items():
@@ -140,7 +139,7 @@ class Intake:
                 raise DataError(unknown("question", name, natural(questions), self.source))
         kept = [a for a in self.answers if a.criterion in criteria]
         if len(kept) < len(self.answers):
-            self.exclude(NOT_ASKED_FOR, len(self.answers) - len(kept))
+            self.exclude(NOT_SELECTED, len(self.answers) - len(kept))
         self.answers = kept
 
     def _exclude_superseded(self) -> None:
@@ -178,7 +177,7 @@ class Intake:
         return pl.DataFrame({k: c for k, c in columns.items() if c.null_count() < len(c)})
 
     def _labels(self, texts: bool) -> list[Label]:
-        """Labels of one type: numbers become text where questions of numbers and of text share the table."""
+        """Labels of one type: numbers become text if numeric and text questions share the table."""
         values: list[Label] = [a.label for a in self.answers]
         if texts:
             numeric = self._numeric_criteria()
@@ -203,19 +202,19 @@ class Intake:
 
 
 def _answer_key(answer: PlatformAnswer) -> tuple[Any, ...]:
-    # A submission replaces an earlier one as a whole, whatever questions each of them answers.
+    # A submission replaces an earlier one as a whole, even if the two answer different questions.
     criterion = answer.criterion if answer.submission is None else None
     return answer.item, answer.annotator, answer.kind, answer.repeat, criterion
 
 
-# -- places on a screen, turned back into what stood there -----------------------------------------
+# -- positions on a screen, converted to options ----------------------------------------------------
 
 
 def chosen_of_two(shown: Sequence[str], position: int | None) -> int | None:
-    """Which of two was preferred, whatever their order on the screen.
+    """Return which of two options was preferred, independent of their order on the screen.
 
     ``shown`` names the two in screen order and ``position`` the chosen one (0, 1, or None for a tie).
-    −1 is the first in alphabetical order, 1 the second, 0 a tie; None where both have the same name.
+    −1 is the first in alphabetical order, 1 the second, 0 a tie; None if both have the same name.
     """
     if position is None:
         return 0
@@ -225,9 +224,9 @@ def chosen_of_two(shown: Sequence[str], position: int | None) -> int | None:
 
 
 def odd_of_three(shown: Sequence[str], position: int, order: Sequence[str] | None = None) -> str | None:
-    """Which of three was the odd one: A, B or C in the item's own order, whatever the order on the screen.
+    """Return which of three options was the odd one: A, B or C in the item's own order, not that of the screen.
 
-    Without the item's own ``order`` the alphabetical one stands for it. None where two have the same name.
+    Without the item's own ``order``, the alphabetical order is used. None if two have the same name.
     """
     own = tuple(order) if order is not None and set(order) == set(shown) else natural(shown)
     if len(set(shown)) < 3 or len(own) != 3:
@@ -236,11 +235,11 @@ def odd_of_three(shown: Sequence[str], position: int, order: Sequence[str] | Non
 
 
 def members(shown: Sequence[str]) -> dict[str, str]:
-    """Attributes of an item that compares two or three things: ``first``, ``second``, ``third``."""
+    """Return attributes of an item that compares two or three options: ``first``, ``second``, ``third``."""
     return dict(zip(("first", "second", "third"), natural(shown), strict=False))
 
 
-# -- small things that several platforms share ------------------------------------------------------
+# -- helpers for several platforms ------------------------------------------------------------------
 
 
 def is_number(text: str) -> bool:
@@ -253,31 +252,31 @@ def is_number(text: str) -> bool:
 
 
 def number(value: Label) -> Label:
-    """A text that is a number as that number, whole ones as whole numbers."""
+    """Convert a text that is a number to that number; whole numbers become integers."""
     if not isinstance(value, str):
         return value
     return int(float(value)) if float(value).is_integer() else float(value)
 
 
 def set_of(values: Iterable[Any]) -> str:
-    """Several choices as one label that does not depend on the order in which they were clicked."""
+    """Join several choices to one label that does not depend on the order in which they were clicked."""
     return SET.join(sorted(str(v) for v in values))
 
 
 def own_id(field: str | None, fields: Mapping[str, Any], where: str) -> str | None:
-    """The user's id of an item: the field named, else one that is called ``item``, else None."""
+    """Return the user's item id: the named field, otherwise a field called ``item``, otherwise None."""
     if field is not None and field not in fields:
         raise DataError(unknown("field", field, fields, where))
     found = fields.get(field or "item")
     if field is not None and found in (None, ""):
-        raise DataError(f"{where}: field '{field}' is empty; it should hold the item")
+        raise DataError(f"{where}: field '{field}' is empty; it should contain the item id")
     return None if found is None else str(found)
 
 
 def name_table(source: str | Path | Mapping[Any, Any] | None) -> dict[str, str]:
-    """Annotators' names by the platform's ids: a mapping, or a JSON file of one or of a list of users.
+    """Return annotators' names by the platform's ids, from a mapping, or a JSON file of a mapping or list of users.
 
-    Of a list of users (``{"id": 2, "email": ..., "username": ...}``) the e-mail counts, else the user name.
+    For a list of users (``{"id": 2, "email": ..., "username": ...}``), the name is the e-mail, or the user name.
     """
     if source is None:
         return {}
@@ -286,11 +285,11 @@ def name_table(source: str | Path | Mapping[Any, Any] | None) -> dict[str, str]:
         return {str(k): str(v) for k, v in found.items()}
     if isinstance(found, list) and all(isinstance(u, dict) and "id" in u for u in found):
         return {str(u["id"]): str(u.get("email") or u.get("username") or u["id"]) for u in found}
-    raise DataError(f"{source} must hold {{id: name}} or a list of users with id and email")
+    raise DataError(f"{source} must contain {{id: name}} or a list of users with id and email")
 
 
 def parse_cell(text: Any) -> Any:
-    """A cell that holds JSON, read; any other as it is."""
+    """Parse a cell that contains JSON; other cells are returned unchanged."""
     if isinstance(text, str) and text.startswith(("[", "{")):
         try:
             return json.loads(text)

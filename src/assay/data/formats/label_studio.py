@@ -1,6 +1,6 @@
 """Exports of Label Studio: JSON, JSON_MIN, CSV, TSV and snapshots; predictions out.
 
-Only the full JSON tells of skips, drafts, predictions and deleted accounts; the flat forms have lost them.
+Only the full JSON contains skips, drafts, predictions and deleted accounts; the flat forms do not.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ SYSTEM_COLUMNS = {"id", "annotation_id", "annotator", "created_at", "updated_at"
 """Columns of the flat exports that are Label Studio's own."""
 
 VALUES = {"rating": "rating", "number": "number", "choices": "choices", "textarea": "text", "pairwise": "selected"}
-"""Types of control whose answer is a label, and the key under which it stands."""
+"""Types of control whose answer is a label, and the key of the answer."""
 
-NOBODY = "task that nobody has answered"
+UNANSWERED = "task without an annotation"
 
 
 def read_label_studio(path: Path, item: str | None, settings: FormatSettings) -> Rows:
-    """Annotations and predictions of an export; ``item`` is the field of the task's data that holds your item id."""
+    """Read annotations and predictions of an export; ``item`` is the field of the task's data with your item id."""
     reader = _Export(path, item, settings)
     scales = {} if settings.config is None else read_config(Path(settings.config))
     if path.suffix.lower() == ".json":
         tasks = load_json(path)
         if not isinstance(tasks, list) or not all(isinstance(t, dict) for t in tasks):
-            raise DataError(f"{path} must hold a list of tasks, as Label Studio exports them")
+            raise DataError(f"{path} must contain a list of tasks, as Label Studio exports them")
         nested = any("annotations" in t or "predictions" in t for t in tasks)
     else:
         tasks, nested = read_delimited(path).to_dicts(), False
@@ -70,39 +70,41 @@ def read_label_studio(path: Path, item: str | None, settings: FormatSettings) ->
 
 
 class _Export:
-    """One export while it is read."""
+    """Reader of one export."""
 
     def __init__(self, path: Path, item: str | None, settings: FormatSettings) -> None:
         self.intake, self.item, self.settings = Intake(path), item, settings
         self.users = name_table(settings.users)
         self.shown = [settings.shown] if isinstance(settings.shown, str) else settings.shown
         if self.shown is not None and len(self.shown) not in (2, 3):
-            raise DataError(f"shown=... names the two or three fields that stood side by side; got {len(self.shown)}")
+            raise DataError(
+                f"shown=... requires the two or three fields shown next to each other; got {len(self.shown)}"
+            )
         self.ties: list[str | None] = []
-        """Pairwise controls without whose answer an annotation means no preference."""
+        """Pairwise controls for which an annotation without an answer means no preference."""
         self.types: dict[str, str] = {}
         self.tasks: dict[str, object] = {}
         """The first task of each item."""
         self.edited = self.prediction_ids = 0
 
     def offer(self, scales: Mapping[str | None, Scale]) -> None:
-        """Note what was found on the way, and say the scales that the configuration or the control states."""
+        """Add the notes, and the scales that the configuration or the control defines."""
         stated: dict[str, Scale] = {"number": Interval(), "textarea": Text(), "choices": Nominal()}
         for control, kind in self.types.items():
             if kind == "pairwise":
                 self.intake.scales[control] = Preference()
                 if self.shown is None:
-                    self.intake.note(f"{control}: left counts as the first; name the fields shown with shown=[...]")
+                    self.intake.note(f"{control}: the left option is the first; name the fields with shown=[...]")
             elif control in scales:
                 self.intake.scales[control] = scales[control]
             elif kind in stated:
                 self.intake.scales[control] = stated[kind]
         if self.edited:
-            self.intake.note(f"{counted(self.edited, 'annotation')} last changed by somebody other than the author")
+            self.intake.note(f"{counted(self.edited, 'annotation')} last changed by another user than the author")
         if self.prediction_ids:
             self.intake.note(
-                f"{counted(self.prediction_ids, 'prediction')} given by number only; a snapshot with expanded "
-                "predictions holds their answers"
+                f"{counted(self.prediction_ids, 'prediction')} given only by number; a snapshot with expanded "
+                "predictions contains their answers"
             )
         if any(a.annotator.isdecimal() for a in self.intake.answers):
             self.intake.note("annotators are user numbers of one server; name them with users=...")
@@ -115,11 +117,11 @@ class _Export:
             self.intake.note(f"items are named by task number; name your own field with item=... ({fields})")
             return str(task.get("id"))
         if self.tasks.setdefault(own, task.get("id")) != task.get("id"):
-            self.intake.note("some items are several tasks: what the same annotator said later of one counts")
+            self.intake.note("some items have several tasks: for each annotator, the later answer is used")
         return own
 
     def person(self, who: Any) -> str | None:
-        """The name of whoever completed an annotation; None for a deleted account."""
+        """The name of the author of an annotation; None for a deleted account."""
         if isinstance(who, dict):
             who = who.get("email") or who.get("id")
         if who is None or str(who) in ("", "None"):
@@ -129,7 +131,7 @@ class _Export:
     # -- full JSON ------------------------------------------------------------------------------
 
     def task(self, task: dict[str, Any]) -> None:
-        """Everything in one task of the full JSON."""
+        """Read one task of the full JSON."""
         data = task.get("data") or {}
         name = self.name_of(task, data, f"{self.intake.source}, task {task.get('id')}")
         self.intake.item(name, data)
@@ -144,9 +146,9 @@ class _Export:
                 self.prediction(prediction, task, name, data)
 
     def annotation(self, made: dict[str, Any], task: dict[str, Any], name: str, data: dict[str, Any]) -> None:
-        """One annotation: skipped, empty, or an answer to each control."""
+        """Read one annotation: skipped, empty, or an answer for each control."""
         if not isinstance(made, dict):
-            raise DataError(f"{self.intake.source} gives annotations by number only; export them in full")
+            raise DataError(f"{self.intake.source} contains only the numbers of annotations; export them in full")
         result = made.get("result") or []
         who = self.person(made.get("completed_by"))
         if made.get("was_cancelled"):
@@ -172,7 +174,7 @@ class _Export:
         return None
 
     def prediction(self, made: dict[str, Any], task: dict[str, Any], name: str, data: dict[str, Any]) -> None:
-        """One prediction, as a judge's answers."""
+        """Read one prediction as a judge's answers."""
         if not made.get("result"):
             return self.intake.exclude(EMPTY)
         judge = str(made.get("model_version") or "prediction")
@@ -190,7 +192,7 @@ class _Export:
     def results(
         self, result: Sequence[dict[str, Any]], base: PlatformAnswer, about: dict[str, Any], data: Mapping[str, Any]
     ) -> None:
-        """An answer for each control of one annotation or prediction."""
+        """Add an answer for each control of one annotation or prediction."""
         for control, kind, raw in _controls(result):
             if raw is None and kind != "pairwise":
                 self.intake.exclude(f"'{kind}': not a label of the whole item")
@@ -200,7 +202,7 @@ class _Export:
     def answer(
         self, control: str, kind: str, raw: Any, base: PlatformAnswer, about: dict[str, Any], data: Mapping[str, Any]
     ) -> None:
-        """Add one answer, its position turned back into what stood there."""
+        """Add one answer, with its position converted to the option."""
         self.types.setdefault(control, kind)
         label, extra = raw, dict(about)
         shown = None if self.shown is None else [str(own_id(f, data, base.where)) for f in self.shown]
@@ -221,19 +223,19 @@ class _Export:
     # -- flat forms -----------------------------------------------------------------------------
 
     def flat(self, rows: list[dict[str, Any]], named: set[str]) -> None:
-        """JSON_MIN, CSV and TSV: one row an annotation, answers and data side by side."""
+        """Read JSON_MIN, CSV and TSV: one row per annotation, with answers and data in columns."""
         kinds = {key: known[0] for row in rows for key, cell in row.items() if (known := _typed_cell(cell)) is not None}
         answers = [c for c in dict.fromkeys([*kinds, *sorted(named)]) if any(c in row for row in rows)]
         data_columns = [c for c in dict.fromkeys(k for r in rows for k in r) if c not in {*SYSTEM_COLUMNS, *answers}]
         if not answers:
             raise DataError(
-                f"{self.intake.source}: a flat export does not tell answers from data; name the columns that are "
-                f"answers with criteria=[...] (columns: {listing(data_columns)}), or export as JSON"
+                f"{self.intake.source}: a flat export does not distinguish answers from data; name the columns with "
+                f"answers in criteria=[...] (columns: {listing(data_columns)}), or export as JSON"
             )
-        self.intake.note("a flat export has lost skips, drafts, predictions and ground truth; JSON keeps them")
+        self.intake.note("a flat export contains no skips, drafts, predictions and ground truth; JSON contains them")
         if not named:
             self.intake.note(
-                f"answers: {listing(answers)}; taken as data: {listing(data_columns)} (criteria=[...] says otherwise)"
+                f"answers: {listing(answers)}; assumed data: {listing(data_columns)} (if wrong, set criteria=[...])"
             )
         for row in rows:
             where = f"task {row.get('id')}, annotation {row.get('annotation_id')}"
@@ -243,7 +245,7 @@ class _Export:
             given = {c: row[c] for c in answers if _is_answer(row.get(c), kinds.get(c))}
             who = self.person(row.get("annotator"))
             if row.get("annotation_id") in (None, ""):
-                self.intake.exclude(NOBODY)
+                self.intake.exclude(UNANSWERED)
             elif not given:
                 self.intake.exclude(EMPTY)
             elif who is None:
@@ -257,10 +259,10 @@ class _Export:
 
 
 def _controls(result: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str, Any]]:
-    """(control, type, answer) of each result; None where it is no label of the whole item."""
+    """(control, type, answer) of each result; the answer is None if it is not a label of the whole item."""
     for one in result:
         kind, value = str(one.get("type", "")), one.get("value") or {}
-        # Whatever else a value holds (start, x, width …) says of which region of the item it speaks.
+        # Other keys of a value (start, x, width …) select a region of the item.
         whole = kind in VALUES and set(value) <= {VALUES[kind]}
         raw = value.get(VALUES[kind]) if whole else None
         if isinstance(raw, list):
@@ -269,14 +271,14 @@ def _controls(result: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str, Any]
 
 
 def _pairwise(tasks: Sequence[dict[str, Any]]) -> list[str | None]:
-    """The Pairwise controls that somebody has answered."""
+    """The Pairwise controls with at least one answer."""
     made = (one for task in tasks for one in task.get("annotations") or ())
     results = (r for one in made for r in one.get("result") or ())
     return [str(r.get("from_name")) for r in results if r.get("type") == "pairwise"]
 
 
 def _typed_cell(cell: Any) -> tuple[str, Label] | None:
-    """Type and answer of a flat cell that is written as JSON; None for a bare one."""
+    """Type and answer of a flat cell that contains JSON; None for other cells."""
     value = parse_cell(cell)
     if isinstance(value, dict) and isinstance(value.get("choices"), list) and value["choices"]:
         return "choices", set_of(value["choices"])
@@ -288,7 +290,7 @@ def _typed_cell(cell: Any) -> tuple[str, Label] | None:
 
 
 def _is_answer(cell: Any, kind: str | None) -> bool:
-    """Whether a flat cell is answered; where a control is not, JSON_MIN shows data of the same name."""
+    """Whether a flat cell contains an answer; for unanswered controls, JSON_MIN has data of the same name."""
     if cell in (None, "", []):
         return False
     return kind in (None, "choices") or _typed_cell(cell) is not None
@@ -299,11 +301,11 @@ def _seconds(cell: Any) -> float | None:
 
 
 def read_config(path: Path) -> dict[str | None, Scale]:
-    """The scales that a labelling configuration states, by control."""
+    """Return the scales that a labelling configuration defines, by control."""
     try:
         root = ElementTree.fromstring(path.read_text("utf-8-sig"))
     except (OSError, ElementTree.ParseError) as error:
-        raise DataError(f"{path} cannot be read as a labelling configuration: {error}") from None
+        raise DataError(f"{path} cannot be parsed as a labelling configuration: {error}") from None
     scales: dict[str | None, Scale] = {}
     for tag in root.iter():
         name = tag.get("name")
@@ -323,30 +325,30 @@ def read_config(path: Path) -> dict[str | None, Scale]:
     return scales
 
 
-# -- out ----------------------------------------------------------------------------------------------
+# -- writing ------------------------------------------------------------------------------------------
 
 
 def write_label_studio(labels: Annotations, path: Path, *, field: str = "text") -> list[str]:
-    """The judges' labels as predictions, one task an item, ready for Label Studio's import.
+    """Write judge labels as predictions, one task per item, ready for Label Studio's import.
 
-    The control is named by the criterion (``label`` where there is only one question) and labels the object
+    The control is named by the criterion (``label`` if there is only one question) and labels the object
     ``field``; stars become Rating, other numbers Number, categories Choices, free text TextArea, and a
-    preference Choices of first, tie and second, because Pairwise knows no tie.
+    preference Choices of first, tie and second, because Pairwise does not support ties.
 
     Returns
     -------
     list of str
-        What was not written, and why.
+        Everything that was not written, and why.
     """
     if not labels.judges:
         raise DataError(
-            "Label Studio predictions are labels of judges; the table has none; name them with judges=[...]"
+            "Label Studio predictions are judge labels; the table contains none; name the judges with judges=[...]"
         )
     labels = one_answer_each(labels, "a prediction")
-    told = labels.labels.filter(labels.column("kind") == "judge")
+    judged = labels.labels.filter(labels.column("kind") == "judge")
     tasks: dict[str, dict[str, Any]] = {}
     about = {row["item"]: row for row in _item_fields(labels).iter_rows(named=True)}
-    for row in told.iter_rows(named=True):
+    for row in judged.iter_rows(named=True):
         data = {k: v for k, v in about[row["item"]].items() if v is not None}
         task = tasks.setdefault(row["item"], {"data": data, "predictions": {}})
         criterion = row.get("criterion")
@@ -362,12 +364,12 @@ def write_label_studio(labels: Annotations, path: Path, *, field: str = "text") 
         for task in tasks.values()
     ]
     path.write_text(json.dumps(written, ensure_ascii=False, indent=1) + "\n", "utf-8")
-    people = len(labels) - told.height
-    return [f"{counted(people, 'label')} of people not written: predictions are of models"] if people else []
+    people = len(labels) - judged.height
+    return [f"{counted(people, 'human label')} not written: predictions are labels of models"] if people else []
 
 
 def _item_fields(labels: Annotations) -> pl.DataFrame:
-    """What is known of each item, also in columns of the answers that say one thing of an item."""
+    """The attributes of each item, including columns of the answers that have one value per item."""
     taken = {*KEY, "label", *labels.conditions, *labels.items.columns}
     rest = [c for c in labels.labels.columns if c not in taken]
     per_item = labels.labels.group_by("item").agg(pl.col(rest).n_unique())

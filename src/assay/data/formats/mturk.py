@@ -1,4 +1,4 @@
-"""Batch results of Amazon Mechanical Turk: one row an assignment, ``Input.*`` and ``Answer.*`` columns."""
+"""Batch results of Amazon Mechanical Turk: one row per assignment, ``Input.*`` and ``Answer.*`` columns."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from assay.data.scales import Preference
 from assay.errors import DataError, counted, listing
 
 SWAPS = {"1": 1, "2": -1}
-"""What a column that tells the order says: 1 as listed, 2 the other way round."""
+"""Values of a column with the order of the sides: 1 as listed, 2 swapped."""
 
 
 def read_mturk(path: Path, item: str | None, settings: FormatSettings) -> Rows:
-    """Answers of a batch.
+    """Read the answers of a batch.
 
-    ``item`` is the column that holds your item id (``Input.id`` or ``id``); not the HIT, which changes when a batch is
-    published again. Without it equal inputs are one item.
+    ``item`` is the column with your item id (``Input.id`` or ``id``); not the HIT, which changes when a batch is
+    published again. By default, equal inputs are one item.
     """
     numbered, swap, by_id = settings.numbered, settings.swap, settings.workers == "ids"
     table = read_delimited(path)
@@ -44,7 +44,7 @@ def read_mturk(path: Path, item: str | None, settings: FormatSettings) -> Rows:
         name = own_id(item, {**inputs, **row}, f"{path}, {where}")
         if name is None:
             name = _digest(inputs) if inputs else str(row.get("HITId") or where)
-            intake.note(f"equal inputs count as one item; name your own id with item=... ({listing(list(inputs), 4)})")
+            intake.note(f"equal inputs are one item; name your own id with item=... ({listing(list(inputs), 4)})")
         base = PlatformAnswer(
             name,
             row["WorkerId"] if by_id else _code(row["WorkerId"], settings.salt),
@@ -64,7 +64,7 @@ def read_mturk(path: Path, item: str | None, settings: FormatSettings) -> Rows:
         intake, submitted=sum(row.get("AssignmentStatus") == "Submitted" for row, _ in rows), swapped=swap is not None
     )
     if not by_id:
-        intake.note("workers are named by codes; workers='ids' keeps their ids")
+        intake.note("workers are named by codes; to keep their ids, set workers='ids'")
     return intake.rows(settings.criteria, texts=True)
 
 
@@ -77,7 +77,7 @@ def _add(
     numbered: Sequence[str],
     swap: str | None,
 ) -> None:
-    """One answer, of the item that its number says, its side turned back."""
+    """Add one answer for the item with its number, with its side swapped back."""
     criterion = _stem(question, numbered)
     place = question.removeprefix(criterion)
     name = f"{base.item}#{place}" if place else base.item
@@ -89,7 +89,7 @@ def _add(
         if order not in SWAPS:
             raise DataError(
                 f"{intake.source}, {base.where}: 'Input.{swap}{place}' must be 1 (as listed) or 2 (swapped); "
-                f"it is {'not there' if order is None else repr(order)}"
+                f"it is {'missing' if order is None else repr(order)}"
             )
         about["position"] = {"-1": 1, "0": None, "1": 2}[value]
         label = int(value) * SWAPS[order]
@@ -103,7 +103,7 @@ def _stem(question: str, numbered: Sequence[str]) -> str:
 
 
 def _sides(path: Path, answers: Sequence[Mapping[str, str | None]], numbered: Sequence[str]) -> set[str]:
-    """The questions whose answers are sides: those with a −1; what is none of −1, 0 and 1 there is off the scale."""
+    """The questions whose answers are sides: those with a −1; other answers than −1, 0 and 1 are off their scale."""
     seen: dict[str, set[str]] = {}
     for row in answers:
         for question, value in row.items():
@@ -111,12 +111,12 @@ def _sides(path: Path, answers: Sequence[Mapping[str, str | None]], numbered: Se
                 seen.setdefault(_stem(question, numbered), set()).add(value)
     sides = {question for question, values in seen.items() if "-1" in values}
     if not sides:
-        raise DataError(f"{path}: swap=... needs answers of −1, 0 and 1; the questions are {listing(list(seen))}")
+        raise DataError(f"{path}: swap=... requires answers of −1, 0 and 1; the questions are {listing(list(seen))}")
     return sides
 
 
 def _inputs(inputs: Mapping[str, str], place: str) -> dict[str, str]:
-    """The inputs that concern one of several numbered items: its own without the number, and the common ones."""
+    """The inputs for one of several numbered items: its own without the number, and the common ones."""
     if not place:
         return dict(inputs)
     bases = {re.sub(r"\d+$", "", c) for c in inputs if re.search(r"\d$", c)}
@@ -125,7 +125,7 @@ def _inputs(inputs: Mapping[str, str], place: str) -> dict[str, str]:
 
 
 def _answers(row: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """(question, answer) of one row; None for what is unanswered."""
+    """(question, answer) of one row; None for unanswered questions."""
     nested: dict[str, dict[str, Any]] = {}
     for column, cell in row.items():
         if not column.startswith("Answer."):
@@ -146,7 +146,7 @@ def _answers(row: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
 
 
 def _answer_word(given: Any) -> str | None:
-    """An answer in one word: the ticked options, the label, the number or the text."""
+    """An answer as one value: the ticked options, the label, the number or the text."""
     if isinstance(given, dict):
         if set(given) == {"label"}:
             return _answer_word(given["label"])
@@ -158,7 +158,7 @@ def _answer_word(given: Any) -> str | None:
 
 
 def _digest(inputs: Mapping[str, str]) -> str:
-    """A name for equal inputs, whatever HIT they were published in."""
+    """A name for equal inputs, independent of their HIT."""
     told = "\0".join(f"{k}\0{v}" for k, v in sorted(inputs.items()))
     return "input-" + hashlib.blake2b(told.encode(), digest_size=6).hexdigest()
 
@@ -169,7 +169,7 @@ def _code(worker: str, salt: str) -> str:
 
 
 def _time(text: str | None) -> float | None:
-    """When an assignment was submitted (``Fri Nov 20 09:10:00 PST 2026``); all of a file are in one time zone."""
+    """The time of an assignment (``Fri Nov 20 09:10:00 PST 2026``); all times in a file have one time zone."""
     parts = (text or "").split()
     if len(parts) != 6:
         return None
@@ -184,6 +184,6 @@ def _notes(intake: Intake, *, submitted: int, swapped: bool) -> None:
         intake.note(f"{counted(submitted, 'assignment')} submitted but not yet approved")
     if not swapped and any(a.label == "-1" for a in intake.answers):
         intake.note(
-            "answers −1 and 1 are taken as they stand: the first and the second shown. If sides were swapped, "
-            "name the input that says so with swap=..."
+            "answers −1 and 1 are assumed to be the first and the second shown, unchanged. If sides were swapped, "
+            "name the input with the order in swap=..."
         )

@@ -1,8 +1,8 @@
-"""Exports that are lists of records, read by the paths at which a record keeps its id, its answers and who gave them.
+"""Exports that are lists of records, read by the paths of a record's id, its answers and their annotators.
 
-Argilla, Prodigy, promptfoo, DeepEval, lm-evaluation-harness, MLflow and Inspect AI each say in a subclass of `Export`
-where to `find` things, and write by hand only what no path says. A path is keys joined by dots; of several the first
-that leads to something counts.
+Argilla, Prodigy, promptfoo, DeepEval, lm-evaluation-harness, MLflow and Inspect AI are each a subclass of `Export`
+that uses `find` with its paths; only parts without a path have their own code. A path is keys joined by dots; of
+several, the first with a value is used.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ from assay.errors import DataError, DesignError, counted, listing
 
 Record = Mapping[str, Any]
 
-BY_RULE = "given by a rule, not by a judge"
+BY_RULE = "rule-based, not given by a judge"
 BY_CODE = "given by code, not by a judge"
 EXPECTATION = "an expectation (ground truth), not an assessment"
-NO_OUTPUT = "the provider gave no output to judge"
+NO_OUTPUT = "no output of the provider to judge"
 FAILED = "the sample ended in an error"
 SPANS = "spans in a text: not a label of the whole item"
 BAD_TASK = "the annotator rejected the task itself"
 REVIEW = "a consensus made in review, not an annotator's answer"
-OTHER_VIEW = "a view whose answer is no label of the whole item"
+OTHER_VIEW = "a view whose answer is not a label of the whole item"
 
 
 def find(record: Record, *paths: str) -> Any:
-    """What the first path leads to that leads to something; None where none does."""
+    """Return the value of the first path that has one; None if none does."""
     for path in paths:
         found: Any = record
         for key in path.split("."):
@@ -66,12 +66,12 @@ def find(record: Record, *paths: str) -> Any:
 
 
 class Export:
-    """An export while it is read."""
+    """Reader of one export."""
 
     unit: ClassVar[str] = "record"
-    """What a record is called in messages."""
+    """The name of a record in messages."""
     ids: tuple[str, ...] = ()
-    """Paths of the platform's own name of an item."""
+    """Paths of the platform's own item id."""
 
     def __init__(self, path: Path, item: str | None, settings: FormatSettings) -> None:
         self.path, self.item, self.settings, self.intake = path, item, settings, Intake(path)
@@ -81,42 +81,42 @@ class Export:
         raise NotImplementedError
 
     def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        """The answers in a record, without item and place; or why something in it is none."""
+        """The answers in a record, without item and place; or the reason why an entry is not an answer."""
         raise NotImplementedError
 
     def _fields_of(self, record: Record) -> dict[str, Any]:
-        """What the user knows of a record's item."""
+        """The fields of a record's item that the user knows."""
         return dict(record)
 
     def _name_of(self, name: str | None, record: Record, place: str) -> str:
-        """The item's name: the user's own, else the platform's."""
+        """The item id: the user's own, otherwise the platform's."""
         return name or str(find(record, *self.ids) or place)
 
     def _place_of(self, record: Record, number: int) -> str:
-        """Where a record stands, in words."""
+        """The place of a record, in words."""
         return f"{self.unit} {number}"
 
     def _attributes(self, record: Record, name: str | None) -> Record | None:
-        """What is known of the item; None where a record without an answer says nothing of it."""
+        """The attributes of the item; None if a record without an answer has none."""
         return self._fields_of(record)
 
     def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
-        """Notes and scales, when all answers are known; and the questions wanted."""
+        """Add notes and scales after all answers are read, and return the questions to read."""
         return criteria
 
     def judge(self) -> str | None:
-        """Who judged, as the user says."""
+        """The judge that the user specifies."""
         if isinstance(self.settings.judge, Mapping):
-            raise DesignError("judge=... by scorer is of logs of Inspect AI; name one judge", option="judge")
+            raise DesignError("judge=... by scorer is only for logs of Inspect AI; name one judge", option="judge")
         return self.settings.judge
 
     @classmethod
     def read(cls, path: Path, item: str | None, settings: FormatSettings) -> Rows:
-        """The answers of an export; ``item`` is the field with the user's own id."""
+        """Read the answers of an export; ``item`` is the field with the user's own id."""
         return cls(path, item, settings).rows()
 
     def rows(self) -> Rows:
-        """The whole export."""
+        """Read the whole export."""
         for number, record in enumerate(self._records(), 1):
             place = self._place_of(record, number)
             own = own_id(self.item, self._fields_of(record), f"{self.path}, {place}")
@@ -135,14 +135,14 @@ class Export:
 def answer(
     annotator: str | None, label: Any, criterion: str | None, kind: str = "human", **more: Any
 ) -> PlatformAnswer:
-    """One answer of an item that the export knows; a name that is no text is of no export."""
+    """Return one answer without its item; a name that is not text means that the file is not such an export."""
     if not isinstance(annotator, str | None):
         raise TypeError(f"a name must be a text; got {annotator!r}")
     return PlatformAnswer("", annotator or "", "", label, criterion, kind, **more)
 
 
 def table_records(path: Path) -> Any:
-    """The rows of a Parquet file, the objects of JSON Lines, or whatever a JSON file holds."""
+    """Load the rows of a Parquet file, the objects of JSON Lines, or the content of a JSON file."""
     suffix = path.suffix.lower()
     if suffix in (".parquet", ".pq"):
         return read_safely(path, lambda: pl.read_parquet(path)).to_dicts()
@@ -150,21 +150,21 @@ def table_records(path: Path) -> Any:
 
 
 # -- Argilla 2 --------------------------------------------------------------------------------------
-# ``records.json`` has lost whether a response was submitted; flat records (JSON, JSON Lines, Parquet of
-# ``dataset.to_hub()``) keep it. Suggestions are judges' labels.
+# ``records.json`` does not store whether a response was submitted; flat records (JSON, JSON Lines, Parquet of
+# ``dataset.to_hub()``) do. Suggestions are judge labels.
 
 ARGILLA_SETTINGS = Path(".argilla") / "settings.json"
 
 
 class Argilla(Export):
-    """Responses and suggestions of a dataset: ``records.json``, flat records, or a folder that holds one of them."""
+    """Responses and suggestions of a dataset: ``records.json``, flat records, or a folder that contains one of them."""
 
     ids = ("id",)
 
     def __init__(self, path: Path, item: str | None, settings: FormatSettings) -> None:
         super().__init__(_argilla_records(path) if path.is_dir() else path, item, settings)
-        beside = (path if path.is_dir() else path.parent) / ARGILLA_SETTINGS
-        stated = settings.settings or (beside if beside.is_file() else None)
+        in_folder = (path if path.is_dir() else path.parent) / ARGILLA_SETTINGS
+        stated = settings.settings or (in_folder if in_folder.is_file() else None)
         questions = [] if stated is None else load_json(Path(stated)).get("questions", [])
         self.questions = {q["name"]: q for q in questions}
         self.users = name_table(settings.users)
@@ -175,12 +175,12 @@ class Argilla(Export):
         suffix = self.path.suffix.lower()
         if suffix in (".csv", ".tsv"):
             raise DataError(
-                f"{self.path}: a CSV of Argilla records has turned its lists into text that cannot be read back; "
+                f"{self.path}: in a CSV of Argilla records, lists have become text that cannot be parsed; "
                 "export JSON or parquet"
             )
         found = table_records(self.path)
         if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
-            raise DataError(f"{self.path} must hold a list of records, as Argilla exports them")
+            raise DataError(f"{self.path} must contain a list of records, as Argilla exports them")
         if suffix in (".parquet", ".pq"):
             for column, names in class_names(pl.read_parquet_metadata(self.path)).items():
                 for record in found:
@@ -189,7 +189,7 @@ class Argilla(Export):
         ranked = {name for name, question in self.questions.items() if _argilla_type(question) == "ranking"}
         self.rankings = {*self.settings.rankings, *ranked} or _find_rankings(found)
         if any("responses" in record for record in found):
-            self.intake.note("records.json does not say which responses are drafts or discarded; flat records do")
+            self.intake.note("records.json does not mark drafts or discarded responses; flat records do")
         return found
 
     def _place_of(self, record: Record, number: int) -> str:
@@ -203,7 +203,7 @@ class Argilla(Export):
         return {k: v for k, v in record.items() if k not in own and not k.endswith(parts)}
 
     def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        # Responses of people, and suggestions of judges; lists become one label, in their order for a ranking.
+        # Responses of humans, and suggestions of judges; lists become one label, in their order for a ranking.
         suggested = dict(_suggestions(record))
         for question, user, status, value in _responses(record):
             if user is None:
@@ -225,7 +225,7 @@ class Argilla(Export):
 
     def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
         if self.rankings and not self.settings.rankings and not self.questions:
-            self.intake.note(f"taken as rankings: {listing(sorted(self.rankings))} (rankings=[...] says otherwise)")
+            self.intake.note(f"assumed to be rankings: {listing(sorted(self.rankings))} (if wrong, set rankings=[...])")
         if not self.settings.users:
             self.intake.note("annotators are user ids; name them with users=...")
         scales = {name: _argilla_scale(question) for name, question in self.questions.items()}
@@ -237,11 +237,11 @@ def _argilla_records(folder: Path) -> Path:
     for name in ("records.json", "records.jsonl"):
         if (folder / name).is_file():
             return folder / name
-    found = sorted([*folder.glob("*.parquet"), *folder.glob("data/*.parquet")])  # the second as the Hub keeps them
+    found = sorted([*folder.glob("*.parquet"), *folder.glob("data/*.parquet")])  # the second as on the Hub
     if len(found) == 1:
         return found[0]
     raise DataError(
-        f"{folder} holds no records.json, and {counted(len(found), 'parquet file')}; name the file of records in it"
+        f"{folder} contains no records.json, but {counted(len(found), 'parquet file')}; name the file of records in it"
     )
 
 
@@ -273,7 +273,7 @@ def _suggestions(record: Record) -> Iterator[tuple[str, tuple[Any, str | None]]]
 
 
 def _find_rankings(records: Sequence[Record]) -> set[str]:
-    """Questions whose every response is the same values, in more than one order: rankings."""
+    """Questions whose responses all contain the same values, in more than one order: rankings."""
     orders: dict[str, set[tuple[str, ...]]] = {}
     for record in records:
         for question, _, _, value in _responses(record):
@@ -286,7 +286,7 @@ def _argilla_type(question: Record) -> str:
 
 
 def _argilla_scale(question: Record) -> Scale | None:
-    """The scale that a question's settings state."""
+    """The scale that a question's settings define."""
     values = [one["value"] for one in find(question, "settings.options") or ()]
     kind = _argilla_type(question)
     if kind == "rating" and values:
@@ -299,7 +299,7 @@ def _argilla_scale(question: Record) -> Scale | None:
 # -- Prodigy: JSON Lines of ``prodigy db-out`` ----------------------------------------------------------
 
 START_TIME = re.compile(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d")
-"""The name that Prodigy gives to a session without one."""
+"""The name that Prodigy gives to a session without a name."""
 
 
 class Prodigy(Export):
@@ -311,7 +311,7 @@ class Prodigy(Export):
     def __init__(self, path: Path, item: str | None, settings: FormatSettings) -> None:
         super().__init__(path, item, settings)
         if settings.pair is not None and len(settings.pair) != 2:
-            raise DataError(f"pair=... names the two options that are compared; got {len(settings.pair)}")
+            raise DataError(f"pair=... requires the two options that are compared; got {len(settings.pair)}")
         self.options: dict[Any, None] = {}
 
     def _records(self) -> Sequence[Record]:
@@ -323,7 +323,7 @@ class Prodigy(Export):
         return str(record.get("_input_hash")) if name is None else name
 
     def _attributes(self, record: Record, name: str | None) -> Record | None:
-        # The user's own fields, where the task has an answer.
+        # The user's own fields, if the task has an answer.
         if isinstance(self._answer(record), str) or not find(record, "_annotator_id", "_session_id"):
             return None
         own = ("answer", "accept", "options", "config", "label")
@@ -345,14 +345,14 @@ class Prodigy(Export):
         yield answer(who, label, criterion, time=record.get("_timestamp"), about=about)
 
     def _answer(self, task: Record) -> tuple[str | None, Any, dict[str, Any]] | str:
-        """(criterion, label, about) of one task, or why it has none."""
+        """(criterion, label, about) of one task, or the reason why it has none."""
         given, options = task.get("answer"), task.get("options")
         if task.get("_view_id") == "review":
             return REVIEW
         if given == "ignore":
             return SKIPPED
         if options is None:
-            # In a binary task the verdict is the label, in any other it says whether the answer counts.
+            # In a binary task, the verdict is the label; in other tasks, it marks whether the answer is valid.
             binary = isinstance(task.get("label"), str) and "spans" not in task
             return (task["label"], given, {}) if binary else OTHER_VIEW
         if given == "reject":
@@ -371,7 +371,7 @@ class Prodigy(Export):
         options, pair, question, answers = list(self.options), self.settings.pair, self.settings.question, self.intake
         for option in pair or ():
             if option not in options:
-                raise DataError(f"{self.path}: option {option!r} of pair=... is not there; the options are {options}")
+                raise DataError(f"{self.path}: option {option!r} of pair=... does not exist; the options are {options}")
         chosen = {a.label for a in answers.answers if a.criterion == question}
         if pair is not None:
             self.intake.scales[question] = Preference()
@@ -398,9 +398,9 @@ MODEL_GRADED = {
 
 
 class Promptfoo(Export):
-    """What model graders (and people, in promptfoo's pages) said of each output.
+    """The scores that model graders (and humans, in promptfoo's pages) gave to each output.
 
-    An item is one output: the test, and where there are several the provider and the prompt, as
+    An item is one output: the test, and, if there are several, the provider and the prompt, as
     ``test @ provider / prompt 1``. A criterion is the assertion's metric, or its type. The same test run again
     is a repeat.
     """
@@ -415,7 +415,7 @@ class Promptfoo(Export):
     def _records(self) -> Sequence[Record]:
         if self.path.suffix.lower() in (".csv", ".tsv"):
             raise DataError(
-                f"{self.path}: a CSV of promptfoo does not say which assertions gave a score, nor which a model; "
+                f"{self.path}: a CSV of promptfoo does not contain which assertions gave a score, nor which model; "
                 "write the results with 'promptfoo export eval ID --output results.json'"
             )
         found = table_records(self.path)
@@ -425,7 +425,7 @@ class Promptfoo(Export):
             results = results.get("results")
         if not isinstance(results, list):
             raise DataError(
-                f"{self.path} holds no results of promptfoo; write them with 'promptfoo eval --output results.json'"
+                f"{self.path} contains no results of promptfoo; write them with 'promptfoo eval --output results.json'"
             )
         grader = self.judge() or (None if lines else _provider_name(find(found, "config.defaultTest.options.provider")))
         self.grader = str(grader or self.grader)
@@ -440,7 +440,7 @@ class Promptfoo(Export):
         return dict(find(record, "vars") or find(record, "testCase.vars") or {})
 
     def _name_of(self, name: str | None, record: Record, place: str) -> str:
-        # The test, and what it was tried with where there are several.
+        # The test, and the provider and prompt if there are several.
         said = {" @ ": _system(record), " / prompt ": record.get("promptIdx")}
         return _test(name, record) + "".join(f"{k}{v}" for k, v in said.items() if self.several[k])
 
@@ -453,7 +453,7 @@ class Promptfoo(Export):
         return {k: v for k, v in found.items() if v is not None}
 
     def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        # One answer an assertion; equal names are numbered in the order of the assertions.
+        # One answer per assertion; equal names are numbered in the order of the assertions.
         grading = record.get("gradingResult")
         if not grading:
             yield NO_OUTPUT if record.get("error") else EMPTY
@@ -506,7 +506,7 @@ def _system(result: Record) -> str:
 
 
 class DeepEval(Export):
-    """What the models behind DeepEval's metrics said of each test case; metrics without a model follow a rule."""
+    """The scores of the models in DeepEval's metrics for each test case; metrics without a model are rule-based."""
 
     unit = "test case"
     ids = ("name",)
@@ -517,7 +517,7 @@ class DeepEval(Export):
         cases = [*(found.get("testCases") or ()), *(found.get("conversationalTestCases") or ())]
         if not cases:
             raise DataError(
-                f"{self.path} holds no test cases of DeepEval; set DEEPEVAL_RESULTS_FOLDER and run them again"
+                f"{self.path} contains no test cases of DeepEval; set DEEPEVAL_RESULTS_FOLDER and run them again"
             )
         return cases
 
@@ -547,7 +547,7 @@ TASK = re.compile(r"samples_(.+)_\d{4}-\d\d-\d\dT.*")
 
 
 class LmEval(Export):
-    """Metrics of single samples. Nearly all follow a rule, so those that a judge gave are named."""
+    """Metrics of single samples. Nearly all are rule-based, so the user names the metrics of a judge."""
 
     unit = "sample"
     ids = ("doc_id",)
@@ -557,11 +557,11 @@ class LmEval(Export):
         metrics = list(dict.fromkeys(str(name) for record in found for name in record["metrics"]))
         if not self.settings.criteria:
             raise DataError(
-                f"{self.path} does not say which metrics a judge gave, and most of lm-evaluation-harness follow a "
-                f"rule; name the judge's with criteria=[...] (there are {listing(metrics)})"
+                f"{self.path} does not state which metrics a judge gave, and most of lm-evaluation-harness are "
+                f"rule-based; name the judge's with criteria=[...] (there are {listing(metrics)})"
             )
         if self.judge() is None:
-            self.intake.note("the samples do not say which model judged; name it with judge=...")
+            self.intake.note("the samples do not name the judge; set judge=...")
         return found
 
     def _fields_of(self, record: Record) -> dict[str, Any]:
@@ -569,7 +569,7 @@ class LmEval(Export):
         return {"doc_id": record.get("doc_id"), **(document if isinstance(document, dict) else {})}
 
     def _name_of(self, name: str | None, record: Record, place: str) -> str:
-        # Of several tasks in one table, item 0 of each is another item.
+        # Item 0 of each task in a table of several tasks is a different item.
         task = TASK.fullmatch(self.path.stem)
         return name or (f"{task[1]}/" if task else "") + str(record["doc_id"])
 
@@ -598,7 +598,7 @@ METRIC = re.compile(r"(?P<metric>.+?)/v\d+/score|(?P<value>.+)/value")
 
 
 class MLflow(Export):
-    """Scores of judges, and feedback of people, on outputs or traces."""
+    """Scores of judges, and feedback of humans, on outputs or traces."""
 
     unit = "row"
     ids: tuple[str, ...] = ("trace_id", "request_id")
@@ -607,7 +607,7 @@ class MLflow(Export):
         super().__init__(path, item, settings)
         self.columns: list[str] = []
         self.judged: dict[str, str] | None = None
-        """In a table, the column of each metric whose scores are a judge's."""
+        """In a table, the column of each metric whose scores a judge gave."""
 
     def _records(self) -> Sequence[Record]:
         csv = self.path.suffix.lower() in (".csv", ".tsv")
@@ -617,14 +617,14 @@ class MLflow(Export):
         if isinstance(found, dict):
             found = found.get("traces", [found] if "info" in found else None)
         if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
-            raise DataError(f"{self.path} holds neither a table (columns and data) nor traces of MLflow")
+            raise DataError(f"{self.path} contains neither a table (columns and data) nor traces of MLflow")
         rows = [{**row["info"], **row} if isinstance(row.get("info"), dict) else row for row in found]
         self.columns = list(dict.fromkeys(key for row in rows for key in row))
         if not any(isinstance(parse_cell(row.get("assessments")), list) for row in rows):
             self.ids = ("trace_id",)
             self.judged = self._judged_metrics()
             if self.judge() is None:
-                self.intake.note("the table does not say which model judged; name it with judge=...")
+                self.intake.note("the table does not name the judge; set judge=...")
         if self.item is None and "item" not in self.columns and not any(row.get("trace_id") for row in rows):
             self.intake.note("items are named by their row; name your own id with item=...")
         return rows
@@ -639,13 +639,13 @@ class MLflow(Export):
         others = [metric for metric in scores if metric not in judged]
         if not judged:
             raise DataError(
-                f"{self.path} has no score with a justification, so none is seen to be a judge's; name the metrics "
-                f"that are with criteria=[...] (there are {listing(others)})"
+                f"{self.path} contains no score with a justification, so no metric is recognized as a judge's; name "
+                f"the judge's metrics with criteria=[...] (there are {listing(others)})"
                 if others
                 else f"{self.path} has no column 'metric/v1/score' or 'name/value' of MLflow"
             )
         if others:
-            self.intake.note(f"without a justification, not taken as a judge's: {listing(others)}")
+            self.intake.note(f"skipped metrics without a justification: {listing(others)}")
         return judged
 
     def _place_of(self, record: Record, number: int) -> str:
@@ -694,17 +694,17 @@ class MLflow(Export):
 # -- Inspect AI: logs, ``.eval`` (a zip) and ``.json`` ----------------------------------------------------
 
 JUDGE_KEYS = ("metadata.judge_model", "metadata.grader_model", "metadata.model")
-"""Where scorers name the model that judged."""
+"""Keys under which scorers store the name of the judge."""
 
 RULES = frozenset(("match", "includes", "pattern", "answer", "exact", "f1", "choice", "math", "equals"))
-"""Inspect's own scorers that compare an output with a target and ask no model."""
+"""Inspect's own scorers that compare an output with a target and use no model."""
 
 
 class Inspect(Export):
     """The scores that model graders gave to the samples of a log.
 
-    A scorer that gives several values is several criteria (``scorer.aspect``); epochs are repeated answers of
-    one judge. Where a person edited a score, the judge's own counts.
+    A scorer that gives several values is several criteria (``scorer.aspect``); epochs are repeated labels of
+    one judge. If a human edited a score, the judge's own score is used.
     """
 
     def __init__(self, path: Path, item: str | None, settings: FormatSettings) -> None:
@@ -727,7 +727,7 @@ class Inspect(Export):
         return f"sample {record.get('id')}, epoch {record.get('epoch')}"
 
     def _name_of(self, name: str | None, record: Record, place: str) -> str:
-        # With the model that was evaluated, where that is asked for.
+        # With the evaluated model, if with_model is set.
         own = name or str(record["id"])
         return f"{own}@{find(self.header, 'eval.model')}" if self.settings.with_model else own
 
@@ -760,28 +760,30 @@ class Inspect(Export):
                 )  # fmt: skip
 
     def _follows_rule(self, scorer: str, score: Record) -> bool:
-        """Whether its scorer is known to ask no model, the log names none, and nobody asked for it."""
+        """Whether its scorer uses no model, the log names none, and the user did not select it."""
         name = scorer.rpartition("/")[2]
         named = {*(self.settings.criteria or ()), *self.by_scorer}
         asked_for = any(one in (scorer, name) or one.startswith(f"{scorer}.") for one in named)
         return name in RULES and not asked_for and self._judge(scorer, score) == scorer
 
     def _judge(self, scorer: str, score: Record) -> str:
-        """Who judged, as the log says; the scorer stands for a model that it does not name."""
+        """The judge according to the log; the scorer's name if the log does not state the model."""
         said = next((name for path in JUDGE_KEYS if isinstance(name := find(score, path), str)), None)
         role = self.graders.get(None) if "grading" in (score.get("metadata") or {}) else None
         return self.graders.get(scorer) or said or role or scorer
 
     def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
-        # A scorer that is named stands for all its aspects.
+        # A scorer in criteria includes all its aspects.
         if self.rules:
             shown = listing(list(self.rules))
-            self.intake.note(f"scorers that follow a rule, not taken as judges: {shown} (criteria=[...] names them)")
+            self.intake.note(f"skipped rule-based scorers: {shown} (to read them, set criteria=[...])")
         if self.edited:
-            self.intake.note(f"{counted(self.edited, 'score')} edited by a person: the judge's own, earlier one counts")
+            self.intake.note(
+                f"{counted(self.edited, 'score')} edited by a human: the judge's own earlier score is used"
+            )
         if self.header.get("status") != "success":
             status = self.header.get("status")
-            self.intake.note(f"the log's status is '{status}': it may hold only part of the samples")
+            self.intake.note(f"the log's status is '{status}': it might contain only part of the samples")
         seen = {a.criterion: None for a in self.intake.answers if a.criterion is not None}
         if criteria is None:
             return None
@@ -789,7 +791,7 @@ class Inspect(Export):
 
 
 def _graders(header: Record) -> dict[str | None, str]:
-    """The model behind each scorer, as far as the log's header tells; under None the role of the grader."""
+    """The model behind each scorer according to the log's header; under None the role of the grader."""
     graders: dict[str | None, str] = {}
     if role := find(header, "eval.model_roles.grader"):
         graders[None] = _model_name(role) or "grader"
@@ -823,7 +825,7 @@ def _eval_log(path: Path) -> tuple[dict[str, Any], Iterator[Record]]:
     names = archive.namelist()
     start = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
     if start is None:
-        raise DataError(f"{path} is not a log of Inspect AI: the archive holds no header.json")
+        raise DataError(f"{path} is not a log of Inspect AI: the archive contains no header.json")
     header = {"status": "started", **_member(path, archive, start)}
 
     def samples() -> Iterator[Record]:
@@ -858,9 +860,9 @@ def _member(path: Path, archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
 
 
 def _unpack(path: Path, info: zipfile.ZipInfo) -> bytes:
-    """A member packed with Zstandard, which zipfile reads from Python 3.14 on: Polars unpacks it.
+    """Read a member packed with Zstandard, which zipfile supports from Python 3.14 on: Polars unpacks it.
 
-    JSON holds no raw control characters, so one column of lines split at U+0001 is the text itself.
+    JSON contains no raw control characters, so one column of lines split at U+0001 is the text itself.
     """
     with path.open("rb") as file:
         file.seek(info.header_offset)

@@ -1,4 +1,4 @@
-"""What potato writes: each user's ``user_state.json`` (the truth), or its exports as a table or in JSON Lines."""
+"""Output of potato: each user's ``user_state.json`` (the original), or its exports as a table or in JSON Lines."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from assay.data.scales import Interval, Nominal, OddOneOut, Ordinal, Preference,
 from assay.errors import DataError
 
 STATE = "user_state.json"
-SHUFFLED = "shuffled on the screen in a way that the file does not tell"
+SHUFFLED = "shuffled on the screen in an order that the file does not contain"
 Labels = dict[str, dict[str, Any]]
-"""{schema: {label: value}}: the shape that all of potato's outputs share."""
+"""{schema: {label: value}}: the form in all outputs of potato."""
 
 
 def read_potato(path: Path, item: str | None, settings: FormatSettings) -> Rows:
-    """Annotations of a project: its folder, its ``annotation_output``, one ``user_state.json``, or an export.
+    """Read annotations of a project: its folder, ``annotation_output``, one ``user_state.json``, or an export.
 
-    Exports are ``annotations`` with the ending jsonl, csv, tsv or parquet. Items have potato's ids.
+    Exports are ``annotations`` with the suffix jsonl, csv, tsv or parquet. Items have potato's ids.
     """
     root, config_path = _project(path, None if settings.config is None else Path(settings.config))
     config = {} if config_path is None else _yaml(config_path)
@@ -55,7 +55,7 @@ def read_potato(path: Path, item: str | None, settings: FormatSettings) -> Rows:
 
 
 class _Project:
-    """A project while it is read."""
+    """Reader of one project."""
 
     def __init__(
         self, intake: Intake, schemes: dict[str, dict[str, Any]], items: dict[str, dict[str, Any]], shown: str | None
@@ -63,7 +63,7 @@ class _Project:
         self.intake, self.schemes, self.items, self.shown = intake, schemes, items, shown
 
     def entry(self, user: str, item: str, labels: Labels, about: dict[str, Any]) -> None:
-        """Everything that one user said of one item."""
+        """Read all annotations of one user on one item."""
         changes, order = about.pop("changes", ()), about.pop("order", {})
         if not labels:
             self.intake.exclude(EMPTY)
@@ -88,7 +88,7 @@ class _Project:
                 self.add(user, item, schema, self.ticked(schema, given, changes), about)
 
     def is_written(self, schema: str, given: Mapping[str, Any]) -> bool:
-        """Whether an answer is text: by its schema, else by the name that its one box has."""
+        """Whether an answer is text: by its schema, otherwise by the name of its one box."""
         kind = self.schemes.get(schema, {}).get("annotation_type")
         if len(given) != 1 or kind not in (None, "text"):
             return False
@@ -96,14 +96,14 @@ class _Project:
         return kind == "text" or name == "text_box" or (name == "text" and value not in ("on", "true", "text"))
 
     def add(self, user: str, item: str, schema: str, label: Any, about: dict[str, Any]) -> None:
-        """One answer, or a count where what was chosen cannot be told."""
+        """Add one answer, or count it if the chosen option cannot be determined."""
         if label is None:
             self.intake.exclude(AMBIGUOUS)
         else:
             self.intake.answers.append(PlatformAnswer(item, user, f"{user}: {item}", label, schema, about=about))
 
     def read_preference(self, item: str, schema: str, selection: str) -> tuple[int | None, int | None]:
-        """Preference and place on the screen of A, B or tie, which are positions in the item's own list."""
+        """Preference and screen position of A, B or tie, which are positions in the item's own list."""
         if selection not in ("A", "B", "tie"):
             return None, None
         place = None if selection == "tie" else "AB".index(selection)
@@ -112,12 +112,12 @@ class _Project:
             self.intake.item(item, members(names))
             preferred = chosen_of_two(names, place)
         else:
-            self.intake.note(f"{schema}: A counts as the first; name what A and B are with shown=...")
+            self.intake.note(f"{schema}: A is assumed to be the first; name the options A and B with shown=...")
             preferred = 0 if place is None else (-1, 1)[place]
         return preferred, None if place is None else place + 1
 
     def odd(self, item: str, name: str, schema: str, triad: list[str]) -> tuple[str | None, int | None]:
-        """Letter in the item's own order and place on the screen of the odd one of three texts."""
+        """Letter in the item's own order and screen position of the odd one of three texts."""
         *texts, chosen = triad
         if len(texts) != 3 or chosen not in texts:
             return None, None
@@ -129,7 +129,7 @@ class _Project:
         return odd_of_three(texts, place, order), place + 1
 
     def listed(self, item: str, field: str) -> list[str]:
-        """What an item compares, in its own order."""
+        """The options that an item compares, in its own order."""
         values = self.items.get(item, {}).get(field)
         return [str(v) for v in values] if isinstance(values, list) else []
 
@@ -142,16 +142,16 @@ class _Project:
         if len(chosen) == 1 or kind == "multiselect":
             return number(chosen[0]) if kind in ("likert", "slider", "number") else set_of(chosen)
         if kind not in ("likert", "radio"):
-            self.intake.note(f"{schema}: several labels on an item are taken as a set; config=... says if they are")
+            self.intake.note(f"{schema}: several labels on an item are assumed to be a set; to check, set config=...")
             return set_of(chosen)
-        # Old versions kept both answers of someone who changed their mind: the last change tells which counts.
+        # Old versions stored both answers of a user who changed the answer: the last change decides.
         mine = [c for c in changes if c.get("schema_name") == schema and str(c.get("new_value")) in chosen]
         last = max(mine, key=lambda c: c.get("timestamp") or 0, default=None)
         return None if last is None else number(last["new_value"]) if kind == "likert" else str(last["new_value"])
 
 
 def _project(path: Path, config: Path | None) -> tuple[Path, Path | None]:
-    """Where the annotations are, and the configuration if there is one."""
+    """The folder of the annotations, and the configuration if there is one."""
     if path.is_dir():
         root = path / "annotation_output" if (path / "annotation_output").is_dir() else path
         found = [p for p in (path / "config.yaml", root.parent / "config.yaml") if p.is_file()]
@@ -160,11 +160,11 @@ def _project(path: Path, config: Path | None) -> tuple[Path, Path | None]:
 
 
 def _entries(root: Path) -> Iterator[tuple[str, str, Labels, dict[str, Any]]]:
-    """(user, item, labels, about) of every item that a user has touched."""
+    """(user, item, labels, about) of every item that a user has opened."""
     if root.is_dir():
         states = sorted(root.glob(f"*/{STATE}")) or sorted(root.glob(STATE))
         if not states:
-            raise DataError(f"{root} holds no user's folder with {STATE}; name the project's folder or an export")
+            raise DataError(f"{root} contains no user's folder with {STATE}; name the project's folder or an export")
         for state in states:
             yield from _state(state)
     elif root.name == STATE:
@@ -211,7 +211,7 @@ def _yaml(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise DataError(f"{path} cannot be read as potato's configuration: {error}") from None
     if not isinstance(found, dict):
-        raise DataError(f"{path} is not potato's configuration: it holds no settings")
+        raise DataError(f"{path} is not potato's configuration: it contains no settings")
     return found
 
 
@@ -234,7 +234,7 @@ def _items(folder: Path, settings: Mapping[str, Any]) -> dict[str, dict[str, Any
 
 
 def _scale(schema: Mapping[str, Any]) -> Scale | None:
-    """The scale that a schema of the configuration states."""
+    """The scale that a schema of the configuration defines."""
     kind = schema.get("annotation_type")
     if kind == "likert" and schema.get("size"):
         return Ordinal(1, int(schema["size"]))
@@ -254,7 +254,7 @@ def is_potato(folder: Path) -> bool:
 
 
 def is_potato_line(line: str) -> bool:
-    """Whether a line is one of potato's JSON Lines export."""
+    """Whether a line is from potato's JSON Lines export."""
     try:
         row = json.loads(line)
     except json.JSONDecodeError:

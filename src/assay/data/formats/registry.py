@@ -1,7 +1,7 @@
-"""The formats that `assay.read` knows, by name, and how a file of each is recognised.
+"""The formats that `assay.read` supports, by name, and how a file of each is recognized.
 
-Recognising looks only at the beginning of a file and only for marks that no plain table has; where it is
-not sure, the file is read as a plain table and the user says ``format=...``.
+Recognition inspects only the beginning of a file, and only properties that no plain table has. If it is
+not certain, the file is read as a plain table, and the user can specify ``format=...``.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from assay.data.formats.tables import (
     read_hugging_face,
     read_table,
 )
-from assay.data.names import BETWEEN_ITEM_AND_QUESTION, natural, questions_in, spelling_key, strip_spaces
-from assay.data.roles import OUT, ROWS, Guess, Layout, Told, find_roles, shared_key, unclear
+from assay.data.names import QUESTION_SEPARATOR, natural, questions_in, spelling_key, strip_spaces
+from assay.data.roles import IGNORED, ROWS, Guess, Layout, SpecifiedRoles, find_roles, shared_key, unclear
 from assay.data.scales import Preference, Scale
 from assay.data.sides import PAIR_OF
 from assay.data.values import infer_scale, valid_as_written
@@ -47,11 +47,11 @@ from assay.estimation.options import hints_of, option
 from assay.plugins import Registry
 
 HEAD = 64 * 2**10
-"""Bytes at the beginning of a file in which a platform's marks are looked for: some records of any of them."""
+"""Bytes at the beginning of a file in which a platform's marks are searched: some records of any of them."""
 
 
 class Beginning:
-    """The beginning of a file (or what is in a folder), looked at once for all formats."""
+    """The beginning of a file (or the contents of a folder), read once for all formats."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.folder, self.suffix = path, path.is_dir(), path.suffix.lower()
@@ -89,20 +89,20 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Format:
-    """One format: its name, what it is, how to read and how to recognise it."""
+    """One format: its name and description, and how it is read and recognized."""
 
     name: str
     about: str
     read: Callable[[Path, Any, FormatSettings], Rows]
-    """The file, the field with the user's own item id, the options."""
+    """The file, the field with the user's item id, the options."""
     recognises: Callable[[Beginning], bool]
     options: tuple[str, ...] = ()
-    """The `FormatSettings` that its reader takes."""
+    """The `FormatSettings` that its reader uses."""
     joins_items: bool = False
     """Whether several columns can name its items together."""
 
     def options_from(self, texts: Iterable[str]) -> dict[str, Any]:
-        """Options as a command line gives them: ``users=users.json``, ``shown=left,right``, ``predictions=no``."""
+        """Parse options from the command line: ``users=users.json``, ``shown=left,right``, ``predictions=no``."""
         found: dict[str, Any] = {}
         for text in texts:
             name, equals, value = text.partition("=")
@@ -121,17 +121,17 @@ class Format:
 
     def _check(self, option: str) -> None:
         if option == "judge" and option not in self.options:
-            raise DataError(f"a {self.name} names its judges with judges=['...'], not judge=...", option=option)
+            raise DataError(f"for a {self.name}, name the judges with judges=['...'], not judge=...", option=option)
         if option not in self.options:
             raise DataError(unknown("option", option, self.options, f"format '{self.name}'"), option=option)
 
     def rows(self, path: Path, item: str | tuple[str, ...] | None, settings: FormatSettings) -> Rows:
-        """Read a file of this format; an option that it does not have is refused."""
+        """Read a file of this format; other formats' options are refused."""
         for name in format_options(settings):
             self._check(name)
         if isinstance(item, tuple) and not self.joins_items:
             raise DesignError(
-                f"{path}: one field names the item in the format '{self.name}', and item=... names "
+                f"{path}: in the format '{self.name}' one field contains the item id, but item=... names "
                 f"{listing(item)}; give one of them",
                 option="item", value=item,
             )  # fmt: skip
@@ -157,7 +157,7 @@ def _argilla(file: Beginning) -> bool:
 def _potato(file: Beginning) -> bool:
     if file.folder:
         return is_potato(file.path)
-    # A sheet has a column of each choice (schema.choice), Parquet one of each schema.
+    # A sheet has a column for each choice (schema.choice), Parquet one for each schema.
     if {"instance_id", "user_id"} < file.columns:
         rest = file.columns - {"instance_id", "user_id"}
         in_parquet = file.suffix in (".parquet", ".pq")
@@ -228,11 +228,11 @@ FORMATS = Registry("assay.formats", Format, {
         ),
         Format("mlflow", "MLflow: evaluation tables, traces", MLflow.read, _mlflow, ("criteria", "judge")),
         Format(
-            "arena", "battles of models: model_a, model_b, winner", lambda path, item, _: read_arena(path, item),
+            "arena", "pairwise comparisons: model_a, model_b, winner", lambda path, item, _: read_arena(path, item),
             lambda file: is_arena(file.columns) or (file.keys(*COLUMNS) and not file.keys("label")), joins_items=True,
         ),
         Format(
-            "hugging-face", "JSON Lines, one item a line with lists of labels",
+            "hugging-face", "JSON Lines, one item per line with lists of labels",
             lambda path, *_: read_hugging_face(path), _hugging_face, joins_items=True,
         ),
         Format(
@@ -240,17 +240,17 @@ FORMATS = Registry("assay.formats", Format, {
             lambda path, _, settings: read_table(path, settings.sheet), lambda _: True, ("sheet",), joins_items=True,
         ),
     )
-})  # fmt: skip
-"""Every format by name, those of installed packages included (`assay.plugins`)."""
+}  # fmt: skip
+"""Every format by name; the first that recognizes a file reads it, a plain table is the last."""
 
 
 def format_options(settings: FormatSettings) -> list[str]:
-    """The options of formats that are not at their default."""
+    """Return the options of formats that differ from their default."""
     return [name for name in settings.changed() if name in hints_of(FormatSettings)]
 
 
 def format_of(path: Path, name: str = "auto") -> Format:
-    """The format of that name, or with ``auto`` the one that the file is seen to be in."""
+    """Return the format with that name; with ``auto``, the format that is recognized."""
     if name == "auto":
         with naming(path):
             file = Beginning(path)
@@ -268,53 +268,52 @@ def format_of(path: Path, name: str = "auto") -> Format:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadSettings(FrameSettings, FormatSettings):
-    """What a file, a folder or a frame holds, and how it is read."""
+    """How a file, a folder or a frame is read, and the roles of its columns."""
 
     item: str | int | Sequence[str | int] = option(  # type: ignore[assignment]  # a frame's item is one column
         "item",
-        "Column with the item id; several columns together are one id.",
-        first=True,
-        details="In a platform's export the field that holds your item id; without it the platform's own id counts.",
+        "Column with the item id; several columns form it together.",
+        details="In a platform export, the field with your item id; by default the platform's own id.",
     )
     label: str | int | Sequence[str | int] = option(  # type: ignore[assignment]
-        "label", "Column with the label; several columns are one criterion each.", first=True
+        "label", "Column with the label; several columns are one criterion each."
     )
     layout: Layout = option(
         "auto",
-        "One row per label (`long`), per item (`wide`) or per annotator (`transposed`).",
-        details="`auto` finds it out: a table whose columns of item, annotator and label are there is long. Of others "
-        "the roles of columns are found and said in `reading`, or refused with the whole call where they could be "
-        "otherwise; see `assay.look`.",
+        "One row per label (`long`), per item (`wide`), or per annotator (`transposed`).",
+        details="`auto` detects it: a table with columns of item, annotator and label is long. For other tables, the "
+        "roles of columns are detected and reported in `reading`. If they are ambiguous, the error has the whole call; "
+        "see `assay.look`.",
     )
     columns: Sequence[str | int] | None = option(
         None,
-        "Label columns of a wide table, or item columns of a transposed one.",
-        details="Without it all that could be such labels; `reading` says which, and what was left out.",
+        "The annotators' columns of a wide table, or the items' of a transposed one.",
+        details="By default all columns that could contain labels; `reading` reports these and the ignored columns.",
     )
     split_columns: str | None = option(
         None,
-        "Annotator and criterion in the column names of a wide table, such as `annotator_criterion`.",
-        details="`annotator / criterion` reads `Ann / clarity`, `criterion_annotator` reads `clarity_ann`; what stands "
-        "between the two words stands between the two parts.",
+        "How column names of a wide table combine an annotator and a criterion: `annotator_criterion`.",
+        details="`annotator / criterion` reads `Ann / clarity`, `criterion_annotator` reads `clarity_ann`; the text "
+        "between the two words is the separator.",
     )
     format: str = option(
         "auto",
-        "File format: auto, or a platform such as label-studio, argilla, prodigy or mturk.",
-        details="Exports are recognised by marks that no plain table has; name the format where one is not: `table`, "
+        "`auto`, or the name of a format.",
+        details="Exports are recognized by marks that no plain table has; otherwise name the format: `table`, "
         "`alt-test`, `hugging-face`, `label-studio`, `argilla`, `prodigy`, `potato`, `mturk`, `inspect-ai`, "
         "`promptfoo`, `deepeval`, `lm-eval`, `mlflow`, `arena`.",
     )
 
     split_item: str | None = option(
         "auto",
-        "Split criteria off item ids such as `img_7__Color`: auto, no, the separator or a regular expression.",
-        details="With `auto`, names such as `img_7__Color` are read as item and criterion where all of them together "
-        "show that they are: a few words after the last `__`, each for most items, and no column of criteria. "
-        "`reading` says so. " + SPLIT_DETAILS,
+        "Separator, or regular expression with named groups, that splits the item id into columns; `no` for none.",
+        details="With `auto`, item ids such as `img_7__Color` are split into item and criterion if all of them show "
+        "this structure: a few words after the last `__`, each for most items, and no column of criteria. "
+        "`reading` reports it. " + SPLIT_DETAILS,
     )
 
     def own_item(self) -> str | tuple[str, ...] | None:
-        """The field that the user names as the item's id, or several."""
+        """Return the field, or fields, that the user names as the item id."""
         if isinstance(self.item, str | int):
             return None if self.item == "item" or isinstance(self.item, int) else self.item
         names = tuple(map(str, self.item))
@@ -322,18 +321,18 @@ class ReadSettings(FrameSettings, FormatSettings):
 
 
 def read_labels(path: Path, scale: Scale | Mapping[str, Scale] | None) -> Annotations:
-    """Read a file of labels whose columns have their usual names, and of items whose names are known as they are."""
+    """Read a file of labels with the usual column names, and of items whose ids are known."""
     settings = ReadSettings(scale=scale, split_item="no")
     return annotations_of(rows_of(existing_path(path), settings), settings)
 
 
 def existing_path(source: str | os.PathLike[str]) -> Path:
-    """The path of a file or folder that is there.
+    """Return the path of an existing file or folder.
 
     Raises
     ------
     DataError
-        Where it is not, with the nearest name beside it.
+        If it does not exist; the message has the nearest name.
     """
     if os.fspath(source) in ("-", "/dev/stdin"):
         return standard_input()
@@ -341,12 +340,12 @@ def existing_path(source: str | os.PathLike[str]) -> Path:
     if not path.exists():
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
         hint = f"; did you mean '{path.parent / near[0]}'?" if near else ""
-        raise DataError(f"there is no file or folder '{path}'{hint}")
+        raise DataError(f"the file or folder '{path}' does not exist{hint}")
     return path
 
 
 def rows_of(path: Path, settings: ReadSettings) -> Rows:
-    """The rows of a file or folder, in whatever format it is."""
+    """Read the rows of a file or folder in any format."""
     if path.suffix.lower() in PACKED and (inside := unpack(path)) is not None:
         try:
             rows = rows_of(inside[0], settings)
@@ -357,19 +356,19 @@ def rows_of(path: Path, settings: ReadSettings) -> Rows:
     chosen = format_of(path, settings.format)
     if chosen.name == "table" and path.is_dir() and not is_dataset(path):
         raise DataError(
-            f"the folder '{path}' holds no study.yaml, no {tables.HUMANS} and no Parquet or Arrow files; "
+            f"the folder '{path}' contains no study.yaml, no {tables.HUMANS} and no Parquet or Arrow files; "
             "name a file in it"
         )
     return chosen.rows(path, settings.own_item(), settings)
 
 
 def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
-    """Rows as they were read, as the one table.
+    """Convert rows to the one table.
 
     Raises
     ------
     UnclearTableError
-        With everything that is unclear at once, where that is more than one thing.
+        With all problems at once, if there are several.
     """
     try:
         return table_of(rows, settings)
@@ -383,11 +382,11 @@ def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
 
 
 MOST_PROBLEMS = 12
-"""Problems that are looked for one behind the other."""
+"""Largest number of problems that are searched one after another."""
 
 
 def all_problems(rows: Rows, settings: ReadSettings, error: AssayError) -> tuple[list[str], dict[str, Any]]:
-    """What else is unclear once the likelier of each doubt is chosen, and all that was chosen so."""
+    """Return all problems, assuming the more likely reading of each, and the options of these readings."""
     problems: list[str] = []
     advised: dict[str, Any] = {}
     source = f"{rows.reading.source}: "
@@ -406,7 +405,7 @@ def all_problems(rows: Rows, settings: ReadSettings, error: AssayError) -> tuple
 
 
 def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
-    """Rows as they were read, as the one table; the first thing that is unclear is refused."""
+    """Convert rows to the one table; the first problem is refused."""
     item, label, criterion = _text(settings.item), _text(settings.label), _text(settings.criterion)
     annotator, scale = _text(settings.annotator), settings.parsed_scale()
     if rows.scales is not None:
@@ -424,14 +423,14 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
         check = _numbers_wanted(scale) is not False
         rows, item, annotator, label, criterion = long_rows(rows, settings, check=check)
     leave = (item, annotator, criterion or "criterion", label, "_row")
-    frame = tables.numbers_where_all_are(rows.labels, leave=leave) if rows.untyped else rows.labels
+    frame = tables.parse_numeric_columns(rows.labels, leave=leave) if rows.untyped else rows.labels
     reading = replace(rows.reading, as_text=rows.untyped or rows.reading.as_text, orders=rows.orders)
     options = {f.name: getattr(settings, f.name) for f in fields(FrameSettings)}
     if settings.split_item in ("auto", "no", None):
         unasked = settings.split_item == "auto"
         mark, notes = _questions_split(frame, item, criterion or "criterion", pooled=not unasked)
         options["split_item"] = mark if unasked else None
-        reading = replace(reading.add_notes(*notes), split_unasked=unasked and mark is not None)
+        reading = replace(reading.add_notes(*notes), split_detected=unasked and mark is not None)
     about = {name: getattr(rows, name) for name in ("items", "annotators") if options[name] is None}
     roles = {"item": item, "annotator": annotator, "label": label, "criterion": criterion}
     read = FrameSettings(**{**options, **roles, **about, "scale": scale, "reading": reading})
@@ -443,7 +442,7 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
 
 
 def long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows, str, str, str, str | None]:
-    """A table in any shape as a long one, and its columns of item, annotator, label and criterion."""
+    """Convert a table of any shape to a long one; also return its columns of item, annotator, label and criterion."""
     item, annotator, label, criterion = (
         _text(getattr(settings, role)) for role in ("item", "annotator", "label", "criterion")
     )
@@ -460,24 +459,26 @@ def long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows,
 
 
 def find_columns(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> tuple[Rows, ReadSettings]:
-    """The columns that nobody has named, by what they hold; refused where that could be otherwise.
+    """Detect the columns that the user has not specified; refuse ambiguous tables.
 
     Raises
     ------
     UnclearTableError
-        With all that is missing or unclear, and the call that reads the table where the likelier is right.
+        With all problems, and the call that reads the table with the more likely options.
     """
     known = rows.labels.columns
     named = {role: str(getattr(settings, role)) for role in ("item", "annotator", "label")}
     shape = None if settings.layout == "auto" else settings.layout
     if shape in (None, "long") and all(name in known for name in named.values()):
         if settings.columns is not None:
-            raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
+            raise DataError("columns=... names the annotators of a wide table; also set layout='wide'")
         return rows, settings
     guess, problems = guess_of(rows, settings, alone=alone)
     rows = tables.number_rows(rows, guess.options)
     if problems:
-        raise unclear(rows.reading.source, problems, {} if guess.lacking else {**said_of(settings), **guess.options})
+        raise unclear(
+            rows.reading.source, problems, {} if guess.errors else {**given_options(settings), **guess.options}
+        )
     options = dict(guess.options)
     if isinstance(options.get("label"), list):
         rows = tables.stack_criteria(rows, options["label"])
@@ -491,55 +492,55 @@ def find_columns(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> t
         rows = replace(rows, labels=rows.labels.filter(~away), reading=reading)
     notes = guess.notes() if settings.columns is None else []
     if guess.shape != "long":
-        # What is nobody's label is no property of the items either: a column of means would tell their labels.
-        gone = [name for name in guess.named(*OUT) if name in rows.labels.columns]
+        # Ignored columns are not metadata of the items either: a column of means would reveal their labels.
+        gone = [name for name in guess.named(*IGNORED) if name in rows.labels.columns]
         rows = replace(rows, labels=rows.labels.drop(gone))
     return replace(rows, reading=rows.reading.add_notes(*notes)), replace(settings, **options)
 
 
 def guess_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> tuple[Guess, list[str]]:
-    """What the columns of a table are, and all that has to be settled before it can be read.
+    """Detect the roles of a table's columns, and return all problems that prevent reading.
 
-    Not ``alone`` is one of several files, which may hold the labels of one annotator.
+    Without ``alone``, the table is one of several files, which can contain the labels of a single annotator.
     """
     known, source = rows.labels.columns, rows.reading.source
-    problems, said = [], {}
+    problems, specified = [], {}
     asked = {"item": "the item", "annotator": "the annotator", "label": "the label", "criterion": "the criterion"}
     for role, what in asked.items():
         name = getattr(settings, role)
         if name is None or str(name) in known or str(name) == ROWS:
-            said[role] = None if name is None else str(name)
+            specified[role] = None if name is None else str(name)
         elif str(name) != role:
-            problems.append(unknown("column", str(name), known, source) + f" (it should hold {what})")
+            problems.append(unknown("column", str(name), known, source) + f" (it should contain {what})")
     columns = None if settings.columns is None else tuple(map(str, settings.columns))
     for name in columns or ():
         if name not in known:
             raise DataError(unknown("column", name, known, source))
-    told = Told(
-        **said, columns=columns, judges=_names_said(settings.judges), humans=_names_said(settings.humans),
+    given = SpecifiedRoles(
+        **specified, columns=columns, judges=_as_names(settings.judges), humans=_as_names(settings.humans),
         shape=None if settings.layout == "auto" else settings.layout,
         exclude=None if settings.exclude is None else settings.excluded, split_columns=settings.split_columns,
         alone=alone,
     )  # fmt: skip
-    guess = find_roles(rows.labels, told, rows.views)
-    return guess, [*problems, *guess.lacking, *guess.doubts]
+    guess = find_roles(rows.labels, given, rows.views)
+    return guess, [*problems, *guess.errors, *guess.ambiguities]
 
 
-def _names_said(given: Any) -> tuple[str, ...] | None:
+def _as_names(given: Any) -> tuple[str, ...] | None:
     return None if given is None else (given,) if isinstance(given, str) else tuple(map(str, given))
 
 
-def said_of(settings: ReadSettings) -> dict[str, Any]:
-    """The options that somebody gave, as they are given again."""
+def given_options(settings: ReadSettings) -> dict[str, Any]:
+    """Return the options that the user has specified."""
     return {name: value for name, value in settings.changed().items() if isinstance(value, str | int | tuple | dict)}
 
 
 def _questions_split(frame: pl.DataFrame, item: str, criterion: str, *, pooled: bool) -> tuple[str | None, list[str]]:
-    """At what names of items are split that show by themselves that they are an item and a question; a note on it."""
+    """The separator of item ids that combine an item and a question, judged by all ids together; and a note."""
     if criterion in frame.columns or item not in frame.columns or frame[item].dtype != pl.String:
         return None, []
-    mark = BETWEEN_ITEM_AND_QUESTION
-    # A glance at a few rows spares most tables the list of their items.
+    mark = QUESTION_SEPARATOR
+    # Checking a few rows is sufficient for most tables, and saves the list of their items.
     if not frame[item].head(100).str.contains(mark, literal=True).all():
         return None, []
     names = strip_spaces(frame[item].drop_nulls()).unique()
@@ -549,11 +550,11 @@ def _questions_split(frame: pl.DataFrame, item: str, criterion: str, *, pooled: 
     n, questions = len(parts.stem.names), natural(parts.suffix.names.to_list())
     absent = n * len(questions) - len(names)
     missing = f", of which {absent:,} {'is' if absent == 1 else 'are'} missing" if absent else ""
-    what = "they are pooled, as split_item says"
+    what = "they are pooled (split_item)"
     if not pooled:
         what = "each question is a criterion; split_item='no' pools them"
     return mark, [
-        f"{len(names):,} names of items {'are' if absent else '='} {n:,} items × {len(questions)} questions "
+        f"{len(names):,} item ids {'are' if absent else '='} {n:,} items × {len(questions)} questions "
         f"({listing(questions, 6)}){missing}: {what}"
     ]
 
@@ -566,7 +567,7 @@ def _text(name: Any) -> Any:
 
 
 def _numbers_wanted(scales: Scale | Mapping[str, Scale] | None) -> bool | None:
-    """Whether labels have to be numbers; None where there is no scale to say it."""
+    """Whether labels have to be numbers; None if no scale is specified."""
     if scales is None:
         return None
     each = [scales] if isinstance(scales, Scale) else list(scales.values())
@@ -577,7 +578,7 @@ def _numbers_wanted(scales: Scale | Mapping[str, Scale] | None) -> bool | None:
 
 
 def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, ReadSettings]:
-    """Several files as one table, joined by the names of items: each is brought into long form by itself."""
+    """Join several files by item id to one table, after converting each to long form."""
     usual = {str(getattr(settings, role)) for role in ("item", "annotator", "label")}
     alike = all(usual <= set(p.labels.columns) or p.scales is not None for p in parts)
     if len(parts) == 1:
@@ -597,7 +598,7 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
 
 
 def _with_whole_ids(parts: Sequence[Rows], settings: ReadSettings) -> list[Rows]:
-    """Files whose ids are whole numbers if they are such alone: beside text of another file, 4.0 would be no 4."""
+    """Convert ids of each file to whole numbers if possible: next to text of another file, 4.0 would not equal 4."""
     ids = {"item", "annotator", *_item_columns(settings), str(settings.annotator)}
     whole = [part.labels.with_columns(whole_ids(part.labels[name]) for name in part.labels.columns if name in ids)
              for part in parts]  # fmt: skip
@@ -609,7 +610,7 @@ def _item_columns(settings: ReadSettings) -> list[str]:
 
 
 def _note_items(joined: Rows, parts: Sequence[Rows], settings: ReadSettings) -> Rows:
-    """The joined files with a note of the items that are in one of them alone."""
+    """Add a note on the items that occur in only one of the files."""
     wanted = [["item"] if part.scales is not None else _item_columns(settings) for part in parts]
     if not all(set(names) <= set(part.labels.columns) for names, part in zip(wanted, parts, strict=True)):
         return joined
@@ -623,24 +624,24 @@ def _note_items(joined: Rows, parts: Sequence[Rows], settings: ReadSettings) -> 
         return joined
     if len(shared):
         counts = [f"{len(own):,} of {len(items):,} in {source} ('{own[0]}')" for source, items, own in alone]
-        note = f"items in one file alone: {listing(counts, 3)}"
+        note = f"items in only one file: {listing(counts, 3)}"
     else:
         first = listing([f"{source} has '{own[0]}'" for source, _, own in alone], 3)
-        note = f"no item is in two files: {first}; items are the same if their names are"
+        note = f"no item is in two files: {first}; items are joined by their ids"
     return replace(joined, reading=joined.reading.add_notes(note))
 
 
 def _item_names(labels: pl.DataFrame, columns: Sequence[str], merged: bool) -> pl.Series:
-    """The different names of items, whose parts are columns."""
+    """The distinct item ids, which can consist of several columns."""
     names = labels.select(pl.concat_str([pl.col(c).cast(pl.String) for c in columns], separator="/")).to_series()
     names = strip_spaces(names.drop_nulls().unique(maintain_order=True)).unique(maintain_order=True)
     return spelling_key(names).unique(maintain_order=True) if merged else names
 
 
 def _items_of_all(parts: Sequence[Rows], settings: ReadSettings) -> list[str]:
-    """The column of each of several files that names its items; refused if one file has none.
+    """Return the column of each file that names its items; refuse a file without one.
 
-    A file alone may have its rows numbered, and others do not have their rows in the same order.
+    The rows of a single file can be numbered, but other files do not have their rows in the same order.
     """
     named = str(settings.item)
     found = [None if p.scales is not None else _item_of_one(p, settings) for p in parts]
@@ -650,15 +651,15 @@ def _items_of_all(parts: Sequence[Rows], settings: ReadSettings) -> list[str]:
     if keys is None:
         rows = parts[found.index(ROWS)]
         raise DataError(
-            f"{rows.reading.source}: no column names the items, and several files are joined by their names; give it a "
-            f"column of the names that {listing([p.reading.source for p in parts if p is not rows], 3)} "
-            f"{'has' if len(parts) == 2 else 'have'} too"
+            f"{rows.reading.source}: no column with the item id, by which several files are joined; add a column with "
+            f"the ids that {listing([p.reading.source for p in parts if p is not rows], 3)} also "
+            f"{'has' if len(parts) == 2 else 'have'}"
         )
     return keys
 
 
 def _item_of_one(rows: Rows, settings: ReadSettings) -> str:
-    """The column of a file of several that is found to name its items; `ROWS` if none does."""
+    """The detected item column of one of several files; `ROWS` if there is none."""
     if str(settings.item) in rows.labels.columns:
         return str(settings.item)
     guess, _ = guess_of(rows, _settings_of_one(rows, settings), alone=False)
@@ -666,18 +667,18 @@ def _item_of_one(rows: Rows, settings: ReadSettings) -> str:
 
 
 def _settings_of_one(rows: Rows, settings: ReadSettings) -> ReadSettings:
-    """The settings of a file of several: of those that name columns, the ones that it has."""
+    """The settings for one of several files: only the columns that it contains."""
     there = rows.labels.columns
     known: dict[str, Any] = {}
     for role in ("item", "annotator", "label"):
         known[role] = str(getattr(settings, role)) if str(getattr(settings, role)) in there else role
     known["columns"] = [c for c in settings.columns or () if str(c) in there] or None
-    # Who is a judge is asked of all files together.
+    # The judges are determined for all files together.
     return replace(settings, **known, judges=settings.judges or ())
 
 
 def _standard_names(rows: Rows, settings: ReadSettings) -> Rows:
-    """A file of several in long form, its columns of item, annotator and label called so."""
+    """Convert one of several files to long form, with the columns item, annotator and label."""
     if rows.scales is not None:
         return rows
     rows, chosen = find_columns(rows, _settings_of_one(rows, settings), alone=False)
@@ -689,7 +690,7 @@ def _standard_names(rows: Rows, settings: ReadSettings) -> Rows:
 
 
 def join_files(parts: Sequence[Rows]) -> Rows:
-    """Several files as one table; every count and note says of which file it speaks. One alone stays as it is."""
+    """Join several files to one table; every count and note names its file. A single file is returned unchanged."""
     if len(parts) == 1:
         return parts[0]
     parts = _unify_types(parts)
@@ -723,32 +724,34 @@ def _notes(reading: Reading) -> list[str]:
 
 
 def _unify_types(parts: Sequence[Rows]) -> Sequence[Rows]:
-    """The files with labels of one type; numbers become text only where criteria of both kinds meet."""
+    """Convert the labels of all files to one type; numbers become text only if criteria of both kinds are joined."""
     first = parts[0]
     types = [part.labels.schema.get("label") for part in parts]
     for part, dtype in zip(parts, types, strict=True):
         both = f"{first.reading.source} and {part.reading.source}"
         if (dtype is None) != (types[0] is None):
-            raise DataError(f"{both} have different columns; read them one by one")
+            raise DataError(f"{both} have different columns; read them separately")
         if (dtype == pl.String) != (types[0] == pl.String) and (part.scales is None or first.scales is None):
-            raise DataError(f"{both}: labels are text in one and numbers in the other; make them one type")
+            raise DataError(f"{both}: labels are text in one and numbers in the other; convert them to one type")
     if pl.String in types and not all(dtype == pl.String for dtype in types):
         return [replace(part, labels=part.labels.cast({"label": pl.String})) for part in parts]
     return parts
 
 
-# -- scales that a platform states, and those that the user gives ----------------------------------
+# -- scales of platforms and of the user ------------------------------------------------------------
 
 
-def settle_scales(rows: Rows, said: Scale | Mapping[str, Scale] | None) -> tuple[Rows, Scale | dict[str, Scale] | None]:
-    """The scales that count: what the user says, else what the platform states; and the rows that are on them.
+def settle_scales(
+    rows: Rows, specified: Scale | Mapping[str, Scale] | None
+) -> tuple[Rows, Scale | dict[str, Scale] | None]:
+    """Return the scales, of the user or otherwise of the platform; and the rows that are on them.
 
-    Platforms accept labels off their own scale and the user cannot mend an export, so such labels are left
-    out and counted.
+    Platforms accept labels off their own scale, and the user cannot correct an export, so such labels are excluded
+    and counted.
     """
-    if isinstance(said, Scale):
-        return _keep_on_scale(rows, {"": said}), said
-    given = said or {}
+    if isinstance(specified, Scale):
+        return _keep_on_scale(rows, {"": specified}), specified
+    given = specified or {}
     known = {c or "": s for c, s in (rows.scales or {}).items()} | dict(given)
     asked = rows.labels["criterion"].unique().to_list() if "criterion" in rows.labels.columns else [""]
     _needs_scale(rows, known)
@@ -756,43 +759,43 @@ def settle_scales(rows: Rows, said: Scale | Mapping[str, Scale] | None) -> tuple
         return rows, None
     stated = [f"{c or 'labels'} {known[c].spec}" for c in natural(asked) if c in known and c not in given]
     if stated:
-        rows = replace(rows, reading=rows.reading.add_notes(f"scale as the export states it: {'; '.join(stated)}"))
+        rows = replace(rows, reading=rows.reading.add_notes(f"scale stated in the export: {'; '.join(stated)}"))
     return _keep_on_scale(rows, known), known.get("") or known
 
 
 def _needs_scale(rows: Rows, known: Mapping[str, Scale]) -> None:
-    """Refuse a table that mixes questions of numbers and of text while nobody has said their scales."""
+    """Refuse a table with numeric and text questions if their scales are not specified."""
     frame = rows.labels
     if "criterion" not in frame.columns or frame["label"].dtype != pl.String:
         return
     asked = frame["criterion"].fill_null("")
-    unsaid = [c for c in natural(asked.unique().to_list()) if c not in known]
-    labels = {c: frame.filter(asked == c)["label"].drop_nulls() for c in unsaid}
-    numeric = [c for c in unsaid if all(is_number(v) for v in labels[c])]
-    if numeric and "" in unsaid:  # whose scale could not be said: that of "" is the scale of all
-        named = [c for c in unsaid if c]
+    unspecified = [c for c in natural(asked.unique().to_list()) if c not in known]
+    labels = {c: frame.filter(asked == c)["label"].drop_nulls() for c in unspecified}
+    numeric = [c for c in unspecified if all(is_number(v) for v in labels[c])]
+    if numeric and "" in unspecified:  # its scale cannot be specified: that of "" applies to all
+        named = [c for c in unspecified if c]
         raise DataError(
-            f"{rows.reading.source}: a question without a name stands beside {listing(named)}; give it one, or read "
-            f"the others with criteria={named}",
+            f"{rows.reading.source}: a question without a name occurs together with {listing(named)}; give it a name, "
+            f"or read the others with criteria={named}",
             advised={"criteria": named},
         )
     if numeric:
-        likely = {c: _likely_scale(labels[c], numeric=c in numeric) for c in unsaid}
+        likely = {c: _likely_scale(labels[c], numeric=c in numeric) for c in unspecified}
         raise DataError(
-            f"{rows.reading.source}: some questions are answered with numbers and some with text; say the scale of "
-            f"{listing(unsaid)} (scale={likely}), or read one kind with criteria=...",
+            f"{rows.reading.source}: some questions have numeric labels and some have text; set the scale of "
+            f"{listing(unspecified)} (scale={likely}), or read one kind with criteria=...",
             advised={"scale": likely},
         )
 
 
 def _likely_scale(labels: pl.Series, *, numeric: bool) -> str:
-    """The scale that labels of a criterion seem to be on, as it is given."""
+    """The inferred scale of a criterion, as an option."""
     there = labels.cast(pl.Float64) if numeric else labels
     return infer_scale(there, None)[0].spec
 
 
 def _keep_on_scale(rows: Rows, scales: Mapping[str, Scale]) -> Rows:
-    """The rows whose label is on the scale of its criterion; the name "" is of every criterion."""
+    """Return the rows whose label is on the scale of its criterion; the name "" applies to every criterion."""
     frame = rows.labels
     valid = pl.Series([True] * frame.height)
     for criterion, scale in scales.items():
@@ -809,7 +812,7 @@ def _keep_on_scale(rows: Rows, scales: Mapping[str, Scale]) -> Rows:
         allowed = " or ".join(dict.fromkeys(scale.describe() for scale in scales.values()))
         raise DataError(
             f"{rows.reading.source}: every label is off its scale ({shown}{more}); each must be {allowed}. "
-            "Give the scale they are on with scale=..."
+            "Specify the right scale with scale=..."
         )
     reading = rows.reading.without(OFF_SCALE, off.height).add_notes(f"labels off the scale: {shown}{more}")
     return replace(rows, labels=frame.filter(valid), reading=reading)

@@ -1,7 +1,7 @@
-"""Sheets as people keep them -> one table: text in any usual encoding, spreadsheets, titles above the header, several
-header rows, merged cells.
+"""Sheets kept by hand -> one table: text in any usual encoding, spreadsheets, titles above the header, several header
+rows, merged cells.
 
-Whatever was passed over or joined is a note. Cells stay text, as they stand.
+Everything that was skipped or joined is noted. Cells stay text, unchanged.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ TEXTS = (".csv", ".tsv", ".txt", ".tab", ".dat")
 PACKED = (".gz", ".zip")
 
 HEAD_ROWS = 40
-"""Rows among which a header is looked for: titles and notes above a table are a few lines."""
+"""Rows in which a header is searched: titles and notes above a table have a few lines."""
 
 FILLED = 0.6
-"""Share of a table's columns that its header names, at least: fewer are a title or a note."""
+"""Smallest share of a table's columns that its header names: rows with fewer are a title or a note."""
 
 TITLE = 0.34
-"""Share of a table's columns that a line above its header fills, at most."""
+"""Largest share of a table's columns that a line above its header fills."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """A table as it stands: cells of text, the row in which it begins, and what was passed over."""
+    """A table of text cells, the row in which it begins, and notes on skipped rows."""
 
     frame: pl.DataFrame
     first: int
@@ -48,18 +48,18 @@ class Sheet:
 
 
 def read_sheet(path: Path, sheet: str | None = None) -> Sheet:
-    """The table of a text file or a spreadsheet, every cell as text.
+    """Read the table of a text file or a spreadsheet, every cell as text.
 
     Raises
     ------
     DataError
-        Where it is none, or a spreadsheet holds several and nobody says which.
+        If the file is not a table, or a spreadsheet contains several and none is specified.
     """
     if path.suffix.lower() in SPREADSHEETS:
         grid, notes = _spreadsheet(path, sheet)
         return _table_of(grid, path, 1, notes)
     if sheet is not None:
-        raise DataError(f"{path} is a text file and has no sheets; leave sheet=... out")
+        raise DataError(f"{path} is a text file and has no sheets; remove sheet=...")
     return _text_table(path)
 
 
@@ -67,39 +67,39 @@ def read_sheet(path: Path, sheet: str | None = None) -> Sheet:
 
 
 def _spreadsheet(path: Path, wanted: str | None) -> tuple[pl.DataFrame, list[str]]:
-    """The cells of a sheet: the one named, or the only one that holds a table."""
+    """The cells of a sheet: the named one, or the only one with a table."""
     try:
         found: dict[str, pl.DataFrame] = pl.read_excel(
             path, sheet_id=0, has_header=False, infer_schema_length=0, drop_empty_rows=False, drop_empty_cols=False,
             raise_if_empty=False,
         )  # fmt: skip
     except ImportError as error:
-        raise DataError(f"{path}: spreadsheets need fastexcel: pip install fastexcel ({error})") from None
-    except Exception as error:  # the engine raises errors of its own, of several kinds
+        raise DataError(f"{path}: spreadsheets require fastexcel: pip install fastexcel ({error})") from None
+    except Exception as error:  # the engine has several error classes
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise DataError(f"{path} cannot be read as a spreadsheet: {reason}") from None
     if wanted is not None:
         if wanted not in found:
             raise DataError(unknown("sheet", wanted, found, str(path)))
-        return found[wanted], [f"sheet '{wanted}' is read"]
+        return found[wanted], [f"read sheet '{wanted}'"]
     tables = {name: grid for name, grid in found.items() if grid.height > 1 and grid.width > 1}
     if not tables:
-        raise DataError(f"{path} holds no sheet with a table")
+        raise DataError(f"{path} contains no sheet with a table")
     largest = max(tables, key=lambda name: tables[name].height * tables[name].width)
     size = tables[largest].height * tables[largest].width
-    # A key of codes or a read-me beside the labels is a small part of them.
+    # A key of codes or a read-me in the same workbook is a small part of it.
     rivals = [name for name, grid in tables.items() if name != largest and grid.height * grid.width > 0.34 * size]
     if rivals:
         raise DataError(
-            f"{path} holds several tables, in the sheets {listing([repr(n) for n in tables], 6)}; say which with "
+            f"{path} contains several tables, in the sheets {listing([repr(n) for n in tables], 6)}; select one with "
             f"sheet='{largest}'",
             advised={"sheet": largest},
         )
     others = [name for name in found if name != largest]
-    beside = f", not {listing([repr(name) for name in others], 4)}" if others else ""
+    skipped = f", skipped {listing([repr(name) for name in others], 4)}" if others else ""
     keys = [name for name in others if name in tables and _is_key(tables[name])]
-    said = [f"sheet '{name}' may say what codes stand for: codes='{name}' takes it" for name in keys]
-    return tables[largest], [f"sheet '{largest}' is read{beside}", *said] if others else []
+    notes = [f"sheet '{name}' could define codes; to use it, set codes='{name}'" for name in keys]
+    return tables[largest], [f"read sheet '{largest}'{skipped}", *notes] if others else []
 
 
 _CODE, _WORD = (
@@ -109,7 +109,7 @@ _CODE, _WORD = (
 
 
 def _is_key(grid: pl.DataFrame) -> bool:
-    """Whether a sheet's first row heads a column of codes and one of their words."""
+    """Whether a sheet's first row is the header of a column of codes and a column of their words."""
     if not 2 <= grid.width <= 3:
         return False
     heads = [str(cell).strip().lower() for cell in grid.row(0)]
@@ -130,34 +130,34 @@ def _text_table(path: Path) -> Sheet:
     above = _lines_above(rows)
     data = {len(row) for row in rows[above + 1 :] if any(cell.strip() for cell in row)}
     if len(rows) > above + 2 and data == {len(rows[above]) + 1}:
-        # As R's write.table writes it: the header has no name for the names of the rows.
+        # R's write.table writes no name above the names of the rows.
         return _read_with_row_names(path, head, skip + above, separator, notes)
     grid = _read_rows(path, separator, skip + above, notes)
     if above:
-        notes.append(f"{above} line{'s' * (above > 1)} above the header passed over: {_quote_rows(rows[:above])}")
+        notes.append(f"skipped {counted(above, 'line')} above the header: {_quote_rows(rows[:above])}")
     return _table_of(grid, path, 1 + skip + above, notes, titles=False)
 
 
 def _read_with_row_names(path: Path, head: str, skip: int, separator: str, notes: list[str]) -> Sheet:
-    """A table whose header lacks the name of the first column: the names of the rows."""
+    """Read a table whose header has no name for the first column, the names of the rows."""
     names = next(csv.reader([head.splitlines()[skip]], delimiter=separator))
     grid = _read_rows(path, separator, skip + 1, notes)
     if grid.width != len(names) + 1:
         raise DataError(
-            f"{path}: the header names {counted(len(names), 'column')}, and rows have {counted(grid.width, 'cell')}; "
-            "is a quotation mark open in one of the lines?"
+            f"{path}: the header has {counted(len(names), 'column')}, and rows have {counted(grid.width, 'cell')}; "
+            "check for an unclosed quotation mark"
         )
     header = pl.DataFrame([["", *names]], schema=grid.columns, orient="row")
     return _table_of(pl.concat([header, grid]), path, 1 + skip, notes, titles=False)
 
 
 def _read_head(path: Path) -> tuple[str, list[str]]:
-    """The first lines as text, and a note where the file is in another encoding than UTF-8."""
+    """The first lines as text, and a note if the encoding is not UTF-8."""
     with path.open("rb") as file:
         start = file.read(2**16)
     if wide := _wide_encoding(start):
         whole = start[: len(start) // 4 * 4]
-        return whole.decode(wide, errors="ignore"), [f"the file is {wide.upper()} text, read as such"]
+        return whole.decode(wide, errors="ignore"), [f"read as {wide.upper()} text"]
     cut = start.rfind(b"\n") + 1 if len(start) == 2**16 else len(start)
     try:
         return start[:cut].decode("utf-8-sig"), []
@@ -166,13 +166,13 @@ def _read_head(path: Path) -> tuple[str, list[str]]:
 
 
 def _wide_encoding(start: bytes) -> str | None:
-    """The encoding that the mark at the start of a file names; None for one of single bytes."""
+    """The encoding of the byte order mark at the start of a file; None for a single-byte encoding."""
     marks = {b"\xff\xfe\0\0": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
     return next((name for mark, name in marks.items() if start.startswith(mark)), None)
 
 
 def _separator(path: Path, lines: Sequence[str]) -> str:
-    """What stands between cells: what most lines have, and have equally often."""
+    """The separator of cells: the character that most lines contain equally often."""
     if path.suffix.lower() in (".tsv", ".tab"):
         return "\t"
     some = [line for line in lines[:HEAD_ROWS] if line.strip()]
@@ -187,12 +187,12 @@ def _separator(path: Path, lines: Sequence[str]) -> str:
     best = max(",;\t|", key=evenness)
     if evenness(best)[0] == 0 and path.suffix.lower() in (".txt", ".dat") and evenness(" ")[0] > 0.9 * len(some):
         return " "
-    # A line of many columns tells where no separator is even: texts hold commas.
+    # If no separator is even, the line with the most columns decides: texts contain commas.
     return best if evenness(best)[0] else max(",;\t|", key=some[0].count)
 
 
 def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.DataFrame:
-    """All rows, header too, as text; a note where the file is in another encoding than UTF-8."""
+    """All rows including the header as text; a note if the encoding is not UTF-8."""
     how: dict[str, Any] = {"separator": separator, "infer_schema": False, "has_header": False, "skip_rows": skip}
     with path.open("rb") as file:
         wide = _wide_encoding(file.read(4))
@@ -205,7 +205,7 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
     except (pl.exceptions.PolarsError, OSError) as error:
         if "utf" not in str(error).lower():
             return _safely(path, lambda: pl.read_csv(path, **how))
-    notes.append("the file is no UTF-8 text and is read as Windows text (cp1252)")
+    notes.append("the file is not UTF-8; read as Windows text (cp1252)")
     return _safely(path, lambda: pl.read_csv(_recode(path, "cp1252"), **how))
 
 
@@ -226,23 +226,23 @@ def _safely(path: Path, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         raise DataError(f"{path} cannot be read as a table: {reason}") from None
 
 
-# -- where the header is --------------------------------------------------------------------------------
+# -- header ---------------------------------------------------------------------------------------------
 
 
 def _table_of(grid: pl.DataFrame, path: Path, first: int, notes: Sequence[str], *, titles: bool = True) -> Sheet:
-    """A grid of cells as a table; ``first`` is the number of its first row."""
+    """Convert a grid of cells to a table; ``first`` is the number of its first row."""
     notes = [*notes]
     if titles and grid.height:
         above = _lines_above([list(row) for row in grid.head(HEAD_ROWS).rows()])
         if above:
             skipped = [list(row) for row in grid.head(above).rows()]
-            notes.append(f"{above} row{'s' * (above > 1)} above the header passed over: {_quote_rows(skipped)}")
+            notes.append(f"skipped {counted(above, 'row')} above the header: {_quote_rows(skipped)}")
         grid, first = grid[above:], first + above
     if not grid.height:
         return Sheet(grid, first, tuple(notes))
     names, used, said = _header(grid.head(4).rows())
     frame = grid[used:]
-    # Columns that a sheet has to its right, without a name and with nothing in them.
+    # Empty columns without a name to the right of the table.
     kept = [i for i, name in enumerate(names) if name or frame[:, i].null_count() < frame.height]
     names = [names[i] or ("" if not i else f"column {i + 1}") for i in kept]
     refuse_equal_names(path, names)
@@ -257,12 +257,12 @@ def _count_filled(row: Sequence[str | None]) -> int:
 
 
 def _is_value(cell: str | None) -> bool:
-    """Whether a cell is a number, as labels are and names of columns are not."""
+    """Whether a cell is a number, as labels are and column names are not."""
     return cell is not None and re.fullmatch(r"[-+]?\d+([.,]\d+)?\s*%?", cell.strip()) is not None
 
 
 def _lines_above(rows: Sequence[Sequence[str | None]]) -> int:
-    """How many rows at the top are titles or notes: hardly filled, above a row that names the columns."""
+    """The number of rows at the top that are titles or notes: sparse, above a row that names the columns."""
     fills = [_count_filled(row) for row in rows]
     width = max(fills, default=0)
     if width < 3:
@@ -275,25 +275,25 @@ def _lines_above(rows: Sequence[Sequence[str | None]]) -> int:
 
 
 def _header(rows: Sequence[Sequence[str | None]]) -> tuple[list[str], int, list[str]]:
-    """The names of the columns, how many rows they take, and what is said of it."""
+    """The names of the columns, the number of rows that they take, and notes."""
     texts = [[(cell or "").strip() for cell in row] for row in rows]
     names = texts[0]
     if len(texts) > 2 and any('"ImportId"' in cell for row in texts[1:3] for cell in row):
         used = 3 if any('"ImportId"' in cell for cell in texts[2]) else 2
-        return names, used, [f"{used - 1} further header rows of Qualtrics passed over"]
+        return names, used, [f"skipped {counted(used - 1, 'further header row')} of Qualtrics"]
     if len(texts) < 3 or not _two_rows(texts):
         return names, 1, []
     above = list(names)
     for i in range(1, len(above)):
-        # A merged cell has its text in its first column; what is named in neither row belongs to nobody.
+        # A merged cell has its text in its first column; a column without a name in both rows is unnamed.
         if not above[i] and texts[1][i] and above[i - 1] and texts[1][i - 1]:
             above[i] = above[i - 1]
     joined = [f"{a} / {b}" if a and b else a or b for a, b in zip(above, texts[1], strict=True)]
-    return joined, 2, [f"two header rows are joined: {listing([repr(n) for n in joined if ' / ' in n], 3)}"]
+    return joined, 2, [f"joined two header rows: {listing([repr(n) for n in joined if ' / ' in n], 3)}"]
 
 
 def _two_rows(texts: Sequence[Sequence[str]]) -> bool:
-    """Whether the second row goes on naming columns: under merged or repeated names, and unlike the rows below."""
+    """Whether the second row continues the header: under merged or repeated names, and different from the data."""
     first, second, third = texts[:3]
     if sum(map(bool, second)) < 2 or any(_is_value(cell) for cell in second):
         return False
@@ -303,17 +303,17 @@ def _two_rows(texts: Sequence[Sequence[str]]) -> bool:
     under = [second[i] for i in range(len(second)) if second[i]]
     if not (blanks or repeated) or (blanks and not first[0] and second[0]):
         return False
-    # Below a header stand labels: numbers, or words that differ from the names above them.
+    # Below a header are labels: numbers, or words that differ from the names above them.
     values = sum(_is_value(cell) for cell in third)
     return values >= 2 or (bool(repeated) and len(set(under)) < len(under))
 
 
 MERGED = 0.4
-"""Share of cells without a text from which a first column is taken as merged: two rows and more for each text."""
+"""Share of cells without text from which a first column is assumed to be merged: at least two rows per text."""
 
 
 def _fill_merged(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """The first column with the text of a merged cell in all of its rows."""
+    """Fill the first column with the text of each merged cell in all of its rows."""
     if frame.width < 3 or frame.height < 4:
         return frame, []
     name = frame.columns[0]
@@ -329,7 +329,7 @@ def _fill_merged(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     filled = pl.select(pl.when(inside | ~blank).then(text)).to_series().alias(name)
     count = int(inside.sum())
     return frame.with_columns(filled), [
-        f"{count} empty cells below a name in column '{name}' are taken as merged with it"
+        f"{count} empty cells below a name in column '{name}' assumed to be merged with it"
     ]
 
 
@@ -342,7 +342,7 @@ def _quote_rows(rows: Sequence[Sequence[str | None]]) -> str:
 
 
 def unpack(path: Path) -> tuple[Path, str] | None:
-    """The file inside a .gz or .zip, in a folder that goes with the process, and what it is called; None for others."""
+    """The file inside a .gz or .zip, in a temporary folder, and its name; None for other files."""
     if path.suffix.lower() not in PACKED or not path.is_file():
         return None
     try:
@@ -363,12 +363,12 @@ def _only_member(path: Path) -> tuple[str, bytes]:
         tables = [n for n in names if Path(n).suffix.lower() in (*TEXTS, *SPREADSHEETS, ".json", ".jsonl", ".parquet")]
         if len(tables) != 1:
             inside = listing([repr(n) for n in names], 4) or "nothing"
-            raise DataError(f"{path} holds {inside}; unpack it and name one table, or several")
+            raise DataError(f"{path} contains {inside}; unpack it and name one table, or several")
         return Path(tables[0]).name, archive.read(tables[0])
 
 
 def standard_input() -> Path:
-    """What comes in by standard input, as a file whose suffix says what it is."""
+    """Standard input as a temporary file whose suffix gives its type."""
     data = sys.stdin.buffer.read()
     if not data.strip():
         raise DataError("standard input is empty")
@@ -381,7 +381,7 @@ def standard_input() -> Path:
 
 
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
-"""Folders of files that were unpacked; they go when the process ends."""
+"""Temporary folders of unpacked files; removed when the process ends."""
 
 
 def _write_temporary(data: bytes, name: str) -> Path:

@@ -36,11 +36,11 @@ SPSS = (".sav", ".zsav")
 SUFFIXES = {*TEXTS, *SPREADSHEETS, *ARROW, *SPSS, ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
 
 COMMENTS = re.compile(r"(?i)(comment|note|remark|feedback|kommentar|reason|rationale|explanation)s?")
-"""Names of columns that hold words about an item, not labels."""
+"""Names of columns that contain words about an item, not labels."""
 
 SMALL_JSON = 200 * 2**20
-"""JSON Lines up to this size are read value by value, so that 1 and "1" stay apart; Python objects of larger files
-would fill the memory."""
+"""JSON Lines up to this size are parsed value by value, so that 1 and "1" stay different; Python objects of larger
+files would fill the memory."""
 
 
 _OTHER_FORM = (AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -49,16 +49,16 @@ _DAMAGED = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, str
 
 @contextmanager
 def naming(path: Path, about: str = "") -> Iterator[None]:
-    """Refuse a file by its name, whatever a library raises on its bytes; ``about`` is who writes its format.
+    """Report errors of a library as errors of the file; ``about`` is the program that writes its format.
 
-    Files come from elsewhere: one that is damaged, or not of the form, is the file's fault, not a traceback.
+    Files come from other programs: a file that is damaged or malformed should not cause a traceback.
     """
     try:
         yield
     except AssayError:
         raise
     except BaseException as error:
-        # A panic of a library in Rust is no Exception, and each library has a class of its own for it.
+        # A panic of a Rust library is not an Exception, and each library has a separate class for it.
         damaged = isinstance(error, _DAMAGED) or type(error).__name__ == "PanicException"
         if not damaged and not isinstance(error, _OTHER_FORM):
             raise
@@ -68,13 +68,13 @@ def naming(path: Path, about: str = "") -> Iterator[None]:
                 f"{path} cannot be read ({type(error).__name__}: {said}); if it is damaged, copy or export it again"
             ) from error
         raise DataError(
-            f"{path} is not as {about} writes it ({type(error).__name__}: {error}); name its format with format=..., "
-            "or export it again"
+            f"{path} is not as {about} writes it ({type(error).__name__}: {error}); specify its format with "
+            "format=..., or export it again"
         ) from error
 
 
 def read_table(path: Path, sheet: str | None = None) -> Rows:
-    """A table from a file, or from all files of a folder of Parquet or Arrow; ``sheet`` names one of a spreadsheet."""
+    """Read a file, or all files of a folder of Parquet or Arrow; ``sheet`` names a sheet of a spreadsheet."""
     with naming(path):
         return _read_table(path, sheet)
 
@@ -83,9 +83,9 @@ def _read_table(path: Path, sheet: str | None) -> Rows:
     suffix, first = path.suffix.lower(), 1
     notes: list[str] = []
     if not path.is_dir():
-        _refuse_what_is_no_table(path)
+        _refuse_other_files(path)
     elif not is_dataset(path):
-        raise DataError(f"{path} is a folder without a table of Parquet or Arrow; name one file of it")
+        raise DataError(f"{path} is a folder without a table in Parquet or Arrow; name one file of it")
     if (path.is_dir() and not any(path.glob("*.parquet"))) or suffix in ARROW:
         frame, notes = _arrow(path)
     elif suffix in SPSS:
@@ -116,10 +116,10 @@ def is_dataset(folder: Path) -> bool:
 
 
 def _splits(folder: Path) -> dict[str, list[Path]]:
-    """The files of each split of a Hugging Face data set; of one without splits under no name."""
+    """The files of each split of a Hugging Face data set; without splits, all files under the key None."""
     for files in ("*.arrow", "data/*.parquet"):
         if found := sorted(folder.glob(files)):
-            # On the Hub a file is named by its split: train-00000-of-00002.parquet.
+            # On the Hub, the name of a file contains its split: train-00000-of-00002.parquet.
             names = [re.sub(r"-\d{5}-of-\d{5}$", "", one.stem) if "parquet" in files else "" for one in found]
             return {name: [f for f, n in zip(found, names, strict=True) if n == name] for name in dict.fromkeys(names)}
     if not (folder / "dataset_dict.json").is_file():
@@ -128,7 +128,7 @@ def _splits(folder: Path) -> dict[str, list[Path]]:
 
 
 def _arrow(path: Path) -> tuple[pl.DataFrame, list[str]]:
-    """A file of Arrow, or a data set of Hugging Face; of several splits the column ``split`` says which."""
+    """Read a file of Arrow, or a data set of Hugging Face; with several splits, the column ``split`` names them."""
     splits = _splits(path) if path.is_dir() else {"": [path]}
     frames = []
     for name, files in splits.items():
@@ -136,8 +136,8 @@ def _arrow(path: Path) -> tuple[pl.DataFrame, list[str]]:
             frame = read_safely(file, lambda file=file: _arrow_or_parquet(file))
             frames.append(frame.with_columns(split=pl.lit(name)) if len(splits) > 1 else frame)
     if len({tuple(frame.columns) for frame in frames}) > 1:
-        raise DataError(f"the files of {path} have other columns each; name one of them")
-    notes = [f"{len(splits)} splits are one table: {listing(list(splits))}"] if len(splits) > 1 else []
+        raise DataError(f"the files of {path} have different columns; name one of them")
+    notes = [f"joined {len(splits)} splits: {listing(list(splits))}"] if len(splits) > 1 else []
     return pl.concat(frames, how="vertical_relaxed"), notes
 
 
@@ -145,7 +145,7 @@ def _arrow_or_parquet(file: Path) -> pl.DataFrame:
     if file.suffix == ".parquet":
         return apply_declared(pl.read_parquet(file), file)
     with file.open("rb") as opened:
-        # A file has a magic word; ``datasets`` writes a stream, which has none.
+        # A file starts with a magic word; ``datasets`` writes a stream, which does not.
         is_file = opened.read(6) == b"ARROW1"
     frame = pl.read_ipc(file) if is_file else pl.read_ipc_stream(file)
     about = file.with_name("dataset_info.json")
@@ -154,11 +154,11 @@ def _arrow_or_parquet(file: Path) -> pl.DataFrame:
 
 
 def _spss(path: Path) -> tuple[pl.DataFrame, list[str]]:
-    """A file of SPSS: words in place of the codes of nominal variables, other codes as they are, with their labels."""
+    """Read a file of SPSS, with words instead of the codes of nominal variables; other codes are kept and noted."""
     pyreadstat = require("pyreadstat", "spss", "reading files of SPSS")
     try:
         columns, about = pyreadstat.read_sav(str(path), output_format="dict")
-    except Exception as error:  # of the library's own, of several kinds
+    except Exception as error:  # the library has several error classes
         raise DataError(f"{path} cannot be read as a file of SPSS: {error}") from None
     values = {name: [None if v != v else v for v in column] for name, column in columns.items()}
     frame = pl.DataFrame(values, strict=False)
@@ -169,7 +169,7 @@ def _spss(path: Path) -> tuple[pl.DataFrame, list[str]]:
             frame = frame.with_columns(pl.col(name).replace_strict(words, default=None, return_dtype=pl.String))
         else:
             shown = [f"{code:g}" if isinstance(code, float) else code for code in words]
-            pairs = [f"{code} is {word}" for code, word in zip(shown, words.values(), strict=True)]
+            pairs = [f"{code} = {word}" for code, word in zip(shown, words.values(), strict=True)]
             notes.append(f"'{name}' keeps its codes: {listing(pairs, 8)}")
     numbers = {name: frame[name].drop_nulls() for name, kind in frame.schema.items() if kind == pl.Float64}
     whole = [name for name, one in numbers.items() if one.is_finite().all() and (one % 1 == 0).all()]
@@ -177,13 +177,13 @@ def _spss(path: Path) -> tuple[pl.DataFrame, list[str]]:
 
 
 def apply_declared(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """The columns of a Parquet file with what it says of them: the names of class labels, the order of categories."""
+    """The columns of a Parquet file with its metadata: the names of class labels, the order of categories."""
     metadata = pl.read_parquet_metadata(path)
     frame = name_classes(frame, class_names(metadata))
     ordered = [name for name in pandas_orders(metadata) if frame.schema.get(name) == pl.Categorical]
     if not ordered or not importlib.util.find_spec("pyarrow"):
         return frame
-    # Polars drops the order of pandas' categories, and Arrow keeps it.
+    # Polars drops the order of pandas' categories, and Arrow preserves it.
     table = importlib.import_module("pyarrow.parquet").read_table(path, columns=ordered)
     return declare_orders(frame, arrow_orders(table))
 
@@ -197,32 +197,32 @@ def pandas_orders(metadata: Mapping[str, str]) -> list[str]:
 def _order_lost(frame: pl.DataFrame, path: Path) -> list[str]:
     """A note on ordered columns whose order cannot be read here."""
     lost = [n for n in pandas_orders(pl.read_parquet_metadata(path)) if frame.schema.get(n) == pl.Categorical]
-    return [f"the order of column '{n}' is not read without pyarrow; say it with scale='ordinal:...'" for n in lost]
+    return [f"the order of column '{n}' cannot be read without pyarrow; set scale='ordinal:...'" for n in lost]
 
 
 def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool = True) -> Rows:
-    """A wide table (one row an item, one column an annotator) as a long one.
+    """Convert a wide table (one row per item, one column per annotator) to a long one.
 
-    Columns that are not named stay as attributes of the item; without names, every column but the item's
-    holds an annotator's labels. With ``check``, columns of numbers beside columns of text are refused.
+    Columns that are not named stay as attributes of the item; by default, every column except the item's
+    contains an annotator's labels. With ``check``, a mixture of numeric and text columns is refused.
     """
     rows = replace(rows, labels=_rows_named(rows.labels, item, "item"))
     frame, source = rows.labels, rows.reading.source
-    _refuse_absent(rows, [item], "it should hold the item")
+    _refuse_absent(rows, [item], "it should contain the item id")
     named = columns is not None
     columns = [c for c in frame.columns if c not in (item, "_row")] if columns is None else list(columns)
     _refuse_absent(rows, columns)
     if not columns:
-        raise DataError(f"{source}: beside '{item}' there is no column that could be an annotator's")
+        raise DataError(f"{source}: except '{item}', no column could contain an annotator's labels")
     if check:
-        _refuse_what_is_no_annotator(rows, columns, named=named)
+        _refuse_other_columns(rows, columns, named=named)
     other = [c for c in frame.columns if c not in columns and c not in (item, "_row")]
     frame, _ = _enum_texts(frame, [item, *other])
     twice = frame.filter(frame[item].is_duplicated())
     if twice.height:
         raise DataError(
-            f"{source}: item '{twice[item][0]}' has more than one row; a wide table has one row an item, "
-            "a long one has columns of annotator and label and is read without layout='wide'"
+            f"{source}: item '{twice[item][0]}' has more than one row; a wide table has one row per item. "
+            "A long table has columns of annotators and labels and is read without layout='wide'"
         )
     index = list(dict.fromkeys(c for c in (item, "_row") if c in frame.columns))
     frame, orders = _enum_texts(frame, columns)
@@ -234,54 +234,54 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
     order: dict[str | None, tuple[str, ...]] = {None: next(iter(orders.values()))} if orders else {}
     long = _stack(frame, columns, index, "annotator")
     items = frame.select(pl.col(item).alias("item"), *(pl.col(c).alias(_own_name(c)) for c in other)) if other else None
-    # A cell nobody filled in is not a row that was left out.
+    # An empty cell is not an excluded row.
     long = long.filter(pl.col("label").is_not_null())
     reading = _reading_of(rows, long)
-    long = long.rename({_beside(item, "annotator"): "item"})
+    long = long.rename({_free_name(item, "annotator"): "item"})
     return Rows(long, items=items, reading=reading, untyped=rows.untyped, orders=order)
 
 
 def number_rows(rows: Rows, options: Mapping[str, Any]) -> Rows:
-    """The table with its rows numbered in a column ``_row``, where they are to be named by it."""
+    """Add the column ``_row`` with row numbers, if the options use it."""
     if ROWS not in options.values() or ROWS in rows.labels.columns:
         return rows
     return replace(rows, labels=rows.labels.with_columns(pl.int_range(1, pl.len() + 1).alias(ROWS)))
 
 
 def transpose(rows: Rows, annotator: str, columns: Sequence[str] | None) -> Rows:
-    """A table of forms (one row a person, one column an item) as a long one.
+    """Convert a table of forms (one row per annotator, one column per item) to a long one.
 
-    Columns that are not named belong to the person and are not kept; without names every column but the person's is an
-    item.
+    Columns that are not named describe the annotator and are dropped; by default, every column except the
+    annotator's is an item.
     """
     source = rows.reading.source
     rows = replace(rows, labels=_rows_named(rows.labels, annotator, "person"))
-    _refuse_absent(rows, [annotator], "it should name the person")
+    _refuse_absent(rows, [annotator], "it should contain the annotator")
     columns = [c for c in rows.labels.columns if c not in (annotator, "_row")] if columns is None else list(columns)
     _refuse_absent(rows, columns)
     if not columns:
-        raise DataError(f"{source}: beside '{annotator}' there is no column that could be an item")
+        raise DataError(f"{source}: except '{annotator}', no column could be an item")
     frame, orders = _enum_texts(rows.labels, [annotator, *columns])
     twice = frame.filter(frame[annotator].is_duplicated())
     if twice.height:
         raise DataError(
-            f"{source}: '{twice[annotator][0]}' has more than one row; a transposed table has one row a person"
+            f"{source}: '{twice[annotator][0]}' has more than one row; a transposed table has one row per annotator"
         )
     index = list(dict.fromkeys(c for c in (annotator, "_row") if c in frame.columns))
     long = _stack(frame, columns, index, "item").filter(pl.col("label").is_not_null())
     declared = set(orders.values())
     order: dict[str | None, tuple[str, ...]] = {None: declared.pop()} if len(declared) == 1 else {}
     reading = _reading_of(rows, long)
-    long = long.rename({_beside(annotator, "item"): "annotator"})
+    long = long.rename({_free_name(annotator, "item"): "annotator"})
     return Rows(long, reading=reading, untyped=rows.untyped, orders=order)
 
 
 def split_annotators(rows: Rows, template: str) -> Rows:
-    """A long table whose annotators are an annotator and a criterion each, ``ann_clarity``, with a column for both."""
+    """Split names that combine an annotator and a criterion, ``ann_clarity``, into two columns of a long table."""
     found = re.fullmatch(r"(annotator|criterion)(.+)(annotator|criterion)", template)
     if found is None or found[1] == found[3]:
         raise DataError(
-            f"split_columns '{template}' says no order; write annotator and criterion with what stands between them, "
+            f"split_columns '{template}' has no order; write annotator and criterion with the text between them, "
             "such as split_columns='annotator_criterion'"
         )
     mark = re.escape(found[2])
@@ -289,7 +289,7 @@ def split_annotators(rows: Rows, template: str) -> Rows:
     cut = {name: re.fullmatch(rf"(?s)(.+?){mark}(.+)", name) for name in names}
     bad = next((name for name, parts in cut.items() if parts is None), None)
     if bad is not None:
-        raise DataError(f"{rows.reading.source}: column '{bad}' holds no '{found[2]}', at which split_columns=... cuts")
+        raise DataError(f"{rows.reading.source}: column '{bad}' does not contain '{found[2]}' of split_columns=...")
     first = {name: parts[1].strip() for name, parts in cut.items() if parts is not None}
     second = {name: parts[2].strip() for name, parts in cut.items() if parts is not None}
     who = rows.labels["annotator"]
@@ -298,7 +298,7 @@ def split_annotators(rows: Rows, template: str) -> Rows:
 
 
 def _rows_named(frame: pl.DataFrame, column: str, what: str) -> pl.DataFrame:
-    """A frame whose column ``_row`` names its rows, where that is asked for: ``row 2``."""
+    """A frame whose column ``_row`` names its rows, if the options use it: ``row 2``."""
     if column != ROWS or ROWS not in frame.columns:
         return frame
     return frame.with_columns(pl.format("row {}", ROWS).alias(ROWS))
@@ -312,30 +312,30 @@ def _refuse_absent(rows: Rows, columns: Iterable[str], purpose: str = "") -> Non
 
 
 def _reading_of(rows: Rows, long: pl.DataFrame) -> Reading:
-    """What was read, counted in the rows of the long table."""
+    """The report of reading, with counts in rows of the long table."""
     return replace(rows.reading, rows=long.height + sum(e.count for e in rows.reading.exclusions))
 
 
 def _stack(frame: pl.DataFrame, columns: Sequence[str], index: Sequence[str], named: str) -> pl.DataFrame:
-    """The columns one below the other, their names in one called ``named``, whatever other columns are called."""
+    """Stack columns, with their names in a column called ``named``, independent of the names of other columns."""
     long = frame.unpivot(list(columns), index=list(index), variable_name="_name of column", value_name="_label of it")
-    return long.rename({c: _beside(c, named) for c in index}).rename(
+    return long.rename({c: _free_name(c, named) for c in index}).rename(
         {"_name of column": named, "_label of it": "label"}
     )
 
 
-def _beside(name: str, named: str) -> str:
-    """What a column is called beside the stacked ones' names and labels."""
+def _free_name(name: str, named: str) -> str:
+    """The name of a column, changed if it equals that of the stacked names or labels."""
     return _own_name(name) if name in (named, "label") else name
 
 
 def _own_name(name: str) -> str:
-    """The name of a column that bears the name of a role and does not play it."""
+    """The name of a column, changed if it equals the name of a role that the column does not have."""
     return f"{name} (original)" if name in ("item", "annotator", "criterion", "label") else name
 
 
-def _refuse_what_is_no_annotator(rows: Rows, columns: Sequence[str], *, named: bool) -> None:
-    """Refuse columns of text beside columns of numbers, and without names, a column of comments."""
+def _refuse_other_columns(rows: Rows, columns: Sequence[str], *, named: bool) -> None:
+    """Refuse a mixture of text and numeric columns, and, without names, a column of comments."""
     held = {c: _holds(rows, c) for c in columns}
     texts, numbers = ([c for c, what in held.items() if what == kind] for kind in ("text", "numbers"))
     source = rows.reading.source
@@ -348,7 +348,7 @@ def _refuse_what_is_no_annotator(rows: Rows, columns: Sequence[str], *, named: b
     rest = [c for c in columns if c not in comments]
     if comments and rest and not named:
         raise DataError(
-            f"{source}: {_hold(comments)} no labels by its name; name the annotators' columns with columns={rest}"
+            f"{source}: {_hold(comments)} no labels (by name); name the annotators' columns with columns={rest}"
         )
 
 
@@ -359,7 +359,7 @@ def _hold(columns: Sequence[str]) -> str:
 
 
 def _holds(rows: Rows, name: str) -> str:
-    """``numbers`` or ``text``; ``both`` where a text file has some of each, and ``nothing``."""
+    """``numbers`` or ``text``; ``both`` for a text file with some of each, and ``nothing``."""
     column = rows.labels[name]
     if column.dtype.is_numeric():
         return "numbers" if column.null_count() < len(column) else "nothing"
@@ -372,15 +372,15 @@ def _holds(rows: Rows, name: str) -> str:
     found = parse_numbers(cells, None, None, ()) if len(cells) else None
     if found is None:
         return "text" if len(cells) else "nothing"
-    return "both" if found.doubt is not None or found.mixed else "numbers"
+    return "both" if found.ambiguity is not None or found.mixed else "numbers"
 
 
 def join_items(rows: Rows, columns: Sequence[str]) -> Rows:
-    """Several columns that name an item together (lesson and segment), joined by ``/`` in a column ``item``.
+    """Join several columns that together identify an item (lesson and segment) with ``/``, in a column ``item``.
 
-    The two systems of a vote name one pair, whichever stands first; the rest names its question.
+    The two systems of a vote form one pair, independent of their order; the other columns identify its question.
     """
-    _refuse_absent(rows, columns, "it should name the item")
+    _refuse_absent(rows, columns, "it should contain a part of the item id")
     if not set(PAIR) <= set(columns):
         return replace(rows, labels=rows.labels.with_columns(_joined(columns).alias("item")))
     rest = [c for c in columns if c not in PAIR]
@@ -396,12 +396,12 @@ def _joined(columns: Sequence[str]) -> pl.Expr:
 
 
 def stack_criteria(rows: Rows, columns: Sequence[str]) -> Rows:
-    """A table with one column a criterion (one row an item and annotator) as a long one."""
-    _refuse_absent(rows, columns, "it should hold labels")
+    """Convert a table with one column per criterion (one row per item and annotator) to a long one."""
+    _refuse_absent(rows, columns, "it should contain labels")
     frame = rows.labels
     index = [c for c in frame.columns if c not in columns]
     frame, orders = _enum_texts(frame, columns)
-    # Numbers of one column among the words of another become text, and are read as those of a text file.
+    # If columns of numbers and of words are mixed, numbers become text and are parsed like those of a text file.
     mixed = len({frame[c].dtype == pl.String for c in columns}) > 1
     long = _stack(frame, columns, index, "criterion")
     if "_row" not in long.columns:
@@ -410,7 +410,7 @@ def stack_criteria(rows: Rows, columns: Sequence[str]) -> Rows:
 
 
 def _enum_texts(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFrame, dict[str | None, tuple[str, ...]]]:
-    """Columns of categories as text, which can stand in one column; and the orders that they declare."""
+    """Convert columns of categories to text, so that they can be stacked; also return the orders that they declare."""
     kinds = {name: frame.schema[name] for name in columns}
     orders: dict[str | None, tuple[str, ...]] = {
         name: tuple(kind.categories.to_list()) for name, kind in kinds.items() if isinstance(kind, pl.Enum)
@@ -419,8 +419,8 @@ def _enum_texts(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFra
     return frame.with_columns(pl.col(texts).cast(pl.String)), orders
 
 
-def numbers_where_all_are(frame: pl.DataFrame, leave: Iterable[str]) -> pl.DataFrame:
-    """Text columns that hold nothing but numbers, as numbers; 02139 is a code, not a number."""
+def parse_numeric_columns(frame: pl.DataFrame, leave: Iterable[str]) -> pl.DataFrame:
+    """Convert text columns that contain only numbers to numbers; 02139 is a code, not a number."""
     for name in set(frame.columns) - set(leave):
         column = frame[name]
         if column.dtype == pl.String and column.null_count() < len(column):
@@ -435,26 +435,26 @@ def numbers_where_all_are(frame: pl.DataFrame, leave: Iterable[str]) -> pl.DataF
 
 
 def records(values: Any, source: str, *, strict: bool = True) -> pl.DataFrame:
-    """A list of JSON objects as a frame.
+    """Convert a list of JSON objects to a frame.
 
-    A column that mixes numbers and text is refused by row; with ``strict=False`` (attributes, not labels)
+    A column that mixes numbers and text is refused, with the rows; with ``strict=False`` (attributes, not labels)
     it becomes text.
     """
     if not isinstance(values, list) or not all(isinstance(v, dict) for v in values):
-        raise DataError(f"{source} must hold a list of objects, one an answer")
+        raise DataError(f"{source} must contain a list of objects, one per answer")
     names = list(dict.fromkeys(key for value in values for key in value))
     return pl.DataFrame({name: column_of(name, [v.get(name) for v in values], source, strict=strict) for name in names})
 
 
 def load_json(path: Path) -> Any:
-    """A JSON file; a key that appears twice in one object is refused, where ``json`` would drop the first."""
+    """Load a JSON file; refuse an object with a repeated key, of which ``json`` would drop the first."""
 
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(found)
         if len(made) < len(found):
             names = [k for k, _ in found]
             twice = next(n for n in names if names.count(n) > 1)
-            raise DataError(f"{path}: key '{twice}' stands more than once in one object; one answer would be lost")
+            raise DataError(f"{path}: key '{twice}' occurs more than once in one object; one answer would be lost")
         return made
 
     try:
@@ -466,7 +466,7 @@ def load_json(path: Path) -> Any:
 
 
 def json_objects(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSON Lines file."""
+    """Load the objects of a JSON Lines file."""
     found = []
     try:
         with path.open(encoding="utf-8-sig") as lines:
@@ -500,7 +500,7 @@ def _json(path: Path) -> pl.DataFrame:
 
 
 def nested_labels(values: dict[str, dict[str, Any]], source: str) -> pl.DataFrame:
-    """``{annotator: {item: label}}`` as a long frame."""
+    """Convert ``{annotator: {item: label}}`` to a long frame."""
     found = [(i, a, label) for a, answers in values.items() for i, label in answers.items()]
     texts = [row for row in found if isinstance(row[2], str)]
     numbers = [row for row in found if isinstance(row[2], int | float)]
@@ -508,10 +508,10 @@ def nested_labels(values: dict[str, dict[str, Any]], source: str) -> pl.DataFram
         few = min(texts, numbers, key=len)
         shown = "; ".join(f"annotator '{a}', item '{i}': {label!r}" for i, a, label in few[:5])
         more = f"; and {len(few) - 5} more" if len(few) > 5 else ""
-        raise DataError(f'{source}: labels mix numbers and text ({shown}{more}); 1 is not "1": make them one type')
+        raise DataError(f"{source}: labels mix numbers and text ({shown}{more}); convert them to one type")
     for i, a, label in found:
         if isinstance(label, dict | list):
-            raise DataError(f"{source}: annotator '{a}', item '{i}' has {label!r}; a label is one number or text")
+            raise DataError(f"{source}: annotator '{a}', item '{i}' has {label!r}; a label must be one number or text")
     return pl.DataFrame(
         {
             "item": pl.Series([row[0] for row in found], dtype=pl.String),
@@ -522,7 +522,7 @@ def nested_labels(values: dict[str, dict[str, Any]], source: str) -> pl.DataFram
 
 
 def read_delimited(path: Path) -> pl.DataFrame:
-    """A CSV or TSV file with every cell as text."""
+    """Read a CSV or TSV file with every cell as text."""
     with path.open("rb") as file:
         header = file.readline().decode("utf-8-sig", errors="replace")
     separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=header.count) if header else ","
@@ -531,7 +531,7 @@ def read_delimited(path: Path) -> pl.DataFrame:
         return frame
     names = [(name or "").strip() for name in frame.row(0)]
     frame = frame[1:]
-    # Columns that a sheet has to its right, without a name and with nothing in them.
+    # Empty columns without a name to the right of the table.
     kept = [i for i, name in enumerate(names) if name or frame[:, i].null_count() < frame.height]
     names = [names[i] or ("" if not i else f"column {i + 1}") for i in kept]
     refuse_equal_names(path, names)
@@ -539,7 +539,7 @@ def read_delimited(path: Path) -> pl.DataFrame:
 
 
 def _is_plain(path: Path) -> bool:
-    """Whether a text file begins with one row that names all columns, and nothing above or within it needs a look."""
+    """Whether a text file begins with one row of column names, so that it needs no detection of the header."""
     if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         return False
     with path.open("rb") as file:
@@ -560,7 +560,7 @@ def _is_plain(path: Path) -> bool:
 
 
 def read_safely(path: Path, read: Any) -> pl.DataFrame:
-    """Read, or say what is wrong with the file in one line."""
+    """Read the file, or report the error in one line."""
     try:
         frame: pl.DataFrame = read()
     except pl.exceptions.NoDataError:
@@ -573,7 +573,7 @@ def read_safely(path: Path, read: Any) -> pl.DataFrame:
     return frame
 
 
-def _refuse_what_is_no_table(path: Path) -> None:
+def _refuse_other_files(path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise DataError(
             f"{path}: this file type is not supported ({', '.join(sorted(SUFFIXES))} are); save it as CSV or Parquet"
@@ -584,7 +584,7 @@ def _refuse_what_is_no_table(path: Path) -> None:
         raise DataError(f"{path} is empty")
     parquet = start[:4] == b"PAR1"
     if (path.suffix.lower() in (".parquet", ".pq")) != parquet:
-        raise DataError(f"{path} is {'' if parquet else 'not '}a Parquet file, whatever its name says")
+        raise DataError(f"{path} is {'' if parquet else 'not '}a Parquet file, despite its name")
     if path.suffix.lower() in (*SPREADSHEETS, *ARROW, *SPSS) or start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return
     if not parquet and b"\0" in start:
@@ -592,7 +592,7 @@ def _refuse_what_is_no_table(path: Path) -> None:
         raise DataError(f"{path} is a binary file{kind}, not a text table; save it as CSV or Parquet")
 
 
-# -- battles between models ------------------------------------------------------------------------
+# -- pairwise comparisons of models ------------------------------------------------------------------
 
 COLUMNS = ("model_a", "model_b", "winner")
 _SIDES = dict(zip(COLUMNS[:2], PAIR, strict=True))
@@ -601,37 +601,37 @@ WINNERS = {
     "model_a": -1, "a": -1, "model_b": 1, "b": 1, "tie": 0, "tie (bothbad)": 0, "bothbad": 0, "both_bad": 0,
     "tie (both bad)": 0,
 }  # fmt: skip
-"""What ``winner`` may say; both bad is no preference."""
+"""Possible values of ``winner``; both bad is no preference."""
 
 ARENA_ITEMS = ("item", "question_id", "conversation_id", "id")
 VOTERS = ("annotator", "judge")
 NOBODY = "voters"
-"""Who voted, where the table does not say."""
+"""The annotator, if the table does not name one."""
 
 
 def is_arena(columns: Collection[str]) -> bool:
-    """Whether a table with these columns is one of battles."""
+    """Whether a table with these columns contains pairwise comparisons of models."""
     return set(COLUMNS) <= set(columns) and "label" not in columns
 
 
 def read_arena(path: Path, item: str | Sequence[str] | None = None) -> Rows:
-    """The battles of a file as votes: ``first`` is ``model_a``; ``item`` names the column of the question."""
+    """Read the comparisons of a file as votes: ``first`` is ``model_a``; ``item`` names the column of the question."""
     found = read_table(path)
     return arena_rows(found.labels, str(path), item)
 
 
 def _votes_of(battles: pl.DataFrame) -> NDArray[np.int64]:
-    """A number for each question, voter and pair of systems, of each battle."""
+    """Number the votes of each question, voter and pair of systems."""
     pairs = Sides(battles, np.ones(battles.height, dtype=bool)).pairs
     coded = (factorize(battles["item"]), factorize(battles["annotator"]), pairs)
     return cell_numbers((len(names), codes) for names, codes in coded)[0]
 
 
 def arena_rows(frame: pl.DataFrame, source: str = IN_MEMORY, item: str | Sequence[str] | None = None) -> Rows:
-    """The battles of a frame as votes; what says no winner is counted."""
+    """Convert the comparisons of a frame to votes; rows without a winner are counted."""
     absent = [c for c in COLUMNS if c not in frame.columns]
     if absent:
-        raise DataError(f"{source} has no column '{absent[0]}'; a table of battles has {listing(COLUMNS)}")
+        raise DataError(f"{source} has no column '{absent[0]}'; a table of comparisons has {listing(COLUMNS)}")
     asked = [item] if isinstance(item, str) else list(item or ())
     for name in asked:
         if name not in frame.columns:
@@ -653,9 +653,9 @@ def arena_rows(frame: pl.DataFrame, source: str = IN_MEMORY, item: str | Sequenc
     spent = {c for c in (named, voter) if c is not None} - {"item", "annotator"}
     kept = votes.filter(pl.col("label").is_not_null()).drop("winner", *spent)
     if not kept.height:
-        raise DataError(f"{source}: no row names a winner; it is one of {listing(list(WINNERS), 12)}")
+        raise DataError(f"{source}: no row names a winner; it must be one of {listing(list(WINNERS), 12)}")
     item_is = f"the item is {named or listing(asked)}" if named or asked else "each is an item"
-    notes = [f"battles are votes: first is model_a, second is model_b; {item_is}"]
+    notes = [f"comparisons read as votes: first is model_a, second is model_b; {item_is}"]
     vote = pl.Series("_vote", _votes_of(kept)) if "repeat" not in kept.columns else None
     if vote is not None and any_twice(vote.to_numpy()):
         kept = kept.with_columns(vote).with_columns(repeat=pl.int_range(1, pl.len() + 1).over("_vote")).drop("_vote")
@@ -667,16 +667,16 @@ def arena_rows(frame: pl.DataFrame, source: str = IN_MEMORY, item: str | Sequenc
     )
 
 
-# -- JSON Lines as ``datasets.load_dataset('json')`` likes them ------------------------------------
+# -- JSON Lines for ``datasets.load_dataset('json')`` ----------------------------------------------
 
 
 def read_hugging_face(path: Path) -> Rows:
-    """The answers of each line: lists of the length of ``label`` are of the answers, the rest is of the item."""
+    """Read the answers of each line: lists as long as ``label`` belong to the answers, other values to the item."""
     answers: list[dict[str, Any]] = []
     items: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(json_objects(path), 1):
         if not isinstance(line.get("label"), list) or not isinstance(line.get("annotator"), list) or "item" not in line:
-            raise DataError(f"{path}, line {number}: 'item', and lists 'annotator' and 'label' must be there")
+            raise DataError(f"{path}, line {number}: 'item' and lists 'annotator' and 'label' are required")
         length = len(line["label"])
         lists = {k: v for k, v in line.items() if isinstance(v, list)}
         uneven = [k for k, v in lists.items() if len(v) != length]
@@ -697,7 +697,7 @@ def read_hugging_face(path: Path) -> Rows:
 
 
 def write_hugging_face(labels: Annotations, path: Path) -> list[str]:
-    """One line an item (and criterion): its attributes, and lists of annotators, kinds, labels and conditions."""
+    """Write one line per item (and criterion): its attributes, and lists of annotators, kinds, labels, conditions."""
     table = labels.labels.with_columns(labels.column("kind").alias("kind"))
     keys = [k for k in ("item", "criterion") if k in table.columns]
     lists = [c for c in ("annotator", "kind", "label", *KEY[3:]) if c in table.columns]
@@ -721,7 +721,7 @@ HUMANS = "human_annotations.json"
 JUDGES = "llm_annotations.json"
 ITEMS = "items.jsonl"
 _KINDS = {HUMANS: "human", JUDGES: "judge"}
-"""Who answered, by the name of a file, also where it is read alone."""
+"""The kind of annotator, by the name of a file, also if it is read alone."""
 
 
 def is_alt_test(folder: Path) -> bool:
@@ -730,24 +730,24 @@ def is_alt_test(folder: Path) -> bool:
 
 
 def read_alt_test(folder: Path) -> Rows:
-    """The labels of people and judges, and the items."""
+    """Read the labels of humans and judges, and the items."""
     parts: list[pl.DataFrame] = []
     names: list[set[str]] = []
     for file in (HUMANS, JUDGES):
         path = folder / file
         values = load_json(path) if path.is_file() else {}
         if not isinstance(values, dict) or not all(isinstance(v, dict) for v in values.values()):
-            raise DataError(f"{path} must hold {{annotator: {{item: label}}}}")
+            raise DataError(f"{path} must contain {{annotator: {{item: label}}}}")
         names.append(set(values))
         parts.append(nested_labels(values, str(path)).with_columns(kind=pl.lit(_KINDS[file])))
     both = names[0] & names[1]
     if both:
-        raise DataError(f"{folder}: '{min(both)}' is both among the people and among the judges; rename one of them")
+        raise DataError(f"{folder}: '{min(both)}' is both a human and a judge; rename one of them")
     filled = [part for part in parts if part.height]
     if not filled:
-        raise DataError(f"{folder} holds no labels")
+        raise DataError(f"{folder} contains no labels")
     if len({part["label"].dtype == pl.String for part in filled}) > 1:
-        raise DataError(f"{folder}: one of {HUMANS} and {JUDGES} holds text labels, the other numbers")
+        raise DataError(f"{folder}: one of {HUMANS} and {JUDGES} contains text labels, the other numbers")
     labels = pl.concat(filled, how="vertical_relaxed")
     labels = labels.with_columns(_row=pl.format("{}: {}", "annotator", "item"))
     items = None
@@ -757,15 +757,15 @@ def read_alt_test(folder: Path) -> Rows:
 
 
 def write_alt_test(labels: Annotations, folder: Path) -> list[str]:
-    """The labels as a folder of the alternative annotator test; conditions of the single answer have no place there.
+    """Write the labels as a folder of the alternative annotator test, which cannot store conditions.
 
-    A criterion becomes a part of the item's id, ``item__criterion``; `assay.read` takes it apart again, by itself or,
-    where there are few items, with ``split_item="__"``.
+    A criterion becomes a part of the item id, ``item__criterion``; `assay.read` splits it again, automatically or,
+    if there are few items, with ``split_item="__"``.
 
     Returns
     -------
     list of str
-        What was not written.
+        Everything that was not written.
     """
     labels = one_answer_each(labels, "this folder")
     name = pl.col("item") if not labels.criteria else pl.format("{}__{}", "item", "criterion")
@@ -784,7 +784,7 @@ def write_alt_test(labels: Annotations, folder: Path) -> list[str]:
     known = {"item", "annotator", "criterion", "label", "repeat"}
     lost = [c for c in labels.labels.columns if c not in known]
     lost += [c for c in labels.annotators.columns if c not in ("annotator", "kind")]
-    return [f"columns not written, the folder has no place for them: {', '.join(lost)}"] if lost else []
+    return [f"columns not written, because the folder has no place for them: {', '.join(lost)}"] if lost else []
 
 
 def _answers(table: pl.DataFrame) -> dict[str, Any]:

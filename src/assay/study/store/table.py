@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import CONTENT, PART
-from assay.data.formats.tables import numbers_where_all_are
+from assay.data.formats.tables import parse_numeric_columns
 from assay.data.scales import (
     Interval,
     Label,
@@ -355,7 +355,7 @@ def _items_frame(db: sa.Connection, which: sa.ColumnElement[bool]) -> pl.DataFra
         kinds = {type(v) for v in plain if v is not None}
         mixed = len(kinds) > 1 and not kinds <= {int, float}
         columns[name] = pl.Series([str(v) if mixed and v is not None else v for v in plain], strict=False)
-    return numbers_where_all_are(pl.DataFrame(columns), leave=("item", "document", PART))
+    return parse_numeric_columns(pl.DataFrame(columns), leave=("item", "document", PART))
 
 
 def _annotators_frame(people: list[dict[str, Any]]) -> pl.DataFrame:
@@ -371,7 +371,7 @@ def _annotators_frame(people: list[dict[str, Any]]) -> pl.DataFrame:
             row["strategy"] = f"{definition['rule']} of {', '.join(definition['of'])}"
         rows.append(row | definition.get("attributes", {}))
     names = ("annotator", "kind", *about, "demonstrations")
-    return numbers_where_all_are(pl.DataFrame(rows, infer_schema_length=None), leave=names)
+    return parse_numeric_columns(pl.DataFrame(rows, infer_schema_length=None), leave=names)
 
 
 # -- what several judges, or one judge asked several times, say together ------------------------------
