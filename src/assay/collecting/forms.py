@@ -229,7 +229,7 @@ def _widget(
         found, words = choices(scale, item, order, images, markdown), kind_of(scale).words
         if question.drawn_from is not None:
             found = tuple(
-                replace(c, beside=_differing_columns(question, item, place, markdown))
+                replace(c, details=_differing_columns(question, item, place, markdown))
                 for c, place in zip(found, order, strict=True)
             )
         sent = {canonical(word) for word in (*question.page_words(words).values(), *question.tie_words)}

@@ -1,1 +1,1 @@
-"""A judge that you train: an encoder over the sentences of a text, cross-fitted, beside its baselines."""
+"""Train a judge on human labels: a cross-fitted encoder over the sentences of a text, compared with baselines."""

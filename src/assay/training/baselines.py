@@ -1,11 +1,11 @@
-"""What a trained rater has to beat, and how that is measured.
+"""Baselines of a trained rater, and the measures of their agreement with annotators.
 
-The baselines see the same embeddings and the same folds: the mean, ridge on the mean of an item's sentences, ridge on
-the means of its first, middle and last third (which knows a little of order), and ordinal regression. How much they are
-shrunk is decided on inner folds by document, since leaving out single items is blind to documents.
+The baselines use the same embeddings and the same folds: the mean, ridge regression on the mean of an item's sentences,
+ridge regression on the means of its first, middle and last third (which captures some order), and ordinal regression.
+Their penalties are chosen on inner folds by document, because leaving out single items ignores documents.
 
-Three measures: r (of categories without order, agreement with a person), RMSE, and retention R of the labels. They are
-sums over items, so that documents are resampled, all raters under the same draws.
+There are three measures: r (for nominal categories, agreement with an annotator), RMSE, and the agreement ratio R of
+the labels. All are functions of sums over items, so that documents can be resampled jointly for all raters.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from assay.estimation.statistic import Floats, Ints
 from assay.training.documents import Folds, Target, Texts
 
 PENALTIES = np.logspace(-3, 3, 13)
-"""Of ridge, beside squared errors of embeddings of length 1; the ends were never chosen on reviews or lessons."""
+"""Penalties of ridge regression for embeddings of length 1; the extremes were never chosen on reviews or lessons."""
 
 ORDINAL_PENALTIES = (0.1, 1.0, 10.0)
 COMPONENTS = 100
-"""Principal components that ordinal regression sees: all 384 take four times as long and gave r .77 either way."""
+"""Principal components for ordinal regression: all 384 take four times as long, and r was .77 with both."""
 
 INNER = 4
-"""Inner folds."""
+"""Number of inner folds."""
 
 BASELINES = ("mean", "ridge", "ridge on thirds", "ordinal regression")
 
 
 def cross_fitted(texts: Texts, vectors: list[Floats], target: Target, folds: Folds) -> dict[str, Floats]:
-    """Each baseline's prediction for each item from the items of the other folds: (items,) or (items, labels)."""
+    """Return each baseline's out-of-fold predictions of the items: (items,) or (items, labels)."""
     one, three = features(texts, vectors)
     wanted = target.share if target.nominal else target.mean[:, None]
     ordinal = bool(len(target.number)) and target.scale.categories is not None
@@ -54,7 +54,7 @@ def cross_fitted(texts: Texts, vectors: list[Floats], target: Target, folds: Fol
 
 
 def features(texts: Texts, vectors: list[Floats]) -> tuple[Floats, Floats]:
-    """The mean of each item's sentences, and the means of their first, middle and last third."""
+    """Return the mean of each item's sentences, and the means of their first, middle and last third."""
     one, three = [], []
     for s, a, b in zip(texts.sequence.tolist(), texts.first.tolist(), texts.end.tolist(), strict=True):
         rows = vectors[s][a:b].astype(float)
@@ -65,7 +65,7 @@ def features(texts: Texts, vectors: list[Floats]) -> tuple[Floats, Floats]:
 
 
 def ridge(x: Floats, y: Floats, new: Floats, inner: Ints) -> Floats:
-    """Ridge regression whose penalty has the least squared error on the inner folds: (new, outputs)."""
+    """Predict by ridge regression with the penalty of least squared error on the inner folds: (new, outputs)."""
     errors = np.zeros(len(PENALTIES))
     for k in np.unique(inner):
         out = inner == k
@@ -77,7 +77,7 @@ def ridge(x: Floats, y: Floats, new: Floats, inner: Ints) -> Floats:
 
 
 def _ridges(x: Floats, y: Floats, new: Floats, penalties: Floats) -> list[Floats]:
-    """Predictions by each penalty, from one decomposition."""
+    """Predictions for each penalty, from one decomposition."""
     centre, level = x.mean(axis=0), y.mean(axis=0)
     u, s, v = np.linalg.svd(x - centre, full_matrices=False)
     left, right = u.T @ (y - level), (new - centre) @ v.T
@@ -85,8 +85,8 @@ def _ridges(x: Floats, y: Floats, new: Floats, penalties: Floats) -> list[Floats
 
 
 def ordinal_regression(x: Floats, share: Floats, new: Floats, inner: Ints) -> Floats:
-    """Shares of ordered labels by proportional odds, the penalty by likelihood on the inner folds: (new, labels)."""
-    used = np.flatnonzero(share.sum(axis=0) > 0)  # a label that nobody gave has no threshold
+    """Predict shares of ordered labels by proportional odds, with the penalty of highest likelihood: (new, labels)."""
+    used = np.flatnonzero(share.sum(axis=0) > 0)  # a label that was never given has no threshold
     found = np.zeros((len(new), share.shape[1]))
     if len(used) < 2:
         found[:, used] = 1.0
@@ -124,7 +124,7 @@ def _fit_odds(z: Floats, share: Floats, penalty: float) -> tuple[Floats, Floats]
         edges = np.concatenate([np.zeros((n, 1)), up, np.ones((n, 1))], axis=1)
         p = np.maximum(np.diff(edges, axis=1), 1e-12)
         ratio = share / p
-        by_up = (ratio[:, :-1] - ratio[:, 1:]) * up * (1 - up)  # of the log-likelihood by each threshold
+        by_up = (ratio[:, :-1] - ratio[:, 1:]) * up * (1 - up)  # derivative of the log-likelihood by each threshold
         gradient = np.concatenate(
             [by_up.sum(axis=1) @ z + penalty * slope, -_step_derivatives(at[d:], by_up.sum(axis=0))]
         )
@@ -140,7 +140,7 @@ def _thresholds(at: Floats) -> Floats:
 
 
 def _step_derivatives(at: Floats, by_threshold: Floats) -> Floats:
-    """Derivatives by the first threshold and the logarithms of the steps."""
+    """Derivatives with respect to the first threshold and the logarithms of the steps."""
     later = np.cumsum(by_threshold[::-1])[::-1]
     return np.concatenate([later[:1], later[1:] * np.exp(at[1:])])
 
@@ -156,18 +156,23 @@ def _odds(fit: tuple[Floats, Floats], z: Floats) -> Floats:
 
 MEASURES = ("r", "RMSE", "R")
 OF_CATEGORIES = ("agreement", "RMSE", "R")
-"""Agreement with a person in place of r, and RMSE of the shares of labels."""
+"""For nominal categories: agreement with an annotator instead of r, and RMSE of the shares of labels."""
+
+
+def measures_of(target: Target) -> tuple[str, str, str]:
+    """Return the names of the three measures of a target."""
+    return OF_CATEGORIES if target.nominal else MEASURES
 
 
 @dataclass(frozen=True)
 class RaterMeasures:
-    """The three measures of several raters, from sums over items.
+    """The three measures of several raters as functions of sums over items.
 
     Attributes
     ----------
     n_raters, n_people : int
     width : int
-        Of the points whose squared distance is that of the labels: 1 of numbers.
+        Number of coordinates of a label: 1 for numbers.
     nominal : bool
     """
 
@@ -177,14 +182,14 @@ class RaterMeasures:
     nominal: bool
 
     def moments(self, target: Target, values: Sequence[Floats], labels: Sequence[Floats]) -> Floats:
-        """What each item adds: (items, k).
+        """Return the summands of each item: (items, k).
 
         Parameters
         ----------
-        values : of each rater (items,) or (items, labels) float
-            Predictions, before they are rounded.
-        labels : of each rater (items, width) float
-            The labels that they become, as points.
+        values : for each rater (items,) or (items, labels) float
+            Predictions before rounding.
+        labels : for each rater (items, width) float
+            The rounded labels, as coordinates.
         """
         n = len(target.mean)
         point = target.coordinates(target.value)
@@ -192,7 +197,7 @@ class RaterMeasures:
         weight = 1 / m[target.item]
         mean, square = np.zeros((n, self.width)), np.bincount(target.item, weight * (point**2).sum(1), n)
         np.add.at(mean, target.item, weight[:, None] * point)
-        several = (m >= 2).astype(float)  # of one person's items nobody knows how people agree
+        several = (m >= 2).astype(float)  # an item of one annotator is not informative about agreement
         within = 2 * (square - (mean**2).sum(axis=1))
         observed = within * np.divide(m, m - 1, out=np.zeros(n), where=m >= 2)
         known = (m >= 1).astype(float)
@@ -218,7 +223,7 @@ class RaterMeasures:
         return np.stack(columns, axis=1)
 
     def value(self, sums: Floats) -> Floats:
-        """r (or agreement), RMSE and R of each rater: (..., k) -> (..., 3 × raters)."""
+        """Return r (or agreement), RMSE and R of each rater: (..., k) -> (..., 3 × raters)."""
         s, v = np.asarray(sums, dtype=float), self.width
         n, y, yy, n2, square, observed, within, alone = (s[..., k] for k in range(8))
         mean, at = s[..., 8 : 8 + v], 8 + v
@@ -250,7 +255,7 @@ class RaterMeasures:
 def measure(
     target: Target, predictions: Mapping[str, Floats], folds: Folds, n_people: int, how: IntervalSettings
 ) -> Estimates:
-    """The measures of each rater with their intervals over documents, all under the same resamples."""
+    """Return the measures of each rater with intervals over documents, from the same resamples for all raters."""
     values = list(predictions.values())
     labels = []
     for value in values:

@@ -1,8 +1,8 @@
-"""What a rater is trained on: texts as sequences of sentences, what people said of each item, folds by document.
+"""Training data of a rater: texts as sequences of sentences, human labels of each item, and folds by document.
 
-An item has a text of its own, or is a segment of a document whose text all its items share. A document's sentences are
-then divided among its segments by time stamps, where segments have times, or by equal partition of its words, in the
-order of the segments.
+An item has its own text, or it is a segment of a document with one text. The sentences of a document are divided among
+its segments by time stamps, if the segments have times, or otherwise into equal numbers of words, in the order of the
+segments.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ Progress = Callable[[str, int, int], None]
 
 EXTRA = "train"
 FAMILY = "encoder"
-"""The family's name, and that of the mean of its members."""
+"""Name of the family, and of the mean of its members."""
 
 STAMP = re.compile(r"\s*[\[(]?(?:(\d{1,3}):)?(\d{1,3}):(\d\d(?:[.,]\d+)?)(?:\s*-->\s*[\d:.,]+)?[\])]?(?:\s+[-–—|])?\s*")
 """A time at the beginning of a line: 1:02:03, [02:03.5], or 00:02:03.000 --> 00:02:07.000."""
 
 MOST_CATEGORIES = 12
-"""A number with more different labels has no head for each of them: its mean is predicted, and nothing else."""
+"""Numeric labels with more different values have no shares: only their mean is predicted."""
 
 LEAST_GRAMS = 4
-"""Texts of fewer different 3-grams share most of them by chance."""
+"""Fewest 3-grams of a compared text: shorter texts share most of them by chance."""
 
 COMMON = 100
-"""A 3-gram of more texts than this, such as *I would like*, says nothing of copies."""
+"""A 3-gram in more texts than this, such as *I would like*, is no evidence of copies."""
 
 MOST_GRAMS = 2_000_000
-"""Of more 3-grams a sample is compared, the same ones of every text; a share of this number has hardly an error."""
+"""Above this number of 3-grams a sample is compared, the same in every text; its error is negligible."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,65 +59,67 @@ class TrainSettings(Settings):
     """Options of `assay.train`."""
 
     text: str | None = option(
-        None, "Item column of the text.", details="'text', or the only column of texts, when not given.", first=True
+        None, "Item column with the text.", details="By default 'text', or the only column of texts.", first=True
     )
     text_holds: Holds = option(
-        "auto", "Whether a text is the item's own, or that of its document.",
-        details="auto takes it for the document's where all items of a document have the same one.",
+        "auto", "Whether a text belongs to the item or to its document.",
+        details="With auto, a text belongs to the document if all items of the document have the same text.",
     )  # fmt: skip
     order: str | None = option(
-        None, "Item column that orders the segments of a document; the order of their names when not given."
+        None, "Item column that orders the segments of a document; by default they are ordered by item id."
     )
     starts: str | None = option(
-        None, "Item column of the time at which a segment begins: seconds, or 1:02:03.",
-        details="Lines of the text begin with their times; a segment lasts until the next one. Without, sentences are "
-        "divided by equal partition of the words.",
+        None, "Item column with the start time of a segment: seconds, or 1:02:03.",
+        details="Lines of the text must begin with their times; a segment ends at the next one. By default, sentences "
+        "are divided into segments with equal numbers of words.",
     )  # fmt: skip
     document: str | None = option(
-        None, "Item column of the document; what names of items share when not given.",
+        None, "Item column with the document; by default the common part of item ids.",
         details="A document is in one fold.", first=True,
     )  # fmt: skip
     document_pattern: str | None = option(
-        None, r"Regular expression whose first group is the document in an item's name, such as '^(\d+)_'."
+        None, r"Regular expression whose first group is the document in an item id, such as '^(\d+)_'."
     )
-    together: Sequence[str] = option((), "Item columns whose items are in one fold, too: teacher, author.")
+    together: Sequence[str] = option(
+        (), "Further item columns whose items stay in one fold, such as teacher or author."
+    )
     near: float = option(
-        0.6, "Share of 3-grams from which two texts are taken for one document; 0 compares none.", low=0, high=1,
-        details="Of the words of the shorter.",
+        0.6, "Share of common 3-grams above which two texts are treated as one document; 0 disables the comparison.",
+        low=0, high=1, details="As a share of the 3-grams of the shorter text.",
     )  # fmt: skip
-    folds: int = option(5, "Into how many folds documents fall.", low=2, first=True)
+    folds: int = option(5, "Number of folds of the documents.", low=2, first=True)
     fold: str | None = option(
-        None, "Item column of folds made by hand.", details="Refused where a document is in two of them."
+        None, "Item column with predefined folds.", details="An error if a document is in two of them."
     )
-    annotators: Sequence[str] | None = option(None, "People whose labels count.")
+    annotators: Sequence[str] | None = option(None, "Annotators whose labels are used; by default all humans.")
     repeats: Repeats = option("error", "How to combine repeated labels.")
     encoders: str | Sequence[str] | Callable[..., Any] | None = option(
-        None, "Models of sentence embeddings: folders, or names on the Hugging Face Hub.", key="",
-        details="Or a function of a list of texts that returns a row of numbers for each.", first=True,
+        None, "Sentence-embedding models: folders, or names on the Hugging Face Hub.", key="",
+        details="Or a function of a list of texts that returns one row of numbers per text.", first=True,
     )  # fmt: skip
-    members: int = option(3, "Raters of each encoder, which differ in their seed.", low=1, first=True)
+    members: int = option(3, "Number of raters per embedding model, which differ in their seed.", low=1, first=True)
     size: Size = option(
-        "auto", "Which sizes and training are the defaults: of short texts, long ones, or the paper's.",
-        details="auto takes long from 12 sentences a text on.", first=True,
+        "auto", "Default sizes and training schedule: for short texts, for long texts, or as in the paper.",
+        details="auto uses long if texts have a median of at least 12 sentences.", first=True,
     )  # fmt: skip
     layers: int | None = option(None, "Transformer layers.", low=1)
-    width: int | None = option(None, "Numbers that stand for a sentence inside the encoder.", low=1)
+    width: int | None = option(None, "Dimensions of a sentence in the encoder.", low=1)
     heads: int | None = option(None, "Attention heads.", low=1)
-    feedforward: int | None = option(None, "Width of the layers between.", low=1)
-    dropout: float | None = option(None, "Share of numbers left out at random while training.", low=0, below=1)
-    epochs: int | None = option(None, "Most passes over the documents.", low=1)
-    patience: int | None = option(None, "Passes without a gain on held-out documents that end training.", low=1)
-    learning_rate: float | None = option(None, "Highest step of Adamax.", above=0, key="rate")
-    batch: int | None = option(None, "Windows at once.", low=1)
+    feedforward: int | None = option(None, "Width of the feed-forward layers.", low=1)
+    dropout: float | None = option(None, "Dropout rate in training.", low=0, below=1)
+    epochs: int | None = option(None, "Largest number of epochs.", low=1)
+    patience: int | None = option(None, "Epochs without improvement on held-out documents before stopping.", low=1)
+    learning_rate: float | None = option(None, "Largest learning rate of Adamax.", above=0, key="rate")
+    batch: int | None = option(None, "Windows per batch.", low=1)
     window: int | None = option(
-        None, "Sentences that the encoder reads at once, at most.", low=1,
-        details="The mean length of a segment when not given, 140 at most.",
+        None, "Most sentences in a window of the encoder.", low=1,
+        details="By default the mean length of a segment, at most 140.",
     )  # fmt: skip
-    windows: int = option(8, "Random windows of a long document in each pass.", low=1)
-    threads: int = option(1, "Processors; another number gives other digits.", low=1)
-    device: str | None = option(None, "cpu, cuda; a GPU where there is one when not given.")
+    windows: int = option(8, "Random windows of a long document in each epoch.", low=1)
+    threads: int = option(1, "Number of threads; another number can change the last digits.", low=1)
+    device: str | None = option(None, "cpu or cuda; by default a GPU if there is one.")
     folder: str | None = option(
-        None, "Folder of what is finished, from which a training that was stopped goes on.", transient=True
+        None, "Folder for the trained rater; an interrupted training continues from it.", transient=True
     )
     n_resamples: int = option(2000, "Bootstrap resamples of documents.", low=20, key="resamples")
     confidence: float = level_option()
@@ -132,14 +134,14 @@ class TrainSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Sentences in sequences, and the part of a sequence that is each item's.
+    """Sequences of sentences, and each item's part of its sequence.
 
     Attributes
     ----------
     items : tuple of str
         Items that have a text.
     sentences : list of list of str
-        Of each sequence: an item's own text, or a document.
+        The sentences of each sequence: an item's own text, or a document.
     sequence, first, end : (items,) int
         The item's sequence, and its sentences in it, from ``first`` to before ``end``.
     """
@@ -157,52 +159,52 @@ class Texts:
 
     @cached_property
     def length(self) -> Ints:
-        """Sentences of each sequence."""
+        """Number of sentences of each sequence."""
         return np.array([len(one) for one in self.sentences])
 
     def text_of(self, item: int) -> list[str]:
-        """An item's sentences."""
+        """Return an item's sentences."""
         return self.sentences[self.sequence[item]][self.first[item] : self.end[item]]
 
     def some(self, items: Ints) -> Texts:
-        """Some of the items; sequences stay."""
+        """Return a subset of the items with all sequences."""
         names = tuple(self.items[i] for i in items)
         return Texts(names, self.sentences, self.sequence[items], self.first[items], self.end[items])
 
 
 def text_column(items: pl.DataFrame, given: str | None) -> str:
-    """The column that holds the texts.
+    """Return the column with the texts.
 
     Raises
     ------
     DataError
-        Where there is no such column, or nothing says which it is.
+        If there is no such column, or if it is ambiguous.
     """
     if given is not None:
         if given not in items.columns:
             raise DataError(unknown("item column", given, items.columns, "the table of items"))
         if items.schema[given] != pl.String:
-            raise DataError(f"item column '{given}' holds no texts ({items.schema[given]})")
+            raise DataError(f"item column '{given}' does not contain texts ({items.schema[given]})")
         return given
     texts = [c for c in items.columns if c != "item" and items.schema[c] == pl.String]
     if "text" in texts:
         return "text"
     long = [c for c in texts if (items[c].drop_nulls().str.count_matches(r"\s").mean() or 0) >= 2]  # type: ignore[operator]
     if len(long) != 1:
-        found = f"{listing(long)} all look like one" if long else "none looks like one"
-        raise DataError(f"which item column is the text? {found} of {listing(items.columns)}; name it with text='...'")
+        found = f"{listing(long)} are candidates" if long else f"there is no candidate among {listing(items.columns)}"
+        raise DataError(f"the item column with the text is not clear: {found}; name it with text='...'")
     return long[0]
 
 
 def gather_texts(
     items: pl.DataFrame, settings: TrainSettings, document: Sequence[Any] | None
 ) -> tuple[Texts, list[Exclusion], list[str]]:
-    """The texts of the items, in the natural order of the items' names.
+    """Return the texts of the items, in the natural order of the item ids.
 
     Parameters
     ----------
     items : polars.DataFrame
-        One row an item, column ``item``.
+        One row per item, column ``item``.
     settings : TrainSettings
     document : list, optional
         The document of each item, in the order of the rows.
@@ -217,14 +219,15 @@ def gather_texts(
     if not kept:
         raise DataError(f"no item has a text in '{column}'")
     names, text = [names[i] for i in kept], [text[i] for i in kept]
-    notes = [] if settings.text == column else [f"texts are those of item column '{column}'"]
+    notes = [] if settings.text == column else [f"texts from item column '{column}'"]
     owner = None if document is None else [document[place[n]] for n in names]
     shared = _is_shared(text, owner, settings.text_holds)
     if settings.starts is not None and (settings.order is not None or not shared):
         raise DesignError(
-            "starts=... gives the order of segments, too; leave order=... out" if shared else
-            "starts=... divides the text of a document among its items, and here each item has a text of its own; "
-            "leave it out, or name the documents with document='...'", option="starts", value=settings.starts,
+            "starts=... also determines the order of segments; omit order=..." if shared else
+            "starts=... divides the text of a document among its items, but here each item has its own text; "
+            "omit starts, or name the column with the documents with document='...'",
+            option="starts", value=settings.starts,
         )  # fmt: skip
     if not shared:
         at = np.arange(len(names))
@@ -235,8 +238,8 @@ def gather_texts(
     order = None if by is None else {n: items[_check_column(items, by)][place[n]] for n in names}
     if settings.starts is None:
         notes.append(
-            "a document's sentences are divided among its items by equal partition of its words, in the order of "
-            + ("their names" if order is None else f"'{settings.order}'")
+            "a document's sentences are divided among its items into equal numbers of words, in the order of "
+            + ("the item ids" if order is None else f"'{settings.order}'")
         )
         return _segments(names, text, owner, order), left, notes
     assert order is not None
@@ -246,12 +249,12 @@ def gather_texts(
     here = found.end > found.first
     if not here.any():
         raise DataError(
-            f"no sentence falls into a segment: all of '{by}' are later than the texts' last times; write them in "
-            "seconds, or as 1:02:03"
+            f"no segment contains a sentence: all times in '{by}' are later than the last times of the texts; give "
+            "them in seconds, or as 1:02:03"
         )
     if not here.all():
-        lacking = tuple(n for n, there in zip(names, here.tolist(), strict=True) if not there)
-        left.append(Exclusion("item", len(lacking), f"no sentence between its '{by}' and the next", lacking))
+        missing = tuple(n for n, there in zip(names, here.tolist(), strict=True) if not there)
+        left.append(Exclusion("item", len(missing), f"no sentence between its '{by}' and the next", missing))
     return found.some(np.flatnonzero(here)), left, notes
 
 
@@ -262,19 +265,19 @@ def _check_column(items: pl.DataFrame, column: str) -> str:
 
 
 def _is_shared(text: Sequence[str], owner: Sequence[Any] | None, holds: Holds) -> bool:
-    """Whether texts are those of documents that several items share."""
+    """Whether the texts are those of documents with several items."""
     if holds == "item" or (owner is None and holds == "auto"):
         return False
     if owner is None:
-        raise DesignError("text_holds='document' needs documents; name their column with document='...'")
+        raise DesignError("text_holds='document' requires documents; name their column with document='...'")
     seen: dict[Any, set[str]] = {}
     for name, one in zip(owner, text, strict=True):
         seen.setdefault(name, set()).add(one)
     several = [name for name, texts in seen.items() if len(texts) > 1]
     if holds == "document" and several:
         raise DataError(
-            f"the items of document '{several[0]}' have {len(seen[several[0]])} different texts; one text belongs to a "
-            "document with text_holds='document'"
+            f"the items of document '{several[0]}' have {len(seen[several[0]])} different texts; "
+            "text_holds='document' requires one text per document"
         )
     return not several and len(seen) < len(text)
 
@@ -283,7 +286,7 @@ def _segments(
     names: Sequence[str], text: Sequence[str], owner: Sequence[Any], order: dict[str, Any] | None, *,
     timed: bool = False,
 ) -> Texts:  # fmt: skip
-    """A document's sentences to each of its items; of timed ones from its beginning until the next."""
+    """Divide the sentences of each document among its items; timed items extend from their start to the next."""
     whole: dict[Any, list[int]] = {}
     for i, one in enumerate(owner):
         whole.setdefault(one, []).append(i)
@@ -305,28 +308,30 @@ def _segments(
 
 
 def _split_by_time(text: str, begins: Sequence[tuple[float, str]], document: Any) -> tuple[list[str], list[int]]:
-    """The sentences of a text without its stamps, and where each item's begin, and the end."""
+    """The sentences of a text without time stamps; the first sentence of each item, and the end."""
     found, times = stamped_sentences(text)
     if not np.isfinite(times).any():
         raise DataError(
-            f"no line of document '{document}' begins with a time, such as [0:12:05]; put times there, or leave "
-            "starts=... out: sentences are then divided by equal partition of the words"
+            f"no line of document '{document}' begins with a time, such as [0:12:05]; add times, or omit starts=... "
+            "to divide its sentences into segments with equal numbers of words"
         )
     if (back := np.flatnonzero(np.diff(times) < 0)).size:
         one, other = (_clock(times[back[0] + k]) for k in (0, 1))
-        raise DataError(f"the times of document '{document}' go back, from {one} to {other}; put its lines in order")
+        raise DataError(f"the times of document '{document}' decrease from {one} to {other}; sort its lines by time")
     for (start, name), (again, other_name) in pairwise(begins):
         if start == again:
             raise DataError(
-                f"items '{name}' and '{other_name}' of document '{document}' both begin at {_clock(start)}; give each "
-                "a time of its own"
+                f"items '{name}' and '{other_name}' of document '{document}' both begin at {_clock(start)}; start "
+                "times must be different"
             )
     return found, [*np.searchsorted(times, [start for start, _ in begins]).tolist(), len(found)]
 
 
 def stamped_sentences(text: str) -> tuple[list[str], Floats]:
-    """The sentences of a text without time stamps, and the time in seconds of each: that of the last stamp, −∞ before
-    the first."""
+    """Return the sentences of a text without time stamps, and their times in seconds.
+
+    The time of a sentence is the last stamp before it; −∞ before the first.
+    """
     found: list[str] = []
     times: list[float] = []
     now = -math.inf
@@ -340,15 +345,15 @@ def stamped_sentences(text: str) -> tuple[list[str], Floats]:
 
 
 def seconds(value: Any, column: str, item: str) -> float:
-    """The time at which an item begins, in seconds."""
+    """Return the start time of an item in seconds."""
     if isinstance(value, (int, float)) and math.isfinite(value):
         return float(value)
     stamp = STAMP.fullmatch(value) if isinstance(value, str) else None
     if stamp is None:
         raise DataError(
-            f"item '{item}' begins at {value!r} in '{column}', which is no time; write seconds, or 1:02:03"
+            f"item '{item}' has {value!r} in '{column}', which is not a time; use seconds, or 1:02:03"
             if value is not None
-            else f"item '{item}' has no time in '{column}'; fill it, or drop the item"
+            else f"item '{item}' has no time in '{column}'; add it, or remove the item"
         )
     return _seconds(stamp)
 
@@ -363,9 +368,9 @@ def _clock(time: float) -> str:
 
 
 def equal_partition(words: Sequence[int], parts: int) -> list[int]:
-    """Where each part begins, and the end, so that parts have as many words, as nearly as sentences allow.
+    """Return the first sentence of each part, and the end, so that parts have nearly equal numbers of words.
 
-    Each part has a sentence at least, as long as there are as many; of fewer sentences, parts share one.
+    Each part has at least one sentence if there are enough; otherwise parts share sentences.
     """
     n, total = len(words), max(sum(words), 1)
     middle = np.cumsum(words) - np.asarray(words) / 2
@@ -379,12 +384,12 @@ def equal_partition(words: Sequence[int], parts: int) -> list[int]:
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a text; a new line ends one."""
+    """Return the sentences of a text; a line break ends a sentence."""
     return [one for line in text.splitlines() for one in (sentences(line) if line.strip() else [])] or [text.strip()]
 
 
 def encoders_of(settings: TrainSettings) -> list[Encoder]:
-    """The encoders that are named, the default one where none is."""
+    """Return the named embedding models, or the default one."""
     given = settings.encoders
     if given is None:
         return [SentenceEncoder(device=settings.device)]
@@ -392,38 +397,38 @@ def encoders_of(settings: TrainSettings) -> list[Encoder]:
         return [OwnEncoder(given)]
     named = [given] if isinstance(given, str) else list(given)
     if not named:
-        raise DesignError("encoders is empty; name a model, or leave it out", option="encoders", value=given)
+        raise DesignError("encoders is empty; name a model, or omit it", option="encoders", value=given)
     return [SentenceEncoder(one, device=settings.device) for one in named]
 
 
 def embed(texts: Texts, encoder: Encoder) -> list[Floats]:
-    """The embedding of every sentence, one array of (sentences, dimensions) a sequence."""
+    """Return the embeddings of all sentences: one array of (sentences, dimensions) per sequence."""
     every = [one for sequence in texts.sentences for one in sequence]
     rows = Embeddings(encoder, split="whole").embeddings(every).astype(np.float32)
     return np.split(rows, np.cumsum(texts.length)[:-1])
 
 
-# -- what people said -------------------------------------------------------------------------------
+# -- human labels -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What people said of each item by one criterion.
+    """The human labels of each item by one criterion.
 
     Attributes
     ----------
     criterion : str or None
     scale : Scale
     categories : tuple
-        Labels that have a share each; empty where there are too many.
+        Labels with a predicted share; empty if there are too many.
     number : (categories,) float
-        The number of each; empty of categories without order.
+        The number of each; empty for nominal categories.
     share : (items, categories) float
-        Share of the item's people who gave each label; NaN where nobody answered.
+        Share of the item's annotators who gave each label; NaN for items without labels.
     mean : (items,) float
-        Of people's numbers; NaN where nobody answered, and everywhere where labels are no numbers.
+        Mean of the annotators' numbers; NaN for items without labels, and for nominal categories.
     item, who, value : (labels,)
-        Each label: the item's place, the annotator's, and its number (of categories without order, its place).
+        Index of the item, index of the annotator, and number (for nominal categories, index) of each label.
     """
 
     criterion: str | None
@@ -440,7 +445,7 @@ class Target:
 
     @property
     def name(self) -> str:
-        """For people; empty where the table has one criterion."""
+        """The criterion as text; empty if the table has one criterion."""
         return "" if self.criterion is None else self.criterion
 
     @property
@@ -450,13 +455,13 @@ class Target:
 
     @cached_property
     def labelled(self) -> Bools:
-        """Items that somebody answered."""
+        """Whether each item has a label."""
         found = np.zeros(len(self.mean), dtype=bool)
         found[self.item] = True
         return found
 
     def label_of(self, value: Any) -> Any:
-        """Predictions as labels of the scale: the nearest, whole where people's are; of shares, the commonest.
+        """Return predictions as labels: the nearest label of the scale, or the category with the largest share.
 
         Parameters
         ----------
@@ -472,30 +477,31 @@ class Target:
         return [self.scale.categories[k] for k in np.abs(near[:, None] - listed[None, :]).argmin(axis=1)]
 
     def coordinates(self, value: Any) -> Floats:
-        """Labels as points whose squared distance is that of the scale: (n, 1) numbers, or categories as corners."""
+        """Return labels as points with the squared distances of the scale: (n, 1) numbers, or one-hot categories."""
         if not self.nominal:
             return np.asarray(value, dtype=float).reshape(-1, 1)
         return np.asarray(np.eye(len(self.categories))[np.asarray(value, dtype=int)] / math.sqrt(2))
 
 
 def targets_of(labels: Annotations, people: Sequence[str], items: Sequence[str]) -> list[Target]:
-    """What people said of these items, by criterion.
+    """Return the human labels of these items by criterion.
 
     Raises
     ------
     DesignError
-        For labels that are texts or choices among three.
+        If labels are texts or odd-one-out choices.
     """
     place = {name: i for i, name in enumerate(items)}
     found = []
     for criterion in labels.criteria or (None,):
         scale = labels.scale_of(criterion)
         if scale.kind in ("text", "odd-one-out"):
-            raise DesignError(f"a rater is trained on categories or numbers; these labels are {scale.describe()}")
+            raise DesignError(f"a rater requires categories or numbers as labels; these labels are {scale.describe()}")
         rows = labels.labels.filter(pl.col("annotator").is_in(list(people)) & pl.col("item").is_in(list(items)))
         rows = rows if criterion is None else rows.filter(pl.col("criterion") == criterion)
         if not rows.height:
-            raise DataError(f"nobody labelled an item that has a text{'' if criterion is None else f' by {criterion}'}")
+            by = "" if criterion is None else f" by {criterion}"
+            raise DataError(f"no item with a text has a label{by}")
         found.append(_target(criterion, scale, rows, place, {name: i for i, name in enumerate(people)}))
     return found
 
@@ -524,7 +530,7 @@ def _target(
         np.add.at(share, (item, code), 1)
     share /= n[:, None]
     mean = np.full(len(place), np.nan)
-    if not nominal:  # exact whatever the order of the annotators
+    if not nominal:  # exact in any order of the annotators
         mine: dict[int, list[float]] = {}
         for i, one in zip(item.tolist(), value.tolist(), strict=True):
             mine.setdefault(i, []).append(one)
@@ -535,20 +541,20 @@ def _target(
                   not nominal and bool((value == np.round(value)).all()))  # fmt: skip
 
 
-# -- which items belong together, and into which fold they fall --------------------------------------
+# -- groups and folds --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Into which fold each item falls; items of a group are in one.
+    """The fold of each item; items of a group are in the same fold.
 
     Attributes
     ----------
     group, fold : (items,) int
     names : tuple of str
-        Of the folds.
+        Names of the folds.
     words : tuple of str
-        How groups and folds were made.
+        Notes on how groups and folds were made.
     """
 
     group: Ints
@@ -560,36 +566,36 @@ class Folds:
         return len(self.names)
 
     def inner(self, items: Ints, number: int, *seed: int) -> Ints:
-        """A fold for each of some items, whole groups at a time."""
+        """Return inner folds of some items, by whole groups."""
         return _draw(self.group[items], number, np.random.default_rng([*seed]))
 
 
 def documents_of(labels: Annotations, settings: TrainSettings) -> tuple[list[Any] | None, str]:
-    """The document of each item in the order of the table, and what says so; None where nothing does."""
+    """Return the document of each item in the order of the table, and how it was determined; None without documents."""
     names = labels.items["item"]
     if settings.document is not None:
         cluster_codes(labels, settings.document)  # refuses an item without one
         column = labels.items[labels.names.get(settings.document, settings.document)]
-        return column.to_list(), f"as item column '{settings.document}' says"
+        return column.to_list(), f"by item column '{settings.document}'"
     if settings.document_pattern is not None:
         found = names.str.extract(_check_pattern(settings.document_pattern), 1)
         if found.null_count():
             raise DesignError(
-                f"document_pattern='{settings.document_pattern}' finds no document in the name of item "
+                f"document_pattern='{settings.document_pattern}' does not match item "
                 f"'{names.filter(found.is_null())[0]}'"
             )
-        return found.to_list(), "by the pattern of their names"
+        return found.to_list(), "by the pattern of the item ids"
     parts = stems(names)
     if parts is None:
         return None, ""
-    return parts.stem.codes.tolist(), f"by what stands before '{parts.separator}' in their names"
+    return parts.stem.codes.tolist(), f"by the part of the item ids before '{parts.separator}'"
 
 
 def _check_pattern(pattern: str) -> str:
     try:
         groups = re.compile(pattern).groups
     except re.error as error:
-        raise DesignError(f"document_pattern='{pattern}' is no regular expression: {error}") from None
+        raise DesignError(f"document_pattern='{pattern}' is not a regular expression: {error}") from None
     if groups < 1:
         raise DesignError(f"document_pattern='{pattern}' has no group; put the document between ( and )")
     return pattern
@@ -598,12 +604,12 @@ def _check_pattern(pattern: str) -> str:
 def make_folds(
     labels: Annotations, texts: Texts, documents: tuple[list[Any] | None, str], settings: TrainSettings
 ) -> Folds:
-    """Groups of items that share a document, a teacher or most of their words, and folds of whole groups.
+    """Return groups of items with a common document, teacher or most of their words, and folds of whole groups.
 
     Raises
     ------
     DataError
-        Where folds made by hand divide a group, or there are fewer groups than folds.
+        If predefined folds divide a group, or if there are fewer groups than folds.
     """
     table = {name: i for i, name in enumerate(labels.items["item"].to_list())}
     rows = np.array([table[name] for name in texts.items])
@@ -615,7 +621,7 @@ def make_folds(
         words.append(f"{counted(len(set(parts[-1].tolist())), 'document')} {how}")
     for column in settings.together:
         parts.append(cluster_codes(labels, column)[rows])
-        words.append(f"items of one '{column}' are together")
+        words.append(f"items with the same '{column}' are in the same fold")
     group = _merge(n, parts)
     n_before = int(group.max()) + 1
     if settings.near > 0:
@@ -625,15 +631,13 @@ def make_folds(
         apart = sum(group[a] != group[b] for a, b in joined)
         if apart:
             words.append(
-                f"{counted(apart, 'pair')} of texts that share {100 * settings.near:g}% of their 3-grams or more "
-                f"{'is' if apart == 1 else 'are'} taken for one document"
+                f"{counted(apart, 'pair')} of texts with at least {100 * settings.near:g}% common 3-grams "
+                f"{'is' if apart == 1 else 'are'} treated as one document"
             )
         group = _merge(n, [group], joined)
     n_groups = len(set(group.tolist()))
     if settings.fold is not None:
-        return _given_folds(
-            labels, rows, group, settings.fold, (*words, f"folds as item column '{settings.fold}' says")
-        )
+        return _given_folds(labels, rows, group, settings.fold, (*words, f"folds from item column '{settings.fold}'"))
     if n_groups < settings.folds:
         raise DataError(_too_few(n_groups, n_before, settings))
     fold = _draw(group, settings.folds, np.random.default_rng([settings.seed, 1]))
@@ -644,12 +648,12 @@ def make_folds(
 def _too_few(groups: int, before: int, settings: TrainSettings) -> str:
     if before >= settings.folds:
         return (
-            f"texts share so many words that {before:,} documents are taken for {groups}; where they are different "
-            "all the same, raise the share from which they are one with near=0.9, or compare none with near=0"
+            f"{before:,} documents are treated as {groups} because of their common words; if they are different, raise "
+            "the required share of common 3-grams with near=0.9, or disable the comparison with near=0"
         )
     if groups > 1:
-        return f"{groups} documents cannot fall into {settings.folds} folds; take folds={groups}"
-    return "all items are of one document, and none can be held out; name smaller documents with document='...'"
+        return f"{groups} documents cannot be divided into {settings.folds} folds; use folds={groups}"
+    return "all items belong to one document, so none can be held out; name smaller documents with document='...'"
 
 
 def _given_folds(labels: Annotations, rows: Ints, group: Ints, column: str, words: tuple[str, ...]) -> Folds:
@@ -657,7 +661,7 @@ def _given_folds(labels: Annotations, rows: Ints, group: Ints, column: str, word
     values = labels.items[column].gather(rows).to_list()
     different, fold = np.unique(codes, return_inverse=True)
     if len(different) < 2:
-        raise DataError(f"item column '{column}' has one fold, and none can be held out")
+        raise DataError(f"item column '{column}' has only one fold, so no items can be held out")
     for one in np.unique(group):
         mine = np.flatnonzero(group == one)
         if len(set(fold[mine].tolist())) > 1:
@@ -666,14 +670,14 @@ def _given_folds(labels: Annotations, rows: Ints, group: Ints, column: str, word
             raise DataError(
                 f"folds of '{column}' divide a document: items '{items[int(rows[mine[0]])]}' and "
                 f"'{items[int(rows[other])]}' belong together and are in folds '{values[mine[0]]}' and "
-                f"'{values[other]}'. Put them into one fold, or leave fold out"
+                f"'{values[other]}'. Assign them to one fold, or omit fold"
             )
     names = tuple(str(values[int(np.flatnonzero(fold == k)[0])]) for k in range(len(different)))
     return Folds(group, fold, names, words)
 
 
 def _merge(n: int, parts: Sequence[Ints], pairs: Sequence[tuple[int, int]] = ()) -> Ints:
-    """Groups of what shares a part, or is a pair, directly or through others; numbered by their first item."""
+    """Connected groups of items with a common part or in a pair, numbered by their first item."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -689,7 +693,7 @@ def _merge(n: int, parts: Sequence[Ints], pairs: Sequence[tuple[int, int]] = ())
 
 
 def _draw(group: Ints, folds: int, rng: np.random.Generator) -> Ints:
-    """Whole groups in a random order, each to the fold with the fewest items."""
+    """Assign whole groups in random order to the fold with the fewest items."""
     numbers, inverse = np.unique(group, return_inverse=True)
     size = np.bincount(inverse)
     filled, fold = np.zeros(folds), np.zeros(len(numbers), dtype=np.int64)
@@ -700,7 +704,7 @@ def _draw(group: Ints, folds: int, rng: np.random.Generator) -> Ints:
 
 
 def near_duplicates(texts: Texts, share: float) -> list[tuple[int, int]]:
-    """Sequences of which the shorter shares at least this part of its 3-grams of words with the other."""
+    """Return pairs of sequences with at least this share of common word 3-grams, relative to the shorter."""
     from scipy.sparse import csr_matrix
 
     grams = [_grams(" ".join(one)) for one in texts.sentences]

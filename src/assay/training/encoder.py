@@ -1,11 +1,11 @@
-"""The encoder: a transformer over the embeddings of a text's sentences, its training, and what each sentence adds.
+"""The encoder: a transformer over the embeddings of a text's sentences, its training, and sentence attributions.
 
-The embeddings are fixed. A layer makes them as wide as the encoder; where order matters, a convolution lets each
-sentence see its neighbours before attention does: without it and positions at the scale of the input, order is not
-learnt. Each criterion pools the sentences by attention of its own and has two heads, shares of labels and mean, whose
-predictions are averaged (Hardy 2025, appendix D: classification and regression at once).
+The embeddings are fixed. A linear layer projects them to the width of the encoder. In the long sizes, a convolution
+combines each sentence with its neighbours before attention: without it, and without positions at the scale of the
+input, order is not learnt. Each criterion pools the sentences by separate attention and has two heads, shares of labels
+and mean, whose predictions are averaged (Hardy 2025, appendix D: joint classification and regression).
 
-Needs torch, so that this file is imported only where a rater is trained or used.
+This module requires torch, so it is imported only when a rater is trained or used.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from assay.reporting.page import atomic_write
 from assay.training.documents import Target, Texts
 
 CHECKPOINT_SECONDS = 20.0
-"""Between two checkpoints of a training that goes on: what is lost where it is killed. At 0 each step is kept."""
+"""Seconds between two checkpoints of a training: the most that is lost if it is killed. With 0 each step is saved."""
 
 BETAS, WEIGHT_DECAY, CLIP = (0.78, 0.9), 3e-4, 4.0
-"""Of Adamax, and the norm to which gradients are clipped: Hardy (2025, appendix D.3)."""
+"""Parameters of Adamax, and the norm to which gradients are clipped: Hardy (2025, appendix D.3)."""
 
 _SETTINGS = threading.RLock()
 
 STEPS = 32
-"""Of integrated gradients, at the middle of each."""
+"""Steps of integrated gradients, evaluated at their midpoints."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,15 @@ class Sizes:
     Attributes
     ----------
     convolution : bool
-        Whether neighbours are seen before attention.
+        Whether a convolution precedes attention.
     positions : float
-        Scale of the positions that are added to the sentences, whose numbers have a spread of 1.
+        Scale of the positional encoding, relative to sentences with a standard deviation of 1.
     warm_up : int
-        Steps in which the learning rate rises to its highest.
+        Steps in which the learning rate increases to its maximum.
     decay : float
-        By which it falls in each step after that.
+        Factor of the learning rate in each later step.
     window, windows
-        Sentences at once, and random windows of a longer text in each epoch.
+        Sentences per window, and random windows of a longer text in each epoch.
     """
 
     width: int
@@ -82,20 +82,20 @@ SIZES: Mapping[str, Sizes] = {
     "long": Sizes(64, 2, 4, 128, 0.1, True, 1.0, 40, 15, 2e-3, 16, 40, 0.999),
     "paper": Sizes(1024, 8, 32, 2048, 0.75, False, 1.0, 4, 2, 2.5e-5, 8, 1000, 0.9995),
 }
-"""short: the boldest of four that were tried on 711 reviews, all within r .833 to .839. long: learns position and
-adjacency in simulated lessons, after 5 to 15 epochs without any gain: hence its patience. paper: Hardy (2025)."""
+"""short: the most aggressive of four candidates on 711 reviews, all with r from .833 to .839. long: learns position and
+adjacency in simulated lessons after 5 to 15 epochs without progress, hence its patience. paper: Hardy (2025)."""
 
 
 class SequenceRater(nn.Module):  # type: ignore[misc]
-    """Sentences in, heads of each criterion out.
+    """The network: sentences in, heads of each criterion out.
 
     Parameters
     ----------
     dimensions : int
-        Of the embeddings.
+        Number of dimensions of the embeddings.
     sizes : Sizes
     heads : list of int
-        Of each criterion, for how many labels it has a share; 0 for none.
+        By criterion, the number of labels with a predicted share; 0 for none.
     """
 
     def __init__(self, dimensions: int, sizes: Sizes, heads: Sequence[int]) -> None:
@@ -114,7 +114,7 @@ class SequenceRater(nn.Module):  # type: ignore[misc]
         self.means = nn.Linear(width, len(heads))
 
     def forward(self, x: Any, mask: Any) -> tuple[list[Any], Any]:
-        """Logits of the labels of each criterion, and all means: (windows, sentences, d) -> (windows, labels), ...."""
+        """Return the logits by criterion, and all means: (windows, sentences, d) -> (windows, labels), ...."""
         inside = mask[..., None].to(x.dtype)
         h = self.norm(self.enter(x)) * inside
         if self.near is not None:
@@ -128,7 +128,7 @@ class SequenceRater(nn.Module):  # type: ignore[misc]
 
 
 def positions(length: int, width: int, device: Any) -> Any:
-    """Sines and cosines of each place, with a spread of 1: (length, width)."""
+    """Return the positional encoding with a standard deviation of 1: (length, width)."""
     place = torch.arange(length, device=device)[:, None]
     rate = torch.exp(torch.arange(0, width, 2, device=device) * (-math.log(10_000) / width))
     found = torch.zeros(length, width, device=device)
@@ -142,13 +142,13 @@ def positions(length: int, width: int, device: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Sentences that are read together, and what people said of the items in them.
+    """Windows of sentences that are encoded together.
 
     Attributes
     ----------
     sequence, start, end : (windows,) int
     item : (windows,) int
-        The item that a window was made for; −1 for those drawn at random.
+        The item of a window; −1 for random windows.
     """
 
     sequence: Ints
@@ -161,7 +161,7 @@ class Windows:
 
 
 def windows_of_items(texts: Texts, items: Ints, window: int) -> Windows:
-    """Those of some items: around the middle of one that is shorter than a window, else over it, halves overlapping."""
+    """Return windows of some items: centred on an item shorter than a window, else half-overlapping over the item."""
     rows = []
     for i in items.tolist():
         s, a, b = int(texts.sequence[i]), int(texts.first[i]), int(texts.end[i])
@@ -176,7 +176,7 @@ def windows_of_items(texts: Texts, items: Ints, window: int) -> Windows:
 
 
 def random_windows(texts: Texts, items: Ints, sizes: Sizes, rng: np.random.Generator) -> Windows:
-    """Each sequence that holds some of the items, or random windows of a long one; in a random order."""
+    """Return, in random order, each sequence with some of the items, or random windows of a long sequence."""
     rows = []
     for s in np.unique(texts.sequence[items]).tolist():
         n = int(texts.length[s])
@@ -190,7 +190,7 @@ def random_windows(texts: Texts, items: Ints, sizes: Sizes, rng: np.random.Gener
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """Everything that a fit reads: sentences, their embeddings, targets, and which items train and which stop it."""
+    """The data of a fit: sentences, embeddings, targets, training items and items for early stopping."""
 
     texts: Texts
     vectors: list[Floats]
@@ -199,7 +199,7 @@ class Material:
     held: Ints
 
     def centre_and_spread(self) -> tuple[Floats, Floats]:
-        """Centre and spread of people's means in training, by criterion; 0 and 1 where there are none."""
+        """Return centre and spread of the annotators' means in training, by criterion; 0 and 1 without any."""
         centre, spread = np.zeros(len(self.targets)), np.ones(len(self.targets))
         for c, target in enumerate(self.targets):
             known = target.mean[self.train]
@@ -209,7 +209,7 @@ class Material:
         return centre, spread
 
     def wanted(self, windows: Windows, items: Ints) -> tuple[list[Floats], Floats]:
-        """People's shares and means of each window, the mean over its items by their overlap; NaN where nobody said.
+        """Return human shares and means of each window, averaged over its items by overlap; NaN without labels.
 
         Returns
         -------
@@ -232,7 +232,7 @@ class Material:
         return shares, np.stack(means, axis=1)
 
     def batch(self, windows: Windows, which: Ints, device: Any) -> tuple[Any, Any]:
-        """Sentences of some windows, filled up with zeros, and where they are none."""
+        """Return the sentences of some windows, padded with zeros, and the mask of real sentences."""
         parts = [self.vectors[windows.sequence[w]][windows.start[w] : windows.end[w]] for w in which]
         longest = max(len(one) for one in parts)
         x = np.zeros((len(parts), longest, parts[0].shape[1]), dtype=np.float32)
@@ -243,7 +243,7 @@ class Material:
 
 
 def _weighted_means(rows: Floats, at: Ints, weight: Floats, n: int) -> Floats:
-    """Weighted means of rows without NaN by where they belong: (n, width), NaN where there is none."""
+    """Weighted means by group of the rows without NaN: (n, width); NaN for empty groups."""
     known = ~np.isnan(rows).any(axis=1)
     total = np.bincount(at[known], weight[known], n)
     sums = np.zeros((n, rows.shape[1]))
@@ -263,13 +263,13 @@ class TrainedEncoder:
     ----------
     weights : mapping of name to array
     heads : tuple of int
-        Labels of each criterion that have a share.
+        Number of labels with a predicted share, by criterion.
     centre, spread : (criteria,) float
-        Of people's means in training.
+        Centre and spread of the annotators' means in training.
     blank : (dimensions,) float
-        The mean embedding of the sentences in training, which says nothing: where attribution starts.
+        The mean embedding of the training sentences: the neutral reference of the attribution.
     curve : (epochs, 2) float
-        Loss in training and on the documents held out to stop it, after each epoch.
+        Loss in training and on the documents held out for early stopping, after each epoch.
     """
 
     weights: Mapping[str, NDArray[Any]]
@@ -281,7 +281,7 @@ class TrainedEncoder:
     curve: Floats
 
     def model(self, device: Any = "cpu") -> SequenceRater:
-        """The encoder with its weights, ready to predict."""
+        """Return the network with its weights, ready to predict."""
         made = SequenceRater(len(self.blank), self.sizes, self.heads)
         made.load_state_dict({k: torch.from_numpy(np.asarray(v)) for k, v in self.weights.items()})
         made.to(device).eval()
@@ -290,9 +290,9 @@ class TrainedEncoder:
 
 @contextmanager
 def settled(threads: int) -> Iterator[None]:
-    """So many threads and no chance in the order of sums; what was set before comes back.
+    """Set the number of threads and deterministic algorithms, and restore the earlier settings afterwards.
 
-    These are settings of the process, so that one thread has them at a time.
+    These settings belong to the process, so a lock lets one thread use them at a time.
     """
     with _SETTINGS:
         before, exact = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
@@ -307,7 +307,7 @@ def settled(threads: int) -> Iterator[None]:
 
 
 class EncoderFit:
-    """One training: where it stands, and how it goes on."""
+    """One training, which can continue from a checkpoint."""
 
     def __init__(self, material: Material, sizes: Sizes, seed: Sequence[int], device: str, path: Path | None, key: str):
         self.material, self.sizes, self.seed, self.device = material, sizes, tuple(seed), device
@@ -325,7 +325,7 @@ class EncoderFit:
         self.saved = time.monotonic()
 
     def go(self, tell: Callable[[], None]) -> TrainedEncoder:
-        """Train to the end, from a checkpoint where there is one."""
+        """Train to the end, from a checkpoint if there is one."""
         self._load()
         while not self.done:
             self._pass()
@@ -341,11 +341,11 @@ class EncoderFit:
         return np.asarray(self.material.texts.sequence[self.material.train])
 
     def _sow(self, epoch: int) -> None:
-        """Chance of an epoch depends on nothing but the seed and its number, so that none of it need be kept."""
+        """Seed an epoch from the seed and its number only, so that no random state has to be saved between epochs."""
         torch.manual_seed(int(np.random.SeedSequence([*self.seed, epoch]).generate_state(1)[0]))
 
     def _pass(self) -> None:
-        """One epoch, from the step where it stands."""
+        """Run one epoch, from the current step."""
         material, sizes = self.material, self.sizes
         windows = random_windows(
             material.texts, material.train, sizes, np.random.default_rng([*self.seed, 1, self.epoch])
@@ -370,7 +370,7 @@ class EncoderFit:
         self._save()
 
     def _rate(self) -> float:
-        """Warm-up, then decay."""
+        """The factor of the learning rate: warm-up, then decay."""
         late = self.taken - self.sizes.warm_up
         return (self.taken + 1) / (self.sizes.warm_up + 1) if late < 0 else self.sizes.decay**late
 
@@ -385,7 +385,7 @@ class EncoderFit:
         self.done = self.epoch >= self.sizes.epochs or self.waited >= self.sizes.patience
 
     def _validation_loss(self) -> float:
-        """The loss on documents held out."""
+        """The loss on held-out documents."""
         material, total = self.material, 0.0
         windows = windows_of_items(material.texts, material.held, self.sizes.window)
         shares = [target.share[windows.item] for target in material.targets]
@@ -398,7 +398,7 @@ class EncoderFit:
         return total / len(windows)
 
     def _loss(self, windows: Windows, which: Ints, shares: list[Floats], means: Floats) -> Any:
-        """Cross-entropy of people's shares and squared error of their standardised mean, over what they answered."""
+        """Cross-entropy of human shares and squared error of the standardized human mean, over labelled windows."""
         x, mask = self.material.batch(windows, which, self.device)
         with torch.autocast("cuda", dtype=torch.bfloat16, enabled=self.device.startswith("cuda")):
             logits, found = self.model(x, mask)
@@ -424,7 +424,7 @@ class EncoderFit:
     _KEPT = ("epoch", "step", "taken", "total", "curve", "best", "best_loss", "waited", "done")
 
     def _save(self, *, always: bool = False) -> None:
-        """All that the rest depends on, in a file that is written whole or not at all."""
+        """Write a complete checkpoint atomically."""
         if self.path is None or not (always or time.monotonic() - self.saved >= CHECKPOINT_SECONDS):
             return
         state: dict[str, Any] = {name: getattr(self, name) for name in self._KEPT}
@@ -441,11 +441,11 @@ class EncoderFit:
             return
         try:
             state = torch.load(self.path, weights_only=True, map_location=self.device)
-        except Exception as error:  # cut off, or something else: many classes
-            raise DataError(f"{self.path} cannot be read ({type(error).__name__}); delete it to begin again") from None
+        except Exception as error:  # truncated or not a checkpoint: torch raises many classes
+            raise DataError(f"{self.path} cannot be read ({type(error).__name__}); delete it to start again") from None
         if not isinstance(state, dict) or state.get("key") != self.key:
             raise DataError(
-                f"{self.path} is of a training with other labels, texts or options; name another folder with "
+                f"{self.path} belongs to a training with other labels, texts or options; choose another folder with "
                 "folder='...', or delete this one"
             )
         for name in self._KEPT:
@@ -457,13 +457,13 @@ class EncoderFit:
             torch.cuda.set_rng_state(state["chance_cuda"].cpu(), self.device)
 
 
-# -- using it ---------------------------------------------------------------------------------------
+# -- prediction -------------------------------------------------------------------------------------
 
 
 def predict(
     fitted: TrainedEncoder, material: Material, windows: Windows, device: str, batch: int = 64
 ) -> tuple[list[Floats], Floats]:
-    """What people would say of each window.
+    """Predict the labels of each window.
 
     Returns
     -------
@@ -486,14 +486,14 @@ def predict(
 
 
 def value_of(target: Target, shares: Floats, mean: Floats) -> Floats:
-    """One prediction of both heads: shares of categories; the mean of the two means of numbers."""
+    """Combine both heads into one prediction: shares of nominal categories, or the mean of the two predicted means."""
     if target.nominal:
         return shares
     return mean if not len(target.number) else np.asarray((shares @ target.number + mean) / 2)
 
 
 def rate_items(fitted: TrainedEncoder, material: Material, items: Ints, device: str) -> list[Floats]:
-    """The prediction for each item by each criterion, the mean over its windows: (items,), or (items, labels)."""
+    """Return predictions by criterion, averaged over the windows of each item: (items,), or (items, labels)."""
     windows = windows_of_items(material.texts, items, fitted.sizes.window)
     shares, means = predict(fitted, material, windows, device)
     place = {int(i): k for k, i in enumerate(items)}
@@ -511,20 +511,21 @@ def rate_items(fitted: TrainedEncoder, material: Material, items: Ints, device: 
 def attribute(
     fitted: TrainedEncoder, vectors: Floats, target: Target, criterion: int, steps: int = STEPS
 ) -> tuple[Floats, float, float]:
-    """What each sentence adds to the rating of a window: integrated gradients from sentences that say nothing.
+    """Return the contribution of each sentence to the rating of a window, by integrated gradients.
 
-    Sundararajan, Taly & Yan (2017, eq. 1), by the midpoint rule, from ``blank`` to the sentence along a straight line;
-    all sentences move together. What they add makes up the gap between the two ratings, but for the error of the rule.
+    Sundararajan, Taly & Yan (2017, eq. 1), by the midpoint rule, along the straight line from the neutral reference
+    ``blank`` to the sentences, which all change together. The contributions add up to the difference between the two
+    ratings, except for the error of the midpoint rule.
 
     Parameters
     ----------
     vectors : (sentences, dimensions) float
     criterion : int
-        Its place. Of categories without order, the share of the commonest is attributed.
+        Index of the criterion. For nominal categories, the share of the most probable category is attributed.
 
     Returns
     -------
-    (sentences,) float, the rating, and the rating of sentences that say nothing
+    (sentences,) float, the rating, and the rating of the neutral reference
     """
     model = fitted.model()
     x = torch.as_tensor(vectors, dtype=torch.float32)
@@ -554,11 +555,11 @@ def attribute(
 
 
 def sizes_for(size: str, window: int, windows: int, **given: float | int | None) -> Sizes:
-    """The sizes of a name, with what was given in their place."""
+    """Return the sizes of a name, with the given values replaced."""
     chosen = {name: value for name, value in given.items() if value is not None}
     found: Sizes = replace(SIZES[size], window=window, windows=windows, **chosen)  # type: ignore[arg-type]
     if found.width % found.heads:
         raise DesignError(
-            f"a width of {found.width} cannot be divided among {found.heads} heads; give another number", option="width"
+            f"width {found.width} is not a multiple of the {found.heads} heads; change one of them", option="width"
         )
     return found

@@ -1,4 +1,4 @@
-"""What does a page show of a trained rater? How near it comes, its baselines, its curves, what its ratings rest on."""
+"""The report parts of a trained rater: agreement with annotators, baselines, loss curves and sentence attributions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from assay.errors import counted
 from assay.reporting import pictures
 from assay.reporting.page import Part
 from assay.reporting.tables import empty_columns
+from assay.training import words
 from assay.training.documents import FAMILY
 from assay.training.train import TrainedRater
 
@@ -19,29 +20,29 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHOWN = (0.1, 0.5, 0.9)
-"""Which items are explained: those whose rating is at these quantiles, so that low and high ones are seen."""
+"""Quantiles of the ratings of the items whose attributions are shown."""
 
 LONG_TEXT = 3
-"""Windows from which on a text is long enough to be followed."""
+"""Shortest text, in windows, for which the rating along the text is shown."""
 
 
 def train_parts(found: TrainedRater) -> tuple[Part, ...]:
-    """The comparison, the curves, what sentences add, and the rating along a long text."""
+    """Return the comparison, the loss curves, the sentence attributions, and the rating along a long text."""
     return (_comparison(found), _curves(found), *_sentence_parts(found), *_course_parts(found))
 
 
 def _comparison(found: TrainedRater) -> Part:
-    said = tuple(line[:1].upper() + line[1:] for line in found.sentences())
-    frames = [("With people, on documents that no rater saw.", _drop_empty(found.side_by_side()))]
+    said = tuple(line[:1].upper() + line[1:] for line in words.sentences(found))
+    frames = [("Agreement with annotators on held-out documents.", _drop_empty(found.side_by_side()))]
     if found.lead_table().height:
         frames.append(
             (
-                "How far each is ahead of the best baseline; above 0 is better, of RMSE too.",
+                "Lead over the best baseline; above 0 is better, also for RMSE.",
                 _drop_empty(found.lead_table()),
             )
         )
     return Part(
-        "Does the trained rater rate as people do?",
+        "Agreement of the trained rater with annotators",
         (*said, *found.cautions),
         tuple(frames),
         lines=(*map(str, found.exclusions), *found.notes),
@@ -59,17 +60,17 @@ def _curves(found: TrainedRater) -> Part:
     )
     best = sorted(int(one) for one in fits["best"])
     return Part(
-        "How was it trained?",
+        "Training",
         (
-            f"{counted(fits.height, 'training')} of at most {found.trained.sizes.epochs} epochs; the best on "
-            f"documents held out was after {best[0]} to {best[-1]}.",
+            f"{counted(fits.height, 'training')} of at most {found.trained.sizes.epochs} epochs; the lowest loss on "
+            f"held-out documents was after {best[0]} to {best[-1]} epochs.",
         ),
-        pictures=(("Loss after each epoch, a line for each rater and fold.", found.plot),),
+        pictures=(("Loss after each epoch, one line per rater and fold.", found.plot),),
     )
 
 
 def _sentence_parts(found: TrainedRater) -> tuple[Part, ...]:
-    """What sentences add to the ratings of a few items by the first criterion."""
+    """The sentence attributions of a few items by the first criterion."""
     target = found.trained.targets[0]
     mine = found.predictions.filter(pl.col("rater") == FAMILY)
     mine = mine if target.criterion is None else mine.filter(pl.col("criterion") == target.criterion)
@@ -82,19 +83,19 @@ def _sentence_parts(found: TrainedRater) -> tuple[Part, ...]:
     drawn: list[tuple[str, Callable[[], Axes]]] = []
     for item in dict.fromkeys(mine["item"][place] for place in places):
         one = found.attribution(item, target.criterion)
-        drawn.append((one.caption(), one.plot))
-    words = (
-        "What each sentence adds, by integrated gradients through the encoder, from sentences that say nothing. Bars "
-        "add up to the difference of the two ratings but for what is not accounted for. Where sentences matter "
-        "together, as a question and its answer, single bars say less.",
+        drawn.append((words.caption(one), one.plot))
+    said = (
+        "Contribution of each sentence to the rating, by integrated gradients through the encoder from a reference of "
+        "neutral sentences. The bars add up to the difference between the two ratings, except for the part that is not "
+        "attributed. If sentences matter in combination, such as a question and its answer, single bars are less "
+        "informative.",
     )
-    return (
-        Part(f"What do its ratings rest on?{f' ({target.name})' if target.name else ''}", words, pictures=tuple(drawn)),
-    )
+    title = f"Sentence attributions{f' ({target.name})' if target.name else ''}"
+    return (Part(title, said, pictures=tuple(drawn)),)
 
 
 def _course_parts(found: TrainedRater) -> tuple[Part, ...]:
-    """The rating along the longest text, where texts are longer than windows."""
+    """The rating along the longest text, if it is longer than several windows."""
     texts, window = found.trained.texts, found.trained.sizes.window
     longest = int(texts.length.argmax())
     if texts.length[longest] < LONG_TEXT * window:
@@ -104,7 +105,7 @@ def _course_parts(found: TrainedRater) -> tuple[Part, ...]:
     draw = partial(_along, found, item, target.criterion)
     return (
         Part(
-            "How does the rating go along a text?",
+            "Rating along a text",
             (f"The text of item '{item}', in windows of {window} sentences.",),
             pictures=((f"Rating of each window{f' by {target.name}' if target.name else ''}.", draw),),
         ),

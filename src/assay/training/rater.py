@@ -1,7 +1,7 @@
-"""A trained rater on disk: its weights, what they were made from, and ratings of other texts by them.
+"""Saved raters: weights, provenance, and ratings of other texts.
 
-A text that was among those it was trained on is rated by the encoders that did not see its document, a new one by all.
-Files that say what a weight does are plain text; weights are safetensors, which hold numbers and no program.
+A text from training is rated by the encoders that were not trained on its document; a new text is rated by all.
+Metadata are plain text, and weights are safetensors files, which contain numbers and no code.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from assay.estimation.statistic import Floats
 from assay.reporting.page import atomic_write
 from assay.reporting.tables import number
 from assay.similarity.embeddings import Encoder, SentenceEncoder, folder_of, pick_device
+from assay.training import words
 from assay.training.documents import (
     EXTRA,
     FAMILY,
@@ -46,23 +47,23 @@ RATER_FILE, WEIGHTS_FILE, CARD_FILE = "rater.json", "weights.safetensors", "MODE
 CURVES_FILE, PREDICTIONS_FILE, FOLDS_FILE = "curves.csv", "predictions.csv", "folds.csv"
 
 FORMAT = 1
-"""Of `RATER_FILE`; one of another number is not read."""
+"""Format version of `RATER_FILE`; other versions are not read."""
 
 NEW = "new"
-"""Provenance of a text that no encoder was trained on."""
+"""Provenance of a text that was not in training."""
 
 _ARRAYS = ("centre", "spread", "blank", "curve")
 
 
 @dataclass(frozen=True, eq=False)
 class SavedRater:
-    """Trained raters, read from a folder.
+    """A trained rater, read from a folder.
 
     Attributes
     ----------
     folder : Path
     about : mapping
-        What `RATER_FILE` says: encoders, members, criteria, scales, sizes, folds, options, the data's fingerprint.
+        Content of `RATER_FILE`: encoders, members, criteria, scales, sizes, folds, options, the data's fingerprint.
     """
 
     folder: Path
@@ -70,49 +71,51 @@ class SavedRater:
 
     @classmethod
     def load(cls, folder: str | Path) -> SavedRater:
-        """Read what a training wrote.
+        """Read a saved rater.
 
         Raises
         ------
         DataError
-            Where there is none, or it is of another version of assay.
+            If the folder has none, or one in the format of another version of assay.
         """
         path = Path(folder)
         if not (path / RATER_FILE).is_file():
-            raise DataError(f"'{folder}' holds no trained rater: {RATER_FILE} is not in it. assay train writes one")
+            raise DataError(
+                f"'{folder}' contains no trained rater ({RATER_FILE} is missing); make one with assay train"
+            )
         about = json.loads((path / RATER_FILE).read_text(encoding="utf-8"))
         if about.get("format") != FORMAT:
-            raise DataError(f"'{folder}' was written by assay {about.get('assay')}, which keeps raters otherwise")
+            raise DataError(f"'{folder}' was written by assay {about.get('assay')} in another format; train it again")
         return cls(path, about)
 
     @property
     def criteria(self) -> tuple[str | None, ...]:
-        """What is rated; None alone where labels had one criterion."""
+        """The rated criteria; only None if the labels had a single criterion."""
         return tuple(one["criterion"] for one in self.about["targets"])
 
     @cached_property
     def encoders(self) -> list[Encoder]:
-        """The models of sentence embeddings.
+        """The sentence-embedding models.
 
         Raises
         ------
         DataError
-            Where a model is not the one that the rater was trained on.
+            If a model has other weights than in training.
         """
         found: list[Encoder] = []
         for one in self.about["encoders"]:
             made = SentenceEncoder(one["model"])
             if made.key != one["key"]:
                 raise DataError(
-                    f"'{one['model']}' has other weights ({made.key}) than when '{self.folder}' was trained on it "
-                    f"({one['key']}); put that model back, or train again"
+                    f"'{one['model']}' has other weights ({made.key}) than in the training of '{self.folder}' "
+                    f"({one['key']}); restore that model, or train again"
                 )
             found.append(made)
         return found
 
     @cached_property
     def targets(self) -> list[Target]:
-        """What is rated, without labels."""
+        """The rated targets, without labels."""
         none = np.empty(0)
         return [
             Target(
@@ -124,7 +127,7 @@ class SavedRater:
 
     @cached_property
     def fits(self) -> dict[tuple[int, int], TrainedEncoder]:
-        """The encoder of each member in each fold."""
+        """The trained encoder of each member in each fold."""
         load = require("safetensors.numpy", EXTRA, "a trained rater").load_file
         require("torch", EXTRA, "a trained rater")
         from assay.training.encoder import Sizes, TrainedEncoder
@@ -145,16 +148,16 @@ class SavedRater:
 
         Parameters
         ----------
-        texts : frame with one row an item, column ``item`` and one of texts; or a list of texts
+        texts : frame with one row per item, column ``item`` and a column of texts; or a list of texts
         text : str, optional
             The column of the texts, as for `assay.train`.
 
         Returns
         -------
         polars.DataFrame
-            One row a text, criterion and rater (the mean of the family first): ``item``, ``annotator``, ``criterion``,
-            ``label`` (on its scale), ``value`` (before it was rounded), ``provenance`` (*new*, or the fold in which
-            a text of the training was held out).
+            One row per text, criterion and rater (the mean of the family first): ``item``, ``annotator``,
+            ``criterion``, ``label`` (on its scale), ``value`` (before rounding), ``provenance`` (*new*, or the fold in
+            which a text of the training was held out).
         """
         if not isinstance(texts, pl.DataFrame):
             texts = pl.DataFrame({"item": [str(k + 1) for k in range(len(texts))], "text": list(texts)})
@@ -165,7 +168,7 @@ class SavedRater:
         empty = [n for n, one in zip(names, given, strict=True) if not (one or "").strip()]
         if empty:
             raise DataError(f"{counted(len(empty), 'item')} without a text in '{column}': {listing(empty)}")
-        if self.about["settings"].get("starts") is not None:  # in training, too, times were no words
+        if self.about["settings"].get("starts") is not None:  # time stamps were also removed in training
             given = ["\n".join(stamped_sentences(one)[0]) for one in given]
         folds = [self.about["known"].get(digest_of_text(one)) for one in given]
         values = self._values([split_sentences(one) for one in given], folds)
@@ -186,7 +189,7 @@ class SavedRater:
         return pl.concat(frames)
 
     def _values(self, sentences: list[list[str]], folds: list[int | None]) -> list[dict[str, Floats]]:
-        """Of each criterion, the family's and each member's rating of each text."""
+        """By criterion, the rating of each text by the family and by each member."""
         from assay.training.encoder import Material, rate_items, settled
 
         at = np.arange(len(sentences))
@@ -214,28 +217,28 @@ class SavedRater:
         return found
 
     def rate_one(self, text: str, criterion: str | None) -> tuple[str, str]:
-        """The family's label of one text, and in words how it came to it.
+        """Return the family's label of one text, and its value before rounding and provenance in words.
 
         Raises
         ------
         DesignError
-            For a criterion that the rater was not trained on.
+            If the rater was not trained on the criterion.
         """
         if criterion not in self.criteria and len(self.criteria) > 1:
             raise DesignError(unknown("criterion", criterion, [str(one) for one in self.criteria], f"'{self.folder}'"))
         c = self.criteria.index(criterion) if criterion in self.criteria else 0
         rows = self.rate([text]).filter(pl.col("annotator") == FAMILY)[c]
-        return rows["label"][0], f"{number(rows['value'][0], 4)} before it was rounded; {rows['provenance'][0]}"
+        return rows["label"][0], f"{number(rows['value'][0], 4)} before rounding; {rows['provenance'][0]}"
 
 
 @lru_cache(maxsize=4)
 def saved_rater(folder: Path) -> SavedRater:
-    """A rater that is read once."""
+    """Return a saved rater; each is read once."""
     return SavedRater.load(folder)
 
 
 def digest_of_text(text: str) -> str:
-    """Under which a text is known again, whatever its spaces."""
+    """Return a digest that identifies a text, regardless of white space."""
     return hashlib.blake2b(" ".join(text.split()).encode(), digest_size=8).hexdigest()
 
 
@@ -243,7 +246,7 @@ def digest_of_text(text: str) -> str:
 
 
 class SavableRater(Protocol):
-    """What is written of a training: `assay.training.train.TrainedRater`."""
+    """The parts of an `assay.training.train.TrainedRater` that are saved."""
 
     @property
     def curves(self) -> pl.DataFrame:
@@ -251,53 +254,50 @@ class SavableRater(Protocol):
 
     @property
     def predictions(self) -> pl.DataFrame:
-        """Of each item by each rater."""
+        """Predictions by item and rater."""
 
     @property
     def folds(self) -> pl.DataFrame:
-        """Each item's."""
+        """Fold of each item."""
 
     @property
     def trained(self) -> Any:
-        """Weights, texts, targets, members."""
+        """Weights, texts, targets and members."""
 
     @property
     def table(self) -> pl.DataFrame:
-        """Each rater's measures."""
+        """Measures by rater."""
 
     @property
     def signature(self) -> str:
-        """Of the run."""
+        """Signature of the run."""
 
     @property
     def data(self) -> str:
-        """Fingerprint."""
+        """Fingerprint of the data."""
 
     @property
     def settings(self) -> Settings:
-        """Every option."""
+        """All options."""
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What a reader must know."""
-
-    def sentences(self) -> list[str]:
-        """What was found."""
+        """Cautions about the result."""
 
 
 def save_rater(found: SavableRater, folder: Path) -> Path:
-    """Write a trained rater into a folder; what is there of its own training becomes part of it.
+    """Write a trained rater into a folder and remove its checkpoints.
 
     Raises
     ------
     DataError
-        Where the folder holds another trained rater.
+        If the folder contains another trained rater.
     """
     trained = found.trained
     if not all(isinstance(one, SentenceEncoder) for one in trained.encoders):
-        raise DesignError("a rater with an encoder of your own cannot be kept in a folder")
+        raise DesignError("a rater with a custom encoder cannot be saved in a folder")
     if (folder / RATER_FILE).exists():
-        raise DataError(f"'{folder}' holds a trained rater already; name another folder")
+        raise DataError(f"'{folder}' already contains a trained rater; choose another folder")
     save = require("safetensors.numpy", EXTRA, "a trained rater").save_file
     folder.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, Floats] = {}
@@ -311,7 +311,7 @@ def save_rater(found: SavableRater, folder: Path) -> Path:
             frame.write_csv(part)
     with atomic_write(folder / CARD_FILE) as part:
         part.write_text(model_card(found), encoding="utf-8")
-    with atomic_write(folder / RATER_FILE) as part:  # last: with it the rater is whole
+    with atomic_write(folder / RATER_FILE) as part:  # last: it marks the rater as complete
         part.write_text(json.dumps(_describe(found), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     shutil.rmtree(folder / "unfinished", ignore_errors=True)
     return folder
@@ -344,18 +344,18 @@ def _models(found: SavableRater) -> list[SentenceEncoder]:
 
 
 def licence_of(model: str) -> str:
-    """What the model's own README says of its licence, in its first lines."""
+    """Return the licence stated at the top of the model's README."""
     readme = folder_of(model) / "README.md"
     if readme.is_file():
         head = readme.read_text(encoding="utf-8", errors="replace")[:4000]
         said = re.search(r"^licen[sc]e:\s*(\S.*)$", head, flags=re.M)
         if said:
             return said[1].strip()
-    return "not stated beside its files"
+    return "not stated in its files"
 
 
 def model_card(found: SavableRater) -> str:
-    """What somebody must know who is handed the weights."""
+    """Return the model card: what users of the weights must know."""
     trained, sizes = found.trained, found.trained.sizes
     best = [(int(fit.curve[:, 1].argmin()) + 1, float(fit.curve[:, 1].min())) for fit in trained.fits.values()]
     epochs, losses = [one[0] for one in best], [one[1] for one in best]
@@ -367,23 +367,23 @@ def model_card(found: SavableRater) -> str:
         f"| {number(row['low'])} to {number(row['high'])} |"
         for row in found.table.iter_rows(named=True)
     ]
-    say = [f"- {line[:1].upper()}{line[1:]}" for line in found.sentences()]
+    said = [f"- {line[:1].upper()}{line[1:]}" for line in words.sentences(found)]
     lines = [
         "# A trained rater", "", f"Written by assay {__version__}. `{found.signature}`", "",
-        "It says what these people would say of a text like those that they labelled. It is no gold standard: it "
-        "learns their biases with their judgement, and knows nothing of texts of another kind.", "",
-        "## What it rates", "", *rated, "", "## How near it comes to people", "", *say, "", *table, "",
-        "## What it was trained on", "",
+        "It predicts the labels of these annotators for texts like those that they labelled. It is not a gold "
+        "standard: it also learns their biases, and it is not validated for other kinds of texts.", "",
+        "## Labels", "", *rated, "", "## Agreement with annotators", "", *said, "", *table, "",
+        "## Training data", "",
         f"- {len(trained.texts.items):,} items, {counted(len(trained.people), 'annotator')}, fingerprint {found.data}",
-        *[f"- {note}" for note in trained.notes], *[f"- left out: {one}" for one in trained.excluded], "",
+        *[f"- {note}" for note in trained.notes], *[f"- excluded: {one}" for one in trained.excluded], "",
         "## Sentence embeddings", "", *models, "",
         "## Training", "",
         f"- {sizes.layers} layers, width {sizes.width}, {sizes.heads} heads, dropout {sizes.dropout:g}, windows of "
         f"{sizes.window} sentences; Adamax, highest step {sizes.learning_rate:g}",
         f"- {counted(len(trained.members), 'member')}, {len(trained.folds)} folds, seed {trained.settings.seed}, "
         f"{counted(trained.settings.threads, 'thread')} on {trained.device}",
-        f"- best after {min(epochs)} to {max(epochs)} epochs, with a loss of {number(min(losses))} to "
-        f"{number(max(losses))} on documents held out; all curves are in {CURVES_FILE}",
+        f"- lowest loss after {min(epochs)} to {max(epochs)} epochs: {number(min(losses))} to {number(max(losses))} "
+        f"on held-out documents; all curves are in {CURVES_FILE}",
         "", *[f"Caution: {one}" for one in found.cautions],
     ]  # fmt: skip
     return "\n".join(lines).rstrip() + "\n"

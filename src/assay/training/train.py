@@ -1,14 +1,14 @@
-"""A judge that you train: can people's ratings be told from the text, and better than a straight line does?
+"""Train a judge on human labels of texts, and compare it with baselines.
 
-Every item is rated by encoders that saw none of its document (cross-fitting), so that the predictions may enter the
-table as one more judge. Beside them stand baselines that see the same embeddings in the same folds.
+Every item is rated by encoders that were not trained on its document (cross-fitting), so the predictions can be added
+to the table as one more judge. The baselines use the same embeddings and the same folds.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,9 +25,9 @@ from assay.estimation.options import IntervalSettings, question, short
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats
 from assay.reporting import pictures
-from assay.reporting.tables import decimals, estimated, interval, number, signed
 from assay.similarity.embeddings import Encoder, pick_device
-from assay.training.baselines import BASELINES, MEASURES, OF_CATEGORIES, cross_fitted, measure
+from assay.training import words
+from assay.training.baselines import BASELINES, MEASURES, OF_CATEGORIES, cross_fitted, measure, measures_of
 from assay.training.documents import (
     EXTRA,
     FAMILY,
@@ -51,21 +51,21 @@ if TYPE_CHECKING:
     from assay.training.encoder import Material, Sizes, TrainedEncoder
 
 LONG = 12
-"""Sentences a text from which the sizes for long texts are the default: reviews have 2, a lesson's segments 48."""
+"""Sentences per text above which the sizes for long texts are the default: reviews have 2, segments of lessons 48."""
 
 MOST_WINDOW = 140
-"""Sentences in about 12 minutes of a lesson: Hardy (2025, appendix D.1)."""
+"""Largest default window: the sentences in about 12 minutes of a lesson, Hardy (2025, appendix D.1)."""
 
 HELD = 0.15
-"""Share of the training documents that stop it: Hardy (2025) divides 75, 15 and 10 of 100."""
+"""Share of the training documents held out for early stopping: Hardy (2025) divides 75, 15 and 10 of 100."""
 
 MOST_POINTS = 400
-"""Of a rating along a document; more cannot be told apart in a picture."""
+"""Most points of a rating along a document: more are indistinguishable in a chart."""
 
 
 @dataclass(frozen=True)
 class TrainedMember:
-    """One of the family: which embeddings it reads, and the seed that it was trained with."""
+    """One member of the family: the index of its embeddings, and its seed."""
 
     name: str
     encoder: int
@@ -74,22 +74,22 @@ class TrainedMember:
 
 @dataclass(frozen=True, eq=False)
 class TrainedRater(ResultOfRows):
-    """Raters that were trained on people's labels, and how near they come to people who rate texts unseen in training.
+    """Raters trained on human labels, and their agreement with annotators on texts held out in training.
 
     Attributes
     ----------
     predictions : polars.DataFrame
-        One row an item, criterion and rater: ``label`` as it enters the table, ``value`` before it was rounded (of
-        categories the share of the label), ``fold``.
+        One row per item, criterion and rater: ``label`` on the table's scale, ``value`` before rounding (for nominal
+        categories, the predicted share of the label), ``fold``.
     curves : polars.DataFrame
-        The loss of each member in each fold after each epoch, in training and on documents held out to stop it.
+        The loss of each member in each fold after each epoch, in training and on documents held out for early stopping.
     folds : polars.DataFrame
-        ``item``, ``group`` (what is never divided), ``fold``.
+        ``item``, ``group`` (items that are always in the same fold), ``fold``.
     rows : polars.DataFrame
-        One row a criterion, rater and measure: ``criterion`` (null where there is one), ``rater``, ``family`` (encoder,
-        baseline), ``measure`` (r, RMSE and R; of categories agreement in place of r), ``estimate``, ``low``, ``high``,
-        ``n``, ``baseline`` (the best by RMSE), ``ahead`` (the rater's less that baseline's, RMSE the other way round:
-        above 0 is better), ``ahead_low``, ``ahead_high``, ``reason``.
+        One row per criterion, rater and measure: ``criterion`` (null if there is one), ``rater``, ``family`` (encoder,
+        baseline), ``measure`` (r, RMSE and R; for nominal categories agreement instead of r), ``estimate``, ``low``,
+        ``high``, ``n``, ``baseline`` (the best by RMSE), ``ahead`` (the rater's measure minus that baseline's, with
+        the sign of RMSE reversed: above 0 is better), ``ahead_low``, ``ahead_high``, ``reason``.
     """
 
     rows: pl.DataFrame = field(metadata={"json": False})
@@ -102,10 +102,11 @@ class TrainedRater(ResultOfRows):
     trained: Training = field(repr=False, metadata={"json": False})
 
     def lead(self, rater: str, of: str, criterion: str | None = None) -> Estimate:
-        """How far a rater is ahead of the best baseline by a measure, with its interval over documents."""
-        return self.ahead[self._row(rater, of, criterion)]
+        """Return the lead of a rater over the best baseline in a measure, with its interval over documents."""
+        return self.ahead[self.row_index(rater, of, criterion)]
 
-    def _row(self, rater: str, of: str, criterion: str | None = None) -> int:
+    def row_index(self, rater: str, of: str, criterion: str | None = None) -> int:
+        """Return the row of a rater and measure in `rows`, which is also its place in the estimates."""
         known = pl.col("criterion").is_null() if criterion is None else pl.col("criterion") == criterion
         mine = self.rows.with_row_index("_n").filter(known & (pl.col("rater") == rater) & (pl.col("measure") == of))
         if mine.height != 1:
@@ -114,11 +115,11 @@ class TrainedRater(ResultOfRows):
 
     @property
     def members(self) -> tuple[str, ...]:
-        """Names of the family's members."""
+        """Names of the members of the family."""
         return tuple(one.name for one in self.trained.members)
 
     def side_by_side(self) -> pl.DataFrame:
-        """One row a criterion and rater, a column a measure."""
+        """Return one row per criterion and rater, with one column per measure."""
         first = OF_CATEGORIES[0] if self.rows["measure"].is_in([OF_CATEGORIES[0]]).any() else MEASURES[0]
         found = []
         for (criterion, rater), part in self.rows.group_by(["criterion", "rater"], maintain_order=True):
@@ -131,7 +132,7 @@ class TrainedRater(ResultOfRows):
         return frame.drop("criterion") if frame["criterion"].null_count() == frame.height else frame
 
     def lead_table(self) -> pl.DataFrame:
-        """One row a criterion and encoder, a column a measure: how far it is ahead of the best baseline."""
+        """Return the leads over the best baseline: one row per criterion and encoder, with one column per measure."""
         found = []
         some = self.rows.filter(pl.col("family") == FAMILY)
         for (criterion, rater), part in some.group_by(["criterion", "rater"], maintain_order=True):
@@ -143,48 +144,13 @@ class TrainedRater(ResultOfRows):
         frame = pl.DataFrame(found, infer_schema_length=None)
         return frame.drop("criterion") if frame["criterion"].null_count() == frame.height else frame
 
-    def sentences(self) -> list[str]:
-        """How near the family comes to people, and whether it is worth more than its baselines."""
-        folds, lines = self.trained.folds, []
-        for target in self.trained.targets:
-            where = f"{target.name}: " if target.name else ""
-            first, rmse, kept = (self._row(FAMILY, m, target.criterion) for m in _measures(target))
-            who = f"the mean of {len(self.members)} encoders" if len(self.members) > 1 else "the encoder"
-            lines.append(
-                f"{where}{who} has {_measures(target)[0]} "
-                f"{_format_estimate(self.estimates[first])}, RMSE {_format_estimate(self.estimates[rmse])} and R "
-                f"{_format_estimate(self.estimates[kept])} with people on {self.rows['n'][rmse]:,} items, each rated "
-                "by encoders that saw none of its document."
-            )
-            lines += [where + line for line in self._comparison_lines(target)]
-        groups = len(set(folds.group.tolist()))
-        lines.append(f"Intervals are over {groups:,} documents, resampled under all raters alike.")
-        return lines
-
-    def _comparison_lines(self, target: Target) -> Iterator[str]:
-        """Beside the mean, the best baseline, and each member alone."""
-        best = self.rows["baseline"][self._row(FAMILY, "RMSE", target.criterion)]
-        if best != BASELINES[0]:
-            found = self.trained.against_mean[target.criterion]
-            yield "against the mean of all ratings: " + _difference_words(found, _measures(target)[1:], BASELINES[0])
-        found = {m: self.lead(FAMILY, m, target.criterion) for m in _measures(target)}
-        yield f"against {best}, the best baseline: " + _difference_words(found, _measures(target)[:2], best)
-        if len(self.members) > 1:
-            each = [self.lead(one, "RMSE", target.criterion) for one in self.members]
-            ahead = sum(one.low > 0 for one in each)
-            yield (
-                f"each encoder alone: RMSE "
-                f"{' to '.join(_ends([self.estimates[self._row(m, 'RMSE', target.criterion)] for m in self.members]))}"
-                f"; {ahead or 'none'} of {len(each)} shown to be below {best}."
-            )
-
     def summary(self) -> str:
-        """The comparison with people and with the baselines, how folds were made, the signature."""
-        lines = [one[:1].upper() + one[1:] for one in self.sentences()]
+        """Return the agreement with annotators, the comparison with the baselines, the folds and the signature."""
+        lines = [one[:1].upper() + one[1:] for one in words.sentences(self)]
         return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Loss on the documents held out to stop training, by epoch: a line for each member and fold."""
+        """Plot the loss by epoch, in training and on held-out documents: one line per member and fold."""
         ax = pictures.axes(ax)
         for (_, _), part in self.curves.group_by(["rater", "fold"], maintain_order=True):
             ax.plot(part["epoch"], part["training"], color=pictures.FAINT, linewidth=1)
@@ -197,52 +163,52 @@ class TrainedRater(ResultOfRows):
         return ax
 
     def annotations(self, *, baselines: bool = False) -> Annotations:
-        """The table with the trained raters among its judges.
+        """Return the table with the trained raters as additional judges.
 
-        Labels are on the table's scale. Beside them stand ``value``, before it was rounded, and ``provenance``: the
-        fold in which the item was held out. Annotators have a ``family``.
+        Labels are on the table's scale. Further columns are ``value``, the prediction before rounding, and
+        ``provenance``, the fold in which the item was held out. Annotators have a ``family``.
 
         Parameters
         ----------
         baselines : bool
-            Whether the baselines are judges, too, of the family ``baseline``.
+            Whether to add the baselines as judges of the family ``baseline``.
         """
         return with_predictions(self.trained.labels, self.predictions, self.trained.folds, baselines=baselines)
 
     def attribution(self, item: str, criterion: str | None = None) -> Attribution:
-        """What each sentence adds to the family's rating of an item, by integrated gradients.
+        """Return the contribution of each sentence to the family's rating of an item, by integrated gradients.
 
-        Each encoder that did not see the item's document is asked; what they say is averaged.
+        Contributions are averaged over the encoders that were not trained on the item's document.
         """
         return self.trained.attribution(item, criterion)
 
     def along(self, item: str, criterion: str | None = None) -> pl.DataFrame:
-        """The family's rating along the text that an item is in, window by window.
+        """Return the family's rating along the text of an item, by window.
 
         Returns
         -------
         polars.DataFrame
-            ``start``, ``end`` (sentences of the window), ``value`` (of categories the share of the commonest label).
+            ``start``, ``end`` (sentences of the window), ``value`` (for nominal categories, the largest share).
         """
         return self.trained.along(item, criterion)
 
     def save(self, folder: str | Path) -> Path:
-        """Write weights, model card, folds, curves and predictions into a folder, from which it rates other items."""
+        """Write weights, model card, folds, curves and predictions into a folder, which can rate other texts."""
         return save_rater(self, Path(folder))
 
 
 @dataclass(frozen=True, eq=False)
 class Attribution:
-    """What each sentence adds to a rating.
+    """The contributions of sentences to a rating.
 
     Attributes
     ----------
     table : polars.DataFrame
-        One row a sentence: ``sentence``, ``added``.
+        One row per sentence: ``sentence``, ``added``.
     rating, blank : float
-        Of the text, and of one whose sentences say nothing.
+        The rating of the text, and of the reference with neutral sentences.
     gap : float
-        What is left of their difference when all that sentences add is taken from it: the error of the method.
+        Their difference minus the sum of all contributions: the error of the method.
     """
 
     item: str
@@ -255,15 +221,8 @@ class Attribution:
         """See the class."""
         return self.rating - self.blank - float(self.table["added"].sum())
 
-    def caption(self) -> str:
-        """The rating, where it starts, and how much is not accounted for."""
-        return (
-            f"{self.item}: rated {number(self.rating)}; sentences that say nothing {number(self.blank)}; not accounted "
-            f"for {signed(self.gap)}."
-        )
-
     def plot(self, ax: Axes | None = None, most: int = 14) -> Axes:
-        """A bar for each sentence in the order of the text; of a long one those that add most."""
+        """Plot one bar per sentence in the order of the text; for a long text, the largest contributions."""
         rows = self.table.with_row_index("_n")
         if rows.height > most:
             rows = rows.sort(pl.col("added").abs(), descending=True).head(most).sort("_n")
@@ -273,7 +232,7 @@ class Attribution:
         ax.barh(y, rows["added"].to_list(), color=colours, height=0.6)
         ax.axvline(0, color=pictures.FAINT, linewidth=1)
         ax.set_yticks(y, [_clip(one) for one in rows["sentence"]])
-        ax.set_xlabel("added to the rating")
+        ax.set_xlabel("contribution to the rating")
         return ax
 
 
@@ -282,46 +241,13 @@ def _clip(text: str, most: int = 52) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _measures(target: Target) -> tuple[str, str, str]:
-    return OF_CATEGORIES if target.nominal else MEASURES
-
-
-def _format_estimate(one: Estimate) -> str:
-    return estimated(one.estimate, one.low, one.high)
-
-
-def _ends(each: Sequence[Estimate]) -> tuple[str, str]:
-    values = sorted(one.estimate for one in each)
-    return decimals(values[0], 3), decimals(values[-1], 3)
-
-
-def _difference_words(found: Mapping[str, Estimate], measures: Sequence[str], other: str) -> str:
-    """Differences with their intervals, and what they show: ahead where an interval lies above 0."""
-    said = [_higher(m, found[m]) for m in measures]
-    ahead = [m for m in measures if found[m].low > 0]
-    behind = [m for m in measures if found[m].high < 0]
-    verdict = f"not shown to be better than {other}" if not behind else f"worse than {other} in {' and '.join(behind)}"
-    if ahead:
-        rest = [m for m in measures if m not in ahead and m not in behind]
-        verdict = f"better in {' and '.join(ahead)}" + (f", not shown in {' and '.join(rest)}" if rest else "")
-        verdict += f", worse in {' and '.join(behind)}" if behind else ""
-    return f"{'; '.join(said)}: {verdict}."
-
-
-def _higher(of: str, ahead: Estimate) -> str:
-    """*r higher by 0.02 [0.01, 0.03]*; of errors, where less is ahead, *lower*."""
-    up = (ahead.estimate >= 0) == (of != "RMSE")
-    ends = (ahead.low, ahead.high) if ahead.estimate >= 0 else (-ahead.high, -ahead.low)
-    return f"{of} {'higher' if up else 'lower'} by {decimals(abs(ahead.estimate), 3)} {interval(*ends, 3)}"
-
-
 def with_predictions(labels: Annotations, predictions: pl.DataFrame, folds: Folds, *, baselines: bool) -> Annotations:
-    """The labels with those of the trained raters, which are judges."""
+    """Return the labels with those of the trained raters as judges."""
     some = predictions if baselines else predictions.filter(pl.col("family") == FAMILY)
     names = list(dict.fromkeys(some["rater"].to_list()))
     for name in names:
         if name in labels.annotators["annotator"].to_list():
-            raise DataError(f"the table has an annotator '{name}' already; rename them, so that both can be told apart")
+            raise DataError(f"the table already has an annotator '{name}'; rename that annotator")
     provenance = pl.format(f"held out, fold {{}} of {len(folds)}", "fold")
     rows = some.select("item", pl.col("rater").alias("annotator"), "criterion", "label", "value", provenance=provenance)
     rows = rows if "criterion" in labels.labels.columns else rows.drop("criterion")
@@ -347,7 +273,7 @@ def _whole(labels: pl.Series) -> bool:
 
 
 def _cast_labels(labels: pl.Series, kind: Any) -> pl.Series:
-    """Texts of labels in the type of the table's column."""
+    """Labels as text, cast to the type of the table's column."""
     return labels.cast(pl.Float64).cast(kind) if kind.is_numeric() else labels.cast(kind)
 
 
@@ -356,16 +282,16 @@ def _cast_labels(labels: pl.Series, kind: Any) -> pl.Series:
 
 @question(TrainSettings)
 def train(labels: Annotations | Chunks, settings: TrainSettings) -> TrainedRater:
-    """Train raters on people's labels of texts: what do they say of texts that they did not see?
+    """Train raters on human labels of texts, and measure their agreement with annotators on held-out documents.
 
-    Each item is rated by encoders that were trained on the documents of the other folds, so that their ratings may
-    stand beside people's as those of a judge: `TrainedRater.annotations` is the table with them. Baselines are rated in
-    the same folds from the same embeddings.
+    Each item is rated by encoders that were trained on the documents of the other folds, so the ratings can be used as
+    those of a judge: `TrainedRater.annotations` is the table with them. Baselines are fitted in the same folds with the
+    same embeddings.
 
     Parameters
     ----------
     labels : Annotations
-        People's labels; the texts are a column of its items. Criteria are learnt together.
+        Human labels; the texts are a column of its items. All criteria are learnt jointly.
 
     Returns
     -------
@@ -374,10 +300,10 @@ def train(labels: Annotations | Chunks, settings: TrainSettings) -> TrainedRater
     Raises
     ------
     MissingExtra
-        Without PyTorch; the message has the command that installs the extra ``train``.
+        If PyTorch is not installed; the message has the command that installs the extra ``train``.
     DataError
-        Where no column is the text, where there are fewer documents than folds, where folds made by hand divide a
-        document, and where a folder holds something else.
+        If no column is the text, if there are fewer documents than folds, if given folds divide a document, or if the
+        folder contains another rater.
 
     Notes
     -----
@@ -388,7 +314,7 @@ def train(labels: Annotations | Chunks, settings: TrainSettings) -> TrainedRater
     table = labels.in_memory("train").resolve_repeats(settings.repeats)
     trained = _prepare(table, settings)
     if settings.folder is not None and settings.encoders is not None and callable(settings.encoders):
-        raise DesignError("a rater with an encoder of your own cannot be kept in a folder; leave folder out")
+        raise DesignError("a rater with a custom encoder cannot be saved in a folder; omit folder")
     trained.fit()
     found = _result(trained, table, settings)
     if settings.folder is not None:
@@ -403,7 +329,7 @@ def _prepare(labels: Annotations, settings: TrainSettings) -> Training:
         if name not in (*labels.humans, *labels.judges):
             raise DesignError(unknown("annotator", name, labels.humans), option="annotators", value=name)
     if not people:
-        raise DesignError("there are no people to learn from; name some with annotators=[...]")
+        raise DesignError("there are no human annotators to learn from; name some with annotators=[...]")
     documents = documents_of(labels, settings)
     texts, excluded, notes = gather_texts(labels.items, settings, documents[0])
     targets = targets_of(labels, people, texts.items)
@@ -412,7 +338,7 @@ def _prepare(labels: Annotations, settings: TrainSettings) -> Training:
 
 
 class Training:
-    """Raters and what they were trained on."""
+    """The raters with their training data."""
 
     def __init__(
         self, labels: Annotations, texts: Texts, targets: list[Target], folds: Folds, settings: TrainSettings,
@@ -435,9 +361,7 @@ class Training:
             learning_rate=s.learning_rate, batch=s.batch,
         )  # fmt: skip
         if settings.size == "auto":
-            self.notes.append(
-                f"sizes of {self.size} texts, which have {np.median(lengths):.0f} sentences at the median"
-            )
+            self.notes.append(f"sizes for {self.size} texts (median {np.median(lengths):.0f} sentences)")
         alone = len(self.encoders) * s.members == 1
         self.members = tuple(
             TrainedMember(FAMILY if alone else f"{FAMILY}-{e * s.members + k + 1}", e, s.seed + k)
@@ -450,7 +374,7 @@ class Training:
 
     @property
     def data(self) -> str:
-        """The fingerprint of everything that numbers follow from besides the options."""
+        """The fingerprint of all inputs that determine the results, except the options."""
         s = self.settings
         columns = [s.document, s.fold, s.order, s.starts, *s.together]
         used = digest_of_columns(self.labels, text_column(self.labels.items, s.text), *columns)
@@ -458,11 +382,11 @@ class Training:
         return fingerprint_with(self.labels.fingerprint, columns=used, encoders=keys, people=self.people)
 
     def fit(self) -> None:
-        """Every member in every fold."""
+        """Train every member in every fold."""
         from assay.training.encoder import EncoderFit, settled
 
-        tell = self.settings.progress or (lambda what, done, steps: None)
-        tell("Embedding sentences", 0, 1)
+        report = self.settings.progress or (lambda what, done, steps: None)
+        report("Embedding sentences", 0, 1)
         self.vectors = [embed(self.texts, encoder) for encoder in self.encoders]
         steps = len(self.members) * len(self.folds)
         with settled(self.settings.threads), self._checkpoints() as folder:
@@ -470,46 +394,46 @@ class Training:
                 for k in range(len(self.folds)):
                     done = m * len(self.folds) + k
                     what = f"{member.name}, fold {k + 1} of {len(self.folds)}"
-                    tell(what, done, steps)
+                    report(what, done, steps)
                     path = None if folder is None else folder / f"{member.name}-{k + 1}.pt"
                     material = self.material(member, k)
                     fit = EncoderFit(material, self.sizes, (member.seed, k), self.device, path, self._key(member, k))
-                    self.fits[m, k] = fit.go(lambda what=what, done=done: tell(what, done, steps))  # type: ignore[misc]
+                    self.fits[m, k] = fit.go(lambda what=what, done=done: report(what, done, steps))  # type: ignore[misc]
 
     def material(self, member: TrainedMember, fold: int) -> Material:
-        """What a member reads in a fold: its training items, and those that stop it."""
+        """Return the data of a member in a fold: its training items, and those for early stopping."""
         from assay.training.encoder import Material
 
-        said = np.zeros(len(self.texts.items), dtype=bool)
+        labelled = np.zeros(len(self.texts.items), dtype=bool)
         for target in self.targets:
-            said |= target.labelled
-        rest = np.flatnonzero((self.folds.fold != fold) & said)
+            labelled |= target.labelled
+        rest = np.flatnonzero((self.folds.fold != fold) & labelled)
         parts = max(round(1 / HELD), 2)
         stop = self.folds.inner(rest, parts, self.settings.seed, 3, fold) == 0
         if stop.all() or not stop.any():
             raise DataError(
-                f"fold {fold + 1} leaves {counted(len(set(self.folds.group[rest].tolist())), 'document')} to train on, "
-                "and one of them is needed to stop it; take more documents"
+                f"fold {fold + 1} leaves {counted(len(set(self.folds.group[rest].tolist())), 'document')} for "
+                "training, one of which is required for early stopping; use more documents"
             )
         return Material(self.texts, self.vectors[member.encoder], self.targets, rest[~stop], rest[stop])
 
     @contextmanager
     def _checkpoints(self) -> Iterator[Path | None]:
-        """Where fits are kept until all are done; nothing of another training is touched."""
+        """The folder of the checkpoints; files of another training are not changed."""
         if self.settings.folder is None:
             yield None
             return
         folder = Path(self.settings.folder)
         if folder.is_file():
-            raise DataError(f"'{folder}' is a file; name a folder with folder='...'")
+            raise DataError(f"'{folder}' is a file; choose a folder with folder='...'")
         if (folder / RATER_FILE).exists():
-            raise DataError(f"'{folder}' holds a trained rater already; name another folder with folder='...'")
+            raise DataError(f"'{folder}' already contains a trained rater; choose another folder with folder='...'")
         inside = folder / "unfinished"
         inside.mkdir(parents=True, exist_ok=True)
         yield inside
 
     def _key(self, member: TrainedMember, fold: int) -> str:
-        """What a checkpoint must be of."""
+        """The key of a checkpoint, which must match to continue from it."""
         import torch
 
         s = {k: v for k, v in self.settings.to_dict().items() if k not in ("n_resamples", "confidence", "members")}
@@ -517,7 +441,7 @@ class Training:
         return hashlib.blake2b(json.dumps(made, sort_keys=True).encode(), digest_size=8).hexdigest()
 
     def ratings(self) -> dict[str, list[Floats]]:
-        """Each rater's prediction for each item by each criterion, from those that did not see its document."""
+        """Return predictions by rater, criterion and item, from encoders not trained on the item's document."""
         from assay.training.encoder import rate_items, settled
 
         found: dict[str, list[Floats]] = {}
@@ -535,7 +459,7 @@ class Training:
         mean = [np.mean([found[one.name][c] for one in self.members], axis=0) for c in range(len(self.targets))]
         return {FAMILY: mean, **found}
 
-    # -- looking inside --
+    # -- explanations --
 
     def _place(self, item: str, criterion: str | None) -> tuple[int, int]:
         if item not in self.texts.items:
@@ -548,7 +472,7 @@ class Training:
         return self.texts.items.index(item), names.index(criterion)
 
     def attribution(self, item: str, criterion: str | None = None) -> Attribution:
-        """What each sentence of an item's windows adds."""
+        """Return the contribution of each sentence in an item's windows."""
         from assay.training.encoder import attribute, settled, windows_of_items
 
         i, c = self._place(item, criterion)
@@ -569,7 +493,7 @@ class Training:
         return Attribution(item, table, float(np.mean(rating)), float(np.mean(blank)))
 
     def along(self, item: str, criterion: str | None = None) -> pl.DataFrame:
-        """The rating of each window of the text that an item is in."""
+        """Return the rating of each window of an item's text."""
         from assay.training.encoder import Windows, predict, settled, value_of
 
         i, c = self._place(item, criterion)
@@ -602,7 +526,7 @@ def _result(trained: Training, labels: Annotations, settings: TrainSettings) -> 
         best = min(straight, key=lambda name: measured.value[3 * names.index(name) + 1])
         ahead = _leads(measured, names, best)
         trained.against_mean[target.criterion] = {
-            m: _leads(measured, names, BASELINES[0])[k] for k, m in enumerate(_measures(target))
+            m: _leads(measured, names, BASELINES[0])[k] for k, m in enumerate(measures_of(target))
         }
         frames.append(_rows(target, measured, ahead, names, best, int(target.labelled.sum())))
         estimates += list(measured)
@@ -616,7 +540,7 @@ def _result(trained: Training, labels: Annotations, settings: TrainSettings) -> 
 
 
 def _leads(measured: Estimates, names: Sequence[str], other: str) -> Estimates:
-    """Each rater's measures less those of another, errors the other way round."""
+    """Each rater's measures minus those of another, with the sign of errors reversed."""
     q = 3 * len(names)
     weights, base = np.zeros((q, q)), 3 * names.index(other)
     for k in range(q):
@@ -631,9 +555,9 @@ def _rows(
 ) -> pl.DataFrame:
     rows = []
     for k, name in enumerate(names):
-        for j, of in enumerate(_measures(target)):
+        for j, of in enumerate(measures_of(target)):
             one, lead = measured[3 * k + j], ahead[3 * k + j]
-            none = name == best  # ahead of itself
+            none = name == best  # no lead over itself
             rows.append(
                 {
                     "criterion": target.criterion, "rater": name,
@@ -687,12 +611,12 @@ def _run(trained: Training, labels: Annotations, settings: TrainSettings) -> Run
     cautions = []
     if 2 * unfinished > len(ends):
         cautions.append(
-            f"{unfinished} of {len(ends)} trainings were still getting better after {trained.sizes.epochs} epochs; "
-            "allow more epochs"
+            f"{unfinished} of {len(ends)} trainings were still improving after {trained.sizes.epochs} epochs; "
+            "use more epochs"
         )
     groups = len(set(trained.folds.group.tolist()))
     if groups < 30:
-        cautions.append(f"intervals over {groups} documents are too narrow; take them as a rough guide")
+        cautions.append(f"intervals from only {groups} documents are too narrow; interpret them with caution")
     facts: dict[str, Any] = {
         "items": len(trained.texts.items), "humans": len(trained.people), "documents": groups,
         "encoders": ",".join(f"{one.name}@{one.key}" if one.key else short(one) for one in trained.encoders),
@@ -703,7 +627,7 @@ def _run(trained: Training, labels: Annotations, settings: TrainSettings) -> Run
     known = {name for one in trained.excluded for name in one.names}
     assert not set(out) - known, listing(out)
     level = f"{100 * settings.confidence:g}%"
-    words = f"{level}, bootstrap of documents, {settings.n_resamples} resamples, seed {settings.seed}"
+    method = f"{level}, bootstrap of documents, {settings.n_resamples} resamples, seed {settings.seed}"
     return Run(
-        "train", settings, trained.data, facts, words, tuple(trained.excluded), tuple(trained.notes), tuple(cautions)
+        "train", settings, trained.data, facts, method, tuple(trained.excluded), tuple(trained.notes), tuple(cautions)
     )
