@@ -1,4 +1,4 @@
-"""Rating sets by hand: their values, their bins, whose they are, what choosing saves, what is said."""
+"""Rating sets by hand: values, bins, raters, savings and sentences."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from test_leaderboard import frame_of, votes_of
 
 import assay
 from assay.errors import DesignError
+from assay.preference import words
 from assay.preference.consistency import (
     Saving,
     _bin,
@@ -86,7 +87,7 @@ def test_bins_of_words_are_in_natural_order_and_one_number_is_one_bin():
     none, order = _bin(flat.drop("_by"), SetSettings())
     assert (order, none["bin"].to_list()) == ([], [None, None])
     for gone, words in ((["t1", None, None], "2 rating sets"), (["t1", "t2", None], "1 rating set")):
-        with pytest.raises(DesignError, match=rf"{words} \(item '[bc]'\) has no 'x'; fill it, or leave"):
+        with pytest.raises(DesignError, match=rf"{words} \(item '[bc]'\) has no 'x'; fill it in, or exclude"):
             _bin(pl.DataFrame({"item": [*"abc"], "_by": gone}), SetSettings(by="x"))
 
 
@@ -144,7 +145,7 @@ def test_a_trend_is_the_highest_bin_less_the_lowest_over_all_pairs():
 
 @pytest.mark.parametrize(
     ("n", "words"),
-    [([2, 3], ()), ([1, 2], ("1 of 2 rating sets hold one vote",)), ([1], ("1 of 1 rating set hold one vote",))],
+    [([2, 3], ()), ([1, 2], ("1 of 2 rating sets have one vote",)), ([1], ("1 of 1 rating set have one vote",))],
 )
 def test_sets_of_one_vote_are_counted(n, words):
     found = _cautions(pl.DataFrame({"n": n}))
@@ -152,7 +153,7 @@ def test_sets_of_one_vote_are_counted(n, words):
     assert all(one.startswith(start) for one, start in zip(found, words, strict=True))
 
 
-# -- what is saved -------------------------------------------------------------------------------------
+# -- savings -------------------------------------------------------------------------------------
 
 
 def test_what_is_saved_is_one_less_the_ratio_of_means():
@@ -188,12 +189,12 @@ def test_chances_have_the_share_as_their_mean():
     assert chances(delta, 0.25, "stratified") == pytest.approx([1 / 6] * 3 + [0.5] + [0.25] * 4)
     weighted = chances(delta, 0.4, "weighted")
     assert weighted.mean() == pytest.approx(0.4)
-    # One less the chance that an exponential time of that rate lasts: −log(1 − π) is in proportion to the weight.
+    # π is the probability that an exponential time of that rate ends: −log(1 − π) is proportional to the weight.
     times = -np.log1p(-weighted) / weight(delta)
     assert times == pytest.approx(times[0])
 
 
-# -- what is said --------------------------------------------------------------------------------------
+# -- sentences --------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -203,27 +204,25 @@ def found():
 
 def saved(found, estimate, low, high, **options):
     settings = dataclasses.replace(found.run.settings, by="sep", choose="weighted", **options)
-    given = SimpleNamespace(run=SimpleNamespace(settings=settings))
-    return assay.results.RatingSets._saving_words(
-        given, "humans", SimpleNamespace(estimate=estimate, low=low, high=high)
-    )
+    saving = {"humans": SimpleNamespace(estimate=estimate, low=low, high=high)}
+    return words.rating_set_lines(found.rows.head(0), {}, saving, settings)
 
 
 @pytest.mark.parametrize(
-    ("estimate", "low", "high", "words"),
+    ("estimate", "low", "high", "line"),
     [
-        (0.2, 0.1, 0.3, "takes 20% [10, 30] fewer ratings than of items drawn alike."),
-        (0.2, 0.0, 0.3, "takes 20% [0, 30] fewer ratings than of items drawn alike, so not clearly fewer."),
-        (-0.2, -0.3, -0.1, "takes 20% [10, 30] more ratings than of items drawn alike."),
-        (-0.2, -0.3, 0.1, "takes 20% [−10, 30] more ratings than of items drawn alike, so not clearly fewer."),
-        (0.0, -0.1, 0.1, "takes 0% [−10, 10] fewer ratings than of items drawn alike, so not clearly fewer."),
+        (0.2, 0.1, 0.3, "requires 20% [10, 30] fewer ratings than with items drawn at random."),
+        (0.2, 0.0, 0.3, "requires 20% [0, 30] fewer ratings than with items drawn at random; not significant."),
+        (-0.2, -0.3, -0.1, "requires 20% [10, 30] more ratings than with items drawn at random."),
+        (-0.2, -0.3, 0.1, "requires 20% [−10, 30] more ratings than with items drawn at random; not significant."),
+        (0.0, -0.1, 0.1, "requires 0% [−10, 10] fewer ratings than with items drawn at random; not significant."),
     ],
 )
-def test_what_choosing_saves_in_words(found, estimate, low, high, words):
-    start = "humans: where 25% of the items are rated, chosen by sep (weighted), the same number of consistent votes "
-    assert saved(found, estimate, low, high, share=0.25) == start + words
-    nothing = "humans: no vote on the items chosen is consistent, so nothing says what is saved."
-    assert saved(found, NAN, NAN, NAN) == nothing
+def test_what_choosing_saves_in_words(found, estimate, low, high, line):
+    start = "humans: with 25% of the items, chosen by sep (weighted), the same number of consistent votes "
+    assert saved(found, estimate, low, high, share=0.25) == [start + line]
+    nothing = "humans: saving not estimable: no vote on the chosen items is consistent."
+    assert saved(found, NAN, NAN, NAN) == [nothing]
 
 
 def row_said(**more):
@@ -241,10 +240,8 @@ def test_a_sentence_for_each_row_that_is_read_first(found):
     one = with_rows(found, {}, {"who": "m", "bin": "lo", "sets": 1})
     assert one.headlines.height == 2
     assert one.summary().splitlines()[:2] == [
-        "humans, a and b: mean consistency 0.500 [0.25, 0.75] of 4 rating sets; 25% contradict themselves, 13% are all "
-        "ties.",
-        "m, a and b, lo: mean consistency 0.500 [0.25, 0.75] of 1 rating set; 25% contradict themselves, 13% are all "
-        "ties.",
+        "humans, a and b: mean consistency 0.500 [0.25, 0.75] (4 rating sets; 25% inconsistent, 13% all ties).",
+        "m, a and b, lo: mean consistency 0.500 [0.25, 0.75] (1 rating set; 25% inconsistent, 13% all ties).",
     ]
     several = with_rows(found, {"first": None, "second": None}, {}, {"bin": "lo"},
                         {"first": None, "second": None, "bin": "hi"})  # fmt: skip
@@ -254,7 +251,7 @@ def test_a_sentence_for_each_row_that_is_read_first(found):
     assert several.summary().startswith("humans, all pairs: mean consistency 0.500")
     trend = with_rows(found, {}, trend={"m": SimpleNamespace(estimate=-0.25, low=-0.5, high=0.0)})
     assert trend.summary().splitlines()[1] == (
-        "m: consistency in the highest bin less that in the lowest −0.250 [−0.50, 0.00]."
+        "m: consistency in the highest bin minus the lowest bin −0.250 [−0.50, 0.00]."
     )
 
 
@@ -299,7 +296,7 @@ def test_a_summary_ends_with_how_intervals_were_made(found):
     assert said[1:] == ["Intervals: 95% jackknife interval over 2 items.", *found.run.closing()]
 
 
-def test_bars_of_values_stand_side_by_side_from_0_to_1():
+def test_bars_of_values_stand_combine_benchmarks_from_0_to_1():
     labels = votes_of(frame_of(ROWS), judges=["m"])
     ax = assay.consistency(labels, method="none", who=["humans", "judges"]).plot_values()
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [

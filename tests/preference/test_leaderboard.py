@@ -1,4 +1,4 @@
-"""Ratings and consistency of votes: by the slow road, against other libraries, published, and what is refused."""
+"""Ratings and consistency of votes: slow references, other libraries, published numbers, and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import assay
 import references
 from assay.errors import DataError, DesignError
 from assay.estimation.result import Exclusion
-from assay.preference import leaderboard
+from assay.preference import leaderboard, words
 from assay.preference.boards import Board, orders_each
 from assay.reporting import pictures
 from assay.statistics import tournaments
@@ -40,7 +40,7 @@ def frame_of(rows: list[tuple[str, str, str, str, int]], **columns: object) -> p
 
 
 def drawn(n: int, seed: int = 0, gap: float = 0.5, tie: float = 0.4) -> pl.DataFrame:
-    """Votes between systems whose strengths are 0, gap, 2 gap …, each on an item of its own."""
+    """Votes between systems with strengths 0, gap, 2 gap, …, each on a separate item."""
     rng = np.random.default_rng(seed)
     rows = []
     for i in range(n):
@@ -237,7 +237,7 @@ def test_systems_that_never_met_have_no_common_leaderboard(ask):
     assert found.difference("carl", "dora").estimate == pytest.approx(0, abs=20)
     with pytest.raises(assay.errors.DesignError, match="no vote connects anna with carl"):
         found.difference("anna", "carl")
-    # Votes that a prior adds connect nobody.
+    # Votes added by a prior do not connect systems.
     assert assay.ratings(votes_of(frame_of(rows)), prior=1.0, method="none").rows["component"].n_unique() == 2
 
 
@@ -246,8 +246,8 @@ def test_who_won_every_vote_is_told_from_who_met_nobody():
     apart = [(f"j{i}", "w", "carl", "dora", s) for i, s in enumerate((-1, 1, 1))]
     found = assay.ratings(votes_of(frame_of(won + apart)), n_resamples=40)
     assert found.rows.filter(pl.col("component") == "anna, bert")["reason"].unique().to_list() == [
-        "anna lost no vote against the other systems, and won 4, so no finite rating is likeliest; add votes with "
-        "prior=1"
+        "anna lost no vote against the other systems, and won 4, so the maximum-likelihood ratings are "
+        "infinite; add votes with prior=1"
     ]
     assert found.rows.filter(pl.col("component") == "carl, dora")["estimate"].is_not_nan().all()
     assert "No ratings of anna, bert: anna lost no vote" in found.summary()
@@ -281,7 +281,7 @@ def test_intervals_cover_the_truth(ties):
         weights[[names.index("dora"), names.index("anna")]] = 1, -1
         lead = found.estimates.contrast(weights)[0]
         hits += lead.low <= best <= lead.high
-    # .95 of 60: 50 at least but for one time in a thousand.
+    # .95 of 60: at least 50 with probability .999.
     assert hits >= 50
 
 
@@ -355,13 +355,13 @@ def test_bins_tell_separable_items_apart():
         values = mine["estimate"].to_list()
         assert values[-1] > values[0] + 0.2
         assert found.trend[who].low > 0
-    assert "in the highest bin less that in the lowest" in found.summary()
+    assert "in the highest bin minus the lowest bin" in found.summary()
     even = assay.consistency(votes, by="separability", binning="count", who="judges", method="none")
     assert even.rows.filter(pl.col("bin").is_not_null())["sets"].to_list() == [20] * 4
 
 
 def test_a_mean_is_as_sure_as_the_items_that_it_rests_on():
-    """Three items of a hundred in a bin, all alike, say little of it."""
+    """Three of a hundred items in a bin, with equal sets, carry little information about it."""
     rows = [(f"i{i:02d}", "w", "anna", "bert", label) for i in range(100) for label in (-1, -1, 1 if i < 97 else -1)]
     half = ["a" if i < 97 else "b" for i in range(100) for _ in "123"]
     found = assay.consistency(votes_of(frame_of(rows, half=half)), by="half")
@@ -373,7 +373,7 @@ def test_a_mean_is_as_sure_as_the_items_that_it_rests_on():
 
 def test_sets_of_one_vote_are_said():
     found = assay.consistency(votes_of(drawn(50)), method="none")
-    assert "50 of 50 rating sets hold one vote" in found.cautions[0]
+    assert "50 of 50 rating sets have one vote" in found.cautions[0]
 
 
 @pytest.mark.real_data
@@ -439,11 +439,11 @@ GOOD = [("i", "w", "anna", "bert", -1), ("j", "w", "anna", "bert", 1)]
 @pytest.mark.parametrize(
     ("rows", "options", "words"),
     [
-        ([*GOOD, ("k", "w", "anna", "anna", 1)], {}, "vote of 'w' on item 'k' sets a system against itself .anna."),
-        ([*GOOD, ("k", "w", None, "anna", 1)], {}, "vote of 'w' on item 'k' does not say which two systems"),
+        ([*GOOD, ("k", "w", "anna", "anna", 1)], {}, "vote of 'w' on item 'k' compares a system with itself .anna."),
+        ([*GOOD, ("k", "w", None, "anna", 1)], {}, "vote of 'w' on item 'k' does not name both systems"),
         (GOOD, {"systems": ("anna", "bort")}, "system 'bort' is not in the votes; did you mean 'bert'"),
-        (GOOD, {"systems": ("anna",)}, "needs two systems at least"),
-        ([*GOOD, ("k", "w", "carl", "dora", 1)], {"systems": ("anna", "carl")}, "no vote is between two of anna, carl"),
+        (GOOD, {"systems": ("anna",)}, "needs at least two systems"),
+        ([*GOOD, ("k", "w", "carl", "dora", 1)], {"systems": ("anna", "carl")}, "no vote compares two of anna, carl"),
         (GOOD, {"systms": ("anna",)}, "did you mean 'systems'|unexpected keyword"),
     ],
 )
@@ -465,9 +465,9 @@ def test_what_are_no_votes_is_refused(ask):
 
 def test_options_that_would_do_nothing_are_refused():
     votes = votes_of(drawn(40))
-    with pytest.raises(assay.errors.DesignError, match=r"alpha=\.\.\. weighs votes by separability; name its column"):
+    with pytest.raises(assay.errors.DesignError, match=r"alpha=\.\.\. weights votes by separability; name its column"):
         assay.ratings(votes, model="elo", alpha=1.0)
-    with pytest.raises(assay.errors.DesignError, match="must be a number of every item; it is String"):
+    with pytest.raises(assay.errors.DesignError, match="must be a number for every item; it is String"):
         assay.ratings(votes, separability="first")
     with pytest.raises(assay.errors.DesignError, match="depends on the order of votes; use method='percentile'"):
         assay.ratings(votes, model="elo", method="jackknife")
@@ -495,10 +495,10 @@ def test_a_report_on_votes_rates_the_systems():
     page = assay.report(
         votes_of(frame_of(rows).drop("repeat").with_columns(repeat=1), judges=["m"]), epsilon=0.1
     ).html()
-    assert "Which system do people and judges prefer?" in page
-    assert "m orders the systems as people do" in page or "m is not shown to change the order" in page
-    assert "Can raters tell the systems apart?" in page
-    assert "How often the row is preferred to the column" in page
+    assert "Ranking of systems by humans and judges" in page
+    assert "m and humans: " in page
+    assert "Consistency of votes" in page
+    assert "Wins of the row over the column, in percent" in page
 
 
 @pytest.mark.parametrize("ask", [ELO, assay.ratings])
@@ -510,13 +510,13 @@ def test_words_that_mean_something_else_elsewhere_are_refused_with_todays(ask, o
 
 def test_systems_are_read_from_the_items_too():
     frame = drawn(80, seed=12)
-    apart = frame.drop("first", "second")
+    without = frame.drop("first", "second")
     items = pl.concat([frame.select("item", "first", "second"), pl.DataFrame([("z", None, "eve")], frame.select(
         "item", "first", "second").schema, orient="row")])  # fmt: skip
-    beside = votes_of(apart, items=items)
-    assert "first" in beside.items.columns
+    with_items = votes_of(without, items=items)
+    assert "first" in with_items.items.columns
     for ask in (ELO, assay.ratings, assay.consistency):
-        one, other = (ask(votes, n_resamples=30) for votes in (votes_of(frame), beside))
+        one, other = (ask(votes, n_resamples=30) for votes in (votes_of(frame), with_items))
         assert one.table.equals(other.table)
 
 
@@ -555,7 +555,7 @@ def board(systems="abc", who="humans", differences=(), **more):
 )  # fmt: skip
 def test_a_pair_is_open_unless_its_interval_leaves_0(low, high, open_):
     (row,) = leaderboard._pair_rows(board("ab", differences=[(2.0, low, high)]))
-    assert (row["first"], row["second"], row["difference"], row["votes"], row["open"]) == ("a", "b", 2.0, 7, open_)
+    assert (row["first"], row["second"], row["difference"], row["votes"], row["undecided"]) == ("a", "b", 2.0, 7, open_)
     assert row["width"] == pytest.approx(high - low, nan_ok=True)
     assert math.isnan(row["information"])  # without a covariance
     assert list(leaderboard._pair_rows(board("ab", reason="a never lost"))) == []
@@ -597,7 +597,7 @@ def test_pairs_of_people_and_judge_have_the_same_order_a_flipped_one_or_none():
     rows = list(leaderboard._compare_pairs(people, judge))
     # The people's order is b, a, c.
     assert [(row["first"], row["second"], row["order"]) for row in rows] == [
-        ("b", "a", "same"), ("b", "c", "flipped"), ("a", "c", "equal"),
+        ("b", "a", "same"), ("b", "c", "reversed"), ("a", "c", "equal"),
     ]  # fmt: skip
     assert [row["judge"] for row in rows] == [3.0, -3.0, 4.0]
     assert [row["p"] for row in rows] == pytest.approx([0.03, 0.02, math.nan], nan_ok=True)  # the larger of two
@@ -605,67 +605,68 @@ def test_pairs_of_people_and_judge_have_the_same_order_a_flipped_one_or_none():
 
 
 def pairs_of(*rows):
-    names = ["first", "second", "order", "p", "p_adjusted", "shown"]
+    names = ["first", "second", "order", "p", "p_adjusted", "demonstrated"]
     types = {"p": pl.Float64, "p_adjusted": pl.Float64}
     return pl.DataFrame(rows, schema=names, schema_overrides=types, orient="row")
 
 
 def test_kendalls_tau_lies_between_what_the_decided_pairs_leave_open():
     found = leaderboard._kendall(
-        pairs_of(("a", "b", "same", 0.01, 0.03, True), ("a", "c", "flipped", 0.01, 0.05, True),
+        pairs_of(("a", "b", "same", 0.01, 0.03, True), ("a", "c", "reversed", 0.01, 0.05, True),
                  ("b", "c", "same", 0.3, 0.3, False), ("a", "d", "equal", math.nan, math.nan, False)), 0.95,
     )  # fmt: skip
-    # Two same, one flipped of four: 1/4. Decided are one each, so two are open: between -2/4 and 2/4.
+    # Two same, one reversed of four: 1/4. One of each is demonstrated, two are undecided: between -2/4 and 2/4.
     assert (found.estimate, found.low, found.high) == (0.25, -0.5, 0.5)
-    # At .96 p = .05 decides nothing: one same, three open.
+    # At .96 p = .05 is not significant: one same, three undecided.
     assert found.interval(0.96) == (-0.5, 1.0)
     none = leaderboard._kendall(pairs_of(("a", "b", "same", math.nan, math.nan, False)), 0.95)
-    assert (none.estimate, math.isnan(none.low), none.reason) == (1.0, True, "no interval was asked for")
+    assert (none.estimate, math.isnan(none.low), none.reason) == (1.0, True, "no interval was requested")
 
 
 TAU = SimpleNamespace(estimate=0.5, low=-0.2, high=1.0)
-NUMBER = "(Kendall's τ 0.50 [−0.20, 1.00])"
+NUMBER = "Kendall's τ 0.50 [−0.20, 1.00]"
 
 
 @pytest.mark.parametrize(
-    ("rows", "words"),
+    ("rows", "line"),
     [
         ([("a", "b", "same", 0, 0.01, True), ("a", "c", "same", 0, 0.01, True)],
-         f"m orders the systems as people do: the same order is shown for 2 of 2 pairs of systems {NUMBER}."),
-        ([("a", "b", "same", 0, 0.01, True), ("a", "c", "flipped", 0, 0.02, True)],
-         "m would change the order: people put a ahead of c, it puts c ahead (p = 0.020); the same order is shown for "
-         f"1 of 2 pairs of systems {NUMBER}."),
-        ([("a", "b", "same", 0, 0.01, True), ("a", "c", "flipped", 0, 0.2, False)],
-         "m is not shown to change the order: the same order is shown for 1 of 2 pairs of systems, and open for a and "
-         f"c {NUMBER}."),
+         f"m and humans: same order demonstrated for all 2 pairs. {NUMBER}."),
+        ([("a", "b", "same", 0, 0.01, True), ("a", "c", "reversed", 0, 0.02, True)],
+         "m and humans: order reversed for a–c (p = 0.020); same order demonstrated for 1 of 2 pairs. "
+         f"{NUMBER}."),
+        ([("a", "b", "same", 0, 0.01, True), ("a", "c", "reversed", 0, 0.2, False)],
+         "m and humans: same order demonstrated for 1 of 2 pairs; 1 undecided (a–c); no reversal demonstrated. "
+         f"{NUMBER}."),
         ([("a", "b", "same", 0, 0.1, False)],
-         f"These votes cannot tell whether m orders the systems as people do: the order is open for a and b {NUMBER}."),
+         f"m and humans: order undecided for a–b. {NUMBER}."),
     ],
 )  # fmt: skip
-def test_a_judge_would_change_the_order_or_not_or_nobody_knows(rows, words):
-    assert leaderboard._order_words("m", pairs_of(*rows), TAU, intervals=True) == words
+def test_a_judge_would_change_the_order_or_not_or_nobody_knows(rows, line):
+    assert words.order_line("m", pairs_of(*rows), TAU, intervals=True) == line
 
 
 def test_without_intervals_the_order_is_counted_alone():
-    rows = [("a", "b", "same", 0, 0.01, False), ("a", "c", "flipped", 0, 0.02, False), ("b", "c", "equal", 0, 1, False)]
-    assert leaderboard._order_words("m", pairs_of(*rows), TAU, intervals=False) == (
-        f"m orders 2 pairs of 3 as people do {NUMBER}; without intervals nothing says how sure that is."
+    rows = [
+        ("a", "b", "same", 0, 0.01, False),
+        ("a", "c", "reversed", 0, 0.02, False),
+        ("b", "c", "equal", 0, 1, False),
+    ]
+    assert words.order_line("m", pairs_of(*rows), TAU, intervals=False) == (
+        f"m and humans: same order for 2 of 3 pairs; not tested. {NUMBER}."
     )
 
 
 def test_three_pairs_are_named_and_more_are_counted():
-    rows = [("a", x, "flipped", 0, p, True) for x, p in (("b", 0.04), ("c", 0.01), ("d", 0.03), ("e", 0.02))]
-    # The surest first.
-    three = "; ".join(
-        f"people put a ahead of {x}, it puts {x} ahead (p = {p})"
-        for x, p in (("c", "0.010"), ("e", "0.020"), ("d", "0.030"))
-    )
-    assert leaderboard._flips(pairs_of(*rows[1:])) == three
-    assert leaderboard._flips(pairs_of(*rows)) == f"{three}; and 1 more pair"
+    rows = [("a", x, "reversed", 0, p, True) for x, p in (("b", 0.04), ("c", 0.01), ("d", 0.03), ("e", 0.02))]
+    # The smallest p-value first.
+    three = "order reversed for a–c (p = 0.010), a–e (p = 0.020), a–d (p = 0.030)"
+    assert words.reversals(pairs_of(*rows[1:])) == three
+    assert words.reversals(pairs_of(*rows)) == f"{three} and 1 more pair"
     left = [("a", x, "same", 0, 0.5, False) for x in "bcde"]
-    for some, words in ((left[:3], "a and b, a and c, a and d"), (left, "a and b and 3 more")):
-        said = leaderboard._order_words("m", pairs_of(*some), TAU, intervals=True)
-        assert said.endswith(f"the order is open for {words} {NUMBER}.")
+    for some, names in ((left[:3], "a–b, a–c, a–d"), (left, "a–b and 3 more")):
+        said = words.order_line("m", pairs_of(*some), TAU, intervals=True)
+        assert said.endswith(f": order undecided for {names}. {NUMBER}.")
 
 
 def test_boards_of_judges_that_have_no_ratings_are_told_beside_peoples():
@@ -674,10 +675,10 @@ def test_boards_of_judges_that_have_no_ratings_are_told_beside_peoples():
 
     boards = [of("humans", None), of("gpt"), of("pal", None), of("gpt", group="art"), of("ann")]
     empty = pl.DataFrame(schema={"who": pl.String, "group": pl.String})
-    found = SimpleNamespace(agreement={}, pairs=empty, whose=("humans", "gpt"), boards=boards,
+    found = SimpleNamespace(agreement={}, pairs=empty, raters=("humans", "gpt"), boards=boards,
                             votes=SimpleNamespace(judges=("gpt", "pal")))  # fmt: skip
-    assert assay.results.Leaderboard.headlines(found) == ["gpt cannot be set against people: x never lost."]
-    found.whose = ("gpt", "pal")
+    assert assay.results.Leaderboard.headlines(found) == ["gpt cannot be compared with humans: x never lost."]
+    found.raters = ("gpt", "pal")
     assert assay.results.Leaderboard.headlines(found) == []
 
 
@@ -695,19 +696,19 @@ def test_what_covariates_are_worth_is_of_boards_that_have_them():
 
 
 @pytest.mark.parametrize(
-    ("estimate", "p", "words"),
-    [(50.0, 0.05, "more of it is preferred"), (-50.0, 0.05, "less of it is preferred"),
-     (50.0, 0.051, "it is not shown to matter"), (50.0, math.nan, "it is not shown to matter")],
+    ("estimate", "p", "effect"),
+    [(50.0, 0.05, "more is preferred"), (-50.0, 0.05, "less is preferred"),
+     (50.0, 0.051, "no significant effect"), (50.0, math.nan, "no significant effect")],
 )  # fmt: skip
-def test_a_covariate_matters_or_is_not_shown_to(estimate, p, words):
+def test_a_covariate_matters_or_is_not_shown_to(estimate, p, effect):
     row = {"who": "humans", "group": None, "covariate": "length", "estimate": estimate, "low": 10.0, "high": 90.0}
     table = pl.DataFrame([row | {"p_adjusted": p}], schema_overrides={"group": pl.String})
-    first, last = leaderboard._covariate_lines(table, 0.95)
-    assert first.startswith(f"length: {words}, ")
-    assert last.startswith("Ratings are of outputs that are alike in these")
-    assert leaderboard._covariate_lines(table.with_columns(group=pl.lit("art")), 0.95) == []
+    first, last = words.covariate_lines(table, 0.95)
+    assert first.startswith(f"length: {effect}, ")
+    assert last.startswith("Ratings are adjusted for these covariates")
+    assert words.covariate_lines(table.with_columns(group=pl.lit("art")), 0.95) == []
     both = pl.concat([table, table.with_columns(who=pl.lit("m"))])
-    assert [line.split(":")[0] for line in leaderboard._covariate_lines(both, 0.95)[:2]] == [leaderboard.PEOPLE, "m"]
+    assert [line.split(":")[0] for line in words.covariate_lines(both, 0.95)[:2]] == ["humans", "m"]
 
 
 # -- tables of boards by hand --------------------------------------------------------------------------
@@ -775,31 +776,31 @@ def test_of_every_two_that_met_the_better_one_comes_first():
 @pytest.mark.parametrize(
     ("who", "group", "component", "name"),
     [
-        ("humans", None, None, "People"), ("together", None, None, "People and judges together"),
-        ("gpt", None, None, "gpt"), ("gpt", "art", None, "gpt, art"), ("humans", None, "a, b", "People, among a, b"),
-        ("humans", "art", "a, b", "People, art, among a, b"),
+        ("humans", None, None, "Humans"), ("together", None, None, "Humans and judges together"),
+        ("gpt", None, None, "gpt"), ("gpt", "art", None, "gpt, art"), ("humans", None, "a, b", "Humans, among a, b"),
+        ("humans", "art", "a, b", "Humans, art, among a, b"),
     ],
 )  # fmt: skip
 def test_a_board_is_named_by_whose_it_is(who, group, component, name):
-    assert leaderboard._board_name(board(who=who, group=group, component=component)) == name
+    assert words.board_name(board(who=who, group=group, component=component)) == name
 
 
 def test_moves_are_of_systems_that_both_boards_rank():
     pairs = pl.DataFrame(
-        [("m", None, "c", "a", "flipped", True), ("m", None, "a", "b", "flipped", False),
+        [("m", None, "c", "a", "reversed", True), ("m", None, "a", "b", "reversed", False),
          ("m", "art", "a", "b", "same", True), ("k", None, "a", "b", "same", False)],
-        schema=["who", "group", "first", "second", "order", "shown"], schema_overrides={"group": pl.String},
+        schema=["who", "group", "first", "second", "order", "demonstrated"], schema_overrides={"group": pl.String},
         orient="row",
     )  # fmt: skip
     judge = rated((300.0, 50, 200, 60), "abcd", np.zeros((3, 4, 4), dtype=np.int64), who="m")
     silent = rated(who="k", reason="a never lost")
     stranger = rated(who="x")
-    found = leaderboard._moves([rated(), judge, rated(who="m", group="art"), silent, stranger], pairs)
+    found = leaderboard._ranks([rated(), judge, rated(who="m", group="art"), silent, stranger], pairs)
     assert found.rows() == [
         ("m", None, "c", 1, 2, True), ("m", None, "a", 2, 1, True), ("m", None, "b", 3, 4, False),
     ]  # fmt: skip
     people = [rated(), rated((1.0, 2, 3), group="art")]
-    within = leaderboard._moves([*people, rated(who="m", group="art")], pairs)
+    within = leaderboard._ranks([*people, rated(who="m", group="art")], pairs)
     assert within.rows() == [("m", "art", "c", 1, 1, False), ("m", "art", "b", 2, 3, False),
                              ("m", "art", "a", 3, 2, False)]  # fmt: skip
 
@@ -843,29 +844,28 @@ def test_intervals_of_boards_on_different_numbers_of_items_are_said_together():
     assert leaderboard._intervals([of(7, "no interval"), of(9, "no interval")]) == "no interval"
 
 
-# -- what a board says ---------------------------------------------------------------------------------
+# -- sentences about a board ---------------------------------------------------------------------------------
 
 
-def lines_of(mine, clear, lead, words="", **more):
-    given = SimpleNamespace(rows=leaderboard._board_rows(mine))
+def lines_of(mine, clear, lead, test=""):
     found = SimpleNamespace(estimate=lead, low=lead - 1, high=lead + 1)
-    return assay.results.Leaderboard._board_lines(given, mine, leaderboard._Lead(found, clear, words))
+    return words.board_lines(mine, leaderboard._board_rows(mine), leaderboard.Lead(found, clear, test))
 
 
 def test_lines_of_a_board_are_its_systems_and_its_lead():
     assert lines_of(rated(replicates=[[100, 50, 200]] * 3), True, 100.0) == [
-        "1. c: 200 [191, 209], rank 1 to 1; preferred in 0% of 1 vote.",
-        "2. a: 100 [91, 109], rank 2 to 2; preferred in 79% of 7 votes.",
-        "3. b: 50 [41, 59], rank 3 to 3; preferred in 25% of 6 votes.",
-        "c is ahead of a: 100 [99, 101].",
+        "1. c 200 [191, 209], rank 1, won 0% of 1 vote.",
+        "2. a 100 [91, 109], rank 2, won 79% of 7 votes.",
+        "3. b 50 [41, 59], rank 3, won 25% of 6 votes.",
+        "c − a: 100 [99, 101]; significant.",
     ]
     plain = lines_of(rated(order_sd=np.array([1.0, 2.54, 2])), False, 100.0, " (p = 0.2, Holm)")
-    assert plain[0] == "1. c: 200 [191, 209]; preferred in 0% of 1 vote."
+    assert plain[0] == "1. c 200 [191, 209], won 0% of 1 vote."
     assert plain[3:] == [
-        "c is not clearly ahead of a: 100 [99, 101] (p = 0.2, Holm).",
-        "Another order of the same votes moves a rating by 2.5 (standard deviation).",
+        "c − a: 100 [99, 101]; not significant (p = 0.2, Holm).",
+        "Elo: order sensitivity, SD 2.5 points.",
     ]
-    assert lines_of(rated(), None, 100.0)[3] == "c less a: 100 [99, 101]."
+    assert lines_of(rated(), None, 100.0)[3] == "c − a: 100 [99, 101]."
     tolerance = rated().tolerance
     for lead, even in ((tolerance, True), (-tolerance, True), (1.5 * tolerance, False)):
         last = lines_of(rated(), True, lead)[3]
@@ -895,7 +895,7 @@ def test_a_difference_is_of_one_board(small):
         small, rated(component="a, b, c"), rated((10.0, 40.0), "de", de, component="d, e"),
         rated((1.0, 2, 3), who="m", group="art"),
     )  # fmt: skip
-    assert found.whose == ("humans", "m")
+    assert found.raters == ("humans", "m")
     assert found.systems == ("a", "b", "c")
     assert found.difference("c", "b").estimate == 150
     assert found.difference("b", "c").estimate == -150
@@ -913,14 +913,14 @@ def test_a_difference_is_of_one_board(small):
 
 
 def test_pairs_that_no_vote_connects_say_most(small):
-    """They come before all others, also where there are no intervals, so that nobody knows what others would say."""
+    """They come before all others, also without intervals, when the information of the others is unknown."""
     two = np.ones((3, 2, 2), dtype=np.int64)
     found = with_boards(small, rated(component="a, b, c"), rated((10.0, 20), "de", two, component="d, e"))
     pairs = found.next_pairs(aim="information", n=7)
     across = pairs.head(6)
     assert set(across.select("first", "second").rows()) == {(x, y) for x in "abc" for y in "de"}
     assert across["information"].to_list() == [math.inf] * 6
-    assert (across["votes"].to_list(), across["open"].to_list()) == ([0] * 6, [True] * 6)
+    assert (across["votes"].to_list(), across["undecided"].to_list()) == ([0] * 6, [True] * 6)
     assert pairs.height == 7
     every = found.next_pairs(aim="information", n=50)
     assert every.height == 6 + 3 + 1
@@ -945,7 +945,7 @@ def test_boards_are_drawn_by_group_and_system_in_their_colours(small):
     both = with_boards(small, rated(), rated((300.0, 50, 200), who="m"), rated((1.0, 2, 3), who="m", group="art"))
     ax = both.plot()
     assert labels_of(ax.yaxis) == [
-        "c, people", "c, m", "a, people", "a, m", "b, people", "b, m", "c, art, m", "a, art, m", "b, art, m",
+        "c, humans", "c, m", "a, humans", "a, m", "b, humans", "b, m", "c, art, m", "a, art, m", "b, art, m",
     ]  # fmt: skip
     assert colours_of(ax) == [pictures.HUMAN, pictures.JUDGE] * 3 + [pictures.JUDGE] * 3
     assert ax.get_xlabel() == "rating, points"
@@ -971,13 +971,13 @@ def test_the_table_of_wins_is_of_one_rater_over_all_votes(small):
     assert (ax.get_xticks().tolist(), ax.get_yticks().tolist()) == ([0.5, 1.5, 2.5], [2.5, 1.5, 0.5])
 
 
-# -- judges beside people, by hand ---------------------------------------------------------------------
+# -- judges compared with humans, by hand ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("ours", "theirs", "order"),
     [(1e-6, 5.0, "equal"), (-1e-6, 5.0, "equal"), (5.0, 1e-6, "equal"), (5.0, -1e-6, "equal"), (2e-6, 5.0, "same"),
-     (-5.0, -2e-6, "same"), (2e-6, -2e-6, "flipped"), (0.0, 5.0, "equal")],
+     (-5.0, -2e-6, "same"), (2e-6, -2e-6, "reversed"), (0.0, 5.0, "equal")],
 )  # fmt: skip
 def test_ratings_within_their_tolerance_have_no_order(ours, theirs, order):
     """Each board has its own: a millionth of a point here."""
@@ -987,7 +987,7 @@ def test_ratings_within_their_tolerance_have_no_order(ours, theirs, order):
 
 
 def test_a_judge_is_set_against_the_people_of_its_group_alone():
-    """Holm over the pairs of a judge: of .01 and .025 the first is doubled; what is as likely as the level is shown."""
+    """Holm over the pairs of a judge: .01 is doubled with .025; a p-value equal to the level is significant."""
     pair = [(5.0, 1, 9, 0.01)]
     two = [(5.0, 1, 9, 0.01), (5.0, 1, 9, 0.025), (0.0, -1, 1, 0.9)]
     found = [
@@ -997,21 +997,21 @@ def test_a_judge_is_set_against_the_people_of_its_group_alone():
     ]  # fmt: skip
     asked = SimpleNamespace(confidence=0.95)
     judged = SimpleNamespace(judges=("m", "k", "gone"))
-    pairs, agreement = leaderboard._compare_with_people(found[:4], judged, asked)
+    pairs, agreement = leaderboard._compare_with_humans(found[:4], judged, asked)
     assert pairs.select("who", "group", "first", "second", "order").rows() == [
         ("m", None, "a", "b", "same"), ("m", None, "a", "c", "same"), ("m", None, "b", "c", "equal"),
         ("m", "art", "a", "b", "same"),
     ]  # fmt: skip
     assert pairs["p_adjusted"].to_list() == pytest.approx([0.03, 0.03, NAN, 0.03], nan_ok=True)  # three of m's have one
-    assert pairs["shown"].to_list() == [True, True, False, True]
+    assert pairs["demonstrated"].to_list() == [True, True, False, True]
     assert agreement["m"].estimate == pytest.approx(2 / 3)  # over all votes, not within a group
-    lone, found_agreement = leaderboard._compare_with_people([found[0], found[3]], judged, asked)
+    lone, found_agreement = leaderboard._compare_with_humans([found[0], found[3]], judged, asked)
     assert (lone.height, found_agreement) == (1, {})
     even = board("ab", differences=[(5.0, 1, 9, 0.01)])
-    at_level, _ = leaderboard._compare_with_people([even, *found[4:]], judged, SimpleNamespace(confidence=0.95))
-    assert at_level.select("who", "order", "p_adjusted", "shown").rows() == [("k", "flipped", 0.05, True)]
-    surer, _ = leaderboard._compare_with_people([even, found[4]], judged, SimpleNamespace(confidence=0.96))
-    assert surer["shown"].to_list() == [False]
+    at_level, _ = leaderboard._compare_with_humans([even, *found[4:]], judged, SimpleNamespace(confidence=0.95))
+    assert at_level.select("who", "order", "p_adjusted", "demonstrated").rows() == [("k", "reversed", 0.05, True)]
+    surer, _ = leaderboard._compare_with_humans([even, found[4]], judged, SimpleNamespace(confidence=0.96))
+    assert surer["demonstrated"].to_list() == [False]
     broken = board("ab", differences=pair, reason="a never lost")
-    none, nobody = leaderboard._compare_with_people([broken, found[4]], judged, asked)
+    none, nobody = leaderboard._compare_with_humans([broken, found[4]], judged, asked)
     assert (none.height, nobody) == (0, {})

@@ -1,4 +1,4 @@
-"""What a page shows of votes: which columns, which sentences, which pictures, from results that are known."""
+"""Parts of a report about votes: columns, sentences and pictures of known results."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ def result(lines, **more):
 
 BOARD = {"rank": 1, "system": "a", "estimate": 1.0, "low": 0.0, "high": 2.0, "rank_low": 1, "rank_high": 2,
          "win_rate": 0.6, "votes": 9, "component": None}  # fmt: skip
-PAIR = {"who": "m", "group": None, "first": "a", "second": "b", "people": 1.0, "judge": 2.0, "p": 0.01, "shown": True}
-MOVE = {"who": "m", "system": "a", "rank_of_people": 1, "rank_of_judge": 1, "shown": False}
-WORTH = {"who": "humans", "group": None, "covariate": "length", "estimate": 3.0}
+PAIR = {"who": "m", "group": None, "first": "a", "second": "b", "humans": 1.0, "judge": 2.0, "p": 0.01,
+        "demonstrated": True}  # fmt: skip
+RANK = {"who": "m", "system": "a", "rank_humans": 1, "rank_judge": 1, "demonstrated": False}
+EFFECT = {"who": "humans", "group": None, "covariate": "length", "estimate": 3.0}
 
 
-def board(*rows, pairs=(), moves=(), coefficients=(), whose=("humans",), **more):
+def board(*rows, pairs=(), ranks=(), coefficients=(), raters=("humans",), **more):
     rows = pl.DataFrame([BOARD | {"who": "humans", "group": None} | row for row in rows] or [BOARD], strict=False)
-    frames = {"pairs": pairs, "moves": moves, "coefficients": coefficients}
+    frames = {"pairs": pairs, "ranks": ranks, "coefficients": coefficients}
     made = {name: pl.DataFrame(some, infer_schema_length=None) for name, some in frames.items()}
     (part,) = leaderboard_parts(
-        result(["one", "two"], rows=rows, whose=whose, plot=picture, plot_wins=picture, **made, **more)
+        result(["one", "two"], rows=rows, raters=raters, plot=picture, plot_wins=picture, **made, **more)
     )
     return part
 
@@ -45,18 +46,18 @@ def test_a_single_board_shows_no_column_that_is_the_same_in_all_rows():
     ((_, frame),) = part.frames
     assert frame.columns == [name for name in BOARD if name != "component"]
     assert [caption for caption, _ in part.pictures] == [
-        "Ratings with their intervals", "How often the row is preferred to the column, in percent",
+        "Ratings with their intervals", "Wins of the row over the column, in percent",
     ]  # fmt: skip
 
 
 def test_boards_of_several_raters_groups_and_components_name_them():
-    part = board({"who": "humans", "group": "art"}, {"who": "m", "group": None}, whose=("humans", "m"))
+    part = board({"who": "humans", "group": "art"}, {"who": "m", "group": None}, raters=("humans", "m"))
     ((_, frame),) = part.frames
     assert frame.columns[:3] == ["who", "group", "rank"]
-    assert part.title == "Which system do people and judges prefer?"
+    assert part.title == "Ranking of systems by humans and judges"
     assert [caption for caption, _ in part.pictures][1:] == [
-        "How often the row is preferred to the column, in percent: humans",
-        "How often the row is preferred to the column, in percent: m",
+        "Wins of the row over the column, in percent: humans",
+        "Wins of the row over the column, in percent: m",
     ]
     plain = board(
         {"component": "a, b", "plain": 3.0, "plain_rank": 1}, {"component": "c, d", "plain": 2.0, "plain_rank": 2}
@@ -66,12 +67,12 @@ def test_boards_of_several_raters_groups_and_components_name_them():
 
 
 @pytest.mark.parametrize(
-    ("whose", "title"),
-    [(("humans",), "people"), (("together",), "people and judges together"), (("m",), "raters"),
-     (("humans", "m"), "people and judges")],
+    ("raters", "title"),
+    [(("humans",), "humans"), (("together",), "humans and judges together"), (("m",), "raters"),
+     (("humans", "m"), "humans and judges")],
 )  # fmt: skip
-def test_whose_board_it_is_stands_in_the_title(whose, title):
-    assert board({"rank": 1}, whose=whose).title == f"Which system do {title} prefer?"
+def test_whose_board_it_is_stands_in_the_title(raters, title):
+    assert board({"rank": 1}, raters=raters).title == f"Ranking of systems by {title}"
 
 
 def test_pairs_moves_and_covariates_have_frames_where_there_are_some():
@@ -79,13 +80,13 @@ def test_pairs_moves_and_covariates_have_frames_where_there_are_some():
         return [caption.split()[0] for caption, _ in board({"rank": 1}, **more).frames]
 
     assert captions() == ["Systems"]
-    assert captions(pairs=[PAIR], moves=[MOVE]) == ["Systems", "Each"]
-    other = MOVE | {"rank_of_judge": 2}
-    found = board({"rank": 1}, pairs=[PAIR], moves=[MOVE, other], coefficients=[WORTH])
+    assert captions(pairs=[PAIR], ranks=[RANK]) == ["Systems", "Pairs"]
+    other = RANK | {"rank_judge": 2}
+    found = board({"rank": 1}, pairs=[PAIR], ranks=[RANK, other], coefficients=[EFFECT])
     assert found.frames[2][1].rows() == [tuple(other.values())]  # only systems whose rank is another
-    assert found.frames[3][1].columns == ["who", "covariate", "estimate"]  # without the group, which says nothing
-    assert found.frames[1][1].columns == ["who", "first", "second", "people", "judge", "shown"]
-    grouped = board({"rank": 1}, pairs=[PAIR, PAIR | {"group": "art"}], moves=[MOVE])
+    assert found.frames[3][1].columns == ["who", "covariate", "estimate"]  # without the empty group
+    assert found.frames[1][1].columns == ["who", "first", "second", "humans", "judge", "demonstrated"]
+    grouped = board({"rank": 1}, pairs=[PAIR, PAIR | {"group": "art"}], ranks=[RANK])
     assert grouped.frames[1][1].columns[:2] == ["who", "group"]
 
 
@@ -110,7 +111,7 @@ def test_rating_sets_name_the_pair_where_there_are_several_and_the_bin_where_the
     one = sets(("a", "b", None), lines=["m, a and b"])
     assert one.frames[0][1].columns == ["who", "estimate", "low", "high", "sets", "one_sided", "mixed", "all_ties"]
     assert one.words == ("m, a and b",)
-    # Several pairs have a row for all of them, which names none.
+    # Several pairs have a row for all of them, without names.
     several = sets((None, None, None), ("a", "b", None), ("a", "c", None), lines=["all", "first", "second", "trend"])
     assert several.frames[0][1].columns[:3] == ["who", "first", "second"]
     assert several.words == ("all", "first", "second", "trend")
@@ -120,7 +121,7 @@ def test_sentences_on_bins_are_left_to_the_table():
     part = sets(("a", "b", None), ("a", "b", "low"), ("a", "b", "high"), lines=["whole", "low", "high", "trend"])
     assert part.words == ("whole", "trend")
     assert part.frames[0][1].columns[:2] == ["who", "bin"]
-    assert part.frames[0][0] == "Mean consistency of rating sets, and shares of their kinds."
+    assert part.frames[0][0] == "Mean consistency of rating sets, and shares of one-sided, mixed and tied sets."
 
 
 # -- separability and places --------------------------------------------------------------------------
@@ -136,12 +137,12 @@ def test_the_ten_most_and_the_ten_least_separable_items():
 
 
 @pytest.mark.parametrize(("groups", "pictures"), [((), 1), (("x",), 2), (("x", "y"), 4)])
-def test_groups_stand_side_by_side_where_there_are_several(groups, pictures):
+def test_groups_stand_combine_benchmarks_where_there_are_several(groups, pictures):
     items = pl.DataFrame({"item": ["a"], "separability": [0.1]})
     found = result(["one"], items=items, rows=items, groups=groups, plot=picture, plot_groups=picture)
     (part,) = separability_parts(found)
     assert len(part.pictures) == pictures
-    assert (part.pictures[0][0] == "All of them side by side") is (len(groups) > 1)
+    assert (part.pictures[0][0] == "Separability by group") is (len(groups) > 1)
 
 
 def test_places_are_told_by_criterion_and_by_the_number_of_texts():
@@ -161,12 +162,12 @@ def test_places_are_told_by_criterion_and_by_the_number_of_texts():
 
     one = part([(None, 0.5)])
     assert one.words == (
-        "No annotator's choices are shown to depend on the place of a text.", "Always in one order.",
+        "No position bias detected for any annotator.", "Always in one order.",
     )  # fmt: skip
     assert one.frames[0][1].columns[:2] == ["annotator", "place"]
-    assert [caption for caption, _ in one.pictures] == ["Share of choices by place, 2 texts side by side"]
+    assert [caption for caption, _ in one.pictures] == ["Share of choices by place, 2 texts"]
     two = part([("tone", 1 / 3), (None, 0.5)], biased=("m", "k"), consistent=False)
-    assert two.words[0] == "The place of a text changes the answers of m, k."
+    assert two.words[0] == "Position bias detected for m, k."
     assert two.frames[0][1].columns[0] == "criterion"
     assert (len(one.frames), len(two.frames)) == (2, 1)
     assert [caption.split(", ")[1][0] for caption, _ in two.pictures] == ["2", "3"]

@@ -34,7 +34,7 @@ def names_of(axis):
 def test_ratings_and_who_is_preferred_to_whom(votes):
     both = assay.ratings(votes, n_resamples=40)
     assert names_of(both.plot().yaxis) == [
-        f"{system}, {who}" for system in both.rows["system"].unique(maintain_order=True) for who in ("people", "gpt-4o")
+        f"{system}, {who}" for system in both.rows["system"].unique(maintain_order=True) for who in ("humans", "gpt-4o")
     ]
     found = assay.ratings(votes, n_resamples=40, who="together")
     ax = found.plot()

@@ -60,14 +60,14 @@ def triplets(places) -> Annotations:
 
 def test_two_texts_by_hand():
     found = position_bias(pairs())
-    # Choices at places 1, 2, 1, 1, 1: four of five. Pairs alike: p1 and p3 of four.
+    # Choices at places 1, 2, 1, 1, 1: four of five. Equal pairs: p1 and p3 of four.
     row = found.shares.row(0, named=True)
     assert (row["estimate"], row["n"], row["ties"], row["place"]) == (0.8, 5, 3, "first")
     assert row["difference"] == pytest.approx(0.3)
     assert (found.consistency["estimate"][0], found.consistency["n"][0]) == (0.5, 4)
     assert (found.n_items, found.n_labels) == (4, 8)
-    assert "m chose the text shown first with probability 0.80" in found.summary()
-    assert "m gave the same answer in both orders for 0.50 of 4 pairs." in found.summary()
+    assert "m: probability of choosing the text shown first 0.80" in found.summary()
+    assert "m: same choice in both orders for 0.50 of 4 pairs." in found.summary()
 
 
 def test_three_texts_by_hand():
@@ -95,7 +95,7 @@ def test_the_interval_covers_the_truth():
     for seed in range(150):
         row = position_bias(simulated(0.4, seed=seed, n=60), n_resamples=400).shares.row(0, named=True)
         inside += row["low"] <= 0.7 <= row["high"]
-    # 150 intervals of 95% hold the truth 132 to 149 times, but for one time in a thousand (binomial).
+    # 150 intervals of 95% hold the truth 132 to 149 times with probability .999 (binomial).
     assert 132 <= inside <= 149
 
 
@@ -156,8 +156,8 @@ def test_people_and_several_judges_each_have_their_row():
 
 def test_answers_whose_place_is_not_known_are_counted():
     found = position_bias(pairs([*PAIRS, ("p5", None, 1, None)]))
-    assert [(e.count, e.reason) for e in found.exclusions] == [(1, "the place that was chosen is not known")]
-    assert "Excluded: 1 answer: the place that was chosen is not known." in found.summary()
+    assert [(e.count, e.reason) for e in found.exclusions] == [(1, "unknown chosen place")]
+    assert "Excluded: 1 label: unknown chosen place." in found.summary()
 
 
 def test_repeats_and_conditions_are_paired_with_their_own():
@@ -194,9 +194,9 @@ def test_what_it_can_not_answer_is_said():
                 pl.DataFrame({"item": ["a"], "annotator": "m", "label": ["x"], "position": [1]}), scale=Nominal()
             )
         )
-    with pytest.raises(DataError, match="item 'p1': place 3 was chosen, but 2 texts are shown"):
+    with pytest.raises(DataError, match="item 'p1': position 3 is not among the 2 texts shown"):
         position_bias(pairs([("p1", "a>b", -1, 3)]))
-    with pytest.raises(DesignError, match="no answer says which place"):
+    with pytest.raises(DesignError, match="no label has a chosen place"):
         position_bias(pairs([("p1", None, -1, None)]))
 
 
@@ -274,7 +274,7 @@ def test_the_intervals_by_drawing_pairs_of_texts(method):
     assert found.consistency["n"][0] == 20
 
 
-# -- who is called biased, and what is said, drawn and refused ------------------------------------------
+# -- biased annotators, sentences, pictures and errors ------------------------------------------
 
 
 def biased(*rows):
@@ -297,10 +297,10 @@ def test_choices_among_three_have_a_row_a_place():
     found = position_bias(triplets([1, 1, 1, 2, 3, 1]), method="none")
     assert found.shares.select("place", "n", "ties").rows() == [("first", 6, 0), ("second", 6, 0), ("third", 6, 0)]
     assert found.shares["chance"].to_list() == [1 / 3] * 3
-    assert found.sentences()[2] == "m chose the text shown third with probability 0.17, −0.17 from 0.33 (6 choices)."
+    assert found.sentences()[2] == "m: probability of choosing the text shown third 0.17, −0.17 from 0.33 (6 choices)."
     assert found.table.height == 3
     for place in (0, 4):
-        with pytest.raises(DataError, match=f"item 't1': place {place}.* was chosen, but 3 texts are shown"):
+        with pytest.raises(DataError, match=f"item 't1': position {place}.* is not among the 3 texts shown"):
             position_bias(triplets([1, place]))
 
 
@@ -334,10 +334,10 @@ def test_each_criterion_has_its_rows_and_the_picture_those_of_as_many_places():
     labels = Annotations.from_frame(both, scale=Preference(), conditions=["order"])
     found = position_bias(labels, method="none")
     assert found.sentences() == (
-        "ana (fact) chose the text shown first with probability 0.80, +0.30 from 0.50 (5 choices).",
-        "m (tone) chose the text shown first with probability 0.80, +0.30 from 0.50 (5 choices).",
-        "ana (fact) gave the same answer in both orders for 0.50 of 4 pairs.",
-        "m (tone) gave the same answer in both orders for 0.50 of 4 pairs.",
+        "ana (fact): probability of choosing the text shown first 0.80, +0.30 from 0.50 (5 choices).",
+        "m (tone): probability of choosing the text shown first 0.80, +0.30 from 0.50 (5 choices).",
+        "ana (fact): same choice in both orders for 0.50 of 4 pairs.",
+        "m (tone): same choice in both orders for 0.50 of 4 pairs.",
     )
     ax = found.plot()
     assert [one.get_text() for one in ax.get_yticklabels()] == ["ana, fact, first", "m, tone, first"]

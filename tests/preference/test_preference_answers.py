@@ -1,4 +1,4 @@
-"""The questions of the room answer what they answered before, to the word and the digit."""
+"""Results of the package equal the stored ones, in words and digits."""
 
 import pytest
 

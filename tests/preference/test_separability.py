@@ -1,4 +1,4 @@
-"""Separability: by the slow road, against other libraries, where outputs are alike, and what is refused."""
+"""Separability: slow references, other libraries, similar outputs, and errors."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from assay.errors import DataError
 from assay.preference.separability import (
     Separability,
     SeparabilitySweep,
+    _agreement,
     _alignment,
     _cross_alignment,
-    _nearness,
     _uneven,
-    side_by_side,
+    combine_benchmarks,
 )
 from assay.reporting import pictures
 from assay.reporting.tables import decimals, interval
@@ -104,7 +104,7 @@ def test_each_output_is_encoded_once_however_many_systems_are_compared(by_length
     assert any("BERTScore F1 by letters" in note for note in found.notes)
 
 
-@pytest.mark.slow  # names reach the encoder in tests/similarity too; here real texts are told apart
+@pytest.mark.slow  # names reach the encoder in tests/similarity too; here it separates real texts
 @pytest.mark.xdist_group("encoders")
 @pytest.mark.filterwarnings("ignore")
 def test_a_real_encoder_by_its_name(tmp_path, monkeypatch):
@@ -199,7 +199,7 @@ def test_more_outputs_come_nearer_to_all_of_them():
     near = stable["mean_difference"].to_list()
     assert near[0] > near[1] > near[2] == 0
     assert stable["correlation"][2] == pytest.approx(1)
-    with pytest.raises(assay.errors.DesignError, match="k must be 2 or more: one output says nothing"):
+    with pytest.raises(assay.errors.DesignError, match="k must be 2 or more: the similarity within a system"):
         found.stability([1])
 
 
@@ -262,13 +262,13 @@ def test_means_by_a_column_of_items():
     ("change", "options", "words"),
     [
         (lambda f: f.filter((pl.col("item") != "i03") | (pl.col("annotator") != "m1") | (pl.col("repeat") == 1)), {},
-         "'m1' has one output of item 'i03' .1 such item in all.*numbered by repeat"),
+         "'m1' has one output of item 'i03' .1 such item in total.*numbered by repeat"),
         (lambda f: f, {"similarity": "rogue-1"}, "similarity 'rogue-1' is not in assay; did you mean 'rouge-1'"),
         (lambda f: f, {"similarity": lambda a, b: float(a < b)}, "another one when they are swapped"),
         (lambda f: f, {"similarity": lambda a, b: float("nan")}, "is no number"),
-        (lambda f: f, {"similarity": lambda a, b: 1.0}, "every alignment is the same.*span='none'"),
+        (lambda f: f, {"similarity": lambda a, b: 1.0}, "all alignments are equal.*span='none'"),
         (lambda f: f, {"systems": ("m1", "mm")}, "system 'mm' is not in the outputs"),
-        (lambda f: f, {"systems": ("m1",)}, "compares two systems; there is m1"),
+        (lambda f: f, {"systems": ("m1",)}, "needs at least two systems; got m1"),
     ],
 )  # fmt: skip
 def test_words_of_each_error(change, options, words):
@@ -296,8 +296,8 @@ def test_items_of_one_system_and_uneven_numbers_are_said():
     there = (pl.col("item") != "i03") | (pl.col("annotator") != "m1")
     frame = generations(6, 3, systems=("m1", "m2")).filter(there & ((pl.col("item") != "i04") | (pl.col("repeat") < 3)))
     found = assay.separability(outputs(frame), method="none")
-    assert [str(one) for one in found.exclusions] == ["1 item (i03): answered by one system only"]
-    assert "outputs of a system and item range from 2 to 3" in found.notes[0]
+    assert [str(one) for one in found.exclusions] == ["1 item (i03): outputs of only one system"]
+    assert "2 to 3 outputs per system and item" in found.notes[0]
 
 
 # -- several benchmarks, and how much depends on K, C and temperature ----------------------------------
@@ -322,7 +322,7 @@ def told_apart(n: int, apart: float, seed: int, outputs: int = 4, hot: bool = Fa
     )  # fmt: skip
 
 
-def test_benchmarks_side_by_side_are_one_table_of_all():
+def test_benchmarks_combine_benchmarks_are_one_table_of_all():
     near, far = told_apart(12, 0.1, 1), told_apart(15, 0.8, 2)
     found = assay.separability({"near": near, "far": far})
     assert found.groups == ("far", "near")
@@ -341,7 +341,7 @@ def test_benchmarks_side_by_side_are_one_table_of_all():
     names = [label.get_text() for label in found.plot_groups().get_yticklabels()]
     assert names == ["far", "near"]
     assert_readable(found.plot_groups())
-    # Without the span of the study each item has the value of its own table.
+    # Without the span of the study each item has the value from its own table.
     alone = assay.separability(near, span="none").items["separability"].to_list()
     both = assay.separability({"near": near, "far": far}, span="none").items
     assert both.filter(pl.col("group") == "near")["separability"].to_list() == pytest.approx(alone)
@@ -349,7 +349,7 @@ def test_benchmarks_side_by_side_are_one_table_of_all():
 
 def test_benchmarks_keep_their_conditions_and_their_repeats():
     one, other = told_apart(3, 0.5, 1, hot=True), told_apart(4, 0.5, 2)
-    found = side_by_side({"a": one, "b": other})
+    found = combine_benchmarks({"a": one, "b": other})
     assert found.conditions == ("heat",)
     counted = found.labels.group_by("annotator", "heat").agg(pl.len(), pl.col("repeat").n_unique().alias("k")).sort(
         "annotator", "heat", nulls_last=True
@@ -362,14 +362,14 @@ def test_benchmarks_keep_their_conditions_and_their_repeats():
 
 def test_benchmarks_that_are_none_are_refused():
     near = told_apart(4, 0.5, 1)
-    with pytest.raises(assay.errors.DesignError, match="one table of outputs each; there is none"):
+    with pytest.raises(assay.errors.DesignError, match="one table of outputs for each; got none"):
         assay.separability({})
-    with pytest.raises(assay.errors.DesignError, match="'votes' has no outputs: labels on the scale text"):
+    with pytest.raises(assay.errors.DesignError, match="'votes' has no outputs .labels on the scale text"):
         assay.separability({"near": near, "votes": assay.simulate(n_items=5)})
     named = near.labels.with_columns(benchmark=pl.lit("x"))
     items = named.select("item", "benchmark").unique(maintain_order=True)
     own = assay.read(named.drop("benchmark"), scale="text", repeat="repeat", humans=["m1", "m2"], items=items)
-    with pytest.raises(assay.errors.DesignError, match="have a column 'benchmark' of their own; rename it"):
+    with pytest.raises(assay.errors.DesignError, match="already have a column 'benchmark'; rename it"):
         assay.separability({"near": own, "far": near})
 
 
@@ -379,7 +379,7 @@ def test_a_sweep_holds_what_all_outputs_and_each_condition_give():
     cold, hot = (assay.separability(labels.where(heat=heat)) for heat in ("cold", "hot"))
     first, last = found.rows.row(0, named=True), found.rows.row(-1, named=True)
     assert (first["estimate"], first["low"], first["high"]) == cold.rows.select("estimate", "low", "high").row(0)
-    # All on the scale of the cold outputs: as without a scale, but for its unit.
+    # All on the scale of the cold outputs: as without a scale, except for its unit.
     plain = [assay.separability(labels.where(heat=heat), span="none") for heat in ("cold", "hot")]
     alignments = plain[0].items.select("self_first", "self_second", "cross").to_numpy()
     unit = alignments.max() - alignments.min()
@@ -397,7 +397,7 @@ def test_a_sweep_holds_what_all_outputs_and_each_condition_give():
     summary = found.summary()
     assert summary.splitlines()[0].startswith("All outputs (heat = cold, K = 4, C = 16): mean separability ")
     ends = interval(last["change_low"], last["change_high"], 3, "+")
-    assert f"heat = hot: {last['estimate']:.3f}, {decimals(last['change'], 3, '+')} {ends}" in summary
+    assert f"heat = hot: {last['estimate']:.3f}, change {decimals(last['change'], 3, '+')} {ends}" in summary
     names = [label.get_text() for label in found.plot().get_yticklabels()]
     assert names == ["all outputs", "K = 2", "K = 3", "C = 4", "C = 16", "heat = hot"]
     assert_readable(found.plot())
@@ -430,14 +430,14 @@ def test_a_sweep_tries_every_number_when_none_is_named():
     [({"k": [9]}, "k=9 must be from 2 to 4"), ({"k": [1]}, "k=1 must be from 2 to 4"),
      ({"c": [17]}, "c=17 must be from 1 to 16"), ({"condition": "heat", "baseline": "cool"}, "did you mean 'cold'"),
      ({"condition": "heat", "k": [], "c": [], "baseline": 3}, "baseline '3' is not in 'heat'"),
-     ({}, "outputs under several values of 'heat'")],
+     ({}, "the outputs have several values of 'heat'")],
 )  # fmt: skip
 def test_a_sweep_of_what_is_not_there_is_refused(options, words):
     labels = told_apart(5, 0.5, 5, hot=True)
     given = options if not options or "condition" in options else {**options, "condition": "heat"}
     with pytest.raises(assay.errors.AssayError, match=words):
         assay.separability_sweep(labels, **given)
-    with pytest.raises(assay.errors.DesignError, match=r"name the column with condition="):
+    with pytest.raises(assay.errors.DesignError, match=r"name its column with condition="):
         assay.separability_sweep(told_apart(5, 0.5, 5), baseline="hot")
 
 
@@ -463,19 +463,19 @@ def test_outputs_of_two_systems_meet_in_all_pairs_or_in_some():
 
 def test_how_near_some_ways_come_to_one():
     whole = np.array([0.0, 1.0, 2.0])
-    found = _nearness(np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 0.0], [5.0, 5.0, 5.0]]), whole)
+    found = _agreement(np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 0.0], [5.0, 5.0, 5.0]]), whole)
     # Correlations 1 and −1, of a constant none; differences 1 1 1, 2 0 2 and 5 4 3; means of nine numbers.
     assert found["correlation"] == pytest.approx(0)
     assert found["mean_difference"] == pytest.approx((3 + 4 + 12) / 9)
     assert found["mean"] == pytest.approx(24 / 9)
     assert found["items"] == 3
-    assert np.isnan(_nearness(np.array([[5.0, 5.0, 5.0]]), whole)["correlation"])
-    assert np.isnan(_nearness(np.array([[1.0, 2.0, 3.0]]), np.full(3, 2.0))["correlation"])
+    assert np.isnan(_agreement(np.array([[5.0, 5.0, 5.0]]), whole)["correlation"])
+    assert np.isnan(_agreement(np.array([[1.0, 2.0, 3.0]]), np.full(3, 2.0))["correlation"])
 
 
 @pytest.mark.parametrize(
     ("first", "second", "words"),
-    [([3, 3], [3, 3], ()), ([3, 2], [5, 3], ("outputs of a system and item range from 2 to 5; all of them are used",))],
+    [([3, 3], [3, 3], ()), ([3, 2], [5, 3], ("2 to 5 outputs per system and item; all are used",))],
 )
 def test_uneven_numbers_of_outputs_are_said_with_their_range(first, second, words):
     assert _uneven(pl.DataFrame({"k_first": first, "k_second": second})) == words
@@ -485,7 +485,7 @@ def test_uneven_numbers_of_outputs_are_said_with_their_range(first, second, word
 
 
 def separable(*rows, each=(0.0, 1.0, 2.0, 3.0, 4.0)):
-    """Separability of given rows (group, first, second, mean, items); every item's values stand in ``each``."""
+    """Separability of given rows (group, first, second, mean, items); ``each`` has every item's values."""
     table = [
         {"group": group, "first": first, "second": second, "estimate": mean, "low": mean - 0.1, "high": mean + 0.1,
          "n": n, "self_first": 0.5, "self_second": 0.25, "cross": 0.125}
@@ -513,7 +513,7 @@ def names_of(axis):
     return [tick.get_text() for tick in axis.get_ticklabels()]
 
 
-def test_groups_side_by_side_show_the_middle_90_and_50_percent_of_their_items():
+def test_groups_combine_benchmarks_show_the_middle_90_and_50_percent_of_their_items():
     """Of 0, 1, 2, 3, 4 the middle 90% are .2 to 3.8, the middle 50% are 1 to 3; the second group has all one higher."""
     given = separable((None, "a", "b", 2.0, 10), ("art", "a", "b", 1.0, 5), ("law", "a", "b", 3.0, 5))
     ax = Separability.plot_groups(given)
@@ -553,16 +553,16 @@ def test_pairs_beyond_the_colours_are_counted(further):
     ax = Separability.plot(separable(*((f"g{k}", "a", f"s{k}", 1.0, 5) for k in range(n + further))))
     assert len(ax.patches) == n
     assert len({one.get_edgecolor() for one in ax.patches}) == n
-    assert ax.get_title("left") == (f"the first {n} of {n + 1} pairs of systems" if further else "")
+    assert ax.get_title("left") == (f"first {n} of {n + 1} pairs of systems" if further else "")
 
 
 def test_each_row_is_a_sentence():
     given = separable((None, "a", "b", 0.2, 1), ("art", "a", "b", 0.3, 5))
     assert Separability.summary(given).split("\n") == [
-        "a and b: mean separability 0.200 [0.10, 0.30] of 1 item; outputs of a are alike by 0.500, of b by 0.250, of "
-        "both by 0.125.",
-        "a and b, art: mean separability 0.300 [0.20, 0.40] of 5 items; outputs of a are alike by 0.500, of b by "
-        "0.250, of both by 0.125.",
+        "a vs. b: mean separability 0.200 [0.10, 0.30] (1 item). Mean similarity: within a 0.500, within b 0.250, "
+        "between 0.125.",
+        "a vs. b, art: mean separability 0.300 [0.20, 0.40] (5 items). Mean similarity: within a 0.500, within b "
+        "0.250, between 0.125.",
         "intervals: True",
     ]
 
@@ -587,10 +587,10 @@ def swept(mean=0.4):
 
 def test_a_sweep_in_sentences_says_what_each_way_changes():
     assert SeparabilitySweep.summary(swept()).split("\n") == [
-        "All outputs (K = 4): mean separability 0.400 [0.100, 0.500] of 7 items.",
-        "K = 2: 0.350, −0.050 [−0.123, +0.010]; r = 0.88 over items.",
-        "C = 1: 0.450, +0.050 [−0.123, +0.010]; r = 0.90 over items.",
-        "heat = 0.7: 0.300, −0.100 [−0.123, +0.010].",
+        "All outputs (K = 4): mean separability 0.400 [0.100, 0.500] (7 items).",
+        "K = 2: 0.350, change −0.050 [−0.123, +0.010]; r = 0.88 over items.",
+        "C = 1: 0.450, change +0.050 [−0.123, +0.010]; r = 0.90 over items.",
+        "heat = 0.7: 0.300, change −0.100 [−0.123, +0.010].",
         "intervals: True",
     ]
 

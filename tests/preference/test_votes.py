@@ -134,17 +134,17 @@ def test_choosing_saves_ratings_only_where_separability_tells():
     assert set(found.saving) == {"humans", "m"}
     assert all(0.05 < one.low < one.estimate < one.high < 0.5 for one in found.saving.values())
     assert (
-        "the same number of consistent votes takes 18% [11, 24] fewer ratings than of items drawn alike."
+        "the same number of consistent votes requires 18% [11, 24] fewer ratings than with items drawn at random."
         in found.summary()
     )
-    # A column that has nothing to do with the votes saves nothing, and nobody says that it does.
+    # A column unrelated to the votes saves nothing, and no saving is reported.
     found = assay.consistency(votes_that(link=False), by="separability", choose="weighted")
     assert all(one.low < 0 < one.high for one in found.saving.values())
-    assert found.summary().count("so not clearly fewer") == 2
+    assert found.summary().count("; not significant") == 2
 
 
 def test_the_saving_by_the_slow_road():
-    """Of many draws of half the items, the mean consistency of what was drawn, against that of all."""
+    """Over many draws of half the items, the mean consistency of the drawn items, compared with all."""
     found = assay.consistency(votes_that(link=True), by="separability", choose="top", share=0.25, method="none")
     sets = found.sets.filter(pl.col("kind") == "human")
     column = votes_that(link=True).labels.join(votes_that(link=True).items, on="item", how="left")
@@ -172,10 +172,10 @@ def test_a_saving_and_its_interval_do_not_depend_on_items_that_others_alone_rate
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"choose": "top"}, "choose=... chooses items by a number; name its column"),
-        ({"share": 0.2}, "share=... is the share of items that choose=... takes"),
+        ({"choose": "top"}, "choose=... chooses items by a numeric column; name it"),
+        ({"share": 0.2}, "share=... is the share of items for choose=..."),
         ({"choose": "best", "by": "separability"}, "choose must be weighted, stratified or top; got 'best'"),
-        ({"choose": "top", "by": "more"}, "from -1 to 1, and 'more' goes to 15"),
+        ({"choose": "top", "by": "more"}, "between -1 and 1; 'more' has 15"),
     ],
 )
 def test_words_of_what_cannot_be_chosen(options, words):
@@ -247,7 +247,7 @@ def test_each_two_systems_have_their_own_items():
 @pytest.mark.parametrize(
     ("names", "others", "both", "moved", "where"),
     [
-        ("bdf", "df", "bdf", None, [1, 2]),  # nothing new: the first stay where they are
+        ("bdf", "df", "bdf", None, [1, 2]),  # nothing new: positions of the first do not change
         ("bdf", "aeg", "abdefg", [1, 2, 4], [0, 3, 5]),
         ("bdf", "bcdh", "bcdfh", [0, 2, 3], [0, 1, 2, 4]),
         ("b", "xyz", "bxyz", [0], [1, 2, 3]),
@@ -265,8 +265,8 @@ def test_further_names_are_put_between_those_there_are(names, others, both, move
     ("strange", "words"),
     [
         ([False, True, False], "the vote of 'bob' on item 'i2' is odd$"),
-        ([False, True, True], "the vote of 'bob' on item 'i2' is odd; so does 1 other vote$"),
-        ([True, True, True], "the vote of 'ann' on item 'i1' is odd; so do 2 other votes$"),
+        ([False, True, True], "the vote of 'bob' on item 'i2' is odd; 1 other vote likewise$"),
+        ([True, True, True], "the vote of 'ann' on item 'i1' is odd; 2 other votes likewise$"),
     ],
 )
 def test_the_first_strange_vote_is_named_and_the_others_are_counted(strange, words):
@@ -418,9 +418,9 @@ def test_systems_that_are_not_wanted_take_their_votes_along():
     every = arrays(*SIX)._keep_systems(["c", "b", "a"])
     assert (every.systems, every.exclusions, len(every)) == (("a", "b", "c"), (), 6)
     assert arrays(*SIX)._keep_systems(None).exclusions == ()
-    with pytest.raises(DesignError, match="needs two systems at least"):
+    with pytest.raises(DesignError, match="needs at least two systems"):
         arrays(*SIX)._keep_systems(["a", "a"])
-    with pytest.raises(DesignError, match=r"no vote is between two of b.* c"):
+    with pytest.raises(DesignError, match=r"no vote compares two of b.* c"):
         arrays(*SIX)._keep_systems(["b", "c"])
     with pytest.raises(DataError, match="'d'"):
         arrays(*SIX)._keep_systems(["a", "d"])
@@ -446,7 +446,7 @@ def test_further_votes_bring_their_own_systems_items_and_raters():
     assert both.data != one.data
     turned = arrays(*SIX[:1], people="p")
     judge = dataclasses.replace(turned, annotators=turned.annotators.with_columns(kind=pl.lit("judge")))
-    with pytest.raises(DesignError, match="'p' is a person in one of the tables and a judge in the other"):
+    with pytest.raises(DesignError, match="'p' is a human in one of the tables and a judge in the other"):
         one.combine(judge)
 
 
@@ -477,9 +477,9 @@ def test_a_table_of_votes_as_arrays():
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (("i3", "w", "b9", "b9", 1), r"the vote of 'w' on item 'i3' sets a system against itself \(b9\)"),
-        (("i3", "w", "b9", None, 1), "the vote of 'w' on item 'i3' does not say which two systems it is about"),
-        (("i3", "w", None, "b9", 1), "does not say which two systems it is about"),
+        (("i3", "w", "b9", "b9", 1), r"the vote of 'w' on item 'i3' compares a system with itself \(b9\)"),
+        (("i3", "w", "b9", None, 1), "the vote of 'w' on item 'i3' does not name both systems"),
+        (("i3", "w", None, "b9", 1), "does not name both systems"),
     ],
 )
 def test_a_vote_is_on_two_systems(row, words):
@@ -509,7 +509,7 @@ def test_items_of_one_user_are_the_users_and_a_judges_are_its_own():
     assert [names[int(k)] for k in found.clusters[:2]] == ["w", "v"]
     assert names[int(found.clusters[2])] in ("m", "k")
     assert names[int(found.clusters[3])] == "w"
-    with pytest.raises(DesignError, match=r"need items that one person each voted on, and v.*w voted on item 'i2'"):
+    with pytest.raises(DesignError, match=r"needs items with votes of one human each; v.*w voted on item 'i2'"):
         of([*rows, ("i2", "w", "a", "b", 1)], judges=("m", "k"), settings=users)
 
 
@@ -523,9 +523,9 @@ def test_votes_on_pairs_of_outputs_are_on_what_these_are_of():
         rows, pair_of=["t2", "t1", "t2"], items={"book": ["x", "y", "x"]}, settings=VotesSettings(clusters="book")
     )
     assert clustered.clusters[0] != clustered.clusters[1]
-    with pytest.raises(DesignError, match="pairs of 't2' lie in several clusters of clusters='book'"):
+    with pytest.raises(DesignError, match="pairs of 't2' are in several clusters of clusters='book'"):
         of(rows, pair_of=["t2", "t1", "t2"], items={"book": ["x", "y", "y"]}, settings=by_book)
-    with pytest.raises(DataError, match="item 'o2' does not say in 'pair_of' what its pair of outputs is of"):
+    with pytest.raises(DataError, match="item 'o2' has no value of 'pair_of', the item of its pair of outputs"):
         of(rows, pair_of=["t2", None, "t2"])
 
 

@@ -1,7 +1,7 @@
-"""One board: the ratings of some votes. Whose votes, about which systems; Bradley–Terry, with covariates, and Elo.
+"""One leaderboard: Bradley–Terry ratings, also with covariates, or Elo ratings of a set of votes.
 
-A board speaks of systems that votes connect, directly or through others: between systems that never met, nothing says
-who is better. So votes are parted by who voted, by category and by what is connected, and each part is fitted alone.
+A leaderboard compares systems that votes connect, directly or through other systems; unconnected systems cannot be
+compared. Votes are therefore split by rater, by category and by connected systems, and each part is fitted separately.
 """
 
 from __future__ import annotations
@@ -28,22 +28,25 @@ from assay.preference.votes import RatingSettings, Votes, weight
 from assay.statistics import tournaments
 
 RUN_CELLS = 1 << 24
-"""Votes times runs of Elo that are gone through together: their orders take 128 MB."""
+"""Votes times runs of Elo that are processed together: their orders take 128 MB."""
 
 RESAMPLED_VOTES = 2 * 10**7
-"""Votes that all resamples of Elo may go through together, some 2 s; beyond, each is the mean of fewer orders."""
+"""Votes in all resamples of Elo, which take about 2 s; with more votes each resample is the mean of fewer orders."""
 
 MOST_ORDERS = 10
-"""Random orders that each resample is the mean of, at most: the order adds a tenth of its variance to an interval's."""
+"""Largest number of random orders in a resample's mean: the order then adds a tenth of its variance to an interval."""
 
 LEAST_KNOWN = 0.95
-"""Share of the resamples that must have finite ratings for ranks to have a range: the same as for intervals."""
+"""Share of the resamples that must have finite ratings for a range of ranks: the same as for intervals."""
 
-EQUAL = 1e-7
-"""Log odds within which two ratings are one: fits settle within a hundredth of it."""
+TOLERANCE = 1e-7
+"""Log odds within which two ratings are equal: fits converge to a hundredth of it."""
 
 HUMANS, TOGETHER = "humans", "together"
-"""Boards of several annotators: of all people, and of everybody."""
+"""Leaderboards of several annotators: of all humans, and of all annotators."""
+
+SAME, REVERSED, EQUAL = "same", "reversed", "equal"
+"""Orders of a pair of systems on a judge's leaderboard, compared with the humans'."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,15 +60,15 @@ class Board:
     group : str or None
         The value of ``by``; None for all votes.
     component : str or None
-        The systems that votes connect, where there are others.
+        The connected systems, if votes do not connect all of them.
     systems : tuple of str
         In natural order.
     counts : (3, systems, systems) int
         Votes by outcome (first, tie, second).
     estimates : Estimates
-        Ratings, one a system.
+        Ratings, one per system.
     slope : float
-        Log odds a point.
+        Log odds per point.
     reason : str or None
         Why there are no ratings.
     order_sd : (systems,) float or None
@@ -73,7 +76,7 @@ class Board:
     plain : (systems,) float or None
         Ratings without covariates.
     covariates : Estimates or None
-        Points that one standard deviation of each covariate is worth.
+        Effect of each covariate, in points per standard deviation.
     """
 
     who: str
@@ -100,13 +103,13 @@ class Board:
 
     @property
     def met(self) -> Floats:
-        """Votes on each two, symmetric."""
+        """Votes on each pair of systems, symmetric."""
         return np.asarray(self.won + self.won.T + self.tied)
 
     @property
     def tolerance(self) -> float:
         """Points within which ratings are equal."""
-        return EQUAL / self.slope
+        return TOLERANCE / self.slope
 
     @property
     def order(self) -> Ints:
@@ -119,17 +122,17 @@ class Board:
         return self.ranks_of(self.estimates.value)
 
     def ranks_of(self, values: Floats) -> Ints:
-        """The same by other ratings of these systems."""
+        """Ranks by other ratings of these systems."""
         return np.asarray(self._rank_bounds(values[None])[0][0])
 
     def _rank_bounds(self, values: Floats) -> tuple[Ints, Ints]:
-        """The best and the worst rank that each system may have, where equal ones share: (n, systems) each."""
+        """The best and the worst possible rank of each system, given equal ratings: (n, systems) each."""
         above = np.stack([(values > values[:, [i]] + self.tolerance).sum(axis=1) for i in range(values.shape[1])], 1)
         with_ = np.stack([(values >= values[:, [i]] - self.tolerance).sum(axis=1) for i in range(values.shape[1])], 1)
         return above + 1, with_
 
     def rank_ranges(self) -> tuple[Ints | None, Ints | None]:
-        """The range of each rank over the resamples, at the level of the intervals; none where there are none."""
+        """The range of each rank over the resamples, at the level of the intervals; None without resamples."""
         found = self.estimates
         known = found.replicates[~np.isnan(found.replicates).any(axis=1)]
         if not len(known) or len(known) < LEAST_KNOWN * len(found.replicates):
@@ -141,22 +144,22 @@ class Board:
         return low, high
 
     def difference(self, first: int, second: int) -> Estimate:
-        """How many points one system is ahead of another, under the same resamples."""
+        """Difference of two systems' ratings, in points, under the same resamples."""
         return self.differences(np.array([[first, second]]))[0]
 
     def differences(self, pairs: Ints) -> list[Estimate]:
-        """The same of several pairs, (pairs, 2)."""
+        """Differences of several pairs of systems: ``pairs`` is (pairs, 2)."""
         weights = np.zeros((len(pairs), len(self.systems)))
         weights[np.arange(len(pairs)), pairs[:, 0]] = 1
         weights[np.arange(len(pairs)), pairs[:, 1]] = -1
         found = self.estimates
         if not (len(found.replicates) or len(found.leave_one_out)):
-            why = self.reason or "no interval was asked for"
+            why = self.reason or "no interval was requested"
             return [Estimate(float(found.value @ row), math.nan, math.nan, math.nan, why) for row in weights]
         return list(found.contrast(weights))
 
     def covariance(self) -> Floats | None:
-        """Of the ratings, over resamples or units left out: (systems, systems); None where there is no interval."""
+        """Covariance of the ratings, from resamples or the jackknife: (systems, systems); None without intervals."""
         found = self.estimates
         if len(found.replicates):
             known = found.replicates[~np.isnan(found.replicates).any(axis=1)]
@@ -170,8 +173,16 @@ class Board:
         return np.asarray(plain * scale[:, None] * scale[None, :])
 
 
+class Lead(NamedTuple):
+    """The best system's lead over the next, whether it is significant, and the adjustment for several leaderboards."""
+
+    found: Estimate
+    clear: bool | None
+    words: str = ""
+
+
 class Poll(NamedTuple):
-    """Some of the votes, and what they are."""
+    """The votes of one leaderboard, with its raters, category and connected systems."""
 
     who: str
     group: str | None
@@ -183,7 +194,7 @@ Rate = Callable[[Poll], Board]
 
 
 def boards(votes: Votes, settings: RatingSettings, rate: Rate) -> tuple[Board, ...]:
-    """A board of every poll; one that has none says why, and none at all is refused."""
+    """A leaderboard for every poll; one without ratings has a reason, and it is an error if none has ratings."""
     found, refused = [], []
     for poll in polls(votes, settings):
         try:
@@ -205,7 +216,7 @@ def _no_board(poll: Poll, settings: RatingSettings, reason: str) -> Board:
 
 
 def polls(votes: Votes, settings: RatingSettings) -> Iterator[Poll]:
-    """The votes by who gave them, by category, and by which systems they connect."""
+    """The votes by rater, by category and by connected systems."""
     groups: list[tuple[str | None, Bools | None]] = [(None, None)]
     if settings.by is not None:
         column = votes.columns[settings.by].cast(pl.String)
@@ -231,7 +242,7 @@ def polls(votes: Votes, settings: RatingSettings) -> Iterator[Poll]:
 
 
 def _raters(votes: Votes, who: Sequence[str] | None) -> Iterator[tuple[str, Bools]]:
-    """Who has a board, and which votes are theirs."""
+    """Raters with a leaderboard, and their votes."""
     table = votes.annotators
     cast = np.bincount(votes.annotator, minlength=table.height) > 0
     names, judge = table["annotator"].to_list(), (table["kind"] == "judge").to_numpy()
@@ -245,9 +256,9 @@ def _raters(votes: Votes, who: Sequence[str] | None) -> Iterator[tuple[str, Bool
         if one not in known:
             raise DesignError(unknown("who", one, known, "the votes"), option="who", value=one)
         if one == HUMANS and not (cast & ~judge).any():
-            raise DesignError("nobody who voted is a person, so that there is no board of who='humans'")
+            raise DesignError("who='humans' needs votes by humans; all votes are by judges")
         if one == "judges" and not each["judges"]:
-            raise DesignError("nobody who voted is a judge; name the judges with judges=... when the votes are read")
+            raise DesignError("who='judges' needs votes by judges; name the judges with judges=... when reading")
         asked += each.get(one, [one])
     for one in dict.fromkeys(asked):
         chosen = ~judge if one == HUMANS else cast if one == TOGETHER else np.array([n == one for n in names])
@@ -255,38 +266,38 @@ def _raters(votes: Votes, who: Sequence[str] | None) -> Iterator[tuple[str, Bool
 
 
 def votes_with_board(votes: Votes, who: Sequence[str] | None) -> Votes:
-    """The votes of whoever has a board; the others are counted."""
+    """The votes of raters with a leaderboard; the other votes are counted as excluded."""
     if who is None:
         return votes
     rows = np.logical_or.reduce([mine for _, mine in _raters(votes, who)])
     left = int((~rows).sum())
     kept = votes.among(rows)
     return replace(
-        kept, exclusions=(*kept.exclusions, Exclusion("vote", left, "by nobody that who=... names"))
+        kept, exclusions=(*kept.exclusions, Exclusion("vote", left, "by a rater that who=... does not name"))
     ) if left else kept  # fmt: skip
 
 
 def _slope(settings: RatingSettings) -> float:
-    """Log odds a point."""
+    """Log odds per point."""
     return math.log(settings.base) / settings.rating_scale
 
 
 def weights_of(votes: Votes, settings: RatingSettings) -> Floats | None:
-    """The weight of each vote, equation 6; None where nothing weighs them."""
+    """The weight of each vote, equation 6; None without weights."""
     if settings.separability is None:
         changed = [name for name in ("alpha", "beta", "separability_threshold") if name in settings.changed()]
         if changed:
-            raise DesignError(f"{changed[0]}=... weighs votes by separability; name its column with separability=...")
+            raise DesignError(f"{changed[0]}=... weights votes by separability; name its column with separability=...")
         return None
     column, name = votes.columns[settings.separability], settings.separability
     if not column.dtype.is_numeric():
-        raise DesignError(f"separability='{name}' must be a number of every item; it is {column.dtype}")
-    if lacking := column.null_count() + int(column.is_nan().sum()):
-        raise DesignError(f"separability='{name}' must be a number of every item; {_votes_have(lacking)} none")
+        raise DesignError(f"separability='{name}' must be a number for every item; it is {column.dtype}")
+    if missing := column.null_count() + int(column.is_nan().sum()):
+        raise DesignError(f"separability='{name}' must be a number for every item; {_votes_have(missing)} none")
     delta = column.cast(pl.Float64).to_numpy()
     if len(delta) and (most := delta[np.argmax(np.abs(delta))]) and abs(most) > 1:
         raise DesignError(
-            f"separability is from -1 to 1, and '{name}' goes to {most:g}; name the column that assay separability made"
+            f"separability must be between -1 and 1; '{name}' has {most:g}; name the column from assay separability"
         )
     return weight(delta, settings.alpha, settings.beta, settings.separability_threshold)
 
@@ -300,20 +311,20 @@ def _votes_have(number: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class BradleyTerryRate:
-    """How a poll is rated by Bradley–Terry.
+    """Rate a poll with the Bradley–Terry model.
 
     Attributes
     ----------
     settings : RatingSettings
     known : mapping of poll to (system to rating)
-        Ratings of earlier votes, where a fit begins.
+        Ratings from earlier votes, the starting values of a fit.
     """
 
     settings: RatingSettings
     known: dict[tuple[str, str | None, str | None], dict[str, float]] = field(default_factory=dict)
 
     def __call__(self, poll: Poll) -> Board:
-        """Refused where there is no finite answer."""
+        """Raises DesignError if a rating is infinite."""
         s, votes = self.settings, poll.votes
         weights = weights_of(votes, s)
         start = self._start(poll)
@@ -335,7 +346,7 @@ class BradleyTerryRate:
         )  # fmt: skip
 
     def _start(self, poll: Poll) -> Floats | None:
-        """Strengths of earlier votes; a new system begins in the middle."""
+        """Strengths from earlier votes; a new system starts at the mean."""
         before = self.known.get((poll.who, poll.group, poll.component))
         if before is None:
             return None
@@ -355,7 +366,7 @@ def _estimate(statistic: _Strengths, votes: Votes, weights: Floats | None, s: Ra
 
 @dataclass(frozen=True, eq=False)
 class _Strengths:
-    """Ratings from sums over votes: wins of each system over each other, and ties where they are counted apart."""
+    """Ratings from sums over votes: wins of each system over each other, and ties if they are counted separately."""
 
     systems: tuple[str, ...]
     settings: RatingSettings
@@ -365,7 +376,7 @@ class _Strengths:
     def of(
         cls, votes: Votes, weights: Floats | None, settings: RatingSettings, start: Floats | None = None
     ) -> _Strengths:
-        """Refused where there is no finite answer."""
+        """Raises DesignError if a rating is infinite."""
         made = cls(votes.systems, settings, np.zeros(len(votes.systems)) if start is None else start)
         wins, ties = made._tables(made.sums(votes.counts(weights))[0])
         groups = tournaments.unbounded_groups(wins, ties)
@@ -375,11 +386,11 @@ class _Strengths:
 
     @property
     def width(self) -> int:
-        """Sums of a unit."""
+        """Number of sums per unit."""
         return len(self.systems) ** 2 * (2 if self.settings.ties == "davidson" else 1)
 
     def sums(self, counts: Floats) -> Floats:
-        """Wins of the row's system over the column's, and ties where they are counted apart: (units, width)."""
+        """Wins of the row's system over the column's, and ties if they are counted separately: (units, width)."""
         wins = counts[:, 0] + counts[:, 2].swapaxes(1, 2)
         ties = counts[:, 1] + counts[:, 1].swapaxes(1, 2)
         if self.settings.ties == "davidson":
@@ -402,7 +413,7 @@ class _Strengths:
 
 
 def _dominance(votes: Votes, groups: tuple[Ints, ...], wins: Floats) -> str:
-    """Who lost no vote, or won none, against the systems that it met."""
+    """The systems that lost no vote, or won none, against the systems that they were compared with."""
     best = groups[0]
     others = np.setdiff1d(np.arange(len(votes.systems)), best)
     lead, rest = ([votes.systems[i] for i in group] for group in (best, others))
@@ -412,7 +423,7 @@ def _dominance(votes: Votes, groups: tuple[Ints, ...], wins: Floats) -> str:
     else:
         words, out, left = f"{listing(lead, 4)} lost no vote against the other systems, and won {won:,g}", lead, rest
     which = f", or leave {listing(out, 4)} out with systems=..." if len(left) > 1 else ""
-    return f"{words}, so no finite rating is likeliest; add votes with prior=1{which}"
+    return f"{words}, so the maximum-likelihood ratings are infinite; add votes with prior=1{which}"
 
 
 # -- Bradley-Terry with covariates ------------------------------------------------------------------
@@ -423,19 +434,18 @@ STYLE = {
     "bold": r"\*\*[^*\n]+\*\*|__[^_\n]+__",
     "lists": r"(?m)^\s*(?:\d+[.)]|[-*+])\s",
 }
-"""What is counted in texts, as Chatbot Arena does: characters, and headers, bold parts and entries of lists in
-Markdown."""
+"""Counts in texts, as in Chatbot Arena: characters; headers, bold parts and list entries in Markdown."""
 
 TEXTS = ("first_text", "second_text")
-"""Columns that hold the two outputs."""
+"""Columns with the two outputs."""
 
-ALIKE = 1e-6
-"""A covariate is told from the systems while the least curvature of the fit is at least this share of the largest:
-rounding leaves some 1e-12 where it is not."""
+SINGULAR = 1e-6
+"""A covariate is confounded with the systems if the smallest curvature of the fit is below this share of the largest:
+rounding leaves about 1e-12 if it is confounded."""
 
 
 def covariate_columns(labels: Annotations, names: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
-    """The columns that each covariate is made of."""
+    """The columns of each covariate."""
     known = {c for frame in (labels.labels, labels.items, labels.annotators) for c in frame.columns} | set(labels.names)
     found: dict[str, tuple[str, ...]] = {}
     for name in names or ():
@@ -447,7 +457,7 @@ def covariate_columns(labels: Annotations, names: Sequence[str] | None) -> dict[
         if there is None:
             raise DesignError(
                 f"covariates='{name}' needs columns 'first_{name}' and 'second_{name}', one column '{name}' of "
-                f"differences, or, for {listing(list(STYLE))}, the texts in columns 'first_text' and 'second_text'; "
+                f"differences, or (for {listing(list(STYLE))}) the texts in columns 'first_text' and 'second_text'; "
                 "the table has none of these",
                 option="covariates", value=name,
             )  # fmt: skip
@@ -456,14 +466,14 @@ def covariate_columns(labels: Annotations, names: Sequence[str] | None) -> dict[
 
 
 def covariate_values(name: str, columns: Sequence[pl.Series]) -> Floats:
-    """What the first output has of a covariate, less the second: (votes,)."""
+    """The covariate of the first output minus that of the second: (votes,)."""
     if columns[0].dtype == pl.String and len(columns) == 2 and name in STYLE:
         columns = [_count(name, column) for column in columns]
     for column in columns:
         if not column.dtype.is_numeric():
             raise DesignError(f"covariates='{name}' must be numbers; '{column.name}' is {column.dtype}")
-        if lacking := column.null_count() + int(column.is_nan().sum() or 0):
-            raise DesignError(f"covariates='{name}' must be known of every vote; {_votes_have(lacking)} none")
+        if missing := column.null_count() + int(column.is_nan().sum() or 0):
+            raise DesignError(f"covariates='{name}' must have a value for every vote; {_votes_have(missing)} none")
     values = [column.cast(pl.Float64).to_numpy() for column in columns]
     if len(values) == 1:
         return np.asarray(values[0])
@@ -474,7 +484,7 @@ def covariate_values(name: str, columns: Sequence[pl.Series]) -> Floats:
 
 
 def _count(name: str, texts: pl.Series) -> pl.Series:
-    """How much of something a text has; equal texts are counted once."""
+    """The count of a style element in each text; equal texts are counted once."""
     different = texts.unique()
     counts = different.to_frame("t").select(n=_style_count(name))["n"]
     return texts.replace_strict(different, counts, return_dtype=pl.Float64).alias(texts.name)
@@ -487,9 +497,9 @@ def _style_count(name: str) -> pl.Expr:
 
 @dataclass(frozen=True, eq=False)
 class _Styled:
-    """Ratings, and what covariates are worth, from gradients and curvatures by unit at the fit of all votes.
+    """Ratings and covariate effects from gradients and curvatures by unit at the fit of all votes.
 
-    A resample is one step of Newton's method from there: what is left of the error is of second order.
+    A resample is one step of Newton's method from that fit: the remaining error is of second order.
     """
 
     settings: RatingSettings
@@ -498,15 +508,17 @@ class _Styled:
 
     @classmethod
     def of(cls, votes: Votes, weights: Floats | None, settings: RatingSettings, start: Floats | None) -> _Styled:
-        """Refused where a covariate cannot be told from the systems."""
+        """Raises DesignError if a covariate is confounded with the systems."""
         names = list(settings.covariates or ())
         if settings.ties == "davidson":
-            raise DesignError("covariates=... go with ties='half' or ties='drop', which are logistic regressions")
+            raise DesignError(
+                "covariates=... need ties='half' or ties='drop', which are logistic regressions; got ties='davidson'"
+            )
         x = np.stack([votes.columns[f"covariate {name}"].to_numpy() for name in names], axis=1)
         kept = np.ones(len(votes), dtype=bool) if settings.ties == "half" else votes.label != 0
         for name, column in zip(names, x[kept].T, strict=True):
             if not column.any():
-                raise DesignError(f"the outputs of no vote differ in '{name}'; leave it out of covariates=...")
+                raise DesignError(f"the two outputs of every vote are equal in '{name}'; remove it from covariates=...")
         won = votes.won
         if settings.ties == "drop":
             won, weights = (1 - votes.label) / 2, (1.0 if weights is None else weights) * np.where(kept, votes.share, 0)
@@ -518,16 +530,16 @@ class _Styled:
         size = np.sqrt(np.maximum(np.diagonal(curvature), 1e-300))
         values = np.linalg.eigvalsh(curvature / size[:, None] / size[None, :])
         point = model.fit(begin)
-        if values[1] < ALIKE * values[-1] or np.isnan(point).any():
+        if values[1] < SINGULAR * values[-1] or np.isnan(point).any():
             raise DesignError(
-                f"covariates={','.join(names)} cannot be told from the systems, or from each other: they hardly vary "
-                "between votes on the same two systems; leave some out, or add votes"
+                f"covariates={','.join(names)} are confounded with the systems, or with each other: they vary too "
+                "little between votes on the same two systems; remove some of them, or add votes"
             )
         return cls(settings, model, point)
 
     @property
     def width(self) -> int:
-        """Sums of a unit."""
+        """Number of sums per unit."""
         return self.model.width + self.model.width**2
 
     def unit_sums(self, votes: Votes) -> Floats:
@@ -536,7 +548,7 @@ class _Styled:
         return self.model.slopes(self.point, units.of_item[votes.item], units.n)
 
     def value(self, sums: Floats) -> Floats:
-        """Ratings, then points a standard deviation of each covariate: (..., systems + covariates)."""
+        """Ratings, then points per standard deviation of each covariate: (..., systems + covariates)."""
         moved = tournaments.newton_step(sums + self.model.prior_slopes(self.point), self.model.systems)
         far = np.abs(moved).max(axis=-1, keepdims=True) > tournaments.FARTHEST
         found = np.where(far, np.nan, self.point + moved) / _slope(self.settings)
@@ -549,12 +561,12 @@ class _Styled:
 
 @dataclass(frozen=True, eq=False)
 class EloRate:
-    """How a poll is rated by Elo."""
+    """Rate a poll with Elo."""
 
     settings: RatingSettings
 
     def __call__(self, poll: Poll) -> Board:
-        """Ratings, and how far one order leads from another."""
+        """Ratings, and their standard deviation over random orders."""
         s, votes = self.settings, poll.votes
         weights = weights_of(votes, s)
         runs = _EloRuns(votes, s, np.full(len(votes), s.k) if weights is None else s.k * weights)
@@ -572,7 +584,7 @@ class EloRate:
 
 
 def orders_each(votes: Votes, settings: RatingSettings) -> int:
-    """Random orders that each resample is the mean of."""
+    """Number of random orders in each resample's mean."""
     if settings.order is not None:
         return 1
     return int(min(MOST_ORDERS, max(1, RESAMPLED_VOTES // (len(votes) * settings.n_resamples))))
@@ -594,18 +606,18 @@ class _EloRuns:
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
-        """The votes as they came; those of one moment in the order of item and annotator."""
+        """The votes in order of time; simultaneous ones in the order of item and annotator."""
         if self.settings.order is None:
             return np.arange(len(self.votes))
         column = self.votes.columns[self.settings.order]
         if column.null_count():
             raise DesignError(
-                f"{_votes_have(column.null_count())} no '{self.settings.order}', which says when they came"
+                f"{_votes_have(column.null_count())} no '{self.settings.order}', the order of the votes; fill it in"
             )
         return column.rank("dense").to_numpy().argsort(kind="stable").astype(np.int64)
 
     def declared_order(self) -> Floats | None:
-        """Ratings by one run through the votes in their order; None where no column gives the order."""
+        """Ratings from one run through the votes in their order; None without a column of the order."""
         return None if self.settings.order is None else self.ratings(self.order[:, None])[0]
 
     def random_orders(self) -> Floats:

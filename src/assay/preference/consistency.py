@@ -1,18 +1,17 @@
-"""Can anyone tell? How consistent the votes of one rater on one item are, and how strongly they lean.
+"""Consistency and preference strength of one rater's votes on one item.
 
-A *rating set* is what one rater said of one item and one pair of systems, over several pairs of their outputs
+A *rating set* contains one rater's votes on one item and one pair of systems, over several pairs of their outputs
 (Ghosh, Srinivasan & Swayamdipta 2024). With r = −1 for one system, 1 for the other and 0 for a tie,
 
-    consistency  c = 0 where the set holds −1 and 1, the mean of |r| otherwise      (equation 4)
+    consistency  c = 0 if the set contains −1 and 1, the mean of |r| otherwise      (equation 4)
     strength     the mean of r                                                       (equation 7)
 
-Sets of nothing but ties have c = 0 as sets that contradict themselves have; they are counted apart.
+Sets with only ties have c = 0, as inconsistent sets do; they are counted separately.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -29,44 +28,41 @@ from assay.estimation.options import question
 from assay.estimation.resampling import Mean, add_rows, estimate_sums
 from assay.estimation.result import ResultOfRows, Run
 from assay.estimation.statistic import Floats
+from assay.preference import words
 from assay.preference.votes import STRATA, Choose, SetMeasure, SetSettings, Votes, Who, strata, weight
 from assay.reporting import pictures
-from assay.reporting.tables import interval, said
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 KINDS = ("one-sided", "mixed", "all ties")
-"""What a rating set may be: never two opposite votes, both, or no preference at all."""
-
-_MEASURES: dict[SetMeasure, str] = {"consistency": "consistency", "strength": "preference strength"}
-
+"""Kinds of rating sets: no two opposite votes, opposite votes (inconsistent), or only ties."""
 
 _SCALES: dict[SetMeasure, Transform] = {"consistency": "share", "strength": "fisher"}
-"""Where the jackknife interval of each is symmetric, so that it ends where the measure does."""
+"""Transformation in which each jackknife interval is symmetric, so that it stays in the range of the measure."""
 
 
 @dataclass(frozen=True, eq=False)
 class RatingSets(ResultOfRows):
-    """Consistency, or strength, of rating sets, by who rated and by what tells items apart.
+    """Consistency, or preference strength, of rating sets, by rater and by a column of the items.
 
     Attributes
     ----------
     measure : {"consistency", "strength"}
     rows : polars.DataFrame
-        One row a pair of systems, rater (people together, each judge, or each annotator) and bin: ``first``,
-        ``second`` (the pair), ``who``, ``bin``, ``estimate``, ``low``, ``high``, ``sets`` (how many), ``votes``,
-        ``one_sided``, ``mixed``, ``all_ties`` (shares of the sets), ``reason``. Strength is −1 where every vote
-        is for the first of the pair, 1 for the second.
+        One row per pair of systems, rater (humans together, each judge, or each annotator) and bin: ``first``,
+        ``second`` (the pair), ``who``, ``bin``, ``estimate``, ``low``, ``high``, ``sets`` (their number), ``votes``,
+        ``one_sided``, ``mixed``, ``all_ties`` (shares of the sets), ``reason``. Strength is −1 if every vote is for
+        the first of the pair, 1 if every vote is for the second.
     sets : polars.DataFrame
-        One row a rating set: ``item``, ``annotator``, ``kind``, ``first``, ``second``, ``n``, ``consistency``,
+        One row per rating set: ``item``, ``annotator``, ``kind``, ``first``, ``second``, ``n``, ``consistency``,
         ``strength``, ``set`` (one of "one-sided", "mixed", "all ties"), and ``bin``.
     trend : mapping of who to Estimate
-        The value in the highest bin less that in the lowest, over all pairs, under the same resamples.
+        The value in the highest bin minus that in the lowest, over all pairs, under the same resamples.
     saving : mapping of who to Estimate
-        The share of ratings that is saved, for the same number of consistent votes, where items are chosen by
-        separability (``choose``); empty where that was not asked for.
+        The share of ratings saved, for the same number of consistent votes, if items are chosen by separability
+        (``choose``); empty without ``choose``.
     run : Run
     """
 
@@ -82,61 +78,34 @@ class RatingSets(ResultOfRows):
 
     @property
     def headlines(self) -> pl.DataFrame:
-        """The rows to be read first: each pair over all bins, each bin over all pairs."""
+        """The main rows: each pair over all bins, each bin over all pairs."""
         several = self.rows["first"].null_count() > 0
         return self.rows.filter(pl.col("first").is_null() | pl.col("bin").is_null()) if several else self.rows
 
     def summary(self) -> str:
-        """One sentence a row, of those to be read first."""
-        name, lines = _MEASURES[self.measure], []
-        for row in self.headlines.iter_rows(named=True):
-            pair = "all pairs" if row["first"] is None else f"{row['first']} and {row['second']}"
-            where = f", {row['bin']}" if row["bin"] else ""
-            lines.append(
-                f"{row['who']}, {pair}{where}: mean {name} {said(row['estimate'], 3)} "
-                f"{interval(row['low'], row['high'])} "
-                f"of {counted(row['sets'], 'rating set')}; {100 * row['mixed']:.0f}% contradict themselves, "
-                f"{100 * row['all_ties']:.0f}% are all ties."
-            )
-        for who, found in self.trend.items():
-            lines.append(
-                f"{who}: {name} in the highest bin less that in the lowest {said(found.estimate, 3)} "
-                f"{interval(found.low, found.high)}."
-            )
-        lines += [self._saving_words(who, found) for who, found in self.saving.items()]
-        return "\n".join([*lines, *self.run.closing(intervals=True)])
-
-    def _saving_words(self, who: str, found: Estimate) -> str:
+        """One line for each main row, then the trend over bins and the savings of each rater."""
         settings: SetSettings = self.run.settings  # type: ignore[assignment]
-        if math.isnan(found.estimate):
-            return f"{who}: no vote on the items chosen is consistent, so nothing says what is saved."
-        clear = "" if found.low > 0 or found.high < 0 else ", so not clearly fewer"
-        less, ends = 100 * found.estimate, (100 * found.low, 100 * found.high)
-        how, ends = ("fewer", ends) if less >= 0 else ("more", (-ends[1], -ends[0]))
-        return (
-            f"{who}: where {100 * settings.share:g}% of the items are rated, chosen by {settings.by} "
-            f"({settings.choose}), the same number of consistent votes takes {abs(less):.0f}% {interval(*ends, 0)} "
-            f"{how} ratings than of items drawn alike{clear}."
-        )
+        lines = words.rating_set_lines(self.headlines, self.trend, self.saving, settings)
+        return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     @property
     def values(self) -> pl.DataFrame:
-        """How many rating sets have which value, by rater and bin (figures 6, 7, 11, 12 of the paper).
+        """Distribution of the values of rating sets, by rater and bin (figures 6, 7, 11, 12 of the paper).
 
-        One row a pair of systems, rater, bin and value: ``first``, ``second``, ``who``, ``bin``, ``value``, ``sets``,
+        One row per pair of systems, rater, bin and value: ``first``, ``second``, ``who``, ``bin``, ``value``, ``sets``,
         ``share`` (of the sets of that pair, rater and bin).
         """
         judge = pl.col("kind") == "judge"
         settings: SetSettings = self.run.settings  # type: ignore[assignment]
-        asked = set(settings.who)
-        alone = pl.lit(value="annotators" in asked)
-        who = pl.when(judge | alone).then("annotator").otherwise(pl.lit("humans"))
-        there = (
+        raters = set(settings.who)
+        separate = pl.lit(value="annotators" in raters)
+        who = pl.when(judge | separate).then("annotator").otherwise(pl.lit("humans"))
+        included = (
             pl.when(judge)
-            .then(bool(asked & {"judges", "annotators"}))
-            .otherwise(bool(asked & {"humans", "annotators"}))
+            .then(bool(raters & {"judges", "annotators"}))
+            .otherwise(bool(raters & {"humans", "annotators"}))
         )
-        sets = self.sets.filter(there).with_columns(who=who, value=pl.col(self.measure).round(9))
+        sets = self.sets.filter(included).with_columns(who=who, value=pl.col(self.measure).round(9))
         key = ["first", "second", "who", "bin"]
         found = sets.group_by(*key, "value").agg(sets=pl.len().cast(pl.Int64))
         found = found.with_columns(share=pl.col("sets") / pl.col("sets").sum().over(key))
@@ -145,7 +114,7 @@ class RatingSets(ResultOfRows):
         return found.with_columns(_order=order).sort("first", "second", "who", "_order", "value").drop("_order")
 
     def plot_values(self, ax: Axes | None = None) -> Axes:
-        """The share of rating sets with each value, a bar for each pair, rater and bin."""
+        """Bar chart of the share of rating sets with each value, for each pair, rater and bin."""
         values = self.values
         key = ["first", "second", "who", "bin"]
         bars = values.select(key).unique(maintain_order=True).head(pictures.MOST_ROWS)
@@ -168,12 +137,12 @@ class RatingSets(ResultOfRows):
         ]  # fmt: skip
         ax.set_yticks(np.arange(bars.height)[::-1], names)
         ax.set_xlim(0, 1)
-        ax.set_xlabel(f"share of rating sets, by {_MEASURES[self.measure]}")
+        ax.set_xlabel(f"share of rating sets, by {words.MEASURES[self.measure]}")
         pictures.legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=min(len(levels), 6))
         return ax
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Each row with its interval; people and judges in their colours."""
+        """Forest plot of the main rows; humans and judges in different colours."""
         rows = self.headlines.head(pictures.MOST_ROWS)
         ax = pictures.axes(ax, height=1.2 + 0.27 * max(rows.height, 2))
         several = rows["first"].n_unique() > 1
@@ -188,7 +157,7 @@ class RatingSets(ResultOfRows):
         colours = [pictures.JUDGE if who in judges else pictures.HUMAN for who in rows["who"]]
         pictures.forest_of_rows(ax, names, rows, colour=colours)
         ax.set_xlim((-0.02, 1.02) if self.measure == "consistency" else (-1.04, 1.04))
-        ax.set_xlabel(f"mean {_MEASURES[self.measure]}")
+        ax.set_xlabel(f"mean {words.MEASURES[self.measure]}")
         return ax
 
 
@@ -212,7 +181,7 @@ def consistency(labels: Annotations | Chunks, settings: SetSettings) -> RatingSe
     Raises
     ------
     DesignError
-        For labels that are no votes, or where nobody asked for has voted.
+        For labels that are not votes, or if no requested rater has voted.
     DataError
         For a vote without a system or on a system against itself, an unknown system or column.
 
@@ -231,7 +200,7 @@ def consistency(labels: Annotations | Chunks, settings: SetSettings) -> RatingSe
     On item i, *a* was preferred twice, in both orders, with one tie; on j, both were.
     """
     measure = settings.measure
-    named = _MEASURES[measure]
+    named = words.MEASURES[measure]
     votes = Votes.of(labels, settings, named, settings.by)
     whole = _sets(votes, settings.by)
     sets, bins = _bin(whole, settings)
@@ -239,13 +208,13 @@ def consistency(labels: Annotations | Chunks, settings: SetSettings) -> RatingSe
     low_to_high = bins if settings.by is not None and votes.columns[settings.by].dtype.is_numeric() else []
     groups = list(_groups(sets, settings.who, bins))
     if not groups:
-        raise DesignError(f"nobody of who={settings.who} has voted")
+        raise DesignError(f"no votes by who={settings.who}")
     value = sets[measure].to_numpy()
     inside = np.stack([g.inside for g in groups], axis=1)
     moments = np.concatenate([np.where(inside, value[:, None], 0.0), inside], axis=1).astype(float)
     units = votes.units(moments.shape[1])
     sums = add_rows(moments, units.of_item[sets["_item"].to_numpy()], units.n)
-    # A mean is as sure as the items that it rests on; a difference of bins is one of the same resamples.
+    # Each mean is resampled over its own items; a difference of bins uses the same resamples for both.
     alone = [_group_mean(sums[:, [i, i + len(groups)]], settings, measure, units.name) for i in range(len(groups))]
     found = estimate_sums(Mean(), sums, settings, n_items=votes.n_items, unit=units.name, transform=_SCALES[measure])
     rows = [_row(g, sets) | one.row() | {"reason": one.reason} for g, one in zip(groups, alone, strict=True)]
@@ -260,24 +229,24 @@ def consistency(labels: Annotations | Chunks, settings: SetSettings) -> RatingSe
 
 
 def _group_mean(sums: Floats, settings: SetSettings, measure: SetMeasure, unit: str) -> Estimate:
-    """The mean of one group, from the items that have a set in it."""
+    """The mean of one group, from the items with a set in it."""
     mine = sums[sums[:, 1] > 0]
     return estimate_sums(Mean(), mine, settings, unit=unit, transform=_SCALES[measure])[0]
 
 
 def _savings(sets: pl.DataFrame, votes: Votes, settings: SetSettings) -> dict[str, Estimate]:
-    """What each rater's consistent votes cost less, where items are chosen by separability."""
+    """The share of ratings that each rater saves if items are chosen by separability."""
     if settings.choose is None:
         if "share" in settings.changed():
-            raise DesignError("share=... is the share of items that choose=... takes; give choose=... too")
+            raise DesignError("share=... is the share of items for choose=...; set choose=... as well")
         return {}
     if settings.by is None or not sets["_by"].dtype.is_numeric():
         raise DesignError(
-            "choose=... chooses items by a number; name its column with by=..., such as by='separability'"
+            "choose=... chooses items by a numeric column; name it with by=..., such as by='separability'"
         )
     most = float(np.abs(sets["_by"].to_numpy()).max())
     if most > 1:
-        raise DesignError(f"choose=... is by separability, from -1 to 1, and '{settings.by}' goes to {most:g}")
+        raise DesignError(f"choose=... needs separability between -1 and 1; '{settings.by}' has {most:g}")
     statistic, units, found = Saving(), votes.units(4), {}
     for group in _groups(sets.with_columns(bin=pl.lit(None, pl.String)), settings.who, []):
         if group.who in found:
@@ -301,7 +270,7 @@ _SCHEMA = {
 
 
 def _sets(votes: Votes, by: str | None) -> pl.DataFrame:
-    """One row a rating set, sorted; r is turned so that −1 is the pair's first system in natural order."""
+    """One row per rating set, sorted; r is −1 for the pair's first system in natural order."""
     low, high = np.minimum(votes.first, votes.second), np.maximum(votes.first, votes.second)
     r = np.where(votes.first == low, votes.label, -votes.label).astype(float)
     name = pl.Series(votes.systems)
@@ -326,14 +295,14 @@ def _sets(votes: Votes, by: str | None) -> pl.DataFrame:
 
 
 def _bin(sets: pl.DataFrame, settings: SetSettings) -> tuple[pl.DataFrame, list[str]]:
-    """The sets with the bin of each, and the bins from low to high; none where nothing tells sets apart."""
+    """The sets with their bins, and the bins from low to high; no bins without ``by``."""
     if settings.by is None:
         return sets.with_columns(bin=pl.lit(None, pl.String)), []
     column = sets["_by"]
     if column.null_count():
         raise DesignError(
             f"{counted(column.null_count(), 'rating set')} (item '{sets.filter(column.is_null())['item'][0]}') has no "
-            f"'{settings.by}'; fill it, or leave those items out"
+            f"'{settings.by}'; fill it in, or exclude those items"
         )
     if not column.dtype.is_numeric():
         bins = [str(v) for v in natural(column.unique().to_list())]
@@ -351,7 +320,7 @@ def _bin(sets: pl.DataFrame, settings: SetSettings) -> tuple[pl.DataFrame, list[
 
 
 class _SetGroup(NamedTuple):
-    """Some of the rating sets: of a pair (or of all), of people or a rater, in a bin."""
+    """A group of rating sets: of a pair (or all pairs), of the humans or one rater, in a bin."""
 
     pair: tuple[str, str] | None
     who: str
@@ -388,7 +357,7 @@ def _row(group: _SetGroup, sets: pl.DataFrame) -> dict[str, object]:
 
 
 def _trends(groups: list[_SetGroup], found: Estimates, bins: list[str]) -> dict[str, Estimate]:
-    """Highest bin less lowest, for each rater over all pairs."""
+    """Highest bin minus lowest, for each rater over all pairs."""
     if len(bins) < 2 or not (len(found.replicates) or len(found.leave_one_out)):
         return {}
     widest = groups[0].pair
@@ -404,25 +373,25 @@ def _trends(groups: list[_SetGroup], found: Estimates, bins: list[str]) -> dict[
 
 
 def _cautions(sets: pl.DataFrame) -> tuple[str, ...]:
-    """Sets of one vote cannot contradict themselves."""
+    """Caution about sets with one vote, which are never inconsistent."""
     single = int((sets["n"] == 1).sum())
     if not single:
         return ()
     return (
-        f"{single:,} of {counted(sets.height, 'rating set')} hold one vote, which cannot contradict itself: their "
+        f"{single:,} of {counted(sets.height, 'rating set')} have one vote and cannot be inconsistent: their "
         "consistency is 1, or 0 for a tie.",
     )
 
 
-# -- How many ratings are saved where items are chosen by separability -----------------------------
-# A rating set on an item is worth its consistency c. Of items drawn alike, votes bring Σ c / n a set on average; of
-# items drawn by separability, with chances π, they bring Σ π c / Σ π. As many consistent votes then come from the first
-# over the second of the ratings, and the rest is saved:
+# -- Ratings saved if items are chosen by separability ---------------------------------------------
+# The yield of a rating set is its consistency c. With items drawn at random, the mean yield is Σ c / n. With items
+# drawn by separability, with inclusion probabilities π, it is Σ π c / Σ π. The ratio of the two is the share of the ratings
+# that gives the same number of consistent votes, and the rest is saved:
 #
 #     saving = 1 − (Σ c / n) / (Σ π c / Σ π)
 #
-# With weights w (equation 6) π = 1 − exp(−t w): the chance that an exponential time with rate w is over at t, where t
-# is such that the share of items that is wanted is drawn. So `assay.preference.votes.chosen_items` draws them.
+# With weights w (equation 6), π = 1 − exp(−t w): the probability that an exponential time with rate w is below t; t is
+# set so that the requested share of items is drawn. `assay.preference.votes.chosen_items` draws in this way.
 
 
 @dataclass(frozen=True)
@@ -434,7 +403,7 @@ class Saving:
         return np.stack([consistency, np.ones(len(consistency)), chance * consistency, chance], axis=1)
 
     def value(self, sums: Floats) -> Floats:
-        """NaN where no vote of the items chosen is consistent."""
+        """NaN if no vote on the chosen items is consistent."""
         c, n, chosen, chance = (sums[..., [i]] for i in range(4))
         with np.errstate(invalid="ignore", divide="ignore"):
             found = 1 - (c / n) / (chosen / chance)
@@ -442,7 +411,7 @@ class Saving:
 
 
 def chances(separability: Floats, share: float, choose: Choose) -> Floats:
-    """The chance of each item to be among a share of them, chosen by separability: (items,), with mean ``share``."""
+    """Inclusion probability of each item if a share is chosen by separability: (items,), with mean ``share``."""
     n = len(separability)
     wanted = share * n
     if choose == "top":
@@ -461,7 +430,7 @@ def chances(separability: Floats, share: float, choose: Choose) -> Floats:
 
 
 def _first(place: Floats, wanted: float) -> Floats:
-    """One for those that come first, until the number is reached; items in a tie share what is left."""
+    """One for the first items up to the number wanted; tied items share the remainder."""
     found = np.zeros(len(place))
     for value in np.unique(place):
         equal = place == value
@@ -471,11 +440,11 @@ def _first(place: Floats, wanted: float) -> Floats:
 
 
 def _even(sizes: Floats, wanted: float) -> Floats:
-    """As many of each group; what a small one lacks comes from the others."""
+    """Equal numbers from each group; a shortfall of small groups comes from the others."""
     taken = np.zeros(len(sizes))
     while wanted > 1e-9 and (taken < sizes).any():
-        open_ = taken < sizes
-        more = np.where(open_, np.minimum(sizes - taken, wanted / open_.sum()), 0.0)
+        available = taken < sizes
+        more = np.where(available, np.minimum(sizes - taken, wanted / available.sum()), 0.0)
         taken += more
         wanted -= more.sum()
     return taken

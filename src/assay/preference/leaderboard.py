@@ -1,7 +1,8 @@
-"""Which system is better? Bradley–Terry and Elo ratings from votes, with intervals, ranks and the table of wins.
+"""Bradley–Terry and Elo ratings of systems from votes, with intervals, ranks and a table of wins.
 
-People and judges never share a board unless that is asked for. Where both voted, each judge's board is set against the
-people's: on every two systems, do both order them in the same way, and is that shown?
+Humans and judges have separate leaderboards unless ``who`` pools them. If both voted, each judge's leaderboard is
+compared with the humans': for every pair of systems, whether both order it in the same way, and whether that is
+demonstrated.
 """
 
 from __future__ import annotations
@@ -10,22 +11,27 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
-from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p
 from assay.estimation.options import question
 from assay.estimation.result import Exclusion, Result, Run
+from assay.preference import words
 from assay.preference.boards import (
+    EQUAL,
     HUMANS,
+    REVERSED,
+    SAME,
     Board,
     BradleyTerryRate,
     EloRate,
+    Lead,
     Poll,
     Rate,
     boards,
@@ -36,48 +42,42 @@ from assay.preference.boards import (
 )
 from assay.preference.votes import NextPairsSettings, RatingSettings, Votes
 from assay.reporting import pictures
-from assay.reporting.tables import estimated, p_value, said
+from assay.reporting.tables import p_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PEOPLE = "people"
-"""What sentences call the board of all people."""
-
-NAMED_PAIRS = 3
-"""Pairs of systems that one sentence names; the others are in the table."""
-
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard(Result):
-    """Systems by rating, best first; a board for the people, each judge, each category, as was asked for.
+    """Systems by rating, best first: one leaderboard for the humans, each judge and each category, as requested.
 
     Attributes
     ----------
     rows : polars.DataFrame
-        One row a board and system: ``who`` (humans, a judge, together), ``group`` (the value of ``by``), ``component``
-        (the systems that votes connect, where there are others), ``system``, ``estimate`` (points), ``low``, ``high``,
-        ``rank`` (equal ones share it), ``rank_low``, ``rank_high`` (over the resamples), ``votes``, ``wins``, ``ties``,
-        ``losses``, ``win_rate`` (ties are half a win), ``order_sd`` (Elo: standard deviation of the rating over random
-        orders), ``plain``, ``plain_rank`` (without covariates), ``reason``.
+        One row per leaderboard and system: ``who`` (humans, a judge, together), ``group`` (the value of ``by``),
+        ``component`` (the connected systems, if votes do not connect all of them), ``system``, ``estimate`` (points),
+        ``low``, ``high``, ``rank`` (shared by equal ratings), ``rank_low``, ``rank_high`` (over the resamples),
+        ``votes``, ``wins``, ``ties``, ``losses``, ``win_rate`` (a tie is half a win), ``order_sd`` (Elo: standard
+        deviation of the rating over random orders), ``plain``, ``plain_rank`` (without covariates), ``reason``.
     wins : polars.DataFrame
-        One row a board and ordered pair of systems that met: ``who``, ``group``, ``first``, ``second``, ``win_rate`` of
-        the first, ``wins``, ``ties``, ``votes``.
+        One row per leaderboard and ordered pair of systems with votes: ``who``, ``group``, ``first``, ``second``,
+        ``win_rate`` of the first, ``wins``, ``ties``, ``votes``.
     lead : Estimate
-        The best system of the first board less the next, under the same resamples.
+        Rating of the best system minus that of the next, on the first leaderboard, under the same resamples.
     pairs : polars.DataFrame
-        Each judge against the people, one row a pair of systems that both boards hold: ``who`` (the judge), ``group``,
-        ``first``, ``second`` (the people's better one first), ``people``, ``people_low``, ``people_high`` (their
-        difference in points), ``judge``, ``judge_low``, ``judge_high``, ``order`` ("same", "flipped", "equal"), ``p``
-        (the larger of the two p-values that neither difference is 0), ``p_adjusted`` (Holm, over the pairs of a judge),
-        ``shown``.
-    moves : polars.DataFrame
-        One row a judge and system: ``who``, ``group``, ``system``, ``rank_of_people``, ``rank_of_judge``, ``shown``
-        (whether a pair that it is in is shown to be flipped).
+        Each judge compared with the humans, one row per pair of systems on both leaderboards: ``who`` (the judge),
+        ``group``, ``first``, ``second`` (the humans' better one first), ``humans``, ``humans_low``, ``humans_high``
+        (their difference in points), ``judge``, ``judge_low``, ``judge_high``, ``order`` ("same", "reversed",
+        "equal"), ``p`` (the larger of the p-values of the two differences), ``p_adjusted`` (Holm, over the pairs of a
+        judge), ``demonstrated`` (whether the order, same or reversed, is significant).
+    ranks : polars.DataFrame
+        One row per judge and system: ``who``, ``group``, ``system``, ``rank_humans``, ``rank_judge``, ``demonstrated``
+        (whether the reversal of a pair with this system is significant).
     agreement : mapping of judge to Estimate
-        Kendall's τ of the judge's board and the people's, with an interval from the pairs whose order is shown.
+        Kendall's τ of the judge's leaderboard and the humans', with an interval from the demonstrated orders.
     coefficients : polars.DataFrame
-        What covariates are worth: ``who``, ``group``, ``component``, ``covariate``, ``estimate`` (points a standard
+        Effects of covariates: ``who``, ``group``, ``component``, ``covariate``, ``estimate`` (points per standard
         deviation), ``low``, ``high``, ``odds`` (the factor of the odds), ``p``, ``p_adjusted`` (Holm), ``sd``,
         ``reason``.
     run : Run
@@ -89,7 +89,7 @@ class Leaderboard(Result):
     wins: pl.DataFrame
     lead: Estimate
     pairs: pl.DataFrame
-    moves: pl.DataFrame
+    ranks: pl.DataFrame
     agreement: dict[str, Estimate]
     coefficients: pl.DataFrame
     run: Run
@@ -103,7 +103,7 @@ class Leaderboard(Result):
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """Those of the first board, in natural order."""
+        """Systems of the first leaderboard, in natural order."""
         return self.boards[0].systems
 
     @property
@@ -112,8 +112,8 @@ class Leaderboard(Result):
         return self.boards[0].estimates
 
     @property
-    def whose(self) -> tuple[str, ...]:
-        """Who has a board."""
+    def raters(self) -> tuple[str, ...]:
+        """Raters with a leaderboard: humans, names of judges or annotators, together."""
         return tuple(dict.fromkeys(board.who for board in self.boards))
 
     def row_estimates(self) -> Sequence[Estimate]:
@@ -121,7 +121,7 @@ class Leaderboard(Result):
         return tuple(board.estimates[i] for board in self.boards for i in board.order.tolist())
 
     def difference(self, first: str, second: str, who: str | None = None, group: str | None = None) -> Estimate:
-        """How many points one system is ahead of another on a board (the first), under the same resamples."""
+        """Difference of two systems' ratings, in points, under the same resamples (default: the first leaderboard)."""
         mine = self._boards_of(who, group)
         known = [name for board in mine for name in board.systems]
         for name in (first, second):
@@ -129,12 +129,12 @@ class Leaderboard(Result):
                 raise DataError(unknown("system", name, known, "the leaderboard"))
         board = next((one for one in mine if {first, second} <= set(one.systems)), None)
         if board is None:
-            raise DesignError(f"no vote connects {first} with {second}, so nothing says which is better")
+            raise DesignError(f"no vote connects {first} with {second}, so their ratings cannot be compared")
         return board.difference(board.systems.index(first), board.systems.index(second))
 
     def _boards_of(self, who: str | None = None, group: str | None = None) -> list[Board]:
-        """The boards of somebody (of the first board's), one a component."""
-        names = self.whose
+        """The leaderboards of one rater (default: the first), one per component."""
+        names = self.raters
         who = names[0] if who is None else who
         if who not in names:
             raise DesignError(unknown("who", who, names, "the leaderboard"))
@@ -145,15 +145,15 @@ class Leaderboard(Result):
 
     @question(NextPairsSettings)
     def next_pairs(self, settings: NextPairsSettings) -> pl.DataFrame:
-        """Which pairs of systems to ask about next, those that say most first.
+        """Pairs of systems for the next votes, the most informative first.
 
         Returns
         -------
         polars.DataFrame
-            One row a pair: ``first``, ``second``, ``difference``, ``low``, ``high`` (points), ``width`` (of that
+            One row per pair: ``first``, ``second``, ``difference``, ``low``, ``high`` (points), ``width`` (of that
             interval), ``information`` (log of the factor by which one more vote shrinks the volume of the ratings'
-            confidence region: q (1 − q) times the variance of the difference in log odds, plus 1; infinite where no
-            vote connects the two), ``votes`` so far, ``open`` (whether their order is not shown).
+            confidence region: q (1 − q) times the variance of the difference in log odds, plus 1; infinite if no
+            vote connects the two), ``votes`` so far, ``undecided`` (whether their order is not significant).
         """
         mine = self._boards_of(settings.who)
         rows: list[dict[str, object]] = []
@@ -161,23 +161,23 @@ class Leaderboard(Result):
             rows += _pair_rows(board)
         for one, other in itertools.combinations(mine, 2):
             rows += [
-                {"first": a, "second": b, "information": math.inf, "votes": 0, "open": True}
+                {"first": a, "second": b, "information": math.inf, "votes": 0, "undecided": True}
                 for a in one.systems for b in other.systems
             ]  # fmt: skip
         schema = {
             "first": pl.String, "second": pl.String,
             **dict.fromkeys(("difference", "low", "high", "width", "information"), pl.Float64), "votes": pl.Int64,
-            "open": pl.Boolean,
+            "undecided": pl.Boolean,
         }  # fmt: skip
         found = pl.DataFrame(rows, schema=schema)
-        if settings.aim == "information":  # what is not known stands last, what is infinite first
+        if settings.aim == "information":  # infinite values first, missing ones last
             return found.sort(pl.col("information").fill_nan(None), descending=True, nulls_last=True).head(settings.n)
         return found.sort(settings.aim, "information", descending=True).head(settings.n)
 
     def add(self, labels: Annotations | Chunks) -> Leaderboard:
-        """The board with further votes, without reading or coding those that it holds; the fit begins at its ratings.
+        """Return the leaderboard with further votes added; earlier votes are not read again.
 
-        The ratings, intervals and ranks are those of `ratings` of all votes.
+        The ratings, intervals and ranks equal those of `ratings` of all votes; the fit starts at the present ratings.
 
         Raises
         ------
@@ -200,62 +200,40 @@ class Leaderboard(Result):
         return _make_boards(self.votes.combine(further), settings, BradleyTerryRate(settings, known))
 
     def summary(self) -> str:
-        """How each judge's order differs from the people's; who leads, by how much, and each system's place."""
+        """Compare each judge's order with the humans', and list the systems of each leaderboard, best first."""
         lines = [*self.headlines()]
         several = len(self.boards) > 1
         leads = _clear_leads(self.boards, self.confidence)
         if not several:
-            leads = [_Lead(self.lead, _is_clear(self.lead, self.confidence))]
+            leads = [Lead(self.lead, _is_clear(self.lead, self.confidence))]
         for board, lead in zip(self.boards, leads, strict=True):
             if several:
-                lines.append(f"{_board_name(board)} ({counted(int(board.counts.sum()), 'vote')}):")
-            lines += self._board_lines(board, lead)
-        lines += _covariate_lines(self.coefficients, self.confidence)
+                lines.append(f"{words.board_name(board)} ({counted(int(board.counts.sum()), 'vote')}):")
+            mine = (pl.col("who") == board.who) & pl.col("group").eq_missing(board.group)
+            mine &= pl.col("component").eq_missing(board.component)
+            lines += words.board_lines(board, self.rows.filter(mine), lead)
+        lines += words.covariate_lines(self.coefficients, self.confidence)
         return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def headlines(self) -> list[str]:
-        """One line a judge: whether its order of the systems is the people's."""
+        """One line per judge: whether it orders the systems as humans do."""
         lines = []
         for judge, found in self.agreement.items():
             mine = self.pairs.filter((pl.col("who") == judge) & pl.col("group").is_null())
-            lines.append(_order_words(judge, mine, found, self.run.interval != "no interval"))
-            flipped = pl.col("shown") & (pl.col("order") == FLIPPED)
-            within = self.pairs.filter((pl.col("who") == judge) & pl.col("group").is_not_null() & flipped)
+            lines.append(words.order_line(judge, mine, found, intervals=self.run.interval != "no interval"))
+            is_reversed = pl.col("demonstrated") & (pl.col("order") == REVERSED)
+            within = self.pairs.filter((pl.col("who") == judge) & pl.col("group").is_not_null() & is_reversed)
             for group in within["group"].unique(maintain_order=True):
                 pairs = within.filter(pl.col("group") == group)
-                lines.append(f"Within {group}, {judge} would change the order: {_flips(pairs)}.")
-        if HUMANS in self.whose:
+                lines.append(f"{judge} and humans, {group}: {words.reversals(pairs)}.")
+        if HUMANS in self.raters:
             judges = self.votes.judges
             failed = [b for b in self.boards if b.reason is not None and b.group is None and b.who in judges]
-            lines += [f"{b.who} cannot be set against people: {b.reason}." for b in failed]
-        return lines
-
-    def _board_lines(self, board: Board, lead: _Lead) -> list[str]:
-        if board.reason is not None:
-            return [f"No ratings of {listing(board.systems, 4)}: {board.reason}."]
-        lines = []
-        where = (pl.col("who") == board.who) & pl.col("group").eq_missing(board.group)
-        for row in self.rows.filter(where & pl.col("component").eq_missing(board.component)).iter_rows(named=True):
-            places = "" if row["rank_low"] is None else f", rank {row['rank_low']} to {row['rank_high']}"
-            lines.append(
-                f"{row['rank']}. {row['system']}: {estimated(row['estimate'], row['low'], row['high'], 0)}"
-                f"{places}; preferred in {100 * row['win_rate']:.0f}% of {counted(row['votes'], 'vote')}."
-            )
-        first, second = (board.systems[i] for i in board.order[:2].tolist())
-        apart = lead.found
-        if abs(apart.estimate) <= board.tolerance:
-            lines.append(f"{first} and {second} have the same rating.")
-        else:
-            words = "less" if lead.clear is None else "is ahead of" if lead.clear else "is not clearly ahead of"
-            number = estimated(apart.estimate, apart.low, apart.high, 0)
-            lines.append(f"{first} {words} {second}: {number}{lead.words}.")
-        if board.order_sd is not None:
-            worst = float(board.order_sd.max())
-            lines.append(f"Another order of the same votes moves a rating by {said(worst, 1)} (standard deviation).")
+            lines += [f"{b.who} cannot be compared with humans: {b.reason}." for b in failed]
         return lines
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Each system's rating with its interval, best on top; people and judges in their colours."""
+        """Forest plot of the ratings with their intervals, best on top; humans and judges in different colours."""
         several = len(self.boards) > 1
         rows, names, colours = self.rows, self.rows["system"].to_list(), [pictures.JUDGE] * self.rows.height
         if several:
@@ -263,7 +241,7 @@ class Leaderboard(Result):
             place = rows["system"].replace_strict(best, return_dtype=pl.Int64)
             rows = rows.with_columns(_place=place).sort("group", "_place", maintain_order=True)
             names = [
-                ", ".join(filter(None, (r["system"], r["group"], PEOPLE if r["who"] == HUMANS else r["who"])))
+                ", ".join(filter(None, (r["system"], r["group"], words.rater_name(r["who"]))))
                 for r in rows.iter_rows(named=True)
             ]
             colours = [pictures.HUMAN if who == HUMANS else pictures.JUDGE for who in rows["who"]]
@@ -275,7 +253,7 @@ class Leaderboard(Result):
         return ax
 
     def plot_wins(self, ax: Axes | None = None, who: str | None = None) -> Axes:
-        """How often the row's system is preferred to the column's, in percent; a tie is half a win."""
+        """Heat map of how often the row's system is preferred to the column's, in percent; a tie is half a win."""
         who = self.boards[0].who if who is None else self._boards_of(who)[0].who
         mine = (pl.col("who") == who) & pl.col("group").is_null()
         names = self.rows.filter(mine)["system"].head(pictures.MOST_ROWS).to_list()
@@ -345,7 +323,7 @@ def ratings(labels: Annotations | Chunks, settings: RatingSettings) -> Leaderboa
 
 
 def _votes_of(labels: Annotations | Chunks, settings: RatingSettings) -> Votes:
-    """The votes, with the columns that weigh, part and explain them."""
+    """The votes, with columns of weights, categories and covariates."""
     labels = labels.in_memory("Bradley-Terry")
     made_of = covariate_columns(labels, settings.covariates)
     columns = dict.fromkeys(itertools.chain(*made_of.values()))
@@ -362,19 +340,17 @@ def _votes_of(labels: Annotations | Chunks, settings: RatingSettings) -> Votes:
 
 
 COVARIATE = "covariate "
-"""Before the name of a covariate among the columns of votes."""
-
-SAME, FLIPPED, EVEN = "same", "flipped", "equal"
+"""Prefix of a covariate's name among the columns of votes."""
 
 
 def _make_boards(votes: Votes, settings: RatingSettings, rate: Rate) -> Leaderboard:
-    """All boards, what they say of each other, and what made them."""
+    """All leaderboards, the comparison of judges with humans, and the record of the run."""
     votes = votes_with_board(votes, settings.who)
     scaled, spreads = _scale_covariates(votes)
-    asked: list[Poll] = []
+    polled: list[Poll] = []
 
     def rate_one(poll: Poll) -> Board:
-        asked.append(poll)
+        polled.append(poll)
         return rate(poll)
 
     found = boards(scaled, settings, rate_one)
@@ -382,16 +358,16 @@ def _make_boards(votes: Votes, settings: RatingSettings, rate: Rate) -> Leaderbo
     wins = pl.concat([_wins(board) for board in found])
     first = next(board for board in found if board.reason is None)
     lead = first.difference(*first.order[:2].tolist())
-    pairs, agreement = _compare_with_people(found, votes, settings)
-    run = _run(votes, settings, found, asked)
+    pairs, agreement = _compare_with_humans(found, votes, settings)
+    run = _run(votes, settings, found, polled)
     return Leaderboard(
-        rows, wins, lead, pairs, _moves(found, pairs), agreement, _coefficients(found, settings, spreads), run, found,
+        rows, wins, lead, pairs, _ranks(found, pairs), agreement, _coefficients(found, settings, spreads), run, found,
         votes,
     )  # fmt: skip
 
 
 def _scale_covariates(votes: Votes) -> tuple[Votes, dict[str, float]]:
-    """Covariates in units of their spread around 0 over all votes: which output is first means nothing."""
+    """Covariates in units of their spread around 0 over all votes; the order of the two outputs is arbitrary."""
     spreads, columns = {}, dict(votes.columns)
     for name in [one for one in votes.columns if one.startswith(COVARIATE)]:
         values = votes.columns[name].to_numpy()
@@ -401,29 +377,28 @@ def _scale_covariates(votes: Votes) -> tuple[Votes, dict[str, float]]:
     return (replace(votes, columns=columns) if spreads else votes), spreads
 
 
-def _run(votes: Votes, settings: RatingSettings, found: Sequence[Board], asked: Sequence[Poll]) -> Run:
+def _run(votes: Votes, settings: RatingSettings, found: Sequence[Board], polled: Sequence[Poll]) -> Run:
     exclusions, notes = votes.exclusions, []
     if settings.ties == "drop" and (dropped := int((votes.label == 0).sum())):
         exclusions = (*exclusions, Exclusion("vote", dropped, "a tie, with ties='drop'"))
     if settings.model == "elo" and settings.order is None and len(found[0].estimates.replicates):
-        each = min(orders_each(poll.votes, settings) for poll in asked)
+        each = min(orders_each(poll.votes, settings) for poll in polled)
         notes.append(f"each resample is the mean of {counted(each, 'random order')} of its votes")
-    parted = [board for board in found if board.component is not None]
-    names = list(dict.fromkeys(board.component for board in parted))
-    apart = (
-        f"no vote connects {'; '.join(map(str, names))}: systems that never met, not even through others, have no "
-        "common leaderboard. Ranks and ratings are within each of these groups."
+    names = list(dict.fromkeys(board.component for board in found if board.component is not None))
+    disconnected = (
+        f"no vote connects {'; '.join(map(str, names))}: these groups of systems have no common leaderboard. Ranks and "
+        "ratings are within each group."
     )
     return Run(
         "ratings", settings, votes.data, votes.facts,
         _intervals([board.estimates for board in found if board.reason is None]), _counted_once(exclusions),
         tuple(notes),
-        (apart,) if names else (),
+        (disconnected,) if names else (),
     )  # fmt: skip
 
 
 def _counted_once(exclusions: Sequence[Exclusion]) -> tuple[Exclusion, ...]:
-    """What was left out of votes that came at different times, for the same reason, as one."""
+    """Exclusions summed by reason, over votes that were added at different times."""
     sums: dict[tuple[str, str], int] = {}
     for one in exclusions:
         sums[one.what, one.reason] = sums.get((one.what, one.reason), 0) + one.count
@@ -431,7 +406,7 @@ def _counted_once(exclusions: Sequence[Exclusion]) -> tuple[Exclusion, ...]:
 
 
 def _intervals(found: Sequence[Estimates]) -> str:
-    """How intervals were made; boards that rest on different numbers of items are said together."""
+    """The interval methods; leaderboards with different numbers of items are described together."""
     ways: dict[str, list[int]] = {}
     for one in found:
         count = f"{one.n_units:,} {one.unit}"
@@ -469,7 +444,7 @@ def _board_rows(board: Board) -> pl.DataFrame:
 
 
 def _wins(board: Board) -> pl.DataFrame:
-    """Of every two that met, the better one first, then the other way round."""
+    """Every ordered pair of systems with votes, the better one first."""
     best, names = board.order, pl.Series(board.systems)
     i, j = (best[at] for at in np.nonzero(board.met[np.ix_(best, best)]))
     won, tied, met = board.won, board.tied, board.met
@@ -481,45 +456,32 @@ def _wins(board: Board) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _board_name(board: Board) -> str:
-    """Whose board it is."""
-    who = {"humans": "People", "together": "People and judges together"}.get(board.who, board.who)
-    return ", ".join(filter(None, (who, board.group, board.component and f"among {board.component}")))
-
-
 def _is_clear(lead: Estimate, confidence: float) -> bool | None:
-    """Whether a lead is shown, by its interval and its p-value; None where it has no interval.
+    """Whether a lead is significant, by its interval and its p-value; None without an interval.
 
-    Of two equal systems the percentile interval alone puts one ahead in .09 of studies of 12 to 20 items, both in .05.
+    With two equal systems and 12 to 20 items, the percentile interval alone excludes 0 in .09 of studies, the interval
+    and the p-value together in .05.
     """
     return None if math.isnan(lead.low) else lead.low > 0 and not lead.p() > 1 - confidence
 
 
-class _Lead(NamedTuple):
-    """The best system less the next, whether that is shown, and how several boards were corrected for."""
-
-    found: Estimate
-    clear: bool | None
-    words: str = ""
-
-
-def _clear_leads(found: Sequence[Board], confidence: float) -> list[_Lead]:
-    """The lead of each board, and whether it is shown; several boards of one rater share one correction (Holm)."""
+def _clear_leads(found: Sequence[Board], confidence: float) -> list[Lead]:
+    """The lead on each leaderboard, and whether it is significant; Holm-adjusted over the leaderboards of one rater."""
     leads = [board.difference(*board.order[:2].tolist()) for board in found]
     who = [board.who for board in found]
     p = adjust_p(np.array([lead.p() for lead in leads]), "holm", who)
     found_leads = []
     for lead, mine, one in zip(leads, p.tolist(), who, strict=True):
         if who.count(one) == 1:
-            found_leads.append(_Lead(lead, _is_clear(lead, confidence)))
+            found_leads.append(Lead(lead, _is_clear(lead, confidence)))
         else:
             clear = None if math.isnan(lead.low) else mine <= 1 - confidence
-            found_leads.append(_Lead(lead, clear, f" ({p_value(mine)}, Holm)"))
+            found_leads.append(Lead(lead, clear, f" ({p_value(mine)}, Holm)"))
     return found_leads
 
 
 def _pair_rows(board: Board) -> Iterator[dict[str, object]]:
-    """What is known of every two systems of a board."""
+    """The difference, its interval and its information for every two systems of a leaderboard."""
     if board.reason is not None:
         return
     n = len(board.systems)
@@ -533,31 +495,33 @@ def _pair_rows(board: Board) -> Iterator[dict[str, object]]:
         yield {
             "first": board.systems[i], "second": board.systems[j], "difference": found.estimate, "low": found.low,
             "high": found.high, "width": found.high - found.low, "information": gain, "votes": int(met[i, j]),
-            "open": not (found.low > 0 or found.high < 0),
+            "undecided": not (found.low > 0 or found.high < 0),
         }  # fmt: skip
 
 
-# -- each judge against the people --------------------------------------------------------------------
-# A pair is decided where both differences are shown to leave 0, by the larger of their two-sided p-values: that is a
-# test of "one of the two is 0" (intersection-union), at any dependence of the two boards. Holm's correction over the
-# pairs of a judge keeps all false words about its order, "flipped" or "same", at the level together. Kendall's τ is
-# the mean over pairs of 1 for the same order and −1 for the other, so it lies between what the decided pairs leave
-# open. A bootstrap of τ itself does not: near 1 every resample is nearer to 0.
+# -- judges compared with humans ----------------------------------------------------------------------
+# The order of a pair is demonstrated if both differences are significant, by the larger of their two-sided p-values:
+# this intersection-union test of "one of the two is 0" is valid at any dependence of the two leaderboards. Holm's
+# adjustment over the pairs of a judge bounds the probability of any false "reversed" or "same". Kendall's τ is the mean
+# over pairs of 1 for the same order and −1 for the other, so the demonstrated pairs bound it. A bootstrap of τ itself
+# fails: near 1 every resample is nearer to 0.
 
 
-def _compare_with_people(
+def _compare_with_humans(
     found: Sequence[Board], votes: Votes, settings: RatingSettings
 ) -> tuple[pl.DataFrame, dict[str, Estimate]]:
     judges = [b for b in found if b.reason is None and b.who in votes.judges]
-    people = [b for b in found if b.reason is None and b.who == HUMANS]
+    humans = [b for b in found if b.reason is None and b.who == HUMANS]
     rows: list[dict[str, object]] = []
     for judge in judges:
-        for board in (one for one in people if one.group == judge.group):
+        for board in (one for one in humans if one.group == judge.group):
             rows += _compare_pairs(board, judge)
     pairs = pl.DataFrame(rows, schema=_PAIRS)
     p = adjust_p(pairs["p"].to_numpy(), "holm", pairs["who"].to_list()) if rows else np.empty(0)
-    shown = np.nan_to_num(p, nan=1.0) <= 1 - settings.confidence
-    pairs = pairs.with_columns(p_adjusted=pl.Series(p, dtype=pl.Float64), shown=pl.Series(shown, dtype=pl.Boolean))
+    significant = np.nan_to_num(p, nan=1.0) <= 1 - settings.confidence
+    pairs = pairs.with_columns(
+        p_adjusted=pl.Series(p, dtype=pl.Float64), demonstrated=pl.Series(significant, dtype=pl.Boolean)
+    )
     agreement = {}
     for name in pairs["who"].unique(maintain_order=True):
         mine = pairs.filter((pl.col("who") == name) & pl.col("group").is_null())
@@ -569,105 +533,69 @@ def _compare_with_people(
 _PAIRS = {
     **dict.fromkeys(("who", "group", "first", "second"), pl.String),
     **dict.fromkeys(
-        ("people", "people_low", "people_high", "judge", "judge_low", "judge_high"), pl.Float64
+        ("humans", "humans_low", "humans_high", "judge", "judge_low", "judge_high"), pl.Float64
     ), "order": pl.String, "p": pl.Float64,
 }  # fmt: skip
 
 
-def _compare_pairs(people: Board, judge: Board) -> Iterator[dict[str, object]]:
-    """Every two systems that both boards hold."""
-    ahead = [people.systems[i] for i in people.order.tolist() if people.systems[i] in judge.systems]
+def _compare_pairs(humans: Board, judge: Board) -> Iterator[dict[str, object]]:
+    """Every two systems on both leaderboards."""
+    ahead = [humans.systems[i] for i in humans.order.tolist() if humans.systems[i] in judge.systems]
     names = list(itertools.combinations(ahead, 2))
     if not names:
         return
     ours, theirs = (
         board.differences(np.array([[board.systems.index(a), board.systems.index(b)] for a, b in names]))
-        for board in (people, judge)
+        for board in (humans, judge)
     )
     for (first, second), one, other in zip(names, ours, theirs, strict=True):
-        even = abs(one.estimate) <= people.tolerance or abs(other.estimate) <= judge.tolerance
-        order = EVEN if even else SAME if one.estimate * other.estimate > 0 else FLIPPED
+        equal = abs(one.estimate) <= humans.tolerance or abs(other.estimate) <= judge.tolerance
+        order = EQUAL if equal else SAME if one.estimate * other.estimate > 0 else REVERSED
         yield {
-            "who": judge.who, "group": judge.group, "first": first, "second": second, "people": one.estimate,
-            "people_low": one.low, "people_high": one.high, "judge": other.estimate, "judge_low": other.low,
-            "judge_high": other.high, "order": order, "p": math.nan if even else float(max(one.p(), other.p())),
+            "who": judge.who, "group": judge.group, "first": first, "second": second, "humans": one.estimate,
+            "humans_low": one.low, "humans_high": one.high, "judge": other.estimate, "judge_low": other.low,
+            "judge_high": other.high, "order": order, "p": math.nan if equal else float(max(one.p(), other.p())),
         }  # fmt: skip
 
 
 def _kendall(pairs: pl.DataFrame, confidence: float) -> Estimate:
-    """Kendall's τ, and what the decided pairs leave of it."""
+    """Kendall's τ, with its bounds from the demonstrated pairs."""
     order, p = pairs["order"].to_list(), np.nan_to_num(pairs["p_adjusted"].to_numpy(), nan=1.0)
-    known = bool(pairs["p"].is_not_nan().any()) or EVEN in order
+    known = bool(pairs["p"].is_not_nan().any()) or EQUAL in order
 
     def ends(level: float) -> tuple[float, float]:
         if not known:
             return math.nan, math.nan
         decided = [(o, q <= 1 - level) for o, q in zip(order, p.tolist(), strict=True)]
-        same, flipped = (sum(o == kind and sure for o, sure in decided) for kind in (SAME, FLIPPED))
-        left = len(order) - same - flipped
-        return (same - flipped - left) / len(order), (same - flipped + left) / len(order)
+        same, turned = (sum(o == kind and known for o, known in decided) for kind in (SAME, REVERSED))
+        rest = len(order) - same - turned
+        return (same - turned - rest) / len(order), (same - turned + rest) / len(order)
 
-    value = (order.count(SAME) - order.count(FLIPPED)) / len(order)
-    reason = None if known else "no interval was asked for"
+    value = (order.count(SAME) - order.count(REVERSED)) / len(order)
+    reason = None if known else "no interval was requested"
     return EstimateByRule(value, *ends(confidence), math.nan, reason, ends=ends)
 
 
-def _moves(found: Sequence[Board], pairs: pl.DataFrame) -> pl.DataFrame:
-    """The rank of each system by the people and by each judge, and whether a flip that it is in is shown."""
-    people = {
+def _ranks(found: Sequence[Board], pairs: pl.DataFrame) -> pl.DataFrame:
+    """The rank of each system by the humans and by each judge, and whether a reversal with it is demonstrated."""
+    humans = {
         (b.group, b.component, name): rank
         for b in found if b.who == HUMANS and b.reason is None
         for name, rank in zip(b.systems, b.ranks.tolist(), strict=True)
     }  # fmt: skip
-    flips = pairs.filter(pl.col("shown") & (pl.col("order") == FLIPPED))
-    moved = {(w, g, s) for w, g, *two in flips.select("who", "group", "first", "second").iter_rows() for s in two}
+    turned = pairs.filter(pl.col("demonstrated") & (pl.col("order") == REVERSED))
+    moved = {(w, g, s) for w, g, *two in turned.select("who", "group", "first", "second").iter_rows() for s in two}
     judges = set(pairs["who"])
     rows = [
-        {"who": b.who, "group": b.group, "system": b.systems[i], "rank_of_judge": int(b.ranks[i]),
-         "rank_of_people": people[b.group, b.component, b.systems[i]],
-         "shown": (b.who, b.group, b.systems[i]) in moved}
+        {"who": b.who, "group": b.group, "system": b.systems[i], "rank_judge": int(b.ranks[i]),
+         "rank_humans": humans[b.group, b.component, b.systems[i]],
+         "demonstrated": (b.who, b.group, b.systems[i]) in moved}
         for b in found if b.who in judges and b.reason is None
-        for i in b.order.tolist() if (b.group, b.component, b.systems[i]) in people
+        for i in b.order.tolist() if (b.group, b.component, b.systems[i]) in humans
     ]  # fmt: skip
-    schema = {"who": pl.String, "group": pl.String, "system": pl.String, "rank_of_people": pl.Int64,
-              "rank_of_judge": pl.Int64, "shown": pl.Boolean}  # fmt: skip
-    return pl.DataFrame(rows, schema=schema).sort("who", "group", "rank_of_people", maintain_order=True)
-
-
-def _order_words(judge: str, pairs: pl.DataFrame, tau: Estimate, intervals: bool) -> str:
-    """The first thing to know of a judge: would it change the people's order of the systems?"""
-    shown = pairs.filter(pl.col("shown"))
-    same, flips = (shown.filter(pl.col("order") == kind) for kind in (SAME, FLIPPED))
-    n, seen = pairs.height, pairs.filter(pl.col("order") == FLIPPED).height
-    number = f"Kendall's τ {estimated(tau.estimate, tau.low, tau.high)}"
-    if not intervals:
-        return (
-            f"{judge} orders {counted(n - seen, 'pair')} of {n} as people do ({number}); without intervals nothing "
-            "says how sure that is."
-        )
-    alike = f"the same order is shown for {same.height} of {counted(n, 'pair')} of systems"
-    if flips.height:
-        return f"{judge} would change the order: {_flips(flips)}; {alike} ({number})."
-    if same.height == n:
-        return f"{judge} orders the systems as people do: {alike} ({number})."
-    left = pairs.filter(~pl.col("shown")).select(pl.format("{} and {}", "first", "second")).to_series()
-    where = listing(left.to_list(), 1) if left.len() > NAMED_PAIRS else ", ".join(left)
-    if same.height:
-        return f"{judge} is not shown to change the order: {alike}, and open for {where} ({number})."
-    return (
-        f"These votes cannot tell whether {judge} orders the systems as people do: the order is open for {where} "
-        f"({number})."
-    )
-
-
-def _flips(pairs: pl.DataFrame) -> str:
-    """Pairs of systems that a judge turns round, the surest first."""
-    rows = pairs.sort("p_adjusted", maintain_order=True).head(NAMED_PAIRS).iter_rows(named=True)
-    words = "; ".join(
-        f"people put {r['first']} ahead of {r['second']}, it puts {r['second']} ahead ({p_value(r['p_adjusted'])})"
-        for r in rows
-    )
-    return words + (f"; and {counted(pairs.height - NAMED_PAIRS, 'more pair')}" if pairs.height > NAMED_PAIRS else "")
+    schema = {"who": pl.String, "group": pl.String, "system": pl.String, "rank_humans": pl.Int64,
+              "rank_judge": pl.Int64, "demonstrated": pl.Boolean}  # fmt: skip
+    return pl.DataFrame(rows, schema=schema).sort("who", "group", "rank_humans", maintain_order=True)
 
 
 # -- covariates ---------------------------------------------------------------------------------------
@@ -687,19 +615,3 @@ def _coefficients(found: Sequence[Board], settings: RatingSettings, spreads: dic
     table = pl.DataFrame(rows, schema=schema)
     p = adjust_p(table["p"].to_numpy(), "holm", table["who"].to_list()) if rows else np.empty(0)
     return table.insert_column(9, pl.Series("p_adjusted", p, dtype=pl.Float64))
-
-
-def _covariate_lines(table: pl.DataFrame, confidence: float) -> list[str]:
-    """What each covariate is worth to whom; over all votes."""
-    lines = []
-    several = table["who"].n_unique() > 1
-    for row in table.filter(pl.col("group").is_null()).iter_rows(named=True):
-        who = f"{PEOPLE if row['who'] == HUMANS else row['who']}: " if several else ""
-        number = f"{estimated(row['estimate'], row['low'], row['high'], 0)} points for one standard deviation"
-        shown = math.isfinite(row["p_adjusted"]) and row["p_adjusted"] <= 1 - confidence
-        more = "more" if row["estimate"] > 0 else "less"
-        words = f"{more} of it is preferred" if shown else "it is not shown to matter"
-        lines.append(f"{who}{row['covariate']}: {words}, {number} ({p_value(row['p_adjusted'])}, Holm).")
-    if lines:
-        lines.append("Ratings are of outputs that are alike in these; the column plain has them as the votes are.")
-    return lines

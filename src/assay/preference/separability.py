@@ -1,13 +1,13 @@
-"""On which items can two systems be told apart? Separability of their outputs.
+"""Separability of the outputs of two systems, item by item.
 
 With K outputs of each system for an item and a similarity s (Ghosh, Srinivasan & Swayamdipta 2024),
 
     alignment     A(a, b) = mean of s over all pairs of an output of a and one of b    (equation 2)
     separability  δ = max(A(a, a), A(b, b)) − A(a, b)                                  (equation 3)
 
-where A(a, a) leaves out each output with itself, and alignments of the whole study are put on 0 to 1 by their least and
-largest value (footnote 4). Where δ is near 0 the outputs of both systems are as alike as those of one: no rater can
-prefer one system consistently.
+A(a, a) excludes each output paired with itself, and alignments are scaled to 0–1 by the smallest and largest of the
+whole study (footnote 4). If δ is near 0, outputs of different systems are as similar as outputs of one system: no rater
+can prefer one system consistently.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from assay.estimation.options import question
 from assay.estimation.resampling import Mean, Units, add_rows, estimate_sums
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
+from assay.preference import words
 from assay.preference.votes import (
     OutputSettings,
     PairsSettings,
@@ -42,7 +43,6 @@ from assay.preference.votes import (
     pairs_of,
 )
 from assay.reporting import pictures
-from assay.reporting.tables import decimals, interval, said
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import as_similarity
 
@@ -52,16 +52,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Separability(ResultOfRows):
-    """How far the outputs of two systems can be told apart, item by item.
+    """Separability of the outputs of two systems, item by item.
 
     Attributes
     ----------
     items : polars.DataFrame
-        One row an item and pair of systems: ``item``, ``first``, ``second``, ``separability`` (−1 to 1),
+        One row per item and pair of systems: ``item``, ``first``, ``second``, ``separability`` (−1 to 1),
         ``self_first``, ``self_second``, ``cross`` (alignments), ``k_first``, ``k_second`` (outputs), and ``group``, the
         value of ``by``.
     rows : polars.DataFrame
-        One row a pair (and value of ``by``): ``first``, ``second``, ``group``, ``estimate`` (mean separability),
+        One row per pair (and value of ``by``): ``first``, ``second``, ``group``, ``estimate`` (mean separability),
         ``low``, ``high``, ``n`` (items), mean alignments, ``reason``.
     run : Run
     """
@@ -71,17 +71,17 @@ class Separability(ResultOfRows):
     items: pl.DataFrame
     rows: pl.DataFrame
     run: Run
-    alike: _OutputSimilarities = field(repr=False, metadata={"json": False})
+    similarities: _OutputSimilarities = field(repr=False, metadata={"json": False})
     outputs: pl.DataFrame = field(repr=False, metadata={"json": False})
     estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The values of ``by``; none where there is none."""
+        """The values of ``by``; empty without it."""
         return () if "group" not in self.items.columns else natural(self.items["group"].unique().drop_nulls().to_list())
 
     def of(self, first: str, second: str) -> pl.DataFrame:
-        """``item`` and ``separability`` of one pair: what votes on it take, as ``assay.read(votes, items=...)``."""
+        """``item`` and ``separability`` of one pair, to add to its votes with ``assay.read(votes, items=...)``."""
         pairs = self.items.select("first", "second").unique(maintain_order=True).rows()
         wanted = next((pair for pair in pairs if set(pair) == {first, second}), None)
         if wanted is None:
@@ -92,15 +92,15 @@ class Separability(ResultOfRows):
 
     @question(PairsSettings)
     def pairs(self, settings: PairsSettings) -> pl.DataFrame:
-        """Pairs of outputs to put before raters, of items chosen by separability.
+        """Pairs of outputs for raters to compare, from items chosen by separability.
 
         Returns
         -------
         polars.DataFrame
-            One row a pair: ``item`` (its name), ``pair_of`` (the item whose outputs they are), ``pair`` (1 to n),
-            ``first``, ``second`` (the systems), ``separability``, ``first_output``, ``second_output`` (which of their
-            outputs), ``first_text``, ``second_text``. Beside the answers, as ``assay.read(answers, items=pairs)``, it
-            makes them votes. Shuffle the sides when they are shown.
+            One row per pair: ``item`` (its name), ``pair_of`` (the item of the outputs), ``pair`` (1 to n), ``first``,
+            ``second`` (the systems), ``separability``, ``first_output``, ``second_output`` (numbers of the outputs),
+            ``first_text``, ``second_text``. ``assay.read(labels, items=pairs)`` adds these columns to the raters'
+            labels. Shuffle the sides before you show them.
         """
         chosen = chosen_items(self.items, settings.n_items, settings.choose, settings.seed)
         drawn = pairs_of(self.outputs, chosen, settings.n, settings.seed)
@@ -109,49 +109,40 @@ class Separability(ResultOfRows):
 
     @question(StabilitySettings)
     def stability(self, settings: StabilitySettings) -> pl.DataFrame:
-        """How near separability in another way comes to this one (figure 5 of the paper).
+        """Compare separability with that from fewer or other outputs (figure 5 of the paper).
 
         Returns
         -------
         polars.DataFrame
-            One row a way: ``varied`` ("k", "c" or "others"), ``value``, ``correlation`` over items (Pearson, mean over
-            draws), ``mean_difference`` (absolute), ``mean`` separability, ``items`` (items and pairs of systems).
+            One row per setting: ``varied`` ("k", "c" or "others"), ``value``, ``correlation`` over items (Pearson, mean
+            over draws), ``mean_difference`` (absolute), ``mean`` separability, ``items`` (items and pairs of systems).
         """
         rng = np.random.default_rng(settings.seed)
         for name, few, least in (("k", settings.k, 2), ("c", settings.c, 1)):
             if any(many < least for many in few):
-                why = ": one output says nothing of how alike a system's outputs are" if name == "k" else ""
+                why = ": the similarity within a system needs two outputs" if name == "k" else ""
                 raise DesignError(f"{name} must be {least} or more{why}")
         whole = self.items["separability"].to_numpy()
         ways = [("k", many, None) for many in settings.k] + [("c", None, many) for many in settings.c]
         rows = []
         for name, outputs, crossed in ways:
-            drawn = np.stack([self.alike.drawn(outputs, crossed, rng) for _ in range(settings.n_draws)])
-            rows.append({"varied": name, "value": str(outputs or crossed), **_nearness(drawn, whole)})
+            drawn = np.stack([self.similarities.drawn(outputs, crossed, rng) for _ in range(settings.n_draws)])
+            rows.append({"varied": name, "value": str(outputs or crossed), **_agreement(drawn, whole)})
         for name, other in (settings.others or {}).items():
             both = self.items.join(other.items, on=["item", "first", "second"])
             if not both.height:
                 raise DataError(f"others['{name}'] has no item and pair of systems in common with this one")
             mine, theirs = (both[column].to_numpy() for column in ("separability", "separability_right"))
-            rows.append({"varied": "others", "value": name, **_nearness(theirs[None], mine)})
+            rows.append({"varied": "others", "value": name, **_agreement(theirs[None], mine)})
         return pl.DataFrame(rows)
 
     def summary(self) -> str:
-        """One sentence a row."""
-        lines = []
-        for row in self.rows.iter_rows(named=True):
-            where = f", {row['group']}" if row["group"] is not None else ""
-            lines.append(
-                f"{row['first']} and {row['second']}{where}: mean separability {said(row['estimate'], 3)} "
-                f"{interval(row['low'], row['high'])} of {counted(row['n'], 'item')}; outputs of {row['first']} are "
-                f"alike by {said(row['self_first'], 3)}, of {row['second']} by {said(row['self_second'], 3)}, of "
-                f"both by {said(row['cross'], 3)}."
-            )
-        return "\n".join([*lines, *self.run.closing(intervals=True)])
+        """One line for each pair of systems, and value of ``by``."""
+        return "\n".join([*words.separability_lines(self.rows), *self.run.closing(intervals=True)])
 
     def plot_groups(self, ax: Axes | None = None) -> Axes:
-        """Every value of ``by`` and pair of systems side by side: each mean with its interval, and the middle 50% and
-        90% of the items."""
+        """Mean separability with its interval for every value of ``by`` and pair of systems, and the middle 50% and 90%
+        of the items."""
         rows = self.rows.filter(pl.col("group").is_not_null()) if self.groups else self.rows
         rows = rows.head(pictures.MOST_ROWS)
         several = rows.select("first", "second").n_unique() > 1
@@ -166,7 +157,7 @@ class Separability(ResultOfRows):
         return _strips(ax, names, values, rows)
 
     def plot(self, ax: Axes | None = None, *, group: str | None = None) -> Axes:
-        """How many items have which separability, a line for each pair (figures 3, 4); of one value of ``by``."""
+        """Histogram of separability over items, a line for each pair (figures 3, 4), also of one value of ``by``."""
         ax = pictures.axes(ax)
         values = self.items["separability"]
         edges = np.linspace(float(values.min()), float(values.max()) + 1e-9, 16)  # type: ignore[arg-type]
@@ -179,7 +170,7 @@ class Separability(ResultOfRows):
             ax.stairs(counts, edges, color=pictures.PALETTE[i], linewidth=1.6,
                       label=f"{mine['first'][0]}, {mine['second'][0]}")  # fmt: skip
         if len(pairs) > len(pictures.PALETTE):
-            pictures.title(ax, f"the first {len(pictures.PALETTE)} of {len(pairs)} pairs of systems", size=8)
+            pictures.title(ax, f"first {len(pictures.PALETTE)} of {len(pairs)} pairs of systems", size=8)
         ax.set_xlabel("separability")
         ax.set_ylabel("items")
         pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
@@ -187,7 +178,7 @@ class Separability(ResultOfRows):
 
 
 def _strips(ax: Axes, names: Sequence[str], values: Sequence[Floats], rows: pl.DataFrame) -> Axes:
-    """One row a name: the middle 90% and 50% of its items, and its mean with the interval."""
+    """One row per name: the middle 90% and 50% of its items, and its mean with the interval."""
     ax.use_sticky_edges = False
     for y, mine in zip(range(len(names))[::-1], values, strict=True):
         for low, high, height in ((0.05, 0.95, 0.16), (0.25, 0.75, 0.44)):
@@ -199,33 +190,33 @@ def _strips(ax: Axes, names: Sequence[str], values: Sequence[Floats], rows: pl.D
 
 
 BENCHMARK = "benchmark"
-"""The item column that says from which of several tables an item is."""
+"""The item column with the name of the table of an item."""
 
 
-def side_by_side(tables: Mapping[str, Annotations]) -> Annotations:
-    """Outputs of several benchmarks as one table: the benchmark before each item's name, and as a column of items.
+def combine_benchmarks(tables: Mapping[str, Annotations]) -> Annotations:
+    """Outputs of several benchmarks as one table: the benchmark is a prefix of the item names, and an item column.
 
-    Alignments are put on 0 to 1 over all of them, so that benchmarks compare.
+    Alignments are scaled to 0–1 over all of them, so that benchmarks are comparable.
     """
     if not tables:
-        raise DesignError("separability of several benchmarks needs one table of outputs each; there is none")
+        raise DesignError("separability of several benchmarks needs one table of outputs for each; got none")
     labels, items = [], []
     keys = ("annotator", "repeat", "label")
     for name, table in tables.items():
         if len(table.criteria) > 1 or table.scale.kind != "text":
-            raise DesignError(f"'{name}' has no outputs: labels on the scale text, read with scale='text'")
+            raise DesignError(f"'{name}' has no outputs (labels on the scale text); read it with scale='text'")
         if BENCHMARK in table.items.columns and len(tables) > 1:
-            raise DesignError(f"the items of '{name}' have a column '{BENCHMARK}' of their own; rename it")
+            raise DesignError(f"the items of '{name}' already have a column '{BENCHMARK}'; rename it")
         before = pl.concat_str(pl.lit(f"{name}: "), pl.col("item").cast(pl.String)).alias("item")
         there = [c for c in (*keys, *table.conditions) if c in table.labels.columns]
         labels.append(table.labels.select(before, *there))
         items.append(table.items.with_columns(before, pl.lit(name).alias(BENCHMARK)))
     known = dict.fromkeys(c for table in tables.values() for c in table.conditions)
-    people = dict.fromkeys(who for table in tables.values() for who in (*table.humans, *table.judges))
+    systems = dict.fromkeys(who for table in tables.values() for who in (*table.humans, *table.judges))
     judges = {who for table in tables.values() for who in table.judges}
     return Annotations.from_frame(
-        pl.concat(labels, how="diagonal_relaxed"), judges=[w for w in people if w in judges],
-        humans=[w for w in people if w not in judges], scale=Text(), conditions=list(known),
+        pl.concat(labels, how="diagonal_relaxed"), judges=[w for w in systems if w in judges],
+        humans=[w for w in systems if w not in judges], scale=Text(), conditions=list(known),
         items=pl.concat(items, how="diagonal_relaxed"), repeat="repeat" if "repeat" in labels[0].columns else None,
     )  # fmt: skip
 
@@ -234,13 +225,13 @@ def side_by_side(tables: Mapping[str, Annotations]) -> Annotations:
 def separability(
     labels: Annotations | Chunks | Mapping[str, Annotations], settings: SeparabilitySettings
 ) -> Separability:
-    """On which items can the outputs of two systems be told apart? Equations 1 to 3.
+    """Measure how separable the outputs of two systems are, item by item (equations 1 to 3).
 
     Parameters
     ----------
     labels : Annotations or mapping of benchmark to Annotations
-        Outputs: labels on the scale ``text``; an annotator is a system, a repeat one of its outputs for an item. Of
-        several benchmarks, by name, each is a value of ``by="benchmark"``.
+        Outputs: labels on the scale ``text``; an annotator is a system, a repeat one of its outputs for an item. Given
+        several benchmarks by name, each is a value of ``by="benchmark"``.
 
     Returns
     -------
@@ -249,10 +240,10 @@ def separability(
     Raises
     ------
     DesignError
-        For labels that are no text, fewer than two systems, or a similarity that is not from −1 to 1 and symmetric.
+        For labels that are not text, fewer than two systems, or a similarity that is not from −1 to 1 and symmetric.
     DataError
-        For a system with one output of an item. Items that only one of two systems answered are left out and counted;
-        empty outputs are when labels are read.
+        For a system with one output of an item. Items with outputs of only one of two systems are excluded and counted;
+        empty outputs are excluded when labels are read.
 
     Examples
     --------
@@ -266,11 +257,11 @@ def separability(
     >>> assay.separability(labels, method="none").items["separability"].to_list()
     [1.0, -0.5]
 
-    On item i each system says one thing, and the two differ; on j both say both, and are nearer to each other than each
-    to itself.
+    On item i, each system always gives the same output, and the two systems differ. On item j, both systems give both
+    outputs, so that outputs of different systems are more similar than outputs of one system.
     """
     if isinstance(labels, Mapping):
-        labels = side_by_side(labels)
+        labels = combine_benchmarks(labels)
         settings = settings if settings.by is not None else replace(settings, by=BENCHMARK)
     labels = labels.in_memory("separability")
     similarity = as_similarity(settings.similarity)
@@ -278,8 +269,8 @@ def separability(
         settings = replace(settings, similarity=similarity)  # a signature names the model by its digest
     table, gone = _outputs(labels, settings)
     similarity = similarity.fitted(table["label"].to_list())
-    alike = _OutputSimilarities.of(table, similarity, settings.span)
-    items = alike.frame()
+    similarities = _OutputSimilarities.of(table, similarity, settings.span)
+    items = similarities.frame()
     if not items.height:
         raise DesignError("no item has outputs of two systems")
     columns = [c for c in (settings.by, settings.clusters) if c is not None]
@@ -288,8 +279,8 @@ def separability(
     rows, estimates, how = _rows(labels, items, settings)
     facts = {"items": items["item"].n_unique(), "systems": table["annotator"].n_unique(), "outputs": table.height}
     notes = (similarity.about,) if similarity.about else ()
-    run = Run("separability", settings, data, facts, how, (*gone, *alike.excluded), (*_uneven(items), *notes))
-    return Separability(items, rows, run, alike, table, tuple(estimates))
+    run = Run("separability", settings, data, facts, how, (*gone, *similarities.excluded), (*_uneven(items), *notes))
+    return Separability(items, rows, run, similarities, table, tuple(estimates))
 
 
 # -- K, C and temperature ---------------------------------------------------------------------------
@@ -297,15 +288,15 @@ def separability(
 
 @dataclass(frozen=True, eq=False)
 class SeparabilitySweep(ResultOfRows):
-    """How much separability depends on the numbers of outputs (K) and comparisons (C), and on a condition.
+    """Dependence of separability on the numbers of outputs (K) and comparisons (C), and on a condition.
 
     Attributes
     ----------
     rows : polars.DataFrame
-        One row a way: ``varied`` ("all", "k", "c", or the condition), ``value``, ``estimate`` (mean separability),
-        ``low``, ``high``, ``change`` (of the mean, from that of all outputs), ``change_low``, ``change_high``,
-        ``correlation`` (Pearson, over items and pairs of systems, mean over draws), ``mean_difference`` (absolute,
-        of an item), ``sd`` (over items), ``n`` (items and pairs), ``reason``.
+        One row per setting: ``varied`` ("all", "k", "c", or the condition), ``value``, ``estimate`` (mean
+        separability), ``low``, ``high``, ``change`` (of the mean, from that of all outputs), ``change_low``,
+        ``change_high``, ``correlation`` (Pearson, over items and pairs of systems, mean over draws),
+        ``mean_difference`` (absolute, per item), ``sd`` (over items), ``n`` (items and pairs), ``reason``.
     items : polars.DataFrame
         ``varied``, ``value``, ``item``, ``first``, ``second``, ``separability`` (mean over draws).
     run : Run
@@ -319,28 +310,16 @@ class SeparabilitySweep(ResultOfRows):
     estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     def summary(self) -> str:
-        """One sentence a way."""
-        whole, *ways = self.rows.iter_rows(named=True)
-        lines = [
-            f"All outputs ({whole['value']}): mean separability {said(whole['estimate'], 3)} "
-            f"{interval(whole['low'], whole['high'], 3)} of {counted(whole['n'], 'item')}."
-        ]
-        for row in ways:
-            ends = interval(row["change_low"], row["change_high"], 3, "+")
-            near = "" if row["correlation"] is None else f"; r = {said(row['correlation'])} over items"
-            lines.append(
-                f"{_WAYS.get(row['varied'], row['varied'])} = {row['value']}: {said(row['estimate'], 3)}, "
-                f"{decimals(row['change'], 3, '+')} {ends}{near}."
-            )
-        return "\n".join([*lines, *self.run.closing(intervals=True)])
+        """Mean separability of all outputs, then one line for each setting."""
+        return "\n".join([*words.sweep_lines(self.rows), *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Each way: its mean with the interval, and the middle 50% and 90% of the items (figure 5)."""
+        """Mean with its interval for each setting, and the middle 50% and 90% of the items (figure 5)."""
         rows = self.rows.head(pictures.MOST_ROWS)
         names, values = [], []
         for row in rows.iter_rows(named=True):
-            way = _WAYS.get(row["varied"], row["varied"])
-            names.append("all outputs" if row["varied"] == "all" else f"{way} = {row['value']}")
+            name = words.SWEPT.get(row["varied"], row["varied"])
+            names.append("all outputs" if row["varied"] == "all" else f"{name} = {row['value']}")
             mine = (pl.col("varied") == row["varied"]) & (pl.col("value") == row["value"])
             values.append(self.items.filter(mine)["separability"].to_numpy())
         ax = _strips(pictures.axes(ax, height=1.3 + 0.3 * max(len(names), 2)), names, values, rows)
@@ -349,21 +328,20 @@ class SeparabilitySweep(ResultOfRows):
         return ax
 
 
-_WAYS = {"k": "K", "c": "C"}
-MOST_WAYS = 5
-"""Numbers of comparisons that are tried where none are named."""
+DEFAULT_NUMBERS = 5
+"""How many numbers of comparisons are used by default."""
 
 
 @question(SweepSettings)
 def separability_sweep(labels: Annotations | Chunks, settings: SweepSettings) -> SeparabilitySweep:
-    """How much does separability depend on K, C and the temperature? The ablations of figure 5.
+    """Measure how separability depends on K, C and a condition such as the temperature (the ablations of figure 5).
 
     Parameters
     ----------
     labels : Annotations
-        Outputs, as for `separability`; those at several temperatures are told apart by a condition. With
-        ``span="study"`` all ways are on the scale of all outputs (at the baseline), so that means compare: few outputs
-        alone make the least and the largest alignment lie farther apart.
+        Outputs, as for `separability`; a condition identifies outputs at several temperatures. With ``span="study"``
+        all settings use the scale of all outputs (at the baseline), so that means are comparable: with few outputs
+        alone, the smallest and the largest alignment would be further apart.
 
     Returns
     -------
@@ -372,7 +350,7 @@ def separability_sweep(labels: Annotations | Chunks, settings: SweepSettings) ->
     Raises
     ------
     DesignError, DataError
-        As `separability`; for a number of outputs that no item has, an unknown condition or baseline.
+        As in `separability`; for a number of outputs that no item has, an unknown condition or baseline.
     """
     labels = labels.in_memory("a sweep of separability")
     tables = _split_by_condition(labels, settings)
@@ -382,14 +360,14 @@ def separability_sweep(labels: Annotations | Chunks, settings: SweepSettings) ->
     least = int(whole.items.select(pl.min_horizontal("k_first", "k_second").min()).item())
     most = int((whole.items["k_first"] * whole.items["k_second"]).min())  # type: ignore[arg-type]
     k = range(2, least) if settings.k is None else settings.k
-    steps = np.unique(np.linspace(most / MOST_WAYS, most, MOST_WAYS).round().astype(int))
+    steps = np.unique(np.linspace(most / DEFAULT_NUMBERS, most, DEFAULT_NUMBERS).round().astype(int))
     c = [int(one) for one in steps if 1 <= one < most] if settings.c is None else settings.c
     for name, few, low, high in (("k", k, 2, least), ("c", c, 1, most)):
         for many in few:
             if not low <= many <= high:
-                raise DesignError(f"{name}={many} must be from {low} to {high}, of which every item has as many")
+                raise DesignError(f"{name}={many} must be from {low} to {high}, the smallest number over all items")
     keys = ["item", "first", "second"]
-    rng, limits = np.random.default_rng(settings.seed), whole.alike.limits()
+    rng, limits = np.random.default_rng(settings.seed), whole.similarities.limits()
     full = "" if base[0] is None else f"{settings.condition} = {base[0]}, "
     ways: list[tuple[str, str, pl.DataFrame, Floats | None]] = [
         ("all", f"{full}K = {least}, C = {most}", whole.items.select(*keys, "separability"), None)
@@ -397,13 +375,13 @@ def separability_sweep(labels: Annotations | Chunks, settings: SweepSettings) ->
     for name, few in (("k", k), ("c", c)):
         for many in few:
             drawn = np.stack([
-                whole.alike.drawn(many if name == "k" else None, many if name == "c" else None, rng, limits)
+                whole.similarities.drawn(many if name == "k" else None, many if name == "c" else None, rng, limits)
                 for _ in range(settings.n_draws)
             ])  # fmt: skip
             mean = whole.items.select(*keys).with_columns(separability=pl.Series(drawn.mean(axis=0)))
             ways.append((name, str(many), mean, drawn))
     ways += [
-        (str(settings.condition), str(value), one.alike.frame(limits=limits).select(*keys, "separability"), None)
+        (str(settings.condition), str(value), one.similarities.frame(limits=limits).select(*keys, "separability"), None)
         for value, one in others
     ]
     rows, estimates, items = [], [], []
@@ -431,7 +409,7 @@ def _split_by_condition(labels: Annotations, settings: SweepSettings) -> list[tu
     """The outputs under each value of the condition, those of the baseline first."""
     if settings.condition is None:
         if settings.baseline is not None:
-            raise DesignError("baseline=... is a value of a condition; name the column with condition=...")
+            raise DesignError("baseline=... needs a condition; name its column with condition=...")
         return [(None, labels)]
     values = labels.values_of(settings.condition)
     named = {str(value): value for value in values}
@@ -445,18 +423,18 @@ def _split_by_condition(labels: Annotations, settings: SweepSettings) -> list[tu
 def _swept(
     labels: Annotations, whole: pl.DataFrame, mine: pl.DataFrame, draws: Floats | None, settings: SweepSettings
 ) -> tuple[dict[str, object], Estimate]:
-    """What one way comes to, and how it differs from all outputs on the items that both have."""
+    """Mean separability of one setting, and its change from all outputs on the items of both."""
     codes = None if settings.clusters is None else pl.Series(cluster_codes(labels, settings.clusters))
     found, _ = _mean_separability(mine, labels, codes, settings)
     both = whole.join(mine, on=["item", "first", "second"], how="inner", maintain_order="left")
     if not both.height:
         raise DataError(f"the outputs by '{settings.condition}' have no item and pair of systems in common")
     change = both.with_columns(separability=pl.col("separability_right") - pl.col("separability"))
-    apart, _ = _mean_separability(change, labels, codes, settings)
+    difference, _ = _mean_separability(change, labels, codes, settings)
     one, other = (both[c].to_numpy() for c in ("separability", "separability_right"))
-    near = _nearness(other[None] if draws is None else draws, one)
+    near = _agreement(other[None] if draws is None else draws, one)
     return {
-        **found.row(), "change": apart.estimate, "change_low": apart.low, "change_high": apart.high,
+        **found.row(), "change": difference.estimate, "change_low": difference.low, "change_high": difference.high,
         "correlation": near["correlation"] if near["correlation"] == near["correlation"] else None,
         "mean_difference": near["mean_difference"],
         "sd": float(np.std(mine["separability"].to_numpy(), ddof=1)) if mine.height > 1 else None,
@@ -465,25 +443,24 @@ def _swept(
 
 
 def check_similarity(given: Any) -> None:
-    """Refuse a similarity that is not known, or whose library is not there."""
+    """Raise if a similarity is unknown, or its library is not installed."""
     as_similarity(given)("one text", "another")
 
 
 def _outputs(labels: Annotations, settings: SeparabilitySettings) -> tuple[pl.DataFrame, tuple[Exclusion, ...]]:
-    """The outputs of the systems, sorted; single ones are refused."""
+    """The outputs of the systems, sorted; a single output of a system and item is an error."""
     if len(labels.criteria) > 1 or labels.scale.kind != "text":
         raise DesignError(
-            "separability needs outputs: labels on the scale text, of one criterion, where an annotator is a system "
-            "(read them with scale='text')"
+            "separability needs outputs: labels on the scale text, on one criterion, with systems as annotators; read "
+            "them with scale='text'"
         )
     systems = natural(labels.labels["annotator"].unique().to_list())
     for name in labels.conditions:
         values = labels.values_of(name)
         if len(values) > 1:
             raise DesignError(
-                f"outputs under several values of '{name}' ({listing([str(v) for v in values], 4)}) are not those of "
-                f"one system; choose one with labels.where({name}={values[0]!r}), and compare them with "
-                "stability(others=...)"
+                f"the outputs have several values of '{name}' ({listing([str(v) for v in values], 4)}); choose one "
+                f"with labels.where({name}={values[0]!r}), and compare them with stability(others=...)"
             )
     table, gone = labels.labels, ()
     if settings.systems is not None:
@@ -495,14 +472,14 @@ def _outputs(labels: Annotations, settings: SeparabilitySettings) -> tuple[pl.Da
         gone = (Exclusion("output", left, "of a system that systems=... does not name"),) if left else ()  # type: ignore[assignment]
         table, systems = kept, tuple(settings.systems)
     if len(set(systems)) < 2:
-        raise DesignError(f"separability compares two systems; there is {listing(systems) or 'none'}")
+        raise DesignError(f"separability needs at least two systems; got {listing(systems) or 'none'}")
     number = table.group_by("item", "annotator", maintain_order=True).len()
     single = number.filter(pl.col("len") < 2)
     if single.height:
         row = single.row(0, named=True)
         raise DataError(
             f"'{row['annotator']}' has one output of item '{row['item']}' ({counted(single.height, 'such item')} in "
-            "all); how alike a system's outputs are takes two at least, numbered by repeat"
+            "total); separability needs at least two, numbered by repeat"
         )
     keys = [c for c in ("item", "annotator", "repeat") if c in table.columns]
     return table.sort(*keys, "label"), gone
@@ -510,7 +487,7 @@ def _outputs(labels: Annotations, settings: SeparabilitySettings) -> tuple[pl.Da
 
 @dataclass(frozen=True, eq=False)
 class _OutputSimilarities:
-    """Similarities of all outputs of each item, and whose they are."""
+    """Similarities of all outputs of each item, and their systems."""
 
     names: tuple[str, ...]
     systems: tuple[str, ...]
@@ -521,7 +498,7 @@ class _OutputSimilarities:
 
     @classmethod
     def of(cls, table: pl.DataFrame, similarity: Similarity, span: Span) -> _OutputSimilarities:
-        """Every two outputs of an item are scored once, those of all items in one call."""
+        """Score every two outputs of an item once, for all items in one call."""
         systems = tuple(natural(table["annotator"].unique().to_list()))
         place = {s: i for i, s in enumerate(systems)}
         names, texts, owner = [], [], []
@@ -535,7 +512,7 @@ class _OutputSimilarities:
             texts.append(part["label"].to_list())
             owner.append(who)
         scores = similarity.matrices(texts)
-        gone = (Exclusion("item", len(alone), "answered by one system only", tuple(alone)),) if alone else ()
+        gone = (Exclusion("item", len(alone), "outputs of only one system", tuple(alone)),) if alone else ()
         return cls(tuple(names), systems, tuple(scores), tuple(owner), span, gone)
 
     def frame(
@@ -543,7 +520,7 @@ class _OutputSimilarities:
     ) -> pl.DataFrame:
         """Separability of each item and pair; cross-alignment from c comparisons drawn at random, if given.
 
-        Alignments are put on 0 to 1 by their own least and largest, or by limits.
+        Alignments are scaled to 0–1 by their smallest and largest values, or by ``limits``.
         """
         rows = [
             {"item": name, "first": self.systems[a], "second": self.systems[b],
@@ -566,11 +543,11 @@ class _OutputSimilarities:
         values = found.select(*_ALIGNMENTS).to_numpy()
         low, high = float(values.min()), float(values.max())
         if high - low < 1e-12:
-            raise DesignError("every alignment is the same, so that there is no span from 0 to 1; use span='none'")
+            raise DesignError("all alignments are equal and cannot be scaled to 0–1; use span='none'")
         return low, high
 
     def limits(self) -> tuple[float, float] | None:
-        """The least and the largest alignment; None where alignments are left as they are."""
+        """The smallest and the largest alignment; None if alignments are not scaled."""
         return self._span(replace(self, span="none").frame()) if self.span == "study" else None
 
     def drawn(
@@ -607,8 +584,8 @@ def _cross_alignment(scores: Floats, c: int | None, rng: np.random.Generator | N
     return float(scores.mean() if c is None or rng is None else rng.permutation(scores.ravel())[:c].mean())
 
 
-def _nearness(ways: Floats, whole: Floats) -> dict[str, object]:
-    """How near some ways, (ways, items), come to one, on average."""
+def _agreement(ways: Floats, whole: Floats) -> dict[str, object]:
+    """Mean correlation and mean absolute difference of some settings, (settings, items), from all outputs."""
     flat = [one.std() < 1e-12 or whole.std() < 1e-12 for one in ways]
     r = [np.corrcoef(one, whole)[0, 1] for one, f in zip(ways, flat, strict=True) if not f]
     return {"correlation": float(np.mean(r)) if r else np.nan, "mean_difference": float(np.abs(ways - whole).mean()),
@@ -629,7 +606,7 @@ def _add_group(labels: Annotations, items: pl.DataFrame, settings: SeparabilityS
 def _rows(
     labels: Annotations, items: pl.DataFrame, settings: SeparabilitySettings
 ) -> tuple[pl.DataFrame, list[Estimate], str]:  # fmt: skip
-    """Mean separability of each pair, over all items and for each value of a column, and how intervals were made."""
+    """Mean separability of each pair, over all items and for each value of a column, and the interval method."""
     group = items["group"] if settings.by is not None else None
     codes = None if settings.clusters is None else pl.Series(cluster_codes(labels, settings.clusters))
     rows, estimates, how = [], [], ""
@@ -661,8 +638,8 @@ def _mean_separability(
 
 
 def _uneven(items: pl.DataFrame) -> tuple[str, ...]:
-    """Systems with more outputs here than there."""
+    """Note about unequal numbers of outputs."""
     seen = sorted({*items["k_first"].to_list(), *items["k_second"].to_list()})
     if len(seen) < 2:
         return ()
-    return (f"outputs of a system and item range from {seen[0]} to {seen[-1]}; all of them are used",)
+    return (f"{seen[0]} to {seen[-1]} outputs per system and item; all are used",)

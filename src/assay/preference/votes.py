@@ -1,8 +1,8 @@
-"""Votes on pairs of systems: the options of the questions about them, votes as arrays, and which votes to ask for.
+"""Votes on pairs of systems: options of the analyses, votes as arrays, and the choice of items for new votes.
 
-A vote says which output of two systems is better, or that neither is. Consistency, strength and ratings reduce a table
-of votes here, once. Where the outputs of two systems cannot be told apart votes say little, so the last section chooses
-items, and pairs of outputs, by separability before anybody votes.
+A vote says which of two systems gave the better output, or that they tie. Consistency, preference strength and ratings
+all reduce a table of votes here. Votes between outputs that are hard to separate carry little information, so the last
+section chooses items, and pairs of outputs, by separability before votes are collected.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ Span = Literal["study", "none"]
 Aim = Literal["information", "width"]
 
 ALPHA, BETA, THRESHOLD = 2.0, 6.0, 0.4
-"""Of equation 6 (Ghosh, Srinivasan & Swayamdipta 2024): the paper's."""
+"""Parameters of equation 6 (Ghosh, Srinivasan & Swayamdipta 2024): the paper's values."""
 
 # -- Options ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class VotesSettings(IntervalSettings):
-    """Which votes count, and how intervals are made; items are resampled with all their votes."""
+    """Options of all analyses of votes or outputs; items are resampled with all their votes."""
 
-    systems: Sequence[str] | None = option(None, "The systems to look at, separated by commas; all when not given.")
+    systems: Sequence[str] | None = option(None, "Systems to analyse, separated by commas (default: all).")
     clusters: str | None = option(
         None,
-        "Item column whose items are resampled together; annotator: those that one person voted on.",
-        details="``annotator`` is for votes of many users, each on items of their own.",
+        "Column that groups dependent items, such as the document; annotator: items of one user.",
+        details="``annotator`` is for votes of many users, each on separate items.",
     )
 
     def __post_init__(self) -> None:
@@ -78,27 +78,27 @@ class SetSettings(VotesSettings):
     )
     by: str | None = option(
         None,
-        "Column that tells sets apart: a number is cut into bins, such as separability.",
-        details="A column of the items or of the answers.",
+        "Analyse sets by this column; a numeric column, such as separability, is binned.",
+        details="A column of the items or of the votes.",
         first=True,
     )
-    bins: int = option(4, "Into how many bins a column of numbers is cut.", low=1)
+    bins: int = option(4, "Number of bins of a numeric column.", low=1)
     binning: Bins = option(
         "width",
-        "Bins of equal width, or of equally many sets.",
-        details="Equal width, between the least and the largest value, is the paper's.",
+        "Bins of equal width, or with equal numbers of sets.",
+        details="Equal width, between the smallest and the largest value, is the paper's.",
     )
     who: Sequence[Who] = option(
-        ("humans", "judges"), "Whose votes: people together, each judge, each annotator.", first=True
+        ("humans", "judges"), "Raters: all humans together, each judge, each annotator.", first=True
     )
     choose: Choose | None = option(
         None,
-        "How many ratings are saved where items are chosen so by separability.",
-        details="For the same number of consistent votes; items are chosen by the column ``by``, as "
-        "`Separability.pairs` chooses them.",
+        "Report the saving if items are chosen by separability in this way.",
+        details="The saving is the share of ratings not needed for the same number of consistent votes. Items are "
+        "chosen by the column ``by``, as in `Separability.pairs`.",
         first=True,
     )
-    share: float = option(0.5, "With choose: the share of the items that is rated.", above=0, below=1)
+    share: float = option(0.5, "With choose: share of the items that are rated.", above=0, below=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,31 +207,31 @@ class RatingSettings(VotesSettings):
 class NextPairsSettings(Settings):
     """Options of `assay.results.Leaderboard.next_pairs`."""
 
-    n: int = option(10, "Pairs of systems.", low=1)
+    n: int = option(10, "Number of pairs of systems.", low=1)
     _: KW_ONLY
-    who: str | None = option(None, "Whose board: humans, a judge's name, together; the first when not given.")
+    who: str | None = option(None, "Leaderboard: humans, a judge's name, together (default: the first).")
     aim: Aim = option(
         "information",
-        "What a further vote says of all ratings, or how wide the interval of the pair's difference is.",
+        "Order pairs by the information of a further vote, or by the width of the interval of their difference.",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputSettings(VotesSettings):
-    """What `assay.separability` and `assay.separability_sweep` share."""
+    """Options that `assay.separability` and `assay.separability_sweep` share."""
 
     similarity: Any = option(
         "rouge-1",
-        f"How alike texts are: {FOR_HELP}.",
-        details="The paper's is ``bertscore-length:MODEL``. Also a function of two texts, which may have a method "
+        f"Similarity measure for texts: {FOR_HELP}.",
+        details="The paper's is ``bertscore-length:MODEL``. Also a function of two texts, with an optional method "
         "``matrix`` that scores all pairs of a list at once, or a `assay.similarity.protocol.Similarity`. Each output "
-        "is encoded once, whatever the number of systems.",
+        "is encoded once for any number of systems.",
         first=True,
     )
     span: Span = option(
         "study",
-        "Put alignments on 0 to 1 by the least and largest of the study, or leave them.",
-        details="The first is as published.",
+        "Scale alignments to 0–1 by the smallest and largest of the study, or do not scale them.",
+        details="``study`` is the published definition.",
     )
 
 
@@ -240,7 +240,7 @@ class SeparabilitySettings(OutputSettings):
     """Options of `assay.separability`."""
 
     by: str | None = option(
-        None, "Item column, such as a benchmark, for each of whose values means are given.", first=True
+        None, "Analyse each value of this item column separately, such as the benchmark.", first=True
     )
 
 
@@ -248,13 +248,13 @@ class SeparabilitySettings(OutputSettings):
 class PairsSettings(Settings):
     """Options of `assay.results.Separability.pairs`."""
 
-    n: int = option(5, "Pairs of each item and two systems.", low=1, details="The paper asks about 5.")
+    n: int = option(5, "Pairs of outputs for each item and two systems.", low=1, details="The paper uses 5.")
     _: KW_ONLY
-    n_items: int | None = option(None, "Items for every two systems; all of them when not given.", low=1)
+    n_items: int | None = option(None, "Items for every two systems (default: all).", low=1)
     choose: Choose = option(
         "weighted",
-        "By chances that grow with separability, equally many from each quarter of its range, or the most separable.",
-        details="The first is recommended in section 4 of the paper.",
+        "Choose items with probability increasing in separability, equally from quarters of its range, or the top.",
+        details="Section 4 of the paper recommends ``weighted``.",
     )
     seed: int = seed_option()
 
@@ -264,14 +264,14 @@ class StabilitySettings(Settings):
     """Options of `assay.results.Separability.stability`."""
 
     k: Sequence[int] = option((), "Numbers of outputs of each system, drawn without replacement; at least 2.")
-    n_draws: int = option(20, "How often they are drawn.", low=1)
+    n_draws: int = option(20, "Number of random draws.", low=1)
     seed: int = seed_option()
     _: KW_ONLY
-    c: Sequence[int] = option((), "Numbers of comparisons of outputs of both systems, drawn among all of them.")
+    c: Sequence[int] = option((), "Numbers of comparisons of outputs of both systems, drawn at random.")
     others: Mapping[str, Any] | None = option(
         None,
         "By name, separability of other outputs of the same items and systems.",
-        details="Such as those sampled at another temperature.",
+        details="For example, outputs sampled at another temperature.",
     )
 
 
@@ -281,25 +281,23 @@ class SweepSettings(OutputSettings):
 
     k: Sequence[int] | None = option(
         None,
-        "Numbers of outputs of each system, drawn without replacement; from 2 to all when not given.",
+        "Numbers of outputs of each system, drawn without replacement (default: from 2 to all).",
         details="At least 2; an empty list draws none.",
         first=True,
     )
     c: Sequence[int] | None = option(
         None,
-        "Numbers of comparisons of outputs of both systems, drawn among all; five numbers when not given.",
+        "Numbers of comparisons of outputs of both systems, drawn at random (default: five numbers).",
         details="An empty list draws none.",
         first=True,
     )
     condition: str | None = option(
         None,
-        "Column whose values are set side by side, such as the temperature of the systems.",
+        "Column whose values are compared, such as the temperature of the systems.",
         first=True,
     )
-    baseline: Any = option(
-        None, "With condition: the value that everything is compared with; the first when not given."
-    )
-    n_draws: int = option(20, "How often outputs and comparisons are drawn.", low=1)
+    baseline: Any = option(None, "With condition: the value to compare with (default: the first).")
+    n_draws: int = option(20, "Number of random draws of outputs and comparisons.", low=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,9 +305,7 @@ class PositionSettings(IntervalSettings):
     """Options of `assay.position_bias`."""
 
     method: Method = option("percentile", "Interval method.")
-    clusters: str | None = option(
-        None, "Column that groups dependent items, such as the document.", details="A document, a subject."
-    )
+    clusters: str | None = option(None, "Column that groups dependent items, such as the document.")
 
 
 # -- Votes as arrays -------------------------------------------------------------------------------
@@ -317,7 +313,7 @@ class PositionSettings(IntervalSettings):
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """Votes as arrays, one entry a vote, in the order of the table.
+    """Votes as arrays, one entry per vote, in the order of the table.
 
     Attributes
     ----------
@@ -326,24 +322,24 @@ class Votes:
     first, second : (votes,) int
         Positions in ``systems``.
     label : (votes,) int
-        −1 for the first, 0 for a tie, 1 for the second, whatever the grade.
+        −1 for the first, 0 for a tie, 1 for the second, for any grade.
     share : (votes,) float
-        How much of a vote it is, the rest being a tie: with ``grades="shares"`` its grade as a share of the highest.
+        Weight as a vote; the rest counts as a tie. With ``grades="shares"``, the grade as a share of the highest.
     item : (votes,) int
         Positions in ``items``.
     annotator : (votes,) int
         Rows of ``annotators``.
     again : tuple of (votes,) int
-        What tells an annotator's answers to an item apart: the repeat, then conditions.
+        Identifiers of an annotator's repeated votes on an item: the repeat, then conditions.
     items : polars.Series
         Names, sorted.
     annotators : polars.DataFrame
         ``annotator``, ``kind``.
     clusters : (items,) int or None
     columns : mapping
-        The columns asked for, by the name that the user gave.
+        The requested columns, by the name that the user gave.
     data : str
-        Fingerprint of the labels and of all columns that were used.
+        Fingerprint of the labels and of all used columns.
     exclusions : tuple of Exclusion
     """
 
@@ -367,12 +363,12 @@ class Votes:
         cls, labels: Annotations | Chunks, settings: VotesSettings, question: str, *columns: str | None,
         category: str | None = None,
     ) -> Votes:  # fmt: skip
-        """The votes of a table, with further columns: numbers as numbers, but for a category.
+        """The votes of a table, with further columns: numbers as numbers, except for a category.
 
         Raises
         ------
         DesignError
-            For labels that are no votes, or on several criteria.
+            For labels that are not votes, or on several criteria.
         DataError
             For a vote without a system, or on a system against itself.
         """
@@ -412,12 +408,12 @@ class Votes:
 
     @property
     def n_items(self) -> int:
-        """Items that somebody voted on."""
+        """Number of items with votes."""
         return len(self.items)
 
     @cached_property
     def facts(self) -> dict[str, object]:
-        """What the question was asked of."""
+        """Counts for the signature: items, votes, systems, humans, judges."""
         seen = np.flatnonzero(np.bincount(self.annotator))
         judges = int((self.annotators["kind"].gather(seen) == "judge").sum())
         return {"items": self.n_items, "votes": len(self), "systems": len(self.systems), "humans": len(seen) - judges,
@@ -425,16 +421,16 @@ class Votes:
 
     @property
     def judges(self) -> set[str]:
-        """Annotators that are models."""
+        """Names of the judges."""
         return set(self.annotators.filter(pl.col("kind") == "judge")["annotator"])
 
     def units(self, width: int) -> Units:
-        """What is resampled: items, clusters, or blocks of either."""
+        """The resampling units: items, clusters, or blocks of either."""
         return Units.of(self.n_items, self.clusters, width=width)
 
     @property
     def won(self) -> Floats:
-        """What of each vote the first won: 1, ½ for a tie, 0, and with grades between."""
+        """Score of the first system in each vote: 1, ½ for a tie, 0, and values between with grades."""
         return np.asarray((1 - self.label * self.share) / 2)
 
     def counts(self, weights: Floats | None = None, unit: Ints | None = None, n: int = 1) -> Floats:
@@ -445,7 +441,7 @@ class Votes:
 
     @cached_property
     def tally(self) -> Floats:
-        """Whole votes by outcome and systems, whatever their grades: (3, systems, systems)."""
+        """Whole votes by outcome and systems, regardless of grades: (3, systems, systems)."""
         whole: Floats = replace(self, share=np.ones(len(self))).counts()[0]
         return whole
 
@@ -488,7 +484,7 @@ class Votes:
         )  # fmt: skip
 
     def among(self, rows: Bools) -> Votes:
-        """Some of the votes, with only the systems and items that they are about."""
+        """Some of the votes, with only their systems and items."""
         if rows.all():
             return self
         kept = self._rows(rows)
@@ -506,8 +502,8 @@ class Votes:
         both = pl.concat([self.annotators, other.annotators]).unique(maintain_order=True)
         if (twice := both.filter(both["annotator"].is_duplicated())).height:
             raise DesignError(
-                f"'{twice['annotator'][0]}' is a person in one of the tables and a judge in the other; name the judges "
-                "with judges=... when both are read"
+                f"'{twice['annotator'][0]}' is a human in one of the tables and a judge in the other; name the judges "
+                "with judges=... when reading both"
             )
 
         def codes(names: Any, all_names: Any, mine: Ints) -> Ints:
@@ -517,7 +513,7 @@ class Votes:
             return np.array([place[name] for name in names], dtype=np.int64)[mine]
 
         parts = (self, other)
-        alike = len(self.again) == len(other.again)
+        same_keys = len(self.again) == len(other.again)
         return replace(
             self, systems=systems, items=items, annotators=both, data=fingerprint_with(self.data, added=other.data),
             first=np.concatenate([codes(one.systems, systems, one.first) for one in parts]),
@@ -530,26 +526,26 @@ class Votes:
             annotator=np.concatenate(
                 [codes(one.annotators["annotator"], both["annotator"], one.annotator) for one in parts]
             ),
-            again=tuple(map(np.concatenate, zip(self.again, other.again, strict=True))) if alike else (),
+            again=tuple(map(np.concatenate, zip(self.again, other.again, strict=True))) if same_keys else (),
             columns={name: pl.concat([column, other.columns[name].cast(column.dtype)])
                      for name, column in self.columns.items()},
             exclusions=(*self.exclusions, *other.exclusions),
         )  # fmt: skip
 
     def _keep_systems(self, wanted: Sequence[str] | None) -> Votes:
-        """Votes between the systems wanted; the others are counted."""
+        """Votes between the requested systems; the other votes are counted as excluded."""
         if wanted is None:
             return self
         for name in wanted:
             if name not in self.systems:
                 raise DataError(unknown("system", name, self.systems, "the votes"))
         if len(set(wanted)) < 2:
-            raise DesignError("systems=... needs two systems at least")
+            raise DesignError("systems=... needs at least two systems")
         systems = natural(set(wanted))
         place = np.array([systems.index(name) if name in systems else -1 for name in self.systems])
         keep: Bools = (place[self.first] >= 0) & (place[self.second] >= 0)
         if not keep.any():
-            raise DesignError(f"no vote is between two of {listing(wanted)}")
+            raise DesignError(f"no vote compares two of {listing(wanted)}")
         out = int((~keep).sum())
         gone = (Exclusion("vote", out, "on a system that systems=... does not name"),) if out else ()
         kept = self._rows(keep)
@@ -571,8 +567,8 @@ def _shares(labels: Annotations, label: Ints) -> Floats:
     """Each vote's grade as a share of the highest; 1 for a tie."""
     if not (isinstance(labels.scale, Preference) and labels.scale.grades):
         raise DesignError(
-            "grades=... needs votes with grades, as on the scale 'preference:slightly better<much better', and "
-            f"these are {labels.scale.describe()}; leave it out"
+            "grades=... needs votes with grades, as on the scale 'preference:slightly better<much better'; these are "
+            f"{labels.scale.describe()}; remove the option"
         )
     return np.where(label == 0, 1.0, np.abs(label) / labels.scale.bounds[1])
 
@@ -582,38 +578,38 @@ def _coded_systems(labels: Annotations) -> tuple[tuple[str, ...], tuple[Ints, In
     coded_pair = [_coded_column(labels, name) for name in PAIR]
     empty = [one.codes == 0 for one in coded_pair if one.names.null_count()]
     if empty:
-        _refuse_votes(labels, np.logical_or.reduce(empty), "does not say which two systems it is about")
+        _refuse_votes(labels, np.logical_or.reduce(empty), "does not name both systems")
     names = [one.names.cast(pl.String).to_list() for one in coded_pair]
     systems = natural({*names[0], *names[1]})
     place = {name: i for i, name in enumerate(systems)}
     first, second = (np.array([place[n] for n in mine])[one.codes] for mine, one in zip(names, coded_pair, strict=True))
     same = first == second
     if same.any():
-        _refuse_votes(labels, same, f"sets a system against itself ({systems[first[np.argmax(same)]]})")
+        _refuse_votes(labels, same, f"compares a system with itself ({systems[first[np.argmax(same)]]})")
     return systems, (first, second)
 
 
 def _coded_column(labels: Annotations, name: str) -> Coded:
-    """A column of the labels, their items or annotators as numbers, one a label."""
+    """A column of the labels, their items or annotators as codes, one per label."""
     name = labels.column_name(name)
     if name in labels.labels.columns:
         return labels.codes_of(name)
     frame, role = (labels.items, "item") if name in labels.items.columns else (labels.annotators, "annotator")
     names, codes = factorize(frame[name])
     found = Coded(names, codes[labels.codes_of(role).codes])
-    return found.where(np.ones(len(found.codes), dtype=bool))  # without the names of items that have no label
+    return found.where(np.ones(len(found.codes), dtype=bool))  # drops names of items without labels
 
 
 def _whole_items(
     labels: Annotations, item: Coded, clusters: Ints | None, name: str | None
 ) -> tuple[Coded, Ints | None]:
-    """Votes by what their pairs are of, and the cluster of each."""
+    """Votes by the item of their pairs of outputs, and the cluster of each such item."""
     whole = _coded_column(labels, PAIR_OF)
     if whole.names.null_count():
         row = int(np.flatnonzero(whole.codes == 0)[0])
         raise DataError(
-            f"the item '{labels.labels['item'][row]}' does not say in '{PAIR_OF}' what its pair of outputs is of; name "
-            "it in all rows, or leave that column out"
+            f"item '{labels.labels['item'][row]}' has no value of '{PAIR_OF}', the item of its pair of outputs; fill "
+            "in all rows, or remove that column"
         )
     found = None
     if clusters is not None:
@@ -622,12 +618,12 @@ def _whole_items(
         found[whole.codes] = mine
         if (strange := found[whole.codes] != mine).any():
             of = whole.names[int(whole.codes[strange][0])]
-            raise DesignError(f"pairs of '{of}' lie in several clusters of clusters='{name}'")
+            raise DesignError(f"pairs of '{of}' are in several clusters of clusters='{name}'")
     return Coded(whole.names.cast(pl.String), whole.codes), found
 
 
 def _numbers(column: pl.Series) -> pl.Series:
-    """Text that is a number in every row, as a table of items beside the votes has it, as numbers."""
+    """Text that is a number in every row, as in a separate table of items, as numbers."""
     if column.dtype != pl.String:
         return column
     for kind in (pl.Int64, pl.Float64):
@@ -638,14 +634,14 @@ def _numbers(column: pl.Series) -> pl.Series:
 
 
 def _merge_names(names: pl.Series, others: pl.Series) -> tuple[pl.Series, tuple[Ints | None, Ints]]:
-    """Sorted names with sorted others, and where each of both now stands; None where the first stay where they are.
+    """Merge sorted names, and return the new positions of both; None if the positions of the first do not change.
 
-    Only the others are looked up, so that a few are cheap among a million.
+    Only the others are looked up, so that adding a few to a million is cheap.
     """
     at = np.asarray(names.search_sorted(others), dtype=np.int64)
     known = (names.gather(np.minimum(at, len(names) - 1)) == others).to_numpy() & (at < len(names))
     new = at[~known]
-    before = np.arange(len(new)) + new  # where the new ones stand in the end
+    before = np.arange(len(new)) + new  # final positions of the new names
     if not len(new):
         return names, (None, at)
     moved = np.arange(len(names)) + np.searchsorted(new, np.arange(len(names)), side="right")
@@ -658,7 +654,7 @@ def _merge_names(names: pl.Series, others: pl.Series) -> tuple[pl.Series, tuple[
 
 
 def _users(labels: Annotations, item: Coded) -> Ints:
-    """The person who voted on each item, or the judge where no person did; refused where several did."""
+    """The human who voted on each item, or the judge if no human did; it is an error if several humans did."""
     table = labels.annotators.select("annotator", "kind")
     who = labels.codes_of("annotator").codes.astype(np.int64)
     user = np.full(len(item.names), -1)
@@ -668,32 +664,32 @@ def _users(labels: Annotations, item: Coded) -> Ints:
         if (several := user[item.codes[mine]] != who[mine]).any():
             row = np.flatnonzero(mine)[int(np.argmax(several))]
             if kind == "judge":
-                continue  # a person decides, where there is one
+                continue  # a human takes precedence
             pair = sorted(table["annotator"][int(one)] for one in (who[row], user[item.codes[row]]))
             raise DesignError(
-                f"intervals over users need items that one person each voted on, and {listing(pair)} voted on item "
-                f"'{item.names[int(item.codes[row])]}'; leave clusters out: intervals then are for these people"
+                f"clusters='annotator' needs items with votes of one human each; {listing(pair)} voted on item "
+                f"'{item.names[int(item.codes[row])]}'; remove clusters: intervals then apply to these annotators"
             )
     return user
 
 
 def _ranks(names: pl.Series) -> Ints:
-    """The place of each name in sorted order."""
+    """The position of each name in sorted order."""
     return np.argsort(names.arg_sort().to_numpy()).astype(np.int64)
 
 
 def _columns(labels: Annotations) -> set[str]:
-    """Every column of the table, under its own name and under what users call it."""
+    """Every column of the table, under its own name and under the user's name for it."""
     return {c for frame in (labels.labels, labels.items, labels.annotators) for c in frame.columns} | set(labels.names)
 
 
 def has_votes(labels: Annotations) -> bool:
-    """Whether the table holds votes on pairs of named systems, about one criterion."""
+    """Whether the table contains votes on pairs of named systems, on one criterion."""
     return len(labels.criteria) < 2 and labels.scale.kind == "preference" and set(PAIR) <= _columns(labels)
 
 
 def has_separability(labels: Annotations) -> bool:
-    """Whether every vote is on an item of a known separability, as those of a study with systems are."""
+    """Whether every vote is on an item with a separability, as in a study with systems."""
     if "separability" not in _columns(labels):
         return False
     column = labels.column("separability")
@@ -703,60 +699,60 @@ def has_separability(labels: Annotations) -> bool:
 def _refuse_other_labels(labels: Annotations, question: str) -> None:
     if len(labels.criteria) > 1:
         raise DesignError(
-            f"{question} is asked of one criterion, and the table has {listing(labels.criteria)}; choose one with "
+            f"{question} needs one criterion; the table has {listing(labels.criteria)}; choose one with "
             f"labels.where(criterion='{labels.criteria[0]}')"
         )
     if labels.scale.kind != "preference":
         raise DesignError(
-            f"{question} needs votes: labels first, second or tie (−1, 1 or 0), and these are "
+            f"{question} needs votes: labels first, second or tie (−1, 1 or 0); these are "
             f"{labels.scale.describe()}; read them with scale='preference'"
         )
     absent = [c for c in PAIR if c not in _columns(labels)]
     if absent:
         raise DesignError(
             f"votes need columns 'first' and 'second' that name the two systems; the table has no '{absent[0]}' "
-            "(tables with model_a, model_b and winner are read as they are)"
+            "(tables with model_a, model_b and winner are read directly)"
         )
 
 
 def _refuse_votes(labels: Annotations, strange: Bools, words: str) -> None:
     row, others = int(np.argmax(strange)), int(strange.sum()) - 1
     annotator, item = labels.labels["annotator"][row], labels.labels["item"][row]
-    also = f"; so {'does' if others == 1 else 'do'} {counted(others, 'other vote')}" if others else ""
+    also = f"; {counted(others, 'other vote')} likewise" if others else ""
     raise DataError(f"the vote of '{annotator}' on item '{item}' {words}{also}")
 
 
-# -- Which outputs to put before raters ------------------------------------------------------------
-# Ghosh, Srinivasan & Swayamdipta (2024, section 4) recommend to draw items with weights that grow with separability, or
-# from each range of it, rather than the most separable alone, as the others still hold information.
+# -- Choice of items and outputs for new votes -----------------------------------------------------
+# Ghosh, Srinivasan & Swayamdipta (2024, section 4) recommend to draw items with weights that increase with
+# separability, or from each range of it, instead of only the most separable, because the others are still informative.
 
 STRATA = 4
 """Ranges of separability, of equal width, as in the paper's figure 6."""
 
 
 def weight(separability: Floats, alpha: float = ALPHA, beta: float = BETA, threshold: float = THRESHOLD) -> Floats:
-    """Equation 6: how much a vote on an item of this separability weighs; 1 at the threshold."""
+    """Equation 6: the weight of a vote on an item of this separability; 1 at the threshold."""
     return np.asarray(alpha / (1 + np.exp(-beta * (separability - threshold))))
 
 
 def strata(separability: Floats, n: int = STRATA) -> Ints:
-    """In which of n ranges of equal width each separability lies, from 0."""
+    """The index, from 0, of each separability among n ranges of equal width."""
     low, high = float(separability.min()), float(separability.max())
     return np.asarray(np.clip(((separability - low) / max(high - low, 1e-12) * n).astype(int), 0, n - 1))
 
 
 def chosen_items(items: pl.DataFrame, n: int | None, choose: Choose, seed: int = 0) -> pl.DataFrame:
-    """The items to ask raters about, of every two systems.
+    """The items for new votes, for every two systems.
 
     Parameters
     ----------
     items : polars.DataFrame
         ``item``, ``first``, ``second``, ``separability``: `assay.results.Separability.items`.
     n : int or None
-        Items for every two systems; all where it is None or there are no more.
+        Items for every two systems; None for all.
     choose : {"weighted", "stratified", "top"}
-        Chances that grow with separability as the weights of equation 6 do; equally many from four ranges of equal
-        width; the most separable. What is drawn for an item does not depend on which others there are.
+        Draw with the weights of equation 6, which increase with separability; draw equal numbers from four ranges of
+        equal width; take the most separable. The random number of an item does not depend on the other items.
     seed : int
 
     Returns
@@ -768,7 +764,7 @@ def chosen_items(items: pl.DataFrame, n: int | None, choose: Choose, seed: int =
         return items
     keys = np.array([_uniform(seed, *row) for row in items.select("item", "first", "second").iter_rows()])
     delta = items["separability"].to_numpy()
-    # The smallest of exponential times with these rates are a weighted draw without replacement.
+    # The smallest exponential times with these rates are a weighted draw without replacement.
     place = -np.log(keys) / weight(delta) if choose == "weighted" else -delta if choose == "top" else keys
     kept = []
     for rows in items.with_row_index("_row").partition_by("first", "second", maintain_order=True):
@@ -781,13 +777,13 @@ def chosen_items(items: pl.DataFrame, n: int | None, choose: Choose, seed: int =
 
 
 def _take_turns(order: Ints, group: Ints) -> Ints:
-    """The first of each group, then the second of each, …; a group that is used up leaves its turns to the others."""
+    """The first of each group, then the second of each, and so on, skipping exhausted groups."""
     turn = np.array([(group[:i] == g).sum() for i, g in enumerate(group)])
     return np.asarray(order[np.lexsort((-group, turn))])
 
 
 def pairs_of(outputs: pl.DataFrame, chosen: pl.DataFrame, n: int = 5, seed: int = 0) -> pl.DataFrame:
-    """Pairs of outputs of the items chosen, no pair twice, each output as often as any other.
+    """Pairs of outputs of the chosen items: no pair twice, and every output equally often.
 
     Parameters
     ----------
@@ -796,7 +792,7 @@ def pairs_of(outputs: pl.DataFrame, chosen: pl.DataFrame, n: int = 5, seed: int 
     chosen : polars.DataFrame
         ``item``, ``first``, ``second``, ``separability``.
     n : int
-        Pairs of each item and two systems: all of them where there are no more.
+        Pairs for each item and two systems, or all if there are fewer.
 
     Returns
     -------
@@ -821,11 +817,11 @@ def pairs_of(outputs: pl.DataFrame, chosen: pl.DataFrame, n: int = 5, seed: int 
                  "first_output": a[j][0], "second_output": b[m][0], "first_text": a[j][1], "second_text": b[m][1]}
             )  # fmt: skip
     if not rows:
-        raise DesignError("no item has outputs of two systems, so there is no pair to compare")
+        raise DesignError("no item has outputs of two systems; pairs need at least two systems per item")
     return pl.DataFrame(rows)
 
 
 def _uniform(*parts: object) -> float:
-    """A number between 0 and 1 that depends on what it is drawn for, and on nothing else."""
+    """A number between 0 and 1 that depends only on these arguments."""
     digest = hashlib.sha256(repr(parts).encode()).digest()
     return (int.from_bytes(digest[:8], "big") + 0.5) / 2**64

@@ -240,8 +240,8 @@ FORMATS = Registry("assay.formats", Format, {
             lambda path, _, settings: read_table(path, settings.sheet), lambda _: True, ("sheet",), joins_items=True,
         ),
     )
-}  # fmt: skip
-"""Every format by name; the first that recognizes a file reads it, a plain table is the last."""
+})  # fmt: skip
+"""Every format by name, including those of installed packages (`assay.plugins`)."""
 
 
 def format_options(settings: FormatSettings) -> list[str]:
@@ -254,7 +254,7 @@ def format_of(path: Path, name: str = "auto") -> Format:
     if name == "auto":
         with naming(path):
             file = Beginning(path)
-            # A plain table recognises everything, so it comes last.
+            # A plain table recognizes everything, so it comes last.
             return next(f for f in sorted(FORMATS.values(), key=lambda f: f.name == "table") if f.recognises(file))
     if name not in FORMATS:
         raise DataError(

@@ -1,0 +1,217 @@
+"""Sentences about votes and outputs, for summaries and pages: functions of the tables and estimates of a result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from assay.errors import counted, listing
+from assay.estimation.intervals import Estimate
+from assay.preference.boards import HUMANS, REVERSED, SAME, TOGETHER, Board, Lead
+from assay.preference.votes import SetMeasure, SetSettings
+from assay.reporting.tables import decimals, estimated, interval, p_value, said, signed
+
+NAMED_PAIRS = 3
+"""Pairs of systems that one sentence names; the others are in the table."""
+
+MEASURES: Mapping[SetMeasure, str] = {"consistency": "consistency", "strength": "preference strength"}
+"""Names of the measures of a rating set."""
+
+SWEPT = {"k": "K", "c": "C"}
+"""The paper's letters for the numbers of outputs and comparisons."""
+
+
+# -- ratings ------------------------------------------------------------------------------------------
+
+
+def rater_name(who: str) -> str:
+    """The name of a leaderboard's raters in a sentence."""
+    return {HUMANS: "humans", TOGETHER: "humans and judges together"}.get(who, who)
+
+
+def board_name(board: Board) -> str:
+    """The raters of a leaderboard, its category and its connected systems."""
+    name = rater_name(board.who) if board.who in (HUMANS, TOGETHER) else None
+    who = board.who if name is None else name[:1].upper() + name[1:]
+    return ", ".join(filter(None, (who, board.group, board.component and f"among {board.component}")))
+
+
+def order_line(judge: str, pairs: pl.DataFrame, tau: Estimate, *, intervals: bool) -> str:
+    """Whether a judge orders the systems as humans do; ``pairs`` are its rows of `Leaderboard.pairs`."""
+    known = pairs.filter(pl.col("demonstrated"))
+    same, reversed_ = (known.filter(pl.col("order") == kind) for kind in (SAME, REVERSED))
+    n, n_reversed = pairs.height, pairs.filter(pl.col("order") == REVERSED).height
+    number = f"Kendall's τ {estimated(tau.estimate, tau.low, tau.high)}."
+    if not intervals:
+        return f"{judge} and humans: same order for {n - n_reversed} of {counted(n, 'pair')}; not tested. {number}"
+    rest = pairs.filter(~pl.col("demonstrated")).select(pl.format("{}–{}", "first", "second")).to_series().to_list()
+    names = listing(rest, 1) if len(rest) > NAMED_PAIRS else ", ".join(rest)
+    parts = []
+    if reversed_.height:
+        parts.append(reversals(reversed_))
+    if same.height:
+        parts.append(f"same order demonstrated for {'all' if same.height == n else f'{same.height} of'} {_pairs(n)}")
+    if rest and parts:
+        parts.append(f"{len(rest)} undecided ({names})")
+    elif rest:
+        parts.append(f"order undecided for {names}")
+    if rest and same.height and not reversed_.height:
+        parts.append("no reversal demonstrated")
+    return f"{judge} and humans: {'; '.join(parts)}. {number}"
+
+
+def _pairs(n: int) -> str:
+    return counted(n, "pair")
+
+
+def reversals(pairs: pl.DataFrame) -> str:
+    """Pairs of systems in reversed order, the smallest p-values first; the humans' better system is named first."""
+    rows = pairs.sort("p_adjusted", maintain_order=True).head(NAMED_PAIRS).iter_rows(named=True)
+    words = ", ".join(f"{r['first']}–{r['second']} ({p_value(r['p_adjusted'])})" for r in rows)
+    more = f" and {counted(pairs.height - NAMED_PAIRS, 'more pair')}" if pairs.height > NAMED_PAIRS else ""
+    return f"order reversed for {words}{more}"
+
+
+def board_lines(board: Board, rows: pl.DataFrame, lead: Lead) -> list[str]:
+    """The systems of one leaderboard, best first, and the lead of the first."""
+    if board.reason is not None:
+        return [f"No ratings of {listing(board.systems, 4)}: {board.reason}."]
+    lines = []
+    for row in rows.iter_rows(named=True):
+        low, high = row["rank_low"], row["rank_high"]
+        rank = "" if low is None else f", rank {low}" if low == high else f", rank {low}–{high}"
+        lines.append(
+            f"{row['rank']}. {row['system']} {estimated(row['estimate'], row['low'], row['high'], 0)}{rank}, "
+            f"won {100 * row['win_rate']:.0f}% of {counted(row['votes'], 'vote')}."
+        )
+    first, second = (board.systems[i] for i in board.order[:2].tolist())
+    found = lead.found
+    if abs(found.estimate) <= board.tolerance:
+        lines.append(f"{first} and {second} have the same rating.")
+    else:
+        test = "" if lead.clear is None else "; significant" if lead.clear else "; not significant"
+        number = estimated(found.estimate, found.low, found.high, 0)
+        lines.append(f"{first} − {second}: {number}{test}{lead.words}.")
+    if board.order_sd is not None:
+        lines.append(f"Elo: order sensitivity, SD {said(float(board.order_sd.max()), 1)} points.")
+    return lines
+
+
+def covariate_lines(table: pl.DataFrame, confidence: float) -> list[str]:
+    """The effect of each covariate on the votes of each rater, over all votes."""
+    lines = []
+    several = table["who"].n_unique() > 1
+    for row in table.filter(pl.col("group").is_null()).iter_rows(named=True):
+        who = f"{rater_name(row['who'])}: " if several else ""
+        number = f"{estimated(row['estimate'], row['low'], row['high'], 0)} points per standard deviation"
+        found = math.isfinite(row["p_adjusted"]) and row["p_adjusted"] <= 1 - confidence
+        effect = "no significant effect" if not found else f"{'more' if row['estimate'] > 0 else 'less'} is preferred"
+        lines.append(f"{who}{row['covariate']}: {effect}, {number} ({p_value(row['p_adjusted'])}, Holm).")
+    if lines:
+        lines.append("Ratings are adjusted for these covariates; the column plain has the unadjusted ratings.")
+    return lines
+
+
+# -- rating sets --------------------------------------------------------------------------------------
+
+
+def rating_set_lines(
+    rows: pl.DataFrame, trend: Mapping[str, Estimate], saving: Mapping[str, Estimate], settings: SetSettings
+) -> list[str]:
+    """One line for each row, then the trend over bins and the savings of each rater."""
+    name, lines = MEASURES[settings.measure], []
+    for row in rows.iter_rows(named=True):
+        pair = "all pairs" if row["first"] is None else f"{row['first']} and {row['second']}"
+        group = f", {row['bin']}" if row["bin"] else ""
+        lines.append(
+            f"{row['who']}, {pair}{group}: mean {name} {said(row['estimate'], 3)} "
+            f"{interval(row['low'], row['high'])} ({counted(row['sets'], 'rating set')}; "
+            f"{100 * row['mixed']:.0f}% inconsistent, {100 * row['all_ties']:.0f}% all ties)."
+        )
+    for who, found in trend.items():
+        lines.append(
+            f"{who}: {name} in the highest bin minus the lowest bin {said(found.estimate, 3)} "
+            f"{interval(found.low, found.high)}."
+        )
+    return [*lines, *(_saving_line(who, found, settings) for who, found in saving.items())]
+
+
+def _saving_line(who: str, found: Estimate, settings: SetSettings) -> str:
+    if math.isnan(found.estimate):
+        return f"{who}: saving not estimable: no vote on the chosen items is consistent."
+    clear = "" if found.low > 0 or found.high < 0 else "; not significant"
+    saved, ends = 100 * found.estimate, (100 * found.low, 100 * found.high)
+    how, ends = ("fewer", ends) if saved >= 0 else ("more", (-ends[1], -ends[0]))
+    return (
+        f"{who}: with {100 * settings.share:g}% of the items, chosen by {settings.by} ({settings.choose}), the same "
+        f"number of consistent votes requires {abs(saved):.0f}% {interval(*ends, 0)} {how} ratings than with items "
+        f"drawn at random{clear}."
+    )
+
+
+# -- outputs ------------------------------------------------------------------------------------------
+
+
+def separability_lines(rows: pl.DataFrame) -> list[str]:
+    """One line for each pair of systems, and value of ``by``."""
+    lines = []
+    for row in rows.iter_rows(named=True):
+        group = f", {row['group']}" if row["group"] is not None else ""
+        lines.append(
+            f"{row['first']} vs. {row['second']}{group}: mean separability {said(row['estimate'], 3)} "
+            f"{interval(row['low'], row['high'])} ({counted(row['n'], 'item')}). Mean similarity: within "
+            f"{row['first']} {said(row['self_first'], 3)}, within {row['second']} {said(row['self_second'], 3)}, "
+            f"between {said(row['cross'], 3)}."
+        )
+    return lines
+
+
+def sweep_lines(rows: pl.DataFrame) -> list[str]:
+    """Mean separability of all outputs, then of each setting with its change."""
+    whole, *settings = rows.iter_rows(named=True)
+    lines = [
+        f"All outputs ({whole['value']}): mean separability {said(whole['estimate'], 3)} "
+        f"{interval(whole['low'], whole['high'], 3)} ({counted(whole['n'], 'item')})."
+    ]
+    for row in settings:
+        ends = interval(row["change_low"], row["change_high"], 3, "+")
+        r = "" if row["correlation"] is None else f"; r = {said(row['correlation'])} over items"
+        lines.append(
+            f"{SWEPT.get(row['varied'], row['varied'])} = {row['value']}: {said(row['estimate'], 3)}, change "
+            f"{decimals(row['change'], 3, '+')} {ends}{r}."
+        )
+    return lines
+
+
+# -- position -----------------------------------------------------------------------------------------
+
+
+def position_lines(shares: pl.DataFrame, consistency: pl.DataFrame) -> tuple[str, ...]:
+    """One line for each annotator and place, then one for each annotator that labelled both orders."""
+    lines = []
+    for row in shares.iter_rows(named=True):
+        ends = f" {interval(row['low'], row['high'])}" if math.isfinite(row["low"]) else ""
+        lines.append(
+            f"{row['annotator']}{_criterion(row)}: probability of choosing the text shown {row['place']} "
+            f"{said(row['estimate'])}{ends}, {signed(row['difference'])} from {row['chance']:.2f} "
+            f"({counted(row['n'], 'choice')})."
+        )
+    both = (
+        f"{row['annotator']}{_criterion(row)}: same choice in both orders for {said(row['estimate'])} of "
+        f"{counted(row['n'], 'pair')}."
+        for row in consistency.iter_rows(named=True)
+    )
+    return (*lines, *both)
+
+
+def _criterion(row: Mapping[str, object]) -> str:
+    return f" ({row['criterion']})" if row["criterion"] else ""
+
+
+def position_verdict(biased: Sequence[str]) -> str:
+    """Which annotators' choices depend on the place of a text."""
+    if biased:
+        return f"Position bias detected for {listing(biased)}."
+    return "No position bias detected for any annotator."
