@@ -38,8 +38,8 @@ FORMS = {
 
 def judged(server, provider):
     url = server.url if provider not in ("anthropic", "azure", "google") else server.url.removesuffix("/v1")
-    query = {"query": {"api-version": "2024-10-21"}} if provider == "azure" else {}
-    return {"provider": provider, "base_url": url, "key": "TEST_KEY"} | PRICE | query
+    query = "?api-version=2024-10-21" if provider == "azure" else ""
+    return {"provider": provider, "base_url": url + query, "key": "TEST_KEY"} | PRICE
 
 
 @pytest.fixture(autouse=True)
@@ -116,7 +116,7 @@ def test_a_batch_that_is_cancelled_keeps_what_it_answered_and_frees_the_rest(mak
 def test_a_service_whose_orders_are_of_one_model_gets_one_for_each(make_study, provider, orders):
     with ChatServer() as server:
         judge = judged(server, provider) | {"sibling": "tiny-2"}
-        study = make_study(4, judge=judge, probes={"of": ["sibling"], "sample": 3})
+        study = make_study(4, judge=judge, probes={"sibling": 3})
         assert batch_study(study).sent == 7
         assert sorted(len(one["wanted"]) for one in server.orders.values()) == ([7] if orders == 1 else [3, 4])
         models = {one["model"] for one in server.orders.values()}

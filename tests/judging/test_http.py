@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from assay.judging import client
 from assay.judging.client import HOPELESS, UNREADABLE_TWICE, Bucket, Gate, Health, duration, probe_request
 from assay.judging.http import (
     CallFailed,
@@ -266,20 +267,20 @@ def blamed(health, error, proof=None):
 
 
 def test_failures_in_a_row_make_the_judge_suspect():
-    health, busy = Health(2, None), CallFailed("retry", "busy", status=503)
+    health, busy = Health(2), CallFailed("retry", "busy", status=503)
     assert [blamed(health, busy) for _ in range(HOPELESS)] == [(True, False)] * (HOPELESS - 1) + [(True, True)]
     assert blamed(health, busy) == (True, False), "a reply to the probe counts as one"
-    many = Health(HOPELESS + 2, None)
+    many = Health(HOPELESS + 2)
     assert [blamed(many, busy, busy)[1] for _ in range(HOPELESS + 2)] == [False] * (HOPELESS + 1) + [True]
     assert (many.stopped, many.dead) == ("cannot be asked: busy", True)
-    quiet = Health(1, None)
+    quiet = Health(1)
     lost = CallFailed("rejected", "not recorded")
     assert [blamed(quiet, lost) for _ in range(HOPELESS + 1)] == [(True, False)] * (HOPELESS + 1)
 
 
 def test_one_fatal_failure_is_enough_to_ask_about_nothing():
     fatal, gone = CallFailed("fatal", "no such model", status=404), CallFailed("fatal", "wrong key", status=401)
-    health = Health(2, None)
+    health = Health(2)
     assert blamed(health, fatal) == (True, True)
     assert blamed(health, fatal, CallFailed("retry", "busy", status=503)) == (True, True)
     assert (health.stopped, health.dead) == (None, False)
@@ -288,24 +289,21 @@ def test_one_fatal_failure_is_enough_to_ask_about_nothing():
     assert blamed(health, fatal) == (False, False)
 
 
-def test_replies_that_cannot_be_read_stop_a_judge():
-    health = Health(1, 5)
+def test_health_stops_after_unparseable_responses(monkeypatch):
+    monkeypatch.setattr(client, "UNREADABLE", 5)
+    health = Health(1)
     for again in (False, True, True, False, False):
         health.note_unreadable("no label", again=again)
     assert health.stopped is None, f"{UNREADABLE_TWICE} of them after the complaint"
     health.note_unreadable("no label", again=True)
     assert health.stopped == "gave 6 replies in a row that could not be read (the last: no label)"
-    other = Health(1, 5)
+    other = Health(1)
     for _ in range(3):
         other.note_unreadable("x", again=True)
     other.note_readable()
     for _ in range(4):
         other.note_unreadable("x", again=True)
     assert other.stopped is None
-    never = Health(1, None)
-    for _ in range(50):
-        never.note_unreadable("x", again=True)
-    assert never.stopped is None
 
 
 def test_a_failure_says_only_what_it_was_told():

@@ -24,7 +24,7 @@ def test_probes_are_asked_on_a_sample_and_told_apart(make_study):
     with ChatServer(lambda n, b, server: Say('{"label": 2}' if "Another annotator" in last(b) else None)) as server:
         server.script = lambda n, b, s: Say('{"label": 2}' if "Another annotator" in last(b) else '{"label": 3}')
         judge = {"base_url": server.url, "sibling": "tiny-2"} | PRICE
-        study = make_study(10, judge=judge, probes={"of": ALL, "sample": 4})
+        study = make_study(10, judge=judge, probes=dict.fromkeys(ALL, 4))
         (estimate,) = estimate_study(study).judges
         assert (estimate.calls, estimate.probes) == (30, 20)
         assert "m1: 30 calls (20 of them probes), about" in estimate_study(study).summary()
@@ -47,7 +47,9 @@ def test_probes_are_asked_on_a_sample_and_told_apart(make_study):
 def test_what_is_changed_and_nothing_else(make_study):
     text = "# A title\n\n**Bold** words and\n- one `code`\n"
     with ChatServer(lambda n, b, server: Say()) as server:
-        study = make_study(1, server.url, items={"file": "items.csv"}, probes={"of": ["padded", "stripped", "hint"]})
+        study = make_study(
+            1, server.url, items={"file": "items.csv"}, probes={"padded": 50, "stripped": 50, "hint": 50}
+        )
         (study.folder / "items.csv").write_text(f'item,text\nq1,"{text}"\n')
         judge_study(study)
         sent = {last(body) for body in server.requests}
@@ -60,7 +62,7 @@ def test_what_is_changed_and_nothing_else(make_study):
 def test_swapped_options_are_shown_the_other_way_and_read_back(make_study):
     question = {"name": "which", "text": "Which?", "scale": "preference", "options": ["a", "b"], "order": "fixed"}
     with ChatServer(lambda n, b, server: Say('{"label": "first"}')) as server:
-        parts = {"items": {"file": "items.csv"}, "probes": {"of": ["swapped"]}}
+        parts = {"items": {"file": "items.csv"}, "probes": {"swapped": 50}}
         study = make_study(1, server.url, questions=[question], **parts)
         (study.folder / "items.csv").write_text("item,a,b\nq1,@left@,@right@\n")
         assert judge_study(study).answered == 2
@@ -76,7 +78,7 @@ def test_a_hint_stands_beside_the_probabilities_and_is_a_plain_number(make_study
     with ChatServer(lambda n, b, server: Say('{"label": 50}', tokens=tokens)) as server:
         question = [{"name": "quality", "text": "How good?", "scale": "interval:0-100"}]
         judge = {"base_url": server.url, "score": "expected"}
-        study = make_study(1, judge=judge, questions=question, probes={"of": ["hint"]})
+        study = make_study(1, judge=judge, questions=question, probes={"hint": 50})
         assert judge_study(study).answered == 2
         (hinted,) = [last(body) for body in server.requests if "Another" in last(body)]
     assert hinted.endswith(("the label 0.", "the label 100."))
@@ -89,7 +91,7 @@ def test_a_hint_stands_beside_the_probabilities_and_is_a_plain_number(make_study
 
 def test_probes_that_are_taken_away_leave_the_labels(make_study):
     with ChatServer() as server:
-        judge_study(make_study(5, server.url, probes={"of": ["repeat"], "sample": 5}))
+        judge_study(make_study(5, server.url, probes={"repeat": 5}))
         study = make_study(5, server.url)
         assert judge_study(study, changed="new-version").answered == 0
         assert server.count == 10
@@ -99,11 +101,11 @@ def test_probes_that_are_taken_away_leave_the_labels(make_study):
 @pytest.mark.parametrize(
     ("probes", "words"),
     [
-        ({"of": ["swapped"]}, "swapped changes nothing here: no question has options; leave it out"),
-        ({"of": ["sibling"]}, "sibling needs a judge with sibling: the name of another model"),
-        ({"of": []}, r"probes.of: .* at least 1"),
-        ({"of": ["repaet"]}, "Input should be|input should be"),
-        ({"of": ["repeat"], "sampl": 3}, "did you mean 'sample'"),
+        ({"swapped": 5}, r"probes\.swapped: changes nothing here: no question has options; remove it"),
+        ({"sibling": 5}, r"probes\.sibling: requires a judge with sibling: the name of another model"),
+        ({"repeat": 0}, r"probes\.repeat: .* greater than or equal to 1"),
+        ({"repaet": 5}, "Input should be|input should be"),
+        ({"of": ["repeat"]}, r"old key 'of': write 'probes: \{swapped: 50\}'"),
     ],
 )
 def test_probes_that_ask_nothing_are_refused(make_study, probes, words):
@@ -112,7 +114,7 @@ def test_probes_that_ask_nothing_are_refused(make_study, probes, words):
 
 
 def test_a_recorded_reply_answers_a_probe_by_name(make_study):
-    study = make_study(1, judge={"provider": "recorded", "file": "r.jsonl"}, probes={"of": ["repeat"]})
+    study = make_study(1, judge={"provider": "recorded", "file": "r.jsonl"}, probes={"repeat": 1})
     lines = [{"item": "q00000", "judge": "m1", "reply": "4"}]
     lines += [{"item": "q00000", "judge": "m1", "probe": "repeat", "reply": "2"}]
     (study.folder / "r.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

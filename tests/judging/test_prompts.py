@@ -407,8 +407,8 @@ def test_the_temperature_of_systems_is_a_condition_and_one_of_them_is_compared(m
             {"name": "essay", "text": "Write.", "scale": "text"},
             {"name": "better", "text": "Which?", "scale": "preference", "options": ["essay"], "show": []},
         ],
-        "conditions": {"system_temperature": [0.2, 0.9]},
-        "comparisons": {"pairs": 2, "temperature": 0.9},
+        "conditions": {"system_temperature": [0.9, 0.2]},
+        "comparisons": {"pairs": 2},
     }
 
     def script(n, body, server):
@@ -426,7 +426,7 @@ def test_the_temperature_of_systems_is_a_condition_and_one_of_them_is_compared(m
     texts = " ".join(study_labels(study).items["first_text"])
     assert "at 0.9" in texts
     assert "at 0.2" not in texts
-    with pytest.raises(StudyError, match=r"comparisons.temperature: 0.5 is none of conditions.system_temperature"):
+    with pytest.raises(StudyError, match=r"comparisons.temperature: old key 'temperature': write the temperature"):
         make_study(3, systems=systems, **parts | {"comparisons": {"temperature": 0.5}})
 
 
@@ -493,7 +493,7 @@ def test_triplets_and_pairs_of_one_column_share_a_study_and_other_columns_do_not
     counts = dict(table.labels.group_by("criterion").len().rows())
     assert counts["odd"] == counts["odd2"] > 0
     assert counts["alike"] == 6 + 1, "every pair of a document of four and of two items"
-    with pytest.raises(StudyError, match="so every question of its study must be about pairs or triplets of it"):
+    with pytest.raises(StudyError, match="so every question of this study must be about pairs or triplets of it"):
         make_study(6, questions=[ODD, second | {"options": ["doc"]}])
 
 

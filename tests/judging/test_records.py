@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import signal
 import sys
 import zipfile
@@ -47,7 +48,7 @@ def program(make_study, judge, n=4, rules=RULES, **parts):
 
 
 def test_a_function_of_the_studys_folder_is_a_judge(make_study):
-    study = program(make_study, {"provider": "python", "function": "rules:stars"})
+    study = program(make_study, {"provider": "python", "model": "rules:stars"})
     done = judge_study(study, allow_code=True)
     assert (done.answered, done.failed, done.cost) == (3, 1, 0.0)
     assert list(done.reasons) == ["m1: no reply: rules:stars raised KeyError: 'no such word'"]
@@ -57,13 +58,13 @@ def test_a_function_of_the_studys_folder_is_a_judge(make_study):
 
 
 def test_an_async_function_may_reply_with_a_text(make_study):
-    study = program(make_study, {"provider": "python", "function": "rules:later"})
+    study = program(make_study, {"provider": "python", "model": "rules:later"})
     assert judge_study(study, allow_code=True).answered == 4
     assert set(study_labels(study).labels["label"]) == {4}
 
 
 def test_no_label_is_missing_and_not_guessed(make_study):
-    done = judge_study(program(make_study, {"provider": "python", "function": "rules:nothing"}), allow_code=True)
+    done = judge_study(program(make_study, {"provider": "python", "model": "rules:nothing"}), allow_code=True)
     assert (done.answered, done.missing) == (0, 4)
 
 
@@ -71,7 +72,7 @@ def test_code_of_a_folder_runs_only_where_somebody_allows_it(make_study, capsys)
     from assay.cli.app import main
 
     rules = "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\n" + RULES
-    study = program(make_study, {"provider": "python", "function": "rules:stars"}, rules=rules)
+    study = program(make_study, {"provider": "python", "model": "rules:stars"}, rules=rules)
     with pytest.raises(JudgeError, match=r"judge 'm1' runs code .*: rules:stars\. Read it, and .* with --allow-code"):
         judge_study(study)
     estimate_study(study)
@@ -97,7 +98,7 @@ print(json.dumps({"label": 5 if asked["question"] == "quality" else 1}))
 
 
 def test_a_command_is_a_judge(make_study):
-    study = program(make_study, {"provider": "command", "command": [sys.executable, "rate.py"]}, n=3)
+    study = program(make_study, {"provider": "command", "model": f"{shlex.quote(sys.executable)} rate.py"}, n=3)
     (study.folder / "rate.py").write_text(SCRIPT)
     done = judge_study(study, allow_code=True)
     assert (done.answered, done.failed) == (2, 1)
@@ -106,7 +107,7 @@ def test_a_command_is_a_judge(make_study):
 
 
 def test_a_command_that_hangs_is_ended(make_study):
-    judge = {"provider": "command", "command": [sys.executable, "-c", "import time; time.sleep(60)"]}
+    judge = {"provider": "command", "model": shlex.join([sys.executable, "-c", "import time; time.sleep(60)"])}
     study = program(make_study, judge | {"limits": {"timeout": 0.3}}, n=1)
     done = judge_study(study, allow_code=True)
     assert done.reasons == {"m1: no reply: no reply within 0.3 s": 1}
@@ -116,7 +117,7 @@ def test_a_command_that_hangs_is_ended_where_processes_have_no_groups(make_study
     monkeypatch.delattr(os, "killpg")  # as on Windows
     monkeypatch.delattr(signal, "SIGKILL")
     code = "import os, time; open(f'began-{os.getpid()}', 'w'); time.sleep(60)"
-    judge = {"provider": "command", "command": [sys.executable, "-c", code], "limits": {"timeout": 3}}
+    judge = {"provider": "command", "model": shlex.join([sys.executable, "-c", code]), "limits": {"timeout": 3}}
     study = program(make_study, judge, n=1)
     assert judge_study(study, allow_code=True).reasons == {"m1: no reply: no reply within 3 s": 1}
     (began,) = study.folder.glob("began-*")
@@ -127,10 +128,10 @@ def test_a_command_that_hangs_is_ended_where_processes_have_no_groups(make_study
 @pytest.mark.parametrize(
     ("judge", "words"),
     [
-        ({"provider": "python", "function": "rulez:stars"}, "there is no .*rulez.py, and no module rulez is installed"),
-        ({"provider": "python", "function": "rules:sters"}, "rules has no function 'sters'"),
-        ({"provider": "python", "function": "rules:number"}, "rules:number is no function"),
-        ({"provider": "command", "command": ["no-such-program"]}, "no-such-program cannot be started"),
+        ({"provider": "python", "model": "rulez:stars"}, "there is no .*rulez.py, and no module rulez is installed"),
+        ({"provider": "python", "model": "rules:sters"}, "rules has no function 'sters'"),
+        ({"provider": "python", "model": "rules:number"}, "rules:number is no function"),
+        ({"provider": "command", "model": "no-such-program"}, "no-such-program cannot be started"),
     ],
 )
 def test_programs_that_cannot_run(make_study, judge, words):
@@ -141,10 +142,11 @@ def test_programs_that_cannot_run(make_study, judge, words):
 @pytest.mark.parametrize(
     ("judge", "words"),
     [
-        ({"provider": "python"}, r"judges\[0\].function: is missing: provider 'python' needs it"),
-        ({"provider": "python", "function": "rules.stars"}, "must be module:function, as in rules:stars"),
-        ({"provider": "openai", "model": "x", "function": "rules:stars"}, "is for provider: python"),
-        ({"provider": "command", "command": []}, "is missing: provider 'command' needs it"),
+        ({"provider": "python"}, r"judges\[0\].model: is missing"),
+        ({"provider": "python", "model": "rules.stars"}, "must be module:function, as in rules:stars"),
+        ({"provider": "python", "function": "rules:stars"}, "old key 'function': write 'model: module:function'"),
+        ({"provider": "command", "model": " "}, r"judges\[0\].model: is missing"),
+        ({"provider": "command", "model": "rate 'x"}, r"judges\[0\].model: is not a command line: No closing"),
     ],
 )
 def test_programs_that_are_not_named(make_study, judge, words):

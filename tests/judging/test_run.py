@@ -695,9 +695,9 @@ def test_what_a_run_has_done_by_its_counts(monkeypatch):
 def test_why_judges_are_asked_no_further():
     plan = SimpleNamespace(
         judges={
-            "m1": SimpleNamespace(model="tiny", base_url="http://h/v1", provider="openai"),
-            "m2": SimpleNamespace(model="big", base_url=None, provider="google"),
-            "m3": SimpleNamespace(model="big", base_url=None, provider="google"),
+            "m1": SimpleNamespace(model="tiny", address="http://h/v1", provider="openai"),
+            "m2": SimpleNamespace(model="big", address=None, provider="google"),
+            "m3": SimpleNamespace(model="big", address=None, provider="google"),
         },
         study=SimpleNamespace(folder="s"),
     )
@@ -708,8 +708,7 @@ def test_why_judges_are_asked_no_further():
     run = running(plan=plan, health=health)
     assert run._why_stopped() == [
         "judge 'm1' (tiny at http://h/v1) is not there",
-        "judge 'm3' (big at google) cannot be read; read them with: assay replies s --missing. Where that is expected, "
-        "say after how many it is to stop: limits.unreadable in study.yaml",
+        "judge 'm3' (big at google) cannot be read; read them with: assay study responses s --missing",
     ]
     assert run._result({}).stopped == "; ".join(run._why_stopped())
 

@@ -120,7 +120,7 @@ def test_recordings_are_for_people_and_programs(tmp_path: Path) -> None:
     asked = [{"name": "q", "text": "?", "scale": "1-5", "show": ["clip"]}]
     model = {"name": "m", "provider": "openai", "model": "gpt"}
     recorded = {"name": "old", "provider": "recorded", "file": "replies.jsonl"}
-    program = {"name": "mine", "provider": "python", "function": "judge:rate"}
+    program = {"name": "mine", "provider": "python", "model": "judge:rate"}
     words = (
         "'q' shows 'clip', a recording, which {} cannot be sent; give judges a column with its words alone, as with "
         "conditions: {{show: {{words: [transcript]}}}}, or ask a function of yours, which is given the path "

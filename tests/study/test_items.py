@@ -95,7 +95,7 @@ def test_the_columns_that_are_named_are_there_among_items_and_may_lack_among_che
     (tmp_path / "t.csv").write_text("id,text\na,x\n b ,y\n")
     path = tmp_path / "t.csv"
     for more in ({"document": "doc"}, {"images": ("photo",)}, {"media": ("clip",)}, {"markdown": ("note",)},
-                 {"captions": {"text": "words"}}):  # fmt: skip
+                 {"media": {"text": "words"}}):  # fmt: skip
         part = ItemsPart.model_validate({"id": "id", **more})
         with pytest.raises(StudyError, match=r"column '\w+' is not in .*t\.csv"):
             list(_items_of(path, part, "items"))

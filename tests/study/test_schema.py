@@ -1,15 +1,15 @@
-"""study.yaml by its fields: what each is when nothing is written, and the numbers that it takes."""
+"""The keys of study.yaml: their number, defaults and ranges."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from assay.data.scales import parse_scale
-from assay.study import schema
+from assay.study import old_keys, schema
 
 FIELDS = {
     schema.ItemsPart: {
@@ -21,60 +21,36 @@ FIELDS = {
         "name": "1 or more", "text": "1 or more", "guidelines": "", "options": (), "optional": False, "order": None,
         "show": None, "ties": True, "rubric": (), "of": None,
     },
-    schema.Price: {
-        "input": ">= 0", "output": ">= 0", "cached_input": "None >= 0", "cache_write": "None >= 0",
-        "reasoning": "None >= 0",
-    },
-    schema.Demonstrations: {
-        "count": "4 >= 1 <= 100", "use": "cross-fitted", "label": None, "folds": "5 >= 2", "reasons": None,
-    },
-    schema.JudgeLimits: {
-        "concurrency": "None >= 1 <= 10000", "requests_per_minute": "None > 0", "tokens_per_minute": "None > 0",
-        "timeout": "None > 0", "loading": "None >= 0", "tries": "None >= 1",
-    },
+    schema.Demonstrations: {"count": "4 >= 1 <= 100", "use": "cross-fitted", "reasons": None},
     schema.Judge: {
         "model": "", "provider": "openai", "strategy": "zero-shot", "temperature": "None >= 0 <= 5",
-        "repeats": "1 >= 1 <= 10000", "seed": 0, "max_tokens": "None >= 1", "structured": "auto", "name": "1 or more",
-        "command": (), "prompt": None, "effort": None, "score": "label", "sibling": None, "route": None, "price": None,
+        "repeats": "1 >= 1 <= 10000", "max_tokens": "None >= 1", "structured": "auto", "name": "1 or more",
+        "prompt": None, "effort": None, "score": "label", "sibling": None, "route": None, "price": None, "file": None,
     },
-    schema.System: {"temperature": "0.5 >= 0 <= 5", "repeats": "5 >= 2 <= 100", "max_tokens": "None >= 1"},
     schema.OutputPairs: {
-        "pairs": "5 >= 1 <= 100", "items": "None >= 1", "choose": "weighted", "similarity": "rouge-1", "seed": 0,
-        "temperature": "None >= 0 <= 5",
+        "pairs": "5 >= 1 <= 100", "items": "None >= 1", "choose": "weighted", "similarity": "rouge-1",
     },
-    schema.Ensemble: {"name": "1 or more", "of": "1 or more", "rule": "majority", "seed": 0},
-    schema.Probes: {"of": "1 or more", "sample": "50 >= 1", "seed": 0},
+    schema.Ensemble: {"name": "1 or more", "of": "1 or more", "rule": "majority"},
     schema.Conditions: {"scale": (), "temperature": (), "prompt": (), "strategy": (), "system_temperature": ()},
     schema.RateLimits: {
         "concurrency": "20 >= 1 <= 10000", "requests_per_minute": "None > 0", "tokens_per_minute": "None > 0",
-        "max_cost": "None >= 0", "timeout": "120 > 0", "tries": "8 >= 1", "loading": "300 >= 0",
-        "unreadable": "20 >= 5",
+        "max_cost": "None >= 0", "timeout": "120 > 0",
     },
-    schema.Checks: {
-        "every": "10 >= 2", "most_failed": "None >= 0", "most_failed_share": "None >= 0 < 1", "share_from": "5 >= 1",
-        "exclude": False,
-    },
-    schema.Screening: {"question": "1 or more", "options": "2 or more", "let_in": "1 or more", "attribute": None},
-    schema.Pay: {
-        "currency": "USD", "completed": "0 >= 0", "screened": "0 >= 0", "failed": "0 >= 0", "item": "0 >= 0",
-        "hour": "0 >= 0",
-    },
+    schema.Checks: {"every": "10 >= 2", "most_failed": None, "exclude": False},
+    schema.Screening: {"question": "1 or more", "options": "2 or more"},
     schema.Crowd: {
-        "platform": "other", "id": None, "keep": None, "places": ">= 1", "minutes": "None > 0", "screening": None,
+        "platform": "other", "parameters": None, "places": ">= 1", "minutes": "None > 0", "screening": None,
         "back": None,
     },
     schema.People: {
         "overlap": None, "quota": "None >= 1", "order": "shuffled", "together": False, "days_apart": "0 >= 0",
-        "pass_warm_up": "None > 0 <= 1", "retest": "0 >= 0 <= 1", "retest_gap": "10 >= 1", "pairs": "3 >= 1",
-        "ahead": "4 >= 1 <= 50", "reserve": "30 > 0", "idle": "60 > 0", "link_days": "90 > 0", "seed": 0,
-        "added_questions": "new-items", "new_text": "keep", "keep_until": None, "first": None,
-        "auto_advance": False, "language": None, "until": None, "days": "None > 0",
-        "consent": "", "instructions": "", "group": None, "warm_up": None, "checks": None, "crowd": None,
-        "skip_reasons": ("I cannot tell", "The item is broken or unreadable", "I would rather not answer"),
+        "retest": "0 >= 0 <= 1", "pairs": "3 >= 1", "ahead": "4 >= 1 <= 50", "after_change": "keep",
+        "keep_until": None, "language": None, "until": None,
+        "consent": "", "instructions": "", "warm_up": None, "checks": None, "crowd": None,
     },
     schema.StudyFile: {
         "name": "", "questions": "1 or more", "systems": (), "judges": (), "labels": None, "store": None,
-        "probes": None, "looks": "None >= 1 <= 100",
+        "analyses": "None >= 1 <= 100", "seed": 0,
     },
 }  # fmt: skip
 SIGNS = {Ge: (">=", "ge"), Gt: (">", "gt"), Le: ("<=", "le"), Lt: ("<", "lt")}
@@ -98,7 +74,100 @@ def test_defaults_and_ranges(part):
     assert (part.model_config["extra"], part.model_config["frozen"]) == ("forbid", True)
 
 
-def test_what_people_see_of_a_question_is_its_version():
+def parts_of(annotation):
+    """The parts of study.yaml in the type of a key."""
+    if isinstance(annotation, type) and issubclass(annotation, schema.StudyPart):
+        yield annotation
+    for one in get_args(annotation):
+        yield from parts_of(one)
+
+
+def key_paths(part, above=()):
+    """The path of every key; a system has the keys of a judge, and a judge's limits those of the study."""
+    above = {("systems",): ("judges",), ("judges", "limits"): ("limits",)}.get(above, above)
+    for name, field in part.model_fields.items():
+        yield ".".join((*above, name))
+        for inner in parts_of(field.annotation):
+            yield from key_paths(inner, (*above, name))
+
+
+def test_study_file_has_at_most_110_keys():
+    paths = set(key_paths(schema.StudyFile))
+    assert {"seed", "judges.model", "people.crowd.screening.options", "limits.max_cost"} <= paths
+    assert len(paths) <= 110, sorted(paths)
+
+
+def test_old_keys_are_not_keys():
+    paths = set(key_paths(schema.StudyFile))
+    assert not paths & set(old_keys.OLD_KEYS)
+
+
+def at(path, value):
+    """A study with a value at a path: lists have one part."""
+    *above, last = path.split(".")
+    content = {last: value}
+    for name in reversed(above):
+        content = {name: [content] if name in ("judges", "systems", "questions") else content}
+    return content
+
+
+@pytest.mark.parametrize("path", old_keys.OLD_KEYS)
+def test_old_key_problems_names_the_new_key(path):
+    ((where, words),) = old_keys.old_key_problems(at(path, 1))
+    assert ".".join(str(part) for part in where if not isinstance(part, int)) == path
+    assert words == f"old key '{path.rpartition('.')[2]}': {old_keys.OLD_KEYS[path]}"
+    if path.startswith("judges."):
+        assert [w for _, w in old_keys.old_key_problems(at(path.replace("judges", "systems", 1), 1))] == [words]
+
+
+def test_converted_keeps_the_choices_of_a_stored_study():
+    question = {"name": "q", "text": "?", "scale": "1-5"}
+    system = {"name": "a", "model": "m", "base_url": "https://x.org/v1", "query": {"v": "1"}, "max_tokens_as": None}
+    stored = {
+        "questions": [question], "looks": 3, "systems": [system],
+        "items": {"media": ["clip", "talk"], "captions": {"clip": "vtt"}},
+        "judges": [
+            {"name": "f", "provider": "python", "function": "rules:stars", "seed": 7, "demonstrations": {"folds": 3}},
+            {"name": "c", "provider": "command", "command": ["./a b", "--x"], "limits": {"tries": 2, "timeout": 9}},
+        ],
+        "conditions": {"system_temperature": [0.2, 0.7]}, "comparisons": {"temperature": 0.7},
+        "probes": {"of": ["hint", "repeat"], "sample": 9}, "limits": {"unreadable": None},
+        "people": {
+            "group": "job", "overlap": {"nurse": 2}, "first": "queue.csv", "days": 3, "warm_up": "w.csv",
+            "pass_warm_up": 0.5, "new_text": "ask-again", "reserve": 3, "pay": {"currency": "GBP", "item": 0.1},
+            "checks": {"file": "c.csv", "most_failed_share": 0.4, "share_from": 3},
+            "crowd": {
+                "platform": "mturk", "places": 2, "keep": ["batch"],
+                "screening": {"question": "?", "options": ["yes", "no"], "let_in": ["yes"], "attribute": "x"},
+            },
+        },
+    }  # fmt: skip
+    study = schema.StudyFile.model_validate(old_keys.converted(stored))
+    people, function, command = study.people, *study.judges
+    assert (study.analyses, study.seed, people.seed, function.seed) == (3, 7, 7, 7)
+    assert (function.function, command.command, command.limits.timeout) == ("rules:stars", ("./a b", "--x"), 9)
+    assert (study.systems[0].address, study.systems[0].query) == ("https://x.org/v1", {"v": "1"})
+    assert (study.items.captions, list(study.items.media)) == ({"clip": "vtt"}, ["clip", "talk"])
+    assert (study.conditions.system_temperature, study.probes) == ((0.7, 0.2), {"hint": 9, "repeat": 9})
+    assert (people.group, people.per_item, people.first, people.days) == ("job", {"nurse": 2}, "queue.csv", 3)
+    assert (people.practice_file, people.practice_share, people.after_change) == ("w.csv", 0.5, "ask-again")
+    assert (people.payment, people.checks.most_failed) == (schema.Pay("GBP", item=0.1), 0.4)
+    assert (people.crowd.id_parameter, people.crowd.stored_parameters) == ("workerId", ("batch",))
+    assert people.crowd.screening.admits == ("yes",)
+    now = {"questions": [question], "seed": 2}
+    assert old_keys.converted(now) is now
+
+
+def test_system_defaults():
+    system = schema.System(name="a", model="m")
+    assert (system.temperature, system.repeats) == (0.5, 5)
+    assert schema.System(name="a", model="m", temperature=None, repeats=2).temperature is None
+    for repeats in (1, 101):
+        with pytest.raises(schema.ValidationError, match="must be 2 to 100"):
+            schema.System(name="a", model="m", repeats=repeats)
+
+
+def test_question_wording_has_what_annotators_see():
     asked = {"name": "q", "text": "Which?", "scale": "preference", "options": ["a", "b"], "guidelines": "Look."}
     seen = schema.Question(**asked).wording(["a", "b", "topic", "gone"], ["gone"])
     assert seen == {
@@ -129,16 +198,15 @@ def test_a_judge_reasons_where_it_is_told_or_shown_to(strategy, column, reasons)
         ({"base_url": "http://localhost:11434/v1/"}, None),
         ({"base_url": "ftp://host"}, "must begin with http:// or https://"),
         ({"base_url": "http:///v1"}, "must begin with http:// or https://"),
-        ({"base_url": "https://me@host"}, "must not hold a name, a key or a query"),
-        ({"base_url": "https://host/?key=1"}, "must not hold a name, a key or a query"),
-        ({"function": "rules.more:stars"}, None),
-        ({"function": "rules"}, "must be module:function, as in rules:stars"),
-        ({"function": "rules:more.stars"}, "must be module:function"),
+        ({"base_url": "https://me@host"}, "must not hold a name or a key"),
+        ({"base_url": "https://host/?key=1"}, "must not hold 'key'; keys come from the environment"),
+        ({"price": {"input": 1}}, "output is missing: dollars per million tokens"),
+        ({"limits": {"max_cost": 1}}, "max_cost is for the whole study: write it under limits: at the top"),
         ({"key": "OPENAI_API_KEY"}, None),
         ({"key": "sk-123"}, "must be the NAME of an environment variable"),
         ({"headers": {"X-Team": "a"}}, None),
-        ({"headers": {"X Team": "a"}}, "'X Team' is no header of one line"),
-        ({"headers": {"X-Team": "a\nb"}}, "'X-Team' is no header of one line"),
+        ({"headers": {"X Team": "a"}}, "'X Team' is not a header of one line"),
+        ({"headers": {"X-Team": "a\nb"}}, "'X-Team' is not a header of one line"),
         ({"headers": {"Authorization": "Bearer abc"}}, "'Authorization' may hold a secret"),
         ({"headers": {"Authorization": "Bearer ${TEAM_KEY}"}}, None),
     ],
@@ -170,11 +238,11 @@ def test_which_option_a_label_chooses_and_what_the_same_is_of_another():
     assert [graded.place_of(label) for label in (-2, -1, 0, 1, 2)] == [0, 0, None, 1, 1]
     assert [odd.place_of(label) for label in ("A", "C", "D")] == [0, 2, None]
     assert [stars.place_of(label) for label in (1, 0, "1")] == [None, None, None]
-    assert [preference.at_place(label, place) for label in (-1, 1) for place in (0, 1)] == [-1, 1, -1, 1]
-    assert [graded.at_place(label, place) for label in (-2, 2) for place in (0, 1)] == [-2, 2, -2, 2]
-    assert odd.at_place("A", 2) == "C"
+    assert [preference.moved_label(label, place) for label in (-1, 1) for place in (0, 1)] == [-1, 1, -1, 1]
+    assert [graded.moved_label(label, place) for label in (-2, 2) for place in (0, 1)] == [-2, 2, -2, 2]
+    assert odd.moved_label("A", 2) == "C"
     assert preference.allowed({-1: "first", 1: "second", 0: "tie"}) == "first, second or tie"
-    assert graded.told == {-2: "left: much", -1: "left: slightly", 0: "no preference", 1: "right: slightly",
+    assert graded.page_labels == {-2: "left: much", -1: "left: slightly", 0: "no preference", 1: "right: slightly",
                            2: "right: much"}  # fmt: skip
     assert (preference.order, odd.order, stars.order) == ("all", "shuffled", "shuffled")
 
@@ -228,12 +296,12 @@ def test_what_a_question_chooses_between(asked, drawn, outputs, choices, titles,
 def test_what_a_column_says_of_each_item_that_was_drawn():
     three, own = question("odd-one-out", "notes"), question("odd-one-out", "first", "second", "third")
     each = {"third": 3, "first": 1, "second": 2}
-    assert three.by_place(each) == each
-    assert own.by_place(each) is None
-    assert question("1-5", "notes").by_place(each) is None
-    assert question("1-5", "notes").by_place({"first": 1, "second": 2}) == {"first": 1, "second": 2}
+    assert three.option_values(each) == each
+    assert own.option_values(each) is None
+    assert question("1-5", "notes").option_values(each) is None
+    assert question("1-5", "notes").option_values({"first": 1, "second": 2}) == {"first": 1, "second": 2}
     for value in ({"first": 1, "second": 2}, each | {"more": 4}, ["first", "second", "third"], "first", None):
-        assert three.by_place(value) is None
+        assert three.option_values(value) is None
 
 
 @pytest.mark.parametrize(
@@ -276,13 +344,13 @@ def test_a_question_on_another_scale_has_what_belongs_there():
     plain = question(guidelines="Look.", meanings={"1": "bad"})
     whole = plain.model_copy(update={"by_scale": {spec: schema.OnScale(**part) for spec, part in parts.items()}})
     own, fine, three, none = (parse_scale(spec) for spec in ("1-5", "0-100", "1-3", "1-7"))
-    assert plain.on(own) is plain
-    said = [(one.guidelines, dict(one.meanings)) for one in map(whole.on, (own, fine, three, none))]
+    assert plain.rescaled(own) is plain
+    said = [(one.guidelines, dict(one.meanings)) for one in map(whole.rescaled, (own, fine, three, none))]
     assert said == [
         ("Look.\nSo.", {"1": "bad"}), ("Look.\nFinely.", {}), ("Look.", {"1": "poor"}), ("Look.", {})
     ]  # fmt: skip
-    assert whole.part_on(none) is None
-    assert whole.part_on(fine).guidelines == "Finely."
+    assert whole.scale_part(none) is None
+    assert whole.scale_part(fine).guidelines == "Finely."
 
 
 def test_which_columns_are_shown_beside_the_options():
@@ -319,23 +387,25 @@ def test_who_may_say_that_neither_is_better():
     assert (stars.page_words({0: "none", 1: "one"}), stars.closed) == ({0: "none", 1: "one"}, frozenset())
 
 
-def test_what_demonstrations_are_named_by():
+def test_demonstrations_key_parts_are_stable():
     usual = {"count": 4, "use": "cross-fitted", "label": None, "folds": 5}
-    assert schema.Demonstrations().named == usual
-    assert schema.Demonstrations(reasons="why").named == usual | {"reasons": "why"}
+    assert schema.Demonstrations().key_parts == usual
+    assert schema.Demonstrations(reasons="why").key_parts == usual | {"reasons": "why"}
 
 
 @pytest.mark.parametrize(
     ("given", "kept"),
-    [(None, None), ({"api-version": 2024, 1: "x"}, {"api-version": "2024", "1": "x"}), ({"api_key": "x"}, "api_key"),
-     ({"Signature": "x"}, "Signature")],
+    [("", {}), ("api-version=2024&1=x", {"api-version": "2024", "1": "x"}), ("a=", {"a": ""}), ("api_key=x", "api_key"),
+     ("a=1&Signature=x", "Signature")],
 )  # fmt: skip
-def test_what_is_added_to_an_address_is_text_without_secrets(given, kept):
+def test_base_url_has_a_query_without_secrets(given, kept):
+    url = f"https://x.org/v1?{given}"
     if isinstance(kept, str):
         with pytest.raises(ValueError, match=f"must not hold '{kept}'; keys come from the environment"):
-            schema.Judge(name="m", model="x", query=given)
-    elif given is not None:
-        assert schema.Judge(name="m", model="x", query=given).query == kept
+            schema.Judge(name="m", model="x", base_url=url)
+    else:
+        judge = schema.Judge(name="m", model="x", base_url=url)
+        assert (judge.address, judge.query) == ("https://x.org/v1", kept)
 
 
 def test_every_key_is_explained_in_the_schema_that_lies_beside_a_study():

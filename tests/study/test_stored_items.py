@@ -163,8 +163,10 @@ def test_what_pairs_are_made_of_is_named_by_the_outputs_and_how_they_are_compare
     pairs = OutputPairs()
     name = WrittenOutputs((one, two), 0, 0).made_of(pairs)
     assert WrittenOutputs((one, two), 3, 4).made_of(pairs) == name
-    assert WrittenOutputs((one, two), 0, 0).made_of(OutputPairs(temperature=0.5)) == name, "said by the outputs"
-    assert WrittenOutputs((one, two), 0, 0).made_of(OutputPairs(seed=1)) != name
+    assert WrittenOutputs((one, two), 0, 0).made_of(OutputPairs(pairs=1)) != name
+    seeded = OutputPairs()
+    seeded._seed = 1
+    assert WrittenOutputs((one, two), 0, 0).made_of(seeded) != name
     warm = SystemOutput("i", "a", 1, "x", 0.5)
     assert len({name, *(WrittenOutputs(of, 0, 0).made_of(pairs) for of in ((two, one), (one,), (warm, two)))}) == 4
 

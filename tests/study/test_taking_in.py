@@ -63,7 +63,7 @@ def refused(store: Store, folder: Path, **more: Any) -> str:
 
 
 def test_items_judges_and_what_is_said_of_them_are_those_of_the_folder(store, tmp_path):
-    sync(store, study(tmp_path, people={"first": "first.csv"}, files={"first.csv": "item\ni3\ni1\n"}))
+    sync(store, study(tmp_path, people={"order": "first.csv"}, files={"first.csv": "item\ni3\ni1\n"}))
     assert store.setting(intake.FIRST) == ["i3", "i1"]
     assert store.setting(intake.CONFIG)["questions"][0]["name"] == "stars"
     assert "limits" not in store.setting(intake.CONFIG), "only what is said"
@@ -131,7 +131,7 @@ def test_checks_and_practice_are_items_of_their_own(store, tmp_path):
     assert refused(store, tmp_path, files=both, people={"checks": {"file": "checks.csv"}}) == words
     strange = {"first.csv": "item\ni2\ni9\nc1\n"}
     words = "first.csv names i9, c1, which the study does not have"
-    assert refused(store, tmp_path, files=strange, people={"first": "first.csv"}) == words
+    assert refused(store, tmp_path, files=strange, people={"order": "first.csv"}) == words
 
 
 def test_items_know_their_part_where_they_are_split(store, tmp_path):
@@ -208,9 +208,9 @@ NEW_TEXT = {"items.csv": "item,text\ni1,another\ni2,another\ni3,text 3\n"}
     [("ask-again", "new-version", True), ("ask-again", "same-question", False), ("keep", "new-version", False)],
 )
 def test_who_answered_the_old_text_is_asked_again_where_the_study_says_so(store, tmp_path, new_text, changed, again):
-    sync(store, study(tmp_path, people={"new_text": new_text}))
+    sync(store, study(tmp_path, people={"after_change": new_text}))
     given(store)
-    changing = study(tmp_path, people={"new_text": new_text}, files=NEW_TEXT)
+    changing = study(tmp_path, people={"after_change": new_text}, files=NEW_TEXT)
     if again:
         with pytest.raises(ChangedStudyError, match=r"1 answer to 'stars' \(1 of people\) would no longer count"):
             sync(store, changing)

@@ -36,7 +36,7 @@ class Folder:
         path.mkdir()
         question = {"name": "quality", "text": A, "scale": "1-5", "show": ["text"]}
         recorded = {"provider": "recorded", "file": "replies.jsonl"}
-        few = {"strategy": "few-shot", "demonstrations": {"count": 2, "folds": 2}}
+        few = {"strategy": "few-shot", "demonstrations": {"count": 2}}
         self.content = {
             "items": {"file": "items.csv", "document": "doc"},
             "questions": [question],
@@ -123,7 +123,6 @@ HARMLESS: dict[str, Callable[[Folder], object]] = {
     "a column that is not shown says something else": lambda f: f.items("note", ["m"] * 6),
     "where replies are cut off": lambda f: f.judge(0, max_tokens=50),
     "a price, and where it runs": lambda f: f.judge(0, price={"input": 1, "output": 2}, base_url="http://localhost/v1"),
-    "a seed that draws nothing": lambda f: f.judge(0, seed=5),
     "what is empty said": lambda f: f.ask(meanings={}, guidelines="", order=None),
 }
 

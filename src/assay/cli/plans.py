@@ -34,7 +34,7 @@ def plan(
         Study folder: its questions, judges, prompts and items are part of the plan that --write saves.
     """
     from assay.planning import plan_alt_test
-    from assay.study.schema import PLAN_FILE
+    from assay.study import PLAN_FILE
     from assay.verdict.preregistration import Preregistration
 
     given = ask.options.options()
@@ -45,8 +45,8 @@ def plan(
 
         decided, write = load_study(study), write or study / PLAN_FILE
         given.setdefault("n_items", len(decided.tested_items()))
-        given.setdefault("looks", decided.config.looks or 1)
-    ask.to(write, pilot, force=True, suffixes=(".yaml", ".yml"))  # a plan refuses to be overwritten
+        given.setdefault("looks", decided.config.analyses or 1)
+    ask.to(write, pilot, force=True, suffixes=(".yaml", ".yml"))  # a plan is never written over: it says so itself
     _refuse_unread(ask, pilot)
     if pilot is not None:
         given["pilot"] = ask.labels.read(pilot)

@@ -94,14 +94,13 @@ def _study_status(study: Study, store: Store) -> tuple[Overview, dict[str, Any]]
     from assay.collecting.assignment import PAUSED, additions_words
     from assay.collecting.design import StudyDesign
     from assay.collecting.overview import Watch
-    from assay.study.definition import Study
-    from assay.study.schema import StudyFile
+    from assay.study.definition import stored_study
     from assay.study.store.intake import CONFIG
 
     config = store.setting(CONFIG)
     if config is None:
-        raise StudyError(f"no annotator or judge has started yet; begin with: assay people invite {study.folder} NAME")
-    design = StudyDesign(Study(study.folder, StudyFile.model_validate(config)), store)
+        raise StudyError(f"nobody was invited or asked yet; begin with: assay invite {study.folder} NAME")
+    design = StudyDesign(stored_study(study.folder, config), store)
     seen = Watch(design).look()
     with store.reading() as db:
         added = additions_words(design, db)

@@ -358,7 +358,7 @@ def answer_words(one: Asked, label: Label, order: Sequence[str], text: str = "")
     if isinstance(one.scale, Listed):
         joint = " > " if isinstance(one.scale, RankedTexts) else ", "
         return joint.join(one.scale.chosen(shown) or ()) or Said("None of these")
-    told = kind_of(one.scale).told
+    told = kind_of(one.scale).page_labels
     if shown in told:
         return allowed_words(told[shown])
     return f"{shown:g}" if isinstance(shown, float) else str(shown)
@@ -366,8 +366,8 @@ def answer_words(one: Asked, label: Label, order: Sequence[str], text: str = "")
 
 def _allowed_words(one: Asked) -> str:
     kind = kind_of(one.scale)
-    if kind.told and (len(kind.told) > 3 or one.definition.tie_words):
+    if kind.page_labels and (len(kind.page_labels) > 3 or one.definition.tie_words):
         return Said("one of the answers shown")
-    if kind.told:
-        return allowed_words(kind.allowed(one.definition.page_words(kind.told)))
+    if kind.page_labels:
+        return allowed_words(kind.allowed(one.definition.page_words(kind.page_labels)))
     return Said("text of at most {most} characters", most=LONGEST_TEXT) if kind.free_text else allowed_words(one.scale)

@@ -20,6 +20,7 @@ from assay.collecting.design import Session, StudyDesign, is_wrong
 from assay.data.scales import Scale, parse_scale
 from assay.errors import counted, listing
 from assay.statistics.triplets import Sampler
+from assay.study import schema
 from assay.study.items import canonical, chance
 from assay.study.schema import Outcome, kind_of, scale_of
 from assay.study.store import table
@@ -292,8 +293,8 @@ class AssignmentTurn:
 
     @property
     def _reserved_until(self) -> float:
-        """Expiry time of a reservation made now."""
-        until = self.now + self.people.reserve * 60
+        """Until when a place that is given now is nobody else's."""
+        until = self.now + schema.PAGE_RESERVED_MINUTES * 60
         return until if self.deadline is None else min(until, self.deadline)
 
     def hold(self, after: int, most: int) -> HeldPages:
@@ -362,7 +363,7 @@ class AssignmentTurn:
         pages = sorted(held)[:most]
         ids = [number for page in pages for number in held[page]]
         if ids:
-            seconds = self.people.reserve * 60
+            seconds = schema.PAGE_RESERVED_MINUTES * 60
             renew(self.db, ids, self._reserved_until, older_than=self.now + (1 - RENEW_SHARE) * seconds)
         return pages
 
@@ -381,7 +382,7 @@ class AssignmentTurn:
             given
             or self._addition(session)
             or self._check(session, mine, items)
-            or self._repeat_item(session, mine, items, self.people.retest_gap)
+            or self._repeat_item(session, mine, items, schema.RETEST_GAP)
         )
         if given is not None:
             return given, None
@@ -427,7 +428,7 @@ class AssignmentTurn:
     def _practises(self, mine: Sequence[Task]) -> bool:
         """Whether required practice is not completed yet, so that no other items are assigned."""
         open_ = any(t.role == "warm-up" and t.state in ("given", "reopened") for t in mine)
-        return self.people.pass_warm_up is not None and open_
+        return self.people.practice_share is not None and open_
 
     def _check(self, session: Session, mine: Sequence[Task], items: Sequence[Task]) -> int | None:
         had = {t.item for t in mine if t.role == "check"}
@@ -536,8 +537,8 @@ def progress(design: StudyDesign, db: Connection, person: Person, session: Sessi
 
 
 def additions(design: StudyDesign, mine: Iterable[Task]) -> list[tuple[Task, tuple[int, ...]]]:
-    """Return the items that a person answered before questions were added, each with the added questions."""
-    if design.people.added_questions != "all-items" or len(design.counted) == 1:
+    """The items that a person answered before questions were added, each with those that are to be put alone."""
+    if design.people.after_change != "ask-again" or len(design.counted) == 1:
         return []
     had: dict[tuple[str, str], list[Task]] = {}
     for task in mine:
@@ -566,10 +567,10 @@ def additions_words(design: StudyDesign, db: Connection) -> str:
     short = [f"'{names[one]}' ({counted(number, 'item')})" for one, number in without.items() if number > 0]
     if not short:
         return ""
-    said = f"Questions added later, not asked about items answered before: {listing(short)}."
-    if design.people.added_questions == "all-items":
-        return f"{said} The annotators of these items receive the added questions only."
-    return f"{said} To ask the annotators of these items, set 'added_questions: all-items' under people:."
+    said = f"Added later, and not asked on items answered before: {listing(short)}."
+    if design.people.after_change == "ask-again":
+        return f"{said} Whoever answered them gets what was added, alone."
+    return f"{said} To ask it, alone, of those who answered them, write 'after_change: ask-again' under people:."
 
 
 # -- Attention checks and practice -----------------------------------------------------------------
@@ -581,8 +582,8 @@ def stop_reasons(design: StudyDesign, db: Connection, person: str | None = None)
     Practice is graded by the first answers, because the page then shows the expected ones.
     """
     found = {}
-    least, checks = design.people.pass_warm_up, design.people.checks
-    if checks is not None and checks.stops:
+    least, checks = design.people.practice_share, design.people.checks
+    if checks is not None and checks.has_limit:
         for name, wrong in _wrong_answers(design, db, "check", person).items():
             if checks.too_many(sum(wrong), len(wrong)):
                 found[name] = f"failed {sum(wrong)} of {len(wrong)} attention checks"

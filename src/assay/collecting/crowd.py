@@ -89,7 +89,7 @@ def read_address(crowd: Crowd, query: Mapping[str, str]) -> tuple[str, dict[str,
     Refused
         If the platform did not fill in the address.
     """
-    for name in filter(None, (crowd.named, *crowd.kept)):
+    for name in filter(None, (crowd.id_parameter, *crowd.stored_parameters)):
         value = query.get(name, "").strip()
         if value == _NOT_YET:
             raise Refused(422, "Please accept the task first", "Then open this link again.")
@@ -114,8 +114,8 @@ def read_address(crowd: Crowd, query: Mapping[str, str]) -> tuple[str, dict[str,
                     value=value[:60],
                 ),
             )
-    name = query[crowd.named].strip() if crowd.named else f"visitor-{secrets.token_hex(6)}"
-    return name, {name: query[name].strip() for name in crowd.kept}
+    name = query[crowd.id_parameter].strip() if crowd.id_parameter else f"visitor-{secrets.token_hex(6)}"
+    return name, {name: query[name].strip() for name in crowd.stored_parameters}
 
 
 def come(state: AppState, crowd: Crowd, name: str, given: Mapping[str, str], said: str | None) -> Visit:
@@ -148,14 +148,15 @@ def come(state: AppState, crowd: Crowd, name: str, given: Mapping[str, str], sai
             )
         visit = Visit(name, dict(given), now, said)
         screening = crowd.screening
-        if screening is not None and said not in screening.let_in:
+        if screening is not None and said not in screening.admits:
             visit = replace(visit, outcome="screened", ended_at=now)
-        elif state.design.people.until is not None and now >= state.design.people.until.timestamp():
+        elif state.design.people.end is not None and now >= state.design.people.end.timestamp():
             visit = replace(visit, outcome="late", ended_at=now)
         elif places_in_use(db) >= crowd.places:
             visit = replace(visit, outcome="full", ended_at=now)
         else:
-            about = {screening.attribute: said} if screening is not None and screening.attribute else {}
+            group = state.design.people.group
+            about = {group: said} if screening is not None and group is not None else {}
             try:
                 state.design.check_attributes(name, about)
                 store_people.add_people(state.store, {name: about})
@@ -251,8 +252,8 @@ def farewell(state: AppState, name: str, outcome: Outcome) -> dict[str, str]:
     with state.store.reading() as db:
         visit = visit_of(db, name)
     code = code_of(state.store, crowd, name, outcome)
-    parts = {"code": code, "outcome": outcome, crowd.named: name, **(visit.given if visit else {})}
-    way = crowd.way_back if code or "{code}" not in crowd.way_back else ""
+    parts = {"code": code, "outcome": outcome, crowd.id_parameter: name, **(visit.given if visit else {})}
+    way = crowd.return_address if code or "{code}" not in crowd.return_address else ""
     for part, value in parts.items():
         way = way.replace(f"{{{part}}}", quote(value, safe=""))
     return said | {"code": code, "back": way}
@@ -287,11 +288,13 @@ def _crowd(state: AppState) -> Crowd:
 def enter_page(request: Request, state: Shared) -> Response:
     """The address for all participants. Without a screening question, the page's script continues automatically."""
     crowd = _crowd(state)
-    if not crowd.named and state.token_in(request, PERSON_COOKIE):
+    if not crowd.id_parameter and state.token_in(request, PERSON_COOKIE):
         return RedirectResponse("/work", 303)
-    read_address(crowd, request.query_params)  # report an invalid address before the screening question
-    given = json.dumps({name: request.query_params[name] for name in (crowd.named, *crowd.kept) if name})
-    known = crowd.named and _is_known(state, request.query_params[crowd.named].strip())
+    read_address(crowd, request.query_params)  # what is wrong with it is said before anything is asked
+    given = json.dumps(
+        {name: request.query_params[name] for name in (crowd.id_parameter, *crowd.stored_parameters) if name}
+    )
+    known = crowd.id_parameter and _is_known(state, request.query_params[crowd.id_parameter].strip())
     return state.page("enter.html", request=request, given=given, screening=None if known else crowd.screening)
 
 
@@ -429,13 +432,13 @@ def pay_table(design: StudyDesign) -> DataFrame:
         ended = visit.ended_at if visit and visit.ended_at else did and did.last
         counts = person is not None and person.excluded_at is None
         number, hours = int(did.answered) if did else 0, seconds.get(name, 0.0) / 3600
-        amount = amount_due(people.pay, outcome, number if counts else 0, hours if counts else 0.0)
+        amount = amount_due(people.payment, outcome, number if counts else 0, hours if counts else 0.0)
         code = code_of(design.store, people.crowd, name, outcome) if people.crowd and visit else ""
         wrong = checks.get(name, [])
         values = (
             *(name, outcome or _state_of(person, came=came is not None), code or None),
             *(_iso(came), _iso(ended), None if not came or not ended else (ended - came) / 60, 60 * hours),
-            *(number, sum(wrong), len(wrong), amount, amount / hours if hours else None, people.pay.currency),
+            *(number, sum(wrong), len(wrong), amount, amount / hours if hours else None, people.payment.currency),
         )
         rows.append(dict(zip(PAY_COLUMNS, values, strict=True)) | dict(visit.given if visit else {}))
     if not rows:

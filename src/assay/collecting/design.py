@@ -134,7 +134,7 @@ class StudyDesign:
         found = []
         for number, definition in questions_by_id(self.store, json.loads(ids)).items():
             own = parse_scale(scale) if scale else scale_of(definition.scale)
-            found.append(Asked(number, definition.on(own), own))
+            found.append(Asked(number, definition.rescaled(own), own))
         return tuple(found)
 
     def questions_of(self, task: Any) -> tuple[Asked, ...]:
@@ -177,8 +177,8 @@ class StudyDesign:
         )
 
     def deadline(self, person: Person) -> float | None:
-        """Return an annotator's deadline in seconds since 1970; None without one, and for adjudicators."""
-        ends = [] if self.people.until is None else [self.people.until.timestamp()]
+        """When a person's time is over, in seconds since 1970; None where it never is, as for an adjudicator."""
+        ends = [] if self.people.end is None else [self.people.end.timestamp()]
         ends += [] if self.people.days is None else [person.invited_at + self.people.days * 86400]
         return min(ends) if ends and person.role != ADJUDICATOR else None
 
@@ -189,7 +189,7 @@ class StudyDesign:
         if not self.scales:
             return (Session(1, 1, "{}", ""),)
         drawn = list(self.scales)
-        if self.people.order == "shuffled":
+        if self.people.order != "fixed":
             chance(self.people.seed, "sessions", person).shuffle(drawn)
         return tuple(
             Session(
@@ -206,7 +206,7 @@ class StudyDesign:
     def order(self, person: str, condition: str) -> list[str]:
         """Return the items in random order for an annotator and session, or as listed."""
         names = list(self._names)
-        if self.people.order == "shuffled":
+        if self.people.order != "fixed":
             chance(self.people.seed, "items", person, condition).shuffle(names)
         return names
 
@@ -260,13 +260,13 @@ class StudyDesign:
         return "" if self.people.group is None else str(attributes.get(self.people.group, ""))
 
     def overlap(self, party: str) -> int | None:
-        """Return the number of annotators of a group for each item; None for all of them."""
-        wanted = self.people.overlap
+        """How many people of a group answer each item; None for all of them."""
+        wanted = self.people.per_item
         return wanted.get(party, 0) if isinstance(wanted, dict) else wanted
 
     def check_attributes(self, name: str, attributes: Mapping[str, Any]) -> None:
-        """Refuse an annotator whose attributes do not determine a group of the study."""
-        group, wanted = self.people.group, self.people.overlap
+        """Refuse a person of whom the study does not know how many are wanted."""
+        group, wanted = self.people.group, self.people.per_item
         if group is None:
             return
         value = attributes.get(group)

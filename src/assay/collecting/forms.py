@@ -291,7 +291,7 @@ def _differing_columns(question: Question, item: Item, place: str, markdown: Col
     """The shown columns of one item of a triplet that differ among the three items."""
     found = []
     for column in question.shown_columns(item.fields):
-        each = question.by_place(item.fields.get(column))
+        each = question.option_values(item.fields.get(column))
         if each is not None and each[place] not in (None, ""):
             alone = Item(item.name, None, {column: each[place]})
             found.append(_field(column.replace("_", " "), alone, column, {}, markdown))
@@ -339,7 +339,9 @@ def item_fields(
     columns: dict[str, None] = {}
     for one in asked:
         shown = one.definition.shown_columns(item.fields, hidden)
-        columns |= dict.fromkeys(c for c in shown if c in item.fields and not one.definition.by_place(item.fields[c]))
+        columns |= dict.fromkeys(
+            c for c in shown if c in item.fields and not one.definition.option_values(item.fields[c])
+        )
     for one in asked:
         columns.pop(one.definition.marked, None)
     return tuple(_field(column.replace("_", " "), item, column, images, markdown) for column in columns)

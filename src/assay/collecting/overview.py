@@ -18,7 +18,8 @@ from assay.collecting.design import StudyDesign
 from assay.data.columns import PARTS
 from assay.data.scales import Preference, Scale, parse_scale
 from assay.errors import AssayError, listing
-from assay.study.schema import LOOKS, PLAN_FILE, Question, items_at_look, kind_of
+from assay.study import LOOKS, PLAN_FILE, items_at_look
+from assay.study.schema import Question, kind_of
 from assay.study.store import table
 from assay.study.store.answers import newest_answer
 from assay.study.store.connection import Connection, setting
@@ -535,7 +536,7 @@ class Snapshot:
                 yield self._shortfall(work, words, 1 if wanted is None else wanted)
 
     def _parties(self) -> list[str]:
-        wanted = self.design.people.overlap
+        wanted = self.design.people.per_item
         if isinstance(wanted, dict):
             return list(wanted)
         parties = sorted({self.design.party(person.attributes) for person in self.answering})
@@ -580,8 +581,8 @@ class Snapshot:
         done = setting(self.db, LOOKS) or []
         if self.design.drawn_from or not (study.judge_names or plan or done):
             return None
-        planned, n_items = (_whole(plan.get(key)) for key in ("looks", "items"))
-        n_analyses = (planned or 1) if plan else study.config.looks or 1
+        n_looks, n_items = (_whole(plan.get(key)) for key in ("looks", "items"))
+        n_looks = (n_looks or 1) if plan else study.config.analyses or 1
         people = _whole(plan.get("annotators")) or FEWEST_ANSWERS
         answered = self._complete(tested, people)
         number = len(done) + 1
@@ -822,7 +823,7 @@ class Cached(Generic[T]):
 
 
 def _group_words(design: StudyDesign) -> str:
-    group, wanted = design.people.group, design.people.overlap
+    group, wanted = design.people.group, design.people.per_item
     if group is None:
         return ""
     return f"{group} ({listing(list(wanted))})" if isinstance(wanted, dict) else group

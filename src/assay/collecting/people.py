@@ -56,7 +56,7 @@ from assay.collecting.serving import (
 from assay.errors import StudyError
 from assay.study.checks import CAPTIONS, IMAGES, MEDIA, is_allowed_address, media_kind
 from assay.study.items import Item, chance, file_within
-from assay.study.schema import Language
+from assay.study.schema import IDLE_SECONDS, SKIP_REASONS, Language
 from assay.study.store import people as store_people
 from assay.study.store.answers import answers_by
 from assay.study.store.connection import Connection
@@ -531,12 +531,11 @@ def _work(state: AppState, request: Request, person: Person, number: int | None)
         progress=_progress(state, person, held),
         session=_session(held, state.words(request)),
         settings={
-            "idle": people.idle,
-            "skip_reasons": [_SKIP_REASONS.get(one, one) for one in people.skip_reasons],
+            "idle": IDLE_SECONDS,
+            "skip_reasons": [_SKIP_REASONS.get(one, one) for one in SKIP_REASONS],
             "person": state.name_in_browser(person),
             "ahead": people.ahead,
             "closed": held.closed,
-            "advance": people.auto_advance,
             "left": _seconds_left(state, person, held),
         },
     )

@@ -26,8 +26,7 @@ from assay.collecting.invitations import LinkRefusedError
 from assay.collecting.languages import Catalogue, Said, pick_language, words
 from assay.collecting.overview import Watch
 from assay.errors import AssayError, StudyError, counted, listing
-from assay.study.definition import STUDY_FILE, Study, load_study
-from assay.study.schema import StudyFile
+from assay.study.definition import STUDY_FILE, load_study, stored_study
 from assay.study.store.connection import Store
 from assay.study.store.intake import CONFIG, SYNCED, digest_of_study
 from assay.study.store.items import PAIRS
@@ -276,7 +275,7 @@ class Serving:
         return self.store.setting(SYNCED), self.store.setting(PAIRS) if self._draws else None
 
     def _make_state(self) -> AppState:
-        study = Study(self.folder, StudyFile.model_validate(self.store.setting(CONFIG)))
+        study = stored_study(self.folder, self.store.setting(CONFIG))
         return AppState(StudyDesign(study, self.store), self._secret, self._base_url)
 
     def now(self) -> AppState:

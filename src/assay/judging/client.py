@@ -16,7 +16,7 @@ from assay.errors import require
 from assay.judging.http import CallFailed, Completion, Provider, Request
 from assay.judging.providers import PROVIDERS
 from assay.study.items import canonical
-from assay.study.schema import Judge, Price, RateLimits
+from assay.study.schema import Judge, RateLimits, TokenKind
 
 log = logging.getLogger("assay.judging")
 
@@ -100,6 +100,13 @@ class Bucket:
         self._left -= amount
 
 
+TRIES = 8
+"""How often a call is made before a busy service is given up."""
+
+LOADING_SECONDS = 300.0
+"""Seconds to wait for a server that does not accept calls yet, such as one that is loading its model."""
+
+
 class Endpoint:
     """One service with its limits, shared by the judges that ask it."""
 
@@ -116,9 +123,9 @@ class Endpoint:
         self._requests = Bucket(limits.requests_per_minute)
         self._tokens = Bucket(limits.tokens_per_minute)
         self._counts_tokens = limits.tokens_per_minute is not None
-        self._tries, self._first_wait, self._quiet_until = limits.tries, first_wait, 0.0
+        self._tries, self._first_wait, self._quiet_until = TRIES, first_wait, 0.0
         self._where, self._tell = where, tell
-        self._loading, self._loads_until = limits.loading, None if limits.loading else 0.0
+        self._loading, self._loads_until = LOADING_SECONDS, None if LOADING_SECONDS else 0.0
         self._answers = False
         """Whether it has taken a call by now."""
 
@@ -168,8 +175,8 @@ class Endpoint:
         if self._loads_until is None:
             self._loads_until = monotonic() + self._loading
             self._tell(
-                f"{self._where} takes no calls yet ({error}). If it loads its model, the run goes on once that is "
-                f"there; it waits {duration(self._loading)} at most (limits.loading), and may be ended with Ctrl-C"
+                f"{self._where} does not accept calls yet ({error}). If it is loading its model, the run continues "
+                f"afterwards; it waits at most {duration(self._loading)}. Press Ctrl-C to stop"
             )
         return monotonic() < self._loads_until
 
@@ -248,16 +255,16 @@ def cost_of(price: Pricer | None, request: Request, completion: Completion) -> f
     return price(tokens_in, tokens_out, cached=cached, written=written, reasoning=reasoning)
 
 
-def own_pricer(price: Price) -> Pricer:
-    """The pricer of what study.yaml says."""
+def own_pricer(price: Mapping[TokenKind, float]) -> Pricer:
+    """Return the pricer of a price in study.yaml."""
     rates = {
-        "cached": price.input if price.cached_input is None else price.cached_input,
-        "written": price.input if price.cache_write is None else price.cache_write,
-        "reasoning": price.output if price.reasoning is None else price.reasoning,
+        "cached": price.get("cached_input", price["input"]),
+        "written": price.get("cache_write", price["input"]),
+        "reasoning": price.get("reasoning", price["output"]),
     }
 
     def cost(tokens_in: float, tokens_out: float, *, cached: int = 0, written: int = 0, reasoning: int = 0) -> float:
-        plain = (tokens_in - cached - written) * price.input + (tokens_out - reasoning) * price.output
+        plain = (tokens_in - cached - written) * price["input"] + (tokens_out - reasoning) * price["output"]
         return (plain + cached * rates["cached"] + written * rates["written"] + reasoning * rates["reasoning"]) / 1e6
 
     return cost
@@ -273,7 +280,7 @@ def pricer(judge: Judge) -> Pricer | None:
     genai_prices = require("genai_prices", "judge", "knowing what a model costs")
     # At another address the same model may cost something else, or nothing.
     named = judge.provider.removesuffix("-compatible").removesuffix("-responses")
-    where = {"provider_id": named} if judge.base_url is None else {"provider_api_url": judge.base_url}
+    where = {"provider_id": named} if judge.address is None else {"provider_api_url": judge.address}
 
     def cost(tokens_in: float, tokens_out: float, *, cached: int = 0, written: int = 0, reasoning: int = 0) -> float:
         used = genai_prices.Usage(
@@ -296,6 +303,9 @@ def pricer(judge: Judge) -> Pricer | None:
 HOPELESS = 10
 """Questions in a row without a reply (at least as many as are asked at once) that make it look as if it were no use."""
 
+UNREADABLE = 20
+"""Unparseable responses in a row that stop their judge."""
+
 UNREADABLE_TWICE = 3
 """Of the unreadable replies in a row that stop a judge, this number came after the complaint: once may be chance."""
 
@@ -306,13 +316,12 @@ Probe = Callable[[], Awaitable[None]]
 class Health:
     """What is known of one judge while it is asked."""
 
-    def __init__(self, at_once: int, unreadable: int | None) -> None:
+    def __init__(self, at_once: int) -> None:
         self.stopped: str | None = None
         """Why it is asked no further."""
         self.dead = False
         """Whether it is proved that it cannot be asked."""
         self._hopeless = max(HOPELESS, at_once)
-        self._unreadable = unreadable
         self._replies = 0
         self._silent = 0
         self._unread = self._unread_twice = 0
@@ -372,7 +381,7 @@ class Health:
         """A reply could not be read; ``again`` where it was the one after the complaint."""
         self._unread += 1
         self._unread_twice += again
-        many = self._unreadable is not None and self._unread >= self._unreadable
+        many = self._unread >= UNREADABLE
         if many and self._unread_twice >= UNREADABLE_TWICE and self.stopped is None:
             self.stopped = f"gave {self._unread} replies in a row that could not be read (the last: {reason})"
 

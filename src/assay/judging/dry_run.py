@@ -70,7 +70,7 @@ def providers_of(
     """The provider of each judge, see `assay.judging.providers.provider_for`."""
     found = {}
     for judge in judges:
-        limits = study.config.limits.of_judge(judge)
+        limits = study.config.limits.for_judge(judge)
         found[judge.name] = provider_for(judge, Access(study.folder, limits.timeout, limits.concurrency, asking, code))
     return found
 
@@ -92,7 +92,7 @@ async def refuse_what_is_not_sent(
             request = Request(model, words, temperature, judge.max_tokens, None, judge.params, effort=judge.effort)
             lost = not_sent(request, (await providers[judge.name].sent(request)).body)
             if lost:
-                where = judge.base_url or judge.provider
+                where = judge.address or judge.provider
                 raise JudgeError(
                     f"judge '{judge.name}': {listing(lost)} would not reach {model} at {where} as "
                     "study.yaml says it, because the provider or the model takes no such parameter, or because it is "

@@ -25,7 +25,7 @@ from assay.reading import outputs_of
 from assay.study.checks import refuse_unaskable
 from assay.study.definition import Study
 from assay.study.items import Item, canonical, chance, digest_of, file_within
-from assay.study.schema import TRIPLET, Judge, Question, scale_of
+from assay.study.schema import N_FOLDS, TRIPLET, Judge, Question, scale_of
 from assay.study.store import work
 from assay.study.store.answers import human_labels
 from assay.study.store.connection import Store, put_setting
@@ -293,7 +293,7 @@ class Plan:
             for question in self.parts[-1].questions
             if "few-shot" in (*study.config.conditions.strategy, judge.strategy)
         }
-        self._probed: frozenset[str] = frozenset()
+        self._probed: dict[str, frozenset[str]] = {}
         names = {name for chosen in self._chosen.values() for fold in chosen["folds"].values() for name, _ in fold}
         self._shown_items = items_named(store, names)
         self._way_of = lru_cache(maxsize=1000)(self._find_way)
@@ -324,7 +324,7 @@ class Plan:
                 drawer = TripletDrawer(self.store, self._column, wanted=people.pairs, seed=people.seed, pairs=pairs)
                 drawer.draw_for_judges()
         # What assay itself says may change with it, and shows in what the first item is sent with.
-        self._probed = self._probe_sample()
+        self._probed = self._probe_samples()
         first = [(part, list(itertools.islice(items(self.store, part.role), 1))) for part in self.parts]
         made_of = [
             self.store.setting(SYNCED),
@@ -384,7 +384,7 @@ class Plan:
                     continue
                 if not self._is_routed_to(judge, item):
                     continue
-                if way.probe is not None and item.name not in self._probed:
+                if way.probe is not None and item.name not in self._probed.get(way.probe, ()):
                     continue
                 recipe_of = lru_cache(maxsize=None)(partial(self._recipe, way, item))
                 for repeat in range(1, 1 + (judge.repeats if way.probe is None else 1)):
@@ -421,26 +421,25 @@ class Plan:
     def _probes(self, judge: Judge, question: AskedQuestion) -> list[str]:
         """The probes that change something of a judge and a question; of texts that are written, none does."""
         wanted, asked = self.study.config.probes, question.definition
-        if wanted is None or asked.kind.free_text:
+        if asked.kind.free_text:
             return []
         swaps = bool(asked.choices) and asked.orders != "all"
         nothing = {"swapped": not swaps, "sibling": judge.sibling is None}
-        return [probe for probe in wanted.of if not nothing.get(probe, False)]
+        return [probe for probe in wanted if not nothing.get(probe, False)]
 
-    def _probe_sample(self) -> frozenset[str]:
-        """The items that judges are asked about once more: those that were drawn first of all."""
-        wanted = self.study.config.probes
-        if wanted is None:
-            return frozenset()
+    def _probe_samples(self) -> dict[str, frozenset[str]]:
+        """Draw the items of each probe: samples of several probes are nested."""
+        wanted, seed = self.study.config.probes, self.study.config.seed
+        if not wanted:
+            return {}
         names = [item.name for item, _ in items(self.store, self.parts[-1].role)]
-        return frozenset(sorted(names, key=lambda name: digest_of([wanted.seed, "probe", name]))[: wanted.sample])
+        drawn = sorted(names, key=lambda name: digest_of([seed, "probe", name]))
+        return {probe: frozenset(drawn[:number]) for probe, number in wanted.items()}
 
     def _hint(self, way: Way, item: Item) -> Label:
         """The label that a judge is told somebody gave: any, whatever the item is."""
-        wanted = self.study.config.probes
-        seed = 0 if wanted is None else wanted.seed
         closed = way.asked.closed
-        drawn = chance(seed, "hint", way.asked.name, item.name)
+        drawn = chance(self.study.config.seed, "hint", way.asked.name, item.name)
         if isinstance(way.scale, Listed):
             names = way.scale.names
             least = len(names) if isinstance(way.scale, RankedTexts) else 1
@@ -504,7 +503,7 @@ class Plan:
         """Demonstrations, drawn once and kept: labels that come later do not change what was asked."""
         wanted = judge.demonstrations
         parts = self.study.parts
-        what = digest_of([wanted.named, judge.seed, *([parts] if parts else [])])
+        what = digest_of([wanted.key_parts, judge.seed, *([parts] if parts else [])])
         key = f"demonstrations/{judge.name}/{question.id}/{what}"
         kept = self.store.setting(key)
         if kept is not None:
@@ -521,7 +520,7 @@ class Plan:
             labelled = {name: one for name, one in labelled.items() if known[name].fields.get(wanted.reasons)}
         held_out = wanted.use == "held-out"
         chosen: Chosen = {"folds": {}, "documents": []}
-        for fold in (0,) if held_out else range(wanted.folds):
+        for fold in (0,) if held_out else range(N_FOLDS):
             allowed = [item for item, (document, _) in labelled.items() if held_out or _fold(judge, document) != fold]
             if len(allowed) < wanted.count:
                 raise StudyError(
@@ -590,7 +589,7 @@ class Plan:
             judge = judge.model_copy(update={"model": judge.sibling})
         scale = parse_scale(varied["scale"]) if varied.get("scale") else scale_of(question.definition.scale)
         template = self.study.prompts[judge.prompt] if judge.prompt not in (None, "default") else None
-        asked, part, closed = question.definition.on(scale), self.study.config.items, set()
+        asked, part, closed = question.definition.rescaled(scale), self.study.config.items, set()
         if "show" in varied:
             shown = self.study.config.conditions.show
             asked = asked.model_copy(update={"show": shown[varied["show"]]})
@@ -643,16 +642,14 @@ def plan_study(study: Study, store: Store, changed: Changed | None = None) -> tu
 
 
 def _fold(judge: Judge, document: str) -> int:
-    return int(digest_of([judge.seed, "fold", document]), 16) % judge.demonstrations.folds
+    return int(digest_of([judge.seed, "fold", document]), 16) % N_FOLDS
 
 
 def _shown_label(labels: list[Label], scale: Scale, judge: Judge, item: str) -> Label:
     """What people said about an item, as one label on the scale."""
-    rule = judge.demonstrations.label or ("mean" if scale.kind == "interval" else "majority")
-    if rule == "mean" and not scale.numeric:
-        raise StudyError(f"judge '{judge.name}': labels on the scale '{scale.spec}' have no mean")
+    rule = "mean" if scale.kind == "interval" else "majority"
     label: Any = combine_votes(labels, rule, f"{judge.seed}/{item}")[0]
     if rule == "mean":
-        label = round(label) if scale.kind == "ordinal" else round(float(label), 2)
+        label = round(float(label), 2)
     typed = scale.read(label)
     return label if typed is None else typed

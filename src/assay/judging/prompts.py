@@ -204,7 +204,7 @@ class _Filling:
         if column in self.images:
             self.pictures.append(_image(str(value), self.folder, self.item.name))
             return f"(image {len(self.pictures)})"
-        if (each := self.question.by_place(value)) is not None:
+        if (each := self.question.option_values(value)) is not None:
             titles = zip(self.question.titles, self.order, strict=False)
             return "; ".join(f"{title}: {_plain(each[place])}" for title, place in titles)
         return value if isinstance(value, str) else canonical(value)

@@ -1,28 +1,24 @@
-"""Who answers: a service over HTTP in its own format, any provider pydantic-ai knows, a file of replies, a program.
+"""Providers: a service over HTTP in its own format, a file of responses, or a program.
 
-All have one method, `complete`, which makes exactly one call. What goes wrong is said in one kind of
-error; trying again is the client's business. To add a provider, add a row to `PROVIDERS`.
+All have one method, `complete`, which makes exactly one call and raises one kind of error; the client retries. To add a
+provider, add a row to `PROVIDERS`.
 """
 
 from __future__ import annotations
 
-import inspect
 import io
 import ipaddress
 import json
 import os
 import re
-import warnings
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import suppress
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies
 
-from assay.errors import JudgeError, MissingExtra, listing, require, unknown
+from assay.errors import JudgeError, listing, require, unknown
 from assay.judging.formats import (
     MOST,
     AnthropicFormat,
@@ -38,14 +34,11 @@ from assay.judging.http import (
     Provider,
     Request,
     Sent,
-    chat_body,
     failure,
     mask_key,
     requested_wait,
 )
-from assay.judging.prompts import Message
 from assay.judging.records import CommandJudge, FunctionJudge, Outputs, OutputsFirst, Program, Recorded, TrainedReplies
-from assay.study.items import canonical
 from assay.study.schema import Judge, System
 
 
@@ -91,7 +84,9 @@ def provider_for(judge: Judge, access: Access) -> Provider:
     StudyError
         Where a file of replies cannot be read.
     """
-    row = PROVIDERS.get(judge.provider, _IN_PYDANTIC_AI)
+    row = PROVIDERS.get(judge.provider)
+    if row is None:
+        raise JudgeError(f"judge '{judge.name}' cannot be queried: {_unknown_provider(judge.provider)}")
     _refuse_settings(judge, row)
     if isinstance(judge, System) and judge.file is not None:
         outputs = Outputs(access.folder / judge.file, judge)
@@ -99,8 +94,21 @@ def provider_for(judge: Judge, access: Access) -> Provider:
     return row.make(judge, row, access)
 
 
+OPENAI_COMPATIBLE = {
+    "bedrock": "https://bedrock-runtime.REGION.amazonaws.com/openai/v1",
+    "cohere": "https://api.cohere.ai/compatibility/v1",
+}
+"""Addresses at which further providers accept OpenAI's chat format."""
+
+
+def _unknown_provider(name: str) -> str:
+    if name in OPENAI_COMPATIBLE:
+        return f"'{name}' accepts OpenAI's chat format: write 'provider: openai', 'base_url: {OPENAI_COMPATIBLE[name]}'"
+    return f"{unknown('provider', name, PROVIDERS, 'assay')}. For an endpoint with OpenAI's chat format, set base_url"
+
+
 def _refuse_settings(judge: Judge, row: ProviderRow) -> None:
-    """What a provider cannot do, said before it is asked.
+    """Refuse settings that a provider does not support, before the first call.
 
     Raises
     ------
@@ -112,16 +120,12 @@ def _refuse_settings(judge: Judge, row: ProviderRow) -> None:
         and (row.format is None or not row.format.has_probabilities)
     ):
         raise JudgeError(
-            f"judge '{judge.name}': {judge.provider} gives no probabilities of tokens, which score: {judge.score} "
-            "needs; ask several times in its place (repeats: 10, with a temperature), and take an ensemble's mean"
+            f"judge '{judge.name}': {judge.provider} returns no token probabilities, which score: {judge.score} "
+            "requires; use repeated calls instead (repeats: 10, with a temperature), and an ensemble with rule: mean"
         )
-    lost = [name for name in ("headers", "query", "max_tokens_as") if getattr(judge, name)]
+    lost = [name for name, value in (("headers", judge.headers), ("the query of base_url", judge.query)) if value]
     if lost and row.format is None:
-        raise JudgeError(f"judge '{judge.name}': {listing(lost)} would not reach {judge.provider}; leave it out")
-    if judge.max_tokens_as and not isinstance(row.format, ChatFormat):
-        raise JudgeError(
-            f"judge '{judge.name}': max_tokens_as is for OpenAI's chat format; {judge.provider} has its own"
-        )
+        raise JudgeError(f"judge '{judge.name}': {listing(lost)} would not reach {judge.provider}; remove it")
 
 
 def _recorded_provider(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
@@ -147,7 +151,7 @@ def _trained_provider(judge: Judge, _row: ProviderRow, access: Access) -> Provid
 
 
 def _service(judge: Judge, row: ProviderRow, access: Access) -> Provider:
-    url = judge.base_url or row.url
+    url = judge.address or row.url
     assert row.format is not None
     if not url:
         raise JudgeError(f"judge '{judge.name}' needs base_url: where {judge.provider} is, such as {row.example}")
@@ -174,10 +178,6 @@ def _header_variables(value: str) -> list[str]:
     return _VARIABLE.findall(value)
 
 
-def _library(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
-    return PydanticAI(judge, timeout=access.timeout, asking=access.asking)
-
-
 def _key(judge: Judge, variables: Sequence[str]) -> str | None:
     """The key from the environment, from the first of these that has one; a local endpoint needs none."""
     if not variables:
@@ -198,9 +198,6 @@ def is_near(url: str) -> bool:
 
 
 OPENAI_URL = "https://api.openai.com/v1"
-
-_IN_PYDANTIC_AI = ProviderRow(_library)
-"""Of a provider that has no row, too: pydantic-ai may know it."""
 
 _CHAT = ChatFormat()
 _WITHOUT = ChatFormat(has_probabilities=False)
@@ -236,8 +233,6 @@ PROVIDERS: dict[str, ProviderRow] = {
     "python": ProviderRow(_program, is_free=True),
     "command": ProviderRow(_program, is_free=True),
     "trained": ProviderRow(_trained_provider, is_free=True),
-    "bedrock": _IN_PYDANTIC_AI,
-    "cohere": _IN_PYDANTIC_AI,
 }
 """By what study.yaml says after ``provider:``."""
 
@@ -337,7 +332,7 @@ class Service:
         if request.model in self._forms:
             return self._forms[request.model]
         usual = self.format.name_of_most(request.model) if isinstance(self.format, ChatFormat) else None
-        return _BodyForm(self.here.judge.max_tokens_as or usual)
+        return _BodyForm(usual)
 
     def _other_form(self, request: Request, form: _BodyForm, error: CallFailed) -> _BodyForm | None:
         """The form to send a refused call in; None if the refusal is about something else."""
@@ -349,8 +344,9 @@ class Service:
             and ABOUT_FORM.search(said)
         ):
             return replace(form, has_schema=False)
-        is_given = self.here.judge.max_tokens_as is not None or request.max_tokens is None
-        if form.most is None or is_given or error.status not in (400, 422) or not re.search(rf"\b{form.most}\b", said):
+        if form.most is None or request.max_tokens is None or error.status not in (400, 422):
+            return None
+        if not re.search(rf"\b{form.most}\b", said):
             return None
         return replace(form, most=next(name for name in MOST if name != form.most))
 
@@ -474,204 +470,3 @@ async def _text(response: Any) -> str:
             raise CallFailed("rejected", f"the reply has more than {LARGEST_REPLY:,} bytes")
         parts.append(part)
     return b"".join(parts).decode(response.charset or "utf-8", "replace")
-
-
-# -- providers with a format of their own, through pydantic-ai -----------------------------------------
-
-NO_KEY = "no-key-is-needed-to-show-a-request"
-"""Stands in for a key where nothing is asked."""
-
-
-class _Seen:
-    """The request of one call, once it has come by; with ``stop``, it goes no further."""
-
-    def __init__(self, *, stop: bool = False) -> None:
-        self.stop = stop
-        self.sent: Sent | None = None
-
-
-class _Stopped(Exception):  # noqa: N818 - it is no error
-    """The request was only wanted to be seen."""
-
-
-_CALL: ContextVar[_Seen | None] = ContextVar("assay_call", default=None)
-
-
-async def _look(request: Any) -> None:
-    """What the HTTP client does before it sends a request."""
-    seen = _CALL.get()
-    if seen is None:
-        return
-    try:
-        body = json.loads(request.content)
-    except ValueError:
-        return
-    seen.sent = Sent(body, str(request.url).partition("?")[0])
-    if seen.stop:
-        raise _Stopped
-
-
-class PydanticAI:
-    """A provider with a format that is not spoken here (bedrock, cohere …), through ``pydantic_ai.direct``."""
-
-    def __init__(self, judge: Judge, *, timeout: float, model: Any = None, asking: bool = True) -> None:
-        self._timeout = timeout
-        self._client: Any = None
-        """The HTTP client of the provider's library, by which requests come; None where it takes none."""
-        self._key = (
-            _key(judge, [judge.key] if judge.key else [])
-            if asking
-            else os.environ.get(judge.key or "", "").strip() or None
-        )
-        self._model = model or self._infer(judge, self._key if asking else self._key or NO_KEY)
-
-    def _infer(self, judge: Judge, key: str | None) -> Any:
-        try:
-            require("pydantic_ai.direct", "providers", f"asking {judge.provider}")
-        except MissingExtra as error:
-            words = (
-                "" if judge.provider in PROVIDERS else unknown("provider", judge.provider, PROVIDERS, "assay") + "; "
-            )
-            raise JudgeError(f"judge '{judge.name}' cannot be asked: {words}{error}") from None
-        from pydantic_ai.exceptions import UserError
-        from pydantic_ai.models import infer_model
-        from pydantic_ai.providers import infer_provider
-
-        def own(name: str) -> Any:
-            given = {k: v for k, v in {"api_key": key, "base_url": judge.base_url}.items() if v is not None}
-            gateway = name.startswith("gateway/") and not given
-            provider: Any = infer_provider(name) if gateway else self._watch_requests(name, given)
-            if self._key is None:  # the library has found one in the environment
-                client = getattr(provider, "client", None)
-                keys = [getattr(one, "api_key", None) for one in (client, getattr(client, "_api_client", None))]
-                self._key = next((key for key in keys if isinstance(key, str)), None)
-            return provider
-
-        try:
-            return infer_model(f"{judge.provider}:{judge.model}", own)
-        except (UserError, ValueError, TypeError, ImportError) as error:
-            words = mask_key(" ".join(str(error).split()), self._key)
-            if words.startswith("Unknown provider"):
-                words = unknown("provider", judge.provider, PROVIDERS, "assay or pydantic-ai")
-            raise JudgeError(f"judge '{judge.name}' cannot be asked: {words}") from None
-
-    def _watch_requests(self, name: str, given: dict[str, Any]) -> Any:
-        """A provider of the library whose requests can be seen, where it lets others bring the HTTP client."""
-        from pydantic_ai import models
-        from pydantic_ai.providers import infer_provider_class
-
-        kind = infer_provider_class(name)
-        takes = inspect.signature(kind).parameters
-        if "http_client" in takes and "hf_client" not in takes:  # Hugging Face's says that it ignores the first
-            make = getattr(models, "create_async_httpx2_client", None) or models.create_async_http_client
-            self._client = make()
-            self._client.event_hooks = {"request": [_look], "response": []}
-            given = given | {"http_client": self._client}
-        return kind(**given)
-
-    async def complete(self, request: Request) -> Completion:
-        """One request to the model."""
-        from pydantic_ai import exceptions as wrong
-
-        seen = _Seen()
-        _CALL.set(seen)
-        try:
-            response = await self._request(request)
-        except wrong.ModelHTTPError as error:
-            body = error.body if isinstance(error.body, str) else canonical(error.body)
-            raise failure(error.status_code, body, error.retry_after, self._key) from None
-        except wrong.ContentFilterError:
-            return Completion("", "refusal")
-        except wrong.UserError as error:
-            raise CallFailed("fatal", mask_key(str(error), self._key)) from None
-        except (wrong.ModelAPIError, wrong.UnexpectedModelBehavior, TimeoutError) as error:
-            raise CallFailed("retry", mask_key(str(error), self._key)) from None
-        finish = {"length": "length", "content_filter": "refusal"}.get(str(response.finish_reason), "stop")
-        return Completion(
-            text=mask_key(response.text or "", self._key),
-            finish=finish,  # type: ignore[arg-type]
-            tokens_in=response.usage.input_tokens,
-            tokens_out=response.usage.output_tokens,
-            cached_in=response.usage.cache_read_tokens or None,
-            written_in=response.usage.cache_write_tokens or None,
-            reasoning_out=response.usage.details.get("reasoning_tokens"),
-            model=response.model_name,
-            reasoning=mask_key(response.thinking or "", self._key) or None,
-            sent=None if seen.sent is None else replace(seen.sent, key=self._key),
-        )
-
-    async def _request(self, request: Request) -> Any:
-        from pydantic_ai.direct import model_request
-        from pydantic_ai.models import ModelRequestParameters
-        from pydantic_ai.output import OutputObjectDefinition
-
-        wanted = ModelRequestParameters()
-        if request.schema is not None and (self._model.profile or {}).get("supports_json_schema_output"):
-            form = OutputObjectDefinition(json_schema=dict(request.schema), name="label", strict=True)
-            wanted = ModelRequestParameters(output_mode="native", output_object=form)
-        settings: dict[str, Any] = {"timeout": self._timeout, "max_retries": 0}
-        for name in ("temperature", "max_tokens"):
-            if getattr(request, name) is not None:
-                settings[name] = getattr(request, name)
-        if request.params:
-            settings["extra_body"] = dict(request.params)
-        return await model_request(
-            self._model,
-            _pydantic_messages(request.messages),
-            model_settings=settings,  # type: ignore[arg-type]
-            model_request_parameters=wanted,
-        )
-
-    async def sent(self, request: Request) -> Sent:
-        """What the library makes of a request, stopped before it leaves.
-
-        Where no request comes by, the same in the chat format, less what the library says that it drops.
-        """
-        seen = _Seen(stop=True)
-        if self._client is not None:
-            _CALL.set(seen)
-            with suppress(Exception), warnings.catch_warnings():  # each library has its own error for what was stopped
-                warnings.simplefilter("ignore")
-                await self._request(request)
-            _CALL.set(None)
-        if seen.sent is not None:
-            return replace(seen.sent, key=self._key)
-        drops = "extra_body" in getattr(self._model, "unsupported_settings", ())
-        return Sent(chat_body(replace(request, params={}) if drops else request, request.schema), key=self._key)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        if self._client is not None:
-            await self._client.aclose()
-
-
-def _pydantic_messages(messages: Sequence[Message]) -> list[Any]:
-    """Chat messages in pydantic-ai's words."""
-    from pydantic_ai import messages as m
-
-    out: list[Any] = []
-    for message in messages:
-        content = message["content"]
-        if message["role"] == "assistant":
-            out.append(m.ModelResponse(parts=[m.TextPart(content)]))
-            continue
-        if message["role"] == "system":
-            part: Any = m.SystemPromptPart(content)
-        elif isinstance(content, str):
-            part = m.UserPromptPart(content)
-        else:
-            part = m.UserPromptPart([_part(one) for one in content])
-        if out and isinstance(out[-1], m.ModelRequest):
-            out[-1] = m.ModelRequest(parts=[*out[-1].parts, part])
-        else:
-            out.append(m.ModelRequest(parts=[part]))
-    return out
-
-
-def _part(part: Message) -> Any:
-    from pydantic_ai import messages as m
-
-    if part["type"] == "text":
-        return part["text"]
-    url = part["image_url"]["url"]
-    return m.BinaryContent.from_data_uri(url) if url.startswith("data:") else m.ImageUrl(url)

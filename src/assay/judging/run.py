@@ -310,13 +310,13 @@ class _Run:
         self.health: dict[str, Health] = {}
         for name in providers:
             judge = plan.judges[name]
-            limits = self.limits.of_judge(judge)
+            limits = self.limits.for_judge(judge)
             lane = (judge.provider, judge.base_url, limits)
             if lane not in self.lanes:
                 about: dict[str, Any] = {"first_wait": ways.first_wait, "where": _service_of(judge), "tell": ways.tell}
                 self.lanes[lane] = (Endpoint(limits, stopping=self.stopping, **about), [])
             self.lanes[lane][1].append(name)
-            self.health[name] = Health(limits.concurrency, limits.unreadable)
+            self.health[name] = Health(limits.concurrency)
         self.budget = Budget(self.limits.max_cost, plan.judges, self.prices)
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
@@ -425,10 +425,7 @@ class _Run:
                 continue
             found.append(f"judge '{name}' ({judge.model} at {_service_of(judge)}) {health.stopped}")
             if not health.dead:
-                found[-1] += (
-                    f"; read them with: assay replies {self.plan.study.folder} --missing. Where that is expected, "
-                    "say after how many it is to stop: limits.unreadable in study.yaml"
-                )
+                found[-1] += f"; read them with: assay study responses {self.plan.study.folder} --missing"
         return found
 
     # -- one call -------------------------------------------------------------------------------
@@ -608,7 +605,7 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
 
 
 def _service_of(judge: Judge) -> str:
-    return judge.base_url or judge.provider
+    return judge.address or judge.provider
 
 
 def _prompt(sent: Sent) -> dict[str, str]:

@@ -1,1 +1,12 @@
-"""What was asked and who answered: a study's folder (`definition`, `schema`) and its database (`store`)."""
+"""A study: its definition, and the store of its items and answers."""
+
+PLAN_FILE = "plan.yaml"
+"""The preregistered plan in a study's folder."""
+
+LOOKS = "looks"
+"""The setting of a study's store with its interim analyses: fingerprint of the labels, number of items, time."""
+
+
+def items_at_look(n_items: int, look: int, looks: int) -> int:
+    """Return the number of items at an interim analysis: planned analyses are equally spaced."""
+    return round(n_items * min(look, looks) / looks)

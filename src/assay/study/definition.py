@@ -1,7 +1,7 @@
-"""A study's folder: items, questions, judges and people, as its ``study.yaml`` defines them.
+"""A study folder: items, questions, judges and annotators, as its ``study.yaml`` defines them.
 
-The folder holds ``study.yaml``, the items, prompts of one's own, the labels that people gave, and the
-database in which every answer is kept (`assay.study.store`).
+The folder holds ``study.yaml``, the items, your own prompts, the human labels, and the database of all answers
+(`assay.study.store`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import ValidationError
 from yaml.composer import Composer
 from yaml.resolver import Resolver
 
@@ -33,6 +32,7 @@ from assay.study.items import (
     read_names,
     read_parts,
 )
+from assay.study.old_keys import Where, converted, old_key_problems
 from assay.study.schema import (
     KINDS,
     Checks,
@@ -42,35 +42,29 @@ from assay.study.schema import (
     Ensemble,
     ItemsPart,
     Judge,
-    JudgeLimits,
     OnScale,
     OutputPairs,
-    Pay,
     People,
-    Price,
-    Probes,
     Question,
     RateLimits,
     Screening,
     StudyFile,
     StudyPart,
     System,
+    ValidationError,
     listed_labels,
     scale_of,
 )
 
-Where = tuple[str | int, ...]
-"""A place in study.yaml: ``("questions", 0, "scale")``."""
-
 Problem = tuple[Where, str]
-"""Where something is wrong, and what."""
+"""A place in study.yaml, ``("questions", 0, "scale")``, and the error there."""
 
 MOST_PROBLEMS = 5
-"""Problems that one message names: as many as are mended before the next look."""
+"""Maximum number of problems in one message: about as many as one edit fixes."""
 
 RESERVED_KEYS = {
     **{str(n): f"chooses answer {n}" for n in range(1, 10)},
-    "0": "chooses no preference",
+    "0": "chooses a tie",
     "s": "skips",
     "f": "flags",
     "u": "undoes",
@@ -79,27 +73,27 @@ RESERVED_KEYS = {
     "c": "goes to the comment",
     "?": "shows the keys",
 }
-"""What a key does on people's page whatever the question."""
+"""The keys with a function on every annotation page."""
 
 
 # -- the file and its lines ----------------------------------------------------------------------------
 
 
 def parse_yaml(path: Path) -> tuple[Any, dict[Where, int]]:
-    """What a YAML file holds, and the line on which each key stands.
+    """Return the content of a YAML file, and the line of each key.
 
     Raises
     ------
     StudyError
-        With the line that cannot be read.
+        With the line that cannot be parsed.
     """
     size = path.stat().st_size
     if size > LARGEST_FILE:
-        raise StudyError(f"{path} has {size:,} bytes, and a study's description has {LARGEST_FILE:,} at most")
+        raise StudyError(f"{path} has {size:,} bytes; a study.yaml has at most {LARGEST_FILE:,}")
     try:
         node = _compose(path.read_text(encoding="utf-8"))
         if node is not None and _count_values(node, {}) > MOST_NODES:
-            raise StudyError(f"{path} grows beyond {MOST_NODES:,} values by its aliases (*); write them out")
+            raise StudyError(f"{path} expands to more than {MOST_NODES:,} values by its aliases (*); write them out")
         lines = _lines(node)
         return _Loader("").construct_document(node) if node is not None else {}, lines
     except yaml.MarkedYAMLError as error:
@@ -110,15 +104,15 @@ def parse_yaml(path: Path) -> tuple[Any, dict[Where, int]]:
 
 
 LARGEST_FILE, MOST_NODES = 2_000_000, 200_000
-"""Bytes of study.yaml, and its values once aliases are replaced: a hundred times what the largest study needs, and few
-enough to be read in seconds. A file of 282 bytes with aliases of aliases would fill all memory."""
+"""Maximum bytes of study.yaml, and values after replacing aliases: 100 times the largest study, read in seconds. A file
+of 282 bytes with nested aliases would otherwise fill all memory."""
 
 
 def _count_values(node: yaml.Node, known: dict[int, int]) -> int:
-    """The values of a node, with those of its aliases; each is counted once and added as often as it is named."""
+    """Count the values of a node with those of its aliases; each node is visited once."""
     if id(node) in known:
         return known[id(node)]
-    known[id(node)] = MOST_NODES + 1  # within itself it has no end
+    known[id(node)] = MOST_NODES + 1  # an alias within itself would be infinite
     parts = node.value if isinstance(node, yaml.SequenceNode) else []
     parts = [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else parts
     known[id(node)] = 1 + sum(_count_values(part, known) for part in parts)
@@ -126,7 +120,7 @@ def _count_values(node: yaml.Node, known: dict[int, int]) -> int:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which yes, no, on, off and dates are the words they look like, and a key stands once."""
+    """YAML in which yes, no, on, off and dates are text."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -137,7 +131,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|fa
 
 
 def _compose(text: str) -> yaml.Node | None:
-    """What a text says; by libyaml where it is installed, in a third of the time, but for the words of its errors."""
+    """Parse a text; with libyaml, if installed, in a third of the time, except for error messages."""
     if yaml.__with_libyaml__:
         from yaml.cyaml import CParser  # type: ignore[attr-defined]
 
@@ -155,7 +149,7 @@ def _compose(text: str) -> yaml.Node | None:
 
 
 def _lines(node: yaml.Node | None, path: Where = ()) -> dict[Where, int]:
-    """The line on which each key stands, by its path; a key that appears twice is an error."""
+    """Return the line of each key, by its path; a duplicate key is an error."""
     if node is None:
         return {(): 1}
     lines = {path: node.start_mark.line + 1}
@@ -173,7 +167,7 @@ def _lines(node: yaml.Node | None, path: Where = ()) -> dict[Where, int]:
 
 
 def _problem_words(path: Path, lines: dict[Where, int], problems: Sequence[Problem]) -> str:
-    """What is wrong, a line a problem: file, line, key and words."""
+    """Word the problems, one per line: file, line, key and error."""
     shown = []
     for where, what in problems[:MOST_PROBLEMS]:
         there = next((lines[where[:n]] for n in range(len(where), -1, -1) if where[:n] in lines), 1)
@@ -183,23 +177,23 @@ def _problem_words(path: Path, lines: dict[Where, int], problems: Sequence[Probl
     return "\n".join(shown + more)
 
 
-# -- what is not as the schema has it ------------------------------------------------------------------
+# -- errors of the schema --------------------------------------------------------------------------------
 
 
 def problems_of(error: ValidationError) -> list[Problem]:
-    """Everything that pydantic found, in words."""
-    # A tuple whose parts have errors is also called too short; the parts' errors say it all.
+    """Word all errors that pydantic found."""
+    # A tuple whose parts have errors is also reported as too short; the errors of its parts are enough.
     found = error.errors(include_url=False)
     deeper = {problem["loc"][:1] for problem in found if len(problem["loc"]) > 1}
     return [_explain(one) for one in found if len(one["loc"]) > 1 or one["loc"] not in deeper]
 
 
 def _explain(problem: Any) -> Problem:
-    """Path and plain words of one pydantic error; the value is not repeated, it may be a secret."""
-    # What kind of judge it is stands in pydantic's path after the judge's position, not in the file.
+    """Path and plain words of one pydantic error, without the value, which may be a secret."""
+    # pydantic's path has the kind of judge after the judge's position; the file does not.
     loc = problem["loc"]
     where = loc[:2] + loc[3:] if loc[:1] == ("judges",) else loc
-    where = tuple(p for p in where if p not in ("str", "tuple[str, ...]"))
+    where = tuple(p for p in where if isinstance(p, int) or not _OF_UNION.match(p))
     if problem["type"] == "missing":
         return where, "is missing"
     if problem["type"] == "extra_forbidden":
@@ -207,6 +201,9 @@ def _explain(problem: Any) -> Problem:
     message = str(problem["msg"]).removeprefix("Value error, ")
     return where, message[:1].lower() + message[1:] if message.startswith("Input") else message
 
+
+_OF_UNION = re.compile(r"str$|tuple\[|constrained-|function-|dict\[|datetime$")
+"""Steps of pydantic's path into the types of a key that has several."""
 
 _PLACES: dict[str, tuple[type[StudyPart], ...]] = {
     "": (StudyFile,),
@@ -216,22 +213,19 @@ _PLACES: dict[str, tuple[type[StudyPart], ...]] = {
     "systems": (System,),
     "judges": (Judge, Ensemble),
     "demonstrations": (Demonstrations,),
-    "price": (Price,),
     "comparisons": (OutputPairs,),
     "conditions": (Conditions,),
-    "probes": (Probes,),
-    "limits": (RateLimits, JudgeLimits),
+    "limits": (RateLimits,),
     "people": (People,),
     "checks": (Checks,),
     "crowd": (Crowd,),
     "screening": (Screening,),
-    "pay": (Pay,),
 }
-"""Which keys may stand under which."""
+"""The keys of each part."""
 
 
 def _unknown_key(where: Where) -> str:
-    """What to do about a key that is not known: the nearest of its place, else where it belongs."""
+    """Word an unknown key: the nearest key of its part, otherwise the part it belongs to."""
     name = str(where[-1])
     above = next((part for part in reversed(where[:-1]) if part in _PLACES), "")
     keys = [key for part in _PLACES[str(above)] for key in part.model_fields]
@@ -244,11 +238,11 @@ def _unknown_key(where: Where) -> str:
     return f"is not a key here; the keys are {listing(list(dict.fromkeys(keys)), 40)}"
 
 
-# -- what is well-formed and yet cannot be meant --------------------------------------------------------
+# -- contradictions ---------------------------------------------------------------------------------------
 
 
 def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
-    """What is well-formed and yet cannot be meant."""
+    """Find well-formed settings that contradict each other."""
     for part, named in (("questions", config.questions), ("judges", config.judges), ("systems", config.systems)):
         names = [one.name for one in named]
         for position, name in enumerate(names):
@@ -261,8 +255,8 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
         if config.labels is not None and isinstance(scale_of(question.scale), Listed):
             yield (
                 ("labels",),
-                f"cannot hold answers to '{question.name}', which are lists: have people answer on the page, or ask "
-                "of each label or pair in a question of its own (scale: [no, yes], or preference)",
+                f"cannot hold answers to '{question.name}', which are lists: collect them on the annotation page, or "
+                "ask about each label or pair in a separate question (scale: [no, yes], or preference)",
             )
     yield from _file_column_problems(config)
     yield from _span_problems(config)
@@ -280,29 +274,26 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
 
 
 def _file_column_problems(config: StudyFile) -> Iterator[Problem]:
-    """Columns that hold files and are said to hold something else, too."""
+    """Find columns of files that are also listed with another content."""
     part = config.items
     for position, column in enumerate(part.media):
         if column in part.images:
-            yield ("items", "media", position), f"'{column}' is named in images, too; it holds one or the other"
-    for column in part.captions:
-        if column not in part.media:
-            yield ("items", "captions", column), unknown("column", column, list(part.media), "media")
+            yield ("items", "media", position), f"'{column}' is also listed in images; remove one of the two"
     if part.formulas and not part.markdown:
-        yield ("items", "formulas"), "needs items.markdown, the columns in which they are laid out"
+        yield ("items", "formulas"), "requires items.markdown, the columns with formulas"
     for position, column in enumerate(part.markdown):
         if column in part.file_columns:
-            yield ("items", "markdown", position), f"'{column}' holds a file, and no text"
+            yield ("items", "markdown", position), f"'{column}' holds a file, not text"
     for position, question in enumerate(config.questions):
         for column in {*(question.show or ()), *question.options} & {*part.captions.values()}:
             yield (
                 ("questions", position),
-                f"shows '{column}', which holds captions: they are shown with their recording; leave it out",
+                f"shows '{column}', which holds captions: they are displayed with their recording; remove it",
             )
 
 
 def _span_problems(config: StudyFile) -> Iterator[Problem]:
-    """Texts in which no spans can be marked."""
+    """Find texts in which spans cannot be marked."""
     for position, question in enumerate(config.questions):
         where, column = ("questions", position, "of"), question.marked
         if not isinstance(scale_of(question.scale), SpanLabels):
@@ -310,10 +301,10 @@ def _span_problems(config: StudyFile) -> Iterator[Problem]:
                 yield where, "is for spans"
             continue
         if column is None:
-            yield where, "is missing: name the column of the text in which spans are marked"
+            yield where, "is missing: the column of the text in which spans are marked"
         elif column in (*config.items.markdown, *config.items.file_columns):
-            what = "is laid out as Markdown" if column in config.items.markdown else "holds a file"
-            yield where, f"names '{column}', which {what}; spans are marked in plain text"
+            what = "is formatted as Markdown" if column in config.items.markdown else "holds a file"
+            yield where, f"names '{column}', which {what}; spans need plain text"
 
 
 def _question_problems(question: Question) -> Iterator[Problem]:
@@ -321,7 +312,7 @@ def _question_problems(question: Question) -> Iterator[Problem]:
     wanted = len(question.kind.places)
     if len(question.options) != wanted and question.drawn_from is None and question.outputs_of is None:
         comparing = ", ".join(name for name, kind in KINDS.items() if kind.places) + " and ranking"
-        yield ("options",), f"needs {wanted} columns to choose between" if wanted else f"is for {comparing}"
+        yield ("options",), f"requires {wanted} columns to choose between" if wanted else f"is for {comparing}"
     for label in question.meanings:
         known = [str(c) for c in listed_labels(scale)]
         if known and label not in known:
@@ -333,7 +324,7 @@ def _question_problems(question: Question) -> Iterator[Problem]:
 
 
 def _system_problems(config: StudyFile) -> Iterator[Problem]:
-    """What compares the outputs of systems, and what cannot stand beside it."""
+    """Find what is missing to compare outputs of systems, and what cannot be combined with it."""
     texts = [q.name for q in config.questions if q.kind.free_text]
     compared = dict.fromkeys(q.outputs_of for q in config.questions if q.outputs_of)
     for position, question in enumerate(config.questions):
@@ -341,42 +332,42 @@ def _system_problems(config: StudyFile) -> Iterator[Problem]:
         if named is not None and not config.systems:
             yield (
                 options,
-                "needs two columns to choose between; one question, whose outputs are compared, needs systems",
+                "requires two columns to choose between, or one question and systems that answer it",
             )
         elif named is not None and named not in texts:
-            words = "needs a question on the scale text, which the systems answer; "
+            words = "requires a question on the scale text, which the systems answer; "
             yield options, words + unknown("question", named, texts, "those")
         elif config.systems and named is None and question.name not in compared:
             yield (
                 options[:2],
-                f"'{question.name}' is about items, and in a study of systems people and judges are shown pairs of "
-                "outputs; ask it in a study of its own",
+                f"'{question.name}' is about items, and a study of systems displays pairs of outputs; ask it in a "
+                "separate study",
             )
     if not config.systems:
         if "comparisons" in config.model_fields_set:
-            yield ("comparisons",), "needs systems, whose outputs are compared"
+            yield ("comparisons",), "requires systems, whose outputs are compared"
         return
     if len(compared) != 1:
         yield (
             ("systems",),
-            "need one question on the scale text, which they answer, and one on the scale preference whose options "
+            "require one question on the scale text, which they answer, and one on the scale preference whose options "
             f"name it; this study compares the outputs of {len(compared)}",
         )
     if len(config.systems) < 2:
-        yield ("systems",), "needs two at least, as outputs of two are compared"
+        yield ("systems",), "must be at least two, because outputs of two are compared"
     names = [one.name for one in config.systems]
     for position, judge in enumerate(config.judges):
         if judge.name in names:
-            yield ("judges", position, "name"), f"'{judge.name}' is a system; give the judge a name of its own"
+            yield ("judges", position, "name"), f"'{judge.name}' is a system; give the judge another name"
     for position, system in enumerate(config.systems):
         if system.strategy != "zero-shot":
-            yield ("systems", position, "strategy"), "is for judges; give a system a prompt of its own with prompt:"
+            yield ("systems", position, "strategy"), "is for judges; give a system its own prompt with prompt:"
     if config.labels is not None:
-        yield ("labels",), "cannot be: what people compare is drawn from the systems' outputs"
+        yield ("labels",), "cannot be used: annotators compare outputs drawn from the systems"
 
 
 def _crossing_problems(config: StudyFile, folder: Path) -> Iterator[Problem]:
-    """What would contradict the scale in a prompt, where conditions.scale replaces the question's own."""
+    """Find text in a prompt that contradicts the scales of conditions.scale."""
     crossed = {spec: parse_scale(spec) for spec in config.conditions.scale}
     for position, question in enumerate(config.questions):
         own = scale_of(question.scale)
@@ -398,39 +389,42 @@ def _scale_part_problems(question: Question, asked: Sequence[Scale]) -> Iterator
             yield ("by_scale", spec), f"'{spec}' is neither the question's scale nor one of conditions.scale"
         for label in part.meanings or {}:
             if scale.read(label) is None:
-                yield ("by_scale", spec, "meanings", label), f"is not a label there: it must be {scale.describe()}"
+                yield (
+                    ("by_scale", spec, "meanings", label),
+                    f"is not on that scale: it must be {scale.describe()}",
+                )
 
 
 def _own_scale_problems(question: Question, own: Scale, others: Mapping[str, Scale]) -> Iterator[Problem]:
-    """What a question says of its own scale, where others are asked too."""
+    """Find text of a question that fits its own scale only, if other scales are used as well."""
     for spec, scale in others.items():
-        there = question.part_on(scale)
+        there = question.scale_part(scale)
         if question.meanings and (there is None or there.meanings is None):
             yield (
                 ("meanings",),
-                f"belong to the scale '{question.scale}', and conditions.scale asks '{spec}' too; give that scale "
-                f"its own under by_scale ({{'{spec}': {{meanings: {{…}}}}}}; {{}} for none)",
+                f"belong to the scale '{question.scale}', and conditions.scale also has '{spec}'; give that scale its "
+                f"own under by_scale ({{'{spec}': {{meanings: {{…}}}}}}; {{}} for none)",
             )
     for part in ("text", "guidelines") if others else ():
         number = _label_in(getattr(question, part), own)
         if number is not None:
             yield (
                 (part,),
-                f"names {number}, a label of the scale '{question.scale}', and conditions.scale asks "
-                f"'{next(iter(others))}' too; put guidelines that belong to a scale under by_scale, and write other "
-                "numbers as words (the prompt says what a label may be)",
+                f"names {number}, a label of the scale '{question.scale}', and conditions.scale also has "
+                f"'{next(iter(others))}'; put guidelines that belong to a scale under by_scale, and write other "
+                "numbers as words (the prompt describes the scale itself)",
             )
 
 
 def _label_in(text: str, scale: Scale) -> str | None:
-    """A number in a text that is a label of a whole-number scale, or an end of one with fractions."""
+    """Return a number in a text that is a label of a whole-number scale, or an end of one with fractions."""
     labels = scale.categories or scale.bounds or ()
     numbers = re.findall(r"(?<![\w.,])-?\d+(?:\.\d+)?(?![\w%])", text)
     return next((number for number in numbers if float(number) in labels), None)
 
 
 def _names_ends(text: str, scale: Scale) -> bool:
-    """Whether a text says from where to where a scale goes."""
+    """Return whether a text names both ends of a scale."""
     if scale.bounds is None:
         return False
     low, high = (re.escape(plain_number(end)) for end in scale.bounds)
@@ -442,60 +436,67 @@ def _judge_problems(judge: Judge | Ensemble, prompts: set[str], config: StudyFil
         asked = [one.name for one in config.judges if isinstance(one, Judge)]
         for member in judge.of:
             if member not in asked:
-                yield ("of",), unknown("judge", member, asked, "the judges that are asked")
+                yield ("of",), unknown("judge", member, asked, "the models among the judges")
         return
     if judge.provider == "recorded" and judge.file is None:
-        yield ("file",), "is missing: provider 'recorded' needs the file of replies"
-    for provider, name in (("python", "function"), ("command", "command")):
-        if judge.provider == provider and not getattr(judge, name):
-            yield (name,), f"is missing: provider '{provider}' needs it"
-        if judge.provider != provider and getattr(judge, name):
-            yield (name,), f"is for provider: {provider}"
-    if judge.provider not in ("recorded", "python", "command") and not judge.model:
+        yield ("file",), "is missing: provider 'recorded' requires the file of responses"
+    if judge.provider != "recorded" and not judge.model.strip():
         yield ("model",), "is missing"
+    elif judge.function is not None and not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", judge.function):
+        yield ("model",), "must be module:function, as in rules:stars"
+    elif judge.provider == "command" and (wrong := _command_error(judge)):
+        yield ("model",), wrong
     if judge.prompt is not None and judge.prompt not in prompts:
         yield ("prompt",), unknown("prompt", judge.prompt, sorted(prompts), "prompts/")
     for question in config.questions if judge.demonstrations.reasons else ():
         if judge.demonstrations.reasons in (question.show or ()):
             yield (
                 ("demonstrations", "reasons"),
-                f"is shown of the items that are judged, too: take it out of the show of '{question.name}'",
+                f"is also displayed for the items to label: remove it from the show of '{question.name}'",
             )
     if judge.score == "expected" and not any(scale_of(q.scale).numeric for q in config.questions):
-        yield ("score",), "expected is a mean, and no question is on numbers; use probabilities"
+        yield ("score",), "expected is a mean, and no question has a numeric scale; use probabilities"
+
+
+def _command_error(judge: Judge) -> str | None:
+    """Word the error in a command line that cannot be split."""
+    try:
+        return None if judge.command else "is missing"
+    except ValueError as error:
+        return f"is not a command line: {error}"
 
 
 def _probe_problems(config: StudyFile) -> Iterator[Problem]:
-    """Probes that would ask nothing."""
-    probes = () if config.probes is None else config.probes.of
+    """Find probes that would change nothing."""
+    probes = config.probes
     judges = [one for one in config.judges if isinstance(one, Judge)]
     swaps = [q for q in config.questions if (q.options and q.kind.places) or q.draws_pairs]
     if "swapped" in probes and not any(q.orders != "all" for q in swaps):
-        why = "both orders are asked already" if swaps else "no question has options"
-        yield ("probes", "of"), f"swapped changes nothing here: {why}; leave it out"
+        why = "both orders are used already" if swaps else "no question has options"
+        yield ("probes", "swapped"), f"changes nothing here: {why}; remove it"
     if "hint" in probes and any(q.marked for q in config.questions):
-        yield ("probes", "of"), "hint cannot be asked with spans: no label can be named by itself; leave it out"
+        yield ("probes", "hint"), "cannot be used with spans: a hint names a single label; remove it"
     if "sibling" in probes and not any(judge.sibling for judge in judges):
-        yield ("probes", "of"), "sibling needs a judge with sibling: the name of another model of its provider"
+        yield ("probes", "sibling"), "requires a judge with sibling: the name of another model of its provider"
 
 
 def _unusable_keys(question: Question, scale: Scale) -> dict[str, str]:
-    """What is wrong with the keys that a question gives its labels, by label."""
+    """Word the errors in the keys of a question's labels, by label."""
     known = [str(c) for c in listed_labels(scale)]
     wrong: dict[str, str] = {}
     taken: dict[str, str] = {}
     for label, key in question.keys.items():
         low = key.lower()
         if question.kind.places or not known:
-            wrong[label] = "keys are for labels from a list; this scale has its own"
+            wrong[label] = "keys are for labels from a list; this scale has fixed keys"
         elif label not in known:
             wrong[label] = unknown("label", label, known, "the scale")
         elif not re.fullmatch(r"[^\W\d_]", key):
             wrong[label] = f"'{key}' is not one letter"
         elif low in RESERVED_KEYS:
-            wrong[label] = f"'{key}' {RESERVED_KEYS[low]} on every page; take another letter"
+            wrong[label] = f"'{key}' {RESERVED_KEYS[low]} on every page; choose another letter"
         elif low in taken:
-            wrong[label] = f"'{key}' is the key of '{taken[low]}' already"
+            wrong[label] = f"'{key}' is already the key of '{taken[low]}'"
         taken.setdefault(low, label)
     return wrong
 
@@ -503,80 +504,69 @@ def _unusable_keys(question: Question, scale: Scale) -> dict[str, str]:
 def _people_problems(config: StudyFile) -> Iterator[Problem]:
     people, drawing = config.people, next((q for q in config.questions if q.drawn_from), None)
     drawn = [q.name for q in config.questions if q.drawn_from and not q.draws_pairs]
-    if isinstance(people.overlap, dict) and people.group is None:
-        yield ("people", "group"), "is missing: overlap is given by group, so name the attribute that tells the group"
-    if people.pass_warm_up is not None and people.warm_up is None:
-        yield ("people", "pass_warm_up"), "needs people.warm_up, the table of what is practised"
     if drawing and any(q.drawn_from != drawing.drawn_from for q in config.questions):
         what = "pairs" if drawing.draws_pairs else "triplets"
         yield (
             ("questions",),
-            f"'{drawing.name}' is about {what} of '{drawing.drawn_from}', so every question of its study must be "
+            f"'{drawing.name}' is about {what} of '{drawing.drawn_from}', so every question of this study must be "
             "about pairs or triplets of it",
         )
     yield from _crowd_problems(people)
     yield from _condition_problems(config)
     if people.together and config.items.document is None and not config.systems:
-        yield ("people", "together"), "needs items.document, the column that names the document of an item"
+        yield ("people", "together"), "requires items.document, the column with the document of an item"
     if drawn:
-        why = f"cannot be: the triplets of '{drawn[0]}' are drawn"
+        why = f"cannot be used: the triplets of '{drawn[0]}' are drawn"
         if people.together:
             yield ("people", "together"), f"{why} one at a time"
         for key in ("checks", "warm_up"):
             if getattr(people, key) is not None:
-                yield ("people", key), f"{why}, so no answer is known"
+                yield ("people", key), f"{why}, so they have no known answer"
 
 
 def _crowd_problems(people: People) -> Iterator[Problem]:
-    """What a crowd cannot be asked as, or cannot be told at the end."""
-    if people.checks is not None and people.checks.exclude and not people.checks.stops:
-        yield ("people", "checks", "exclude"), "needs most_failed or most_failed_share, how many checks may be failed"
+    """Find settings of a crowd that contradict each other."""
+    if people.checks is not None and people.checks.exclude and not people.checks.has_limit:
+        yield ("people", "checks", "exclude"), "requires most_failed, the number of checks that may fail"
     crowd = people.crowd
-    if people.until is not None and people.keep_until is not None and people.keep_until < people.until.date():
-        yield ("people", "keep_until"), "is before people.until, the day on which answering ends"
+    if people.end is not None and people.keep_until is not None and people.keep_until < people.end.date():
+        yield ("people", "keep_until"), "is before people.until, the end of annotation"
     if crowd is None:
         return
     if people.days is not None:
-        yield ("people", "days"), "is for people who are invited by name; a crowd has crowd.minutes"
+        yield ("people", "until"), "in days is for invited annotators; for a crowd, set crowd.minutes"
     if crowd.platform == "prolific" and "completed" not in crowd.codes:
-        yield ("people", "crowd", "codes"), "needs completed, the completion code that Prolific shows for the study"
-    if crowd.platform != "open" and not crowd.named.strip():
-        yield ("people", "crowd", "id"), "is empty; name the parameter, or let anybody in with platform: open"
+        yield (
+            ("people", "crowd", "codes"),
+            "requires completed, the completion code that Prolific displays",
+        )
+    if crowd.platform != "open" and not crowd.id_parameter.strip():
+        yield ("people", "crowd", "parameters"), "is empty; name the parameter, or admit anyone with platform: open"
     if crowd.minutes is not None and people.days_apart:
-        yield ("people", "crowd", "minutes"), "cannot be: people.days_apart lets days pass between two sessions"
+        yield ("people", "crowd", "minutes"), "cannot be used: people.days_apart puts days between two sessions"
     screening = crowd.screening
-    if screening is not None:
-        for label in sorted(set(screening.let_in) - set(screening.options)):
-            yield (
-                ("people", "crowd", "screening", "let_in"),
-                unknown("option", label, list(screening.options), "the options"),
-            )
-    if people.group is not None and (screening is None or screening.attribute != people.group):
+    if people.group is not None and screening is None:
         yield (
             ("people", "crowd"),
-            f"cannot tell to which group ({people.group}) a person belongs; give it a screening question with "
-            f"attribute: {people.group}",
+            f"does not determine the group ({people.group}) of a person; add a screening question whose answers are "
+            "the groups",
         )
-    known = ("code", "outcome", *filter(None, (crowd.named,)), *crowd.kept)
-    for name in re.findall(r"\{([^{}]*)\}", crowd.way_back):
+    known = ("code", "outcome", *filter(None, (crowd.id_parameter,)), *crowd.stored_parameters)
+    for name in re.findall(r"\{([^{}]*)\}", crowd.return_address):
         if name not in known:
-            yield ("people", "crowd", "back"), unknown("parameter", name, list(known), "what may be in it")
+            yield ("people", "crowd", "back"), unknown("parameter", name, list(known), "the parameters")
 
 
 def _condition_problems(config: StudyFile) -> Iterator[Problem]:
-    """What is varied of systems where there are none, and ties of what is no preference."""
-    varied, wanted = config.conditions.system_temperature, config.comparisons.temperature
-    if varied and not config.systems:
-        yield ("conditions", "system_temperature"), "needs systems; what judges are asked at is conditions.temperature"
-    if wanted is not None and wanted not in varied:
-        listed = ", ".join(f"{one:g}" for one in varied) or "nothing"
-        yield ("comparisons", "temperature"), f"{wanted:g} is none of conditions.system_temperature, which has {listed}"
+    """Find conditions of systems without systems, and ties of questions that are not preferences."""
+    if config.conditions.system_temperature and not config.systems:
+        yield ("conditions", "system_temperature"), "requires systems; for judges, set conditions.temperature"
     for position, question in enumerate(config.questions):
         if question.ties is not True and not question.kind.words:
             yield ("questions", position, "ties"), "is for the scale preference"
 
 
-# -- a study's folder ----------------------------------------------------------------------------------
+# -- a study folder --------------------------------------------------------------------------------------
 
 STUDY_FILE = "study.yaml"
 
@@ -590,7 +580,7 @@ class Study:
 
     @property
     def judges(self) -> tuple[Judge, ...]:
-        """The judges that are asked."""
+        """The judges that are models or programs."""
         return tuple(j for j in self.config.judges if isinstance(j, Judge))
 
     @property
@@ -600,12 +590,12 @@ class Study:
 
     @property
     def models(self) -> tuple[Judge, ...]:
-        """Everybody that is asked by a call: systems first, as judges are asked about what they wrote."""
+        """All that are called: systems first, because judges compare their outputs."""
         return (*self.systems, *self.judges)
 
     @property
     def judge_names(self) -> tuple[str, ...]:
-        """Every judge, those that are made of others too."""
+        """Every judge, with the ensembles."""
         return tuple(j.name for j in self.config.judges)
 
     @property
@@ -622,36 +612,35 @@ class Study:
 
     @cached_property
     def parts(self) -> dict[str, str]:
-        """Which items are for development and which for the test, see `assay.study.items.read_parts`.
+        """The items of the development set and of the test set, see `assay.study.items.read_parts`.
 
         Raises
         ------
         StudyError
-            For a study of systems' outputs, or of triplets, which are drawn from its items.
+            For a study of systems' outputs or of triplets, which are drawn from its items.
         """
         found = read_parts(self.folder)
         if found and (self.systems or any(q.drawn_from for q in self.config.questions)):
             raise StudyError(
-                f"{self.folder / SPLIT_FILE}: what is judged is drawn from the items of this study, so they cannot be "
-                "split; take the file away"
+                f"{self.folder / SPLIT_FILE}: this study draws pairs or triplets from its items, so they cannot be "
+                "split; remove the file"
             )
         return found
 
     @property
     def compared_temperature(self) -> float | None:
-        """The temperature whose outputs of systems are compared; None where it is not varied."""
-        varied, wanted = self.config.conditions.system_temperature, self.config.comparisons.temperature
-        return wanted if wanted is not None else varied[0] if varied else None
+        """The temperature whose outputs of systems are compared; None if it is not a condition."""
+        return next(iter(self.config.conditions.system_temperature), None)
 
     def tested_items(self) -> list[str]:
-        """The names of the items for the test: all of them where they are not split."""
+        """Return the names of the items of the test set: all of them without a split."""
         return [item.name for item in self.items() if self.parts.get(item.name) != PARTS[0]]
 
     def way_of(self, name: str) -> dict[str, str]:
-        """How a judge is asked: its ``model``, and a fingerprint of its ``prompt``.
+        """Return a judge's ``model`` and a fingerprint of its ``prompt``.
 
-        The prompt is everything that is decided about what is sent and does not hang on the item: the instructions, the
-        words of the questions and their scales, the strategy, demonstrations, parameters and what is crossed.
+        The prompt is everything in a request that does not depend on the item: the instructions, the questions and
+        their scales, the strategy, few-shot examples, parameters and experimental conditions.
         """
         judge = next(one for one in self.config.judges if one.name == name)
         if isinstance(judge, Ensemble):
@@ -660,34 +649,39 @@ class Study:
         crossed = self.config.conditions
         prompts = [text for one in (judge.prompt, *crossed.prompt) if (text := self.prompts.get(one or "")) is not None]
         asked = judge.model_dump(mode="json", include={"strategy", "temperature", "params", "structured", "repeats"})
-        asked |= judge.model_dump(
-            mode="json", include={"effort", "score", "function", "command"}, exclude_defaults=True
-        )
+        asked |= judge.model_dump(mode="json", include={"effort", "score"}, exclude_defaults=True)
+        asked |= {"function": judge.function} if judge.function else {}
+        asked |= {"command": list(judge.command)} if judge.command else {}
         few_shot = "few-shot" in (judge.strategy, *crossed.strategy)
-        shown = judge.demonstrations.named if few_shot else None
+        shown = judge.demonstrations.key_parts if few_shot else None
         words = [q.model_dump(mode="json", exclude={"keys", "optional", "rubric"}) for q in self.config.questions]
         prompt = digest_of([asked, shown, prompts, words, crossed.model_dump(mode="json")])[:12]
-        return {"model": judge.model or judge.provider, "prompt": prompt}
+        return {"model": judge.provider if judge.is_program else judge.model or judge.provider, "prompt": prompt}
 
     def items(self) -> Iterator[Item]:
-        """The items in the order of their file, see `assay.study.items.read_items`."""
+        """Read the items in the order of their file, see `assay.study.items.read_items`."""
         return read_items(self.folder, self.config)
 
     def files(self) -> list[Path]:
-        """The files beside study.yaml that it names: items, labels, checks, practice."""
+        """Return the files that study.yaml names: items, labels, checks, practice."""
         people = self.config.people
         checks = None if people.checks is None else people.checks.file
-        names = (self.config.items.file, self.config.labels, people.warm_up, checks, people.first)
+        names = (self.config.items.file, self.config.labels, people.practice_file, checks, people.first)
         split = [SPLIT_FILE] if (self.folder / SPLIT_FILE).is_file() else []
         return [self.folder / name for name in (*names, *split) if name is not None]
 
     def first_items(self) -> list[str]:
-        """The names of the items that people are given before all others."""
+        """Return the names of the items that come before all others."""
         return [] if self.config.people.first is None else read_names(self.folder / self.config.people.first)
 
     def known_items(self, role: Literal["check", "warm-up"]) -> list[KnownItem]:
-        """The attention checks, or the items to warm up on, see `assay.study.items.read_known_items`."""
+        """Read the attention checks, or the practice items, see `assay.study.items.read_known_items`."""
         return read_known_items(self.folder, self.config, role)
+
+
+def stored_study(folder: Path, config: Mapping[str, Any]) -> Study:
+    """Return a study as its store keeps it, also of an earlier version (`assay.study.store.intake.CONFIG`)."""
+    return Study(folder, StudyFile.model_validate(converted(dict(config))))
 
 
 def load_study(folder: str | Path) -> Study:
@@ -701,14 +695,15 @@ def load_study(folder: str | Path) -> Study:
     Raises
     ------
     StudyError
-        With file, line and key of everything that is wrong.
+        With file, line and key of every error.
     """
     path = Path(folder)
     path = path if path.suffix in (".yaml", ".yml") else path / STUDY_FILE
     if not path.is_file():
-        raise StudyError(f"{path} is not there; make a study with: assay init {path.parent}")
+        raise StudyError(f"{path} does not exist; create a study with: assay init {path.parent}")
     content, lines = parse_yaml(path)
-    problems: list[Problem]
+    if problems := list(old_key_problems(content)):
+        raise StudyError(_problem_words(path, lines, problems))
     try:
         config = StudyFile.model_validate(content)
         problems = list(contradictions(config, path.parent))

@@ -126,7 +126,7 @@ def read_known_items(folder: Path, config: StudyFile, role: Literal["check", "wa
         As `read_items`; and for an answer that is not on its question's scale, or no answer at all.
     """
     people = config.people
-    file = people.warm_up if role == "warm-up" else people.checks and people.checks.file
+    file = people.practice_file if role == "warm-up" else people.checks and people.checks.file
     if not file:
         return []
     path = folder / file

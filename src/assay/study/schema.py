@@ -1,20 +1,34 @@
-"""What study.yaml may say: its keys, their defaults, and what each of them means."""
+"""The keys of study.yaml: their types, defaults and meanings."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import lru_cache
 from typing import Annotated, Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
+from urllib.parse import parse_qsl
 
 from assay.data.scales import Label, Listed, Nominal, Preference, RankedTexts, Scale, SpanLabels, parse_scale
-from assay.errors import DataError
+from assay.errors import DataError, require_installed
 
-# -- what each kind of answer makes of a question --------------------------------------------------------
+require_installed(["pydantic"], "judge", "opening a study")
+
+from pydantic import (  # noqa: E402 - a missing pydantic is reported with the extra that installs it
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PrivateAttr,
+    Tag,
+    field_validator,
+    model_validator,
+)
+from pydantic import ValidationError as ValidationError  # noqa: E402
+
+# -- what each kind of label means for a question --------------------------------------------------------
 # A kind that is not listed is answered with a label of its scale, by number or from a list, and needs no row.
 
 Orders = Literal["all", "shuffled", "fixed"]
@@ -22,26 +36,26 @@ Orders = Literal["all", "shuffled", "fixed"]
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of answer.
+    """One kind of question.
 
     Attributes
     ----------
     places : tuple of labels
-        For each option, in the item's own order, the label that chooses it; empty where there are no options.
+        For each option, in the item's own order, the label that chooses it; empty if there are no options.
     titles : tuple of str
-        The names of the options in a prompt, in the order shown.
+        The names of the options in a prompt, in the order displayed.
     order : {"all", "shuffled"}
-        How the options' order is varied where the question does not say.
+        How the order of the options varies if the question does not specify it.
     drawn : bool
-        Whether one column may be named, of which the options are drawn while people answer.
+        Whether the question can name one column, from which the options are drawn during annotation.
     words : dict
-        What models read and write, and the page sends, for a label; as it is where none are given.
-    told : dict
-        What people read for a label; as it is where none are given.
+        The word that models read and write, and the page sends, for a label; a label without one is its own word.
+    page_labels : dict
+        The text on the annotation page for a label; a label without one is its own text.
     free_text : bool
-        Whether the reply itself is the label.
+        Whether the response itself is the label.
     lists : bool
-        Whether an answer is a list, of which the table makes several labels.
+        Whether a response is a list, which becomes several labels in the table.
     """
 
     places: tuple[Label, ...] = ()
@@ -49,23 +63,23 @@ class Kind:
     order: Orders = "shuffled"
     drawn: bool = False
     words: Mapping[Label, str] = field(default_factory=dict)
-    told: Mapping[Label, str] = field(default_factory=dict)
+    page_labels: Mapping[Label, str] = field(default_factory=dict)
     free_text: bool = False
     lists: bool = False
 
     def place_of(self, label: Label) -> int | None:
-        """Which of the options a label chooses, from 0, a preference by its sign; None where it chooses none."""
+        """Return the option that a label chooses, from 0, a preference by its sign; None if it chooses none."""
         number = label if label in self.places or isinstance(label, str) else (label > 0) - (label < 0)
         return self.places.index(number) if number in self.places else None
 
-    def at_place(self, label: Label, place: int) -> Label:
-        """The label that says of the option at another place what this one says of its own."""
+    def moved_label(self, label: Label, place: int) -> Label:
+        """Return the label that chooses the option at another place with the same strength."""
         if isinstance(label, str) or label in self.places:
             return self.places[place]
         return abs(label) * int(self.places[place])
 
     def allowed(self, words: Mapping[Label, str]) -> str:
-        """Words for what a label may be: ``first, second or tie``."""
+        """Words for the allowed labels: ``first, second or tie``."""
         *some, last = words.values()
         return f"{', '.join(some)} or {last}"
 
@@ -76,7 +90,7 @@ KINDS: dict[str, Kind] = {
         titles=("first", "second"),
         order="all",
         words={-1: "first", 1: "second", 0: "tie"},
-        told={-1: "left", 1: "right", 0: "no preference"},
+        page_labels={-1: "left", 1: "right", 0: "no preference"},
     ),
     "odd-one-out": Kind(places=("A", "B", "C"), titles=("A", "B", "C"), drawn=True),
     "text": Kind(free_text=True),
@@ -89,12 +103,12 @@ _PLAIN = Kind()
 
 
 def listed_labels(scale: Scale) -> tuple[Label, ...]:
-    """The labels to choose from, one or several; empty where they are not listed."""
+    """Return the labels to choose from, one or several; empty if the scale does not list them."""
     return scale.names if isinstance(scale, Listed) else scale.categories or ()
 
 
 def kind_of(scale: Scale) -> Kind:
-    """What a scale makes of a question."""
+    """Return the kind of question that a scale implies."""
     if isinstance(scale, RankedTexts):
         return _ranked_kind(scale)
     return _graded_kind(scale) if isinstance(scale, Preference) and scale.grades else KINDS.get(scale.kind, _PLAIN)
@@ -102,59 +116,46 @@ def kind_of(scale: Scale) -> Kind:
 
 @lru_cache(maxsize=10)
 def _ranked_kind(scale: RankedTexts) -> Kind:
-    """Texts that are ranked have letters."""
+    """Ranked texts have letters."""
     return Kind(places=scale.names, titles=scale.names, lists=True)
 
 
 @lru_cache(maxsize=1000)
 def _graded_kind(scale: Preference) -> Kind:
     """A preference with grades: models write ``first: much better``."""
-    told: dict[Label, str] = {
+    page_labels: dict[Label, str] = {
         int(n): f"{'left' if int(n) < 0 else 'right'}: {scale.grades[abs(int(n)) - 1]}" if n else "no preference"
         for n in scale.categories
     }
-    return replace(KINDS["preference"], words={n: scale.word(n) for n in scale.categories}, told=told)
+    return replace(KINDS["preference"], words={n: scale.word(n) for n in scale.categories}, page_labels=page_labels)
 
 
-# -- what study.yaml may say -----------------------------------------------------------------------------
+# -- the keys of study.yaml ------------------------------------------------------------------------------
 
 TRIPLET = ("first", "second", "third")
-"""The columns of a triplet that was drawn: the three items' texts."""
+"""The columns of a drawn triplet: the texts of its three items."""
 
 TRIPLET_ITEMS = tuple(f"{place}_item" for place in TRIPLET)
-"""The columns of a triplet that name its three items; never shown, as names may tell who wrote."""
+"""The columns of a triplet that name its three items; never displayed, because names can reveal the author."""
 
 PAIR = ("first_text", "second_text")
-"""The columns of a pair that was drawn: an output of each of two systems."""
+"""The columns of a drawn pair: one output of each of two systems."""
 
 PAIR_ABOUT = ("first", "second", "first_output", "second_output", "pair_of", "pair", "separability")
-"""What else is known of a pair: the systems, which of their outputs, the item they are of; never shown."""
-
-
-PLAN_FILE = "plan.yaml"
-"""What was decided of the verdict before there were labels, in the study's folder."""
-
-LOOKS = "looks"
-"""The setting of a study's store that keeps its looks: the fingerprint of the labels, the number of items, the time."""
-
-
-def items_at_look(n_items: int, look: int, looks: int) -> int:
-    """Items at a look: planned looks come after equal steps."""
-    return round(n_items * min(look, looks) / looks)
+"""Further columns of a pair: the systems, the numbers of the outputs, the source item; never displayed."""
 
 
 @dataclass(frozen=True)
 class Platform:
-    """Where a crowd comes from: its parameter for a person, those kept beside it, the way back, how it writes them."""
+    """A crowd platform: its URL parameters, the first for the person's id, its return address and placeholder form."""
 
-    id: str
-    keep: tuple[str, ...]
+    parameters: tuple[str, ...]
     back: str
     form: str
 
 
 BOTH_OR_NEITHER = ("both", "neither")
-"""Of a tie, in the column ``tie`` of the table: whether both or neither are acceptable."""
+"""The values of the table's column ``tie``: whether both options or neither is acceptable."""
 
 Language = Literal["en", "de", "es", "zh", "ar"]
 Strategy = Literal["zero-shot", "few-shot", "chain-of-thought"]
@@ -165,13 +166,13 @@ Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S(.*\S)?$"
 
 
 def scale_of(scale: str | tuple[str, ...] | list[str]) -> Scale:
-    """The scale that a question names: one line, or a list of categories."""
+    """Return the scale that a question names: one line, or a list of categories."""
     return _read_scale(scale if isinstance(scale, str) else tuple(scale))
 
 
 @lru_cache(maxsize=1000)
 def _read_scale(scale: str | tuple[str, ...]) -> Scale:
-    """Looked for several times at every reply."""
+    """Cached, because every response needs it several times."""
     return parse_scale(scale) if isinstance(scale, str) else Nominal(scale)
 
 
@@ -182,7 +183,7 @@ class StudyPart(BaseModel):
 
 
 def _parse(scale: str | tuple[str, ...]) -> Scale:
-    """The scale that is named, or an error that pydantic reports with its place."""
+    """Return the named scale, or raise an error that pydantic reports with its place."""
     try:
         return scale_of(scale)
     except DataError as error:
@@ -194,44 +195,51 @@ def _text_values(by_label: Any) -> Any:
 
 
 def _strip_ends(text: Any) -> Any:
-    """Spaces at the ends of lines say nothing, so they make no other question."""
+    """Remove spaces at the ends of lines, so that they do not make a new version of a question."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines()) if isinstance(text, str) else text
 
 
 def rubric_words(points: Sequence[str]) -> str:
-    """A rubric as it is read."""
+    """Return a rubric as a list in Markdown."""
     return "\n".join(f"- {' '.join(one.split())}" for one in points)
 
 
 class ItemsPart(StudyPart):
-    """Where the items are and what their columns mean."""
+    """The items' file and the meaning of its columns."""
 
-    file: str = Field("items.csv", description="CSV, TSV, JSON, JSONL or Parquet, one row an item")
-    id: str = Field("item", description="the column that names the item")
+    file: str = Field("items.csv", description="CSV, TSV, JSON, JSONL or Parquet, one row per item")
+    id: str = Field("item", description="column with the item id")
     document: str | None = Field(
-        None, description="the column that names the document an item was taken from; kept from demonstrations"
+        None,
+        description="column with the document of an item; items of one document are never few-shot examples for each "
+        "other",
     )
-    images: tuple[str, ...] = Field((), description="columns that hold the path or URL of an image")
-    media: tuple[str, ...] = Field((), description="columns that hold the path of an audio or video, shown to people")
-    captions: dict[str, str] = Field(
-        default_factory=dict, description="by a column of media, the column with the path of its captions (WebVTT)"
+    images: tuple[str, ...] = Field((), description="columns with the path or URL of an image")
+    media: tuple[str, ...] | dict[str, str | None] = Field(
+        (),
+        description="columns with the path or URL of an audio or video, for annotators only; {clip: clip_vtt} also "
+        "names the column with the path of the captions (WebVTT), or null",
     )
     media_hosts: tuple[str, ...] = Field(
-        (), description="hosts from which people's browsers fetch media that the items name by an https address"
+        (), description="hosts from which annotators' browsers load media that items name by an https URL"
     )
     markdown: tuple[str, ...] = Field(
-        (),
-        description="columns that people see laid out as Markdown: with tables and code, without HTML and images",
+        (), description="columns formatted as Markdown for annotators: with tables and code, without HTML and images"
     )
-    formulas: bool = Field(False, description="LaTeX between $ signs, or in \\(…\\), in those columns is laid out")
+    formulas: bool = Field(False, description="also format LaTeX between $ signs, or in \\(…\\), in those columns")
 
     @field_validator("media_hosts")
     @classmethod
     def _hosts_are_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
         for one in hosts:
             if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+(:\d+)?", one):
-                raise ValueError(f"'{one}' is no host; write it without https:// and path, such as cdn.example.org")
+                raise ValueError(f"'{one}' is not a host; write it without https:// and path, such as cdn.example.org")
         return hosts
+
+    @property
+    def captions(self) -> dict[str, str]:
+        """The column of captions, by column of media."""
+        return {column: of for column, of in self.media.items() if of} if isinstance(self.media, dict) else {}
 
     @property
     def file_columns(self) -> tuple[str, ...]:
@@ -240,16 +248,16 @@ class ItemsPart(StudyPart):
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """The columns that are never shown themselves."""
+        """The columns that are never displayed themselves."""
         return (*([self.document] if self.document is not None else []), *self.captions.values())
 
 
 class OnScale(StudyPart):
-    """What belongs to one of the scales on which a question is asked."""
+    """The text that belongs to one of the scales of a question."""
 
-    guidelines: str = Field("", description="read after the question's own, on this scale alone")
+    guidelines: str = Field("", description="follow the question's own, for this scale only")
     meanings: dict[str, str] | None = Field(
-        None, description="what a label of this scale means, in place of the question's own; {} for none"
+        None, description="meanings of the labels of this scale, instead of the question's own; {} for none"
     )
 
     _labels_are_text = field_validator("meanings", mode="before")(_text_values)
@@ -257,40 +265,40 @@ class OnScale(StudyPart):
 
 
 class Question(StudyPart):
-    """One question (criterion), asked about every item."""
+    """One question (criterion) about every item."""
 
-    name: Name = Field(description="what the question is called in the table: its criterion")
+    name: Name = Field(description="name of the question in the table: its criterion")
     text: str = Field(min_length=1, description="the question itself")
     scale: str | tuple[str, ...] = Field(
         description="1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, preference, "
         "preference:slightly better<much better, odd-one-out, several:food,price (all that apply), ranking, "
         "spans:person,place (parts of a text), or a list of categories"
     )
-    guidelines: str = Field("", description="what to heed in answering; people and judges read the same")
-    rubric: tuple[str, ...] = Field((), description="points to weigh, read as a list at the end of the guidelines")
-    meanings: dict[str, str] = Field(default_factory=dict, description="what a label means, by label")
-    show: tuple[str, ...] | None = Field(None, description="columns shown; all others are kept back")
+    guidelines: str = Field("", description="instructions for this question, the same for annotators and judges")
+    rubric: tuple[str, ...] = Field((), description="points to consider, a list at the end of the guidelines")
+    meanings: dict[str, str] = Field(default_factory=dict, description="meaning of each label")
+    show: tuple[str, ...] | None = Field(None, description="columns to display; all others stay hidden")
     of: str | None = Field(
-        None, description="for spans: the column of the text in which they are marked; where show names one, that"
+        None, description="for spans: column of the text to mark; not needed if show names a single column"
     )
     options: tuple[str, ...] = Field(
         (),
         description="the two or three columns to choose between, or three to nine to rank; for odd-one-out, one column "
-        "of which three items are drawn while people answer; for preference, one question on the scale text whose "
-        "outputs are compared; on a scale of numbers, one column of which judges compare every two items",
+        "from which triplets are drawn during annotation; for preference, one question on the scale text whose "
+        "outputs are compared; for a numeric scale, one column whose items judges compare in pairs",
     )
     order: Orders | None = Field(
         None,
-        description="options are asked in all orders (default for a preference), in one that is drawn "
+        description="ask with the options in all orders (default for preference), in one random order "
         "(default for odd-one-out), or as listed",
     )
     ties: bool | Literal["people", "both-or-neither"] = Field(
         True,
-        description="for preference: whether no preference is an answer; false: first or second alone; people: people "
-        "may answer so, and judges must choose; both-or-neither: people say which, both are acceptable or neither",
+        description="for preference: whether a tie is allowed; false: first or second only; people: annotators can "
+        "choose a tie, judges cannot; both-or-neither: annotators say whether both options or neither is acceptable",
     )
-    optional: bool = Field(False, description="people may leave it without an answer")
-    keys: dict[str, str] = Field(default_factory=dict, description="the key that gives a label on people's page")
+    optional: bool = Field(False, description="annotators can leave it unanswered")
+    keys: dict[str, str] = Field(default_factory=dict, description="key of each label on the annotation page, by label")
     by_scale: dict[str, OnScale] = Field(
         default_factory=dict, description="guidelines and meanings that belong to a scale of conditions.scale, by scale"
     )
@@ -301,7 +309,7 @@ class Question(StudyPart):
     @model_validator(mode="before")
     @classmethod
     def _rubric_ends_guidelines(cls, content: Any) -> Any:
-        """People and judges read it where they read guidelines, whoever words the rest."""
+        """Annotators and judges read it with the guidelines, also in a prompt of the user's."""
         points = content.get("rubric") if isinstance(content, dict) else None
         if not isinstance(points, list | tuple) or not points or not all(isinstance(one, str) for one in points):
             return content
@@ -311,7 +319,7 @@ class Question(StudyPart):
     @model_validator(mode="before")
     @classmethod
     def _ranking_is_of_its_options(cls, content: Any) -> Any:
-        """How many are ranked is said by the options."""
+        """The options give the number of ranks."""
         if not isinstance(content, dict) or content.get("scale") != "ranking":
             return content
         options = content.get("options") or ()
@@ -320,7 +328,7 @@ class Question(StudyPart):
     @model_validator(mode="before")
     @classmethod
     def _spans_are_of_the_text_shown(cls, content: Any) -> Any:
-        """Where one column is shown, spans are of that."""
+        """If one column is displayed, spans belong to it."""
         if not isinstance(content, dict) or not str(content.get("scale")).startswith("spans:"):
             return content
         show = content.get("show")
@@ -342,60 +350,60 @@ class Question(StudyPart):
 
     @property
     def kind(self) -> Kind:
-        """What the scale makes of the question."""
+        """The kind of question, by its scale."""
         return kind_of(scale_of(self.scale))
 
     def judge_words(self, scale: Scale) -> Mapping[Label, str]:
-        """What a judge reads and writes for a label, where it is not the label itself."""
+        """Return the words that a judge reads and writes for labels, if they differ from the labels."""
         return {label: word for label, word in kind_of(scale).words.items() if label not in self.closed}
 
     def page_words(self, words: Mapping[Label, str]) -> Mapping[Label, str]:
-        """Of the words that people read or send, those that may be their answer."""
+        """Return the words, of those displayed or sent by the page, that an annotator can answer."""
         open_to_people = self.ties is True or self.ties == "people" or not self.kind.words
         return words if open_to_people else {label: word for label, word in words.items() if label != 0}
 
     @property
     def tie_words(self) -> tuple[str, ...]:
-        """What people say in place of no preference: kept beside the label, which is that of a tie."""
+        """The answers of annotators that replace a tie: stored with the label, which is that of a tie."""
         return BOTH_OR_NEITHER if self.ties == "both-or-neither" else ()
 
     @property
     def closed(self) -> frozenset[Label]:
-        """Labels of the scale that a judge may not give."""
+        """Labels of the scale that a judge cannot give."""
         return frozenset({0}) if self.ties in (False, "people") and self.kind.words else frozenset()
 
     @property
     def orders(self) -> Orders:
-        """How the options' order is varied, with the default of the scale; of pairs that are drawn, one is drawn."""
+        """How the order of the options varies, with the default of the scale; one order per drawn pair."""
         default: Orders = "shuffled" if self.outputs_of else self.kind.order
         return default if self.order is None else self.order
 
     @property
     def draws_pairs(self) -> bool:
-        """Whether it is asked of two items at a time, of one column: how alike they are, on a scale of numbers."""
+        """Whether it compares two items of one column at a time: their similarity, on a numeric scale."""
         return len(self.options) == 1 and not self.kind.places and scale_of(self.scale).numeric
 
     @property
     def drawn_from(self) -> str | None:
-        """The column of which three items (or two) at a time are drawn; None where items bring their own options."""
+        """The column from which three items (or two) at a time are drawn; None if items have their own options."""
         drawn = len(self.options) == 1 and (self.kind.drawn or self.draws_pairs)
         return self.options[0] if drawn else None
 
     @property
     def outputs_of(self) -> str | None:
-        """The question whose outputs are compared, two at a time; None where items bring their own options."""
+        """The question whose outputs are compared in pairs; None if items have their own options."""
         return self.options[0] if len(self.kind.places) == 2 and len(self.options) == 1 else None
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The columns to choose between: those of the items, or those of a triplet or pair that was drawn."""
+        """The columns to choose between: those of the items, or those of a drawn triplet or pair."""
         if self.draws_pairs:
             return TRIPLET[:2]
         return TRIPLET if self.drawn_from else PAIR if self.outputs_of else self.options
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """The names of the options in a prompt, in the order shown."""
+        """The names of the options in a prompt, in the order displayed."""
         return ("A", "B") if self.draws_pairs else self.kind.titles
 
     @property
@@ -404,17 +412,17 @@ class Question(StudyPart):
         return self.of if isinstance(scale_of(self.scale), SpanLabels) else None
 
     def marked_text(self, fields: Mapping[str, Any]) -> str:
-        """The text of an item in which spans are marked."""
+        """Return the text of an item in which spans are marked."""
         value = fields.get(self.marked or "")
         return value if isinstance(value, str) else "" if value is None else str(value)
 
-    def part_on(self, scale: Scale) -> OnScale | None:
-        """What `by_scale` has for a scale, however it is written there."""
+    def scale_part(self, scale: Scale) -> OnScale | None:
+        """Return the part of `by_scale` for a scale, in any spelling of the scale."""
         return next((part for spec, part in self.by_scale.items() if parse_scale(spec) == scale), None)
 
-    def on(self, scale: Scale) -> Question:
-        """The question as it is asked on a scale: with the guidelines and meanings that belong to it."""
-        own, there = scale == scale_of(self.scale), self.part_on(scale)
+    def rescaled(self, scale: Scale) -> Question:
+        """Return the question for a scale: with the guidelines and meanings that belong to it."""
+        own, there = scale == scale_of(self.scale), self.scale_part(scale)
         if own and there is None:
             return self
         guidelines, meanings = [self.guidelines], self.meanings if own else {}
@@ -424,7 +432,7 @@ class Question(StudyPart):
         return self.model_copy(update={"guidelines": "\n".join(filter(None, guidelines)), "meanings": meanings})
 
     def shown_columns(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> list[str]:
-        """The columns that are shown beside the options, in their order."""
+        """Return the columns that are displayed with the options, in their order."""
         wanted = self.show if self.show is not None else [c for c in columns if c not in set(hidden)]
         marked = self.marked
         wanted = wanted if marked is None or marked in wanted else [*wanted, marked]
@@ -432,17 +440,17 @@ class Question(StudyPart):
         return [c for c in wanted if c not in (*self.choices, *TRIPLET_ITEMS, *drawn)]
 
     def wording(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> dict[str, Any]:
-        """What people see of it and which answers are possible: questions that agree in this are one version.
+        """Return the visible text and the possible answers: questions that agree in them are one version.
 
-        Its keys, and whether it may be left open, are not part of it. What is empty is no part of it either, so that a
-        key of a later assay changes nothing where it is not used.
+        Its keys on the page, and whether it is optional, do not count. An empty value does not count either, so that a
+        key of a later assay changes nothing if it is not used.
 
         Parameters
         ----------
         columns : list of str
-            Those of the items, which are shown where the question does not say what is.
+            Columns of the items, which are displayed if the question has no `show`.
         hidden : list of str
-            Columns that are never shown.
+            Columns that are never displayed.
         """
         shown = {
             "text": self.text,
@@ -458,32 +466,32 @@ class Question(StudyPart):
         }
         return {name: value for name, value in shown.items() if value}
 
-    def by_place(self, value: Any) -> Mapping[str, Any] | None:
-        """What a column says of each option of a triplet or pair that was drawn; None where it says one of all."""
+    def option_values(self, value: Any) -> Mapping[str, Any] | None:
+        """Return a column's value for each option of a drawn triplet or pair; None if it has one value for all."""
         of_each = isinstance(value, Mapping) and self.drawn_from is not None and set(value) == set(self.choices)
         return value if of_each else None
 
     def unshuffle(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
-        """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
+        """Return a label for the displayed order in terms of the item's own order, and the chosen place."""
         if order and isinstance(scale := scale_of(self.scale), RankedTexts):
             names = dict(zip(scale.names, (scale.names[self.choices.index(one)] for one in order), strict=True))
             return _reletter(scale, label, names), None
         place = self.kind.place_of(label) if order else None
         if place is None:
             return label, None
-        return self.kind.at_place(label, self.choices.index(order[place])), place + 1
+        return self.kind.moved_label(label, self.choices.index(order[place])), place + 1
 
     def shuffle(self, label: Label, order: Sequence[str]) -> Label:
-        """A label in the item's own order, in terms of the order shown: the way back from `unshuffled`."""
+        """Return a label in the item's own order in terms of the displayed order: the inverse of `unshuffle`."""
         if order and isinstance(scale := scale_of(self.scale), RankedTexts):
             names = dict(zip((scale.names[self.choices.index(one)] for one in order), scale.names, strict=True))
             return _reletter(scale, label, names)
         place = self.kind.place_of(label) if order else None
-        return label if place is None else self.kind.at_place(label, order.index(self.choices[place]))
+        return label if place is None else self.kind.moved_label(label, order.index(self.choices[place]))
 
 
 def _reletter(scale: RankedTexts, label: Label, names: Mapping[str, str]) -> Label:
-    """A ranking with its letters replaced."""
+    """Replace the letters of a ranking."""
     found = scale.read([names[one] for one in scale.chosen(label) or ()])
     return label if found is None else found
 
@@ -491,119 +499,118 @@ def _reletter(scale: RankedTexts, label: Label, names: Mapping[str, str]) -> Lab
 _SECRET = re.compile(r"key|token|secret|authorization|password|cookie|signature", re.IGNORECASE)
 """Names under which secrets are sent."""
 
+TokenKind = Literal["input", "output", "cached_input", "cache_write", "reasoning"]
+"""The kinds of tokens that a provider bills; the last three cost as input, input and output if they have no price."""
 
-class Price(StudyPart):
-    """What a model costs, in dollars a million tokens."""
-
-    input: float = Field(ge=0, description="of tokens that are sent")
-    output: float = Field(ge=0, description="of tokens that come back")
-    cached_input: float | None = Field(
-        None, ge=0, description="of prompt tokens that the service read from its cache; as input where it is missing"
-    )
-    cache_write: float | None = Field(
-        None, ge=0, description="of prompt tokens that it wrote to its cache; as input where it is missing"
-    )
-    reasoning: float | None = Field(None, ge=0, description="of tokens of reasoning; as output where it is missing")
+N_FOLDS = 5
+"""Folds of documents for cross-fitted few-shot examples."""
 
 
 class Demonstrations(StudyPart):
-    """The labelled items that a few-shot judge is shown."""
+    """The labelled items in the prompt of a few-shot judge."""
 
-    count: int = Field(4, ge=1, le=100, description="how many")
+    count: int = Field(4, ge=1, le=100, description="number of few-shot examples")
     use: Literal["cross-fitted", "held-out"] = Field(
         "cross-fitted",
-        description="cross-fitted: every item is judged, with demonstrations from other folds of documents; "
-        "held-out: one set for all, and its documents are not judged",
-    )
-    label: Literal["majority", "mean"] | None = Field(
-        None, description="which of the people's labels is shown; mean where labels are fractions, else majority"
+        description="cross-fitted: label every item, with examples from other folds of documents; "
+        "held-out: one set of examples for all items, and its documents are not labelled",
     )
     reasons: str | None = Field(
-        None, description="the items' column of reasons: demonstrations are answered with it, and the judge reasons too"
+        None,
+        description="items' column with reasons: the examples are answered with them, and the judge also gives reasons",
     )
-    folds: int = Field(5, ge=2, description="into how many folds documents fall, when cross-fitted")
 
     @property
-    def named(self) -> dict[str, Any]:
-        """All of it, by which what was drawn is found again; a key of a later assay names nothing while it is empty."""
-        return {k: v for k, v in self.model_dump(mode="json").items() if k != "reasons" or v is not None}
+    def key_parts(self) -> dict[str, Any]:
+        """All settings that identify the stored examples; an unused key of a later assay is not among them."""
+        kept = {k: v for k, v in self.model_dump(mode="json").items() if k != "reasons" or v is not None}
+        return kept | {"folds": N_FOLDS, "label": None}
 
 
-CONCURRENCY = "calls in flight at once, at most"
-REQUESTS = "calls that begin in a minute, at most"
-TOKENS = "tokens sent and expected back in a minute, at most"
-TIMEOUT = "seconds until a call counts as lost"
-LOADING = "seconds to wait for a server that takes no calls yet, as one that loads its model"
-TRIES = "how often a call is made before a busy service is given up"
+class RateLimits(StudyPart):
+    """Speed limits, for each endpoint; ``max_cost`` for the whole study."""
+
+    concurrency: int = Field(20, ge=1, le=10_000, description="maximum number of concurrent calls")
+    requests_per_minute: float | None = Field(None, gt=0, description="maximum number of calls per minute")
+    tokens_per_minute: float | None = Field(None, gt=0, description="maximum number of tokens per minute, both ways")
+    max_cost: float | None = Field(None, ge=0, description="budget of the study in dollars; no call exceeds it")
+    timeout: float = Field(120, gt=0, description="seconds until a call fails")
+
+    def for_judge(self, judge: Judge) -> RateLimits:
+        """Return the limits of one judge: its own, otherwise those of the study."""
+        return self.model_copy(update=judge.limits.model_dump(exclude_unset=True))
 
 
-class JudgeLimits(StudyPart):
-    """How fast one judge is asked; what is missing is as for the study."""
+class NamedJudge(StudyPart):
+    """The name of a judge, a system or an ensemble, and the seed of the study."""
 
-    concurrency: int | None = Field(None, ge=1, le=10_000, description=CONCURRENCY)
-    requests_per_minute: float | None = Field(None, gt=0, description=REQUESTS)
-    tokens_per_minute: float | None = Field(None, gt=0, description=TOKENS)
-    timeout: float | None = Field(None, gt=0, description=TIMEOUT)
-    loading: float | None = Field(None, ge=0, description=LOADING)
-    tries: int | None = Field(None, ge=1, description=TRIES)
+    name: Name = Field(description="name in the table")
+    _seed: int = PrivateAttr(0)
+
+    @property
+    def seed(self) -> int:
+        """The seed of the study: draws few-shot examples and positions, and breaks ties; never sent to a model."""
+        return self._seed
 
 
-class Judge(StudyPart):
-    """One model, asked in one way."""
+class Judge(NamedJudge):
+    """One model with one way to query it."""
 
-    name: Name = Field(description="what the judge is called in the table")
-    model: str = Field("", description="the model's name, as its provider writes it; of a trained rater its folder")
+    model: str = Field(
+        "",
+        description="the provider's name of the model; for trained the rater's folder, for python module:function, "
+        "for command the program and its options",
+    )
     provider: str = Field(
         "openai",
-        description="openai (or anything that speaks its chat format at base_url), openai-responses, azure, anthropic, "
-        "google, mistral, groq, vllm, ollama, recorded, python, command, trained, …",
+        description="openai (or any endpoint with its chat format at base_url), openai-responses, azure, anthropic, "
+        "google, mistral, groq, vllm, ollama, recorded, python, command or trained",
     )
-    base_url: str | None = Field(None, description="where the endpoint is: http://localhost:11434/v1 …")
-    key: str | None = Field(None, description="NAME of the environment variable that holds the key, not the key")
+    base_url: str | None = Field(
+        None, description="address of the endpoint, with its query if it needs one: http://localhost:11434/v1"
+    )
+    key: str | None = Field(None, description="NAME of the environment variable with the API key, not the key")
     file: str | None = Field(
-        None, description="for provider recorded: the JSONL file of replies, or the log of an evaluation tool"
+        None,
+        description="for provider recorded: JSONL file of responses, or the log of an evaluation tool; for a system: "
+        "JSONL file of outputs (item, judge, reply), missing ones are generated",
     )
-    function: str | None = Field(
-        None, description="for provider python: module:function, beside study.yaml or installed"
+    strategy: Strategy = Field("zero-shot", description="prompting strategy")
+    prompt: str | None = Field(None, description="your own prompt: prompts/<name>.txt")
+    demonstrations: Demonstrations = Field(
+        default_factory=lambda: Demonstrations.model_validate({}), description="few-shot examples"
     )
-    command: tuple[str, ...] = Field((), description="for provider command: the program and its options, as a list")
-    strategy: Strategy = Field("zero-shot", description="how the model is asked")
-    prompt: str | None = Field(None, description="a prompt of your own: prompts/<name>.txt")
-    demonstrations: Demonstrations = Field(default_factory=lambda: Demonstrations.model_validate({}))
-    temperature: float | None = Field(None, ge=0, le=5, description="null: the service's own")
-    repeats: int = Field(1, ge=1, le=10_000, description="how often each question is asked")
-    seed: int = Field(0, description="draws demonstrations and positions; is not sent to the model")
+    temperature: float | None = Field(
+        None, ge=0, le=5, description="sampling temperature; null: the provider's default; for a system 0.5"
+    )
+    repeats: int = Field(1, ge=1, le=10_000, description="number of calls per question; outputs of a system: 5")
     max_tokens: int | None = Field(
-        None, ge=1, description="tokens of a reply and its reasoning, at most; null: what the service allows"
+        None, ge=1, description="maximum tokens of a response with its reasoning; null: the provider's limit"
     )
-    max_tokens_as: Literal["max_tokens", "max_completion_tokens"] | None = Field(
-        None, description="what the model calls max_tokens, where the wrong name would be sent"
-    )
-    effort: Effort | None = Field(
-        None, description="how much the model thinks before it answers, by its provider's means"
-    )
+    effort: Effort | None = Field(None, description="reasoning effort")
     score: Score = Field(
         "label",
-        description="label: the one that is said; probabilities: that, with the probability of each label beside it; "
-        "expected: their mean over the labels' probabilities",
+        description="label: the label in the response; probabilities: also the probability of each label; "
+        "expected: their mean, weighted by these probabilities",
     )
-    structured: Literal["auto", "never"] = Field(
-        "auto", description="whether the endpoint may be asked for JSON that fits the scale"
-    )
-    params: dict[str, Any] = Field(default_factory=dict, description="sent with every request as they are")
+    structured: Literal["auto", "never"] = Field("auto", description="whether to request JSON that fits the scale")
+    params: dict[str, Any] = Field(default_factory=dict, description="parameters added to the body of every request")
     headers: dict[str, str] = Field(
-        default_factory=dict, description="sent with every call; ${NAME} is taken from the environment"
+        default_factory=dict, description="headers added to every request; ${NAME} is read from the environment"
     )
-    query: dict[str, str] = Field(default_factory=dict, description="added to the address: {api-version: 2024-10-21}")
     sibling: str | None = Field(None, description="another model of the same provider, for the probe sibling")
     route: str | None = Field(
+        None, description="a rule written by assay route: the judge labels its queue, annotators label the others"
+    )
+    limits: RateLimits = Field(
+        default_factory=lambda: RateLimits.model_validate({}),
+        description="of this judge, instead of the study's (without max_cost)",
+    )
+    price: dict[TokenKind, Annotated[float, Field(ge=0)]] | None = Field(
         None,
-        description="a rule of assay route: the judge keeps the items of which it is sure, the others are people's",
+        description="dollars per million tokens, if assay does not know them: {input: 0.25, output: 2}; "
+        "cached_input and cache_write default to input, reasoning to output",
     )
-    limits: JudgeLimits = Field(
-        default_factory=lambda: JudgeLimits.model_validate({}), description="of this judge, in place of the study's"
-    )
-    price: Price | None = Field(None, description="where the kept table does not know it")
 
     @field_validator("key")
     @classmethod
@@ -619,92 +626,123 @@ class Judge(StudyPart):
     def _headers_without_secrets(cls, headers: dict[str, str]) -> dict[str, str]:
         for name, value in headers.items():
             if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or re.search(r"[\r\n]", value):
-                raise ValueError(f"'{name}' is no header of one line")
+                raise ValueError(f"'{name}' is not a header of one line")
             if _SECRET.search(name) and not re.search(r"\$\{[A-Z_][A-Z0-9_]*\}", value):
                 raise ValueError(
                     f"'{name}' may hold a secret: write ${{NAME}}, with the NAME of an environment variable"
                 )
         return headers
 
-    @field_validator("query", mode="before")
-    @classmethod
-    def _query_is_text(cls, query: Any) -> Any:
-        for name in query if isinstance(query, dict) else ():
-            if _SECRET.search(str(name)):
-                raise ValueError(f"must not hold '{name}'; keys come from the environment (key:, or headers:)")
-        return {str(k): str(v) for k, v in query.items()} if isinstance(query, dict) else query
-
     @field_validator("base_url")
     @classmethod
     def _url_without_secrets(cls, url: str | None) -> str | None:
         if url is None:
             return None
-        if not re.match(r"https?://[^/\s]+", url):
+        address, mark, query = url.partition("?")
+        if not re.match(r"https?://[^/\s]+", address):
             raise ValueError("must begin with http:// or https://")
-        if "@" in url or "?" in url:
-            raise ValueError("must not hold a name, a key or a query; keys come from the environment")
-        return url.rstrip("/")
+        if "@" in address:
+            raise ValueError("must not hold a name or a key; keys come from the environment")
+        for name, _ in parse_qsl(query, keep_blank_values=True):
+            if _SECRET.search(name):
+                raise ValueError(f"must not hold '{name}'; keys come from the environment (key:, or headers:)")
+        return address.rstrip("/") + mark + query
 
-    @field_validator("function")
+    @field_validator("limits")
     @classmethod
-    def _function_is_named(cls, function: str | None) -> str | None:
-        if function is not None and not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", function):
-            raise ValueError("must be module:function, as in rules:stars")
-        return function
+    def _budget_is_of_the_study(cls, limits: RateLimits) -> RateLimits:
+        if limits.max_cost is not None:
+            raise ValueError("max_cost is for the whole study: write it under limits: at the top")
+        return limits
+
+    @field_validator("price")
+    @classmethod
+    def _price_is_whole(cls, price: dict[TokenKind, float] | None) -> dict[TokenKind, float] | None:
+        missing = [kind for kind in ("input", "output") if price is not None and kind not in price]
+        if missing:
+            raise ValueError(f"{missing[0]} is missing: dollars per million tokens")
+        return price
+
+    @property
+    def address(self) -> str | None:
+        """The address of the endpoint without its query."""
+        return None if self.base_url is None else self.base_url.partition("?")[0]
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The query of the endpoint's address."""
+        return dict(parse_qsl((self.base_url or "").partition("?")[2], keep_blank_values=True))
+
+    @property
+    def function(self) -> str | None:
+        """Of provider python, the function."""
+        return self.model if self.provider == "python" else None
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Of provider command, the program and its options."""
+        return tuple(shlex.split(self.model)) if self.provider == "command" else ()
 
     @property
     def reasons(self) -> bool:
-        """Whether it is to reason before it gives a label."""
+        """Whether it gives reasons before a label."""
         shown = self.strategy == "few-shot" and self.demonstrations.reasons is not None
         return shown or self.strategy == "chain-of-thought"
 
     @property
     def is_program(self) -> bool:
-        """Whether it is a program of the user's, and no model."""
+        """Whether it is a program of the user's, not a model."""
         return self.provider in ("python", "command")
 
     def variant(self, condition: dict[str, Any]) -> Judge:
-        """The judge as it is asked under a condition (strategy, temperature, prompt)."""
+        """Return the judge under a condition (strategy, temperature, prompt)."""
         own = {k: v for k, v in condition.items() if k in ("strategy", "temperature", "prompt")}
         return self.model_copy(update=own) if own else self
 
 
 class System(Judge):
-    """A model whose outputs are compared: it writes, and judges nothing."""
+    """A model whose outputs are compared; it does not judge."""
 
-    temperature: float | None = Field(0.5, ge=0, le=5, description="null: the service's own")
-    repeats: int = Field(5, ge=2, le=100, description="outputs of each item")
-    file: str | None = Field(
-        None, description="a JSONL file of outputs (item, judge, reply); other models are asked for what it lacks"
-    )
+    @model_validator(mode="before")
+    @classmethod
+    def _several_outputs(cls, content: Any) -> Any:
+        """A system writes several outputs of an item, so its defaults differ from those of a judge."""
+        return {"temperature": 0.5, "repeats": 5} | content if isinstance(content, dict) else content
+
+    @field_validator("repeats")
+    @classmethod
+    def _at_least_two(cls, repeats: int) -> int:
+        if not 2 <= repeats <= 100:
+            raise ValueError("must be 2 to 100: the outputs of each item")
+        return repeats
 
 
 class OutputPairs(StudyPart):
-    """Which outputs of the systems are put before people and judges."""
+    """The pairs of systems' outputs that annotators and judges compare."""
 
-    pairs: int = Field(5, ge=1, le=100, description="pairs of outputs, for each item and every two systems")
+    pairs: int = Field(5, ge=1, le=100, description="pairs of outputs, for each item and pair of systems")
     items: int | None = Field(
-        None, ge=1, description="items for every two systems, chosen by separability; all where it is missing"
+        None, ge=1, description="items for each pair of systems, chosen by separability; all by default"
     )
     choose: Choose = Field(
         "weighted",
-        description="weighted: the more separable, the likelier; stratified: the same number from each range; "
+        description="weighted: with probability proportional to separability; stratified: equally many per range; "
         "top: the most separable",
     )
-    similarity: str = Field("rouge-1", description="how alike two outputs are, see assay separability")
-    temperature: float | None = Field(
-        None, ge=0, le=5, description="of conditions.system_temperature, the one whose outputs are compared; the first"
-    )
-    seed: int = Field(0, description="draws items and pairs")
+    similarity: str = Field("rouge-1", description="similarity of two outputs, see assay separability")
+    _seed: int = PrivateAttr(0)
+
+    @property
+    def seed(self) -> int:
+        """The seed of the study: draws items and pairs."""
+        return self._seed
 
 
-class Ensemble(StudyPart):
-    """A judge made of the others' answers: asks nothing itself."""
+class Ensemble(NamedJudge):
+    """A judge computed from the labels of others."""
 
-    name: Name = Field(description="what it is called in the table")
-    of: tuple[str, ...] = Field(min_length=1, description="judges whose answers (all repeats and orders) count")
-    rule: Literal["majority", "mean", "median"] = Field("majority", description="what their answers become")
-    seed: int = Field(0, description="breaks ties")
+    of: tuple[str, ...] = Field(min_length=1, description="judges whose labels (all repeats and orders) are combined")
+    rule: Literal["majority", "mean", "median"] = Field("majority", description="how to combine their labels")
 
 
 def _judge_or_ensemble(value: Any) -> str:
@@ -717,19 +755,21 @@ AnyJudge = Annotated[
 
 
 class Conditions(StudyPart):
-    """What is varied on purpose: every combination is asked, each a column of the table."""
+    """Experimental conditions: every combination is run, and each is a column of the table."""
 
-    scale: tuple[str, ...] = Field((), description="replace the scale of every question on numbers")
-    temperature: tuple[float, ...] = Field((), description="of judges")
-    prompt: tuple[str, ...] = Field((), description="names of files in prompts/; 'default' is assay's own")
-    strategy: tuple[Strategy, ...] = Field((), description="how judges are asked")
+    scale: tuple[str, ...] = Field((), description="scales, instead of the scale of every numeric question")
+    temperature: tuple[float, ...] = Field((), description="temperatures of judges")
+    prompt: tuple[str, ...] = Field((), description="names of files in prompts/; 'default' is assay's own prompt")
+    strategy: tuple[Strategy, ...] = Field((), description="prompting strategies of judges")
     show: dict[Name, tuple[str, ...]] = Field(
         default_factory=dict,
-        description="which of the items' columns judges are shown beside the options, by a name of your own: "
+        description="item columns that judges see with the options, by a name that you choose: "
         "{without: [], with: [topic]}",
     )
     system_temperature: tuple[float, ...] = Field(
-        (), description="of systems, in place of their own: each writes its outputs at every one of them"
+        (),
+        description="temperatures of systems, instead of their own: each writes its outputs at every one; the outputs "
+        "at the first are compared",
     )
 
     @field_validator("scale")
@@ -737,138 +777,130 @@ class Conditions(StudyPart):
     def _scales_are_numbers(cls, scales: tuple[str, ...]) -> tuple[str, ...]:
         for scale in scales:
             if not _parse(scale).numeric:
-                raise ValueError(f"'{scale}' is not a scale of numbers; only those can be crossed")
+                raise ValueError(f"'{scale}' is not a numeric scale; only numeric scales can be crossed")
         return scales
 
 
 Probe = Literal["repeat", "swapped", "padded", "stripped", "hint", "sibling"]
-"""What may be asked of a judge once more, with one thing changed that should change nothing."""
+"""A further call with one change that should not change the label."""
 
 
-class Probes(StudyPart):
-    """What judges are asked once more on a sample of the items, to see what moves them."""
-
-    of: tuple[Probe, ...] = Field(
-        min_length=1,
-        description="repeat: the same call; swapped: options in the opposite order; padded: the lines of a text as a "
-        "list; stripped: without Markdown; hint: told that somebody gave a label, drawn by chance; sibling: the "
-        "judge's other model",
-    )
-    sample: int = Field(50, ge=1, description="items that are asked about, drawn by seed")
-    seed: int = Field(0, description="draws the sample, and the labels of hints")
-
-
-class RateLimits(StudyPart):
-    """How fast and how far, for each endpoint; ``max_cost`` for the whole study."""
-
-    concurrency: int = Field(20, ge=1, le=10_000, description=CONCURRENCY)
-    requests_per_minute: float | None = Field(None, gt=0, description=REQUESTS)
-    tokens_per_minute: float | None = Field(None, gt=0, description=TOKENS)
-    max_cost: float | None = Field(None, ge=0, description="dollars; no call is begun once they are spent")
-    timeout: float = Field(120, gt=0, description=TIMEOUT)
-    loading: float = Field(300, ge=0, description=LOADING)
-    tries: int = Field(8, ge=1, description=TRIES)
-    unreadable: int | None = Field(
-        20, ge=5, description="unreadable replies in a row that stop their judge; null: none do"
-    )
-
-    def of_judge(self, judge: Judge) -> RateLimits:
-        """The limits of one judge: its own, and the study's for the rest."""
-        return self.model_copy(update=judge.limits.model_dump(exclude_none=True))
+# The number of checks is the reason for a share: one wrong answer of two is not yet a rate.
+CHECKS_FOR_SHARE = 5
+"""Checks that an annotator has answered before the share of failed ones counts."""
 
 
 class Checks(StudyPart):
-    """Items whose answer is known, put among the others to see who reads them."""
+    """Attention checks: items with a known answer among the others."""
 
     file: str = Field(
-        description="a table like that of the items, with the known answers in columns named as questions"
+        description="a table like that of the items, with the known answers in columns named after the questions"
     )
     every: int = Field(10, ge=2, description="items from one check to the next")
-    most_failed: int | None = Field(
-        None, ge=0, description="whoever fails more checks is given nothing more; without it, nobody is stopped"
-    )
-    most_failed_share: float | None = Field(
-        None, ge=0, lt=1, description="the same for whoever fails a larger share of the checks that they answered"
-    )
-    share_from: int = Field(
-        5, ge=1, description="checks that a person has answered before a share of them is looked at"
+    most_failed: Annotated[float, Field(ge=0)] | None = Field(
+        None,
+        description="an annotator who fails more checks gets no further items; below 1 a share of the checks answered, "
+        f"from {CHECKS_FOR_SHARE} on; no limit by default",
     )
     exclude: bool = Field(
-        False, description="the answers of whoever is stopped so do not count, and their places go to others"
+        False, description="whether to exclude the answers of annotators who failed, and give their places to others"
     )
 
+    @field_validator("most_failed")
+    @classmethod
+    def _count_or_share(cls, most: float | None) -> float | None:
+        if most is not None and most >= 1 and most != int(most):
+            raise ValueError("must be a whole number of checks, or a share below 1")
+        return most
+
     @property
-    def stops(self) -> bool:
-        """Whether anybody is stopped for checks that they fail."""
-        return self.most_failed is not None or self.most_failed_share is not None
+    def has_limit(self) -> bool:
+        """Whether an annotator can fail too many checks."""
+        return self.most_failed is not None
 
     def too_many(self, failed: int, of: int) -> bool:
-        """Whether somebody has failed more checks than they may, of those that they answered."""
-        many = self.most_failed is not None and failed > self.most_failed
-        share = self.most_failed_share is not None and of >= self.share_from and failed / of > self.most_failed_share
-        return many or share
+        """Return whether someone has failed too many of the checks that they answered."""
+        if self.most_failed is None:
+            return False
+        if 0 < self.most_failed < 1:
+            return of >= CHECKS_FOR_SHARE and failed / of > self.most_failed
+        return failed > self.most_failed
 
 
 Outcome = Literal["completed", "screened", "full", "failed", "late", "returned", "withdrawn"]
-"""How the visit of somebody from a crowd ends: all answered; not let in by the screening question; no place was left;
-failed checks or practice; out of time; gave the place back; wants nothing of theirs to be used."""
+"""How a participant's visit ends: all answered; screened out; no place left; failed checks or practice; out of time;
+returned the place; withdrew consent, so that nothing of theirs is used."""
 
 PLATFORMS: dict[str, Platform] = {
     "prolific": Platform(
-        "PROLIFIC_PID",
-        ("STUDY_ID", "SESSION_ID"),
+        ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
         "https://app.prolific.com/submissions/complete?cc={code}",
         "{{%%%s%%}}",
     ),
-    "mturk": Platform("workerId", ("assignmentId", "hitId"), "", "${%s}"),
-    "other": Platform("id", (), "", "<%s>"),
-    "open": Platform("", (), "", ""),
+    "mturk": Platform(("workerId", "assignmentId", "hitId"), "", "${%s}"),
+    "other": Platform(("id",), "", "<%s>"),
+    "open": Platform((), "", ""),
 }
-"""By name; ``open`` is for whoever has the address, and asks for no id."""
+"""By name; ``open`` is for anyone with the address, and requires no id."""
 
 
 class Screening(StudyPart):
-    """A question that decides who is let in."""
+    """A screening question; its answer is the attribute by which `overlap` counts, if it does."""
 
     question: str = Field(min_length=1, description="asked before anything else")
-    options: tuple[str, ...] = Field(min_length=2, description="the answers offered")
-    let_in: tuple[str, ...] = Field(min_length=1, description="those of the options that let a person in")
-    attribute: Name | None = Field(None, description="keeps the answer as this attribute of the person")
+    options: dict[str, bool] = Field(
+        min_length=2, description="the answers offered, each with whether it admits a person: {yes: true, no: false}"
+    )
+
+    @field_validator("options")
+    @classmethod
+    def _someone_is_admitted(cls, options: dict[str, bool]) -> dict[str, bool]:
+        if not any(options.values()):
+            raise ValueError("must admit at least one answer (true)")
+        return options
+
+    @property
+    def admits(self) -> tuple[str, ...]:
+        """The answers that admit a person."""
+        return tuple(option for option, admitted in self.options.items() if admitted)
 
 
-class Pay(StudyPart):
-    """What people are paid: an amount for how it ended, and for what they did."""
+@dataclass(frozen=True)
+class Pay:
+    """Payments: an amount for the outcome of a visit, and for the work done."""
 
-    currency: str = Field("USD", pattern=r"^[A-Z]{3}$", description="of all amounts, in three letters")
-    completed: float = Field(0, ge=0, description="to whoever has finished")
-    screened: float = Field(0, ge=0, description="to whoever the screening question did not let in")
-    failed: float = Field(0, ge=0, description="to whoever failed the checks or the practice")
-    item: float = Field(0, ge=0, description="for each answered item of those whose answers count")
-    hour: float = Field(0, ge=0, description="for each hour at work of those whose answers count")
+    currency: str = "USD"
+    completed: float = 0.0
+    screened: float = 0.0
+    failed: float = 0.0
+    item: float = 0.0
+    hour: float = 0.0
+
+
+PaidFor = Literal["completed", "screened", "failed", "item", "hour"]
+"""What is paid for: an outcome, or each answered item or hour of work of those whose answers count."""
 
 
 class Crowd(StudyPart):
-    """Who comes by an address that everybody has, as from Prolific or Mechanical Turk, and is not invited by name."""
+    """Participants who come by a public address, as from Prolific or Mechanical Turk, not by invitation."""
 
     platform: Literal["prolific", "mturk", "other", "open"] = Field(
-        "other", description="names the parameters and the way back; open: no id, one place for a browser"
+        "other", description="sets the URL parameters and the return address; open: no id, one place per browser"
     )
-    id: str | None = Field(
-        None, description="the parameter of the address that names a person: PROLIFIC_PID, workerId, else id"
+    parameters: tuple[str, ...] | None = Field(
+        None,
+        description="URL parameters to store, first the participant's id (not for open): PROLIFIC_PID, STUDY_ID, "
+        "SESSION_ID; workerId, assignmentId, hitId; else id",
     )
-    keep: tuple[str, ...] | None = Field(
-        None, description="parameters that are kept beside it: STUDY_ID, SESSION_ID; assignmentId, hitId"
-    )
-    places: int = Field(ge=1, description="how many people may be at work or have finished")
-    minutes: float | None = Field(None, gt=0, description="from entry until a place goes to somebody else")
-    screening: Screening | None = None
+    places: int = Field(ge=1, description="maximum number of participants at work or finished")
+    minutes: float | None = Field(None, gt=0, description="minutes from entry until a place is given to someone else")
+    screening: Screening | None = Field(None, description="a question that decides who is admitted")
     codes: dict[Outcome, Annotated[str, Field(min_length=1, pattern=r"^[\w.-]+$")]] = Field(
         default_factory=dict,
-        description="what is shown at the end, by outcome; where completed has none, each person who has "
-        "completed is shown a code of their own",
+        description="completion code by outcome; without one for completed, each participant gets an individual code",
     )
     back: str | None = Field(
-        None, description="the address that leads back, with {code}, {outcome}, or a parameter that is kept in it"
+        None, description="return address, with {code}, {outcome} or a stored parameter: https://example.org/?cc={code}"
     )
 
     @field_validator("back")
@@ -879,99 +911,180 @@ class Crowd(StudyPart):
         return back
 
     @property
-    def named(self) -> str:
-        """The parameter that names a person; empty where none does."""
-        return PLATFORMS[self.platform].id if self.id is None else self.id
+    def _parameters(self) -> tuple[str, ...]:
+        return PLATFORMS[self.platform].parameters if self.parameters is None else self.parameters
 
     @property
-    def kept(self) -> tuple[str, ...]:
-        """The parameters that are kept beside it."""
-        return PLATFORMS[self.platform].keep if self.keep is None else self.keep
+    def id_parameter(self) -> str:
+        """The parameter with the participant's id; empty if there is none."""
+        return "" if self.platform == "open" else next(iter(self._parameters), "")
 
     @property
-    def way_back(self) -> str:
-        """The address that leads back; empty where there is none."""
+    def stored_parameters(self) -> tuple[str, ...]:
+        """The other parameters that are stored."""
+        return self._parameters if self.platform == "open" else self._parameters[1:]
+
+    @property
+    def return_address(self) -> str:
+        """The return address; empty if there is none."""
         return PLATFORMS[self.platform].back if self.back is None else self.back
 
     @property
     def query(self) -> str:
-        """What stands behind the address, as the platform fills it in: ``?PROLIFIC_PID={{%PROLIFIC_PID%}}``."""
+        """The query of the address, as the platform fills it in: ``?PROLIFIC_PID={{%PROLIFIC_PID%}}``."""
         form = PLATFORMS[self.platform].form
-        names = [name for name in (self.named, *self.kept) if name]
+        names = [name for name in (self.id_parameter, *self.stored_parameters) if name]
         return "?" + "&".join(f"{name}={form % name}" for name in names) if names else ""
 
 
+PAGE_RESERVED_MINUTES = 30.0
+"""Minutes until an item that was given and not answered is given to someone else."""
+
+IDLE_SECONDS = 60.0
+"""Seconds without a key, touch or mouse that no longer count as work."""
+
+LINK_DAYS = 90.0
+"""Days until a personal link expires."""
+
+RETEST_GAP = 10
+"""Other items between the two times of a repeated item, if there are enough."""
+
+SKIP_REASONS = ("I cannot tell", "The item is broken or unreadable", "I would rather not answer")  # dialect: kept
+"""Reasons to skip an item, as the pages' catalogues translate them."""
+
+
 class People(StudyPart):
-    """How people are asked: who gets what, in which order, and what they read first."""
+    """The annotators: who labels which items, in which order, and what they read first."""
 
-    consent: str = Field("", description="shown first; nobody answers who has not agreed to it")
+    consent: str = Field("", description="displayed first; no one answers without agreeing to it")
     keep_until: date | None = Field(
-        None,
-        description="the day (2027-06-30) until which names and answers are kept, said with the consent",
+        None, description="last day on which names and answers are kept (2027-06-30), displayed with the consent"
     )
-    instructions: str = Field("", description="one key away on every page")
+    instructions: str = Field("", description="displayed on every page with one key")
     language: Language | None = Field(
+        None, description="language of the pages; by default each person's browser, or the person, chooses"
+    )
+    overlap: Annotated[int, Field(ge=1)] | dict[Name, int | dict[str, int]] | None = Field(
         None,
-        description="of the pages' own words; each person's browser, or they themselves, choose where it is missing",
+        description="annotators per item, by default all; per group, by an attribute of annotators: "
+        "{job: {nurse: 2, doctor: 1}}, or {job: 2} for each group",
     )
-    overlap: int | dict[str, int] | None = Field(
-        None, description="how many people answer each item, or how many of each group; all of them where it is missing"
+    quota: int | None = Field(None, ge=1, description="items per annotator, in each session")
+    order: str = Field(
+        "shuffled",
+        description="shuffled for each person, fixed (as listed), or a table whose items (column item) come first, "
+        "such as the queue.csv of assay route, before the others, shuffled",
     )
-    group: str | None = Field(None, description="the attribute of annotators by which overlap is counted")
-    quota: int | None = Field(None, ge=1, description="items for one person, in each session")
-    order: Literal["shuffled", "fixed"] = Field("shuffled", description="items are drawn for each person, or as listed")
-    first: str | None = Field(
-        None, description="a table whose items (column item) come before all others, such as the queue of assay route"
+    together: bool = Field(False, description="display all items of a document on one page")
+    days_apart: float = Field(0, ge=0, description="days between sessions; each scale of conditions.scale is a session")
+    warm_up: str | dict[str, Annotated[float, Field(gt=0, le=1)]] | None = Field(
+        None,
+        description="practice items with feedback, before all others: a table like that of checks; {warm-up.csv: 0.8} "
+        "also requires this share right at the first answer",
     )
-    together: bool = Field(False, description="all items of a document stand on one page")
-    days_apart: float = Field(0, ge=0, description="between sessions, where conditions.scale makes one for each scale")
-    warm_up: str | None = Field(None, description="a table like that of checks: done first, with feedback")
-    pass_warm_up: float | None = Field(
-        None, gt=0, le=1, description="share of warm_up to be right at the first answer, before anything else is given"
+    checks: Checks | None = Field(None, description="attention checks")
+    crowd: Crowd | None = Field(None, description="participants who come by a public address")
+    pay: dict[Annotated[str, Field(pattern=r"^[A-Z]{3}$")], dict[PaidFor, Annotated[float, Field(ge=0)]]] = Field(
+        default_factory=dict,
+        max_length=1,
+        description="payments, in one currency: {GBP: {completed: 2.50, screened: 0.15, failed: 0, item: 0, hour: 0}}",
     )
-    checks: Checks | None = None
-    crowd: Crowd | None = None
-    pay: Pay = Field(default_factory=lambda: Pay.model_validate({}))
-    retest: float = Field(0, ge=0, le=1, description="share of items that a person is given a second time")
-    retest_gap: int = Field(10, ge=1, description="other items between the two times, where there are enough")
-    pairs: int = Field(3, ge=1, description="how often each pair is seen, where triplets are drawn")
-    skip_reasons: tuple[str, ...] = Field(
-        ("I cannot tell", "The item is broken or unreadable", "I would rather not answer"),
-        description="why somebody may skip an item",
+    retest: float = Field(0, ge=0, le=1, description="share of an annotator's items to repeat")
+    pairs: int = Field(3, ge=1, description="for triplets: how often each pair of items is displayed")
+    ahead: int = Field(4, ge=1, le=50, description="pages loaded in advance in the browser, for network failures")
+    until: datetime | Annotated[str, Field(pattern=r"^\d+(\.\d+)? days?$")] | None = Field(
+        None,
+        description="end of annotation, for all annotators: 2027-03-01T18:00+01:00; or for each, from the invitation: "
+        "14 days, after which the places go to others",
     )
-    auto_advance: bool = Field(
-        False, description="the key that answers the last open question of a page saves it and goes on"
-    )
-    ahead: int = Field(4, ge=1, le=50, description="pages held ready in the browser, for when the network fails")
-    reserve: float = Field(30, gt=0, description="minutes until an item that was given and not answered is given on")
-    idle: float = Field(60, gt=0, description="seconds without a key, touch or mouse that no longer count as work")
-    until: datetime | None = Field(None, description="when answering ends, for everybody: 2027-03-01T18:00+01:00")
-    days: float | None = Field(
-        None, gt=0, description="from a person's invitation until their time is over, and their places go to others"
-    )
-    link_days: float = Field(90, gt=0, description="how long a personal link is good")
-    added_questions: Literal["new-items", "all-items"] = Field(
-        "new-items",
-        description="a question added while people answer comes with further items, or also, alone, with those "
-        "that they answered before",
-    )
-    new_text: Literal["keep", "ask-again"] = Field(
+    after_change: Literal["keep", "ask-again"] = Field(
         "keep",
-        description="where an item's text changes, whoever had it goes on with the old one, or is asked again",
+        description="keep: a new question comes with further items only, and a changed text is not asked again; "
+        "ask-again: annotators get both for the items that they have answered",
     )
-    seed: int = Field(0, description="draws orders and positions")
+    _seed: int = PrivateAttr(0)
 
-    @field_validator("until")
+    @property
+    def seed(self) -> int:
+        """The seed of the study: draws orders and positions."""
+        return self._seed
+
+    @property
+    def group(self) -> str | None:
+        """The attribute of annotators by which overlap counts."""
+        return next(iter(self.overlap)) if isinstance(self.overlap, dict) else None
+
+    @property
+    def per_item(self) -> int | dict[str, int] | None:
+        """Annotators per item, or of each group; None for all."""
+        return next(iter(self.overlap.values())) if isinstance(self.overlap, dict) else self.overlap
+
+    @property
+    def first(self) -> str | None:
+        """The table whose items come before all others."""
+        return None if self.order in ("shuffled", "fixed") else self.order
+
+    @property
+    def practice_file(self) -> str | None:
+        """The table of practice items."""
+        return next(iter(self.warm_up), None) if isinstance(self.warm_up, dict) else self.warm_up
+
+    @property
+    def practice_share(self) -> float | None:
+        """The share of practice items that must be right at the first answer."""
+        return next(iter(self.warm_up.values()), None) if isinstance(self.warm_up, dict) else None
+
+    @property
+    def payment(self) -> Pay:
+        """The payments with their currency."""
+        return next((Pay(currency, **amounts) for currency, amounts in self.pay.items()), Pay())
+
+    @property
+    def end(self) -> datetime | None:
+        """The end of annotation for all annotators."""
+        return self.until if isinstance(self.until, datetime) else None
+
+    @property
+    def days(self) -> float | None:
+        """Days of each annotator, from the invitation."""
+        return float(self.until.split()[0]) if isinstance(self.until, str) else None
+
+    @field_validator("until", mode="before")
     @classmethod
-    def _until_has_a_zone(cls, until: datetime | None) -> datetime | None:
-        if until is not None and until.tzinfo is None:
-            raise ValueError(f"needs a time zone, as in {until:%Y-%m-%dT%H:%M}+01:00 (or Z)")
-        return until
+    def _until_has_a_zone(cls, until: Any) -> Any:
+        if isinstance(until, str) and re.fullmatch(r"[\d.]+ days?", until.strip()):
+            if not float(until.split()[0]) > 0:
+                raise ValueError("must be more than 0 days")
+            return until.strip()
+        try:
+            end = datetime.fromisoformat(until) if isinstance(until, str) else until
+        except ValueError:
+            raise ValueError(
+                f"'{until}' is neither a date with a time zone (2027-03-01T18:00+01:00) nor a number of days (14 days)"
+            ) from None
+        if isinstance(end, datetime) and end.tzinfo is None:
+            raise ValueError(f"needs a time zone, as in {end:%Y-%m-%dT%H:%M}+01:00 (or Z)")
+        return end
+
+    @field_validator("order")
+    @classmethod
+    def _order_is_known(cls, order: str) -> str:
+        if order not in ("shuffled", "fixed") and "." not in order:
+            raise ValueError(f"'{order}' is neither shuffled nor fixed nor a table such as queue.csv")
+        return order
+
+    @field_validator("overlap", "warm_up", mode="before")
+    @classmethod
+    def _one_entry(cls, value: Any) -> Any:
+        if isinstance(value, dict) and len(value) != 1:
+            raise ValueError("must have one entry")
+        return value
 
     @field_validator("overlap")
     @classmethod
-    def _at_least_one(cls, overlap: int | dict[str, int] | None) -> int | dict[str, int] | None:
-        counts = overlap.values() if isinstance(overlap, dict) else [1 if overlap is None else overlap]
+    def _at_least_one(cls, overlap: Any) -> Any:
+        (wanted,) = overlap.values() if isinstance(overlap, dict) else [overlap]
+        counts = wanted.values() if isinstance(wanted, dict) else [1 if wanted is None else wanted]
         if any(count < 0 for count in counts) or not any(counts):
             raise ValueError("must be at least 1")
         return overlap
@@ -980,21 +1093,31 @@ class People(StudyPart):
 class StudyFile(StudyPart):
     """The whole of study.yaml."""
 
-    name: str = Field("", description="what the study is called on its pages; its folder where it is missing")
-    items: ItemsPart = Field(default_factory=lambda: ItemsPart.model_validate({}))
-    questions: tuple[Question, ...] = Field(min_length=1, description="what is asked about each item")
-    systems: tuple[System, ...] = Field((), description="models whose outputs are compared, two at a time")
-    comparisons: OutputPairs = Field(default_factory=lambda: OutputPairs.model_validate({}))
-    judges: tuple[AnyJudge, ...] = Field((), description="models that are asked, and judges made of their answers")
-    conditions: Conditions = Field(default_factory=lambda: Conditions.model_validate({}))
-    probes: Probes | None = None
-    limits: RateLimits = Field(default_factory=lambda: RateLimits.model_validate({}))
-    people: People = Field(default_factory=lambda: People.model_validate({}))
-    looks: int | None = Field(
-        None, ge=1, le=100, description="how often a verdict is asked for while labels come in, the last time included"
+    name: str = Field("", description="name of the study on its pages; its folder by default")
+    items: ItemsPart = Field(default_factory=lambda: ItemsPart.model_validate({}), description="the items")
+    questions: tuple[Question, ...] = Field(min_length=1, description="the questions about each item")
+    systems: tuple[System, ...] = Field((), description="models whose outputs are compared in pairs")
+    comparisons: OutputPairs = Field(
+        default_factory=lambda: OutputPairs.model_validate({}), description="the pairs of outputs"
     )
-    labels: str | None = Field(None, description="a file of labels that people gave: item, annotator, label")
-    store: str | None = Field(None, description="a database elsewhere: postgresql://host/name (no password)")
+    judges: tuple[AnyJudge, ...] = Field((), description="models that label, and ensembles of them")
+    conditions: Conditions = Field(
+        default_factory=lambda: Conditions.model_validate({}), description="experimental conditions"
+    )
+    probes: dict[Probe, Annotated[int, Field(ge=1)]] = Field(
+        default_factory=dict,
+        description="further calls on a random sample of items, with its size: {swapped: 50, hint: 50}. repeat: the "
+        "same call; swapped: options in the opposite order; padded: the lines of a text as a list; stripped: without "
+        "Markdown; hint: with a random label of someone else; sibling: the judge's other model",
+    )
+    limits: RateLimits = Field(default_factory=lambda: RateLimits.model_validate({}), description="speed and budget")
+    people: People = Field(default_factory=lambda: People.model_validate({}), description="the annotators")
+    analyses: int | None = Field(
+        None, ge=1, le=100, description="number of planned interim analyses, with the final one"
+    )
+    labels: str | None = Field(None, description="a file of human labels: item, annotator, label")
+    store: str | None = Field(None, description="the study's database: postgresql://host/name (no password)")
+    seed: int = Field(0, description="random seed: draws orders, positions, few-shot examples, pairs and probes")
 
     @field_validator("store")
     @classmethod
@@ -1002,3 +1125,10 @@ class StudyFile(StudyPart):
         if store and re.search(r"//[^/@]*:[^/@]*@", store):
             raise ValueError("must not hold a password; use PGPASSWORD, ~/.pgpass or --store")
         return store
+
+    @model_validator(mode="after")
+    def _share_seed(self) -> StudyFile:
+        """One seed for all parts."""
+        for part in (self.people, self.comparisons, *self.systems, *self.judges):
+            part._seed = self.seed
+        return self

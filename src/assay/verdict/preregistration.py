@@ -23,7 +23,7 @@ from assay.data.names import questions_in
 from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.options import IntervalSettings, Settings, plain
 from assay.replacement.panel import AltTestSettings
-from assay.study.schema import LOOKS, PLAN_FILE, items_at_look
+from assay.study import LOOKS, PLAN_FILE, items_at_look
 
 if TYPE_CHECKING:
     from assay.planning import AltTestPlan
@@ -380,7 +380,7 @@ def before_verdict(
     study = study_of(labels)
     planned = None if plan is None else Preregistration.read(plan)
     lines = [*tuned_on(labels, judges, study), *_pooled_words(labels)]
-    said = 1 if study is None else study.config.looks or 1
+    said = 1 if study is None else study.config.analyses or 1
     looks = said if planned is None else planned.looks
     look = 1
     if study is not None and looks > 1:

@@ -99,7 +99,7 @@ def probe_answers(labels: Annotations) -> Annotations | None:
     if "probe" in labels.conditions:
         return labels if labels.labels["probe"].is_not_null().any() else None
     study = study_of(labels)
-    if study is None or study.config.probes is None:
+    if study is None or not study.config.probes:
         return None
     from assay.reading import study_labels
 

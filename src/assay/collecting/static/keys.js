@@ -108,7 +108,6 @@ let reached = null; // the question that was focused after the last answer by ke
 function goToNext(question) {
   const here = questionsOf(current);
   const next = here.slice(here.indexOf(question) + 1).find(needsAnswer);
-  if (!next && settings.advance !== undefined && !here.some(needsAnswer)) save();
   if (!next) return;
   focusQuestion(next);
   reached = next;

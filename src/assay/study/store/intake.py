@@ -93,10 +93,12 @@ def sync_study(store: Store, study: Study, changed: Changed | None = None) -> No
             hidden=study.config.items.hidden,
             same=change.changed == "same-question",
         )
-        if study.config.people.new_text == "ask-again" and change.changed != "same-question":
+        if study.config.people.after_change == "ask-again" and change.changed != "same-question":
             _ask_again(db, now)
         retire_judges(db)
-        put_annotators(db, [(j.name, "judge", j.model_dump(mode="json")) for j in study.config.judges])
+        put_annotators(
+            db, [(j.name, "judge", j.model_dump(mode="json") | {"seed": j.seed}) for j in study.config.judges]
+        )
         put_annotators(db, [(s.name, "judge", s.model_dump(mode="json") | WRITES) for s in study.systems])
         if labels is not None:
             _sync_labels(db, labels, study)

@@ -301,7 +301,7 @@ class WrittenOutputs:
         # What is not varied or not said names nothing, as in stores that were made before it could be.
         parts = [[*vars(one).items()] for one in self.outputs]
         outputs = [{k: v for k, v in part if (k, v) != ("temperature", None)} for part in parts]
-        return digest_of([outputs, comparisons.model_dump(mode="json", exclude={"temperature"})])
+        return digest_of([outputs, comparisons.model_dump(mode="json") | {"seed": comparisons.seed}])
 
 
 def system_outputs(db: sa.Connection, temperature: float | None = None) -> WrittenOutputs:
