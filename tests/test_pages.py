@@ -32,7 +32,7 @@ def made() -> ModuleType:
 
 
 @pytest.mark.parametrize("name", ["commands.md", "reference.md"])
-def test_the_page_is_the_one_that_the_code_makes(name: str) -> None:
+def test_generated_page_is_current(name: str) -> None:
     assert (DOCS / name).read_text(encoding="utf-8") == made().PAGES[name](), "run: python docs/make.py"
 
 
@@ -47,7 +47,7 @@ def test_every_public_name_is_in_a_how_to() -> None:
     assert [n for n in sorted(names) if not any(re.search(rf"\b{n}\b", page) for page in pages)] == ["__version__"]
 
 
-def test_every_command_and_every_option_says_what_it_is_for() -> None:
+def test_commands_and_options_have_help() -> None:
     apps = all_commands()
     assert len(apps) == sum(len(rows) for rows in COMMANDS.values())
     for name, command in apps.items():

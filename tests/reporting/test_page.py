@@ -35,7 +35,7 @@ def test_intervals_of_a_column_share_an_axis() -> None:
     assert drawn.rows == ((50, 38, 98), (26, 2, 50), None)
 
 
-def test_an_axis_far_from_0_does_not_reach_it() -> None:
+def test_interval_column_axis_starts_at_0_only_if_near() -> None:
     far = tables.IntervalColumn.of([0.85, 0.9], [0.8, 0.85], [0.9, 1.0])
     near = tables.IntervalColumn.of([0.2, 0.6], [0.1, 0.5], [0.3, 0.7])
     assert far is not None
@@ -46,11 +46,11 @@ def test_an_axis_far_from_0_does_not_reach_it() -> None:
     assert near.rows[0][1] > 10
 
 
-def test_one_interval_has_nothing_to_stand_beside() -> None:
+def test_interval_column_needs_two_intervals() -> None:
     assert tables.IntervalColumn.of([0.5, None], [0.4, None], [0.6, None]) is None
 
 
-def test_a_column_that_is_not_shown_is_not_drawn() -> None:
+def test_shown_draws_no_intervals_of_dropped_columns() -> None:
     frame = pl.DataFrame({"a": ["x", "y"], "b": [0.1, 0.2], "b_low": [0.0, 0.1], "b_high": [0.2, 0.3]})
     assert not tables.shown(frame, drop=("b",)).intervals
     assert set(tables.shown(frame).intervals) == {1}
@@ -77,7 +77,7 @@ def small() -> Page:
     )
 
 
-def test_sections_of_one_name_have_addresses_of_their_own() -> None:
+def test_page_anchors_are_unique() -> None:
     assert [place for place, _ in small().placed] == ["agreement", "agreement-2"]
     html = small().html()
     assert 'id="agreement-2"' in html
@@ -107,7 +107,7 @@ def test_without_a_browser_a_pdf_is_refused_in_words(tmp_path: Path, monkeypatch
         print_page(small().save(tmp_path / "page.html"), tmp_path / "page.pdf")
 
 
-def test_a_browser_that_prints_nothing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_print_page_reports_browser_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "chromium"
     broken.write_text("#!/bin/sh\necho no display >&2\n", encoding="utf-8")
     broken.chmod(broken.stat().st_mode | stat.S_IEXEC)
@@ -117,12 +117,12 @@ def test_a_browser_that_prints_nothing_is_told(tmp_path: Path, monkeypatch: pyte
     assert not (tmp_path / "page.pdf").exists()
 
 
-def test_a_result_by_itself_has_a_page_too() -> None:
+def test_page_of_includes_signature() -> None:
     page = page_of("A title", "", (), "signature|x:1")
     assert "signature|x:1" in page.html()
 
 
-def test_a_section_shows_four_sentences_and_its_first_table_or_picture() -> None:
+def test_section_shows_four_sentences_and_first_table_or_picture() -> None:
     table = tables.shown(pl.DataFrame({"judge": ["a"], "n": [1]}), caption="One judge.")
     two = (Picture(lambda: None, "one", "first"), Picture(lambda: None, "two", "second"))
     words = tuple("abcdef")
@@ -149,7 +149,7 @@ def test_a_section_shows_four_sentences_and_its_first_table_or_picture() -> None
     }  # fmt: skip
 
 
-def test_what_changed_stands_first_and_what_readers_narrow_to() -> None:
+def test_page_anchors_and_filters() -> None:
     page = Page("t", "s", (), (Section("A"), Section("a"), Section("A!")), changes=Section("Changed"))
     assert [place for place, _ in page.placed] == ["changed", "a", "a-2", "a-3"]
     usual = [("criterion", ["criterion"]), ("judge", ["judge"]), ("annotator", ["annotator", "first", "second"])]
@@ -185,7 +185,7 @@ def test_marks_have_a_class_of_colour() -> None:
     assert Card("b", None, "split", "", "", "").sign == "≠"
 
 
-def test_a_picture_that_cannot_be_drawn_is_a_sentence() -> None:
+def test_picture_that_cannot_be_drawn_is_a_sentence() -> None:
     def draw() -> Any:
         raise DesignError("fewer than 2 & more")
 
@@ -203,7 +203,7 @@ def test_parts_are_rounded_and_the_signature_is_folded() -> None:
     assert (page.title, page.source, page.cards, page.again) == ("t", "s", (), "again")
 
 
-def test_where_something_can_be_written(tmp_path: Path) -> None:
+def test_writable_accepts_or_explains_paths(tmp_path: Path) -> None:
     file = tmp_path / "file.csv"
     file.touch()
     writable, pages_of = pages.writable, pages.PAGES
@@ -241,7 +241,7 @@ def test_where_something_can_be_written(tmp_path: Path) -> None:
         ("a.md", "x" * 4087 + "assay gate", False), ("a.md", "", False),
     ],
 )  # fmt: skip
-def test_only_what_was_written_here_is_written_over(tmp_path: Path, name: str, head: str, own: bool) -> None:
+def test_refuse_overwriting_accepts_only_own_files(tmp_path: Path, name: str, head: str, own: bool) -> None:
     """Its mark is looked for in the first 4096 bytes."""
     path, other = tmp_path / name, tmp_path / "other.csv"
     pages.refuse_overwriting(path, [path], force=False)  # it is not there
@@ -257,14 +257,14 @@ def test_only_what_was_written_here_is_written_over(tmp_path: Path, name: str, h
             pages.refuse_overwriting(path, [other], force=False)
 
 
-def test_a_folder_of_a_marked_name_is_not_ours(tmp_path: Path) -> None:
+def test_refuse_overwriting_rejects_folder(tmp_path: Path) -> None:
     (tmp_path / "a.md").mkdir()
     with pytest.raises(AssayError, match="is there already"):
         pages.refuse_overwriting(tmp_path / "a.md", (), force=False)
     pages.refuse_overwriting(Path(os.devnull), (os.devnull,), force=False)
 
 
-def test_a_browser_without_words_and_one_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_print_page_uses_first_browser_and_its_last_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a browser says last is told, 200 characters of it; the first of the known browsers is asked."""
     asked: list[list[str]] = []
     said = ""
@@ -292,7 +292,7 @@ def test_a_browser_without_words_and_one_of_many(tmp_path: Path, monkeypatch: py
         print_page(page, tmp_path / "page.png")
 
 
-def test_a_page_runs_its_own_script_alone_and_shows_words_as_text(tmp_path: Path) -> None:
+def test_page_allows_only_its_script_and_escapes_text(tmp_path: Path) -> None:
     """The hash in its policy is that of the script at its end; what is said is text, and no HTML."""
     marks = Marks(("replace",), (("b & c", ("–",)),), {"–": "<b>unsaid</b>"}, ("ask more",))
     page = Page("Fewer than 2 < 3?", "labels", (), (), marks=marks, document="Fächer")
@@ -344,7 +344,7 @@ def opened(browser: Any, path: Path, width: int, scheme: str = "light", **option
 
 @pytest.mark.served
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
-def test_nothing_stands_in_the_way_of_a_reader(browser: Any, written: Path, width: int, scheme: str) -> None:
+def test_page_is_accessible(browser: Any, written: Path, width: int, scheme: str) -> None:
     page = opened(browser, written, width, scheme, bypass_csp=True)  # so that axe may be put in
     height, broad = page.evaluate("[document.documentElement.scrollHeight, document.documentElement.scrollWidth]")
     assert broad <= width
@@ -379,7 +379,7 @@ def test_tables_are_sorted_and_narrowed_without_a_server(browser: Any, written: 
 
 
 @pytest.mark.served
-def test_the_page_is_whole_without_its_script(browser: Any, written: Path) -> None:
+def test_page_is_complete_without_script(browser: Any, written: Path) -> None:
     page = opened(browser, written, 1280, java_script_enabled=False)
     assert not page.locator("#filter").is_visible()
     assert page.locator("table.card td").count() > 20
@@ -390,7 +390,7 @@ def test_the_page_is_whole_without_its_script(browser: Any, written: Path) -> No
 
 
 @pytest.mark.served
-def test_a_printed_page_has_its_folded_parts_and_the_heads_of_its_tables(browser: Any, written: Path) -> None:
+def test_printed_page_includes_folded_sections_and_table_heads(browser: Any, written: Path) -> None:
     page = opened(browser, written, 1000)
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -403,7 +403,7 @@ def test_a_printed_page_has_its_folded_parts_and_the_heads_of_its_tables(browser
 
 
 @pytest.mark.served
-def test_a_pdf_holds_what_the_page_folds(written: Path) -> None:
+def test_pdf_includes_folded_sections(written: Path) -> None:
     if shutil.which("pdftotext") is None or not any(shutil.which(name) for name in pages.BROWSERS):
         pytest.skip("needs a browser and pdftotext")
     pdf = print_page(written, written.with_suffix(".pdf"))
@@ -412,7 +412,7 @@ def test_a_pdf_holds_what_the_page_folds(written: Path) -> None:
     assert not re.search(r"\bCopy\b", text)
 
 
-def test_a_picture_has_letters_that_matplotlib_lacks_as_text_and_warns_of_none():
+def test_svg_keeps_letters_missing_in_the_font():
     def draw() -> Any:
         ax = pictures.axes()
         pictures.title(ax, "通义千问")

@@ -100,7 +100,7 @@ def test_columns_of_hundreds_have_no_decimals(values, wanted):
     assert [row[0].removesuffix(" (no interval)") for row in tables.shown(frame).rows] == wanted
 
 
-def test_columns_that_say_nothing_are_left_out():
+def test_filled_drops_empty_columns():
     frame = pl.DataFrame({"a": [1, None], "b": pl.Series([None, None], dtype=pl.Int64), "n": [1, 2]})
     assert tables.empty_columns(frame) == ("b",)
     assert tables.filled(frame, "votes").columns == ["a", "votes"]
@@ -112,13 +112,13 @@ def test_columns_that_say_nothing_are_left_out():
     assert tables.to_csv(frame) == "a,b,n\n1,,1\n,,2\n"
 
 
-def test_a_table_in_markdown():
+def test_to_markdown_escapes_cells():
     assert tables.to_markdown(Table(("who", "n"), (("a|b\nc", "1"),), (False, True))) == (
         "| who | n |\n| --- | --: |\n| a\\|b c | 1 |"
     )
 
 
-def test_a_column_without_a_name_and_cells_has_no_width():
+def test_to_text_gives_empty_columns_no_width():
     table = Table(("who", "", "n"), (("ann", "", "1"), ("b", "", "12")), (False, False, True))
     assert tables.to_text(table).splitlines() == ["who     n", "ann     1", "b      12"]
     assert tables.to_text(table, 5).splitlines() == ["who     n", "ann     1", "b      12"]
@@ -134,7 +134,7 @@ def test_lines_of_a_terminal_are_of_80_characters_and_keep_their_indentation():
     assert tables.wrap_text("-".join(["part"] * 20)) == "-".join(["part"] * 20)
 
 
-def test_intervals_stand_on_one_axis():
+def test_interval_column_common_axis_by_hand():
     """From 2 to 98 percent of the column's width: 0 to 10 where the ends are 0 and 10, so 5 stands in the middle."""
     of = tables.IntervalColumn.of
     assert of([5.0, 2.5], [0.0, 2.5], [10.0, 7.5]) == tables.IntervalColumn(((50, 2, 98), (26, 26, 74)), 2)
@@ -217,7 +217,7 @@ WIDE = tables.Table(
         ]),
     ],
 )  # fmt: skip
-def test_a_table_is_broken_between_words_to_fit(width, wanted):
+def test_to_text_wraps_between_words(width, wanted):
     """An interval is never broken, and no word; where even that is too wide, it stays so."""
     assert tables.to_text(WIDE, width).splitlines() == wanted
 
@@ -227,7 +227,7 @@ def test_text_that_holds_an_interval_is_not_broken():
     assert tables.to_text(table, 26).splitlines() == ["who  found", "a b  0.50 [0.40, 0.60] of 9", "c d"]
 
 
-def test_what_a_column_holds_and_when_a_table_is_wide_or_folded():
+def test_table_kinds_width_and_folding():
     short, long = "x" * 32, "x" * 33
     assert Table(("a", "b", "c"), (("1", short, long), ("22", "", "")), (True, False, False)).kinds == (
         "number", "name", "text"
@@ -245,7 +245,7 @@ def test_what_a_column_holds_and_when_a_table_is_wide_or_folded():
 
 
 @pytest.mark.parametrize(("width", "below"), [(None, False), (64, False), (42, False), (41, True)])
-def test_reasons_for_which_a_narrow_table_has_no_room_stand_below_it(width, below):
+def test_to_text_moves_reasons_below_narrow_table(width, below):
     """Columns of 3 and (once its title is broken) 5 characters and two gaps leave 30 of 42 to the reasons."""
     long, other = "fewer than five of the items have any other label", "a thing"
     rows = (("ann", "0.12", long), ("bob", "0.50", "–"), ("cho", "0.13", other), ("dee", "0.14", long))
@@ -271,7 +271,7 @@ def test_reasons_for_which_a_narrow_table_has_no_room_stand_below_it(width, belo
         ("سلام \u200f", "سلام \u200f"),  # letters from right to left, and a mark that overrides nothing
     ],
 )
-def test_printable_writes_out_what_would_steer_a_terminal(text, shown):
+def test_printable_escapes_control_characters(text, shown):
     assert printable(text) == shown
     assert printable(shown) == shown
 

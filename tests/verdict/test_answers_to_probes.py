@@ -74,7 +74,7 @@ def test_numbers_by_hand():
     assert rows["repeat", "same"].one.found.estimate == 1
 
 
-def test_a_place_that_is_chosen_whatever_stands_there():
+def test_swapped_probe_detects_choice_by_position():
     """Always the first place: the label turns with the options. A judge that goes by the text turns its place."""
     first, texts = [1] * N, [-1, 1] * 12
     by_place = called({"": [-1] * N, "swapped": [1] * N}, "preference", position={"": first, "swapped": first})
@@ -86,7 +86,7 @@ def test_a_place_that_is_chosen_whatever_stands_there():
     assert (by_text["swapped", "place"].one.found.estimate, by_text["swapped", "place"].shown) == (0, False)
 
 
-def test_without_the_same_call_again_a_change_is_a_fact_and_no_fault():
+def test_change_without_repeated_call_is_not_a_fault():
     answers = {"": ["a"] * N, "padded": ["b"] * 12 + ["a"] * 12}
     row = measures(assay.probes(called(answers, "nominal:a,b")))["padded", "change"]
     assert (row.one.found.estimate, row.shown) == (0.5, False)
@@ -95,7 +95,7 @@ def test_without_the_same_call_again_a_change_is_a_fact_and_no_fault():
     assert f"needs {LEAST_ASKED} items that were asked both ways; 9 were" in str(few["padded", "same"].one.found.reason)
 
 
-def test_a_noisy_judge_without_a_fault_is_left_in_peace_and_planted_faults_are_found():
+def test_probes_flag_planted_faults_and_not_noisy_judge():
     """Forty judges whose labels change on a third of the items by themselves; and with what does it."""
     accused = found_out = 0
     for seed in range(20):
@@ -114,14 +114,14 @@ def test_a_noisy_judge_without_a_fault_is_left_in_peace_and_planted_faults_are_f
     assert found_out >= 18
 
 
-def test_the_sign_test_is_exact():
+def test_sign_p_is_exact():
     assert sign_p(np.array([1.0, 2, 3, 0, 0, 5])) == 2 / 16
     assert sign_p(np.array([1.0, -2])) == 1
     assert sign_p(np.zeros(4)) == 1
     assert sign_p(np.ones(3000)) < 1e-300
 
 
-def test_answers_to_probes_are_no_labels_of_the_other_probes():
+def test_drop_probes_removes_answers_from_other_probes():
     full = called({"": ["a"] * N, "repeat": ["b"] * N}, "nominal:a,b")
     plain = drop_probes(full)
     assert (len(plain), plain.conditions) == (N, ())
@@ -190,7 +190,7 @@ def answered(study):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_truths", "without_pictures")
-def test_a_study_s_probes_stand_in_assay_probes_and_on_the_page_of_its_report(study, capsys, tmp_path):
+def test_probes_of_study_are_in_probes_and_report(study, capsys, tmp_path):
     folder = answered(study)
     with pytest.raises(SystemExit) as ended:
         main(("probes", str(folder)))
@@ -208,7 +208,7 @@ def test_a_study_s_probes_stand_in_assay_probes_and_on_the_page_of_its_report(st
     assert asked.labels["probe"].null_count() == 30 * 4
 
 
-def test_the_probes_are_those_of_a_study():
+def test_called_probes_match_study_schema():
     from assay.study.schema import Probe
 
     assert get_args(CalledProbe) == get_args(Probe)
@@ -226,7 +226,7 @@ ORDINAL, WORDS = assay.Ordinal(1, 5), assay.Nominal(["x", "y"])
 
 
 @pytest.mark.parametrize(("n", "told"), [(LEAST_ASKED - 1, False), (LEAST_ASKED, True)])
-def test_twenty_items_asked_both_ways_are_enough(n, told):
+def test_called_probe_needs_twenty_items_with_both_answers(n, told):
     asked = asked_of(n, [1.0] * n, [1.0] * (n - 5) + [2.0] * 5)
     table = SimpleNamespace(confidence=0.95)
     (one,) = AnswersToProbes._measures_of(table, "repeat", asked, asked, ORDINAL)
@@ -248,7 +248,7 @@ def test_twenty_items_asked_both_ways_are_enough(n, told):
         ("hint", WORDS, True, ["hint False"]),
     ],
 )  # fmt: skip
-def test_what_is_measured_of_a_probe(probe, scale, stood, asked_for):
+def test_measures_of_probe_by_scale(probe, scale, stood, asked_for):
     before = [1.0, 3.0] * 10
     columns = {"stood": [1, 2] * 10, "position": [1, 1] * 10} if stood else {}
     asked = asked_of(20, [2.0, 3.0] * 10, before, **columns)
@@ -273,7 +273,7 @@ def test_what_is_measured_of_a_probe(probe, scale, stood, asked_for):
     (True, LEAST_EFFECT * 2, "change of the label"), (False, 0.05, "share of labels that change"),
 ])  # fmt: skip
 @pytest.mark.parametrize("repeated", [19, 20])
-def test_a_change_is_beyond_that_of_the_same_call(points, least, measure, repeated):
+def test_change_is_measured_beyond_repeated_call(points, least, measure, repeated):
     asked = asked_of(20, [5.0, 1.0] * 10, [1.0, 5.0] * 10)
     again = asked_of(20, [1.0, 3.0] * 10, [0.0] * 20).head(repeated)
     table = SimpleNamespace(_test_mean=lambda *given, **more: (given, more), _estimate=lambda asked, moved: (moved, 0))
@@ -291,7 +291,7 @@ def test_a_change_is_beyond_that_of_the_same_call(points, least, measure, repeat
     }  # fmt: skip
 
 
-def test_hints_are_followed_by_so_many_points_or_so_often():
+def test_hint_effect_in_points_or_share():
     told = []
     table = SimpleNamespace(
         _test_mean=lambda *given, **more: told.append((given, more)), units=None, confidence=0.9, _spread=None
@@ -311,7 +311,7 @@ def test_hints_are_followed_by_so_many_points_or_so_often():
     ("values", "estimate", "p"),
     [([0.5] * 3, "everywhere", 0.25), ([0.0] * 3, "mean", 0.3), ([0.5, 0.5, 0.25], "mean", 0.3)],
 )
-def test_a_value_that_is_the_same_everywhere_has_wilson_s_interval(values, estimate, p):
+def test_constant_value_has_wilson_interval(values, estimate, p):
     mean = SimpleNamespace(p=lambda null: 0.3)
     table = SimpleNamespace(_estimate=lambda asked, values: (mean, 0.25), confidence=0.9)
     asked = asked_of(3, values, values)
@@ -335,7 +335,7 @@ def test_a_value_that_is_the_same_everywhere_has_wilson_s_interval(values, estim
         assert np.isnan(minus.p(0.1))
 
 
-def test_labels_are_numbers_or_their_place():
+def test_code_labels_uses_numbers_or_positions():
     table = SimpleNamespace()
     frame = pl.DataFrame({"label": ["y", "x", "q"], "hint": ["x", None, "y"]})
     coded = AnswersToProbes._code_labels(table, frame, WORDS)
@@ -347,7 +347,7 @@ def test_labels_are_numbers_or_their_place():
     assert (numbers["code"].to_list(), numbers["hinted"].to_list()) == ([2, 5], [3, None])
 
 
-def test_a_side_is_the_first_or_the_last_place():
+def test_side_is_first_or_last_position():
     assert module._side(pl.Series([1, 2, 3, None]), 3).tolist() == [1, 0, -1, 0]
     assert module._side(pl.Series([1, 2, None]), 2).tolist() == [1, -1, 0]
 
@@ -373,7 +373,7 @@ def rows_of(**by_item):
             for k, (probe, label) in enumerate(answers, 1)]  # fmt: skip
 
 
-def test_the_first_label_is_the_one_before_and_a_second_stands_for_the_same_call():
+def test_second_label_counts_as_repeated_call():
     """i1 and i2 have two labels without a probe; of i3 there is an answer to the probe alone."""
     rows = rows_of(i1=[(None, "a"), (None, "b"), ("padded", "b")], i2=[(None, "b"), (None, "b"), (None, "a")],
                    i3=[("padded", "a")])  # fmt: skip
@@ -382,14 +382,14 @@ def test_the_first_label_is_the_one_before_and_a_second_stands_for_the_same_call
     assert seen == {"repeat": [("i1", 0, 1), ("i2", 1, 1)], "padded": [("i1", 0, 1)]}
 
 
-def test_the_probe_repeat_is_the_same_call_where_there_is_one():
+def test_probe_repeat_replaces_repeated_label():
     rows = rows_of(i1=[(None, "a"), (None, "b"), ("repeat", "a")], i2=[(None, "b"), (None, "a")])
     assert rows_asked(rows)[1] == {"repeat": [("i1", 0, 0)]}
     alone = [row | {"repeat": 1} for row in rows_of(i1=[(None, "a")], i2=[("padded", "b")])]
     assert rows_asked(alone) == ([], {})
 
 
-def test_an_answer_is_beside_the_label_of_its_own_condition_and_of_an_item_once():
+def test_answers_match_label_of_same_condition_once_per_item():
     """A label without a temperature is beside the answer without one; of two temperatures the first counts."""
 
     def row(item, probe, label, t):
@@ -404,13 +404,13 @@ def test_an_answer_is_beside_the_label_of_its_own_condition_and_of_an_item_once(
     assert seen["padded"][1] in (("i3", 0, 1), ("i3", 1, 1))
 
 
-def test_what_some_items_add_stands_in_their_rows():
+def test_spread_places_contributions_in_item_rows():
     answers = SimpleNamespace(place={"i0": 2, "i1": 0, "i2": 1})
     found = AnswersToProbes._spread(answers, asked_of(2, [1.0] * 2, [1.0] * 2), np.array([[5.0, 1], [7, 1]]))
     assert found.tolist() == [[7, 1], [0, 0], [5, 1]]
 
 
-def test_a_slope_from_sums():
+def test_slope_from_sums_by_hand():
     """Hints 1, 2, 3 and 6 with changes of 0, 1, 1 and 4: covariance 29/4 − 3 · 1.5 over variance 50/4 − 9."""
     hint, moved = np.array([1.0, 2, 3, 6]), np.array([0.0, 1, 1, 4])
     sums = np.array([(hint * moved).sum(), hint.sum(), moved.sum(), (hint * hint).sum(), 4])
@@ -445,7 +445,7 @@ def test_answers_to_probes_are_read_from_the_study_of_the_labels(monkeypatch):
     assert probe_answers(some) is None
 
 
-def test_a_table_without_any_answer_to_a_probe_has_none():
+def test_probe_answers_is_none_without_answers():
     assert probe_answers(called({"": ["a"] * 4}, "nominal:a,b")) is None
     full = called({"": ["a"] * 4, "repeat": ["b"] * 4}, "nominal:a,b")
     assert probe_answers(full) is full
@@ -479,6 +479,6 @@ def test_a_table_without_any_answer_to_a_probe_has_none():
          "prefers the last place, with both orders asked: first less last −0.30 [−0.40, −0.20]"),
     ],
 )  # fmt: skip
-def test_what_changed_in_words(probe, change, value, more, words):
+def test_called_fact_words(probe, change, value, more, words):
     found = Estimate(value, value - 0.1, value + 0.1, 0.05)
     assert module.CalledMeasure(probe, "m", found, n=30, change=change, **more).sentence() == words

@@ -103,7 +103,7 @@ DESERVED = {
 
 
 @pytest.mark.slow
-def test_planted_families_get_the_marks_that_they_deserve():
+def test_card_marks_planted_families():
     right, wrong, asked = 0, 0, 0
     for seed in range(2):
         found = full_card(seed)
@@ -118,7 +118,7 @@ def test_planted_families_get_the_marks_that_they_deserve():
 
 
 @pytest.mark.slow
-def test_a_judge_of_no_worth_is_shown_good_in_nothing():
+def test_card_does_not_pass_useless_judges():
     """A coin, a constant and a copy of one who guesses, 12 studies: none is as concordant as people, nor helps."""
     claims = 0
     for seed in range(12):
@@ -138,7 +138,7 @@ def test_a_judge_of_no_worth_is_shown_good_in_nothing():
     assert claims / (12 * 9) <= 0.05
 
 
-def test_what_a_table_cannot_say_is_a_dash_with_what_it_needs():
+def test_card_explains_missing_data():
     labels = assay.simulate(60, 4, annotator_noise=0.3, judges={"m": 0.2}, scale="1-5", seed=3)
     found = card(labels)
     row = found.rows[0]
@@ -171,7 +171,7 @@ def scored(rows, **columns):
 
 
 @pytest.mark.parametrize("lessons", [["1", "2"] * 3, ["s1", "s2", "t1", "t2", "u1", "u2"]])
-def test_card_takes_lesson_one_of_each_teacher_for_another_lesson(lessons):
+def test_card_treats_lesson_one_of_each_teacher_as_different(lessons):
     """Three people give teachers s, t, u 1, 3, 5 in both lessons; the judge gives 1, 3, 5, then 3, 3, 3.
 
     Less the mean, 3: people −2, 0, 2 in both, the judge −2, 0, 2, then 0, 0, 0. Products of one teacher at different
@@ -235,7 +235,7 @@ BY_SCORES = ("confidence", "validity", "helpfulness")
 
 @pytest.mark.parametrize("guess", [False, True])
 @pytest.mark.parametrize("lesson", [None, "system"])
-def test_card_shows_nothing_of_scores_that_a_good_and_a_bad_system_hide(guess, lesson):
+def test_card_has_no_score_cells_if_systems_mask_objects(guess, lesson):
     """People's labels of one article go apart: c_h is below 0, so that a person's clone had ✗ and a guess ✓."""
     found = card(summaries(0, 2, guess=guess), object="article", lesson=lesson, family="family")
     assert {row.alone[d] for row in found.rows for d in BY_SCORES} == {"–"}
@@ -247,7 +247,7 @@ def test_card_shows_nothing_of_scores_that_a_good_and_a_bad_system_hide(guess, l
     ) in found.needs()
 
 
-def test_card_answers_by_system_as_its_reason_says():
+def test_card_by_system_follows_its_advice():
     labels = summaries(1, 8, articles=12)
     assert {row.marks["validity"] for row in card(labels, object="article").rows} == {"–"}
     assert {row.marks["validity"] for row in card(labels, object="system").rows} == {"✓"}
@@ -257,7 +257,7 @@ def test_card_answers_by_system_as_its_reason_says():
     assert {row.marks["helpfulness"] for row in card(few).rows} == {"✓"}
 
 
-def test_card_says_without_agreement_on_items_why_help_is_a_dash():
+def test_card_explains_missing_helpfulness_without_agreement():
     rng = np.random.default_rng(3)
     rows = [(f"i{i}", who, int(rng.integers(1, 6))) for i in range(40) for who in ("p", "q", "r", "j")]
     found = card(scored(rows))
@@ -268,7 +268,7 @@ def test_card_says_without_agreement_on_items_why_help_is_a_dash():
     ) in found.needs()
 
 
-def test_card_of_two_people_says_that_nothing_shows_how_others_would_differ():
+def test_card_of_two_annotators_explains_missing_cells():
     rows = [row for row in summaries(2, 4, gap=0.0).labels.rows() if row[1] in ("p0", "p1", "j1")]
     labels = scored(rows, article=[n[:2] for n in dict.fromkeys(row[0] for row in rows)])
     found = card(labels, object="article")
@@ -282,7 +282,7 @@ def test_card_of_two_people_says_that_nothing_shows_how_others_would_differ():
 @pytest.mark.slow
 @pytest.mark.parametrize("gap", [1.0, 0.4])
 @pytest.mark.parametrize("systems", [2, 4])
-def test_a_judge_drawn_like_people_fails_in_at_most_one_of_twenty_studies_of_the_same_systems(systems, gap):
+def test_card_fails_judge_drawn_like_annotators_in_at_most_one_of_twenty_studies(systems, gap):
     """40 studies of 30 articles, two such judges each: validity and helpfulness ✗, uncorrected, in at most 5%."""
     failed = dict.fromkeys(BY_SCORES, 0)
     too_far = 0
@@ -295,7 +295,7 @@ def test_a_judge_drawn_like_people_fails_in_at_most_one_of_twenty_studies_of_the
     assert max(*failed.values(), too_far) <= 0.05 * 80
 
 
-def test_a_valid_replacement_that_measures_something_else_is_said():
+def test_sentences_mention_replacement_without_validity():
     row = card(seen(1), **BY_TEACHER, epsilon=0.3, judges=["invalid1", "good1"])
     words = {r.name: r for r in row.rows if r.kind == "judge"}
     line = next(x for x in row.sentences() if x.startswith("invalid1"))
@@ -304,7 +304,7 @@ def test_a_valid_replacement_that_measures_something_else_is_said():
 
 
 @pytest.mark.slow
-def test_labels_of_a_single_judge_stand_beside_a_person_s_toward_people_s_scores():
+def test_single_judge_labels_are_correlated_with_annotators_scores():
     """The dash of confidence stays; a good judge's labels are shown near enough to people's scores, noise too far."""
     for seed in range(2):
         found = full_card(seed)
@@ -321,7 +321,7 @@ def test_labels_of_a_single_judge_stand_beside_a_person_s_toward_people_s_scores
         assert "too far" in lines["noise1"]
 
 
-def test_a_person_s_label_carries_to_people_s_scores_as_far_as_it_is_dependable():
+def test_squared_correlation_of_one_label_is_dependability():
     """The squared correlation of one label with universe scores is Φ of one rater."""
     people = {row["measure"]: row["people_value"] for row in full_card(1).table.iter_rows(named=True)}
     assert people["toward people's scores"] ** 2 == pytest.approx(people["Φ"], abs=0.01)
@@ -341,7 +341,7 @@ def test_marks_are_corrected_for_judges_and_criteria_within_a_dimension():
     assert [marks[i] for i in order] == (holm <= 0.05).tolist()
 
 
-def test_the_next_step_follows_the_replacement():
+def test_next_steps_follow_replacement():
     labels = assay.simulate(90, 4, annotator_noise=0.3, judges={"good": 0.2, "poor": 0.95}, scale="1-5", seed=2)
     found = card(labels, expertise="skilled")
     marks = {row.name: row.marks["replacement"] for row in found.rows}
@@ -351,7 +351,7 @@ def test_the_next_step_follows_the_replacement():
     assert card(labels).next_steps() == []
 
 
-def test_people_stand_in_the_judge_s_place_beside_the_others():
+def test_human_baseline_compares_each_annotator_with_others():
     labels = assay.simulate(80, 4, annotator_noise=0.25, judges={"m": 0.2}, scale="1-5", seed=4)
     found = card(labels, epsilon=0.2, people=True)
     assert [(r.name, r.kind) for r in found.rows] == [("m", "judge"), *((f"ann_{k}", "person") for k in range(1, 5))]
@@ -382,7 +382,7 @@ def test_categories_have_no_severity_and_their_agreement_is_by_equal_labels():
     assert agreement.judge == pytest.approx((np.mean(pairs) - chance) / (1 - chance), abs=1e-9)
 
 
-def test_bias_is_set_against_the_spread_of_people():
+def test_bias_is_compared_with_spread_of_annotators():
     d = np.array([0.1, -0.2, 0.3, 0.0, -0.1, 0.2])
     near, far = (SpreadContrast(phi, d, 0.001, 1.5, 0.05) for phi in (0.05, 2.0))
     assert near.value > 0 > far.value
@@ -396,7 +396,7 @@ def test_bias_is_set_against_the_spread_of_people():
     assert near.one_sided(1) == pytest.approx(0.5)
 
 
-def test_results_say_draw_and_store_themselves():
+def test_card_table_plot_and_errors():
     found = card(observed(0, teachers=30), **BY_TEACHER, judges=["good1", "good2", "noise1"])
     assert found.cells.columns[:2] == ["judge", "replace"]
     assert json.loads(json.dumps(found.to_dict()))["table"][0]["dimension"] == "replacement"
@@ -414,7 +414,7 @@ def test_results_say_draw_and_store_themselves():
 
 
 @pytest.mark.usefixtures("few_truths")
-def test_a_card_alone_gives_the_verdicts_of_a_report():
+def test_card_gives_verdicts_of_report():
     labels = assay.read(Path(__file__).parents[2] / "examples/labels.csv", judges=["gpt-4o", "llama"])
     found, reported = assay.card(labels, expertise="crowd"), assay.report(labels, expertise="crowd").card
     assert [row.marks["replacement"] for row in found.rows] == [row.marks["replacement"] for row in reported.rows]
@@ -424,7 +424,7 @@ def test_a_card_alone_gives_the_verdicts_of_a_report():
     ]
 
 
-def test_a_mark_is_the_largest_p_of_what_it_asks_and_the_smallest_of_what_speaks_against():
+def test_cell_p_values_are_largest_above_and_smallest_below():
     value = Estimate(0.1, 0.0, 0.2, 0.05)
     parts = (CellMeasure("a", value, 0.01, 0.9), CellMeasure("b", value, 0.04, 0.02, needs=(0.06, 0.03)))
     assert shown(parts) == (0.06, 0.04)
@@ -435,7 +435,7 @@ def test_a_mark_is_the_largest_p_of_what_it_asks_and_the_smallest_of_what_speaks
     assert [_mark(*one, 0.05) for one in given] == ["✓", "✗", "?", "–"]
 
 
-def test_ends_of_the_spread_less_the_distance_by_hand():
+def test_spread_contrast_ends_by_hand():
     """Six people with a variance of .035, means that err by .005, boundary √(2.25 v + .01); the judge .3 away."""
     d = np.array([0.1, -0.2, 0.3, 0.0, -0.1, 0.2])
     one = SpreadContrast(-0.3, d, 0.005, 1.5, 0.1)
@@ -451,7 +451,7 @@ def test_ends_of_the_spread_less_the_distance_by_hand():
     assert SpreadContrast(0.0, d * 0, 0.005, 1.5, 0.1).value == pytest.approx(0.1)  # nobody differs: the floor
 
 
-def test_p_values_of_the_spread_are_where_its_ends_are():
+def test_spread_contrast_p_values_match_ends():
     one = SpreadContrast(-0.3, np.array([0.1, -0.2, 0.3, 0.0, -0.1, 0.2]), 0.005, 1.5, 0.1)
     for side in (0, 1):
         for null in (one.value - 0.03, one.value - 0.01, one.value + 0.01, one.value + 0.03):
@@ -479,7 +479,7 @@ def test_groups_of_items():
         _group_codes(several, "group", ["a"])
 
 
-def test_bias_and_fairness_are_those_of_single_labels_by_a_slow_road():
+def test_bias_and_fairness_match_slow_reference():
     """Differences judge less person: means person by person, and a regression on the group with a mean a person."""
     labels = observed(3, teachers=24)
     parts = {row.name: row.parts for row in card(labels, **BY_TEACHER, judges=["unfair1"]).rows}["unfair1"]
@@ -513,7 +513,7 @@ def test_bias_and_fairness_are_those_of_single_labels_by_a_slow_road():
     assert fair.below == pytest.approx(stats.t.cdf(fair.found.estimate / error, 11))  # the smaller group less 1
 
 
-def test_the_verdict_is_the_cell_of_replacement():
+def test_replacement_cell_is_the_verdict():
     labels = assay.simulate(90, 4, annotator_noise=0.3, judges={"good": 0.2, "poor": 0.95}, scale="1-5", seed=2)
     good, poor = (row.parts["replacement"][0] for row in card(labels, expertise="skilled").rows)
     assert (good.above, good.below, poor.above, poor.below) == (0.0, 1.0, 1.0, 0.0)
@@ -541,7 +541,7 @@ def words(*rows, needs=(), steps=()):
     return JudgeCard.sentences(found)
 
 
-def test_a_row_is_shown_good_bad_or_nothing_yet():
+def test_card_sentence_lists_passes_and_failures():
     rows = (
         a_row(replacement="✓", bias="✓", fairness="✗"), a_row("k", criterion="tone", validity="✗", helpfulness="–"),
         a_row("open"), a_row("ann", kind="person", bias="✓"),
@@ -571,14 +571,14 @@ def test_a_row_is_shown_good_bad_or_nothing_yet():
         (0.01, 0.99, np.nan, ""),
     ],
 )
-def test_how_near_single_labels_come_is_told_where_it_is_shown(above, below, people, start):
+def test_card_sentence_reports_significant_correlation_of_single_labels(above, below, people, start):
     value = Estimate(0.1, 0.0, 0.2, 0.05)
     one = CellMeasure(TOWARD, value, above, below, 0.61, people)
     told = words(a_row(parts={"confidence": (CellMeasure.absent("a single judge"), one)}))[0]
     assert told == f"m: nothing is shown yet{start + ' (not corrected)' if start else ''}."
 
 
-def test_what_a_table_lacks_is_said_once_for_all_its_dimensions():
+def test_card_needs_lists_each_requirement_once():
     value, reasoned = Estimate(0.1, 0.0, 0.2, 0.05), Estimate(0.1, np.nan, np.nan, np.nan, "labels do not vary")
     parts = [
         (None, "confidence", CellMeasure.absent("needs an object")),
@@ -595,7 +595,7 @@ def test_what_a_table_lacks_is_said_once_for_all_its_dimensions():
     ]  # fmt: skip
 
 
-def test_next_steps_are_of_judges_that_may_and_that_should_not_stand_in():
+def test_card_steps_for_passing_and_failing_judges():
     rows = (
         a_row("a", criterion="x", replacement="✓"), a_row("a", criterion="y", replacement="✓"),
         a_row("b", replacement="✗"), a_row("c"), a_row("fam", kind="family", replacement="✓"),
@@ -615,7 +615,7 @@ def test_next_steps_are_of_judges_that_may_and_that_should_not_stand_in():
         (True, 2, None),
     ],
 )
-def test_scores_of_objects_need_several_items_and_two_people(lessons, people, why):
+def test_scores_require_several_items_and_two_annotators(lessons, people, why):
     tables = SimpleNamespace(lessons=lessons, people=np.array([True] * people + [False]))
     found = JudgeCells._untold(SimpleNamespace(tables=tables), "how far")
     assert (found and found[0].found.reason) == why
@@ -632,7 +632,7 @@ def test_scores_of_objects_need_several_items_and_two_people(lessons, people, wh
         ((9, 30), "needs two groups of 10 objects or more; the largest have 30, 9"),
     ],
 )
-def test_groups_of_ten_objects_are_set_against_the_largest(sizes, found):
+def test_fairness_compares_groups_of_ten_with_largest(sizes, found):
     group_of = np.repeat(np.arange(len(sizes)), sizes)
     tables = SimpleNamespace(n_objects=len(group_of) + 1, object_of=np.arange(len(group_of)))
     cells = SimpleNamespace(
@@ -648,7 +648,7 @@ def test_groups_of_ten_objects_are_set_against_the_largest(sizes, found):
 
 
 @pytest.mark.parametrize(("shared", "people", "told"), [(5, 6, True), (4, 6, False), (5, 5, False)])
-def test_severity_needs_six_people_with_five_shared_items(shared, people, told):
+def test_bias_requires_six_annotators_with_five_shared_items(shared, people, told):
     both = np.zeros((8, people))
     both[:shared] = 1
     severities = np.linspace(-1, 1, people)
@@ -664,7 +664,7 @@ def test_severity_needs_six_people_with_five_shared_items(shared, people, told):
         assert found.found.reason == "needs 6 people with 5 items that the judge labelled too"
 
 
-def test_a_judge_beside_people_on_a_table_without_labels_is_absent_everywhere():
+def test_cells_are_absent_without_labels():
     none = np.empty(0, dtype=np.int64)
     codes = _Codes(np.empty((0, 1)), {"i": none, "o": none, "s": none, "r": none}, ("ann", "m"), None, True, False)
     found = codes.beside(("m",), ("ann",), CardSettings()).cells()
@@ -684,7 +684,7 @@ def test_a_judge_beside_people_on_a_table_without_labels_is_absent_everywhere():
         ("replace", True, None),
     ],
 )
-def test_the_cell_of_replacement_is_absent_where_nothing_was_asked(test, told, reason):
+def test_replacement_cell_is_absent_without_test_or_margin(test, told, reason):
     if test is not None and not test.startswith("no test"):
         test = SimpleNamespace(verdict=test, advantage_probability=Estimate(0.8, 0.7, 0.9, 0.05))
     one = _replacement(test, CardSettings(epsilon=0.1 if told else None))
@@ -694,7 +694,7 @@ def test_the_cell_of_replacement_is_absent_where_nothing_was_asked(test, told, r
         assert one.found.reason.startswith(reason)
 
 
-def test_the_card_is_as_wide_as_a_terminal():
+def test_card_fits_a_terminal():
     """A name of 26 characters and seven questions fill 80; none of its lines goes on below."""
     name = "a-judge-of-26-letters-long"
     found = card(
@@ -706,7 +706,7 @@ def test_the_card_is_as_wide_as_a_terminal():
     assert row.split()[1:] == [found.rows[0].marks[d] for d in DIMENSIONS]
 
 
-def test_what_options_of_a_card_mean():
+def test_card_settings():
     assert CardSettings().signed() == CardSettings(judges=("gpt",)).signed() == {}
     plain, told = CardSettings(), CardSettings(epsilon=0.0)
     assert (plain.told, told.told, CardSettings(expertise="crowd").told) == (False, True, True)
@@ -735,7 +735,7 @@ def test_what_options_of_a_card_mean():
                     "replacement needs the option expertise or epsilon: what the judge's low cost is worth")),
     ],
 )  # fmt: skip
-def test_what_stands_beside_a_card(repeated, options, notes):
+def test_card_notes(repeated, options, notes):
     assert _notes(SimpleNamespace(has_repeats=repeated), CardSettings(**options)) == notes
 
 
@@ -755,7 +755,7 @@ PANEL = [("m1", "judge", "a"), ("m2", "judge", "b"), ("m3", "judge", "a"), ("m4"
          ("h2", "human", None), ("h3", "human", None)]  # fmt: skip
 
 
-def test_a_family_has_two_judges_at_least():
+def test_families_have_at_least_two_judges():
     assert criterion_of(PANEL)._families() == {}
     assert criterion_of(PANEL, family="maker")._families() == {"a": ("m1", "m3")}
     with pytest.raises(DataError, match="'makers' is not in the table of annotators; did you mean 'maker'"):
@@ -763,7 +763,7 @@ def test_a_family_has_two_judges_at_least():
 
 
 @pytest.mark.parametrize(("people", "humans", "asked"), [(True, 3, True), (True, 2, False), (False, 3, False)])
-def test_judges_then_families_then_people_have_rows(people, humans, asked):
+def test_rows_are_judges_families_and_annotators(people, humans, asked):
     """m2 repeats h2, who is left out beside families; a person stands beside the others of three."""
     one = criterion_of(PANEL[: 4 + humans], family="maker", people=people)
     one._test = lambda name, others=None: name
@@ -782,7 +782,7 @@ def test_judges_then_families_then_people_have_rows(people, humans, asked):
     assert rows[5:] == ([(h, "person", (h,), others[h], h) for h in everybody] if asked else [])
 
 
-def test_a_person_is_tested_as_a_judge_beside_the_others(monkeypatch):
+def test_annotator_is_tested_as_judge_against_others(monkeypatch):
     rows = [(f"i{k}", who, k % 2) for k in range(4) for who in ("h1", "h2", "h3", "m")]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
     one = _Criterion.__new__(_Criterion)
@@ -816,7 +816,7 @@ def test_a_person_is_tested_as_a_judge_beside_the_others(monkeypatch):
     assert one._test("m") == "no test: too few"
 
 
-def test_categories_are_told_apart_by_their_places():
+def test_number_labels_codes_categories_by_position():
     frame = pl.DataFrame({"item": ["a", "b", "c"], "annotator": "m", "label": ["y", "x", "y"]})
     found = _number_labels(Annotations.from_frame(frame, judges=["m"], scale="nominal:x,y"), None)
     assert sorted(found.labels.select("item", "label").rows()) == [("a", 2.0), ("b", 1.0), ("c", 2.0)]
@@ -824,7 +824,7 @@ def test_categories_are_told_apart_by_their_places():
 
 
 @pytest.mark.parametrize(("adjust", "marks"), [(True, ("?", "?", "✓")), (False, ("✓", "✓", "✓"))])
-def test_marks_of_judges_are_corrected_among_judges(adjust, marks):
+def test_mark_rows_adjusts_judges_separately(adjust, marks):
     """Two judges with p of .03: twice that is .06; the family, alone of its kind, keeps its .03."""
 
     def row(kind, p, verdict=(1.0, 1.0)):

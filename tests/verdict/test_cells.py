@@ -68,7 +68,7 @@ def assert_contrast(one, values):
     assert (one.found.low, one.found.high) == pytest.approx((value - reach, value + reach))
 
 
-def test_confidence_of_a_family_is_beside_peoples_by_hand():
+def test_confidence_of_family_by_hand():
     """Eρ² is c / V within a rater, Φ c / V over all: people 4 / 6 and 4 / 16, the family 9 / 8 and 9 / 25."""
     m = rows(**WORLD)
     relative, absolute = judge_cells(m, at=Boundaries(confidence=0.6)).confidence()
@@ -80,7 +80,7 @@ def test_confidence_of_a_family_is_beside_peoples_by_hand():
     assert_contrast(absolute, m["c_m"] / v_m - 0.6 * m["c_h"] / v_h)
 
 
-def test_one_label_of_a_single_judge_goes_toward_peoples_scores_by_hand():
+def test_correlation_of_single_label_with_scores_by_hand():
     """Correlation with people's scores, whose deviation is 2: 3 / (2 · 5), and of a person's label 4 / (2 · 4)."""
     m = rows(**WORLD)
     none, toward = judge_cells(m, members=1, at=Boundaries(confidence=0.64)).confidence()
@@ -94,7 +94,7 @@ def test_one_label_of_a_single_judge_goes_toward_peoples_scores_by_hand():
 
 @pytest.mark.parametrize(("c_h", "finding"), [(NAN, "not estimable"), (-4.0, "not demonstrated at level 0.05")])
 @pytest.mark.parametrize(("members", "c_m"), [(1, 9.0), (1, -4.0), (2, 9.0), (2, -4.0)])
-def test_cells_of_scores_are_absent_without_a_demonstrated_covariance_of_people(c_h, finding, members, c_m):
+def test_score_cells_are_absent_without_demonstrated_covariance(c_h, finding, members, c_m):
     """Also for a judge drawn like people, whose c_hm and c_m are the same −4."""
     means = rows(**WORLD | {"c_h": c_h, "c_m": c_m, "c_hm": min(c_m, 3.0)})
     for make in (JudgeCells.confidence, JudgeCells.validity, JudgeCells.helpfulness):
@@ -107,7 +107,7 @@ def test_cells_of_scores_are_absent_without_a_demonstrated_covariance_of_people(
     ("c_h", "c_m", "root"),
     [(4.0, 9.0, 6), (0.25, 0.36, 0.3), (4.0, -9.0, None), (4, 0, None)],
 )  # fmt: skip
-def test_the_correlation_of_scores_by_hand(c_h, c_m, root):
+def test_validity_by_hand(c_h, c_m, root):
     """3 / √(4 · 9); without a variance of the judge there is no correlation, and the covariance itself is tested."""
     m = rows(**WORLD | {"c_h": c_h, "c_m": c_m})
     (one,) = judge_cells(m, at=Boundaries(validity=0.4)).validity()
@@ -123,7 +123,7 @@ def test_the_correlation_of_scores_by_hand(c_h, c_m, root):
         assert p == pytest.approx(stats.t.sf(value / error, 5))
 
 
-def test_the_mean_of_a_person_and_the_judge_against_the_person_alone_by_hand(monkeypatch):
+def test_helpfulness_by_hand(monkeypatch):
     """(4 + 3) / √(16 + 25 + 2 · 2) beside 4 / √16, each over people's deviation of 2; 2 is their covariance on an item:
     mean products of 1.6 there less −.4 on other objects."""
     m = rows(**WORLD, same=1.6)
@@ -152,7 +152,7 @@ def test_the_mean_of_a_person_and_the_judge_against_the_person_alone_by_hand(mon
     assert judge_cells(people=1).helpfulness()[0].found.reason == "needs two people or more"
 
 
-def test_concordance_is_correlation_and_agreement_beside_peoples_by_hand():
+def test_concordance_by_hand():
     """Of pairs of labels with means x, y, mean squares xx, yy and mean product p: r, and 1 − (xx + yy − 2 p) over
     (xx + yy − 2 x y)."""
     h = rows(p=3.0, x=1.0, y=1.2, xx=5.0, yy=6.0)
@@ -192,7 +192,7 @@ def test_boundaries_are_those_that_are_documented():
     assert (one.concordance, one.confidence, one.validity, one.bias, one.fairness) == (0.75, 0.5, 0.5, 1.5, 0.25)
 
 
-def test_a_cell_asks_for_every_measure_and_is_spoken_against_by_one():
+def test_cell_passes_by_all_measures_and_fails_by_one():
     def measure(above, below, *needs):
         return CellMeasure("x", None, above, below, needs=needs)
 
@@ -213,7 +213,7 @@ SPREAD = SpreadContrast(0.3, np.array([0.1, 0.5, -0.2, 0.8, 0.3]), 0.03, 1.5, 0.
 """φ .3; five people, whose severities have the variance .145, of which .03 is error."""
 
 
-def test_the_boundary_is_the_spread_of_people_without_error_and_a_floor():
+def test_spread_contrast_boundary_is_corrected_spread_with_floor():
     assert SPREAD.spread == pytest.approx(math.sqrt(0.115))
     assert SPREAD.bound(0.115) == pytest.approx(math.sqrt(2.25 * 0.115 + 0.04))
     assert SPREAD.bound(-1.0) == pytest.approx(0.2)
@@ -225,7 +225,7 @@ def test_the_boundary_is_the_spread_of_people_without_error_and_a_floor():
 
 @pytest.mark.parametrize("phi", [0.3, -0.3, 0.9, 0.0])
 @pytest.mark.parametrize("level", [0.5, 0.9])
-def test_the_ends_are_those_of_spread_and_distance_together(phi, level):
+def test_spread_contrast_ends_combine_spread_and_distance(phi, level):
     """MOVER: φ by t with 4 degrees of freedom, the variance by 4 · .145 over quantiles of χ² with 4."""
     found = SpreadContrast(phi, SPREAD.d, 0.03, 1.5, 0.2)
     reach = stats.t.ppf((1 + level) / 2, 4) * math.sqrt(0.145 / 5)
@@ -241,7 +241,7 @@ def test_the_ends_are_those_of_spread_and_distance_together(phi, level):
 
 
 @pytest.mark.parametrize("null", [0.0, 0.9, -0.4])
-def test_p_is_where_an_end_of_the_interval_is_the_null(null):
+def test_spread_contrast_p_value_inverts_interval(null):
     """The level at which an end stands there; .5 where the value is beyond."""
     low, high = SPREAD.one_sided(0, null), SPREAD.one_sided(1, null)
     assert max(low, high) == pytest.approx(0.5, abs=1e-6)
@@ -272,7 +272,7 @@ def severe(labels, judge, objects, *, group_of=None, groups=(), numeric=True, bi
     return found
 
 
-def test_a_judge_is_apart_from_each_person_on_what_both_labelled():
+def test_apart_uses_items_labelled_by_both():
     """Two judges, whose mean counts: 3 and 4, 5 alone, and none."""
     found = severe([[1, 2, 3, 4], [2, NAN, 5, NAN], [3, 3, NAN, NAN]], 2, [0, 0, 1])
     difference, both = found.apart
@@ -329,14 +329,14 @@ def test_fairness_is_a_regression_within_persons_with_objects_as_clusters(other)
     assert one.above == pytest.approx(stats.t.sf(value / error, sizes[other] - 1))
 
 
-def test_groups_that_nobody_labelled_both_of_are_not_compared():
+def test_fairness_skips_groups_without_common_annotator():
     labels = [[1, NAN, 2], [NAN, 3, 4], [2, NAN, 3], [NAN, 1, 2]]
     found = severe(labels, 1, range(4), group_of=np.array([0, 1, 0, 1]), groups=("a", "b"))
     assert "b less a: nobody labelled both groups" in str(found._group_difference(0, 1, np.array([2, 2])))
 
 
 @pytest.mark.parametrize("least", [4, 5])
-def test_groups_are_set_against_the_largest(least, monkeypatch):
+def test_fairness_compares_with_largest_group(least, monkeypatch):
     monkeypatch.setattr(cells, "LEAST_IN_GROUP", least)
     group = np.array([0] * 4 + [1] * 6 + [2] * 5 + [-1] * 3)
     found = severe(np.ones((18, 3)), 1, range(18), group_of=group, groups=("a", "b", "c"))

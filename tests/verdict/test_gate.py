@@ -68,7 +68,7 @@ VERDICT = '[verdict]\nexpertise = "crowd"\n'
         ("[[estimate]]\nmost_half_width = 0.01", "good", "labels.csv", "undecided", 2, "labelled items"),
     ],
 )  # fmt: skip
-def test_four_answers(folder, text, judge, labels, status, code, words):
+def test_gate_has_four_statuses(folder, text, judge, labels, status, code, words):
     found = assay.gate(policy(folder, text, judge, labels))
     assert (found.status, found.exit_code) == (status, code)
     assert words in found.summary()
@@ -95,7 +95,7 @@ def test_four_answers(folder, text, judge, labels, status, code, words):
         ("[verdict\n", "cannot be read as TOML"),
     ],
 )
-def test_a_policy_that_is_wrong_could_not_run_and_says_why(folder, text, words):
+def test_gate_explains_invalid_policy(folder, text, words):
     found = assay.gate(policy(folder, text))
     assert found.exit_code == 3
     assert words in found.summary()
@@ -131,19 +131,19 @@ def test_gate_without_a_verdict_does_not_say_replace(judge, text, folder):
         assert_gate(path)
 
 
-def test_one_check_that_cannot_run_hides_no_other(folder):
+def test_gate_runs_other_checks_after_error(folder):
     found = assay.gate(policy(folder, VERDICT + "[drift]\nbefore = 'nowhere.csv'\nmost = 0.1"))
     assert [one.status for one in found.checks] == ["pass", "error"]
     assert found.exit_code == 3
 
 
-def test_no_policy_says_how_to_write_one(tmp_path):
+def test_gate_explains_missing_policy(tmp_path):
     found = assay.gate(str(tmp_path / "assay.toml"))
     assert found.exit_code == 3
     assert "as in examples/assay.toml" in found.summary()
 
 
-def test_the_command_exits_and_writes(folder, capsys):
+def test_gate_command_exits_and_writes(folder, capsys):
     path = policy(folder, VERDICT, "coin")
     with pytest.raises(SystemExit) as stopped:
         cli.main(["gate", path, "--comment", str(folder / "c.md"), "--junit", str(folder / "j.xml"), "--json"])
@@ -153,7 +153,7 @@ def test_the_command_exits_and_writes(folder, capsys):
     ET.parse(folder / "j.xml")
 
 
-def test_the_last_answer_is_written_over_and_a_file_of_somebody_else_is_not(folder, capsys):
+def test_gate_command_overwrites_only_its_results(folder, capsys):
     path = policy(folder, VERDICT, "coin")
     for _ in range(2):
         with pytest.raises(SystemExit) as stopped:
@@ -176,7 +176,7 @@ def one_judge(folder: Path) -> Path:
     return folder / "one.csv"
 
 
-def test_the_pytest_helpers(folder):
+def test_pytest_helpers(folder):
     labels = assay.read(folder / "labels.csv", judges=["good", "coin"], scale="1-5")
     assert assert_may_replace(labels, "good", expertise="crowd").verdict == "replace"
     assert assert_may_replace(one_judge(folder), "good", expertise="crowd", epsilon=None).verdict == "replace"
@@ -202,7 +202,7 @@ def steps(name: str) -> list[str]:
     ("name", "judge", "code"),
     [("github-action.yml", "god", 3), ("github-action.yml", None, 0), ("gitlab-ci.yml", None, 1)],
 )
-def test_the_example_jobs_by_a_shell(name, judge, code, folder):
+def test_example_jobs_by_a_shell(name, judge, code, folder):
     """Once by assay itself, whose start takes long; then by a command that writes and ends as it would."""
     command = folder / "assay"
     run = f'exec "{sys.executable}" -m assay "$@"' if judge else f'[ "$3" = --comment ] && touch "$4"; exit {code}'
@@ -217,7 +217,7 @@ def test_the_example_jobs_by_a_shell(name, judge, code, folder):
     assert summary.exists() == name.startswith("github")
 
 
-def test_the_example_policy_holds():
+def test_example_policy_passes():
     assert assay.gate(str(EXAMPLES / "assay.toml")).status == "pass"
 
 
@@ -237,7 +237,7 @@ def test_the_example_policy_holds():
         ((0.099, 0.0985, 0.1005), 0.1, "undecided", "+0.10 [0.10, 0.10], at most ±0.1", 41),
     ],
 )  # fmt: skip
-def test_what_a_change_of_the_judge_means(monkeypatch, one, most, status, words, advice):
+def test_drift_check_status_and_advice(monkeypatch, one, most, status, words, advice):
     line = SimpleNamespace(estimate=one[0], low=one[1], high=one[2], reason=None)
     made = SimpleNamespace(lines={gate.JUDGE: line}, n={gate.JUDGE: 40})
     monkeypatch.setattr(gate, "drift", lambda *_, **__: made)
@@ -270,7 +270,7 @@ def test_what_a_change_of_the_judge_means(monkeypatch, one, most, status, words,
         ((0.8, 0.7, 0.9), {"at_least": 0.6, "at_most": 0.95, "most_half_width": 0.2}, "pass", ""),
     ],
 )  # fmt: skip
-def test_what_a_corrected_number_means(monkeypatch, one, bounds, status, advice):
+def test_estimate_check_status_and_advice(monkeypatch, one, bounds, status, advice):
     number = SimpleNamespace(estimate=one[0], low=one[1], high=one[2], reason=None)
     line = SimpleNamespace(of="mean", found=number, n=100, n_all=500)
     monkeypatch.setattr(gate, "estimate", lambda *_, **__: SimpleNamespace(lines=[line]))
@@ -286,14 +286,14 @@ def test_what_a_corrected_number_means(monkeypatch, one, bounds, status, advice)
     assert gate._estimate_check(bounds, "estimate 1", {"judge": "m"}, None).words == "did you mean 'mean'?"
 
 
-def test_numbers_of_a_policy():
+def test_policy_numbers_are_finite():
     assert [gate._number({"most": v}, "most", "drift") for v in (None, 0, 0.5, -1)] == [None, 0, 0.5, -1]
     for bad in (True, "1", math.inf, math.nan):
         with pytest.raises(DesignError, match=r"\[drift\] of the policy: most must be a number; got "):
             gate._number({"most": bad}, "most", "drift")
 
 
-def test_criteria_have_a_check_each():
+def test_verdicts_has_one_check_per_criterion():
     labels = assay.simulate(60, 3, judges={"good": 0.2}, scale="1-5", criteria=["tone", "style"], seed=1)
     for given, names in (
         ({}, ["verdict of style", "verdict of tone"]),
@@ -330,7 +330,7 @@ def answer(status, *checks):
         ("error", "Error (exit 3): a check could not run"),
     ],
 )
-def test_an_answer_has_an_exit_and_a_sentence_a_check(status, words):
+def test_gate_summary_has_a_line_per_check(status, words):
     assert answer(status, *CHECKS[:2]).summary().splitlines() == [
         f"{words}.",
         "verdict: pass. m: replace.",
@@ -340,7 +340,7 @@ def test_an_answer_has_an_exit_and_a_sentence_a_check(status, words):
     ]
 
 
-def test_an_answer_as_junit_counts_failures_errors_and_what_cannot_tell():
+def test_gate_junit_counts_failures_errors_and_skipped():
     suite = ET.fromstring(answer("error", *CHECKS).junit())
     assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["4", "1", "1", "1"]
     cases = {case.get("name"): case for case in suite}
@@ -355,7 +355,7 @@ def test_an_answer_as_junit_counts_failures_errors_and_what_cannot_tell():
         assert (only.tag, only.get("message")) == (kind, words)
 
 
-def test_the_table_of_an_answer_has_numbers_or_the_reason():
+def test_gate_table_has_estimates_or_reasons():
     found = Estimate(0.5, 0.4, 0.6, 0.05)
     open_ = Estimate(0.5, math.nan, math.nan, math.nan, "why not")
     made = answer(
@@ -374,7 +374,7 @@ def test_the_table_of_an_answer_has_numbers_or_the_reason():
     assert made["estimate"].to_list()[2] is None
 
 
-def test_the_answer_is_the_worst_of_its_checks(monkeypatch):
+def test_gate_status_is_worst_check(monkeypatch):
     monkeypatch.setattr(gate, "_policy", lambda path: {"labels": "x", "judge": "m"})
     monkeypatch.setattr(gate, "_read", lambda source, policy: SimpleNamespace(fingerprint="f"))
     for checks, status in (

@@ -57,7 +57,7 @@ def first(labels: assay.Annotations, plan: str, **options: Any) -> tuple[str, ..
 # -- the file ----------------------------------------------------------------------------------------
 
 
-def test_a_plan_decides_the_smallest_number_of_items_with_the_power_wanted(tmp_path):
+def test_preregistration_uses_smallest_sufficient_number_of_items(tmp_path):
     found = assay.plan.alt_test(n_items=[30, 100, 300], epsilon=0.2, judge_noise=0.1, n_studies=200, alpha=0.1)
     plan = Preregistration.of(found).write(tmp_path / "plan.yaml")
     assert (plan.n_items, plan.n_annotators, plan.looks) == (found.smallest["n_items"][0], 3, 1)
@@ -90,17 +90,17 @@ def test_options_that_are_not_the_default_are_in_the_file(tmp_path):
         ({"score": lambda a, b: 0.0}, r"cannot hold score=..., a function"),
     ],
 )
-def test_what_a_plan_leaves_open_is_refused(options, words):
+def test_preregistration_rejects_undecided_plan(options, words):
     with pytest.raises(DesignError, match=words):
         planned(**options)
 
 
-def test_one_of_anything_may_be_planned(tmp_path):
+def test_read_plan_with_ones(tmp_path):
     plan = Preregistration.read(written(tmp_path, items=1, annotators=1, looks=1))
     assert (plan.n_items, plan.n_annotators, plan.looks) == (1, 1, 1)
 
 
-def test_a_plan_is_not_written_twice(tmp_path):
+def test_write_rejects_existing_plan(tmp_path):
     plain_plan().write(tmp_path / "plan.yaml")
     with pytest.raises(DesignError, match="is there already, and a plan is not written twice"):
         plain_plan().write(tmp_path / "plan.yaml")
@@ -119,12 +119,12 @@ def test_a_plan_is_not_written_twice(tmp_path):
         ({"verdict": {"epsilon": 7}}, "epsilon"),
     ],
 )
-def test_a_plan_that_is_none_is_refused(tmp_path, labels, changed, words):
+def test_read_rejects_invalid_plan(tmp_path, labels, changed, words):
     with pytest.raises(DesignError, match=words):
         report(labels, plan=written(tmp_path, **changed))
 
 
-def test_a_plan_that_is_not_there_is_refused(tmp_path, labels):
+def test_read_rejects_missing_plan(tmp_path, labels):
     with pytest.raises(DesignError, match="there is no plan"):
         report(labels, plan=str(tmp_path / "plan.yaml"))
     (tmp_path / "broken.yaml").write_text("a: [")
@@ -135,7 +135,7 @@ def test_a_plan_that_is_not_there_is_refused(tmp_path, labels):
 # -- what became of it -------------------------------------------------------------------------------
 
 
-def test_what_is_as_planned_is_said_and_the_plan_gives_the_options(tmp_path, labels):
+def test_report_follows_plan(tmp_path, labels):
     plan = written(tmp_path, judges=["good", "poor"])
     found = report(labels, plan=plan, n_resamples=50)
     assert len(found.page.first) == 1
@@ -172,13 +172,13 @@ def test_what_is_as_planned_is_said_and_the_plan_gives_the_options(tmp_path, lab
         ({"names": "0123456789ab"}, {}, "The items are not those that were planned."),
     ],
 )
-def test_each_deviation_is_a_line(tmp_path, labels, changed, options, words):
+def test_report_lists_each_deviation(tmp_path, labels, changed, options, words):
     lines = first(labels, written(tmp_path, **changed), **options)
     assert lines[0].startswith("Not as planned (")
     assert lines[1:] == (words,)
 
 
-def test_several_criteria_are_held_against_the_plan(tmp_path, labels):
+def test_report_compares_criteria_with_plan(tmp_path, labels):
     frames = [labels.labels.with_columns(criterion=pl.lit(name)) for name in ("depth", "tone")]
     both = assay.Annotations.from_frame(pl.concat(frames), judges=["good", "poor"], scale=labels.scale_of(None))
     plan = written(tmp_path, criteria=["depth", "order"])
@@ -187,12 +187,12 @@ def test_several_criteria_are_held_against_the_plan(tmp_path, labels):
     assert report(both, plan=plan, n_resamples=50).page.first == lines
 
 
-def test_options_that_decide_no_verdict_are_no_deviation(tmp_path, labels):
+def test_other_options_are_not_deviations(tmp_path, labels):
     lines = first(labels, written(tmp_path), n_resamples=50, seed=4, confidence=0.9)
     assert len(lines) == 1
 
 
-def test_looks_are_held_against_the_plan(tmp_path, labels):
+def test_report_compares_analyses_with_plan(tmp_path, labels):
     plan = written(tmp_path, looks=3, items=180)
     lines = first(labels, plan)
     assert lines[0] == "Counted as look 1 of 3: say which it is with look=... (--look)."
@@ -207,7 +207,7 @@ def test_looks_are_held_against_the_plan(tmp_path, labels):
 # -- by the command line -----------------------------------------------------------------------------
 
 
-def test_a_plan_is_written_and_held(tmp_path, labels, capsys, monkeypatch):
+def test_plan_command_writes_plan_for_report(tmp_path, labels, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     labels.labels.with_columns(labels.column("kind").alias("kind")).write_csv("labels.csv")
 
@@ -236,7 +236,7 @@ def test_a_plan_is_written_and_held(tmp_path, labels, capsys, monkeypatch):
 # -- items that prompts were tuned on ------------------------------------------------------------------
 
 
-def test_development_items_are_said_first(labels):
+def test_report_mentions_development_items_first(labels):
     def split(test: int) -> assay.Annotations:
         about = labels.items.select("item").with_columns(
             part=pl.Series(["test"] * test + ["development"] * (60 - test))
@@ -259,7 +259,7 @@ def test_development_items_are_said_first(labels):
 # -- questions that are pooled -----------------------------------------------------------------------
 
 
-def test_a_pooled_verdict_says_that_it_pools(labels):
+def test_report_mentions_pooled_criteria(labels):
     numbers = labels.items["item"].str.extract(r"(\d+)$").cast(pl.Int64)
     names = [f"img{n // 2}__{'Color' if n % 2 else 'Border'}" for n in numbers]
     frame = labels.labels.with_columns(pl.col("item").replace_strict(labels.items["item"].to_list(), names))
@@ -289,11 +289,11 @@ def my_score(label: Any, others: list[Any]) -> float:
         (SimpleNamespace(name="words"), "words"),
     ],
 )  # fmt: skip
-def test_a_value_in_words(value: Any, words: str) -> None:
+def test_value_words(value: Any, words: str) -> None:
     assert preregistration._value_words(value) == words
 
 
-def test_a_function_is_told_of_and_not_written_to_a_file() -> None:
+def test_plain_value_rejects_function() -> None:
     assert preregistration._value_words(my_score)  # a deviation names it all the same
     with pytest.raises(DesignError, match=r"a plan is a file, and cannot hold score=\.\.\., a function; name one"):
         preregistration._plain_value(my_score, "score")
@@ -301,17 +301,17 @@ def test_a_function_is_told_of_and_not_written_to_a_file() -> None:
     assert preregistration._plain_value(0.12345678906, "epsilon") == 0.1234567891  # ten digits
 
 
-def test_one_was_and_two_were() -> None:
+def test_beyond_planned_analyses() -> None:
     assert [preregistration._were(number) for number in (0, 1, 2)] == ["0 were", "1 was", "2 were"]
 
 
 @pytest.mark.parametrize("value", [0, -1, True, 1.0, "2"])
-def test_a_number_of_looks_is_whole_and_from_1_on(value: Any) -> None:
+def test_whole_rejects_other_values(value: Any) -> None:
     with pytest.raises(DesignError, match=rf"^plan: 'looks' must be a whole number from 1 on; got {value!r}$"):
         preregistration._whole(value, "looks", "plan")
 
 
-def test_what_a_plan_holds_is_read_by_its_kind() -> None:
+def test_plan_values_are_read_by_kind() -> None:
     assert [preregistration._whole(value, "looks", "plan") for value in (None, 1, 3)] == [None, 1, 3]
     assert preregistration._mapping(None, "verdict", "plan") == {}
     assert preregistration._mapping({"a": 1}, "verdict", "plan") == {"a": 1}
@@ -345,7 +345,7 @@ def test_items_are_counted_at_their_look(
     assert list(plan._other_sizes(four, look)) == [*words, "4 people have answered, and 3 were planned"]
 
 
-def test_names_of_items_are_held_where_there_are_as_many_as_planned() -> None:
+def test_item_ids_are_compared_if_numbers_match() -> None:
     def said(names: str, n_items: int | None = 2) -> list[str]:
         table = SimpleNamespace(n_items=len(names), humans=(), items={"item": pl.Series(list(names))})
         plan = Preregistration(verdict={}, n_items=n_items, names=preregistration.names_of(pl.Series(["a", "b"])))
@@ -369,7 +369,7 @@ def test_questions_that_were_not_planned_and_those_that_have_no_labels() -> None
     ]  # fmt: skip
 
 
-def test_judges_and_how_they_are_asked_are_held() -> None:
+def test_judges_and_prompts_are_compared_with_plan() -> None:
     plan = Preregistration(verdict={}, judges={"m": {"model": "x-1", "prompt": "abc"}, "k": {}})
     assert list(plan._other_judges(["m", "k"], None)) == []
     assert list(plan._other_judges(["m", "new"], None)) == [
@@ -381,7 +381,7 @@ def test_judges_and_how_they_are_asked_are_held() -> None:
     assert list(Preregistration(verdict={})._other_judges(["m"], study)) == []
 
 
-def test_a_plan_in_a_line() -> None:
+def test_preregistration_summary() -> None:
     plan = Preregistration(verdict={"epsilon": 0.1, "expertise": None}, n_items=1200, n_annotators=1)
     assert plan.summary() == "epsilon 0.1, expertise not set, 1,200 items, 1 annotator"
     more = Preregistration(
@@ -391,7 +391,7 @@ def test_a_plan_in_a_line() -> None:
     assert (plan.to_dict()["looks"], more.to_dict()["looks"]) == (None, 2)
 
 
-def test_what_the_plan_decides_is_what_nobody_has_said() -> None:
+def test_plan_options_do_not_override_given_options() -> None:
     plan = Preregistration(verdict={"epsilon": 0.1, "alpha": 0.01, "gone": 1}, looks=3)
 
     def decided(**given: Any) -> dict[str, Any]:
@@ -413,7 +413,7 @@ def test_numbers_of_a_plan_are_whole_and_from_1_on(bad: Any) -> None:
         preregistration._whole(bad, "items", "p")
 
 
-def test_a_look_is_new_where_labels_of_test_items_are(labels, monkeypatch) -> None:
+def test_count_look_counts_new_labels_of_test_items(labels, monkeypatch) -> None:
     kept: dict[str, Any] = {}
     store = SimpleNamespace(exclusive=nullcontext, now=lambda db: 7)
     monkeypatch.setattr(preregistration, "_read_store", lambda study, work: work(store))

@@ -70,7 +70,7 @@ def row_of(found, probe, judge="good"):
     return next(row for row in found.rows if row.one.probe == probe and row.judge == judge)
 
 
-def test_a_judge_that_follows_length_is_found_and_one_that_follows_quality_is_not():
+def test_length_probe_detects_length_and_not_quality():
     """Both correlate with length by .7 and more; people's mean as a regressor accuses the second in 9 of 10 studies."""
     guilty = innocent = accused_by_the_mean = 0
     for seed in range(12):
@@ -91,7 +91,7 @@ def test_a_judge_that_follows_length_is_found_and_one_that_follows_quality_is_no
     assert accused_by_the_mean >= 10
 
 
-def test_own_family_is_favoured_or_only_better():
+def test_own_family_probe_detects_preference_and_not_quality():
     better = favoured = 0
     for seed in range(10):
         rng, quality, _, _ = world(seed, 500)
@@ -114,7 +114,7 @@ def test_own_family_is_favoured_or_only_better():
     assert favoured >= 8
 
 
-def test_lambda_is_the_regression_on_the_ideal_label_where_people_do_not_err():
+def test_covariate_equals_regression_without_label_errors():
     """Two people who say the ideal label: λ is what least squares give, by another road."""
     rng = np.random.default_rng(2)
     ideal, z = rng.standard_normal((2, 300))
@@ -127,7 +127,7 @@ def test_lambda_is_the_regression_on_the_ideal_label_where_people_do_not_err():
     assert found.low < 0.3 < found.high
 
 
-def test_values_by_hand():
+def test_probe_statistics_by_hand():
     # C_yz 3, C_yh 2, C_hz 1, V_z 4 over 10 items; V_ξ 6 / 4 = 1.5: λ = (3 · 1.5 − 2) / (1.5 · 4 − 1) = .5.
     assert AtEqualQuality().value(np.array([30.0, 20, 10, 40, 6, 4, 10])).tolist() == pytest.approx([0.5, 2.5])
     # One person, two levels: the judge 8 and 8 of 16, the person 16 and 0: log 2 + 1/32 less 0.
@@ -138,7 +138,7 @@ def test_values_by_hand():
     assert [replies_needed(phi) for phi in (0.9, 0.6, 0.5, 0.0)] == [1, 6, 9, math.inf]
 
 
-def test_every_second_level_and_shares():
+def test_resolution_and_shares_probes_detect_coarse_judge():
     rng = np.random.default_rng(4)
     cuts = np.linspace(-2, 2, 9)
     quality = rng.standard_normal(300)
@@ -158,7 +158,7 @@ def test_every_second_level_and_shares():
     assert "coarse gives labels otherwise than people: '" in found.summary()
 
 
-def test_pairs_of_people_by_a_slow_road():
+def test_pairs_match_slow_reference():
     """Means, and mean products over all pairs of different people, item by item."""
     nan = np.nan
     first = np.array([[1.0, 2.0, 4.0], [3.0, nan, 5.0], [nan, nan, 2.0], [nan, nan, nan]])
@@ -172,7 +172,7 @@ def test_pairs_of_people_by_a_slow_road():
         assert (product[i], pairs[i]) == (pytest.approx(np.mean(each) if each else 0.0), float(bool(each)))
 
 
-def test_what_an_item_adds_to_the_halo_by_hand():
+def test_halo_contributions_by_hand():
     def of(judge, people):
         return JudgeLabels(np.array(judge), np.array(people), np.arange(1, 6.0), True, Units.of(3), 0.95)
 
@@ -200,13 +200,13 @@ def test_what_an_item_adds_to_the_halo_by_hand():
     assert found[:, 13].tolist() == [1, 0, 1]
 
 
-def test_both_tests_have_to_reject():
+def test_larger_requires_both_tests():
     assert (_larger(0.1, 0.2), _larger(0.3, 0.2)) == (0.2, 0.3)
     assert math.isnan(_larger(math.nan, 0.1))
     assert math.isnan(_larger(0.1, math.nan))
 
 
-def test_halo_is_told_from_criteria_that_go_together():
+def test_halo_probe_detects_halo_and_not_correlated_criteria():
     """Qualities correlate by .8. One judge errs alike on both criteria, one by itself."""
     innocent = guilty = 0
     for seed in range(10):
@@ -226,7 +226,7 @@ def test_halo_is_told_from_criteria_that_go_together():
     assert guilty >= 9
 
 
-def test_replies_and_what_is_skipped():
+def test_response_and_missing_probes():
     rng = np.random.default_rng(5)
     quality = rng.standard_normal(300)
     frames = [
@@ -254,7 +254,7 @@ def test_replies_and_what_is_skipped():
     assert "shaky skips items that people rate higher" in found.summary()
 
 
-def test_position_is_probed_where_the_table_says_what_was_chosen():
+def test_position_probe_uses_chosen_positions():
     rng = np.random.default_rng(6)
     rows = []
     for i in range(200):
@@ -272,7 +272,7 @@ def test_position_is_probed_where_the_table_says_what_was_chosen():
     assert "first chooses by place: share of choices of the first place" in found.summary()
 
 
-def test_pairs_in_both_orders_are_probed_once_and_their_places_all():
+def test_probes_use_one_order_except_position():
     """200 pairs: a judge that names the first text in .6 + .4 · .5 of them, people who answer by the texts alone."""
     rng = np.random.default_rng(9)
     rows = []
@@ -295,7 +295,7 @@ def test_pairs_in_both_orders_are_probed_once_and_their_places_all():
     assert any("both orders" in note for note in found.notes)
 
 
-def test_what_a_table_cannot_say_is_a_dash_with_what_it_needs():
+def test_probes_explain_missing_data():
     labels = assay.simulate(60, 1, scale="1-5", judges={"m": 0.2}, seed=1)
     found = probes(labels)
     words = found.summary()
@@ -321,7 +321,7 @@ def test_what_a_table_cannot_say_is_a_dash_with_what_it_needs():
     assert "these are texts" in probes(text).summary()
 
 
-def test_one_correction_over_everything():
+def test_probes_adjust_over_all_checks():
     rng, quality, length, said = world(1)
     judges = {f"m{k}": cut(quality + 0.1 * length + 0.4 * rng.standard_normal(len(quality))) for k in range(4)}
     labels = long({**said, **judges}, length=length)
@@ -346,7 +346,7 @@ def test_one_correction_over_everything():
         ({"confidence": 1.0}, DesignError, "confidence"),
     ],
 )
-def test_what_is_not_there_is_refused(options, error, words):
+def test_probes_reject_unknown_names(options, error, words):
     _, quality, length, said = world(3, 40)
     labels = long({**said, "m": cut(quality)}, length=length, maker=["a"] * 40)
     with pytest.raises(error, match=words):
@@ -356,7 +356,7 @@ def test_what_is_not_there_is_refused(options, error, words):
         probes(people)
 
 
-def test_texts_count_by_their_characters_and_clusters_widen():
+def test_length_of_texts_is_characters_and_clusters_change_interval():
     _, quality, length, said = world(7)
     texts = ["x" * int(n) for n in 50 + 10 * length]
     labels = long({**said, "m": cut(quality)}, length=np.round(50 + 10 * length - 0.5), text=texts,
@@ -368,7 +368,7 @@ def test_texts_count_by_their_characters_and_clusters_widen():
     assert whole.low != by_text.low
 
 
-def test_the_command_prints_and_writes_a_page(tmp_path, capsys):
+def test_probes_command_prints_and_writes_page(tmp_path, capsys):
     _, quality, length, said = world(8)
     labels = long({**said, "m": cut(0.4 * quality + length)}, length=length)
     frame = labels.labels.join(labels.items, on="item")
@@ -462,12 +462,12 @@ def probed(probe, measure, value, low, high, *, null=0.0, criterion=None, levels
     ],
     ids=lambda value: value.one.probe if isinstance(value, ProbeRow) else "",
 )
-def test_what_is_shown_and_what_is_open_is_said_with_its_number(row, shown, open_words):
+def test_probe_words_with_numbers(row, shown, open_words):
     assert row.sentence() == shown
     assert row.open_words() == open_words
 
 
-def test_the_summary_says_what_is_shown_then_what_is_open_then_what_is_lacking():
+def test_probe_summary_lists_faults_then_others_then_needs():
     """Of label shares two are said together where both are shown, and the farthest where none is."""
     several = [("share of '1' less people's", 0.05), ("share of '2' less people's", -0.2), ("share of '3' less "
                "people's", 0.15)]  # fmt: skip
@@ -510,7 +510,7 @@ def beside(judge, *people, numeric=True, levels=None):
     return JudgeLabels(judge, people, levels, numeric, Units.of(len(judge)), 0.95)
 
 
-def test_a_fault_has_a_side_and_a_size_that_counts():
+def test_probe_measure_side_and_size():
     value = Estimate(0.25, 0.2, 0.3, 0.05)
     one = ProbeMeasure.of("own", "", value, 0.5, 0.01, n=9, least=0.25)
     assert (one.p, one.amiss) == (0.01, True)
@@ -523,7 +523,7 @@ def test_a_fault_has_a_side_and_a_size_that_counts():
     assert math.isnan(ProbeMeasure.of("own", "", Estimate(0.25, 0.25, 0.25, 0, "why"), 0.5, 0.01, n=9).p)
 
 
-def test_people_are_centred_by_themselves_where_they_gave_enough():
+def test_ideal_centres_annotators_with_enough_labels():
     first = np.r_[np.ones(10), np.full(10, 3.0), np.full(5, np.nan)]  # 20 labels: by its own mean, 2
     few = np.r_[np.full(19, 4.0), np.full(6, np.nan)]  # 19 labels, together with the next: mean of 19 4s and 1 24
     one = np.r_[24.0, np.full(24, np.nan)]
@@ -534,7 +534,7 @@ def test_people_are_centred_by_themselves_where_they_gave_enough():
     assert beside(np.zeros(25), few, one).deviation == pytest.approx(math.sqrt(19 * 1 + 19**2) / math.sqrt(20))
 
 
-def test_a_resolution_needs_thirty_items_and_five_a_level():
+def test_resolution_requires_thirty_items_and_five_per_level():
     for levels, least in ((4, 30), (8, 40)):
         first = np.arange(least) % levels
         found = beside(first, first).resolution()
@@ -637,7 +637,7 @@ def test_consistency_of_numbers_and_of_categories_by_hand():
         ("preference", [-1, 0, 1], True),
     ],
 )
-def test_labels_beside_people_s_have_the_levels_of_their_scale(scale, levels, ordered):
+def test_judge_labels_have_levels_of_scale(scale, levels, ordered):
     scale = scale_of(scale)
     grid = {"m": np.array([0.0, 1.0, np.nan]), "p": np.array([1.0, 1.0, 0.0]), "q": np.array([np.nan, 1.0, 0.0])}
     table = SimpleNamespace(
@@ -655,7 +655,7 @@ def test_labels_beside_people_s_have_the_levels_of_their_scale(scale, levels, or
     assert _ProbedTable.beside_people(table, "m", "c").people.shape == (3, 0)
 
 
-def test_numbers_without_a_list_have_the_levels_that_were_given():
+def test_judge_labels_of_interval_have_given_levels():
     grid = {"m": np.array([0.5, 0.1, np.nan]), "p": np.array([0.1, 0.9, 0.5])}
     table = SimpleNamespace(
         grids={None: (grid, ("p",))}, scales={None: Interval(0, 1)}, items=["a", "b", "c"], units=Units.of(3),
@@ -683,14 +683,14 @@ def decided(p, amiss=True, estimate=0.5) -> ProbeRow:
         ((0.01, 0.01), False, True, (0.02, 0.02), (False, False)),
     ],
 )  # fmt: skip
-def test_a_fault_is_shown_where_p_is_at_most_alpha_and_something_is_amiss(p, amiss, adjust, adjusted, shown):
+def test_decide_faults_requires_significance_and_size(p, amiss, adjust, adjusted, shown):
     settings = SimpleNamespace(adjust=adjust, alpha=0.05)
     found = _decide_faults([decided(one, amiss) for one in p], settings)
     assert tuple(row.adjusted for row in found) == pytest.approx(adjusted)
     assert tuple(row.shown for row in found) == shown
 
 
-def test_a_sign_stands_for_shown_open_or_unknown():
+def test_sign_of_detected_undetected_and_missing():
     shown = dataclasses.replace(decided(0.01), shown=True)
     unknown = decided(math.nan, estimate=math.nan)
     assert [_sign(rows) for rows in ([shown, unknown], [unknown, decided(0.5)], [unknown], [])] == ["!", "·", "–", "–"]
@@ -698,7 +698,7 @@ def test_a_sign_stands_for_shown_open_or_unknown():
 
 
 @pytest.mark.parametrize(("criteria", "where"), [(("x",), "x"), (("x", "y"), None)])
-def test_halo_is_said_last_and_of_the_criterion_where_there_is_one(criteria, where, monkeypatch):
+def test_halo_is_the_last_row(criteria, where, monkeypatch):
     kept = []
     monkeypatch.setattr("assay.verdict.probes.halo_of", lambda every: kept.append(len(every)) or "halo")
     labels = {"x": SimpleNamespace(judge=np.array([1.0]), levels_used=4), "y": None}
@@ -713,7 +713,7 @@ def test_halo_is_said_last_and_of_the_criterion_where_there_is_one(criteria, whe
     assert (found[-1].criterion, found[-1].one, kept) == (where, "halo", [1])
 
 
-def test_a_judge_s_family_is_what_the_annotators_say_of_it():
+def test_family_is_read_from_annotators():
     about = pl.DataFrame({"annotator": ["j", "k", "l"], "maker": ["lab", "firm", None]})
     table = SimpleNamespace(labels=SimpleNamespace(annotators=about), settings=SimpleNamespace(family="maker"))
     assert [_ProbedTable._family(table, judge) for judge in "jkl"] == [("lab",), ("firm",), ()]

@@ -3,9 +3,11 @@
 import base64
 import hashlib
 import html
+import importlib
 import json
 import re
 import shlex
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -20,12 +22,14 @@ from matplotlib.colors import to_hex
 import assay
 from assay.cli.app import main
 from assay.concordance.disagreement import farthest_items
+from assay.concordance.page import report_agreement
 from assay.data.scales import Interval, Nominal
+from assay.estimates.page import judges_with_more_items, saving_words
 from assay.replacement.panel import AltTestSettings
 from assay.reporting import pictures, references, tables
 from assay.reporting.page import Card, NextStep, Part
 from assay.verdict import report as plots
-from assay.verdict.report import Report, ReportSettings, _agreement, report
+from assay.verdict.report import FURTHER, Report, ReportPart, ReportSettings, further_parts, report
 
 pytestmark = [
     pytest.mark.xdist_group("report"),  # one process, so that the page is made once
@@ -77,7 +81,7 @@ def outline(page: str) -> Outline:
     return found
 
 
-def test_verdicts_are_the_three_of_the_simulation(found: Report) -> None:
+def test_report_verdicts_of_simulation(found: Report) -> None:
     assert [(c.judge, c.tone) for c in found.cards] == [("careful", "good"), ("middling", "open"), ("careless", "bad")]
     assert found.cards[0].headline == "careful may replace a skilled annotator."
     assert found.cards[1].headline == (
@@ -92,7 +96,7 @@ def test_verdicts_are_the_three_of_the_simulation(found: Report) -> None:
     )
 
 
-def test_the_page_is_one_file_without_outside_request(page: str) -> None:
+def test_report_page_makes_no_external_request(page: str) -> None:
     seen = outline(page)
     assert seen.tags.count("script") == 2, "the numbers, and what sorts and filters"
     script = re.search(r"<script>(.*?)</script>", page, re.S)
@@ -111,7 +115,7 @@ def test_the_page_is_one_file_without_outside_request(page: str) -> None:
     assert page.count('class="iv"') > 20
 
 
-def test_ids_of_pictures_do_not_clash(page: str) -> None:
+def test_report_picture_ids_are_unique(page: str) -> None:
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     used = re.findall(r'(?:href="#|url\(#)([^")]+)', page)
@@ -129,14 +133,14 @@ def test_markup_in_names_is_text() -> None:
     assert "<b>bold" not in page
 
 
-def test_save_makes_the_folder(found: Report, page: str, tmp_path: Path) -> None:
+def test_save_creates_folder(found: Report, page: str, tmp_path: Path) -> None:
     path = found.save(tmp_path / "new" / "report.html")
     assert path.read_text(encoding="utf-8") == page
     assert page.startswith("<!doctype html>")
 
 
 @pytest.mark.usefixtures("sketches")
-def test_criteria_are_reported_one_by_one() -> None:
+def test_report_by_criterion() -> None:
     labels = assay.simulate(n_items=60, criteria=["clear", "true"], seed=3)
     found = report(labels, expertise="skilled", n_resamples=40)
     assert found.comparison is None
@@ -149,15 +153,15 @@ def test_criteria_are_reported_one_by_one() -> None:
 
 
 @pytest.mark.usefixtures("without_pictures")
-def test_two_scales_of_one_kind_put_no_row_on_the_page_twice() -> None:
+def test_report_has_no_duplicate_rows_for_two_scales() -> None:
     five = assay.simulate(n_items=60, criteria=["clear"], scale="1-5", seed=3).labels
     three = assay.simulate(n_items=60, criteria=["true"], scale="1-3", seed=3).labels
     scales = {"clear": assay.Ordinal(1, 5), "true": assay.Ordinal(1, 3)}
     labels = assay.Annotations.from_frame(pl.concat([five, three]), judges=["judge"], scale=scales)
-    parts = {part.title: part for part in _agreement(labels, None, AltTestSettings(epsilon=0.1), {})}
+    parts = {part.title: part for part in report_agreement(labels, ReportSettings(epsilon=0.1).shared(None))}
     shown = parts["Is the judge closer to people than they are to each other?"].frames[1][1]
     assert not shown.select("criterion", "who", "first", "second").is_duplicated().any()
-    # Holm over the rows that there are: as agreement says it when it is asked for this coefficient alone.
+    # Holm over these rows, as in an agreement analysis with only this coefficient.
     alone = assay.agreement(
         labels, coefficients=["krippendorff-alpha-ordinal"], who=["humans", "judges", "human pairs", "pairs"]
     )
@@ -172,7 +176,7 @@ def test_two_scales_of_one_kind_put_no_row_on_the_page_twice() -> None:
     assert [row[2] for row in shown[1].rows].count("another human") == 2
 
 
-def test_json_round_trip(found: Report) -> None:
+def test_report_json_round_trip(found: Report) -> None:
     kept = json.loads(json.dumps(found.to_dict()))
     assert kept["kind"] == "Report"
     assert [card["tone"] for card in kept["cards"]] == ["good", "open", "bad"]
@@ -180,25 +184,25 @@ def test_json_round_trip(found: Report) -> None:
 
 
 @pytest.mark.usefixtures("without_pictures")
-def test_left_out_is_said() -> None:
+def test_report_lists_exclusions() -> None:
     labels = assay.simulate(n_items=60, missing={"judge": 0.2}, seed=2)
     page = report(labels, epsilon=0.2, n_resamples=40).html()
     assert "no label of the judge" in page
 
 
-def test_progress_is_told(found: Report, steps: list[tuple[str, int, int]]) -> None:
+def test_report_calls_progress(found: Report, steps: list[tuple[str, int, int]]) -> None:
     assert found.cards
     assert [done for _, done, _ in steps] == list(range(len(steps)))
     assert all(of == len(steps) for _, _, of in steps)
 
 
-def test_no_judge_is_refused(labels: assay.Annotations) -> None:
+def test_report_rejects_table_without_judge(labels: assay.Annotations) -> None:
     with pytest.raises(assay.errors.DesignError, match="no judge to report on; name the judges"):
         report(labels.where(kind="human"), expertise="crowd")
 
 
 @pytest.mark.usefixtures("without_pictures")
-def test_nobody_with_enough_items_reads_as_undecided() -> None:
+def test_report_without_enough_items_is_undecided() -> None:
     labels = assay.simulate(n_items=20, seed=2)
     found = report(labels, epsilon=0.2, n_resamples=40)
     assert found.cards[0].evidence == "Nobody has the 30 comparable items that the test asks for."
@@ -206,7 +210,7 @@ def test_nobody_with_enough_items_reads_as_undecided() -> None:
 
 
 @pytest.mark.usefixtures("sketches")
-def test_free_text_has_no_picture_of_labels() -> None:
+def test_report_of_free_text_has_no_label_distribution() -> None:
     frame = pl.DataFrame(
         {
             "item": [f"i{i}" for i in range(40) for _ in range(3)],
@@ -221,7 +225,7 @@ def test_free_text_has_no_picture_of_labels() -> None:
     assert "Which labels" not in report(labels, epsilon=0.1, similarity=word_similarity).html()
 
 
-def test_many_and_continuous_labels_fit_the_picture() -> None:
+def test_label_shares_fits_many_and_continuous_labels() -> None:
     many = assay.simulate(n_items=400, scale=40, seed=1)
     ax = plots.label_shares(many)
     assert len(ax.get_xticklabels()) == plots.MOST_LABELS
@@ -267,7 +271,7 @@ def test_text_tables_align() -> None:
 
 
 @pytest.mark.usefixtures("sketches")
-def test_position_bias_is_reported_where_positions_are_known() -> None:
+def test_report_has_position_bias_if_positions_are_known() -> None:
     rows = []
     for i in range(60):
         for who in ("ann", "bob", "m"):
@@ -282,7 +286,7 @@ def test_position_bias_is_reported_where_positions_are_known() -> None:
     assert "Share of choices by the place" not in page
 
 
-def test_votes_of_judges_are_not_counted_among_those_of_people() -> None:
+def test_votes_of_judges_are_separate_from_human_votes() -> None:
     strong = {"a": 3.0, "b": 1.5, "c": 0.0}
     chance = np.random.default_rng(0)
     rows = []
@@ -304,7 +308,7 @@ def test_votes_of_judges_are_not_counted_among_those_of_people() -> None:
     assert words[2].startswith("turned would change the order: people put a ahead of c, it puts c ahead (p < 0.001); ")
     assert words[1].startswith("These votes cannot tell whether coin orders the systems as people do")
     assert words[3].startswith("always cannot be set against people: a lost no vote against")
-    # What is told of separability stands beside the votes that it is about; bins are in the table alone.
+    # The trend over separability is in the section of the votes; bins are only in the table.
     words = parts["Can raters tell the systems apart?"].words
     assert any(line.startswith("humans: consistency in the highest bin less that in the lowest") for line in words)
     assert not any("separability 0" in line for line in words)
@@ -312,15 +316,15 @@ def test_votes_of_judges_are_not_counted_among_those_of_people() -> None:
     assert [one.get_text() for one in columns] == ["first", "tie", "second"]
 
 
-def test_the_page_says_first_what_was_asked_of_whom(found: Report, page: str) -> None:
+def test_report_page_starts_with_question_and_scope(found: Report, page: str) -> None:
     assert found.title == "May one of these judges stand in for a skilled annotator?"
-    assert "3 judges (careful, middling, careless) beside 4 annotators (ann_1, ann_2, ann_3, ann_4)" in found.page.asked
-    assert page.index("<h1>May one") < page.index("Asked of") < page.index('<table class="card')
+    assert "3 judges (careful, middling, careless) beside 4 annotators (ann_1, ann_2, ann_3, ann_4)" in found.page.scope
+    assert page.index(f"<h1>{found.title}") < page.index(found.page.scope) < page.index('<table class="card')
     titled = replace(found.page, title="Mine")
     assert "<h1>Mine</h1>" in titled.html()
 
 
-def test_results_methods_and_works_can_be_pasted(found: Report, page: str) -> None:
+def test_results_methods_and_references(found: Report, page: str) -> None:
     assert len(found.results) == 3
     rho = found.comparison.tests["careful"].advantage_probability
     assert f"ρ = {rho.estimate:.2f}, 95% CI [{rho.low:.2f}, {rho.high:.2f}]" in found.results[0]
@@ -332,19 +336,19 @@ def test_results_methods_and_works_can_be_pasted(found: Report, page: str) -> No
         named = re.search(r"author\s*= {(\w+)", entry)
         in_words = named is not None and named[1] in said
         assert not in_words or key in page, f"{key} is named and not given"
-    # Two judges have a command to go on with; then the works, and what makes the page again.
+    # Two judges have a next command; then the references, and the call of the page.
     assert page.count("<pre>") == 4
 
 
-def test_the_page_holds_what_makes_it_again_to_the_byte(labels: assay.Annotations, found: Report, page: str) -> None:
-    assert found.page.again == "assay.report(labels, expertise='skilled')"
-    again = eval(found.page.again, {"assay": assay, "labels": labels})
-    assert again.html() == page
+def test_report_page_call_reproduces_it(labels: assay.Annotations, found: Report, page: str) -> None:
+    assert found.page.command == "assay.report(labels, expertise='skilled')"
+    repeated = eval(found.page.command, {"assay": assay, "labels": labels})
+    assert repeated.html() == page
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_pictures")
-def test_the_page_holds_the_command_that_makes_it_again(labels: assay.Annotations, tmp_path: Path) -> None:
+def test_report_page_command_reproduces_it(labels: assay.Annotations, tmp_path: Path) -> None:
     file = tmp_path / "la bels.csv"
     labels.labels.write_csv(file)
     with pytest.raises(SystemExit) as ended:
@@ -360,7 +364,7 @@ def test_the_page_holds_the_command_that_makes_it_again(labels: assay.Annotation
 
 
 @pytest.mark.usefixtures("without_pictures")
-def test_the_command_to_go_on_with_runs_and_reads_the_same_labels(
+def test_next_commands_run_on_same_labels(
     labels: assay.Annotations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -384,10 +388,10 @@ def test_the_command_to_go_on_with_runs_and_reads_the_same_labels(
         assert words in capsys.readouterr().out.replace("\n", " ")
 
 
-def test_the_farthest_items_are_those_that_the_judge_alone_gets_wrong() -> None:
+def test_largest_disagreements_are_errors_of_the_judge() -> None:
     rows = [(f"i{i}", who, 3) for i in range(40) for who in ("ann", "bob", "cho")]
     rows += [(f"i{i}", "gpt", 5 if i == 7 else 4 if i == 11 else 3) for i in range(40)]
-    rows[3 * 20] = ("i20", "ann", 1)  # people differ here, and the judge is no farther from them than they are
+    rows[3 * 20] = ("i20", "ann", 1)  # annotators disagree, and the judge is not further away than they are
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
     found = farthest_items(assay.read(frame, judges=["gpt"], scale="1-5"), "gpt", 5)
     assert found.select("item", "people_say", "judge_says", "apart", "people_apart").rows() == [
@@ -399,25 +403,23 @@ def test_the_farthest_items_are_those_that_the_judge_alone_gets_wrong() -> None:
 
 
 @pytest.mark.usefixtures("without_pictures")
-def test_why_there_is_no_card_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_report_explains_missing_card(monkeypatch: pytest.MonkeyPatch) -> None:
     labels = assay.simulate(n_items=40, seed=2)
-    old = report(labels, epsilon=0.2, n_resamples=40).save(tmp_path / "old.html").with_suffix(".json")
 
     def refused(*_: object) -> None:
-        raise assay.errors.DesignError("nobody is beside the judge")
+        raise assay.errors.DesignError("no annotators to compare with")
 
     monkeypatch.setattr("assay.verdict.report.judge_card", refused)
     found = report(labels, epsilon=0.2, n_resamples=40)
     assert found.card is None
-    assert "There is no card: nobody is beside the judge. The verdict “Replace” requires three tests" in found.html()
-    for more in ({"compare": str(old)}, {"group": "truth"}):
-        with pytest.raises(assay.errors.DesignError, match="nobody is beside the judge"):
-            report(labels, epsilon=0.2, n_resamples=40, **more)
+    assert "No card: no annotators to compare with. The verdict “Replace” requires three tests" in found.html()
+    with pytest.raises(assay.errors.DesignError, match="no annotators to compare with"):
+        report(labels, epsilon=0.2, n_resamples=40, group="truth")
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_pictures")
-def test_clusters_are_the_objects_of_the_card_unless_others_are_named() -> None:
+def test_card_objects_default_to_clusters() -> None:
     labels = assay.simulate(90, 4, scale="1-5", documents=30, judges={"gpt": 0.1}, seed=4)
     named = {None: 90, "document": 30}
     for clusters, n in named.items():
@@ -429,9 +431,7 @@ def test_clusters_are_the_objects_of_the_card_unless_others_are_named() -> None:
 
 
 @pytest.mark.usefixtures("without_pictures")
-def test_of_a_study_the_farthest_items_have_their_text_and_the_reply(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_largest_disagreements_of_study_have_text_and_response(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sqlalchemy", reason="a study needs the extra judge")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
@@ -439,22 +439,22 @@ def test_of_a_study_the_farthest_items_have_their_text_and_the_reply(
         replies = Path("st/replies.jsonl")
         if command == "judge st":
             first, *others = replies.read_text(encoding="utf-8").splitlines()
-            wrong = json.loads(first) | {"reply": 'Everybody would come back. {"label": 5}'}
+            wrong = json.loads(first) | {"reply": 'All guests would come back. {"label": 5}'}
             replies.write_text("\n".join([json.dumps(wrong), *others]) + "\n", encoding="utf-8")
         with pytest.raises(SystemExit) as ended:
             main(command.split())
         assert ended.value.code in (0, None)
     found = report("st", epsilon=0.2, min_items=2, n_resamples=40)
-    section = next(one for one in found.page.sections if "farthest" in one.title)
+    section = next(one for one in found.page.sections if one.title == "Largest disagreements with annotators")
     assert section.tables[0].frame is not None
     row = section.tables[0].frame.row(0, named=True)
-    assert row["reply"] == 'Everybody would come back. {"label": 5}'
+    assert row["reply"] == 'All guests would come back. {"label": 5}'
     assert row["judge_says"] == "5"
     assert len(row["review"]) > 12
 
 
-def test_behind_every_mark_is_a_contrast_that_agrees_with_it(found: Report) -> None:
-    section = next(one for one in found.page.sections if one.title == "The numbers behind the card")
+def test_card_details_agree_with_marks(found: Report) -> None:
+    section = next(one for one in found.page.sections if one.title == "Card details")
     frame = section.tables[0].frame
     assert frame is not None
     assert "replacement" not in frame["dimension"], "its number is no contrast"
@@ -463,12 +463,12 @@ def test_behind_every_mark_is_a_contrast_that_agrees_with_it(found: Report) -> N
         assert row["mark"] != "✗" or frame.filter(judge=row["judge"], dimension=row["dimension"])["high"].min() < 0
 
 
-def test_every_table_has_its_answer_in_a_sentence(found: Report) -> None:
+def test_sections_start_with_their_result(found: Report) -> None:
     for section in found.page.sections:
         assert section.words or section.folded or section.pictures, section.title
     by_title = {section.title: section for section in found.page.sections}
     people = found.page.sections[0]
-    assert people.title == "The judges side by side"
+    assert people.title == "Comparison of judges"
     frame = by_title["Do the annotators agree?"].tables[0].frame
     assert frame is not None
     row = frame.row(by_predicate=pl.col("first") == "humans", named=True)
@@ -478,17 +478,19 @@ def test_every_table_has_its_answer_in_a_sentence(found: Report) -> None:
     )
 
 
-def test_every_judge_has_its_table_of_annotators(found: Report) -> None:
-    section = next(s for s in found.page.sections if s.title == "Annotator by annotator")
+def test_annotators_section_has_rows_of_each_judge(found: Report) -> None:
+    section = next(s for s in found.page.sections if s.title == "By annotator")
     assert [row[0] for row in section.tables[0].rows] == ["careful"] * 4 + ["middling"] * 4 + ["careless"] * 4
-    assert section.words[0].startswith("As published, careful wins against 4 of 4; middling wins against 1 of 4; ")
+    assert section.words[0].startswith(
+        "Published rule: careful wins against 4 of 4 annotators; middling wins against 1 of 4 annotators; "
+    )
 
 
-def test_a_card_over_criteria_shows_each_with_its_figures() -> None:
+def test_card_over_criteria_has_a_line_per_criterion() -> None:
     labels = assay.simulate(n_items=60, criteria=["clear", "true"], judges={"good": 0.05, "fair": 0.42}, seed=3)
     found = report(labels, expertise="skilled")
     for card in found.cards:
-        for line, (name, test) in zip(card.beside, found.by[card.judge].tests.items(), strict=True):
+        for line, (name, test) in zip(card.details, found.by[card.judge].tests.items(), strict=True):
             rho = test.advantage_probability
             assert line.startswith(f"{name}: ")
             assert f"ρ = {rho.estimate:.2f} [{rho.low:.2f}, {rho.high:.2f}]" in line
@@ -496,9 +498,8 @@ def test_a_card_over_criteria_shows_each_with_its_figures() -> None:
             assert (test.reason == "comparison_undecided") == ("would" in line)
 
 
-def test_one_verdict_has_one_colour_in_every_picture(found: Report, page: str) -> None:
-    for title in ("Winning rate against epsilon",
-                  "Studies that end in a verdict against the number of items"):  # fmt: skip
+def test_verdict_colours_are_consistent(found: Report, page: str) -> None:
+    for title in ("Winning rate by margin ε", "Probability of a conclusive verdict by number of items"):
         svg = page[page.index(f'aria-label="{title}"') :].partition("</svg>")[0]
         assert set(re.findall(r"var\(--(good|bad|open|split|judge)\)", svg)) == {"good", "bad", "open"}, title
     assert "#000000" not in page, "ink that is black on a dark page"
@@ -506,10 +507,8 @@ def test_one_verdict_has_one_colour_in_every_picture(found: Report, page: str) -
         assert page.count(f'<span class="sign {tone}" aria-hidden="true">{sign}</span>') >= 2, "card and table"
 
 
-def test_a_picture_that_these_labels_do_not_allow_is_said(
-    labels: assay.Annotations, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    size = "Studies that end in a verdict against the number of items"
+def test_report_explains_missing_picture(labels: assay.Annotations, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = "Probability of a conclusive verdict by number of items"
     asked = {"judges": ["careful"], "epsilon": 0.2, "n_resamples": 40}
 
     def sketch(draw: Callable[[], object], title: str, prefix: str = "") -> str:
@@ -532,8 +531,8 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "odd_ones.csv"
 
 
 @pytest.mark.usefixtures("sketches")
-@pytest.mark.skipif(not EXAMPLE.exists(), reason="the examples are not beside these tests")
-def test_odd_ones_out_are_held_against_experts() -> None:
+@pytest.mark.skipif(not EXAMPLE.exists(), reason="the folder of examples is missing")
+def test_report_validates_measures_for_triplets() -> None:
     labels = assay.read(EXAMPLE, scale="odd-one-out", judges=["gpt-4o"])
     page = report(labels, epsilon=0.2, min_items=5, n_resamples=40).html()
     assert "Do automatic measures see what experts see?" in page
@@ -545,18 +544,18 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.mark.usefixtures("without_pictures")
-def test_items_that_only_the_judge_labelled_get_an_estimate():
-    """Of a table that people checked in part, the page says what people would say of all of it."""
+def test_report_estimates_items_without_human_labels():
+    """If annotators labelled some of the judge's items, the page has corrected estimates for all of them."""
     labels = assay.read(EXAMPLES / "checked.csv", judges=["gpt-4o"], scale="nominal:no,yes")
     page = assay.report(labels, expertise="crowd", n_resamples=60).html()
     assert "What would people say of all items that gpt-4o labelled?" in page
     assert "The judge was as good as" in page
-    everybody = assay.report(assay.simulate(60, 3, seed=1), expertise="crowd", n_resamples=60).html()
-    assert "What would people say of all items" not in everybody
+    complete = assay.report(assay.simulate(60, 3, seed=1), expertise="crowd", n_resamples=60).html()
+    assert "What would people say of all items" not in complete
 
 
-def test_a_yes_says_what_the_judge_s_other_labels_are_worth():
-    """In the number of the estimate; where people's items are no sample it says so, and of other judges nothing."""
+def test_replace_verdict_mentions_precision_of_other_labels():
+    """With the precision of the estimate, or the reason why there is none; for other judges without it."""
     full = assay.simulate(600, 3, judges={"careful": 0.2, "careless": 0.9}, scale="1-5", seed=7)
     rng = np.random.default_rng(3)
 
@@ -568,21 +567,20 @@ def test_a_yes_says_what_the_judge_s_other_labels_are_worth():
     good, bad = assay.report(labels, expertise="skilled", n_resamples=40).cards
     saved = assay.estimate(labels, "careful").table["saved"][0]
     assert saved > 50
-    wanted = (
-        f"report what people would say of all 600 items, of which they labelled 200; the judge is worth {saved} more "
-    )
-    assert wanted + "labelled items." in good.evidence
-    assert good.step.words == wanted + "labelled items:"
+    wanted = f"report corrected estimates for {saving_words(assay.estimate(labels, 'careful'))}"
+    assert f"{saved} more" in wanted
+    assert f"Next: {wanted}." in good.evidence
+    assert good.step.words == f"{wanted}:"
     assert good.step.command == "assay.estimate(labels, 'careful')"
     assert "more labelled item" not in bad.evidence
     early = assay.report(checked(np.arange(200)), expertise="skilled", n_resamples=40).cards[0]
-    assert "is not known: the 200 labelled items are no random sample" in early.evidence
+    assert "Corrected estimates: not estimable: the 200 labelled items" in early.evidence
     assert early.step.words.startswith("let it label the rest, and people a random share of it")
     whole = full.where(item=full.items["item"].head(60).to_list())
     assert "more labelled" not in assay.report(whole, expertise="skilled", n_resamples=40).cards[0].evidence
 
 
-# -- parts of the page by themselves -------------------------------------------------------------------
+# -- single parts of the page --------------------------------------------------------------------------
 
 
 def table_of(*rows: tuple[str, str, object], judges: tuple[str, ...] = ("m",), **options: object) -> assay.Annotations:
@@ -590,33 +588,31 @@ def table_of(*rows: tuple[str, str, object], judges: tuple[str, ...] = ("m",), *
     return assay.Annotations.from_frame(frame, judges=list(judges), **options)
 
 
-def test_what_is_behind_the_verdicts_is_folded(found: Report) -> None:
+def test_reference_sections_are_folded(found: Report) -> None:
     folded = {section.title: section.folded for section in found.page.sections}
-    assert folded["The numbers behind the card"]
+    assert folded["Card details"]
     assert folded["Exclusions and assumptions"]
-    assert not folded["The judges side by side"]
+    assert not folded["Comparison of judges"]
 
 
 @pytest.mark.parametrize(
     ("judged", "checked", "ahead"),
     [(10, 8, True), (10, 9, False), (10, 10, False), (10, 0, True), (1, 0, True), (1, 1, False)],
 )
-def test_a_judge_is_ahead_where_people_labelled_four_fifths_of_its_items_or_fewer(
-    judged: int, checked: int, ahead: bool
-) -> None:
+def test_judges_with_more_items_up_to_four_fifths_checked(judged: int, checked: int, ahead: bool) -> None:
     rows = [(f"i{k}", "m", k % 2) for k in range(judged)] + [(f"i{k}", "ann", 1) for k in range(checked)]
     labels = table_of(*rows, scale="nominal:0,1")
-    assert plots._ahead_of_people(labels) == (["m"] if ahead else [])
+    assert judges_with_more_items(labels) == (["m"] if ahead else [])
 
 
 @pytest.mark.parametrize(
     ("kind", "criteria"), [("text", ()), ("odd-one-out", ()), ("preference", ()), ("nominal", ("a", "b"))]
 )
-def test_nobody_is_ahead_where_labels_are_not_estimated(kind: str, criteria: tuple[str, ...]) -> None:
-    assert plots._ahead_of_people(SimpleNamespace(criteria=criteria, scale=SimpleNamespace(kind=kind))) == []
+def test_judges_with_more_items_is_empty_without_estimates(kind: str, criteria: tuple[str, ...]) -> None:
+    assert judges_with_more_items(SimpleNamespace(criteria=criteria, scale=SimpleNamespace(kind=kind))) == []
 
 
-def test_each_domain_has_its_picture_of_labels_under_its_name() -> None:
+def test_label_distributions_are_drawn_per_domain() -> None:
     def titles(by: str | None, *parts: SimpleNamespace) -> list[str]:
         sections = plots.ReportBuilder._labels_sections(SimpleNamespace(by=by), parts)
         return [picture.title for section in sections for picture in section.pictures]
@@ -624,26 +620,26 @@ def test_each_domain_has_its_picture_of_labels_under_its_name() -> None:
     def part(name: str, kind: str = "nominal") -> SimpleNamespace:
         return SimpleNamespace(scale=SimpleNamespace(kind=kind), values_of=lambda column: [f"{column} {name}"])
 
-    assert titles(None, part("x")) == titles("topic", part("x")) == ["How often each label is given"]
+    assert titles(None, part("x")) == titles("topic", part("x")) == ["Label distributions"]
     assert titles("topic", part("x"), part("y")) == [
-        "How often each label is given (topic x)", "How often each label is given (topic y)",
+        "Label distributions (topic x)", "Label distributions (topic y)",
     ]  # fmt: skip
-    assert titles("topic", part("x"), part("y", "text")) == ["How often each label is given (topic x)"]
+    assert titles("topic", part("x"), part("y", "text")) == ["Label distributions (topic x)"]
     assert titles(None, part("x", "text")) == []
 
 
-def test_the_card_takes_a_criterions_test_or_says_why_there_is_none() -> None:
-    found = {"m": SimpleNamespace(tests={"law": "the test"}, untested={"art": "nobody labelled it"})}
+def test_find_test_returns_criterion_test_or_reason() -> None:
+    found = {"m": SimpleNamespace(tests={"law": "the test"}, untested={"art": "no annotator labelled it"})}
 
     def of(criterion: str) -> object:
         return plots.ReportBuilder._find_test(SimpleNamespace(by="criterion"), found, "m", criterion)
 
     assert [of(c) for c in ("law", "art", "tax")] == [
-        "the test", "no test: nobody labelled it", "no test: it has no labels of it",
+        "the test", "no test: no annotator labelled it", "no test: it has no labels of it",
     ]  # fmt: skip
 
 
-def test_exclusions_are_said_of_every_test_or_of_those_that_they_are_of() -> None:
+def test_exclusions_section_names_the_tests() -> None:
     def test_of(judge: str, *exclusions: str, domain: str | None = None) -> SimpleNamespace:
         return SimpleNamespace(judge=judge, domain=domain, exclusions=exclusions)
 
@@ -651,21 +647,19 @@ def test_exclusions_are_said_of_every_test_or_of_those_that_they_are_of() -> Non
         builder = SimpleNamespace(labels=SimpleNamespace(reading=SimpleNamespace(lines=lambda: list(read))))
         return plots.ReportBuilder._exclusions_section(builder, tests, by or {}).lines
 
-    assert lines(test_of("m")) == ("Nothing is excluded.",)
+    assert lines(test_of("m")) == ("No exclusions.",)
     assert lines(test_of("m", "2 items: few"), test_of("k", "2 items: few"), read=("1 row: empty",)) == (
         "1 row: empty", "2 items: few [every test]",
     )  # fmt: skip
     assert lines(test_of("m", "2 items: few", domain="topic=law"), test_of("k")) == ("2 items: few [m (law)]",)
-    untested = {"m": SimpleNamespace(untested={"art": "nobody labelled it"})}
-    assert lines(test_of("m"), by=untested) == ("m, art: not tested; nobody labelled it",)
+    untested = {"m": SimpleNamespace(untested={"art": "no annotator labelled it"})}
+    assert lines(test_of("m"), by=untested) == ("m, art: not tested; no annotator labelled it",)
 
 
 @pytest.mark.parametrize(
     ("judges", "criteria", "each"), [(1, 0, 10), (2, 0, 5), (3, 1, 3), (2, 2, 2), (9, 0, 2)]
 )  # ten items in all, and at least two a judge
-def test_so_many_items_are_shown_of_each_judge(
-    judges: int, criteria: int, each: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_number_of_items_per_judge(judges: int, criteria: int, each: int, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []
     scales = {None: SimpleNamespace(kind="nominal")}
     builder = SimpleNamespace(
@@ -677,10 +671,10 @@ def test_so_many_items_are_shown_of_each_judge(
     )
     monkeypatch.setattr(plots, "farthest_part", lambda found, replies, clusters: Part("Farthest"))
     names = [f"m{k}" for k in range(judges)]
-    assert len(plots.ReportBuilder._farthest_sections(builder, names)) == 1
+    assert len(plots.ReportBuilder._disagreement_sections(builder, names)) == 1
     assert asked == [(name, each) for name in names]
     scales[None] = SimpleNamespace(kind="text")
-    assert plots.ReportBuilder._farthest_sections(builder, names) == []
+    assert plots.ReportBuilder._disagreement_sections(builder, names) == []
 
 
 @pytest.mark.parametrize(
@@ -691,7 +685,7 @@ def test_so_many_items_are_shown_of_each_judge(
         (NextStep("", "estimate", "m", where="topic=law"), "assay.estimate(labels.where(topic='law'), 'm')"),
     ],
 )
-def test_the_call_that_goes_on(step: NextStep, command: str) -> None:
+def test_next_step_call(step: NextStep, command: str) -> None:
     assert plots._call(step, "labels") == command
     card = Card("m", None, "good", "", "", "", step=step)
     assert plots._add_command(card, lambda one: plots._call(one, "labels")).step.command == command
@@ -700,18 +694,18 @@ def test_the_call_that_goes_on(step: NextStep, command: str) -> None:
     assert plots._add_command(replace(card, step=None), lambda one: "x").step is None
 
 
-def test_a_number_lies_in_its_tenth_of_the_scale() -> None:
+def test_columns_bin_continuous_labels() -> None:
     labels = table_of(("a", "m", 0.0), ("b", "m", 0.1), ("c", "m", 0.95), ("d", "m", 1.0), scale=Interval(0, 1))
     names, codes = plots._columns(labels, [0.0, 0.0999, 0.1, 0.95, 1.0])
     assert (names[0], names[-1], len(names)) == ("0–0.1", "0.9–1", 10)
     assert codes.tolist() == [0, 0, 1, 9, 9]
 
 
-def test_labels_beyond_the_columns_are_counted_as_other() -> None:
+def test_columns_pool_rare_labels() -> None:
     most = plots.MOST_LABELS
     for n in (most, most + 1):
         words = [f"w{k:02}" for k in range(n)]
-        given = [w for k, w in enumerate(words) for _ in range(n - k)]  # the first is the commonest
+        given = [w for k, w in enumerate(words) for _ in range(n - k)]  # the first is the most common
         labels = table_of(*((f"i{k}", "m", w) for k, w in enumerate(given)), scale=Nominal(tuple(words)))
         names, codes = plots._columns(labels, given)
         if n == most:
@@ -724,20 +718,20 @@ def test_labels_beyond_the_columns_are_counted_as_other() -> None:
     assert plots._share(np.array([], dtype=int), 2).tolist() == [0, 0]
 
 
-def test_the_judges_side_by_side_are_told_by_their_whole_summary_but_the_signature(found: Report) -> None:
-    section = next(one for one in found.page.sections if one.title == "The judges side by side")
+def test_comparison_section_has_summary_without_signature(found: Report) -> None:
+    section = next(one for one in found.page.sections if one.title == "Comparison of judges")
     assert found.comparison is not None
     *words, signature = found.comparison.summary().splitlines()
     assert section.words == tuple(words)
     assert signature == found.comparison.signature
 
 
-def test_shares_of_labels_of_people_and_each_judge_are_written_from_half_a_percent_on() -> None:
-    """Of 1 label in 150 (.67%) the number is written, of 1 in 250 (.4%) the cell alone is drawn."""
+def test_label_shares_are_printed_from_half_a_percent() -> None:
+    """For 1 label in 150 (.67%) the number is printed; for 1 in 250 (.4%) only the cell is drawn."""
     rows = [(f"i{k}", "ann", "no" if k else "yes") for k in range(150)]
     rows += [(f"i{k}", "m", "no" if k else "yes") for k in range(250)]
     ax = plots.label_shares(table_of(*rows, scale=Nominal(("no", "yes"))))
-    assert [one.get_text() for one in ax.get_yticklabels()] == ["people", "m"]
+    assert [one.get_text() for one in ax.get_yticklabels()] == ["annotators", "m"]
     assert ax.get_yticks().tolist() == [1.5, 0.5]
     assert [(one.get_text(), one.get_rotation()) for one in ax.get_xticklabels()] == [("no", 0.0), ("yes", 0.0)]
     assert ax.get_xticks().tolist() == [0.5, 1.5]
@@ -752,233 +746,25 @@ def test_shares_of_labels_of_people_and_each_judge_are_written_from_half_a_perce
     assert [one.get_rotation() for one in four.get_xticklabels()] == [0.0, 0.0]
 
 
-def test_what_a_report_is_asked():
+def test_report_settings():
     assert ReportSettings(judges="gpt", epsilon=0.0).judges == ("gpt",)
-    files = {"plan": "plan.yaml", "compare": "old.json", "title": "T", "progress": lambda *step: None}
+    files = {"plan": "plan.yaml", "title": "T", "progress": lambda *step: None}
     assert ReportSettings(**files, epsilon=0.0).signed() == ReportSettings(epsilon=0.0).signed()
-    assert ReportSettings(epsilon=0.0, n_resamples=99, confidence=0.9, seed=7).every_question == {
-        "n_resamples": 99, "confidence": 0.9, "seed": 7
-    }  # fmt: skip
-    # The default leaves each question its own way of making intervals.
-    assert ReportSettings(epsilon=0.0, method="bca").every_question["method"] == "bca"
+    shared = ReportSettings(epsilon=0.0, n_resamples=99, confidence=0.9, seed=7, clusters="doc").shared("topic")
+    assert (shared.by, shared.clusters, shared.repeats, shared.similarity) == ("topic", "doc", "error", None)
+    assert shared.intervals == {"n_resamples": 99, "confidence": 0.9, "seed": 7}
+    # By default each analysis has its own interval method.
+    assert ReportSettings(epsilon=0.0, method="bca").shared(None).intervals["method"] == "bca"
 
 
-# -- which questions a table allows -----------------------------------------------------------------------
-
-
-def table_with(*kinds: str, humans: int = 3, judges: int = 1, columns: tuple[str, ...] = (), n: int = 10) -> object:
-    """A table of so many labels, with a scale of each kind."""
-
-    class Table(SimpleNamespace):
-        def __len__(self) -> int:
-            return n
-
-    scales = {k: SimpleNamespace(kind=kind, numeric=kind in ("ordinal", "interval")) for k, kind in enumerate(kinds)}
-    return Table(
-        scales=scales, criteria=kinds if len(kinds) > 1 else (), scale=scales[0], humans=("h",) * humans,
-        judges=("m",) * judges, labels=pl.DataFrame(schema=list(columns)),
-    )  # fmt: skip
-
-
-def asked(monkeypatch: pytest.MonkeyPatch, *names: str, refused: str = "") -> list[tuple[str, dict]]:
-    """What these questions are asked with; ``refused`` cannot be answered."""
-    seen: list[tuple[str, dict]] = []
-
-    def question(name: str):
-        def ask(labels: object, *given: object, **options: object) -> str:
-            seen.append((name, dict(enumerate(given)) | options))
-            if name == refused:
-                raise assay.errors.DesignError("no room")
-            return name
-
-        return ask
-
-    def parts(found: str) -> tuple[Part, ...]:
-        return (Part(found),)
-
-    for name in names:
-        monkeypatch.setattr(plots, name, question(name))
-    for name in ("agreement", "disagreement", "position", "rater", "leaderboard", "consistency", "annotator",
-                 "validation", "reliability", "triplet", "g_study", "disattenuation"):  # fmt: skip
-        monkeypatch.setattr(plots, f"{name}_parts", parts)
-    return seen
-
-
-def ask(which: str, table: object, **options: object) -> list[str]:
-    """Titles of the parts that a question makes."""
-    settings = ReportSettings(epsilon=0.0, **options)
-    return [part.title for part in getattr(plots, which)(table, None, settings, settings.every_question)]
-
-
-@pytest.mark.parametrize(
-    ("humans", "judges", "kinds", "n", "titles"),
-    [
-        (2, 1, ("ordinal",), 20_000, ["rater_model"]),
-        (1, 2, ("ordinal", "ordinal"), 9, ["rater_model"]),
-        (1, 1, ("ordinal",), 9, []),  # of two nobody can tell which one errs
-        (3, 1, ("ordinal", "nominal"), 9, []),
-        (3, 1, ("ordinal",), 20_001, ["Who is severe, who is erratic?"]),
-    ],
-)
-def test_raters_are_compared_where_three_gave_ordered_labels_and_not_too_many(
-    humans: int, judges: int, kinds: tuple[str, ...], n: int, titles: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = asked(monkeypatch, "rater_model")
-    assert ask("_raters", table_with(*kinds, humans=humans, judges=judges, n=n), repeats="mean", seed=3) == titles
-    wanted = {"quick": True, "starts": 2, "repeats": "each", "confidence": 0.95, "seed": 3}
-    assert seen == ([("rater_model", wanted)] if titles == ["rater_model"] else [])
-
-
-def test_a_table_too_large_for_the_rater_model_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = ReportSettings(epsilon=0.0, repeats="first")
-    (part,) = plots._raters(table_with("ordinal", n=20_001), None, settings, {})
-    assert part.lines == (
-        "Not asked here: the table has more than 20,000 labels; ask assay.rater_model(labels, quick=True).",
-    )
-    seen = asked(monkeypatch, "rater_model", refused="rater_model")
-    (part,) = plots._raters(table_with("ordinal"), None, settings, {})
-    assert (part.title, part.lines) == ("Who is severe, who is erratic?", ("Not known: no room.",))
-    assert seen[0][1]["repeats"] == "first"
-
-
-@pytest.mark.parametrize(
-    ("kinds", "columns", "found"),
-    [
-        (("preference",), ("position",), True), (("odd-one-out",), ("position",), True),
-        (("nominal", "preference"), ("position",), True), (("nominal",), ("position",), False),
-        (("preference",), ("label",), False),
-    ],
-)  # fmt: skip
-def test_the_place_of_a_text_matters_where_answers_keep_it(
-    kinds: tuple[str, ...], columns: tuple[str, ...], found: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked(monkeypatch, "position_bias")
-    assert ask("_position", table_with(*kinds, columns=columns)) == (["position_bias"] if found else [])
-
-
-@pytest.mark.parametrize("kinds", [("text",), ("odd-one-out",), ("nominal", "text"), ("nominal",)])
-def test_agreement_is_of_labels_that_can_be_compared(kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = asked(monkeypatch, "agreement", "disagreement")
-    monkeypatch.setattr(plots, "level_of", lambda scale: scale.kind)
-    there = kinds == ("nominal",)
-    assert ask("_agreement", table_with(*kinds)) == (["agreement"] if there else [])
-    assert ask("_disagreement", table_with(*kinds)) == (["disagreement"] if there else [])
-    if there:
-        assert seen[0][1]["coefficients"] == ["krippendorff-alpha-nominal"]
-
-
-@pytest.mark.parametrize(("more", "pairs"), [(0, True), (1, False)])
-def test_each_two_annotators_are_compared_while_they_are_few(
-    more: int, pairs: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = asked(monkeypatch, "agreement")
-    monkeypatch.setattr(plots, "level_of", lambda scale: "nominal")
-    ask("_agreement", table_with("nominal", "nominal", humans=plots.MOST_ANNOTATORS - 2 + more, judges=2))
-    assert seen[0][1]["who"] == ("humans", "judges", "human pairs") + (("pairs",) if pairs else ())
-    assert seen[0][1]["coefficients"] == ["krippendorff-alpha-nominal"]  # of two criteria of one kind once
-
-
-@pytest.mark.parametrize(
-    ("kinds", "humans", "judges", "clusters", "titles"),
-    [
-        (("ordinal", "interval"), 2, 1, "teacher", ["g_study", "disattenuated_correlation"]),
-        (("ordinal",), 2, 0, "teacher", ["g_study"]),
-        (("ordinal",), 0, 2, "teacher", ["g_study"]),
-        (("ordinal",), 2, 1, None, []),
-        (("ordinal", "nominal"), 2, 1, "teacher", []),
-    ],
-)
-def test_scores_carry_where_items_are_of_objects_and_labels_are_numbers(
-    kinds: tuple[str, ...], humans: int, judges: int, clusters: str | None, titles: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    seen = asked(monkeypatch, "g_study", "disattenuated_correlation")
-    table = table_with(*kinds, humans=humans, judges=judges)
-    assert ask("_generalizability", table, clusters=clusters, seed=4) == titles
-    if titles:
-        facets = {"r": "annotator", "o": "item", "i": "teacher"}
-        shared = {0: "r x (o:i)", 1: "i", "facets": facets, "repeats": "error", "confidence": 0.95, "seed": 4}
-        assert seen[0][1] == shared | {"by": "kind" if humans and judges else None}
-    if len(titles) == 2:
-        assert seen[1][1] == shared | {"n_resamples": 200}  # each a fit of its own
-        ask("_generalizability", table, clusters=clusters, n_resamples=150)
-        assert seen[3][1]["n_resamples"] == 150
-
-
-def test_scores_that_do_not_carry_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked(monkeypatch, "g_study", "disattenuated_correlation", refused="g_study")
-    assert ask("_generalizability", table_with("ordinal"), clusters="t") == ["How far do scores carry?"]
-    asked(monkeypatch, "g_study", "disattenuated_correlation", refused="disattenuated_correlation")
-    assert ask("_generalizability", table_with("ordinal"), clusters="t") == [
-        "g_study", "Do human and judge measure the same thing?",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("kinds", "similarity", "named"),
-    [
-        (("text",), None, "words"), (("text",), "rouge-l", "rouge-l"), (("text",), len, len),
-        (("text",), {("a", "b"): 0.5}, "words"),
-        (("nominal",), None, None), (("text", "text"), None, None),
-    ],
-)  # fmt: skip
-def test_judges_sit_among_people_by_the_similarity_of_the_test(
-    kinds: tuple[str, ...], similarity: object, named: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = asked(monkeypatch, "annotator_similarity")
-    monkeypatch.setattr(plots, "has_choices", lambda labels: False)
-    table = table_with(*kinds)
-    assert ask("_ideas", table, similarity=similarity) == ([] if named is None else ["annotator_similarity"])
-    given = [getattr(options["similarity"], "name", options["similarity"]) for _, options in seen]
-    assert given == ([] if named is None else [named])
-
-
-@pytest.mark.parametrize(("resamples", "draws"), [(2000, 1000), (1000, 1000), (999, 999)])
-def test_odd_ones_out_are_held_against_experts_by_a_thousand_permutations_at_most(
-    resamples: int, draws: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = ("validate_similarity", "odd_one_out_agreement", "triplet_similarity")
-    seen = asked(monkeypatch, *names)
-    monkeypatch.setattr(plots, "has_choices", lambda labels: True)
-    assert ask("_ideas", table_with("odd-one-out"), n_resamples=resamples, seed=2, confidence=0.9) == list(names)
-    assert seen[0][1] == {"n_resamples": draws, "seed": 2, "confidence": 0.9}
-    assert seen[2][1] == {"confidence": 0.9}
-    experts = "Do automatic measures see what experts see?"
-    for refused, titles in ((names[0], [experts, names[2]]), (names[1], [names[0], experts, names[2]]),
-                            (names[2], list(names[:2]))):  # fmt: skip
-        asked(monkeypatch, *names, refused=refused)
-        assert ask("_ideas", table_with("odd-one-out")) == titles
-
-
-@pytest.mark.parametrize(("votes", "separable", "titles"), [(True, True, 2), (True, False, 2), (False, True, 0)])
-def test_systems_are_rated_where_labels_are_votes_and_binned_by_separability(
-    votes: bool, separable: bool, titles: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = asked(monkeypatch, "ratings", "consistency")
-    monkeypatch.setattr(plots, "has_votes", lambda labels: votes)
-    monkeypatch.setattr(plots, "has_separability", lambda labels: separable)
-    assert ask("_votes", table_with("preference")) == ["ratings", "consistency"][:titles]
-    if titles:
-        assert seen[1][1]["by"] == ("separability" if separable else None)
-
-
-@pytest.mark.parametrize(("judges", "asked_of"), [(4, 4), (5, 4)])
-def test_labels_of_four_judges_at_most_are_corrected(
-    judges: int, asked_of: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plots, "_ahead_of_people", lambda labels: [f"m{k}" for k in range(judges)])
-    monkeypatch.setattr(plots, "_estimate_parts", lambda labels, judge, settings: (Part(judge),))
-    assert ask("_estimates", table_with("nominal")) == [f"m{k}" for k in range(asked_of)]
-
-
-def test_where_domains_are_no_criteria_the_card_takes_a_test_over_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_test_pools_domains_that_are_not_criteria(monkeypatch: pytest.MonkeyPatch) -> None:
     given = []
     monkeypatch.setattr(
         plots, "alt_test", lambda labels, judge, **options: given.append((labels, judge, options)) or "tested"
     )
     labels = SimpleNamespace(where=lambda criterion: f"labels of {criterion}")
     builder = SimpleNamespace(
-        by="topic", labels=labels, _question_settings=lambda kind: AltTestSettings(epsilon=0.3, alpha=0.1)
+        by="topic", labels=labels, _test_settings=lambda kind: AltTestSettings(epsilon=0.3, alpha=0.1)
     )
     assert plots.ReportBuilder._find_test(builder, {}, "m", None) == "tested"
     assert plots.ReportBuilder._find_test(builder, {}, "m", "law") == "tested"
@@ -998,12 +784,12 @@ def test_where_domains_are_no_criteria_the_card_takes_a_test_over_all_of_them(mo
     ("options", "asked_for"),
     [
         ({}, [{}]),
-        ({"clusters": "book"}, [{"object": "book"}, {}]),  # the clusters are objects, where that can be
+        ({"clusters": "book"}, [{"object": "book"}, {}]),  # the clusters are objects, if possible
         ({"clusters": "book", "object": "poet"}, [{"object": "poet"}]),
         ({"family": "maker", "clusters": "book"}, [{"object": "book", "family": "maker"}, {"family": "maker"}]),
     ],
 )
-def test_the_card_is_of_objects_that_are_named_or_of_clusters(
+def test_card_objects_are_named_or_clusters(
     options: dict[str, str], asked_for: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[dict[str, object]] = []
@@ -1011,25 +797,48 @@ def test_the_card_is_of_objects_that_are_named_or_of_clusters(
     def refused(labels: object, settings: object, tested: object) -> None:
         given.append({k: v for k in ("object", "lesson", "family", "group") if (v := getattr(settings, k)) is not None})
         assert (settings.judges, settings.epsilon, settings.alpha, settings.repeats) == (("m",), 0.3, 0.1, "mean")
-        raise assay.errors.DesignError("nobody is beside")
+        raise assay.errors.DesignError("no annotators")
 
     monkeypatch.setattr(plots, "judge_card", refused)
     settings = ReportSettings(epsilon=0.3, alpha=0.1, repeats="mean", **options)
-    builder = SimpleNamespace(settings=settings, labels=None, old=None, no_card="")
+    builder = SimpleNamespace(settings=settings, labels=None, no_card="")
     if {"object", "family"} & set(options):
-        with pytest.raises(assay.errors.DesignError, match="nobody is beside"):
+        with pytest.raises(assay.errors.DesignError, match="no annotators"):
             plots.ReportBuilder._card(builder, ["m"], None)
     else:
         assert plots.ReportBuilder._card(builder, ["m"], None) is None
-        assert builder.no_card == "There is no card: nobody is beside. "
-        builder.old = "an older report"  # whose card it is to be compared with
-        with pytest.raises(assay.errors.DesignError, match="nobody is beside"):
-            plots.ReportBuilder._card(builder, ["m"], None)
+        assert builder.no_card == "No card: no annotators. "
     assert given[: len(asked_for)] == asked_for
     monkeypatch.setattr(plots, "judge_card", lambda labels, settings, tested: settings.object)
     assert plots.ReportBuilder._card(builder, ["m"], None) == asked_for[0].get("object")
 
 
-def test_the_call_that_makes_a_report_again_names_what_was_chosen() -> None:
+def test_call_names_changed_options() -> None:
     s = ReportSettings(epsilon=0.1, score=len, by="topic", progress=print)
     assert plots.call(s, "labels") == "assay.report(labels, score=len, epsilon=0.1, by='topic')"
+
+
+# -- further parts -------------------------------------------------------------------------------------------
+
+
+def test_further_parts_exist_and_are_callable() -> None:
+    for one in FURTHER:
+        module, _, name = one.path.partition(":")
+        assert callable(getattr(importlib.import_module(module), name)), one.name
+    assert [one.name for one in FURTHER] == [
+        "estimates", "agreement", "disagreement", "position", "raters", "votes", "ideas", "generalizability",
+    ]  # fmt: skip
+
+
+def test_further_parts_are_made_for_their_kinds_of_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of the table is all that a new part needs; of another kind of scale its module is not imported."""
+    given = []
+    module = SimpleNamespace(parts=lambda labels, options: given.append((labels, options)) or (Part("New"),))
+    monkeypatch.setitem(sys.modules, "a_plugin", module)
+    rows = (ReportPart("new", "a_plugin:parts"), ReportPart("text", "not_a_module:parts", ("text",)))
+    monkeypatch.setattr(plots, "FURTHER", rows)
+    labels = table_of(("i", "ann", 1), ("i", "m", 1), scale="1-5")
+    options = ReportSettings(epsilon=0.1).shared("topic")
+    assert [part.title for part in further_parts(labels, options)] == ["New"]
+    assert given == [(labels, options)]
+    assert options.by == "topic"

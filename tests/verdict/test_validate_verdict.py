@@ -38,7 +38,7 @@ def settings(**given):
     return ValidateVerdictSettings(**{**SMALL, **given})
 
 
-def test_the_judges_are_what_they_are_said_to_be():
+def test_planted_judges_label_as_described():
     """2,000 items: shares of labels that are the truth's, under p = noise · prior + (1 − noise)."""
     s = settings(n_items=2000, n_annotators=2, categories=2, skew=0.7, annotator_noise=0.2)
     labels = _plant_judges(s, 5, np.random.default_rng((5, 1)))
@@ -59,8 +59,8 @@ def test_the_judges_are_what_they_are_said_to_be():
     assert both.group_by("topic").agg(pl.col("label").n_unique())["label"].to_list() == [1, 1]
 
 
-def test_the_unfair_judge_is_a_point_stricter_with_one_group_only():
-    labels = _plant_judges(settings(n_items=400, categories="1-9"), 1, np.random.default_rng(1))
+def test_unfair_judge_is_more_severe_with_one_group():
+    labels = _plant_judges(settings(n_items=400, scale="1-9"), 1, np.random.default_rng(1))
     good, unfair = (labels.where(annotator=name).labels.sort("item")["label"].to_numpy() for name in ("good", "unfair"))
     group = labels.items.sort("item")["group"].to_numpy()
     assert (unfair[group == "a"] == good[group == "a"]).all()
@@ -76,10 +76,8 @@ def test_groups_of_documents_take_turns():
 
 
 @pytest.mark.slow
-def test_useless_judges_stay_out_and_a_good_one_gets_in_where_the_study_is_large_enough():
-    found = validate(
-        n_items=150, n_annotators=5, categories="1-5", epsilon=0.2, n_studies=8, seed=1, annotator_noise=0.2
-    )
+def test_validate_rejects_useless_judges_and_accepts_good_one():
+    found = validate(n_items=150, n_annotators=5, scale="1-5", epsilon=0.2, n_studies=8, seed=1, annotator_noise=0.2)
     rows = {row["judge"]: row for row in found.table.iter_rows(named=True)}
     assert set(rows) == set(PLANTED)
     assert rows["good"]["estimate"] >= 0.75
@@ -159,7 +157,7 @@ def test_noise_is_that_under_which_two_people_agree_as_often():
     assert _noise_of(values[3:], np.array([1.0, 2.0]), np.array([0.5, 0.5])) == 0.99  # less often than by chance
 
 
-def test_the_commonest_label_or_the_middle_number():
+def test_most_common_label_or_median():
     assert _commonest(np.array([[3, 1, 3], [np.nan, 1, 1]])) == 1
     assert _commonest(np.array([3.0, 1, 1, 3, 3, 1])) == 1  # of equals the lowest
     assert _commonest(np.array([3.0, 1, 3, 2])) == 2.5  # as many numbers as half the labels: the middle
@@ -167,8 +165,8 @@ def test_the_commonest_label_or_the_middle_number():
     assert np.isnan(_commonest(np.array([np.nan])))
 
 
-def test_the_same_seed_gives_the_same_studies_and_a_budget_stops():
-    few = SMALL | {"categories": "1-5", "n_studies": 2, "seed": 4}
+def test_validate_is_reproducible_and_stops_on_time():
+    few = SMALL | {"scale": "1-5", "n_studies": 2, "seed": 4}
     assert validate(**few).table.equals(validate(**few).table)
     seen = []
     stopped = validate(**SMALL, seconds=1e-6, progress=lambda what, done, steps: seen.append((what, done, steps)))
@@ -179,7 +177,7 @@ def test_the_same_seed_gives_the_same_studies_and_a_budget_stops():
     assert {row.judge for row in stopped.rates} == set(PLANTED) - {"fair", "unfair"}
 
 
-def test_a_pilot_gives_the_shape():
+def test_shape_of_pilot():
     """Items, people, labels an item, shares and the noise that was put in come out of 3,000 items."""
     pilot = simulate(3000, 4, scale="1-3", prior=(0.2, 0.3, 0.5), annotator_noise=0.35, labels_per_item=3, documents=60,
                      seed=2)  # fmt: skip
@@ -207,17 +205,17 @@ def test_a_pilot_gives_the_shape():
         ({"pilot": "labels.csv"}, "read the file with assay.read"),
     ],
 )
-def test_a_shape_that_cannot_be_is_refused(options, words):
+def test_validate_rejects_impossible_shape(options, words):
     with pytest.raises(DesignError, match=words.replace("(", r"\(")):
         validate(**{**SMALL, **options})
 
 
-def test_two_people_are_enough_for_a_pilot():
+def test_pilot_requires_two_annotators():
     s, _ = _shape_of_pilot(ValidateVerdictSettings(pilot=simulate(20, 2, scale="1-5", seed=1), epsilon=0.1))
     assert (s.n_items, s.n_annotators, s.labels_per_item, len(s.prior)) == (20, 2, None, 5)
 
 
-def test_a_pilot_that_shows_nothing_is_refused():
+def test_validate_rejects_uninformative_pilot():
     one = simulate(20, 1, scale="1-5", seed=1)
     with pytest.raises(DesignError, match="a pilot shows how people agree, and this one has 1"):
         validate(pilot=one, epsilon=0.1)
@@ -231,8 +229,8 @@ def test_a_pilot_that_shows_nothing_is_refused():
         validate(pilot=simulate(20, 3, scale="interval:0-1", seed=1), epsilon=0.1)
 
 
-def test_the_command_simulates_a_shape_or_that_of_a_file(tmp_path, capsys):
-    words = ["plan", "validate", "--n-items", "30", "--n-annotators", "3", "--n-studies", "2", "--expertise", "crowd"]
+def test_validate_command_uses_options_or_pilot(tmp_path, capsys):
+    words = ["validate", "--n-items", "30", "--n-annotators", "3", "--n-studies", "2", "--expertise", "crowd"]
     with pytest.raises(SystemExit) as ended:
         main([*words, "--categories", "2", "--skew", "0.8", "--json"])
     assert ended.value.code == 0
@@ -255,11 +253,11 @@ def test_the_command_simulates_a_shape_or_that_of_a_file(tmp_path, capsys):
     ("scale", "point"),
     [("1-9", 1.0), (3, 1.0), (Interval(0, 10), 2.0), (Interval(-1, 0), 0.2), (Text(), 1.0)],
 )
-def test_the_unfair_judge_is_a_step_too_strict_and_of_an_interval_a_fifth(scale, point):
+def test_point_is_a_step_or_a_fifth(scale, point):
     assert _point(scale_of(scale)) == pytest.approx(point)
 
 
-def test_topics_give_three_labels_in_five_away():
+def test_topics_reveal_three_of_five_labels():
     """1,000 items: .6 have their truth as topic, the others a truth at random, the same with probability Σ p²."""
     s = settings(n_items=1000, n_annotators=2, categories=4, prior=[0.4, 0.3, 0.2, 0.1])
     items = _plant_judges(s, 5, np.random.default_rng(6)).items
@@ -268,7 +266,7 @@ def test_topics_give_three_labels_in_five_away():
     assert float((topic == truth).mean()) == pytest.approx(0.6 + 0.4 * 0.3, abs=0.05)  # 3.5 standard errors
 
 
-def test_topics_of_a_study_give_rare_labels_away_as_often_as_common_ones(monkeypatch):
+def test_topics_reveal_rare_and_common_labels_equally(monkeypatch):
     """What decides which topics are true must not be what drew the truths: label d, one in ten, has .6 + .4 · .1."""
     studies = []
 
@@ -299,14 +297,14 @@ def test_topics_of_many_labels_are_four_ranges():
     [(20, None, "1-5", True), (19, None, "1-5", False), (90, 20, "1-5", True), (90, 19, "1-5", False),
      (90, None, 3, False), (90, None, Interval(0, 1), True)],
 )  # fmt: skip
-def test_fairness_is_asked_of_numbers_with_ten_units_in_each_of_two_groups(items, documents, scale, asked):
-    assert _asks_fairness(settings(n_items=items, documents=documents, categories=scale)) is asked
+def test_fairness_requires_numbers_and_ten_units_per_group(items, documents, scale, asked):
+    assert _asks_fairness(settings(n_items=items, documents=documents, scale=scale)) is asked
 
 
 @pytest.mark.parametrize(
     ("good", "next_"), [(0.79, True), (0.8, False), (0.95, False)]
 )  # a good judge that may well be let in in four studies of five needs no advice
-def test_advice_is_given_where_a_good_judge_is_often_missed(good, next_):
+def test_advice_if_good_judge_is_often_missed(good, next_):
     rates = [SimpleNamespace(judge=name, found=SimpleNamespace(high=high)) for name, high in
              (("bad", 0.1), ("good", good))]  # fmt: skip
     assert bool(VerdictValidation._advice(SimpleNamespace(rates=rates))) is next_
@@ -316,9 +314,9 @@ def rate(judge, deserved, right, wrong, n=200):
     return JudgeRate(judge, deserved, f"does {judge}", right, wrong, n, 0.95)
 
 
-def test_a_result_in_words_names_the_worst_judges():
-    rates = [rate("good", "replace", 180, 0), rate("bad", "do_not_replace", 150, 4),
-             rate("lazy", "do_not_replace", 120, 1), rate("copy", "named", 100, 2)]  # fmt: skip
+def test_validation_sentences_name_worst_judges():
+    rates = [rate("good", "replace", 180, 0), rate("bad", "do not replace", 150, 4),
+             rate("lazy", "do not replace", 120, 1), rate("copy", "named", 100, 2)]  # fmt: skip
     found = VerdictValidation(tuple(rates), 200, "", None)
     lines = found.sentences()
     assert lines[0].startswith("A judge that does good is shown fit to replace in 90% (")
@@ -345,7 +343,7 @@ def test_a_result_in_words_names_the_worst_judges():
         ({"epsilon": -0.01}, "epsilon"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(options, words):
+def test_validate_settings_reject_conflicting_options(options, words):
     with pytest.raises(DesignError, match=words):
         ValidateVerdictSettings(**options)
 
@@ -359,7 +357,7 @@ def test_options_that_do_not_go_together_are_refused(options, words):
         ({"prior": (0.1, 0.9)}, (0.1, 0.9)),
     ],
 )
-def test_shares_of_labels_as_asked_for(options, shares):
+def test_validate_settings_shares(options, shares):
     found = ValidateVerdictSettings(epsilon=0.0, **options).shares
     assert found is None if shares is None else found == pytest.approx(shares)
 
@@ -376,7 +374,7 @@ def test_shares_of_labels_as_asked_for(options, shares):
         ("copy", "do_not_replace", None, "do_not_replace"),
     ],
 )
-def test_what_is_said_of_each_planted_judge(monkeypatch, judge, verdict, repeats, answer):
+def test_verdicts_of_planted_judges(monkeypatch, judge, verdict, repeats, answer):
     studies = {
         "_plant_judges": SimpleNamespace(judges=("good", "bad", "lazy", "constant", "unfair")),
         "_plant_copy": SimpleNamespace(judges=("copy",)),
@@ -411,7 +409,7 @@ def test_what_is_said_of_each_planted_judge(monkeypatch, judge, verdict, repeats
     assert asked[-1][2]["clusters"] is None
 
 
-def test_the_copy_repeats_a_person_who_guesses():
+def test_copy_matches_guessing_annotator():
     """Of 1,500 items with 2 of 3 labels each; who guesses is right by chance, 1 in 4, and others mostly."""
     s = settings(n_items=1500, labels_per_item=2, annotator_noise=0.2, prior=[0.25] * 4)
     labels = _plant_copy(s, 2, np.random.default_rng(2))
@@ -428,7 +426,7 @@ def test_the_copy_repeats_a_person_who_guesses():
     assert (other[told] == truth[told]).mean() == pytest.approx(0.8 + 0.2 / 4, abs=0.04)
 
 
-def test_rates_count_what_is_deserved_and_its_opposite(monkeypatch):
+def test_rates_count_right_and_opposite_verdicts(monkeypatch):
     said = iter([
         [("good", "replace", "replace"), ("bad", "do_not_replace", "replace"), ("copy", "named", "replace")],
         [("good", "replace", "do_not_replace"), ("bad", "do_not_replace", "open"), ("copy", "named", "named")],
@@ -463,7 +461,7 @@ def test_rates_count_what_is_deserved_and_its_opposite(monkeypatch):
         ((2, 2, 2), 2),
     ],
 )
-def test_labels_an_item_are_the_middle_of_those_with_several(answered, each):
+def test_labels_per_item_is_median_of_items_with_several(answered, each):
     rows = [(f"i{i}", who, 1 + (i + k) % 2) for i, n in enumerate(answered * 4) for k, who in enumerate("abc"[:n])]
     rows += [("x", "c", 1)]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")

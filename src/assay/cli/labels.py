@@ -564,14 +564,14 @@ def report(
         Also print the page as .pdf; requires Chromium or Chrome.
     """
     from assay.reporting.page import print_page
-    from assay.verdict.preregistration import plan_beside
+    from assay.verdict.preregistration import study_plan
     from assay.verdict.report import report as make
 
     _report_target(out, source, *ask.labels.other_inputs, pdf=pdf, force=force)
     given = ask.options.options()
-    target(out.with_suffix(".json"), given.get("compare"), suffixes=(".json",), force=force)
+    target(out.with_suffix(".json"), suffixes=(".json",), force=force)
     table = ask.labels.read(source)
-    given.setdefault("plan", plan_beside(table))
+    given.setdefault("plan", study_plan(table))
     tested.among(table)
     with progress_bar("Testing") as progress:
         found = make(table, judges=tested.names(), progress=progress, **given)

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from assay.concordance import words
-from assay.concordance.agreement import Agreement
-from assay.concordance.disagreement import Disagreement
-from assay.concordance.grading_scale import GradingScaleStudy
-from assay.concordance.words import JUDGES_MEAN
-from assay.reporting.page import Part
+from assay.concordance.agreement import Agreement, agreement
+from assay.concordance.disagreement import Disagreement, disagreement
+from assay.concordance.grading_scale import JUDGES_MEAN, GradingScaleStudy
+from assay.concordance.measures import level_of
+from assay.data.annotations import Annotations
+from assay.reporting import tables
+from assay.reporting.page import Part, PartOptions, parts_or_reason
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -211,3 +212,36 @@ def _tidy(rows: pl.DataFrame, *names: str) -> pl.DataFrame:
     known = ("estimate", "low", "high", "n", "p_adjusted", "closer", "than_humans")
     rest = [c for c in known if c in rows.columns and (c != "than_humans" or rows[c].null_count() < rows.height)]
     return rows.select(*place, *names, *rest)
+
+
+# -- parts of the report -----------------------------------------------------------------------------
+
+
+def _comparable(labels: Annotations) -> bool:
+    """Whether labels can be compared as numbers or categories."""
+    return not any(scale.kind in ("text", "odd-one-out") for scale in labels.scales.values())
+
+
+def report_agreement(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
+    """Return the agreement among annotators, and of each judge with them."""
+    if not _comparable(labels):
+        return ()
+    few = len(labels.humans) + len(labels.judges) <= MOST_ANNOTATORS
+    found = agreement(
+        labels,
+        coefficients=list(dict.fromkeys(f"krippendorff-alpha-{level_of(s)}" for s in labels.scales.values())),
+        who=("humans", "judges", "human pairs", *(("pairs",) if few else ())),
+        by=options.by,
+        repeats=options.repeats,
+        clusters=options.clusters,
+        **options.intervals,
+    )
+    return agreement_parts(found)
+
+
+def report_disagreement(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
+    """Return the items and categories on which annotators disagree."""
+    if not _comparable(labels):
+        return ()
+    asked = {"repeats": options.repeats, "clusters": options.clusters, **options.intervals}
+    return parts_or_reason("Where do annotators disagree?", lambda: disagreement_parts(disagreement(labels, **asked)))

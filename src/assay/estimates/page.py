@@ -5,12 +5,15 @@ Numbers keep all their digits here; whoever lays the page out rounds them.
 
 from __future__ import annotations
 
+from functools import partial
+
+from assay.data.annotations import Annotations
 from assay.errors import counted
-from assay.estimates.corrected import MOST_SHARES, CorrectedEstimate
+from assay.estimates.corrected import MOST_SHARES, CorrectedEstimate, estimate
 from assay.estimates.drift import Drift
 from assay.estimates.monitor import Monitor
 from assay.estimates.route import Route
-from assay.reporting.page import Part
+from assay.reporting.page import Part, PartOptions, parts_or_reason
 from assay.reporting.tables import filled
 
 
@@ -80,3 +83,41 @@ def route_parts(found: Route) -> tuple[Part, ...]:
             (*map(str, found.exclusions), *found.notes),
         ),
     )
+
+
+# -- parts of the report -----------------------------------------------------------------------------
+
+MOST_ESTIMATED = 4
+"""Judges for which a report has corrected estimates."""
+
+MOST_CHECKED = 0.8
+"""Share of a judge's items with human labels up to which a report estimates the human mean over all of its items: above
+it, the human labels give that mean directly."""
+
+
+def report_estimates(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
+    """Return the corrected estimates of judges that labelled many more items than the annotators did."""
+    found: tuple[Part, ...] = ()
+    for judge in judges_with_more_items(labels)[:MOST_ESTIMATED]:
+        title = f"What would people say of all items that {judge} labelled?"
+        found += parts_or_reason(title, partial(_report_estimate, labels, judge, options))
+    return found
+
+
+def judges_with_more_items(labels: Annotations) -> list[str]:
+    """Return the judges that labelled many items without human labels."""
+    if len(labels.criteria) > 1 or labels.scale.kind in ("text", "odd-one-out", "preference"):
+        return []
+    checked = labels.where(kind="human").items["item"] if labels.humans else labels.items["item"].head(0)
+    items = {judge: labels.where(annotator=judge).items["item"] for judge in labels.judges}
+    return [j for j, mine in items.items() if int(mine.is_in(checked.implode()).sum()) <= MOST_CHECKED * len(mine)]
+
+
+def corrected_estimate(labels: Annotations, judge: str, options: PartOptions) -> CorrectedEstimate:
+    """Return the corrected estimate of one judge with the options of a report."""
+    confidence = options.intervals["confidence"]
+    return estimate(labels, judge, confidence=confidence, clusters=options.clusters, repeats=options.repeats)
+
+
+def _report_estimate(labels: Annotations, judge: str, options: PartOptions) -> tuple[Part, ...]:
+    return estimate_parts(corrected_estimate(labels, judge, options))

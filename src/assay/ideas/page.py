@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.ideas.annotators import AnnotatorSimilarity
-from assay.ideas.reliability import OddOneOutAgreement
-from assay.ideas.triplets import TripletSimilarity
-from assay.ideas.validate import SimilarityValidation
-from assay.reporting.page import Part
+from assay.data.annotations import Annotations
+from assay.errors import DesignError
+from assay.ideas.annotators import AnnotatorSimilarity, annotator_similarity
+from assay.ideas.choices import has_choices
+from assay.ideas.reliability import OddOneOutAgreement, odd_one_out_agreement
+from assay.ideas.triplets import TripletSimilarity, triplet_similarity
+from assay.ideas.validate import SimilarityValidation, validate_similarity
+from assay.reporting.page import Part, PartOptions, parts_or_reason
 from assay.reporting.tables import filled
 
 SHOWN = 12
@@ -93,3 +96,39 @@ def annotator_parts(found: AnnotatorSimilarity) -> tuple[Part, ...]:
             tuple(map(str, found.exclusions)),
         ),
     )  # fmt: skip
+
+
+# -- parts of the report -----------------------------------------------------------------------------
+
+MOST_PERMUTATIONS = 1000
+"""Resamples of the validation of measures in a report, at most."""
+
+
+def report_ideas(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
+    """Return the validation of measures for odd-one-out choices, and for texts the similarity of annotators."""
+    if has_choices(labels):
+        return _report_choices(labels, options)
+    if len(labels.criteria) > 1 or labels.scale.kind != "text":
+        return ()
+    # The similarity of the test, if it compares any two texts.
+    given = options.similarity
+    shared = {"similarity": given if isinstance(given, str) or callable(given) else "words", **options.intervals}
+    return parts_or_reason(
+        "Where does each judge sit among the people?",
+        lambda: annotator_parts(annotator_similarity(labels, clusters=options.clusters, **shared)),
+    )
+
+
+def _report_choices(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
+    found: tuple[Part, ...] = ()
+    level, seed = options.intervals["confidence"], options.intervals["seed"]
+    draws = options.resamples(MOST_PERMUTATIONS)
+    try:
+        found += validation_parts(validate_similarity(labels, n_resamples=draws, seed=seed, confidence=level))
+        found += reliability_parts(odd_one_out_agreement(labels, clusters=options.clusters, **options.intervals))
+    except DesignError as reason:
+        found += (Part("Do automatic measures see what experts see?", lines=(f"Not estimable: {reason}.",)),)
+    try:
+        return (*found, *triplet_parts(triplet_similarity(labels, confidence=level)))
+    except DesignError:
+        return found

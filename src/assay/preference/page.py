@@ -6,13 +6,15 @@ from functools import partial
 
 import polars as pl
 
-from assay.preference import words
+from assay.data.annotations import Annotations
+from assay.errors import listing
 from assay.preference.boards import HUMANS, TOGETHER
-from assay.preference.consistency import RatingSets
-from assay.preference.leaderboard import Leaderboard
-from assay.preference.position import PositionBias
+from assay.preference.consistency import RatingSets, consistency
+from assay.preference.leaderboard import Leaderboard, bradley_terry
+from assay.preference.position import PositionBias, position_bias
 from assay.preference.separability import Separability, SeparabilitySweep
-from assay.reporting.page import Part
+from assay.preference.votes import has_separability, has_votes
+from assay.reporting.page import Part, PartOptions, parts_or_reason
 from assay.reporting.tables import empty_columns, filled
 
 
@@ -128,5 +130,45 @@ def position_parts(found: PositionBias) -> tuple[Part, ...]:
         (f"Share of choices by place, {places} texts", partial(found.plot, places=places))
         for places in sorted({round(1 / chance) for chance in found.shares["chance"]})
     )
-    lines = (words.position_verdict(found.biased), *found.cautions)
-    return (Part("Position bias", lines, tuple(frames), draws, tuple(map(str, found.exclusions))),)
+    biased = found.biased
+    words = (
+        f"The place of a text changes the answers of {listing(biased)}."
+        if biased
+        else "No annotator's choices are shown to depend on the place of a text."
+    )
+    lines = tuple(map(str, found.exclusions))
+    return (
+        Part(
+            "Position bias: does the place of a text change the answer?",
+            (words, *found.cautions),
+            tuple(frames),
+            draws,
+            lines,
+        ),
+    )
+
+
+# -- parts of the report -----------------------------------------------------------------------------
+
+
+def report_position(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
+    """Return the position bias, if the labels are choices with the position at which each text was shown."""
+    kinds = {scale.kind for scale in labels.scales.values()} & {"preference", "odd-one-out"}
+    if not kinds or "position" not in labels.labels.columns:
+        return ()
+    return parts_or_reason(
+        "Position bias: does the place of a text change the answer?",
+        lambda: position_parts(position_bias(labels, clusters=options.clusters, **options.intervals)),
+    )
+
+
+def report_votes(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
+    """Return the leaderboard and the consistency of votes, if the labels are votes on named systems."""
+    if not has_votes(labels):
+        return ()
+    shared = {"clusters": options.clusters, **options.intervals}
+    boards = parts_or_reason(
+        "Which system do people and judges prefer?", lambda: leaderboard_parts(bradley_terry(labels, **shared))
+    )
+    binned = "separability" if has_separability(labels) else None
+    return (*boards, *consistency_parts(consistency(labels, by=binned, **shared)))

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import polars as pl
 
+from assay.data.annotations import Annotations
+from assay.errors import DesignError
 from assay.psychometrics.d_study import DStudy
-from assay.psychometrics.disattenuation import Disattenuation
-from assay.psychometrics.g_study import GStudy
-from assay.psychometrics.raters.model import RaterModel
+from assay.psychometrics.disattenuation import Disattenuation, disattenuated_correlation
+from assay.psychometrics.g_study import GStudy, g_study
+from assay.psychometrics.raters.model import RaterModel, rater_model
 from assay.psychometrics.raters.rasch import FacetRasch
-from assay.reporting.page import Part
+from assay.reporting.page import Part, PartOptions, parts_or_reason
 from assay.reporting.tables import filled
 
 # -- Generalizability ------------------------------------------------------------------------------
@@ -122,3 +124,53 @@ def rasch_parts(found: FacetRasch) -> tuple[Part, ...]:
             (*map(str, found.exclusions), *found.notes),
         ),
     )
+
+
+# -- parts of the report -----------------------------------------------------------------------------
+
+LEAST_RATERS = 3
+"""Raters that a report compares by the rater model: with two, it is not identified which one errs."""
+
+REPORTED_STARTS = 2
+"""Starts of the rater model in a report: the second shows whether the first reached the best optimum."""
+
+MOST_RATED = 20_000
+"""Labels of a table for which a report fits the rater model: with two starts it takes about ten seconds."""
+
+MOST_REFITS = 200
+"""Resamples for which variance components are estimated again: each is a separate fit, and 200 take seconds."""
+
+
+def report_raters(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
+    """Return severity and variability of the raters (penalized ML), if three or more gave ordered labels."""
+    ordinal = all(scale.kind == "ordinal" for scale in labels.scales.values())
+    if not ordinal or len(labels.humans) + len(labels.judges) < LEAST_RATERS:
+        return ()
+    title = "Who is severe, who is erratic?"
+    if len(labels) > MOST_RATED:
+        why = f"the table has more than {MOST_RATED:,} labels; run assay.rater_model(labels, quick=True)"
+        return (Part(title, lines=(f"Not estimated here: {why}.",)),)
+    given = {**options.fit, "repeats": "each" if options.repeats == "mean" else options.repeats}
+    return parts_or_reason(title, lambda: rater_parts(rater_model(labels, quick=True, starts=REPORTED_STARTS, **given)))
+
+
+def report_generalizability(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
+    """Return reliability and universe-score correlations, if the clusters of items can be objects of measurement."""
+    clusters = options.clusters
+    if clusters is None or not all(scale.numeric for scale in labels.scales.values()):
+        return ()
+    design, facets = "r x (o:i)", {"r": "annotator", "o": "item", "i": clusters}
+    given = {"facets": facets, **options.fit}
+    both = bool(labels.humans and labels.judges)
+    try:
+        found = g_study_parts(g_study(labels, design, "i", by="kind" if both else None, **given))
+    except DesignError as reason:
+        return (Part("How far do scores carry?", lines=(f"Not estimable: {reason}.",)),)
+    if not both:
+        return found
+    draws = options.resamples(MOST_REFITS)
+    correlated = parts_or_reason(
+        "Do human and judge measure the same thing?",
+        lambda: disattenuation_parts(disattenuated_correlation(labels, design, "i", n_resamples=draws, **given)),
+    )
+    return (*found, *correlated)

@@ -1,1 +1,1 @@
-"""Results -> a verdict a person can read: sentences, tables, one offline page. All rounding happens here."""
+"""Results as text: sentences, tables, one offline page. All rounding happens here."""

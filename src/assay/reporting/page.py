@@ -1,4 +1,4 @@
-"""One offline page: one screen with the marks and a sentence a judge, then a section a question; HTML or Markdown."""
+"""One offline page, HTML or Markdown: the marks and a sentence per judge, then one section per analysis."""
 
 from __future__ import annotations
 
@@ -33,36 +33,36 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# -- Where something may be written ----------------------------------------------------------------
+# -- Files that can be written --------------------------------------------------------------------
 
 
 PAGES = (".html", ".htm")
-"""What a page's name ends in."""
+"""Suffixes of a page."""
 
 READING_MARK = "Written by assay look --write"
-"""Stands at the head of every file that says how a table is read."""
+"""The first line of every file of reading options."""
 
 GATE_MARK = "assay gate"
-"""Stands at the head of every answer of a gate, in Markdown and in XML."""
+"""The first line of every gate result, in Markdown and in XML."""
 
 REPORTS = (*PAGES, ".md")
-"""What a report's name ends in."""
+"""Suffixes of a report."""
 
 REPORT_MARK = "<!-- assay report"
-"""Stands at the head of every report in Markdown."""
+"""The first line of every report in Markdown."""
 
 DATA_MARK = '{"kind": "Report", "assay":'
-"""Stands at the head of every report in JSON."""
+"""The start of every report in JSON."""
 
 _MARKS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(PAGES, ('<meta name="generator" content="assay',)), ".yaml": (READING_MARK,),
     ".yml": (READING_MARK,), ".md": (GATE_MARK, REPORT_MARK), ".xml": (GATE_MARK,), ".json": (DATA_MARK,),
 }  # fmt: skip
-"""What stands at the head of a file that was written here, by the end of its name."""
+"""The start of a file that assay wrote, by suffix."""
 
 
 def writable(path: Path, *, folder: bool = False, suffixes: Sequence[str] = ()) -> Path:
-    """The path, where a file (or a folder) can be written; asked before any work is done.
+    """Return the path if a file (or folder) can be written there; checked before any work is done.
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ def writable(path: Path, *, folder: bool = False, suffixes: Sequence[str] = ()) 
     folder : bool
         Whether it is a folder.
     suffixes : sequence of str
-        What its name may end in, the usual one first; anything where there is none.
+        Allowed suffixes, the default one first; empty if any is allowed.
 
     Raises
     ------
     AssayError
-        For a folder in place of a file, a file in place of a folder, a place below a file, and a name that promises
-        something else than is written.
+        If a folder is given instead of a file, a file instead of a folder, or a path below a file, or if the suffix
+        is of another format.
     """
     if path.is_dir() and not folder:
         raise AssayError(f"'{path}' is a folder; name a file in it")
@@ -92,24 +92,24 @@ def writable(path: Path, *, folder: bool = False, suffixes: Sequence[str] = ()) 
 
 
 def refuse_overwriting(path: Path, sources: Iterable[str | Path], *, force: bool) -> None:
-    """Refuse to write over what is read, and, unless ``force`` says so, over what was not written here.
+    """Refuse to overwrite an input file and, without ``force``, a file that assay did not write.
 
     Raises
     ------
     AssayError
-        With another name as the remedy.
+        If the file is an input or was not written by assay.
     """
     if not path.exists() or _is_device(path):
         return
     for source in map(Path, sources):
         if source.exists() and source.samefile(path):
-            raise AssayError(f"'{path}' is what is read; write to another file: its labels would be lost")
+            raise AssayError(f"'{path}' is an input file, and its labels would be lost; write to another file")
     if not force and not _is_own_page(path):
-        raise AssayError(f"'{path}' is there already and is not written over; name another file, or say --force")
+        raise AssayError(f"'{path}' exists and is not overwritten; name another file, or use --force")
 
 
 def _is_own_page(path: Path) -> bool:
-    """Whether a file is a page, how a table is read, or a gate's answer, and was written here."""
+    """Whether assay wrote the file: a page, reading options or a gate result."""
     marks = _MARKS.get(path.suffix.lower(), ())
     if not marks or not path.is_file():
         return False
@@ -119,15 +119,15 @@ def _is_own_page(path: Path) -> bool:
 
 
 def _is_device(path: Path) -> bool:
-    """Whether it is a pipe or a device such as /dev/stdout, which nothing replaces."""
+    """Whether it is a pipe or a device such as /dev/stdout, which is not replaced."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A place beside a file (or folder), which takes its name when all is written, and not at all where that fails.
+    """Yield a temporary path in the same folder, which replaces the file (or folder) only if writing succeeds.
 
-    Files of a folder take the place of those of their names; others in it stay.
+    Files of a folder replace those of the same name; other files in it remain.
     """
     if _is_device(path):
         yield path
@@ -155,23 +155,23 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 SIGNS: Mapping[Tone, str] = {"good": "✓", "bad": "✗", "open": "?", "split": "≠"}
-"""The mark of a verdict, wherever it is meant."""
+"""The mark of each verdict."""
 
 _TONES: Mapping[str, str] = {sign: tone for tone, sign in SIGNS.items()}
 
 OPEN_WORDS = 3
-"""Sentences of a section that are read at once; the others are unfolded."""
+"""Sentences of a section that are shown at once; the others are under Details."""
 
 
 @dataclass(frozen=True)
 class NextStep:
-    """What to do next: the words, and the command (or call) to copy, where there is one.
+    """The next step: a sentence, and the command (or call) to copy, if there is one.
 
     Attributes
     ----------
     ask, judge, where : str
-        The question that the command asks, of which judge, of which labels (``column=value``): whoever knows how the
-        labels were read makes the command.
+        The function, the judge and the labels (``column=value``) of the command, which the caller writes with its
+        reading options.
     """
 
     words: str
@@ -183,7 +183,7 @@ class NextStep:
 
 @dataclass(frozen=True)
 class Card:
-    """One judge's verdict: a sentence, what it rests on, what to do, and what always stands beside it."""
+    """The verdict on one judge: a sentence, its evidence, the advice, and further details."""
 
     judge: str
     domain: str | None
@@ -191,9 +191,9 @@ class Card:
     headline: str
     evidence: str
     advice: str
-    beside: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
     folded: str = ""
-    """What the lines beside it are called, where a reader opens them; empty where they are always shown."""
+    """Title of the folded evidence and details; "Evidence and limits" if empty."""
     step: NextStep | None = None
 
     @property
@@ -204,27 +204,27 @@ class Card:
 
 @dataclass(frozen=True)
 class Marks:
-    """A table of marks: a row a judge, a column a question.
+    """A table of marks: a row per judge, a column per criterion.
 
     Attributes
     ----------
     rows : tuple
         Name and marks of each.
     meaning : mapping of mark to words
-        Of the marks that there are.
+        Of the marks in the table.
     needs : tuple of str
-        What this table lacks, where a cell is a dash.
-    asks : mapping of column to words
-        What each column asks.
+        The data that dashes require.
+    definitions : mapping of column to words
+        Definition of each column.
     faults : tuple of str
-        What is shown amiss besides.
+        Faults that probes detected.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     meaning: Mapping[str, str]
     needs: tuple[str, ...] = ()
-    asks: Mapping[str, str] = field(default_factory=dict)
+    definitions: Mapping[str, str] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
 
     def tone(self, mark: str) -> str:
@@ -240,16 +240,16 @@ class Marks:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a page as a question hands it over: words, frames with all their digits, pictures not yet drawn.
+    """A part of a page from one analysis: sentences, frames with all digits, functions that draw pictures.
 
     Attributes
     ----------
     words : tuple of str
-        The first is the answer, which opens the section.
+        Sentences; the first is the result.
     frames, pictures : tuple
-        (caption, frame) and (caption, what draws the picture); the first frame is shown, the others are unfolded.
+        (caption, frame) and (caption, function that draws it); the first frame is shown, the others are under Details.
     lines : tuple of str
-        What does not count, and why.
+        Exclusions and notes.
     """
 
     title: str
@@ -260,16 +260,58 @@ class Part:
     marks: Marks | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class PartOptions:
+    """Options of a report that all of its parts share.
+
+    Attributes
+    ----------
+    by : str or None
+        Column whose values are analysed separately; None if these are the criteria.
+    repeats : str
+        How repeated labels are combined.
+    clusters : str or None
+        Item column with the clusters.
+    similarity : str, callable, mapping or None
+        Similarity measure of the verdict.
+    intervals : mapping
+        ``confidence``, ``n_resamples`` and ``seed``; also ``method`` if it is not the default.
+    """
+
+    by: str | None
+    repeats: Any
+    clusters: str | None
+    similarity: Any
+    intervals: Mapping[str, Any]
+
+    def resamples(self, most: int) -> int:
+        """The number of resamples, at most ``most``."""
+        return min(int(self.intervals["n_resamples"]), most)
+
+    @property
+    def fit(self) -> dict[str, Any]:
+        """Options of a fit, which has its own intervals: ``repeats``, ``confidence`` and ``seed``."""
+        return {"repeats": self.repeats, **{name: self.intervals[name] for name in ("confidence", "seed")}}
+
+
+def parts_or_reason(title: str, make: Callable[[], tuple[Part, ...]]) -> tuple[Part, ...]:
+    """The parts; if the labels do not allow the analysis, one part with this title that says why."""
+    try:
+        return make()
+    except DesignError as reason:
+        return (Part(title, lines=(f"Not estimable: {reason}.",)),)
+
+
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """What draws a picture, what a screen reader says of it, and what it shows; drawn when the page is written."""
+    """A picture: the function that draws it, its alternative text, its caption; drawn when the page is written."""
 
     draw: Callable[[], Axes]
     title: str
     caption: str
 
     def svg(self, prefix: str = "picture") -> str:
-        """The picture as inline SVG with this prefix of its ids; a sentence where these labels do not allow it."""
+        """The picture as inline SVG with this prefix of its ids; a sentence if these labels do not allow it."""
         try:
             return figures.svg(self.draw, self.title, prefix)
         except DesignError as reason:
@@ -278,16 +320,16 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: words, tables, pictures, lines (what was left out, signatures), text to copy as it is.
+    """A section of the page: sentences, tables, pictures, lines (exclusions, signatures), text to copy.
 
     Attributes
     ----------
     words : tuple of str
-        The first opens the section; of the others `OPEN_WORDS` are read at once.
+        The first opens the section; `OPEN_WORDS` of the others are shown at once.
     tables, pictures : tuple
-        The first table is shown (where there is none, the first picture); all others are unfolded.
+        The first table (without tables, the first picture) is shown; all others are under Details.
     folded : bool
-        Whether the whole section is: what is looked up, not read.
+        Whether the whole section is folded, for reference.
     """
 
     title: str
@@ -300,43 +342,42 @@ class Section:
     folded: bool = False
 
     @property
-    def place(self) -> str:
+    def anchor(self) -> str:
         """Its address on the page."""
         return re.sub(r"\W+", "-", self.title.lower()).strip("-") or "part"
 
     @property
     def shown_words(self) -> tuple[str, ...]:
-        """What is read at once, after the sentence that opens the section."""
+        """The sentences that are shown at once, after the first."""
         return self.words[1 : OPEN_WORDS + 1]
 
     @property
     def more_words(self) -> tuple[str, ...]:
-        """What is unfolded."""
+        """The sentences under Details."""
         return self.words[OPEN_WORDS + 1 :]
 
     @property
     def shown_picture(self) -> Picture | None:
-        """A picture that is seen at once: where no table is."""
+        """The picture that is shown at once, in a section without tables."""
         return self.pictures[0] if self.pictures and not self.tables and not self.folded else None
 
     @property
     def more_pictures(self) -> tuple[Picture, ...]:
-        """Those that are unfolded."""
+        """The pictures under Details."""
         return self.pictures if self.shown_picture is None else self.pictures[1:]
 
     @property
     def wide(self) -> bool:
-        """Whether its tables need the whole width."""
+        """Whether its tables require the whole width."""
         return any(table.wide for table in self.tables)
 
     @property
     def more(self) -> str:
-        """What unfolding shows, in a few words; nothing where there is nothing."""
-        kinds = (
-            (len(self.more_words), "sentence"), (len(self.tables[1:]), "table"), (len(self.more_pictures), "picture"),
-            (len(self.lines), "note"),
-        )  # fmt: skip
-        return listing([counted(number, what) for number, what in kinds if number])
+        """Title of the folded rest of the section: ``Details and 3 charts``; empty if there is none."""
+        charts = counted(len(self.more_pictures), "chart") if self.more_pictures else ""
+        if self.more_words or self.tables[1:] or self.lines:
+            return f"Details and {charts}" if charts else "Details"
+        return charts
 
     def to_dict(self) -> dict[str, Any]:
         """Words, and tables with all their digits."""
@@ -349,7 +390,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Copy:
-    """Text that a reader copies as it is, and what it is."""
+    """Text to copy, with its caption."""
 
     caption: str
     text: str
@@ -357,63 +398,60 @@ class Copy:
 
 @dataclass(frozen=True)
 class Page:
-    """What is shown, top-down.
+    """The contents of a page, top-down.
 
     Attributes
     ----------
     source : str
-        What was read.
-    asked : str
-        The question, and of whom; empty where the title says it.
-    again : str
-        What makes this page again.
-    first : tuple of str
-        What has to be known before the cards are read.
+        The counts and the source of the labels.
+    scope : str
+        The judges and annotators.
+    command : str
+        The command or call that reproduces the page.
+    notices : tuple of str
+        Notices before the verdicts, such as deviations from the plan.
     marks : Marks, optional
-        The card: every judge and every question on one screen.
+        The card: every judge and every criterion on one screen.
     data : str
-        Every number, as JSON, which the page keeps inside.
-    changes : Section, optional
-        What changed since an older report.
+        Every number, as JSON inside the page.
     """
 
     title: str
     source: str
     cards: tuple[Card, ...]
     sections: tuple[Section, ...]
-    asked: str = ""
-    again: str = ""
-    first: tuple[str, ...] = ()
+    scope: str = ""
+    command: str = ""
+    notices: tuple[str, ...] = ()
     marks: Marks | None = None
     data: str = ""
-    changes: Section | None = None
     rule: str = ""
-    """What a yes wants, for those who ask."""
+    """The tests that the verdict Replace requires."""
     document: str | None = None
-    """Column of tables that tells documents apart, where one was named."""
+    """Column of the clusters, if one was named."""
 
     @property
-    def placed(self) -> list[tuple[str, Section]]:
-        """Every section, what changed first, with its address on the page, which no other has."""
+    def anchored(self) -> list[tuple[str, Section]]:
+        """Every section with its address on the page, which no other section has."""
         seen: dict[str, int] = {}
         found = []
-        for section in (*((self.changes,) if self.changes else ()), *self.sections):
-            seen[section.place] = number = seen.get(section.place, 0) + 1
-            found.append((section.place if number == 1 else f"{section.place}-{number}", section))
+        for section in self.sections:
+            seen[section.anchor] = number = seen.get(section.anchor, 0) + 1
+            found.append((section.anchor if number == 1 else f"{section.anchor}-{number}", section))
         return found
 
     @property
     def filters(self) -> list[tuple[str, list[str]]]:
-        """What a reader may narrow all tables to: words, and the columns that hold it."""
+        """The filters of all tables: a label, and the columns to filter."""
         found = [("criterion", ["criterion"]), ("judge", ["judge"]), ("annotator", ["annotator", "first", "second"])]
         return [*found, *([(self.document, [self.document])] if self.document else [])]
 
     def html(self) -> str:
-        """The page: one file, no outside request, light and dark, fit to print, whole without its script."""
+        """The page: one file without external requests, light and dark, printable, complete without its script."""
         environment = _environment()
         files = {name: environment.loader.get_source(environment, f"page.{name}")[0] for name in ("css", "js")}  # type: ignore[union-attr]
         digest = base64.b64encode(hashlib.sha256(files["js"].encode()).digest()).decode()
-        # Inside a script element only "<" could end it: JSON may write it as an escape.
+        # Inside a script element only "<" could end it; JSON allows an escape for it.
         data = self.data.replace("<", "\\u003c")
         numbers = itertools.count(1)
         return environment.get_template("page.html").render(
@@ -434,75 +472,74 @@ class Page:
             f"{REPORT_MARK} -->",
             f"# {self.title}",
             self.source,
-            self.asked,
+            self.scope,
             self.rule,
-            *(f"- {one}" for one in self.first),
+            *(f"- {one}" for one in self.notices),
         ]
         if self.marks is not None:
-            said = "; ".join(f"{mark} {words}" for mark, words in self.marks.meaning.items())
-            beside = (*self.marks.faults, *self.marks.needs)
-            lines += [tables.to_markdown(self.marks.table), f"{said}.", *(f"- {one}" for one in beside)]
+            legend = " · ".join(f"{mark} {words}" for mark, words in self.marks.meaning.items())
+            notes = (*self.marks.faults, *self.marks.needs)
+            lines += [tables.to_markdown(self.marks.table), f"{legend}.", *(f"- {one}" for one in notes)]
         for card in self.cards:
             lines.append(f"- {card.sign} **{card.headline}** {card.step.words if card.step else card.advice}".rstrip())
             if card.step is not None and card.step.command:
                 lines[-1] += f"\n\n      {card.step.command}\n"
-        for _, section in self.placed:
+        for _, section in self.anchored:
             lines += [f"## {section.title}", *section.words]
             for table in section.tables:
                 lines += [f"{table.caption}", tables.to_markdown(table)]
             lines += ["\n".join(f"- {line}" for line in section.lines)]
             lines += [f"{copy.caption}:\n\n```\n{copy.text}\n```" for copy in section.copies]
-        again = f"This report is made again by\n\n```\n{self.again}\n```" if self.again else ""
-        return "\n\n".join(line for line in [*lines, again] if line) + "\n"
+        command = f"Reproduce this page:\n\n```\n{self.command}\n```" if self.command else ""
+        return "\n\n".join(line for line in [*lines, command] if line) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page: .html, or .md for Markdown; the folder is made where it is missing."""
+        """Write the page: .html, or .md for Markdown; create the folder if needed."""
         target = writable(Path(path), suffixes=REPORTS)
         target.parent.mkdir(parents=True, exist_ok=True)
-        said = self.markdown() if target.suffix.lower() == ".md" else self.html()
+        content = self.markdown() if target.suffix.lower() == ".md" else self.html()
         with atomic_write(target) as place:
-            place.write_text(said, encoding="utf-8")
+            place.write_text(content, encoding="utf-8")
         return target
 
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
-"""What can print a page, by its name."""
+"""Names of browsers that can print a page."""
 
 
 @cache
 def _environment() -> Environment:
-    """Where templates are: each is compiled once, however many pages are made."""
+    """The environment of the templates, each compiled once."""
     from jinja2 import Environment, PackageLoader
 
     return Environment(loader=PackageLoader("assay.reporting"), autoescape=True, trim_blocks=True)
 
 
 def print_page(page: Path, pdf: Path) -> Path:
-    """A page as PDF, printed by a browser of this machine.
+    """Print a page as PDF with an installed browser.
 
     Raises
     ------
     AssayError
-        Where there is none, or where it writes nothing.
+        If there is no browser, or it does not write the file.
     """
     browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if browser is None:
         raise AssayError(
-            f"a PDF is printed by Chromium or Chrome, and neither is on this machine; open {page} in your browser and "
-            "print it"
+            f"a PDF requires Chromium or Chrome, and neither is installed; open {page} in your browser and print it"
         )
     with atomic_write(writable(pdf, suffixes=(".pdf",))) as place:
-        # A browser of the superuser's refuses to run inside its sandbox.
+        # As root, the browser refuses to run inside its sandbox.
         rooted = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         words = [browser, "--headless", "--disable-gpu", *rooted, "--no-pdf-header-footer", f"--print-to-pdf={place}"]
         done = subprocess.run([*words, page.resolve().as_uri()], capture_output=True, text=True, check=False)
         if not place.is_file():
-            raise AssayError(f"{browser} did not print {page}: {done.stderr.strip()[-200:] or 'it said nothing'}")
+            raise AssayError(f"{browser} did not print {page}: {done.stderr.strip()[-200:] or 'no message'}")
     return pdf
 
 
 def section_of(part: Part) -> Section:
-    """A part, rounded."""
+    """A part as a section, rounded."""
     return Section(
         part.title,
         tuple(part.words),
@@ -513,8 +550,8 @@ def section_of(part: Part) -> Section:
     )
 
 
-def page_of(title: str, source: str, parts: Sequence[Part], signature: str, again: str = "") -> Page:
-    """A page of one question's parts."""
+def page_of(title: str, source: str, parts: Sequence[Part], signature: str, command: str = "") -> Page:
+    """A page of the parts of one analysis."""
     sections = [section_of(part) for part in parts]
     cite = Section("How to cite this", lines=(signature,), folded=True)
-    return Page(title, source, (), (*sections, cite), again=again)
+    return Page(title, source, (), (*sections, cite), command=command)

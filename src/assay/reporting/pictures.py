@@ -1,8 +1,8 @@
-"""How every picture of assay is drawn: axes, colours, forest plots, inline SVG. Knows no statistics.
+"""The drawing functions of all pictures: axes, colours, forest plots, inline SVG. No statistics.
 
-Matplotlib is imported where a picture is drawn, never with assay. A new figure is pyplot's, so that a notebook
-and ``plt.show()`` display it. Inside `off_screen`, as in `svg`, it is a bare `Figure`: pages need no display, keep no
-global state and leave no figure open.
+Matplotlib is imported when a picture is drawn, not with assay. A new figure is created with pyplot, so that a notebook
+and ``plt.show()`` display it. Inside `off_screen`, as in `svg`, it is a bare `Figure`: pages require no display, keep
+no global state and leave no figure open.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ JUDGE = "#c2410c"
 PASS = "#1a7f37"
 FAIL = "#cf222e"
 PALETTE = ("#c2410c", "#0b6e99", "#6f42c1", "#1a7f37", "#b8860b", "#d6336c", "#4b5563", "#0d9488")
-"""Colours that stay apart in print and for colour-blind readers, for what has no verdict."""
+"""Colours that can be distinguished in print and by colour-blind readers, for anything without a verdict."""
 
 Tone = Literal["good", "bad", "split", "open"]
 
 TONES: Mapping[Tone, str] = {"good": PASS, "bad": FAIL, "split": "#6f42c1", "open": "#9a6700"}
-"""What a verdict is drawn in."""
+"""The colour of each verdict."""
 
 MOST_ROWS = 40
-"""Rows of a forest plot that can still be read."""
+"""Rows of a forest plot, at most."""
 
 _THEMED = {
     INK: "var(--ink)", MUTED: "var(--muted)", FAINT: "var(--faint)", HUMAN: "var(--human)", JUDGE: "var(--judge)",
@@ -52,7 +52,7 @@ _OFF_SCREEN: ContextVar[bool] = ContextVar("_OFF_SCREEN", default=False)
 
 @contextmanager
 def off_screen() -> Iterator[None]:
-    """Make new figures without pyplot: for pictures that are written to a file, not displayed."""
+    """Create new figures without pyplot, for pictures that are written to a file and not displayed."""
     token = _OFF_SCREEN.set(True)
     try:
         yield
@@ -61,9 +61,9 @@ def off_screen() -> Iterator[None]:
 
 
 def axes(ax: Axes | None = None, width: float = 5.6, height: float = 3.6) -> Axes:
-    """The axes given, or new ones in a figure of their own, with assay's quiet look.
+    """Return the given axes, or new ones in a new figure, in the style of assay.
 
-    pyplot knows the new figure, except inside `off_screen`. It is white, because the ink is dark in every style.
+    pyplot manages the new figure, except inside `off_screen`. It is white, because the ink is dark in every style.
     """
     if ax is None:
         size: Any = {"figsize": (width, height), "layout": "constrained", "facecolor": "white"}
@@ -100,7 +100,7 @@ def forest(
     offset: float = 0.0,
     label: str | None = None,
 ) -> None:
-    """Points with their intervals, one row a name, the first on top."""
+    """Draw points with their intervals, one row per name, the first on top."""
     rows = np.arange(len(names))[::-1] + offset
     colours = [colour] * len(names) if isinstance(colour, str) else list(colour)
     for y, e, lo, hi, c in zip(rows, estimate, low, high, colours, strict=True):
@@ -115,7 +115,7 @@ def forest(
 
 
 def forest_of_rows(ax: Axes, names: Sequence[str], rows: pl.DataFrame, *, colour: str | Sequence[str] = JUDGE) -> None:
-    """A forest plot of the columns ``estimate``, ``low`` and ``high`` of a table."""
+    """Draw a forest plot of the columns ``estimate``, ``low`` and ``high`` of a table."""
     columns = (rows[c].cast(pl.Float64).fill_null(math.nan).to_list() for c in ("estimate", "low", "high"))
     forest(ax, names, *columns, colour=colour)
 
@@ -124,11 +124,11 @@ def shaded(
     ax: Axes, shade: Any, text: Sequence[Sequence[str]], *, colour: str | Sequence[str] = HUMAN,
     below: str | None = None,
 ) -> None:  # fmt: skip
-    """A table of cells whose colour is the stronger, the nearer ``shade`` (rows, columns) is to 1; NaN is blank.
+    """Draw a table of cells shaded by ``shade`` (rows, columns), strongest at 1; NaN is blank.
 
-    With a colour ``below``, cells under 0 have that one, the stronger, the nearer to -1.
+    With a colour ``below``, negative cells have that colour, strongest at -1.
 
-    Colours are laid over whatever the page is, with the page's own ink on top, so they read in light and dark.
+    Colours are transparent over the page, with the page's ink on top, so that they are legible in light and dark.
     """
     from matplotlib.patches import Rectangle
 
@@ -149,7 +149,7 @@ def shaded(
 
 
 def shade(value: float, low: float, high: float) -> tuple[float, float, float]:
-    """The colour of a value: paler toward 0; of two colours where values lie on both sides of it."""
+    """The colour of a value: paler toward 0, with another colour for negative values."""
     from matplotlib.colors import to_rgb
 
     full = to_rgb(JUDGE if value < 0 else HUMAN)
@@ -159,30 +159,30 @@ def shade(value: float, low: float, high: float) -> tuple[float, float, float]:
 
 
 def legend(ax: Axes, **options: Any) -> None:
-    """A legend without a box, in the report's ink."""
+    """Draw a legend without a box, in the ink of the report."""
     handles, _ = ax.get_legend_handles_labels()
     if handles:
         ax.legend(frameon=False, fontsize=9, labelcolor=INK, **options)
 
 
 def tones_legend(ax: Axes, verdicts: Mapping[str, Tone]) -> None:
-    """Above the picture, which verdict each colour means."""
+    """Draw a legend of the verdict colours above the picture."""
     for verdict, tone in verdicts.items():
         ax.plot([], [], marker="o", color=TONES[tone], linestyle="none", label=verdict)
     legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=min(len(verdicts), 3), handletextpad=0.2)
 
 
 def title(ax: Axes, text: str, size: float = 10) -> None:
-    """What stands above the picture, in the page's ink."""
+    """Set the title above the picture, in the ink of the page."""
     ax.set_title(text, loc="left", fontsize=size, color=INK)
 
 
 def svg(draw: Callable[[], Axes], title: str, prefix: str = "picture") -> str:
-    """What ``draw`` draws, as an ``<svg>`` element to put into a page.
+    """Return the picture that ``draw`` draws as an ``<svg>`` element for a page.
 
     The same picture gives the same bytes. Ink, muted and faint become CSS variables, so that the page
-    sets them for light and dark; ``title`` is what a screen reader says. Ids begin with ``prefix``: give
-    each picture of a page another one.
+    sets them for light and dark; ``title`` is the alternative text. Ids begin with ``prefix``, which must be different
+    for each picture of a page.
     """
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -193,25 +193,25 @@ def svg(draw: Callable[[], Axes], title: str, prefix: str = "picture") -> str:
         warnings.catch_warnings(),
         off_screen(),
     ):
-        # Letters are written as text, and the reader's browser has those that Matplotlib's font lacks.
+        # Letters are written as text; the browser has those that are missing in the font of Matplotlib.
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from")
         figure = draw().figure
         assert isinstance(figure, Figure)
         for patch in (figure.patch, *(ax.patch for ax in figure.axes)):
             patch.set(facecolor="none", edgecolor="none")
         buffer = io.StringIO()
-        # Figure.savefig draws twice, the first time for the layout alone, which the second draw makes by itself.
+        # Figure.savefig draws twice, first only for the layout, which the second drawing repeats.
         FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
-    # Only inside tags: a label of the picture may itself read like an id or a colour.
+    # Only inside tags: a label of the picture can look like an id or a colour.
     text = re.sub(r"<[^>]*>", lambda tag: _for_page(tag[0], prefix), text)
     return text.replace("<svg ", f'<svg role="img" aria-label="{html.escape(title)}" ', 1)
 
 
 def _for_page(tag: str, prefix: str) -> str:
-    """One tag of an SVG with the page's colours, and with ids that no other picture of the page has."""
+    """One tag of an SVG with the colours of the page, and with ids that are unique on the page."""
     for colour, variable in _THEMED.items():
         tag = tag.replace(colour, variable)
     return re.sub(r'( id="|href="#|url\(#)', lambda start: f"{start[0]}{prefix}-", tag)

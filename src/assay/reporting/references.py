@@ -1,4 +1,4 @@
-"""Works that reports cite, as BibTeX: what a reader pastes beside the sentences that name them."""
+"""The works that reports cite, as BibTeX."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ REFERENCES: dict[str, str] = {
   year      = {2004},
 }""",
     "assay": f"""@software{{assay,
-  title   = {{assay: may an {{LLM}} judge stand in for human annotators?}},
+  title   = {{assay: testing whether an {{LLM}} judge can replace human annotators}},
   version = {{{__version__}}},
 }}""",
 }
-"""By key, in the order in which they are shown. A work that a report comes to name joins by one entry."""
+"""By key, in the order in which they are shown."""
 
 
 def bibtex(keys: Iterable[str]) -> str:
-    """The entries, each once, in the order of `REFERENCES`."""
+    """Return the entries, each once, in the order of `REFERENCES`."""
     wanted = set(keys)
     return "\n\n".join(REFERENCES[key] for key in REFERENCES if key in wanted)

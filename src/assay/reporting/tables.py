@@ -14,8 +14,8 @@ from unicodedata import east_asian_width
 
 import polars as pl
 
-# -- Text of others on a terminal ------------------------------------------------------------------
-# What a model writes, a service says or a file of labels holds neither steers a terminal nor stands in for other text.
+# -- Untrusted text on a terminal ------------------------------------------------------------------
+# Text from models, services and label files cannot control the terminal or disguise other text.
 
 _STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
 """C0 except tab and newline, DEL and C1, which begin escape sequences; embeddings, overrides and isolates of text that
@@ -23,17 +23,17 @@ runs from right to left, which reorder a line; halves of a character, which no t
 
 
 def printable(text: str) -> str:
-    r"""Write out the characters of a text that would steer a terminal, or reorder a line, as ``\u001b``.
+    r"""Escape the characters of a text that control a terminal, or reorder a line, as ``\u001b``.
 
     Parameters
     ----------
     text : str
-        Anything; JSON stays JSON with the same content, as these are its own escapes.
+        Any text; JSON remains JSON with the same content, because these are JSON escapes.
 
     Returns
     -------
     str
-        The text with nothing but letters, signs, spaces, tabs and newlines.
+        The text with only letters, signs, spaces, tabs and newlines.
 
     Examples
     --------
@@ -47,11 +47,11 @@ def _escape(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"
 
 
-# -- Numbers and intervals as a reader wants them --------------------------------------------------
+# -- Numbers and intervals for readers -------------------------------------------------------------
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A number as a reader wants it: two decimals, a minus sign, a dash where there is none."""
+    """Format a number for readers: two decimals, a minus sign, a dash for a missing value."""
     if value is None or not math.isfinite(value):
         return "–"
     text = decimals(value, digits)
@@ -61,7 +61,7 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def decimals(value: float, digits: int, sign: str = "") -> str:
-    """A number with its decimals; what rounds to 0 has no minus sign; ``sign="+"`` puts a plus where no minus is."""
+    """Format a number; one that rounds to 0 has no minus sign; ``sign="+"`` adds a plus to positive numbers."""
     value = value if round(value, digits) else 0.0
     return f"{value:{sign}.{digits}f}".replace("-", "−")
 
@@ -72,7 +72,7 @@ def signed(value: float, digits: int = 2) -> str:
 
 
 def interval(low: float | None, high: float | None, digits: int = 2, sign: str = "") -> str:
-    """``[0.70, 0.76]``, or that there is none."""
+    """``[0.70, 0.76]``, or ``(no interval)``."""
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return "(no interval)"
     return f"[{decimals(low, digits, sign)}, {decimals(high, digits, sign)}]"
@@ -84,21 +84,21 @@ def estimated(value: float, low: float | None, high: float | None, digits: int =
 
 
 def said(value: float, digits: int = 2) -> str:
-    """A number as a sentence says it; what could not be estimated is said in words."""
+    """Format a number for a sentence; a missing value is ``not estimable``."""
     return decimals(value, digits) if math.isfinite(value) else "not estimable"
 
 
 NAME = 34
-"""Characters of a name beside a picture: a longer one leaves the picture no room."""
+"""Characters of a name in a picture: a longer name is clipped."""
 
 
 def clip_name(name: str, most: int = NAME) -> str:
-    """A name with its middle left out where it is long: what tells names apart stands at their ends."""
+    """Clip the middle of a long name: names differ mostly at their ends."""
     return name if len(name) <= most else f"{name[: most // 2]}…{name[len(name) - most // 2 + 1 :]}"
 
 
 def p_value(value: float) -> str:
-    """``p = .012`` with the digits that matter, ``p < .001``, or that there is none."""
+    """``p = 0.012``, ``p < 0.001``, or ``no p-value``."""
     if not math.isfinite(value):
         return "no p-value"
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
@@ -107,10 +107,10 @@ def p_value(value: float) -> str:
 # -- Tables for readers ----------------------------------------------------------------------------
 
 MOST_ROWS = 60
-"""Rows that a notebook shows: more is scrolled past."""
+"""Rows that a notebook shows, at most."""
 
 WHOLE = 300
-"""Numbers from here up, such as ratings, are shown whole where their column has no smaller ones."""
+"""A column of numbers from here up, such as ratings, is shown without decimals."""
 
 TITLES: Mapping[str, str] = {
     "judge": "judge",
@@ -120,27 +120,27 @@ TITLES: Mapping[str, str] = {
     "accuracy_with_majority": "accuracy",
     "mean_pearson": "Pearson r",
     "mean_similarity": "similarity",
-    "smallest_epsilon": "smallest ε",
-    "needed_epsilon": "needed ε",
+    "smallest_epsilon": "smallest passing margin",
+    "needed_epsilon": "parity margin",
     "rho_human": "ρ of annotator",
     "p_adjusted": "p (adjusted)",
     "rejected": "judge wins",
     "n_judge_better": "closer",
     "n_tie": "equal",
-    "n_human_better": "farther",
+    "n_human_better": "further",
     "n_annotators": "annotators",
 }
 
 
 FOLDED, UNFOLDED = 20, 8
-"""A page folds a table of more rows than the first number, and shows as many of it as the second: a screen's."""
+"""A page folds a table with more rows than the first number, and shows the second number of rows: one screen."""
 
 
 LONG = 32
-"""Characters of a cell from which its column is text that goes on over several lines."""
+"""Characters of a cell from which its column is text in several lines."""
 
 WIDE = 95
-"""Characters that fit beside the title of a section: 57 rem at .9 rem a line."""
+"""Characters that fit next to the title of a section: 57 rem at .9 rem per line."""
 
 Drawn = tuple[float, float, float]
 """An estimate and its ends, in percent of the width of its column's axis."""
@@ -148,20 +148,20 @@ Drawn = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class IntervalColumn:
-    """The intervals of a column on their common axis: one of each row, None where there is none; where 0 is."""
+    """The intervals of a column on a common axis: one per row, None if there is none; and the position of 0."""
 
     rows: tuple[Drawn | None, ...]
     zero: float | None
 
     @classmethod
     def of(cls, values: Sequence[Any], lows: Sequence[Any], highs: Sequence[Any]) -> IntervalColumn | None:
-        """None where fewer than two rows have an interval: one by itself has nothing to stand beside."""
+        """Return None if fewer than two rows have an interval: one interval has no comparison."""
         rows = [tuple(map(_float, row)) for row in zip(values, lows, highs, strict=True)]
         known = [row for row in rows if all(map(math.isfinite, row))]
         if len(known) < 2:
             return None
         first, last = min(min(row) for row in known), max(max(row) for row in known)
-        # An axis starts at 0 where that costs it no more than a third of its width.
+        # An axis starts at 0 if this costs at most a third of its width.
         if 0 < first < (last - first) / 2:
             first = 0.0
         if 0 > last > (first - last) / 2:
@@ -177,7 +177,7 @@ class IntervalColumn:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text ready to be shown; ``numeric`` tells which columns are numbers, ``intervals`` what is drawn."""
+    """Rows of text for readers; ``numeric`` marks columns of numbers, ``intervals`` has the drawn intervals."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -185,13 +185,13 @@ class Table:
     caption: str = ""
     intervals: Mapping[int, IntervalColumn] = field(default_factory=dict)
     tones: Mapping[int, Mapping[Any, str]] = field(default_factory=dict)
-    """The class of colour of the words of a column."""
+    """The colour class of each text of a column."""
     frame: pl.DataFrame | None = field(default=None, compare=False, repr=False)
-    """What is shown, with all its digits."""
+    """The table with all digits."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What each column holds: numbers, text that goes on, or names."""
+        """The kind of each column: numbers, text in several lines, or names."""
         return tuple(
             "number" if numeric else "text" if any(len(row[i]) > LONG for row in self.rows) else "name"
             for i, numeric in enumerate(self.numeric)
@@ -199,19 +199,19 @@ class Table:
 
     @property
     def wide(self) -> bool:
-        """Whether a page gives it the whole width: by its characters, and 15 for each column of drawn intervals."""
+        """Whether it requires the whole width: by its characters, and 15 per column of drawn intervals."""
         columns = zip(self.columns, *self.rows, strict=True)
         most = (max(len(cell) for cell in (column[0].partition(" ")[0], *column[1:])) for column in columns)
         return sum(min(one, LONG) + 2 for one in most) + 15 * len(self.intervals) > WIDE
 
     @property
     def first(self) -> tuple[tuple[str, ...], ...]:
-        """The rows that a page shows at once: all, or those before a long table is folded."""
+        """The rows that a page shows at once: all, or the first rows of a long table."""
         return self.rows if len(self.rows) <= FOLDED else self.rows[:UNFOLDED]
 
     @property
     def rest(self) -> tuple[tuple[str, ...], ...]:
-        """The rows that a reader opens."""
+        """The folded rows."""
         return self.rows[len(self.first) :]
 
 
@@ -219,11 +219,11 @@ def shown(
     frame: pl.DataFrame, *, caption: str = "", drop: Sequence[str] = (), symbol: str = "estimate",
     counted: str = "items", tones: Mapping[str, Mapping[Any, str]] | None = None,
 ) -> Table:  # fmt: skip
-    """A result's table for readers: a number, its low and its high become one column; ``n`` is what it counts.
+    """Return the table of a result for readers: a number with its low and high is one column.
 
-    ``tones`` has the colours of the words of columns such as the verdict.
+    ``counted`` is the title of ``n``; ``tones`` has the colours of texts in columns such as the verdict.
 
-    Numbers get two decimals, and none in a column of hundreds and more, such as ratings.
+    Numbers have two decimals, and none in a column of hundreds and more, such as ratings.
     """
     ends = {c: (f"{c}_low", f"{c}_high") for c in frame.columns if f"{c}_low" in frame.columns}
     if "low" in frame.columns:
@@ -253,28 +253,28 @@ def shown(
 
 
 def empty_columns(frame: pl.DataFrame) -> tuple[str, ...]:
-    """Columns that say nothing."""
+    """Return the names of columns without values."""
     return tuple(c for c in frame.columns if frame[c].null_count() == frame.height)
 
 
 def filled(frame: pl.DataFrame, counted: str = "items") -> pl.DataFrame:
-    """Without columns that say nothing; ``n`` under the name of what it counts."""
+    """Drop empty columns; rename ``n`` to the unit that it counts."""
     return frame.drop(empty_columns(frame)).rename({"n": counted}, strict=False)
 
 
 def plain(frame: pl.DataFrame) -> Table:
-    """A small table as it is."""
+    """Return a small table unchanged."""
     rows = tuple(tuple(f"{v:,}" if isinstance(v, int) else str(v) for v in row) for row in frame.iter_rows())
     return Table(tuple(frame.columns), rows, tuple(t.is_numeric() for t in frame.dtypes))
 
 
 def to_csv(frame: pl.DataFrame) -> str:
-    """The table as it was computed, all digits, for machines."""
+    """Return the table with all digits as CSV."""
     return frame.write_csv()
 
 
 def to_latex(table: Table) -> str:
-    """A ``tabular`` with booktabs rules."""
+    """Return a ``tabular`` with booktabs rules."""
     spec = "".join("r" if n else "l" for n in table.numeric)
     lines = [f"\\begin{{tabular}}{{{spec}}}", "\\toprule", " & ".join(map(_tex, table.columns)) + r" \\", "\\midrule"]
     lines += [" & ".join(map(_tex, row)) + r" \\" for row in table.rows]
@@ -282,14 +282,14 @@ def to_latex(table: Table) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     cells = [table.columns, tuple("--:" if n else "---" for n in table.numeric), *table.rows]
     escaped = ([cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in cells)
     return "\n".join("| " + " | ".join(row) + " |" for row in escaped)
 
 
 def to_html(table: Table) -> str:
-    """A ``<table>`` for a notebook."""
+    """Return a ``<table>`` for a notebook."""
     head = "".join(f"<th>{html.escape(name)}</th>" for name in table.columns)
     rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
@@ -312,7 +312,7 @@ def _tex(text: str) -> str:
 
 
 def _digits(column: pl.Series) -> int:
-    """Decimals of a column of numbers."""
+    """Number of decimals of a column."""
     if not column.dtype.is_float():
         return 2
     known = column.filter(column.is_finite()).abs()
@@ -343,15 +343,33 @@ def _float(value: float | None) -> float:
 
 
 def marks_text(columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
-    """Lines of a table of marks, a name and its marks in each row, as narrow as its titles allow."""
-    cells = tuple((name, *marks) for name, marks in rows)
-    return to_text(Table(("", *columns), cells, (False, *(True,) * len(columns))), LINE).splitlines()
+    """Return the lines of a table of marks: a row per name, or a column per name if only this fits a line.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Titles of the marks.
+    rows : iterable of (str, marks)
+    """
+    names = [(name, *marks) for name, marks in rows]
+    titles = ["", *columns]
+    upright = _mark_lines(titles, names)
+    if max(map(_terminal_width, upright)) <= LINE:
+        return upright
+    turned = list(zip(titles, *names, strict=True))
+    sideways = _mark_lines(turned[0], turned[1:])
+    return sideways if max(map(_terminal_width, sideways)) <= LINE else upright
+
+
+def _mark_lines(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    cells = tuple(tuple(row) for row in rows)
+    return to_text(Table(tuple(titles), cells, (False, *(True,) * (len(titles) - 1))), LINE).splitlines()
 
 
 def to_text(table: Table, width: int | None = None) -> str:
-    """Aligned columns for a terminal or a log; cells of text go on below where the table is wider than ``width``.
+    """Align columns for a terminal or a log; cells of text are wrapped if the table is wider than ``width``.
 
-    Reasons for which a column of `REASON` characters is not left stand below the table, each once.
+    If less than `REASON` characters are available for a column of reasons, they are listed below the table, each once.
     """
     table = replace(table, columns=_shown(table.columns), rows=tuple(map(_shown, table.rows)))
     widths = [max(map(_terminal_width, column)) for column in zip(table.columns, *table.rows, strict=True)]
@@ -374,21 +392,21 @@ def to_text(table: Table, width: int | None = None) -> str:
 
 
 def _shown(cells: Sequence[str]) -> tuple[str, ...]:
-    """Cells of one line each."""
+    """Return the cells as one line each."""
     return tuple(re.sub(r"[\t\r\n]", " ", printable(cell)) for cell in cells)
 
 
 def _terminal_width(text: str) -> int:
-    """Columns of a terminal that a text takes: letters of Chinese, Japanese and Korean take two."""
+    """Return the width of a text on a terminal: Chinese, Japanese and Korean characters have width two."""
     return len(text) if text.isascii() else len(text) + sum(east_asian_width(one) in "WF" for one in text)
 
 
 REASON = 30
-"""Characters of a column of reasons, at the least, that are read in lines: half of most reasons."""
+"""Smallest width of a column of reasons: half of most reasons."""
 
 
 def _reasons_below(table: Table, place: int, width: int) -> str:
-    """A table with marks in its column of reasons, and what they stand for."""
+    """Return a table with numbers in its column of reasons, and the reasons below."""
     reasons = dict.fromkeys(row[place] for row in table.rows if row[place] != "–")
     marks = {reason: f"({n})" for n, reason in enumerate(reasons, 1)}
     rows = tuple((*row[:place], marks.get(row[place], "–"), *row[place + 1 :]) for row in table.rows)
@@ -397,11 +415,11 @@ def _reasons_below(table: Table, place: int, width: int) -> str:
 
 
 LINE = 80
-"""Characters of a line of text in a terminal; a signature, which has no blanks, is one line."""
+"""Characters of a line of text in a terminal; a signature, which has no spaces, is one line."""
 
 
 def wrap_text(text: str) -> str:
-    """Sentences in lines of a terminal; what goes on keeps its indentation."""
+    """Wrap sentences for a terminal; continuation lines keep the indentation."""
     found = []
     for line in printable(text).splitlines():
         indent = " " * (len(line) - len(line.lstrip()))
@@ -415,7 +433,7 @@ def _wrap(cell: str, width: int) -> list[str]:
 
 
 def _narrower(table: Table, width: int) -> list[int]:
-    """Widths of columns that fit, if words allow it: titles are broken first, then the widest text."""
+    """Return widths of columns that fit, if words allow it: titles are wrapped first, then the widest text."""
     cells = [[row[i] for row in table.rows] for i in range(len(table.columns))]
     whole = [[*column, *_wrap(title, 1)] for title, column in zip(table.columns, cells, strict=True)]
     widths = [max(map(len, column)) for column in whole]

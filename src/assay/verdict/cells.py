@@ -1,45 +1,56 @@
-"""What decides each cell of a judge's card: one contrast a measure, whose true value is 0 on the boundary.
+"""The cells of a judge's card: one contrast per measure, whose true value is 0 on the boundary.
 
-A cell is ✓ where every contrast is shown above 0, ✗ where one is shown below 0, and open otherwise. No contrast is a
-ratio: what is poorly known, people's own reliability, enters linearly, so that a small study leaves a cell open and not
-wrong.
+A cell is ✓ if every contrast is significantly above 0, ✗ if one is significantly below 0, and undecided otherwise. No
+contrast is a ratio: the reliability of the annotators, which is estimated with little precision, enters linearly, so
+that a small study gives an undecided cell and not a wrong one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from assay.estimation.intervals import Estimate, EstimateByRule, missing
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.psychometrics.covariances import Contrast, JudgeMoments, LabelTables, Leftout, Products, contrast
+from assay.replacement.alt_test import AltTest
 
 Dimension = Literal["replacement", "concordance", "confidence", "validity", "bias", "fairness", "helpfulness"]
 
-LEAST_PEOPLE, LEAST_SHARED = 6, 5
-"""People whose severities have a spread, and labels that each shares with the judge: with fewer the interval of the
-spread reaches so far that no judge is ever shown biased."""
+DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
+
+Mark = Literal["✓", "✗", "?", "–"]
+
+LEAST_ANNOTATORS, LEAST_SHARED = 6, 5
+"""Annotators whose severities have a spread, and labels that each shares with the judge: with fewer the interval of the
+spread is so wide that no judge ever fails the bias criterion."""
 
 LEAST_IN_GROUP = 10
 """Objects of a group: with fewer a difference of groups was claimed falsely in .42 to .67 of simulated studies."""
 
 SPREAD_FLOOR = 0.1
-"""Standard deviations of labels that count as no severity at all, where people do not differ."""
+"""Standard deviations of labels below which a severity does not count if the annotators do not differ."""
 
-TOWARD = "toward people's scores"
-"""Of a single judge, which has no confidence of its own: how far one of its labels carries to what people would say."""
+TOWARD = "correlation with the annotators' scores"
+"""For a single judge, whose confidence is not estimable: the correlation of one label with the universe scores."""
 
 MORE_OBJECTS = (
     "collect labels of more objects, or of more items or lessons of each. If the items of an object are outputs of "
     "different systems, give the option object the column of systems"
 )
 MORE_ITEMS = "collect labels of more items, each by two annotators"
-"""What lets annotators' agreement be demonstrated: on objects, and on items that are objects by themselves."""
+"""How agreement among annotators can be demonstrated: on objects, and on items that are the objects."""
+
+SCORES = "correlation with universe scores"
+
+TWO_ANNOTATORS = "requires two or more annotators"
+
+NO_SEVERITY = "severity is not defined for unordered categories"
 
 HALVINGS = 60
 """Steps of the search for a p-value: as exact as a double."""
@@ -53,13 +64,13 @@ class CellMeasure:
     ----------
     measure : str
     found : Estimate
-        The contrast, above 0 where the judge is within the boundary.
+        The contrast, above 0 if the judge is within the boundary.
     above, below : float
-        One-sided p-values of a true contrast of 0 or less, and of 0 or more; NaN where there is none.
-    judge, people : float
-        What is compared, where both are single numbers; NaN otherwise.
+        One-sided p-values of a true contrast of 0 or less, and of 0 or more; NaN if there is none.
+    judge, human : float
+        The compared values, if both are single numbers; NaN otherwise.
     needs : tuple of float
-        Further one-sided p-values that ✓ asks for.
+        Further one-sided p-values that ✓ requires.
     """
 
     measure: str
@@ -67,22 +78,22 @@ class CellMeasure:
     above: float
     below: float
     judge: float = math.nan
-    people: float = math.nan
+    human: float = math.nan
     needs: tuple[float, ...] = ()
 
     @classmethod
     def absent(cls, why: str) -> CellMeasure:
-        """What this table cannot support, and what it would need."""
+        """A measure that this table does not support, with the data that it requires."""
         return cls("", missing(why), math.nan, math.nan)
 
     @classmethod
-    def of(cls, measure: str, one: Contrast, level: float, judge: float, people: float, *needs: float) -> CellMeasure:
+    def of(cls, measure: str, one: Contrast, level: float, judge: float, human: float, *needs: float) -> CellMeasure:
         """From a contrast of sums, with its interval of that level."""
-        return cls(measure, one.estimate(level), one.above(), one.below(), judge, people, needs)
+        return cls(measure, one.estimate(level), one.above(), one.below(), judge, human, needs)
 
 
-def shown(parts: tuple[CellMeasure, ...]) -> tuple[float, float]:
-    """P-values of a cell: that every contrast lies above its boundary, and that one lies below (Bonferroni)."""
+def cell_p_values(parts: tuple[CellMeasure, ...]) -> tuple[float, float]:
+    """P-values of a cell: every contrast is above its boundary, and one of them is below (Bonferroni)."""
     above = [1.0 if math.isnan(p) else p for one in parts for p in (one.above, *one.needs)]
     below = [one.below for one in parts]
     if not parts or any(math.isnan(one.above) for one in parts):
@@ -90,20 +101,53 @@ def shown(parts: tuple[CellMeasure, ...]) -> tuple[float, float]:
     return max(above), min(1.0, len(below) * min(below))
 
 
+@dataclass(frozen=True, eq=False)
+class CardRow:
+    """One judge, family or annotator on one criterion.
+
+    Attributes
+    ----------
+    kind : {"judge", "family", "annotator"}
+    parts : mapping of dimension to its measures
+    test : AltTest or None
+        The alternative annotator test behind the first cell.
+    marks, alone : mapping of dimension to mark
+        Adjusted over judges and criteria, and not adjusted.
+    """
+
+    name: str
+    kind: str
+    criterion: str | None
+    parts: Mapping[Dimension, tuple[CellMeasure, ...]]
+    test: AltTest | None = None
+    marks: Mapping[Dimension, Mark] = field(default_factory=dict)
+    alone: Mapping[Dimension, Mark] = field(default_factory=dict)
+
+    @property
+    def repeats(self) -> str | None:
+        """The annotator whose labels the judge's labels match unusually often."""
+        return None if self.test is None else self.test.grounds.repeats
+
+    @property
+    def label(self) -> str:
+        """The judge, with its criterion if there are several."""
+        return self.name if self.criterion is None else f"{self.name}, {self.criterion}"
+
+
 @dataclass(frozen=True)
 class Boundaries:
-    """Where ✓ ends and ✗ begins.
+    """The boundaries between ✓ and ✗.
 
     Attributes
     ----------
     concordance, confidence : float
-        Share of people's own.
+        Share of the annotators' value.
     validity : float
-        Correlation of universe scores.
+        Universe-score correlation.
     bias : float
-        Standard deviations of people's own severities.
+        Standard deviations of the annotators' severities.
     fairness : float
-        Standard deviations of people's labels.
+        Standard deviations of the annotators' labels.
     """
 
     concordance: float = 0.75
@@ -115,7 +159,7 @@ class Boundaries:
 
 @dataclass(frozen=True, eq=False)
 class JudgeCells:
-    """The contrasts of one judge, or of a family, on one criterion.
+    """The contrasts of one judge or family on one criterion.
 
     Attributes
     ----------
@@ -123,7 +167,7 @@ class JudgeCells:
     judge : (raters,) bool
         The judge, or the members of the family.
     group_of : (items,) int or None
-        Group of each item's object, −1 where it has none.
+        Group of each item's object, −1 if it has none.
     groups : tuple of str
     numeric : bool
         Whether labels are numbers or ordered.
@@ -141,7 +185,7 @@ class JudgeCells:
 
     @property
     def both_ends(self) -> float:
-        """The level of a two-sided interval whose ends are one-sided ones."""
+        """The level of a two-sided interval whose ends are one-sided limits."""
         return 1 - 2 * self.level
 
     @cached_property
@@ -150,60 +194,58 @@ class JudgeCells:
         return JudgeMoments(Products(self.tables), self.judge, self.tables.item.shape[2])
 
     def cells(self) -> dict[Dimension, tuple[CellMeasure, ...]]:
-        """Every dimension but the replacement."""
+        """Every dimension except the replacement."""
         every: dict[Dimension, Callable[[], tuple[CellMeasure, ...]]] = {
             "concordance": self.concordance, "confidence": self.confidence, "validity": self.validity,
             "bias": self.bias, "fairness": self.fairness, "helpfulness": self.helpfulness,
         }  # fmt: skip
         if not (self.tables.labelled[:, self.judge].any() and self.tables.labelled[:, self.tables.people].any()):
-            return {name: (CellMeasure.absent("no label by people, or none by the judge"),) for name in every}
+            return {name: (CellMeasure.absent("no human labels, or no labels of the judge"),) for name in every}
         if self.moments.constant:
-            why = (CellMeasure.absent("the judge gives one label only"),)
+            why = (CellMeasure.absent("the judge gives only one label"),)
             every |= dict.fromkeys(("confidence", "validity", "helpfulness"), lambda: why)
         with np.errstate(divide="ignore", invalid="ignore"):
             return {name: make() for name, make in every.items()}
 
     def concordance(self) -> tuple[CellMeasure, ...]:
-        """Judge with people beside people with each other, on the same items: r, and 1 − D_o/D_e."""
+        """Human–judge agreement compared with human–human agreement, on the same items: r, and 1 − D_o/D_e."""
         sums, m, share = self.moments.on_items, self.moments, self.at.concordance
         people_r, people_d, judge_r, judge_d = (float(x) for x in m.agreements(sums.whole))
         if not math.isfinite(people_r):
-            return (CellMeasure.absent("needs items with labels of two people, and labels that vary"),)
+            return (CellMeasure.absent("requires items with labels of two annotators, and labels that vary"),)
 
         def of(i: int) -> Contrast:
             return contrast(sums, lambda s: m.agreements(s)[2 + i] - share * m.agreements(s)[i])
 
         return (
             CellMeasure.of("correlation", of(0), self.both_ends, judge_r, people_r),
-            CellMeasure.of("agreement beyond chance", of(1), self.both_ends, judge_d, people_d),
+            CellMeasure.of("chance-corrected agreement", of(1), self.both_ends, judge_d, people_d),
         )
 
-    def _untold(self, what: str) -> tuple[CellMeasure, ...] | None:
-        """Why scores of objects cannot be told apart from single labels."""
+    def _unscored(self) -> tuple[CellMeasure, ...] | None:
+        """Why objects have no universe scores; None if they have."""
         if not self.tables.lessons:
-            return (
-                CellMeasure.absent(f"{what} needs several items of each object: the option object names its column"),
-            )
+            return (CellMeasure.absent("requires several items of each object of measurement (--object)"),)
         if self.tables.people.sum() < 2:
-            return (CellMeasure.absent(f"{what} needs two people or more"),)
+            return (CellMeasure.absent(TWO_ANNOTATORS),)
         return None
 
     @cached_property
-    def people_covariance(self) -> Contrast:
-        """c_h: the covariance of labels of one object by different people, of different lessons if there are some.
+    def human_covariance(self) -> Contrast:
+        """c_h: the covariance of labels of one object by different annotators, of different lessons if there are some.
 
-        Of these people: with people as a sample too it is demonstrated in .46 of the 80 studies of 40 teachers behind
-        docs/coverage.md, for these people in .69. Of 200 such studies without it, .04 claim it.
+        The annotators are fixed: with annotators as a sample it is demonstrated in .46 of the 80 studies of 40
+        teachers behind docs/coverage.md, for these annotators in .69. Of 200 such studies without it, .04 claim it.
         """
         return contrast(self.moments.sums, lambda s: self.moments.covariance(s, 0), people=False)
 
     def _undemonstrated(self) -> tuple[CellMeasure, ...] | None:
-        """Why people's scores are no yardstick; None if people's own covariance is significantly above 0.
+        """Why the annotators' scores are not a reference; None if their covariance is significantly above 0.
 
-        Both sides of each contrast of scores hold c_h or its like. If every object holds outputs of the same good and
-        bad system, these are below 0, for a judge drawn like people too: it is then shown neither good nor bad.
+        Both sides of each contrast of scores contain c_h or an analogous covariance. If every object has outputs of
+        the same good and bad system, these are below 0, also for a judge drawn like the annotators: its cells are –.
         """
-        c_h = self.people_covariance
+        c_h = self.human_covariance
         if c_h.above() <= self.level:
             return None
         objects = self.tables.lessons
@@ -216,13 +258,12 @@ class JudgeCells:
         )
 
     def confidence(self) -> tuple[CellMeasure, ...]:
-        """Eρ² and Φ of the family's single labels beside people's."""
+        """Eρ² and Φ of single labels of the family, compared with those of the annotators."""
         m, share = self.moments, self.at.confidence
-        if untold := self._untold("how far scores carry") or self._undemonstrated():
-            return untold
+        if absent := self._unscored() or self._undemonstrated():
+            return absent
         if self.judge.sum() < 2:
-            needs = "a single judge has no spread of raters: the option family names the column of families"
-            return CellMeasure.absent(needs), self._toward()
+            return CellMeasure.absent("requires two or more judges of one family (--family)"), self._toward()
 
         def coefficients(s: Floats) -> tuple[tuple[Floats, Floats], ...]:
             pairs = []
@@ -239,9 +280,9 @@ class JudgeCells:
         return of(0, "Eρ²"), of(1, "Φ")
 
     def _toward(self) -> CellMeasure:
-        """One label's correlation with people's universe scores, beside a person's; it stands beside the cell.
+        """The correlation of one label with the annotators' universe scores, compared with one annotator's label.
 
-        T = c_hm / √V_m − √κ c_h / √V_h, κ the share that confidence asks for.
+        T = c_hm / √V_m − √κ c_h / √V_h, with κ the share that confidence requires. It does not decide the cell.
         """
         m, share = self.moments, math.sqrt(self.at.confidence)
 
@@ -258,9 +299,9 @@ class JudgeCells:
         return CellMeasure.of(TOWARD, found, self.both_ends, judge * scale, people * scale)
 
     def validity(self) -> tuple[CellMeasure, ...]:
-        """The correlation of universe scores of judge and people, without their errors."""
-        if untold := self._untold("whether both measure the same") or self._undemonstrated():
-            return untold
+        """The universe-score correlation of judge and annotators."""
+        if absent := self._unscored() or self._undemonstrated():
+            return absent
         m, least = self.moments, self.at.validity
 
         def value(s: Floats) -> Floats:
@@ -272,14 +313,14 @@ class JudgeCells:
         c_h, c_hm, c_m = (float(m.covariance(m.sums.whole, i)) for i in range(3))
         implied = c_hm / math.sqrt(c_h * c_m) if c_h > 0 and c_m > 0 else math.nan
         found = contrast(m.sums, value)
-        return (CellMeasure.of("correlation of scores", found, self.both_ends, implied, math.nan, people, judge),)
+        return (CellMeasure.of("universe-score correlation", found, self.both_ends, implied, math.nan, people, judge),)
 
     def helpfulness(self) -> tuple[CellMeasure, ...]:
-        """The mean of a person and the judge, against the person alone: correlation with people's universe scores."""
+        """The mean of an annotator and the judge against the annotator alone: correlation with the universe scores."""
         if self.tables.people.sum() < 2:
-            return (CellMeasure.absent("needs two people or more"),)
-        if untold := self._undemonstrated():
-            return untold
+            return (CellMeasure.absent(TWO_ANNOTATORS),)
+        if absent := self._undemonstrated():
+            return absent
         m = JudgeMoments(Products(self.tables.lesson_means), self.judge, self.tables.item.shape[2])
         h, judge = m.sides
         k = m.sums.whole.shape[-1]
@@ -298,15 +339,13 @@ class JudgeCells:
         both, alone = (float(x) for x in together(sums.whole))
         c_h = float(m.covariance(sums.whole, 0))
         scale = 1 / math.sqrt(c_h) if c_h > 0 else math.nan
-        return (
-            CellMeasure.of("with people's scores", contrast(sums, value), self.both_ends, both * scale, alone * scale),
-        )
+        return (CellMeasure.of(SCORES, contrast(sums, value), self.both_ends, both * scale, alone * scale),)
 
     # -- severity --------------------------------------------------------------------------------
 
     @cached_property
     def apart(self) -> tuple[Floats, Floats]:
-        """The judge's label less each person's, (items, people), and where both are."""
+        """The judge's label minus each annotator's, (items, annotators), and whether both labelled the item."""
         here, there = self.tables.labelled[:, self.tables.people], self.tables.labelled[:, self.judge]
         label = self.tables.item[..., 0] + self.tables.labelled * self.tables.centre[:, 0]
         number = there.sum(axis=1)
@@ -316,22 +355,19 @@ class JudgeCells:
 
     @cached_property
     def deviation(self) -> float:
-        """Standard deviation of people's labels."""
+        """Standard deviation of the annotators' labels."""
         here = self.tables.labelled[:, self.tables.people] > 0
         return float(self.tables.item[:, self.tables.people, 0][here].std())
 
     def bias(self) -> tuple[CellMeasure, ...]:
-        """How far the judge's severity is from people's mean, beside how far people are."""
+        """The distance of the judge's severity from the annotators' mean, compared with their spread."""
         if not self.numeric:
-            return (CellMeasure.absent("categories have no order, so nobody is severe"),)
+            return (CellMeasure.absent(NO_SEVERITY),)
         difference, both = self.apart
         enough = both.sum(axis=0) >= LEAST_SHARED
-        if enough.sum() < LEAST_PEOPLE:
-            return (
-                CellMeasure.absent(
-                    f"needs {LEAST_PEOPLE} people with {LEAST_SHARED} items that the judge labelled too"
-                ),
-            )
+        if enough.sum() < LEAST_ANNOTATORS:
+            needs = f"requires {LEAST_ANNOTATORS} annotators with {LEAST_SHARED} items that the judge also labelled"
+            return (CellMeasure.absent(needs),)
         d = difference[:, enough].sum(axis=0) / both[:, enough].sum(axis=0)
         errors = self._errors(difference[:, enough], both[:, enough])
         spread = SpreadContrast(float(d.mean()), d, float((errors**2).mean()), self.at.bias,
@@ -339,7 +375,7 @@ class JudgeCells:
         return (spread.part("severity", self.both_ends),)
 
     def _errors(self, difference: Floats, both: Floats) -> Floats:
-        """Standard errors of each person's mean difference, with objects as clusters."""
+        """Standard errors of each annotator's mean difference, with objects as clusters."""
         n = both.sum(axis=0)
         rest = difference - both * (difference.sum(axis=0) / n)
         of_object = np.zeros((self.tables.n_objects, rest.shape[1]))
@@ -350,23 +386,23 @@ class JudgeCells:
         return np.asarray(np.sqrt((of_object**2).sum(axis=0) * clusters / (clusters - 1)) / n)
 
     def fairness(self) -> tuple[CellMeasure, ...]:
-        """Whether the judge differs from people by the group of who is judged: each group against the largest."""
+        """Whether the judge differs from the annotators by group of objects: each group against the largest."""
         if not self.numeric:
-            return (CellMeasure.absent("categories have no order, so nobody is severe"),)
+            return (CellMeasure.absent(NO_SEVERITY),)
         if self.group_of is None:
-            return (CellMeasure.absent("the option group names the column of groups"),)
+            return (CellMeasure.absent("requires a column with groups of objects (--group)"),)
         of_object = np.full(self.tables.n_objects, -1)
         of_object[self.tables.object_of] = self.group_of
         sizes = np.bincount(of_object[of_object >= 0], minlength=len(self.groups))
         large = np.flatnonzero(sizes >= LEAST_IN_GROUP)
         if len(large) < 2:
-            return (CellMeasure.absent(f"needs two groups of {LEAST_IN_GROUP} objects or more; the largest have "
+            return (CellMeasure.absent(f"requires two groups of at least {LEAST_IN_GROUP} objects; the largest have "
                                 f"{', '.join(str(n) for n in sorted(sizes, reverse=True)[:2])}"),)  # fmt: skip
         first = int(sizes.argmax())
         return tuple(self._group_difference(first, int(g), sizes) for g in large if g != first)
 
     def _group_difference(self, first: int, other: int, sizes: Ints) -> CellMeasure:
-        """Δ: the difference judge less person on the group, within persons."""
+        """Δ: the difference judge minus annotator between the groups, within annotators."""
         assert self.group_of is not None
         difference, both = self.apart
         among = np.isin(self.group_of, (first, other))
@@ -375,9 +411,9 @@ class JudgeCells:
         n = np.maximum(w.sum(axis=0), 1)
         y, z = y - w * (y.sum(axis=0) / n), z - w * (z.sum(axis=0) / n)
         below = float((z**2).sum())
-        name = f"{self.groups[other]} less {self.groups[first]}"
+        name = f"{self.groups[other]} minus {self.groups[first]}"
         if below <= 0:
-            return CellMeasure.absent(f"{name}: nobody labelled both groups")
+            return CellMeasure.absent(f"{name}: no annotator labelled both groups")
         delta = float((z * y).sum()) / below
         influence = np.zeros(self.tables.n_objects)
         np.add.at(influence, self.tables.object_of[among], (z * (y - delta * z)).sum(axis=1))
@@ -390,9 +426,9 @@ class JudgeCells:
 
 @dataclass(frozen=True, eq=False)
 class SpreadContrast:
-    """√((κ σ_h)² + floor²) − |φ|: people's spread of severities less the judge's distance from their mean.
+    """√((κ σ_h)² + floor²) − |φ|: the annotators' spread of severities minus the judge's distance from their mean.
 
-    Its ends come from those of both (MOVER): φ by t over people, σ_h² by χ² less what single means err.
+    Its ends come from those of both (MOVER): φ by t over annotators, σ_h² by χ² minus the error of single means.
     """
 
     phi: float
@@ -403,7 +439,7 @@ class SpreadContrast:
 
     @property
     def spread(self) -> float:
-        """σ_h: of people's severities, their means' errors taken off."""
+        """σ_h: of the annotators' severities, corrected for the errors of their means."""
         return math.sqrt(max(float(self.d.var(ddof=1)) - self.noise, 0.0))
 
     def bound(self, variance: float) -> float:
@@ -422,7 +458,7 @@ class SpreadContrast:
         n, variance = len(self.d), float(self.d.var(ddof=1))
         reach = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(variance / n)
         near, far = max(abs(self.phi) - reach, 0.0), abs(self.phi) + reach
-        with np.errstate(divide="ignore"):  # a level of 1 reaches without end
+        with np.errstate(divide="ignore"):  # a level of 1 has infinite ends
             low, high = (self.bound(float((n - 1) * variance / (2 * gammaincinv((n - 1) / 2, q))) - self.noise)
                          for q in ((1 + level) / 2, (1 - level) / 2))  # fmt: skip
         here = self.bound(self.spread**2)
@@ -430,9 +466,9 @@ class SpreadContrast:
                 self.value + math.hypot(abs(self.phi) - near, high - here))  # fmt: skip
 
     def one_sided(self, side: int, null: float = 0.0) -> float:
-        """The p-value of a true contrast of ``null`` or beyond; .5 where the value itself is beyond.
+        """The p-value of a true contrast of ``null`` or beyond; .5 if the value itself is beyond.
 
-        By the level at which the lower (0) or the upper end (1) is there.
+        From the level at which the lower (0) or the upper end (1) equals ``null``.
         """
         low, high = 0.0, 1.0
         for _ in range(HALVINGS):

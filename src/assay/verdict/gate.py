@@ -1,7 +1,7 @@
-"""Does a judge still meet a policy file? A verdict, drift and estimates as checks of a pipeline.
+"""Check a policy file in CI: the verdict, drift and estimates.
 
-``assay.toml`` says what must hold; the exit status says whether it does: 0 pass, 1 fail, 2 undecided, 3 error. The
-verdict comes in by the door that every verdict takes, `before_verdict`.
+``assay.toml`` states the checks; the exit status is 0 pass, 1 fail, 2 undecided, 3 error. As for every verdict,
+`before_verdict` counts the interim analysis and compares the labels with the preregistered plan.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from xml.sax.saxutils import escape, quoteattr
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.errors import AssayError, DesignError, counted, unknown
+from assay.errors import AssayError, DesignError, unknown
 from assay.estimates.corrected import CorrectedEstimate, EstimateSettings, estimate
 from assay.estimates.drift import JUDGE, DriftSettings, drift
 from assay.estimation.intervals import Estimate
@@ -30,18 +30,13 @@ from assay.replacement.page import card
 from assay.replacement.panel import AltTestSettings
 from assay.replacement.words import verdict_line
 from assay.reporting.page import GATE_MARK
-from assay.reporting.tables import interval, signed
-from assay.verdict.preregistration import before_verdict, plan_beside
+from assay.verdict import words
+from assay.verdict.preregistration import before_verdict, study_plan
 
 Status = Literal["pass", "fail", "undecided", "error"]
 
 EXIT: Mapping[Status, int] = {"pass": 0, "fail": 1, "undecided": 2, "error": 3}
-"""The exit status of each answer."""
-
-HEADLINES: Mapping[Status, str] = {
-    "pass": "all checks hold", "fail": "a check does not hold", "undecided": "a check is undecided",
-    "error": "a check could not run",
-}  # fmt: skip
+"""The exit status of each result."""
 
 NO_VERDICT = (
     "The policy has no [verdict], so the judge is not tested against the annotators; a judge that ignores the items "
@@ -49,10 +44,10 @@ NO_VERDICT = (
 )
 
 POLICY = "assay.toml"
-"""The policy file, where none is named."""
+"""The default policy file."""
 
 _TOP = ("labels", "judge", "read", "verdict", "drift", "estimate")
-"""What a policy file may say, in its order."""
+"""Keys of a policy file, in their order."""
 
 _DRIFT = ("before", "anchors", "most", "text", "judge")
 _BOUNDS = ("at_least", "at_most", "most_half_width", "of")
@@ -63,13 +58,13 @@ class GateSettings(Settings):
     """Options of `assay.gate`."""
 
     policy: str = option(POLICY, "The policy file.", key="")
-    labels: str | None = option(None, "Labels in place of those that the policy names.", key="", first=True)
-    before: str | None = option(None, "The earlier run in place of the one that the policy names.", key="", first=True)
+    labels: str | None = option(None, "Labels to check instead of those in the policy.", key="", first=True)
+    before: str | None = option(None, "Earlier run to use instead of the one in the policy.", key="", first=True)
 
 
 @dataclass(frozen=True)
 class GateCheck:
-    """One thing that the policy asks for.
+    """One check of the policy.
 
     Attributes
     ----------
@@ -78,9 +73,9 @@ class GateCheck:
     status : str
         ``pass``, ``fail``, ``undecided`` or ``error``.
     words : str
-        What was found.
+        The result.
     advice : str
-        What would decide an undecided check.
+        How to make an undecided check conclusive.
     """
 
     name: str
@@ -99,7 +94,7 @@ class GateResult(Result):
     ----------
     status : {"pass", "fail", "undecided", "error"}
         The worst of the checks: ``error``, then ``fail``, then ``undecided``. Whether the judge can replace annotators
-        is the verdict of a policy with [verdict]; a ``pass`` of other checks does not say so.
+        is the verdict of a policy with [verdict]; other checks do not test it.
     checks : tuple of GateCheck
     exit_code : int
         0, 1, 2 or 3.
@@ -118,7 +113,7 @@ class GateResult(Result):
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a check: ``check``, ``status``, ``estimate``, ``low``, ``high``, ``n``, ``reason``."""
+        """One row per check: ``check``, ``status``, ``estimate``, ``low``, ``high``, ``n``, ``reason``."""
         rows = [
             {
                 "check": one.name, "status": one.status,
@@ -131,19 +126,19 @@ class GateResult(Result):
         return pl.DataFrame(rows, schema_overrides={**numbers, "n": pl.Int64, "reason": pl.String})
 
     def row_estimates(self) -> Sequence[Estimate | None]:
-        """Of each check."""
+        """The estimate of each check."""
         return tuple(one.found for one in self.checks)
 
     @property
     def confidence(self) -> float:
-        """Level of the intervals: that of the tests and estimates, .95."""
+        """Level of the intervals of tests and estimates, .95."""
         return 0.95
 
     def summary(self) -> str:
-        """The answer, and what each check found."""
-        lines = [f"{self.status.capitalize()} (exit {self.exit_code}): {HEADLINES[self.status]}."]
+        """The status, and the result of each check."""
+        lines = [words.gate_headline(self.status, self.exit_code)]
         for one in self.checks:
-            lines.append(f"{one.name}: {one.status}. {one.words}")
+            lines.append(f"{one.name}: {one.status} – {one.words}")
             if one.advice:
                 lines.append(f"  {one.advice}")
         return "\n".join([*lines, *self.run.closing()])
@@ -151,11 +146,11 @@ class GateResult(Result):
     def markdown(self) -> str:
         """A comment for a pull request."""
         marks = {"pass": "✅", "fail": "❌", "undecided": "❔", "error": "⚠️"}
-        head = f"### {marks[self.status]} {GATE_MARK}: {self.status} ({HEADLINES[self.status]})"
-        lines = [head, "", "| check | | found |", "|---|---|---|"]
+        head = f"### {marks[self.status]} {GATE_MARK}: {self.status}"
+        lines = [head, "", "| check | status | result |", "|---|---|---|"]
         for one in self.checks:
-            words = " ".join(f"{one.words} {one.advice}".split()).replace("|", "\\|")
-            lines.append(f"| {one.name} | {marks[one.status]} {one.status} | {words} |")
+            found = " ".join(f"{one.words} {one.advice}".split()).replace("|", "\\|")
+            lines.append(f"| {one.name} | {marks[one.status]} {one.status} | {found} |")
         notes = [f"- {one}" for one in self.cautions]
         return "\n".join([*lines, "", *notes, f"`{self.signature}`", ""])
 
@@ -169,10 +164,10 @@ class GateResult(Result):
             f'<testsuite name="{GATE_MARK}" tests="{len(self.checks)}" {counts}>',
         ]
         for one in self.checks:
-            words = f"{one.words} {one.advice}".strip()
+            found = f"{one.words} {one.advice}".strip()
             kind = next((k for k, status in _JUNIT.items() if status == one.status), None)
             body = (
-                f"<system-out>{escape(words)}</system-out>" if kind is None else f"<{kind} message={quoteattr(words)}/>"
+                f"<system-out>{escape(found)}</system-out>" if kind is None else f"<{kind} message={quoteattr(found)}/>"
             )
             lines.append(f'  <testcase classname="assay.gate" name={quoteattr(one.name)}>{body}</testcase>')
         return "\n".join([*lines, "</testsuite>", ""])
@@ -183,9 +178,9 @@ _JUNIT: Mapping[str, Status] = {"failure": "fail", "error": "error", "skipped": 
 
 @question_alone(GateSettings)
 def gate(settings: GateSettings) -> GateResult:
-    """Check a policy file in a pipeline: a verdict, drift, estimates, each pass, fail, undecided or error.
+    """Check a policy in CI: the verdict, drift and estimates, each pass, fail, undecided or error.
 
-    Nothing is raised for what is wrong with policy or labels: the status is then ``error``, with the reason.
+    Errors in the policy or the labels are not raised: the status is ``error``, with the reason.
     """
     policy: dict[str, Any] = {}
     data = ""
@@ -206,22 +201,22 @@ def gate(settings: GateSettings) -> GateResult:
     return GateResult(status, tuple(checks), run)
 
 
-def _sentence(words: str) -> str:
-    return words if words.endswith((".", "?", "!")) else f"{words}."
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def _policy(path: Path) -> dict[str, Any]:
-    """What the file says.
+    """Read a policy file.
 
     Raises
     ------
     DesignError
-        Where there is none, or it says what a policy does not.
+        If there is no such file, or it is not a policy.
     """
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DesignError(f"there is no policy '{path}'; write one, as in examples/assay.toml") from None
+        raise DesignError(f"the policy file '{path}' does not exist; write one, as in examples/assay.toml") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise DesignError(f"'{path}' cannot be read as TOML: {' '.join(str(error).split())}") from None
     for key in found:
@@ -229,18 +224,18 @@ def _policy(path: Path) -> dict[str, Any]:
             raise DesignError(unknown("key", key, _TOP, str(path)))
     for key in ("labels", "judge"):
         if not isinstance(found.get(key), str):
-            raise DesignError(f"{path} must say {key} = \"...\"" + (
-                ", a file or a study's folder" if key == "labels" else ", whom the policy is about"))  # fmt: skip
+            raise DesignError(f"{path} must set {key} = \"...\"" + (
+                ", a file or the folder of a study" if key == "labels" else ", the judge to check"))  # fmt: skip
     if not any(key in found for key in ("verdict", "drift", "estimate")):
-        raise DesignError(f"{path} asks for nothing; add [verdict], [drift] or [[estimate]]")
+        raise DesignError(f"{path} has no check; add [verdict], [drift] or [[estimate]]")
     return found
 
 
 def _read(source: str | os.PathLike[str], policy: Mapping[str, Any]) -> Annotations:
-    """The labels of a file or a study, as the policy says."""
+    """Read the labels of a file or study with the options of the policy."""
     options = dict(policy.get("read", {}))
     if not Path(source).exists():
-        raise DesignError(f"there is no file or folder '{source}'")
+        raise DesignError(f"the file or folder '{source}' does not exist")
     if not (Path(source) / "study.yaml").is_file():
         options.setdefault("judges", [policy["judge"]])
     try:
@@ -252,7 +247,7 @@ def _read(source: str | os.PathLike[str], policy: Mapping[str, Any]) -> Annotati
 def _checks(
     policy: Mapping[str, Any], labels: Annotations, folder: Path, settings: GateSettings
 ) -> tuple[list[GateCheck], tuple[str, ...]]:
-    """Every check, each run by itself, so that one that cannot run does not hide the others."""
+    """Run every check separately, so that an error in one does not hide the others."""
     checks: list[GateCheck] = []
     cautions: tuple[str, ...] = () if "verdict" in policy else (NO_VERDICT,)
     if "verdict" in policy:
@@ -287,12 +282,12 @@ def _refuse_unknown(given: Mapping[str, Any], names: Sequence[str], where: str) 
 
 
 def _verdicts(policy: Mapping[str, Any], labels: Annotations) -> tuple[list[GateCheck], tuple[str, ...]]:
-    """The verdict of the judge, on each criterion that the policy names or the table has."""
+    """The verdict on the judge, on each criterion in the policy or in the table."""
     given = dict(policy["verdict"])
     criteria = given.pop("criteria", list(labels.criteria))
     _refuse_unknown(given, [f.name for f in fields(AltTestSettings)], "verdict")
     made = AltTestSettings.of(given, "alt_test")
-    made, first = before_verdict(labels, [policy["judge"]], made, plan_beside(labels))
+    made, first = before_verdict(labels, [policy["judge"]], made, study_plan(labels))
     options = made.changed()
     checks = []
     for criterion in criteria or [None]:
@@ -305,21 +300,21 @@ def _verdicts(policy: Mapping[str, Any], labels: Annotations) -> tuple[list[Gate
             else "undecided"
         )  # fmt: skip
         name = "verdict" if criterion is None else f"verdict of {criterion}"
-        words = " ".join([verdict_line(test), *test.evidence()])
+        found = " ".join([test.verdict_line, *test.evidence()])
         advice = "" if status == "pass" else " ".join(shown.advice.split())
-        checks.append(GateCheck(name, status, words, advice, test.retention, test.n_items))
+        checks.append(GateCheck(name, status, found, advice, test.retention, test.n_items))
     return checks, first
 
 
 def _drift_check(policy: Mapping[str, Any], labels: Annotations, folder: Path, settings: GateSettings) -> GateCheck:
-    """The judge's own change against the most that is allowed."""
+    """The judge drift against the largest allowed change."""
     given = dict(policy["drift"])
     _refuse_unknown(given, _DRIFT, "drift")
     most = _number(given, "most", "drift")
     source = settings.before or (str(folder / given["before"]) if "before" in given else None)
     if most is None or source is None:
-        raise DesignError("[drift] of the policy must say before = \"...\", the earlier run, and most = 0.05, the "
-                          "change that is allowed")  # fmt: skip
+        raise DesignError("[drift] of the policy must set before = \"...\", the earlier run, and most = 0.05, the "
+                          "largest allowed change")  # fmt: skip
     options: dict[str, Any] = {"judge": given.get("judge", policy["judge"]), "judge_after": policy["judge"]}
     if "text" in given:
         options["text"] = given["text"]
@@ -334,25 +329,23 @@ def _drift_check(policy: Mapping[str, Any], labels: Annotations, folder: Path, s
         else "fail" if one.low > most or one.high < -most
         else "undecided"
     )  # fmt: skip
-    words = f"the judge's change is {signed(one.estimate)} {interval(one.low, one.high)}, at most ±{most:g} is allowed."
     half = (one.high - one.low) / 2
     advice = ""
     if status == "undecided":
-        # The width goes with one over the root of the anchors.
+        # The width is inversely proportional to the root of the number of anchor items.
         room = max(most - abs(one.estimate), 0.1 * most)
-        advice = (
-            f"About {max(math.ceil(found.n[JUDGE] * (half / room) ** 2), found.n[JUDGE] + 1):,} anchors would tell."
-        )
-    return GateCheck("drift", status, words, advice, one, found.n[JUDGE])
+        needed = math.ceil(found.n[JUDGE] * (half / room) ** 2)
+        advice = words.more_anchors(max(needed, found.n[JUDGE] + 1))
+    return GateCheck("drift", status, words.drift_check(one, most), advice, one, found.n[JUDGE])
 
 
 def _estimate_check(wanted: Mapping[str, Any], name: str, policy: Mapping[str, Any], labels: Annotations) -> GateCheck:
-    """A corrected number against its bounds."""
+    """A corrected estimate against its bounds."""
     known = [f.name for f in fields(EstimateSettings) if f.name not in ("judge", "by", "contrast")]
     _refuse_unknown(wanted, ["name", *_BOUNDS, *known], "estimate")
     low, high, most = (_number(wanted, key, "estimate") for key in ("at_least", "at_most", "most_half_width"))
     if low is None and high is None and most is None:
-        raise DesignError("[[estimate]] of the policy must say at_least, at_most or most_half_width")
+        raise DesignError("[[estimate]] of the policy must set at_least, at_most or most_half_width")
     options = {k: v for k, v in wanted.items() if k in known}
     found: CorrectedEstimate = estimate(labels, policy["judge"], **options)
     lines = [one for one in found.lines if str(wanted.get("of", found.lines[0].of)) == one.of]
@@ -366,21 +359,15 @@ def _estimate_check(wanted: Mapping[str, Any], name: str, policy: Mapping[str, A
     fails = (low is not None and one.high < low) or (high is not None and one.low > high)
     holds = (low is None or one.low >= low) and (high is None or one.high <= high) and (most is None or half <= most)
     status: Status = "fail" if fails else "pass" if holds else "undecided"
-    asked = (("at least", low), ("at most", high), ("a half-width of at most", most))
-    bounds = [f"{what} {bound:g}" for what, bound in asked if bound is not None]
-    words = f"{line.of} {one.estimate:.3f} {interval(one.low, one.high, 3)}; the policy wants {' and '.join(bounds)}."
+    known_bounds = (("at least", low), ("at most", high), ("a half-width of at most", most))
+    bounds = [(what, bound) for what, bound in known_bounds if bound is not None]
     advice = ""
     if status == "undecided":
         off = [abs(one.estimate - bound) for bound in (low, high) if bound is not None]
         room = min([*off, *([] if most is None else [most])])
         needed = math.ceil(line.n * (half / max(room, half / 10)) ** 2)
-        more = max(needed - line.n, 1)
-        advice = (
-            f"About {counted(more, 'more labelled item')} would tell."
-            if needed <= line.n_all
-            else ("More labelled items than there are items would be needed.")
-        )
-    return GateCheck(name, status, words, advice, one, line.n)
+        advice = words.more_labels(max(needed - line.n, 1) if needed <= line.n_all else None)
+    return GateCheck(name, status, words.estimate_check(line.of, one, bounds), advice, one, line.n)
 
 
 def _number(given: Mapping[str, Any], key: str, where: str) -> float | None:

@@ -1,7 +1,7 @@
-"""What is decided before the labels are there, and what of it was kept: the plan file, planned looks, items not seen.
+"""The preregistered plan and its deviations, planned interim analyses, and items that prompts were tuned on.
 
-`assay plan --write plan.yaml` writes a `Preregistration`; a report that is given it says "as planned", or each
-deviation in a line. `before_verdict` is all that a report asks of this file.
+`assay plan alt-test --write plan.yaml` writes a `Preregistration`; a report with this plan lists the deviations. Every
+verdict of a report or gate starts with `before_verdict`.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=AltTestSettings)
 
 QUESTION = "alt-test"
-"""The question that a plan file is about."""
+"""The analysis of a plan file."""
 
 _UNDECIDED = {"expertise", "look", "looks", *(f.name for f in fields(IntervalSettings))}
-"""Options of the alt-test that a plan does not decide by their name: epsilon says what expertise is for, how many looks
-there are stands by itself and which one it is shows later, and the others make intervals."""
+"""Options of the alt-test that are not part of a plan's verdict: epsilon includes expertise, the number of interim
+analyses is a separate key, the number of this analysis is known later, and the others concern intervals."""
 
 ALWAYS = ("epsilon", "alpha", "threshold", "least_retention")
-"""What a plan file states even where it is the default: what a referee asks for first."""
+"""Options that a plan file always states, also at their default: a referee asks for them first."""
 
 DEVELOPMENT, TEST = PARTS
 
@@ -50,24 +50,24 @@ DEVELOPMENT, TEST = PARTS
 
 @dataclass(frozen=True, kw_only=True)
 class Preregistration:
-    """What is decided before the labels are there.
+    """The decisions made before the labels are collected.
 
     Attributes
     ----------
     verdict : mapping of option to value
-        Options of the alt-test that decide a verdict; what is not there is at its default.
+        Options of the alt-test that decide a verdict; other options are at their default.
     n_items, n_annotators : int or None
-        Items, and people.
+        Planned numbers.
     looks : int
-        Times that the verdict is asked for while labels come in, the last one included.
+        Planned analyses of the verdict while labels are collected, including the last one.
     criteria : tuple of str
-        Questions that are asked; empty where none is named.
+        Planned criteria; empty if the plan names none.
     judges : mapping of judge to mapping
-        ``model`` and ``prompt`` (a fingerprint) of each, as far as a study says them; empty where none is named.
+        ``model`` and ``prompt`` (a fingerprint) of each, if a study defines them; empty if the plan names none.
     names : str or None
-        Fingerprint of the items' names, where they are known.
+        Fingerprint of the item ids, if they are known.
     written : str
-        When.
+        Time of writing.
     source : str
         The file.
     """
@@ -84,26 +84,26 @@ class Preregistration:
 
     @classmethod
     def of(cls, found: AltTestPlan, study: Study | None = None, judges: Sequence[str] = ()) -> Preregistration:
-        """What a plan of the alt-test, and a study, decide.
+        """Return the decisions of a sample-size plan and a study.
 
         Raises
         ------
         DesignError
-            Where the plan leaves open which epsilon, how many people or how many items; where an option is a function,
-            which no file can hold.
+            If the plan has several epsilons, numbers of annotators or numbers of items; if an option is a function,
+            which a file cannot store.
         """
         settings = found.settings
         for name, values in (("epsilon", settings.epsilons), ("n_annotators", settings.panels)):
             if len(values) > 1:
                 raise DesignError(
-                    f"a plan file decides one {name}, and {listing(values)} are looked at; say which with {name}=...",
+                    f"a plan file has one {name}; got {listing(values)}: choose one with {name}=...",
                     option=name,
                 )
         n_items = found.smallest["n_items"][0] if len(settings.sizes) > 1 else settings.sizes[0]
         if n_items is None:
             raise DesignError(
-                f"none of the sizes looked at has power {settings.power:g}, so no number of items is decided; look at "
-                "larger ones, or decide on one number with n_items=...",
+                f"none of these numbers of items has power {settings.power:g}; try larger ones, or choose one with "
+                "n_items=...",
                 option="n_items",
             )
         test = settings.alt_test
@@ -125,17 +125,19 @@ class Preregistration:
         Raises
         ------
         DesignError
-            Where there is none, or it is not of the form.
+            If there is no such file, or it is not a plan.
         """
         source = os.fspath(path)
         try:
             content = yaml.safe_load(Path(source).read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise DesignError(f"there is no plan '{source}'; write one with: assay plan --write {source}") from None
+            raise DesignError(
+                f"the plan '{source}' does not exist; write one with: assay plan alt-test --write {source}"
+            ) from None
         except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
             raise DesignError(f"{source} cannot be read as a plan: {' '.join(str(error).split())}") from None
         if not isinstance(content, Mapping) or content.get("question") != QUESTION:
-            raise DesignError(f"{source} is no plan of assay's: it must say 'question: {QUESTION}'")
+            raise DesignError(f"{source} is not a plan file of assay: it must contain 'question: {QUESTION}'")
         for key in content:
             if key not in _KEYS:
                 raise DesignError(unknown("key", str(key), list(_KEYS), source))
@@ -160,12 +162,12 @@ class Preregistration:
         )
 
     def write(self, path: str | os.PathLike[str]) -> Preregistration:
-        """Write the plan, and give it with its file and time; a plan that is there is never overwritten.
+        """Write the plan and return it with its file and time; an existing plan is never overwritten.
 
         Raises
         ------
         DesignError
-            Where the file is there: what was decided before is not decided again.
+            If the file exists: a preregistered plan is not written again.
         """
         made = replace(self, source=os.fspath(path), written=datetime.now(UTC).strftime(_WHEN))
         values = {**made.to_dict(), "assay": __version__}
@@ -175,20 +177,21 @@ class Preregistration:
                 file.write(text)
         except FileExistsError:
             raise DesignError(
-                f"'{made.source}' is there already, and a plan is not written twice; name another file, or take it away"
+                f"'{made.source}' exists, and a plan is not overwritten; name another file, or remove this one"
             ) from None
         return made
 
     def summary(self) -> str:
-        """What is decided, in a line."""
-        said = [f"{name} {_value_words(value)}" for name, value in self.verdict.items()]
-        numbers = {"item": self.n_items, "annotator": self.n_annotators, "look": self.looks if self.looks > 1 else None}
-        said += [counted(number, what) for what, number in numbers.items() if number is not None]
-        said += [f"criteria {listing(self.criteria, 4)}"] if self.criteria else []
-        return ", ".join(said + ([f"judges {listing(list(self.judges), 4)}"] if self.judges else []))
+        """The decisions in one line."""
+        parts = [f"{name} {_value_words(value)}" for name, value in self.verdict.items()]
+        numbers = {"item": self.n_items, "annotator": self.n_annotators}
+        parts += [counted(number, what) for what, number in numbers.items() if number is not None]
+        parts += [f"{self.looks} analyses"] if self.looks > 1 else []
+        parts += [f"criteria {listing(self.criteria, 4)}"] if self.criteria else []
+        return ", ".join(parts + ([f"judges {listing(list(self.judges), 4)}"] if self.judges else []))
 
     def to_dict(self) -> dict[str, Any]:
-        """What the file says."""
+        """The contents of the file."""
         return {
             "question": QUESTION,
             "written": self.written,
@@ -202,19 +205,19 @@ class Preregistration:
         }
 
     def options(self, kind: type[Settings], given: Mapping[str, Any]) -> dict[str, Any]:
-        """The options that the plan decides and that somebody who asks has not given."""
+        """The options that the plan decides, without those that are given."""
         known = {f.name for f in fields(kind)}
         both = {"epsilon", "expertise"}
         taken = {*given, *(both if both & {k for k, v in given.items() if v is not None} else ())}
         decided = dict(self.verdict) | ({"looks": self.looks} if self.looks > 1 else {})
         return {name: value for name, value in decided.items() if name in known and name not in taken}
 
-    # -- what became of it --------------------------------------------------------------------------
+    # -- deviations -----------------------------------------------------------------------------------
 
     def deviations(
         self, labels: Annotations, judges: Sequence[str], settings: AltTestSettings, *, study: Study | None, look: int
     ) -> list[str]:
-        """What is not as it was decided, a line each."""
+        """The deviations from the plan, a line each."""
         return [
             *self._other_options(settings),
             *self._other_questions(labels),
@@ -227,22 +230,22 @@ class Preregistration:
         for name in _deciding_options():
             was, now = ((one.tolerance if name == "epsilon" else getattr(one, name)) for one in (planned, settings))
             if _plain_value(was, name, strict=False) != _plain_value(now, name, strict=False):
-                yield f"{name} is {_value_words(now)}, and {_value_words(was)} was planned"
+                yield f"{name} {_value_words(now)}, {_value_words(was)} planned"
         if settings.looks != self.looks:
-            yield f"looks is {settings.looks}, and {self.looks} was planned"
+            yield f"analyses {settings.looks}, {self.looks} planned"
 
     def _other_questions(self, labels: Annotations) -> Iterator[str]:
         if not self.criteria:
             return
         there = labels.criteria
         if not there and len(self.criteria) > 1:
-            yield f"the labels have no criteria, and {listing(self.criteria)} were planned"
+            yield f"labels without criteria, {listing(self.criteria)} planned"
         for name in there:
             if name not in self.criteria:
                 yield f"criterion '{name}' was not planned"
         for name in self.criteria if there else ():
             if name not in there:
-                yield f"criterion '{name}' was planned and has no labels"
+                yield f"criterion '{name}' was planned but has no labels"
 
     def _other_judges(self, judges: Sequence[str], study: Study | None) -> Iterator[str]:
         if not self.judges:
@@ -253,28 +256,28 @@ class Preregistration:
                 yield f"judge '{name}' was not planned"
         for name, planned in self.judges.items():
             if name not in judges:
-                yield f"judge '{name}' was planned and is not tested"
+                yield f"judge '{name}' was planned but is not tested"
                 continue
             for what, was in planned.items():
                 if name in now and (other := now[name].get(what)) != was:
-                    yield f"judge '{name}': the {what} is {other}, and {was} was planned"
+                    yield f"judge '{name}': {what} {other}, {was} planned"
 
     def _other_sizes(self, labels: Annotations, look: int) -> Iterator[str]:
         if look > self.looks:
-            yield f"this is look {look}, and {_were(self.looks)} planned: the level no longer holds"
+            yield _beyond(look, self.looks)
         wanted = None if self.n_items is None else items_at_look(self.n_items, look, self.looks)
         if wanted is not None and labels.n_items != wanted:
-            at = f" at look {look} of {self.looks}" if self.looks > 1 and look <= self.looks else ""
-            yield f"{labels.n_items:,} items have labels, and {wanted:,} were planned{at}"
+            at = f" for analysis {look} of {self.looks}" if self.looks > 1 and look <= self.looks else ""
+            yield f"{labels.n_items:,} items labelled, {wanted:,} planned{at}"
         elif self.names is not None and labels.n_items == self.n_items and names_of(labels.items["item"]) != self.names:
-            yield "the items are not those that were planned"
+            yield "the items differ from the planned items"
         if self.n_annotators is not None and len(labels.humans) != self.n_annotators:
-            yield f"{len(labels.humans)} people have answered, and {self.n_annotators} were planned"
+            yield f"{counted(len(labels.humans), 'annotator')}, {self.n_annotators} planned"
 
 
 _HEAD = """\
-# What is decided before the labels are there. Keep it under version control, or register it.
-# assay report LABELS --plan THIS_FILE says "as planned", or each deviation in a line.
+# The preregistered plan. Keep it under version control, or register it.
+# assay report LABELS --plan THIS_FILE lists the deviations.
 """
 
 _WHEN = "%Y-%m-%d %H:%M UTC"
@@ -282,23 +285,23 @@ _WHEN = "%Y-%m-%d %H:%M UTC"
 _KEYS = (
     *("assay", "question", "written", "verdict", "items", "annotators", "looks", "criteria", "judges", "names"),
 )  # fmt: skip
-"""What a plan file may say, in its order."""
+"""Keys of a plan file, in their order."""
 
 
 def _deciding_options() -> list[str]:
-    """Options that decide a verdict, those first that a referee asks for first."""
+    """Options that decide a verdict; first those that a referee asks for first."""
     known = [f.name for f in fields(AltTestSettings) if f.name not in _UNDECIDED]
     return [*ALWAYS, *(name for name in known if name not in ALWAYS)]
 
 
 def _plain_value(value: Any, name: str, *, strict: bool = True) -> Any:
-    """An option as a file holds it."""
+    """An option as a file stores it."""
     named = getattr(value, "name", None)
     if isinstance(named, str):
         return named
     made = plain(value)
     if strict and callable(value):
-        raise DesignError(f"a plan is a file, and cannot hold {name}=..., a function; name one", option=name)
+        raise DesignError(f"a plan file cannot store a function; set {name}=... to a name", option=name)
     return round(made, 10) if isinstance(made, float) else made
 
 
@@ -308,15 +311,16 @@ def _value_words(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(_plain_value(value, "", strict=False))
 
 
-def _were(number: int) -> str:
-    return f"{number} {'was' if number == 1 else 'were'}"
+def _beyond(look: int, planned: int) -> str:
+    """An analysis after the last planned one."""
+    return f"analysis {look}, but {planned} planned: the significance level no longer holds"
 
 
 def _mapping(value: Any, key: str, source: str) -> Mapping[Any, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise DesignError(f"{source}: '{key}' must hold names with values, a line each")
+        raise DesignError(f"{source}: '{key}' must be a mapping of names to values")
     return value
 
 
@@ -324,24 +328,24 @@ def _whole(value: Any, key: str, source: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise DesignError(f"{source}: '{key}' must be a whole number from 1 on; got {value!r}")
+        raise DesignError(f"{source}: '{key}' must be a whole number of at least 1; got {value!r}")
     return value
 
 
 def names_of(items: pl.Series) -> str:
-    """A fingerprint of names, whatever their order."""
+    """A fingerprint of names that does not depend on their order."""
     from assay.study.items import digest_of
 
     return digest_of(sorted(items.to_list()))[:12]
 
 
 def study_facts(study: Study, judges: Sequence[str] = ()) -> dict[str, Any]:
-    """What a study decides: its criteria, its judges and how each is asked, the names of the items that are tested.
+    """Return the decisions of a study: its criteria, its judges with model and prompt, and the ids of its test items.
 
     Raises
     ------
     DesignError
-        For a judge that the study does not have.
+        If the study does not have a judge.
     """
     for name in judges:
         if name not in study.judge_names:
@@ -353,11 +357,11 @@ def study_facts(study: Study, judges: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
-# -- what has to be known before a verdict ------------------------------------------------------------
+# -- notices before a verdict --------------------------------------------------------------------------
 
 
-def plan_beside(labels: Annotations) -> str | None:
-    """The plan in the folder of the study that the labels are of, where there is one."""
+def study_plan(labels: Annotations) -> str | None:
+    """Return the plan file in the folder of the labels' study; None if there is none."""
     path = Path(labels.reading.study) / PLAN_FILE
     return str(path) if labels.reading.study and path.is_file() else None
 
@@ -365,58 +369,54 @@ def plan_beside(labels: Annotations) -> str | None:
 def before_verdict(
     labels: Annotations, judges: Sequence[str], settings: S, plan: str | None = None
 ) -> tuple[S, tuple[str, ...]]:
-    """The settings with the look that this is, and what a reader has to know before any verdict.
+    """Return the settings with the number of this analysis, and the notices that precede a verdict.
 
-    Items that a prompt was tuned on are said first, then which look at the data this is, then what the plan has become.
-    A look at a study of which several are planned is kept in the study's store.
+    The notices are the items that a prompt was tuned on, the number of the interim analysis, and the deviations from
+    the plan. If a study plans several analyses, each is recorded in its store.
 
     Parameters
     ----------
     judges : list of str
-        Who is tested.
+        The tested judges.
     plan : str, optional
-        The plan file; without it that of the study, where there is one.
+        The plan file.
     """
     study = study_of(labels)
     planned = None if plan is None else Preregistration.read(plan)
     lines = [*tuned_on(labels, judges, study), *_pooled_words(labels)]
-    said = 1 if study is None else study.config.analyses or 1
-    looks = said if planned is None else planned.looks
+    stated = 1 if study is None else study.config.looks or 1
+    looks = stated if planned is None else planned.looks
     look = 1
     if study is not None and looks > 1:
         look = count_look(study)
         settings = _set_look(settings, look, looks)
-        lines.append(f"This is look {look} of {looks} at the study's labels.")
-        if look > looks:
-            lines[-1] = (
-                f"This is look {look} at the study's labels, and {_were(looks)} planned: the level no longer holds."
-            )
+        beyond = _beyond(look, looks)
+        lines.append(f"{beyond[:1].upper()}{beyond[1:]}." if look > looks else f"Interim analysis {look} of {looks}.")
     else:
         look = settings.look
         if looks > 1 and "look" not in settings.changed():
-            lines.append(f"Counted as look 1 of {looks}: say which it is with look=... (--look).")
+            lines.append(f"Counted as interim analysis 1 of {looks}; set its number with analysis=... (--analysis).")
     if planned is not None:
         found = planned.deviations(labels, judges, settings, study=study, look=look)
         found += [] if study is None else _late(planned, study)
-        if said not in (1, looks):
-            found.append(f"study.yaml says {counted(said, 'look')}, and {_were(looks)} planned")
+        if stated not in (1, looks):
+            found.append(f"{stated} analyses in study.yaml, {looks} planned")
         about = f"{planned.source}, written {planned.written}" if planned.written else planned.source
-        lines.append(f"As planned ({about})." if not found else f"Not as planned ({about}):")
-        # The name of an option, or of a file, stays as it is written.
+        lines.append(f"Preregistered plan followed ({about})." if not found else f"Deviations from the plan ({about}):")
+        # The name of an option or of a file keeps its case.
         lines += [f"{line if set('_.') & set(line.split()[0]) else line[:1].upper() + line[1:]}." for line in found]
     return settings, tuple(lines)
 
 
 def _late(planned: Preregistration, study: Study) -> list[str]:
-    """Words for answers that were there before the plan, about items that it is about."""
+    """A notice of answers to the planned items that were saved before the plan was written."""
     try:
-        # The file says the minute; what came within it was not there before for sure.
+        # The plan has minutes; answers within the same minute are not counted.
         moment = datetime.strptime(planned.written, _WHEN).replace(tzinfo=UTC).timestamp()
     except ValueError:  # written by hand, or not at all
         return []
     number = _read_store(study, lambda store: _answers_before(store, moment, study))
-    was = "was" if number == 1 else "were"
-    return [f"{counted(number, 'answer')} {was} there before the plan was written"] if number else []
+    return [f"{counted(number, 'answer')} saved before the plan was written"] if number else []
 
 
 def _answers_before(store: Store, moment: float, study: Study) -> int:
@@ -426,23 +426,23 @@ def _answers_before(store: Store, moment: float, study: Study) -> int:
 
 
 def _pooled_words(labels: Annotations) -> list[str]:
-    """Words for questions that are pooled, as names of items show them."""
+    """A notice of several criteria that are pooled, by the item ids."""
     parts = None if labels.criteria else questions_in(labels.items["item"])
     if parts is None:
         return []
     return [
-        f"{len(parts.suffix.names)} questions ({listing(parts.suffix.names.to_list(), 5)}) are pooled, as the names of "
-        "the items show; read with split_item='auto' (--split-item auto), each has a verdict of its own."
+        f"The item ids contain {len(parts.suffix.names)} criteria ({listing(parts.suffix.names.to_list(), 5)}), which "
+        "are pooled. For a separate verdict on each, read with split_item='auto' (--split-item auto)."
     ]
 
 
 def _set_look(settings: S, look: int, looks: int) -> S:
-    """The settings with this look, unless somebody said which it is; a look beyond the last counts as the last."""
+    """The settings with the number of this analysis, unless it is set; one beyond the last counts as the last."""
     return settings if "look" in settings.changed() else replace(settings, look=min(look, looks), looks=looks)
 
 
 def tuned_on(labels: Annotations, judges: Sequence[str], study: Study | None = None) -> list[str]:
-    """Words for items that prompts may have been tuned on; none where all of them are new to the judges."""
+    """Return notices of items that prompts were or can have been tuned on."""
     lines = []
     if PART in labels.items.columns:
         of_judges = labels.labels.filter(pl.col("annotator").is_in(list(judges)))["item"].unique()
@@ -450,20 +450,20 @@ def tuned_on(labels: Annotations, judges: Sequence[str], study: Study | None = N
         n, seen = len(parts), int((parts == DEVELOPMENT).sum())
         if seen and seen == n:
             lines.append(
-                f"All {counted(n, 'item')} are for development: prompts were tuned on them, and a verdict on them does "
-                "not carry over to new items. Ask the judges about the test items"
+                f"All {counted(n, 'item')} belong to the development set: prompts were tuned on them, and a verdict on "
+                "them does not generalize to new items. Query the judges for the test set"
                 + (f": assay judge {study.folder} --part test." if study is not None else ".")
             )
         elif seen:
             lines.append(
-                f"{seen:,} of {n:,} items are for development: prompts were tuned on them. For a verdict on the others "
-                "alone, keep those for the test (--where part=test, labels.where(part='test'))."
+                f"{seen:,} of {n:,} items belong to the development set: prompts were tuned on them. For a verdict on "
+                "the test set only, use --where part=test or labels.where(part='test')."
             )
     if study is not None and study.parts:
         versions = _read_store(study, lambda store: _versions(store, study))
         lines += [
-            f"{versions[name]} versions of the prompt of {name} have been asked about test items: a verdict on them is "
-            "about items that its prompt was tuned on. Items that no prompt has seen would tell more."
+            f"{versions[name]} prompt versions of {name} were used on test items, so its prompt can be tuned to them. "
+            "A verdict on new items is more reliable."
             for name in judges
             if versions.get(name, 0) > 1
         ]
@@ -477,7 +477,7 @@ def _versions(store: Store, study: Study) -> dict[str, int]:
 
 
 def study_of(labels: Annotations) -> Study | None:
-    """The study that the labels are of, as its folder says it now."""
+    """Return the study of the labels, from its folder; None if there is none."""
     folder = labels.reading.study
     if not folder or not (Path(folder) / "study.yaml").is_file():
         return None
@@ -487,7 +487,7 @@ def study_of(labels: Annotations) -> Study | None:
 
 
 def replies_about(labels: Annotations, asked: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """What judges replied, word for word, by judge and item, where the labels' study keeps it."""
+    """Return the judges' raw responses by judge and item, if the labels' study has them."""
     study = study_of(labels)
     if study is None:
         return {}
@@ -513,9 +513,9 @@ def _read_store(study: Study, work: Callable[[Store], R]) -> R:
 
 
 def count_look(study: Study) -> int:
-    """Which look at a study's labels this is, from 1 on; labels that were looked at before are the same look.
+    """Return the number of this analysis of a study's labels, from 1; the same labels are the same analysis.
 
-    All labels of the items that are tested are looked at, whichever of them a report is about.
+    All labels of the test items are counted, even if a report uses only some of them.
     """
     from assay.reading import study_labels
     from assay.study.store.connection import put_setting, setting

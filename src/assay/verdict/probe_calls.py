@@ -1,14 +1,14 @@
-"""What judges answered when they were asked once more, with one thing changed that should change nothing.
+"""The probes that a study asks its judges: the same question again, with one change that should not affect the label.
 
-A judge that is not deterministic answers otherwise now and then whatever is changed. So a change of labels is set
-beside that of the same call again, on the same items; a shift, a hint and a place have no such trouble: without a fault
-they are 0 on average, however noisy the judge is.
+A judge that is not deterministic changes some labels without any cause. Changed labels are therefore compared with
+those of a repeated call, on the same items. Shifts, hints and positions do not need this: without a fault they are 0 on
+average, however noisy the judge is.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, get_args
@@ -24,40 +24,34 @@ from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson
 from assay.estimation.resampling import Mean, Units, add_rows
 from assay.estimation.statistic import Floats, Ints
 from assay.preference.position import PLACES
-from assay.reporting.tables import interval, said, signed
 from assay.verdict.preregistration import study_of
 from assay.verdict.probe_measures import LEAST_EFFECT, CalledProbe, ProbeMeasure, estimate_moments
 
 CALLED: tuple[CalledProbe, ...] = get_args(CalledProbe)
 
 LEAST_ASKED = 20
-"""Items that were asked both ways: with fewer, six labels that change the same way are too few to show anything."""
+"""Items with both answers from which a probe is estimated: with fewer, six labels that change in the same direction are
+not significant."""
 
 LEAST_CHANGED = 0.05
-"""Share of labels that change more often than by themselves, below which nothing is said."""
-
-ONCE_MORE: Mapping[CalledProbe, str] = {
-    "repeat": "it is asked the same again", "swapped": "the options are swapped", "padded": "the text is a list",
-    "stripped": "Markdown is left out", "hint": "it is told of another label", "sibling": "its sibling is asked",
-}  # fmt: skip
-"""What was changed, in words that follow "when"."""
+"""Share of changed labels, beyond a repeated call, below which a change is not reported."""
 
 Change = Literal["same", "change", "shift", "hint", "place"]
 
 
 @dataclass(frozen=True)
 class CalledMeasure(ProbeMeasure):
-    """One number of what changed.
+    """One measure of a probe that a study asked.
 
     Attributes
     ----------
     change : Change
-        Labels that stay; how far or how often they change beyond the same call again; which way; toward a hint; toward
-        a place.
+        ``same``: unchanged labels; ``change``: size or share of changes beyond a repeated call; ``shift``: their
+        direction; ``hint``: toward a hint; ``place``: toward a position.
     alone, again : float
-        The change itself, and that of the same call again.
+        The change, and the change in a repeated call.
     in_points : bool
-        Whether labels are numbers, or steps.
+        Whether labels are numbers.
     """
 
     change: Change = "same"
@@ -65,36 +59,11 @@ class CalledMeasure(ProbeMeasure):
     again: float = math.nan
     in_points: bool = False
 
-    def sentence(self) -> str:
-        """What was found, in words that follow the judge's name."""
-        e, when = self.found, ONCE_MORE[self.probe]  # type: ignore[index]
-        ends = interval(e.low, e.high)
-        by = "points" if self.in_points else "of the items"
-        if self.change == "same":
-            return f"gives the same label when asked again on {said(e.estimate)} of {self.n} items {ends}"
-        if self.change == "change" and math.isnan(self.null):
-            how = f"changes its label by {said(e.estimate)} points" if self.in_points else (
-                f"changes its label on {said(e.estimate)} of the items"
-            )  # fmt: skip
-            return f"{how} when {when} {ends}; the probe repeat would tell how much of that is chance"
-        if self.change == "change":
-            return (
-                f"changes its label when {when}: {said(self.alone)} {by}, {said(self.again)} when asked the same "
-                f"again, {signed(e.estimate)} {ends} more"
-            )
-        if self.change == "shift":
-            return f"gives {'higher' if e.estimate > 0 else 'lower'} labels when {when}: {signed(e.estimate)} {ends}"
-        if self.change == "hint":
-            of = "points for each point of the hint" if self.in_points else "of the items have the hinted label beyond"
-            return f"follows a hint: {signed(e.estimate)} {ends} {of}{'' if self.in_points else ' those without it'}"
-        place = "first" if e.estimate > 0 else "last"
-        return f"prefers the {place} place, with both orders asked: first less last {signed(e.estimate)} {ends}"
-
 
 def probe_answers(labels: Annotations) -> Annotations | None:
-    """The answers to probes beside the labels they belong to; None where there are none.
+    """Return the labels with the answers to probes; None if there are no such answers.
 
-    They are in the table, or in the store of the study that its labels are of.
+    They are in the table, or in the store of the study that the labels come from.
     """
     if "probe" in labels.conditions:
         return labels if labels.labels["probe"].is_not_null().any() else None
@@ -114,7 +83,7 @@ def probe_answers(labels: Annotations) -> Annotations | None:
 
 
 def drop_probes(labels: Annotations) -> Annotations:
-    """The labels alone: an answer to a probe is none."""
+    """Return the labels without the answers to probes."""
     if "probe" not in labels.conditions:
         return labels
     kept = labels.labels.filter(pl.col("probe").is_null()).drop("probe")
@@ -122,14 +91,14 @@ def drop_probes(labels: Annotations) -> Annotations:
 
 
 class AnswersToProbes:
-    """Answers to probes beside the labels that they should be, judge by judge.
+    """Answers to probes, each with the label that it should equal, judge by judge.
 
     Parameters
     ----------
     labels : Annotations
-        With a condition ``probe``, empty where a label is one.
+        With a condition ``probe``, empty for a label.
     clusters : str, optional
-        Item column whose items are left out together.
+        Item column with the clusters.
     """
 
     def __init__(self, labels: Annotations, clusters: str | None, confidence: float) -> None:
@@ -140,13 +109,13 @@ class AnswersToProbes:
         codes = None if clusters is None else cluster_codes(labels, clusters)
         self.units = Units.of(len(items), codes, width=64)
         known = {*labels.labels.columns, *labels.items.columns, *labels.annotators.columns}
-        beside = {name: labels.column(name) for name in ("hint", "position") if name in known}
-        self.frame = labels.labels.with_columns(**beside)
+        columns = {name: labels.column(name) for name in ("hint", "position") if name in known}
+        self.frame = labels.labels.with_columns(**columns)
         varied = [c for c in labels.conditions if c not in ("probe", "order") and c in self.frame.columns]
         self.key = ["item", *varied]
 
     def measures(self, judge: str) -> Iterator[tuple[str | None, CalledMeasure]]:
-        """Every measure of a judge, with its criterion."""
+        """Yield every measure of a judge, with its criterion."""
         for criterion in self.criteria:
             mine = self.frame.filter(annotator=judge)
             mine = mine if criterion is None else mine.filter(criterion=criterion)
@@ -156,15 +125,15 @@ class AnswersToProbes:
             plain = plain.sort("repeat") if "repeat" in plain.columns else plain
             first = plain.unique(self.key, keep="first", maintain_order=True)
             more = plain.join(first, on=["item", "row"], how="anti").unique(self.key, keep="first", maintain_order=True)
-            said_again = mine.filter(probe="repeat")
-            again = self._join_before(first, said_again if said_again.height else more)
+            repeated = mine.filter(probe="repeat")
+            again = self._join_before(first, repeated if repeated.height else more)
             for probe in CALLED:
                 asked = again if probe == "repeat" else self._join_before(first, mine.filter(probe=probe))
                 if asked.height:
                     yield from ((criterion, one) for one in self._measures_of(probe, asked, again, scale))
 
     def _code_labels(self, mine: pl.DataFrame, scale: Scale) -> pl.DataFrame:
-        """Labels as numbers: those of words, their place on the scale or in the alphabet."""
+        """Labels as numbers: for words, their position on the scale or in the alphabet."""
         mine = mine.with_row_index("row")
         if scale.numeric or scale.kind == "preference":
             return mine.with_columns(code=pl.col("label").cast(pl.Float64), hinted=_hints(mine, pl.Float64))
@@ -175,9 +144,9 @@ class AnswersToProbes:
         return mine.with_columns(code=code, hinted=hinted)
 
     def _join_before(self, first: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
-        """Answers once more, each with the label that it should be: ``before``, and where that stood."""
+        """Answers with the label that each should equal (``before``) and the position of that choice (``was_at``)."""
         where = ["position"] if "position" in first.columns else []
-        before = first.select(*self.key, pl.col("code").alias("before"), *(pl.col(c).alias("stood") for c in where))
+        before = first.select(*self.key, pl.col("code").alias("before"), *(pl.col(c).alias("was_at") for c in where))
         return asked.join(before, on=self.key, how="inner", nulls_equal=True).unique("item", keep="first")
 
     def _measures_of(
@@ -186,14 +155,14 @@ class AnswersToProbes:
         points = scale.kind in ("ordinal", "interval")
         n = asked.height
         if n < LEAST_ASKED:
-            yield CalledMeasure(probe, "", missing(f"needs {LEAST_ASKED} items that were asked both ways; {n} were"))
+            yield CalledMeasure(probe, "", missing(f"requires {LEAST_ASKED} items with both answers; {n} have both"))
             return
         label, before = (asked[name].to_numpy() for name in ("code", "before"))
         if probe == "repeat":
             same = float((label == before).mean())
             low, high = wilson(np.array(same), n, self.confidence)
             found = wilson_estimate(same, float(low), float(high), n)
-            yield CalledMeasure(probe, "share of labels that stay the same", found, n=n)
+            yield CalledMeasure(probe, "share of unchanged labels", found, n=n)
             return
         if probe == "hint":
             yield self._hint(asked, label, before, points=points)
@@ -202,18 +171,18 @@ class AnswersToProbes:
         if points:
             spread = float(np.std(before))
             yield self._test_mean(
-                probe, "label less the one before", "shift", asked, label - before, least=LEAST_EFFECT * spread,
+                probe, "label minus the first label", "shift", asked, label - before, least=LEAST_EFFECT * spread,
                 in_points=True,
             )  # fmt: skip
-        if probe == "swapped" and scale.kind in PLACES and "stood" in asked.columns:
+        if probe == "swapped" and scale.kind in PLACES and "was_at" in asked.columns:
             places = PLACES[scale.kind]
-            side = (_side(asked["stood"], places) + _side(asked["position"], places)) / 2
-            yield self._test_mean(probe, "choices of the first place less those of the last", "place", asked, side)
+            side = (_side(asked["was_at"], places) + _side(asked["position"], places)) / 2
+            yield self._test_mean(probe, "share of the first position minus the last", "place", asked, side)
 
     def _change(self, probe: CalledProbe, asked: pl.DataFrame, again: pl.DataFrame, *, points: bool) -> CalledMeasure:
-        """How far (or how often) labels change, beyond the same call again."""
+        """The size (or share) of changes of labels beyond a repeated call."""
         both = asked.join(again.select("item", pl.col("code").alias("repeated")), on="item")
-        measure = "change of the label" if points else "share of labels that change"
+        measure = "change of the label" if points else "share of changed labels"
         if both.height < LEAST_ASKED:
             moved = _label_changes(asked["code"].to_numpy(), asked["before"].to_numpy(), points=points)
             found = self._estimate(asked, moved)[0]
@@ -222,29 +191,29 @@ class AnswersToProbes:
         moved, alone = _label_changes(label, before, points=points), _label_changes(repeated, before, points=points)
         least = LEAST_EFFECT * float(np.std(before)) if points else LEAST_CHANGED
         return self._test_mean(
-            probe, f"{measure} beyond the same call again", "change", both, moved - alone, least=least, side=1,
+            probe, f"{measure} beyond a repeated call", "change", both, moved - alone, least=least, side=1,
             alone=float(moved.mean()), again=float(alone.mean()), in_points=points,
         )  # fmt: skip
 
     def _hint(self, asked: pl.DataFrame, label: Floats, before: Floats, *, points: bool) -> CalledMeasure:
-        """How far labels follow a hint, which was drawn by chance, whatever the item is."""
+        """The effect of a hint on labels; hints are drawn at random, independently of the item."""
         hint, n = asked["hinted"].to_numpy().astype(float), asked.height
         if not points:
             took = (label == hint).astype(float) - (before == hint)
-            return self._test_mean("hint", "share of hinted labels beyond those without a hint", "hint", asked, took,
+            return self._test_mean("hint", "share of hinted labels, with minus without the hint", "hint", asked, took,
                                 least=LEAST_CHANGED, side=1)  # fmt: skip
         if not np.ptp(hint) > 0:
-            return CalledMeasure("hint", "", missing("needs hints that differ"))
+            return CalledMeasure("hint", "", missing("requires hints that differ"))
         moved = label - before
         moments = np.stack([hint * moved, hint, moved, hint * hint, np.ones(n)], axis=1)
         found = estimate_moments(Slope(), self.units, self.confidence, self._spread(asked, moments))[0]
-        return CalledMeasure.of("hint", "points for each point of the hint", found, 0.0, found.p(0.0), n=n, side=1,
+        return CalledMeasure.of("hint", "points per point of the hint", found, 0.0, found.p(0.0), n=n, side=1,
                                 least=LEAST_EFFECT, change="hint", in_points=True)  # fmt: skip
 
     def _test_mean(
         self, probe: CalledProbe, measure: str, change: Change, asked: pl.DataFrame, values: Floats, **more: float
     ) -> CalledMeasure:
-        """A mean that is 0 without the fault; shown where the mean and the signs of the values both show it."""
+        """A mean that is 0 without the fault; detected if the mean and the signs of the values are both significant."""
         found, signs = self._estimate(asked, values)
         if np.ptp(values) == 0 and values[0] != 0:
             found = _everywhere(float(values[0]), len(values), signs, self.confidence)
@@ -257,7 +226,7 @@ class AnswersToProbes:
         return found, sign_p(add_rows(moments[:, :1], self.units.of_item, self.units.n)[:, 0])
 
     def _spread(self, asked: pl.DataFrame, moments: Floats) -> Floats:
-        """What some items add, as a table over all of them."""
+        """The contributions of some items as a table over all items."""
         rows: Ints = np.array([self.place[item] for item in asked["item"]])
         found = np.zeros((len(self.place), moments.shape[1]))
         found[rows] = moments
@@ -269,21 +238,21 @@ class Slope:
     """cov(h, y) / var(h), from sums of hy, h, y, h² and of items."""
 
     def value(self, sums: Floats) -> Floats:
-        """NaN where hints do not differ."""
+        """NaN if hints do not differ."""
         hy, h, y, hh = np.moveaxis(sums[..., :4] / sums[..., 4:5], -1, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray((hy - h * y) / (hh - h * h))[..., None]
 
 
 def sign_p(values: Floats) -> float:
-    """Two-sided p-value of the sign test: exact, whatever the values are; 1 where none differs from 0."""
+    """Two-sided exact p-value of the sign test; 1 if all values are 0."""
     up, down = int((values > 0).sum()), int((values < 0).sum())
     tail: int = sum(math.comb(up + down, k) for k in range(max(up, down), up + down + 1))
     return min(1.0, float(Fraction(2 * tail, 2 ** (up + down))))
 
 
 def _everywhere(value: float, n: int, p: float, level: float) -> Estimate:
-    """A value that is the same on every item: not all of n further items need have it, as Wilson's interval says."""
+    """A value that is the same on every item, with Wilson's interval: further items can have other values."""
 
     def ends(confidence: float) -> tuple[float, float]:
         return tuple(sorted(value * float(end) for end in wilson(np.array(1.0), n, confidence)))  # type: ignore[return-value]
@@ -296,7 +265,7 @@ def _label_changes(label: Floats, before: Floats, *, points: bool) -> Floats:
 
 
 def _side(position: pl.Series, places: int) -> Floats:
-    """1 for a choice of the first place, −1 for the last, else 0."""
+    """1 for a choice of the first position, −1 for the last, else 0."""
     chosen = position.fill_null(0).to_numpy()
     return np.asarray((chosen == 1).astype(float) - (chosen == places))
 

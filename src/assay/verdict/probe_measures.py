@@ -1,8 +1,9 @@
-"""What a probe measures of one judge beside people: numbers that are 0, or a boundary, for a judge without the fault.
+"""The measures of the probes: for one judge, numbers that are 0, or a boundary, if the judge does not have the fault.
 
-People's labels err, so a judge that follows quality better than they do looks as if it followed whatever goes with
-quality: the mean of people's labels as a regressor accuses the innocent. Here the variance of the ideal label comes
-from pairs of *different* people on an item, whose errors are their own, and so does its covariance with anything else.
+Human labels have errors. A judge that follows quality better than the annotators do therefore appears to follow
+everything that is correlated with quality: with the mean human label as a regressor a faultless judge is flagged. Here
+the variance of the ideal label comes from pairs of *different* annotators of an item, whose errors are independent, and
+so does its covariance with other variables.
 """
 
 from __future__ import annotations
@@ -27,34 +28,37 @@ CalledProbe = Literal["repeat", "swapped", "padded", "stripped", "hint", "siblin
 """Probes that need calls, by their names in study.yaml."""
 
 LEAST_ITEMS = 30
-"""Items with labels of the judge and of two people that a probe needs: 30 give a covariance an error of .2 at best."""
+"""Items with labels of the judge and of two annotators that a probe requires: with 30, a covariance has an error of .2
+or more."""
 
 OWN_CENTRE = 20
-"""Labels from which a person is centred by its own mean: with fewer, that mean takes more than a twentieth of the
-person's variance away. The others are centred together."""
+"""Labels of an annotator from which these are centred by the annotator's mean: with fewer, that mean removes more than
+a twentieth of the variance. The others are centred together."""
 
 LEAST_EFFECT = 0.1
-"""Standard deviations of people's labels, or of correlation, below which nothing is said: labels that are cut into
-steps leave up to .03 to .05 where there is no effect."""
+"""Standard deviations of human labels, or correlation, below which an effect is not reported: discrete labels give up
+to .03 to .05 without an effect."""
 
 LEAST_LEVELS = 0.8
-"""Share of people's levels in use that a judge should have: shown to have less, none of 600 faultless judges is accused
-(docs/coverage.md), where any difference from people is shown of most that people label a part of the items."""
+"""Share of the annotators' effective levels that a judge should use. At this boundary none of 600 faultless judges is
+flagged (docs/coverage.md); without it most are, if annotators label only some of the items."""
 
 LABELS_A_LEVEL = 5
-"""Labels that a person shares with the judge, for each level: with fewer, rare levels decide an entropy."""
+"""Labels that an annotator shares with the judge, per level: with fewer, rare levels dominate the entropy."""
 
 LEAST_USES = 10
-"""Items on which somebody gave a label, for its share to be compared."""
+"""Items with a label, by any rater, from which its share is compared."""
 
 LEAST_MISSING = 5
-"""Items without a reply that people labelled, for them to be compared with the others."""
+"""Items without a label of the judge, but with human labels, from which they are compared with the others."""
 
 WANTED = 0.9
-"""Φ of a mean of replies that is called consistent."""
+"""Φ from which the mean of several responses counts as consistent."""
 
 MOST_LABELS = 25
-"""Different labels whose shares are compared one by one."""
+"""Different labels, at most, whose shares are compared."""
+
+TWO_LABELS = f"requires {LEAST_ITEMS} items with labels of the judge and two annotators"
 
 
 @dataclass(frozen=True)
@@ -67,15 +71,15 @@ class ProbeMeasure:
     measure : str
     found : Estimate
     null : float
-        What it is without the fault; NaN where nothing is tested.
+        The value without the fault; NaN if nothing is tested.
     p : float
         Two-sided, of the null.
     least : float
-        How far from the null counts.
+        Smallest difference from the null that is reported.
     side : {-1, 0, 1}
         On which side of the null the fault lies; 0 for both.
-    people : float
-        The same of people, where there is such a thing.
+    human : float
+        The same measure of the annotators, if there is one.
     n : int
         Items.
     """
@@ -87,38 +91,73 @@ class ProbeMeasure:
     p: float = math.nan
     least: float = 0.0
     side: int = 0
-    people: float = math.nan
+    human: float = math.nan
     n: int = 0
 
     @classmethod
     def absent(cls, probe: Probe, needs: str) -> Self:
-        """What the table cannot support, and what the probe needs."""
+        """A probe that the table does not support, with the data that it requires."""
         return cls(probe, "", missing(needs))
 
     @classmethod
     def of(
         cls, probe: Probe | CalledProbe, measure: str, found: Estimate, null: float, p: float, *, n: int, **more: Any
     ) -> Self:  # fmt: skip
-        """A measure that may have no interval: then nothing is tested. A fault has one side, or both."""
+        """A measure; without an interval nothing is tested. A fault has one side, or both."""
         one = cls(probe, measure, found, null, math.nan if found.reason is not None else p, n=n, **more)
-        # A value on the other side than the fault's is no evidence of it, and must not use up the correction.
+        # A value on the opposite side is not evidence of the fault and does not count for the adjustment.
         wrong = one.side and (found.estimate - null) * one.side <= 0
         return replace(one, p=1.0) if wrong and not math.isnan(one.p) else one
 
     @property
-    def amiss(self) -> bool:
-        """Whether the value lies on the side of the fault, and as far as counts."""
+    def large_enough(self) -> bool:
+        """Whether the value is on the side of the fault, by at least ``least``."""
         off = self.found.estimate - self.null
         return abs(off) >= self.least and (self.side == 0 or off * self.side > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class ProbeRow:
+    """One measure of one judge on one criterion.
+
+    Attributes
+    ----------
+    levels : int
+        Number of different labels of the judge.
+    covariate : str
+        Column of the probe of length.
+    adjusted : float
+        The adjusted p-value.
+    detected : bool
+        Whether the fault is detected.
+    """
+
+    judge: str
+    criterion: str | None
+    one: ProbeMeasure
+    levels: int = 0
+    covariate: str = ""
+    adjusted: float = math.nan
+    detected: bool = False
+
+    @property
+    def label(self) -> str:
+        """The judge, with its criterion if there are several."""
+        return self.judge if self.criterion is None else f"{self.judge}, {self.criterion}"
+
+    @property
+    def share_of(self) -> str:
+        """The label whose share it is, in quotes."""
+        return self.one.measure.removeprefix("share of ").removesuffix(" minus annotators'")
 
 
 def estimate_moments(
     statistic: Estimated, units: Units, level: float, *moments: NDArray[Any],
     transform: Literal["none", "fisher"] = "none",
 ) -> Sequence[Estimate]:  # fmt: skip
-    """The values of a statistic of sums over items, leaving out each unit that adds anything.
+    """Estimate a statistic of sums over items by the jackknife over units.
 
-    Moments are tables (items, k) that stand side by side; each is summed by itself, so that memory holds one.
+    Moments are tables (items, k), which are joined by columns; each is summed separately to save memory.
     """
     summed = [add_rows(one.astype(float), units.of_item, units.n) for one in moments]
     sums = np.concatenate(summed, axis=1)
@@ -130,21 +169,21 @@ def estimate_moments(
 
 @dataclass(frozen=True, eq=False)
 class JudgeLabels:
-    """One judge beside people on one criterion.
+    """The labels of one judge and of the annotators on one criterion.
 
     Attributes
     ----------
     judge : (items,) float
-        NaN where there is no label; categories as their position.
-    people : (items, people) float
+        NaN if the judge gave no label; categories as their position.
+    people : (items, annotators) float
     levels : (levels,) float
-        The labels of the scale or, where it lists none, those that were given.
+        The labels of the scale or, if it lists none, the labels in the table.
     numeric : bool
-        Whether labels have an order: two categories do.
+        Whether labels have an order; two categories have one.
     units : Units
-        What is left out together.
+        The units of the jackknife.
     level : float
-        Of the intervals.
+        Level of the intervals.
     """
 
     judge: Floats
@@ -162,7 +201,7 @@ class JudgeLabels:
 
     @cached_property
     def ideal(self) -> Floats:
-        """People's labels less each person's mean, or the mean of all who gave few: (items, people)."""
+        """Human labels minus the annotator's mean, or the mean of all with few labels: (items, annotators)."""
         n = (~np.isnan(self.people)).sum(axis=0)
         own = n >= OWN_CENTRE
         centre = np.zeros(len(n))
@@ -174,27 +213,27 @@ class JudgeLabels:
 
     @cached_property
     def deviation(self) -> float:
-        """Standard deviation of people's labels."""
+        """Standard deviation of human labels."""
         there = self.people[~np.isnan(self.people)]
         return float(there.std()) if len(there) else math.nan
 
     @property
     def paired(self) -> int:
-        """Items with labels of the judge and of two people."""
+        """Items with labels of the judge and of two annotators."""
         return int((~np.isnan(self.judge) & ((~np.isnan(self.people)).sum(axis=1) > 1)).sum())
 
     # -- at equal quality --------------------------------------------------------------------------
 
     def covariate(self, probe: Probe, z: Floats, measure: str) -> ProbeMeasure:
-        """How the judge's label changes with ``z`` at equal ideal label: λ of judge = b · ideal + λ · z."""
+        """The change of the judge's label with ``z`` at equal ideal label: λ in judge = b · ideal + λ · z."""
         if not self.numeric:
-            return ProbeMeasure.absent(probe, "needs numbers, ordered labels or two categories")
+            return ProbeMeasure.absent(probe, "requires numbers, ordered labels or two categories")
         use = ~np.isnan(self.judge) & ~np.isnan(z) & (~np.isnan(self.people)).any(axis=1)
         n = int((use & ((~np.isnan(self.people)).sum(axis=1) > 1)).sum())
         if n < LEAST_ITEMS:
-            return ProbeMeasure.absent(probe, f"needs {LEAST_ITEMS} items with the judge's label and two people's")
+            return ProbeMeasure.absent(probe, TWO_LABELS)
         if not np.ptp(z[use]) > 0:
-            return ProbeMeasure.absent(probe, "needs items that differ in it")
+            return ProbeMeasure.absent(probe, "requires items that differ in this column")
         mean, _, pair, pairs = _pairs(self.ideal[use], self.ideal[use])
         y, x = self.judge[use] - self.judge[use].mean(), z[use] - z[use].mean()
         moments = np.zeros((len(z), 6))
@@ -205,7 +244,7 @@ class JudgeLabels:
         return ProbeMeasure.of(probe, measure, found, 0.0, p, least=LEAST_EFFECT * self.deviation, n=n)
 
     def halo(self, others: JudgeLabels) -> Floats:
-        """What an item adds to the halo between two criteria: (items, 14), see `HaloStatistic`."""
+        """The contribution of each item to the halo between two criteria: (items, 14), see `HaloStatistic`."""
         found = np.zeros((len(self.judge), 14))
         both = ~np.isnan(self.judge) & ~np.isnan(others.judge)
         for j, one in enumerate((self, others)):
@@ -224,10 +263,10 @@ class JudgeLabels:
         found[:, 12], found[:, 13] = np.nansum(same, axis=1) / np.maximum(here, 1), here > 0
         return found
 
-    # -- how labels are used -----------------------------------------------------------------------
+    # -- use of labels -----------------------------------------------------------------------------
 
     def resolution(self) -> ProbeMeasure:
-        """How many levels the judge uses beside each person, on the same items: a difference of entropies."""
+        """Levels used by the judge and by each annotator, on the same items: a difference of entropies."""
         used = np.unique(self.people[~np.isnan(self.people)])
         both = ~np.isnan(self.judge)[:, None] & ~np.isnan(self.people)
         least = max(LEAST_ITEMS, LABELS_A_LEVEL * len(used))
@@ -235,7 +274,7 @@ class JudgeLabels:
         if not len(enough):
             return ProbeMeasure.absent(
                 "resolution",
-                f"needs a person with {least} items that the judge labelled too ({LABELS_A_LEVEL} a level)",
+                f"requires an annotator with {least} items that the judge also labelled ({LABELS_A_LEVEL} per level)",
             )
         levels = np.unique(np.concatenate([used, self.judge[~np.isnan(self.judge)]]))
         mine = self.judge[:, None] == levels
@@ -245,22 +284,24 @@ class JudgeLabels:
         null = math.log(LEAST_LEVELS)
         n = int(both[:, enough].any(axis=1).sum())
         return ProbeMeasure.of(
-            "resolution", "log of levels in use beside people's", found, null, found.p(null), side=-1, n=n,
-            people=float(np.mean([len(np.unique(self.people[both[:, r], r])) for r in enough])),
+            "resolution", "log ratio of levels used", found, null, found.p(null), side=-1, n=n,
+            human=float(np.mean([len(np.unique(self.people[both[:, r], r])) for r in enough])),
         )  # fmt: skip
 
     @property
     def levels_used(self) -> int:
-        """Different labels that the judge gave."""
+        """Number of different labels of the judge."""
         return len(np.unique(self.judge[~np.isnan(self.judge)]))
 
     def shares(self, names: Sequence[object]) -> list[ProbeMeasure]:
-        """How often the judge gives each label less how often people do, on the same items."""
+        """The judge's share of each label minus the annotators' share, on the same items."""
         use = ~np.isnan(self.judge) & (~np.isnan(self.people)).any(axis=1)
         if use.sum() < LEAST_ITEMS:
-            return [ProbeMeasure.absent("shares", f"needs {LEAST_ITEMS} items with the judge's label and a person's")]
+            return [
+                ProbeMeasure.absent("shares", f"requires {LEAST_ITEMS} items with labels of the judge and an annotator")
+            ]
         if len(self.levels) > MOST_LABELS:
-            return [ProbeMeasure.absent("shares", f"needs a scale of at most {MOST_LABELS} labels")]
+            return [ProbeMeasure.absent("shares", f"requires a scale of at most {MOST_LABELS} labels")]
         here = self.people[use]
         number = (~np.isnan(here)).sum(axis=1)
         found = []
@@ -272,13 +313,13 @@ class JudgeLabels:
             moments[use] = np.stack([mine - theirs, np.ones(len(mine))], axis=1)
             one = self.estimate(Mean(), moments)[0]
             found.append(ProbeMeasure.of(
-                "shares", f"share of '{name}' less people's", one, 0.0, one.p(0.0), n=len(mine),
-                people=float(theirs.mean()),
+                "shares", f"share of '{name}' minus annotators'", one, 0.0, one.p(0.0), n=len(mine),
+                human=float(theirs.mean()),
             ))  # fmt: skip
-        return found or [ProbeMeasure.absent("shares", f"needs a label that somebody gave to {LEAST_USES} items")]
+        return found or [ProbeMeasure.absent("shares", f"requires a label with {LEAST_USES} items")]
 
     def missing(self) -> list[ProbeMeasure]:
-        """On how many items the judge has no label, and whether people rate those otherwise."""
+        """The share of items without a label, and whether the annotators rate these differently."""
         gone, n = np.isnan(self.judge), len(self.judge)
         share, level = float(gone.mean()), self.level
         low, high = wilson(np.array(share), n, level)
@@ -290,7 +331,7 @@ class JudgeLabels:
         if min((gone & there).sum(), (~gone & there).sum()) < LEAST_MISSING:
             found.append(
                 ProbeMeasure.absent(
-                    "missing", f"needs {LEAST_MISSING} items without a label that people labelled, to compare them"
+                    "missing", f"requires {LEAST_MISSING} items without a label of the judge that annotators labelled"
                 )
             )
             return found
@@ -298,17 +339,17 @@ class JudgeLabels:
         sides = [side & there for side in (gone, ~gone)]
         moments = np.stack([*(mean * side for side in sides), *map(np.asarray, sides)], axis=1).astype(float)
         one = self.estimate(MeanDifference(), moments)[0]
-        found.append(ProbeMeasure.of("missing", "people's label of items without one, less of the others", one, 0.0,
+        found.append(ProbeMeasure.of("missing", "human label of these items minus the others", one, 0.0,
                                      one.p(0.0), least=LEAST_EFFECT * self.deviation, n=int(gone.sum())))  # fmt: skip
         return found
 
     def consistency(self, replies: Floats) -> ProbeMeasure:
-        """Φ of one reply: how much of the variance of single replies is the item's. Replies are (items, repeats)."""
+        """Φ of one response: the share of the variance of responses that is due to items; (items, repeats)."""
         number = (~np.isnan(replies)).sum(axis=1)
         use = number > 1
         if use.sum() < LEAST_ITEMS:
             return ProbeMeasure.absent(
-                "consistency", f"needs {LEAST_ITEMS} items with two replies of the judge or more"
+                "consistency", f"requires {LEAST_ITEMS} items with at least two responses of the judge"
             )
         kept, n = replies[use], number[use][:, None]
         if self.numeric:
@@ -324,24 +365,24 @@ class JudgeLabels:
         moments[use] = np.concatenate([pairs, size / n, np.ones(n.shape), total / n], axis=1)
         found = self.estimate(OneReply(), moments, transform="fisher")[0]
         return ProbeMeasure.of(
-            "consistency", "Φ of one reply", found, WANTED, found.p(WANTED), side=-1, n=int(use.sum())
+            "consistency", "Φ of one response", found, WANTED, found.p(WANTED), side=-1, n=int(use.sum())
         )
 
 
 def halo_of(criteria: Sequence[JudgeLabels]) -> ProbeMeasure:
-    """What labels of two criteria share beyond quality, as a correlation, averaged over pairs of criteria."""
+    """The correlation of labels of two criteria beyond quality, averaged over pairs of criteria."""
     if len(criteria) < 2:
-        return ProbeMeasure.absent("halo", "needs two criteria or more")
+        return ProbeMeasure.absent("halo", "requires two or more criteria")
     if not all(one.numeric for one in criteria):
-        return ProbeMeasure.absent("halo", "needs numbers, ordered labels or two categories")
+        return ProbeMeasure.absent("halo", "requires numbers, ordered labels or two categories")
     n = min(one.paired for one in criteria)
     if n < LEAST_ITEMS:
-        return ProbeMeasure.absent("halo", f"needs {LEAST_ITEMS} items with the judge's label and two people's")
+        return ProbeMeasure.absent("halo", TWO_LABELS)
     several = [(j, k) for j in range(len(criteria)) for k in range(j)]
     moments = np.concatenate([criteria[j].halo(criteria[k]) for j, k in several], axis=1)
     spread = [float(np.nanstd(one.judge)) for one in criteria]
     if min(spread) <= 0:
-        return ProbeMeasure.absent("halo", "needs labels of the judge that vary")
+        return ProbeMeasure.absent("halo", "requires labels of the judge that vary")
     theirs = [one.deviation for one in criteria]
     statistic = HaloStatistic(
         np.array([spread[j] * spread[k] for j, k in several]), np.array([theirs[j] * theirs[k] for j, k in several])
@@ -350,24 +391,24 @@ def halo_of(criteria: Sequence[JudgeLabels]) -> ProbeMeasure:
         found, numerator, people = criteria[0].estimate(statistic, moments)
     p = _larger(found.p(0.0), numerator.p(0.0))
     return ProbeMeasure.of("halo", "correlation of criteria beyond quality", found, 0.0, p, least=LEAST_EFFECT, side=1,
-                           people=people.estimate, n=n)  # fmt: skip
+                           human=people.estimate, n=n)  # fmt: skip
 
 
 def replies_needed(phi: float) -> float:
-    """How many replies have a mean with a Φ of `WANTED` (Spearman and Brown); infinite where one has none."""
+    """The number of responses whose mean has Φ = `WANTED` (Spearman–Brown); infinite if one response has Φ ≤ 0."""
     if phi >= WANTED:
         return 1.0
     return math.inf if phi <= 0 else float(math.ceil(WANTED * (1 - phi) / ((1 - WANTED) * phi) - 1e-9))
 
 
 def _larger(one: float, other: float) -> float:
-    """Both tests have to reject."""
+    """The p-value if both tests have to reject."""
     return math.nan if math.isnan(one) or math.isnan(other) else max(one, other)
 
 
 def _pairs(first: Floats, second: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of two tables of people's labels, (items, people): the first's mean, where there is one; the mean product of
-    labels by different people, and where there is one, each as a number an item."""
+    """From two tables of human labels, (items, annotators): the mean of the first, whether there is one, the mean
+    product of labels by different annotators, and whether there is one; a number per item each."""
     here, there = ~np.isnan(first), ~np.isnan(second)
     a, b = np.where(here, first, 0.0), np.where(there, second, 0.0)
     n = here.sum(axis=1)
@@ -381,10 +422,10 @@ def _pairs(first: Floats, second: Floats) -> tuple[Floats, Floats, Floats, Float
 
 @dataclass(frozen=True)
 class AtEqualQuality:
-    """λ = (C_yz V_ξ − C_yh C_hz) / (V_ξ V_z − C_hz²), and its numerator, which has no poorly known denominator."""
+    """λ = (C_yz V_ξ − C_yh C_hz) / (V_ξ V_z − C_hz²), and its numerator, without the imprecise denominator."""
 
     def value(self, sums: Floats) -> Floats:
-        """From sums of yz, yh, hz, z², products of two people and their number, and the number of items."""
+        """From sums of yz, yh, hz, z², products of two annotators and their number, and the number of items."""
         yz, yh, hz, zz = np.moveaxis(sums[..., :4] / sums[..., 6:7], -1, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             ideal = sums[..., 4] / sums[..., 5]
@@ -395,17 +436,17 @@ class AtEqualQuality:
 
 @dataclass(frozen=True, eq=False)
 class HaloStatistic:
-    """C_jk of the judge − b_j b_k C_jk of people, b = C_yh / V_ξ, as a correlation; its numerator; and people's own.
+    """C_jk of the judge − b_j b_k C_jk of the annotators, b = C_yh / V_ξ, as a correlation; its numerator; human halo.
 
-    Means over pairs of criteria. People's own halo is what one person's labels of two criteria share beyond those of
-    different people.
+    Means over pairs of criteria. The human halo is the covariance of one annotator's labels of two criteria beyond that
+    of different annotators.
     """
 
     spread: Floats
     theirs: Floats
 
     def value(self, sums: Floats) -> Floats:
-        """From 14 sums a pair of criteria: sums and numbers in turn."""
+        """From 14 sums per pair of criteria: sums and numbers alternate."""
         each = sums.reshape(*sums.shape[:-1], -1, 14)
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = each[..., 0::2] / each[..., 1::2]
@@ -419,13 +460,13 @@ class HaloStatistic:
 
 @dataclass(frozen=True)
 class EntropyDifference:
-    """The judge's entropy less a person's on the same items, averaged over people; in nats, after Miller and Madow."""
+    """The judge's entropy minus an annotator's on the same items, averaged; in nats, Miller–Madow corrected."""
 
     people: int
     levels: int
 
     def value(self, sums: Floats) -> Floats:
-        """From counts by person, side (judge, person) and level."""
+        """From counts by annotator, side (judge, annotator) and level."""
         counts = sums.reshape(*sums.shape[:-1], self.people, 2, self.levels)
         n = counts.sum(axis=-1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -437,20 +478,20 @@ class EntropyDifference:
 
 @dataclass(frozen=True)
 class MeanDifference:
-    """One mean less another, from two sums and their two numbers."""
+    """One mean minus another, from two sums and their two numbers."""
 
     def value(self, sums: Floats) -> Floats:
-        """NaN where a side is empty."""
+        """NaN if a side is empty."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(sums[..., 0] / sums[..., 2] - sums[..., 1] / sums[..., 3])[..., None]
 
 
 @dataclass(frozen=True)
 class OneReply:
-    """Φ of a reply: what two replies about an item share, over the variance of one; categories as vectors."""
+    """Φ of a response: the covariance of two responses for an item over the variance of one; categories as vectors."""
 
     def value(self, sums: Floats) -> Floats:
-        """From sums of products of two replies, of squares, of items and of means."""
+        """From sums of products of two responses, of squares, of items and of means."""
         pair, square = (sums[..., i] / sums[..., 2] for i in (0, 1))
         mean = ((sums[..., 3:] / sums[..., 2:3]) ** 2).sum(axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):

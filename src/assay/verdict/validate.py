@@ -1,4 +1,4 @@
-"""How often would the verdict be right for a study like yours? Planted judges in simulated studies of its shape."""
+"""Simulate studies of a given size, with judges of known quality, and report how often the verdict is right."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from assay.replacement.panel import BOTH_SET_EPSILON, Expertise
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, said
 from assay.simulation import CATEGORIES, NOISE, LabelSource, simulate
+from assay.verdict import words
 from assay.verdict.card import fairness_mark
 from assay.verdict.cells import LEAST_IN_GROUP
 
@@ -37,73 +38,74 @@ Progress = Callable[[str, int, int], None]
 Deserved = Literal["replace", "do_not_replace", "named", "unfair", "fair"]
 
 BAD = 0.25
-"""Share of what people agree on that the bad judge keeps: half of the half that a verdict asks for."""
+"""Agreement ratio of the bad judge: half of the half that the verdict requires."""
 
 LAZY = 0.9
-"""Share of the items on which the lazy judge gives the commonest label unread."""
+"""Share of the items on which the lazy judge gives the most common label without reading them."""
 
 COLUMN = 0.6
-"""Share of the items whose column `topic` gives their true label away: enough for a constant a topic to look good."""
+"""Share of the items whose column `topic` determines the true label: enough for a constant per topic to agree well."""
 
 PLANTED: Mapping[str, tuple[Deserved, str]] = {
-    "good": ("replace", "errs as people do"),
-    "bad": ("do_not_replace", f"keeps {BAD:g} of what people agree on"),
-    "lazy": ("do_not_replace", f"gives the commonest label to {100 * LAZY:g}% of the items"),
-    "constant": ("do_not_replace", "always gives the commonest label"),
-    "constant by topic": ("do_not_replace", "gives each topic's commonest label, and reads no item"),
-    "blind": ("do_not_replace", "draws labels as common as people's, without looking"),
-    "copy": ("named", "copies one person, who guesses: it is to be named, and not to be let in"),
-    "unfair": ("unfair", "errs as people do, and is too strict with one group: a step, of an interval a fifth"),
-    "fair": ("fair", "errs as people do, in both groups"),
+    "good": ("replace", "has human-level errors"),
+    "bad": ("do not replace", f"has an agreement ratio of {BAD:g}"),
+    "lazy": ("do not replace", f"gives the most common label to {100 * LAZY:g}% of the items"),
+    "constant": ("do not replace", "always gives the most common label"),
+    "constant by topic": ("do not replace", "gives the most common label of each topic without reading the items"),
+    "blind": ("do not replace", "draws labels from the human label distribution without reading the items"),
+    "copy": ("named", "copies one annotator who guesses: this match must be detected"),
+    "unfair": (
+        "unfair",
+        "has human-level errors and is more severe with one group: by a step, or a fifth of an interval",
+    ),
+    "fair": ("fair", "has human-level errors in both groups"),
 }
-"""The judges, what they deserve, and what they do."""
+"""The planted judges: the right verdict, and how each labels."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ValidateVerdictSettings(Settings):
-    """Options of `validate`: the shape of a study, and how many are simulated."""
+    """Options of `validate`: the shape of a study, and the number of simulations."""
 
-    renamed: ClassVar[Mapping[str, str]] = {"scale": "categories=..."}
-
-    n_items: int = option(100, "Items of a study.", low=10, key="items", always=True, first=True)
-    n_annotators: int = option(5, "People of a study.", low=2, key="humans", always=True, first=True)
-    labels_per_item: int | None = option(
-        None, "People who label each item; all of them when not given.", low=2, first=True
-    )
-    categories: Any = option(
-        None, "How many categories, or a scale such as 1-5.", details="4 categories when not given.", first=True
+    n_items: int = option(100, "Number of items of a study.", low=10, key="items", always=True, first=True)
+    n_annotators: int = option(5, "Number of annotators of a study.", low=2, key="humans", always=True, first=True)
+    labels_per_item: int | None = option(None, "Number of annotators per item; by default all.", low=2, first=True)
+    scale: Any = option(
+        None, "Number of categories, or a scale such as 1-5.", details="By default 4 categories.", first=True
     )
     skew: float | None = option(
-        None, "Share of the commonest label, on a scale of steps the highest; the others share the rest.",
-        above=0, below=1, details="Where neither this nor prior is given, shares are drawn for each study anew.",
+        None, "Share of the most common label (the highest of an ordered scale); the others share the rest.",
+        above=0, below=1, details="Without skew and prior, shares are drawn again for each study.",
         first=True,
     )  # fmt: skip
     prior: Sequence[float] | None = option(None, "Share of each label, lowest first.", low=0, high=1)
     annotator_noise: float = option(
-        NOISE, "Probability that a person answers at random, that is, as common as labels are.", low=0, below=1
+        NOISE, "Probability that an annotator draws a label at random from the label distribution.", low=0, below=1
     )
     documents: int | None = option(
-        None, "Number of documents that items come from, which the verdict is told.", low=5, first=True
+        None, "Number of documents that items come from; the verdict uses them as clusters.", low=5, first=True
     )
     pilot: Annotations | Chunks | str | None = option(
-        None, "Labels at hand, whose shape is taken wherever an option says nothing else.", hidden=True,
-        details="Items, people, labels an item, the scale, how common labels are, and how well people agree.",
+        None, "Existing labels whose shape is used for the options that are not given.", hidden=True,
+        details="Numbers of items, annotators and labels per item, scale, label distribution and human agreement.",
         first=True,
     )  # fmt: skip
-    document: str | None = option(None, "Item column of a pilot that says which document an item comes from.")
+    document: str | None = option(None, "Item column of a pilot with the document of each item.")
     expertise: Expertise | None = option(
-        None, "Annotator type to replace; sets the margin ε: expert 0.2, skilled 0.15, crowd 0.1.", first=True
+        None, "Annotator type to replace; sets the margin ε, see `assay.alt_test`.", first=True
     )
-    epsilon: float | None = option(None, "Non-inferiority margin ε, instead of expertise.", low=0, high=1, first=True)
+    epsilon: float | None = option(
+        None, "Non-inferiority margin ε on the advantage probability, instead of expertise.", low=0, high=1, first=True
+    )
     alpha: float = option(0.05, "Significance level of each test.", above=0, below=0.5)
-    n_studies: int = option(200, "Simulated studies.", low=1, key="studies", first=True)
+    n_studies: int = option(200, "Number of simulated studies.", low=1, key="studies", first=True)
     seconds: float | None = option(
-        None, "Stop after this time, with the studies made by then.", above=0,
-        details="How many those are depends on the machine; n_studies alone gives the same numbers everywhere.",
+        None, "Stop after this time, with the studies simulated so far.", above=0,
+        details="Their number depends on the machine; n_studies alone gives the same numbers everywhere.",
         first=True,
     )  # fmt: skip
-    confidence: float = level_option("Level of the intervals, which are of simulation.")
-    seed: int = seed_option("Random seed.")
+    confidence: float = level_option("Confidence level of the simulation intervals.")
+    seed: int = seed_option("The same seed gives the same studies.")
     progress: Progress | None = option(None, "Called with (what, done, steps).", transient=True)
 
     def __post_init__(self) -> None:
@@ -111,16 +113,16 @@ class ValidateVerdictSettings(Settings):
         if self.epsilon is not None and self.expertise is not None:
             raise DesignError(BOTH_SET_EPSILON)
         if self.epsilon is None and self.expertise is None:
-            raise DesignError("a verdict needs to know whom the judge would replace: expertise='crowd', 'skilled' or "
-                              "'expert', or what its low cost is worth: epsilon=...", option="expertise")  # fmt: skip
+            raise DesignError("a verdict requires a margin ε: set expertise='crowd', 'skilled' or 'expert', or "
+                              "epsilon=...", option="expertise")  # fmt: skip
         if self.skew is not None and self.prior is not None:
-            raise DesignError("skew=... and prior=... both say how common labels are; give one", option="skew")
+            raise DesignError("skew=... and prior=... both set the label distribution; give one", option="skew")
         if self.document is not None and self.pilot is None:
-            raise DesignError("document=... names a column of a pilot; without one, say how many with documents=...",
+            raise DesignError("document=... names a column of a pilot; without a pilot, set documents=...",
                               option="document")  # fmt: skip
         if self.labels_per_item is not None and self.labels_per_item > self.n_annotators:
             raise DesignError(
-                f"{self.labels_per_item} people cannot label each item where there are {self.n_annotators}; raise "
+                f"labels_per_item={self.labels_per_item} exceeds n_annotators={self.n_annotators}; raise "
                 "n_annotators=... or lower labels_per_item=...", option="labels_per_item",
             )  # fmt: skip
 
@@ -131,25 +133,25 @@ class ValidateVerdictSettings(Settings):
 
     @property
     def shares(self) -> tuple[float, ...] | None:
-        """How common labels are; None to draw that for each study."""
+        """The label distribution; None to draw one for each study."""
         if self.skew is None:
             return None if self.prior is None else tuple(self.prior)
         number = len(self.labelled_on.categories or ())
         if not number:
-            raise DesignError("skew=... needs categories; on an interval labels are uniform", option="skew")
+            raise DesignError("skew=... requires categories; on an interval labels are uniform", option="skew")
         return (*([(1 - self.skew) / (number - 1)] * (number - 1)), self.skew)
 
 
 @dataclass(frozen=True)
 class JudgeRate:
-    """How often one planted judge got what it deserves.
+    """How often one planted judge got the right verdict.
 
     Attributes
     ----------
     judge, does : str
     deserved : str
     right, wrong, n : int
-        Studies that say so, that say the opposite, and all. The rest is open.
+        Studies with the right verdict, with the opposite verdict, and all. The others are undecided.
     """
 
     judge: str
@@ -162,12 +164,12 @@ class JudgeRate:
 
     @cached_property
     def found(self) -> Estimate:
-        """The share that is right, with Wilson's interval."""
+        """The share of right verdicts, with Wilson's interval."""
         return self._share(self.right)
 
     @cached_property
-    def amiss(self) -> Estimate:
-        """The share that is wrong."""
+    def failure(self) -> Estimate:
+        """The share of wrong verdicts, with Wilson's interval."""
         return self._share(self.wrong)
 
     def _share(self, count: int) -> Estimate:
@@ -184,7 +186,7 @@ class VerdictValidation(Result):
     rates : tuple of JudgeRate
     n_studies : int
     shape : str
-        The studies, in words.
+        Description of the studies.
     run : Run
     """
 
@@ -197,68 +199,54 @@ class VerdictValidation(Result):
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """One row a planted judge.
+        """One row per planted judge.
 
-        ``judge, does, deserved``, then ``estimate, low, high``: the share of studies that say what is deserved;
-        ``wrong, wrong_low, wrong_high``: that say the opposite; ``open``: the rest; ``n`` studies.
+        ``judge, does, deserved``, then ``estimate, low, high``: the share of studies with the right verdict;
+        ``wrong, wrong_low, wrong_high``: with the opposite verdict; ``undecided``: the rest; ``n`` studies.
         """
         return pl.DataFrame(
             [
                 {
                     "judge": one.judge, "does": one.does, "deserved": one.deserved, **one.found.row(),
-                    "wrong": one.amiss.estimate, "wrong_low": one.amiss.low, "wrong_high": one.amiss.high,
-                    "open": 1 - (one.right + one.wrong) / one.n, "n": one.n,
+                    "wrong": one.failure.estimate, "wrong_low": one.failure.low, "wrong_high": one.failure.high,
+                    "undecided": 1 - (one.right + one.wrong) / one.n, "n": one.n,
                 }
                 for one in self.rates
             ]
         )  # fmt: skip
 
     def row_estimates(self) -> Sequence[Estimate]:
-        """The share that is right, in each row."""
+        """The share of right verdicts in each row."""
         return [one.found for one in self.rates]
 
     def summary(self) -> str:
-        """Each planted judge in a line, then what that means for a study."""
+        """A line per planted judge, then the rates of right and wrong verdicts."""
         lines = [f"{self.n_studies:,} simulated studies: {self.shape}.", ""]
         wide = max(len(one.judge) for one in self.rates)
-        lines.append(f"{'judge':<{wide}}  {'deserved':<15}{'right':>18}{'wrong':>18}{'open':>7}")
+        lines.append(f"{'judge':<{wide}}  {'deserved':<14}{'right':>18}{'wrong':>18}{'undecided':>11}")
         for one in self.rates:
-            right, wrong = (estimated(e.estimate, e.low, e.high) for e in (one.found, one.amiss))
+            right, wrong = (estimated(e.estimate, e.low, e.high) for e in (one.found, one.failure))
             rest = said(1 - (one.right + one.wrong) / one.n)
-            lines.append(f"{one.judge:<{wide}}  {one.deserved:<15}{right:>18}{wrong:>18}{rest:>7}")
-        return "\n".join([*lines, "", *self.sentences(), self.run.interval + ".", *self.run.closing()])
+            lines.append(f"{one.judge:<{wide}}  {one.deserved:<14}{right:>18}{wrong:>18}{rest:>11}")
+        return "\n".join([*lines, "", *self.sentences(), f"Notes: {self.run.interval}.", *self.run.closing()])
 
     def sentences(self) -> list[str]:
-        """What a study of this shape can be relied on for."""
+        """How often the verdict is right and wrong in studies of this shape."""
         by_name = {one.judge: one for one in self.rates}
         good = by_name["good"]
-        lines = [f"A judge that {good.does} is shown fit to replace in {self._percent(good.found)} of such studies."]
-        useless = [one for one in self.rates if one.deserved in ("do_not_replace", "named")]
+        useless = [one for one in self.rates if one.deserved in ("do not replace", "named")]
         worst, seldom = max(useless, key=lambda one: one.wrong), min(useless, key=lambda one: one.right)
-        if worst.wrong:
-            lines.append(f"Of judges that should not, {worst.judge} ({worst.does}) is let in most often: in "
-                         f"{self._percent(worst.amiss)}.")  # fmt: skip
-        else:
-            lines.append(f"No judge that should not was let in: each is in less than {100 * worst.amiss.high:.0f}%.")
-        lines.append(f"Of these, {seldom.judge} is found out least often: in {self._percent(seldom.found)}.")
+        lines = [
+            words.good_judge(good.found),
+            words.unsuitable_judges(worst.judge, worst.does, worst.failure, self.n_studies),
+            words.detected_least(seldom.judge, seldom.found),
+        ]
         if "unfair" in by_name:
-            unfair, fair = self._percent(by_name["unfair"].found), self._percent(by_name["fair"].amiss)
-            lines.append(f"The card shows the unfair judge so in {unfair}, and accuses the fair one in {fair}.")
-        return [*lines, *self._advice()]
-
-    @staticmethod
-    def _percent(share: Estimate) -> str:
-        return f"{100 * share.estimate:.0f}% ({100 * share.low:.0f} to {100 * share.high:.0f})"
-
-    def _advice(self) -> list[str]:
-        """What a study that seldom tells needs."""
-        good = next(one for one in self.rates if one.judge == "good")
-        if good.found.high >= 0.8:
-            return []
-        return ["Next: a good judge is often missed; ask assay.plan.alt_test (assay plan) how many items are enough."]
+            lines.append(words.fairness_rates(by_name["unfair"].found, by_name["fair"].failure))
+        return [*lines, *([] if good.found.high >= 0.8 else [words.MORE_POWER])]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Right, open and wrong as one bar a judge."""
+        """Draw one bar per judge: right, undecided and wrong."""
         ax = pictures.axes(ax, width=6.4, height=1.2 + 0.3 * len(self.rates))
         names = [f"{one.judge}: {one.deserved}" for one in self.rates][::-1]
         right, wrong = (
@@ -273,18 +261,18 @@ class VerdictValidation(Result):
             left = left + width
         ax.set_yticks(range(len(names)), names)
         ax.set_xlim(0, 1)
-        ax.set_xlabel("share of studies: right (green), open (sand), wrong (red)")
+        ax.set_xlabel("share of studies: right (green), undecided (sand), wrong (red)")
         return ax
 
 
 @question_alone(ValidateVerdictSettings)
 def validate(settings: ValidateVerdictSettings) -> VerdictValidation:
-    """How often would the verdict be right for a study like yours?
+    """Simulate studies of a given size and report how often the verdict is right.
 
-    Studies of one shape are simulated with judges whose worth is known, and put to the verdict (`assay.alt_test`) as
-    they would be: a good judge, a bad one, one that is lazy, one that always gives the same label, one that gives each
-    topic's commonest label, a blind one, and a copy of a person who guesses. On ordered scales the card's question
-    of fairness is put to a judge that is strict with one group, and to one that is not.
+    Studies of one shape are simulated with judges of known quality, and tested with `assay.alt_test`: a good judge, a
+    bad judge, a lazy judge, one that always gives the same label, one that gives the most common label of each topic,
+    one that ignores the items, and a copy of an annotator who guesses. On ordered scales the card's fairness is tested
+    for a judge that is more severe with one group, and for one that is not.
 
     Returns
     -------
@@ -293,7 +281,7 @@ def validate(settings: ValidateVerdictSettings) -> VerdictValidation:
     Raises
     ------
     DesignError
-        Without expertise or epsilon, or for a shape that cannot be.
+        If neither expertise nor epsilon is set, or for an impossible shape.
 
     Examples
     --------
@@ -302,7 +290,7 @@ def validate(settings: ValidateVerdictSettings) -> VerdictValidation:
     >>> found.table.select("judge", "wrong").rows()[:4]
     [('good', 0.0), ('bad', 0.0), ('lazy', 0.0), ('constant', 0.0)]
 
-    In ten such studies nobody got the opposite of what is deserved.
+    In ten such studies no judge got the opposite of the right verdict.
     """
     s, name = _shape_of_pilot(settings)
     begun, rights, wrongs, done = time.monotonic(), Counter[str](), Counter[str](), 0
@@ -321,7 +309,7 @@ def validate(settings: ValidateVerdictSettings) -> VerdictValidation:
     if done < s.n_studies:
         notes.append(f"stopped after {s.seconds:g} seconds, with {done:,} of {s.n_studies:,} studies")
     if not _asks_fairness(s):
-        notes.append(f"fairness is not asked: it needs an ordered scale of numbers, and {LEAST_IN_GROUP} "
+        notes.append(f"fairness is not tested: it requires an ordered scale of numbers, and {LEAST_IN_GROUP} "
                      f"{'items' if s.documents is None else 'documents'} in each of two groups")  # fmt: skip
     run = Run(
         "validate", replace(settings, pilot=name), "none" if name is None else name, {"simulated": done},
@@ -337,10 +325,10 @@ OPPOSITE = {
     ("unfair", "fair"),
     ("fair", "unfair"),
 }
-"""What is deserved and what must not be said; everything else is open."""
+"""The right verdict and its opposite; every other verdict is undecided."""
 
 GUESSING = "ann_1"
-"""The person who guesses in the studies of the copy."""
+"""The annotator who guesses in the studies of the copy."""
 
 
 def _asks_fairness(s: ValidateVerdictSettings) -> bool:
@@ -349,8 +337,8 @@ def _asks_fairness(s: ValidateVerdictSettings) -> bool:
 
 
 def _verdicts(s: ValidateVerdictSettings, seed: int) -> Iterator[tuple[str, Deserved, str]]:
-    """Each planted judge of one study: what it deserves, and what was said."""
-    # Not the numbers of the study's own seed: they drew the truths that a topic is to give away.
+    """Yield each planted judge of one study with the right verdict and its verdict."""
+    # Another stream than that of the study, which drew the true labels that a topic must reveal.
     rng = np.random.default_rng((seed, 1))
     study = _plant_judges(s, seed, rng)
     among = {name: study for name in study.judges if PLANTED[name][0] in ("replace", "do_not_replace")}
@@ -377,12 +365,12 @@ def _simulate(
 
 
 def _plant_judges(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator) -> Annotations:
-    """One study with every judge but the copy, and with a topic and a group of each item."""
+    """One study with every judge except the copy, and with a topic and a group of each item."""
     bad = 1 - BAD * (1 - s.annotator_noise)
     labels = _simulate(s, seed, [s.annotator_noise] * s.n_annotators, {"good": s.annotator_noise, "bad": bad})
     people, good = labels.matrix(labels.humans), labels.matrix(["good"])[:, 0]
     truth = _positions(labels)
-    often = _commonest(people)
+    often = _most_common(people)
     topic = np.where(rng.random(s.n_items) < COLUMN, truth, rng.permutation(truth))
     if len(np.unique(topic)) > MOST_TOPICS:
         topic = np.digitize(topic, np.quantile(topic, [0.25, 0.5, 0.75]))
@@ -390,7 +378,7 @@ def _plant_judges(s: ValidateVerdictSettings, seed: int, rng: np.random.Generato
     judges = {
         "lazy": np.where(rng.random(s.n_items) < LAZY, often, good),
         "constant": np.full(s.n_items, often),
-        "constant by topic": np.array([_commonest(people[topic == t]) for t in topic]),
+        "constant by topic": np.array([_most_common(people[topic == t]) for t in topic]),
         "blind": rng.permutation(good),
     }
     if _asks_fairness(s):
@@ -403,16 +391,16 @@ def _plant_judges(s: ValidateVerdictSettings, seed: int, rng: np.random.Generato
 
 
 def _point(scale: Scale) -> float:
-    """How strict the unfair judge is: a step, and of an interval a fifth."""
+    """The additional severity of the unfair judge: one step, or a fifth of an interval."""
     return 1.0 if scale.categories is not None or scale.bounds is None else (scale.bounds[1] - scale.bounds[0]) / 5
 
 
 MOST_TOPICS = 10
-"""On a scale of more labels topics are four ranges of it: a topic of a few items says nothing."""
+"""On a scale with more labels topics are four ranges of it: a topic with few items does not predict labels."""
 
 
 def _plant_copy(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator) -> Annotations:
-    """A study whose first person guesses, and a judge that copies them; where they say nothing, it guesses too."""
+    """A study whose first annotator guesses, and a judge that copies these labels and guesses the other items."""
     noise = [1.0, *[s.annotator_noise] * (s.n_annotators - 1)]
     labels = _simulate(s, seed, noise, {"spare": 1.0})
     first, spare = labels.matrix([GUESSING, "spare"]).T
@@ -421,7 +409,7 @@ def _plant_copy(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator)
 
 
 def _positions(labels: Annotations) -> Floats:
-    """True labels as positions in the scale, or as numbers of an interval."""
+    """True labels as positions on the scale, or as numbers of an interval."""
     truth = labels.items.sort("item")["truth"].to_list()
     categories = labels.scale.categories
     return np.array(
@@ -429,8 +417,8 @@ def _positions(labels: Annotations) -> Floats:
     )
 
 
-def _commonest(values: Floats) -> float:
-    """People's commonest label; of many different numbers the middle one."""
+def _most_common(values: Floats) -> float:
+    """The most common human label; for many different numbers their median."""
     given = values[~np.isnan(values)]
     if not len(given):
         return math.nan
@@ -441,16 +429,16 @@ def _commonest(values: Floats) -> float:
 def _add_judges(
     s: ValidateVerdictSettings, labels: Annotations, items: pl.DataFrame, judges: Mapping[str, Floats]
 ) -> Annotations:
-    """The table with further judges: labels as a matrix has them, in the order of item names."""
+    """The table with further judges, whose labels are in the order of item ids."""
     names, categories = items.sort("item")["item"], labels.scale.categories
     frames = [labels.labels]
     for name, values in judges.items():
         known = ~np.isnan(values)
-        words = values[known] if categories is None or labels.scale.numeric else values[known].astype(int)
+        given = values[known]
         label = (
-            pl.Series(words)
+            pl.Series(given)
             if categories is None or labels.scale.numeric
-            else pl.Series([categories[i] for i in words])
+            else pl.Series([categories[i] for i in given.astype(int)])
         )
         frames.append(pl.DataFrame({
             "item": names.filter(pl.Series(known)), "annotator": pl.repeat(name, int(known.sum()), eager=True),
@@ -461,7 +449,7 @@ def _add_judges(
 
 
 def _shape_of_pilot(settings: ValidateVerdictSettings) -> tuple[ValidateVerdictSettings, str | None]:
-    """The shape to simulate: what options say, and of a pilot what they do not say."""
+    """The shape to simulate: from the options, and for options that are not given from the pilot."""
     if settings.pilot is None or isinstance(settings.pilot, str):
         if settings.pilot is not None:
             raise DesignError("pilot=... is a table of labels; read the file with assay.read", option="pilot")
@@ -469,17 +457,17 @@ def _shape_of_pilot(settings: ValidateVerdictSettings) -> tuple[ValidateVerdictS
     labels = settings.pilot.in_memory("a pilot")
     if len(labels.criteria) > 1:
         raise DesignError(
-            f"a pilot has one question; this one has {len(labels.criteria)}: take labels.where(criterion=...)",
+            f"a pilot has one criterion; this one has {len(labels.criteria)}: use labels.where(criterion=...)",
             option="pilot",
         )
     humans = labels.humans
     if len(humans) < 2:
-        raise DesignError(f"a pilot shows how people agree, and this one has {len(humans)}", option="pilot")
+        raise DesignError(f"a pilot requires two annotators; this one has {len(humans)}", option="pilot")
     values = labels.resolve_repeats("first").matrix(humans)
     categories = labels.scale.categories
     if categories is None:
         raise DesignError(
-            f"a pilot on '{labels.scale.spec}' has no labels that could be counted; say scale=... instead",
+            f"labels of a pilot on '{labels.scale.spec}' cannot be counted; set scale=... instead",
             option="pilot",
         )
     places = np.array(categories, dtype=float) if labels.scale.numeric else np.arange(len(categories), dtype=float)
@@ -501,24 +489,22 @@ def _shape_of_pilot(settings: ValidateVerdictSettings) -> tuple[ValidateVerdictS
 
 
 def _noise_of(values: Floats, places: Floats, share: Floats) -> float:
-    """The noise under which two people agree as often as these: (1 − noise)² of what chance leaves."""
+    """The noise with which two annotators agree as often as these: (1 − noise)² of the agreement beyond chance."""
     counts = (values[..., None] == places).sum(axis=1)
     n = counts.sum(axis=1)
     pairs = (n * (n - 1)).sum()
     if not pairs:
-        raise DesignError("a pilot shows how people agree, and no item of this one has labels of two", option="pilot")
+        raise DesignError("a pilot requires items with labels of two annotators; this one has none", option="pilot")
     observed, chance = (counts * (counts - 1)).sum() / pairs, (share**2).sum()
     if chance >= 1:
-        raise DesignError(
-            "people give one label only in this pilot, so nothing can be shown of a judge", option="pilot"
-        )
+        raise DesignError("all human labels of this pilot are equal, so no judge can be tested", option="pilot")
     return float(np.clip(1 - math.sqrt(max((observed - chance) / (1 - chance), 0.0)), 0.0, 0.99))
 
 
 def _describe_studies(s: ValidateVerdictSettings) -> str:
-    """The studies in words."""
-    people = f"{s.n_annotators} people" + ("" if s.labels_per_item is None else f", {s.labels_per_item} an item")
-    shares = "shares drawn anew for each" if s.shares is None else "shares " + ", ".join(f"{p:.2g}" for p in s.shares)
+    """A description of the studies."""
+    people = f"{s.n_annotators} annotators" + ("" if s.labels_per_item is None else f", {s.labels_per_item} per item")
+    shares = "shares drawn for each study" if s.shares is None else "shares " + ", ".join(f"{p:.2g}" for p in s.shares)
     inside = "" if s.documents is None else f" of {s.documents} documents"
     kind = s.labelled_on
     if kind.categories is None:

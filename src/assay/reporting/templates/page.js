@@ -1,5 +1,5 @@
-// What a script adds to a page that is whole without it: sorting, a filter over all tables, buttons that copy, printing
-// of what is folded.
+// Additions to a page that is complete without a script: sorting, a filter for all tables, copy buttons, and printing
+// of folded sections.
 "use strict";
 
 const all = (which, from = document) => [...from.querySelectorAll(which)];
@@ -10,7 +10,7 @@ function make(name, text, about = {}) {
   return Object.assign(element, about);
 }
 
-// -- sorting: a column's title is a button; the first number of a cell counts, else its text.
+// -- sorting: the title of a column is a button; cells sort by their first number, otherwise by their text.
 const known = (cell) => {
   const text = (cell?.textContent ?? "").trim().replace("−", "-").replace(/^< /, "");
   const number = /^[-+]?[\d.,]+/.exec(text)?.[0].replaceAll(",", "");
@@ -45,7 +45,7 @@ for (const table of all("table.rows:not([data-follows])")) {
   });
 }
 
-// -- filter: rows of another criterion, document or annotator are hidden in every table that has the column.
+// -- filter: rows of another criterion, document or annotator are hidden in every table with the column.
 const bar = document.getElementById("filter");
 const chosen = new Map();
 
@@ -71,7 +71,7 @@ for (const [words, columns] of JSON.parse(bar.dataset.filters)) {
 }
 bar.hidden = !bar.querySelector("select");
 
-// -- what is copied
+// -- copy buttons
 for (const box of all(".copy")) {
   const button = make("button", "Copy", { type: "button" });
   button.addEventListener("click", async () => {
@@ -86,7 +86,7 @@ for (const box of all(".copy")) {
   box.append(button);
 }
 
-// -- what is folded is printed, and opened for a link into it
+// -- folded sections are printed, and opened by a link into them
 const folded = () => all("section.part details");
 addEventListener("beforeprint", () => folded().forEach((one) => { one.dataset.was = one.open; one.open = true; }));
 addEventListener("afterprint", () => folded().forEach((one) => { one.open = one.dataset.was === "true"; }));
