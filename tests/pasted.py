@@ -230,7 +230,7 @@ class Newcomer:
     def _links(self, study: str, address: str) -> list[str]:
         """Where everybody answers."""
         said = subprocess.run(
-            ["bash", "-c", "\n".join([*self.before, f"assay links {study} --base-url {address}"])],
+            ["bash", "-c", "\n".join([*self.before, f"assay people links {study} --base-url {address}"])],
             cwd=self.folder, env=self.environment, capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
         return [line.split("\t")[1] for line in said.splitlines() if not line.startswith("(the lead)")]

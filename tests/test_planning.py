@@ -325,8 +325,8 @@ def test_who_is_not_tested_and_signed_rank_tests_are_noted():
 
 def test_the_plan_tells_what_it_rests_on():
     plan = assay.plan.alt_test(
-        (40, 80), (3, 4), expertise="crowd", categories="1-5", prior=(0.1, 0.2, 0.3, 0.3, 0.1), spread=0.5, judge_bias=0.5,
-        annotator_noise=(0.1, 0.3), labels_per_item=3, n_studies=20, seed=9,
+        (40, 80), (3, 4), expertise="crowd", categories="1-5", prior=(0.1, 0.2, 0.3, 0.3, 0.1), spread=0.5,
+        judge_bias=0.5, annotator_noise=(0.1, 0.3), labels_per_item=3, n_studies=20, seed=9,
     )  # fmt: skip
     text = plan.summary()
     for words in (
@@ -354,7 +354,8 @@ def rounded(table: pl.DataFrame) -> list[tuple[object, ...]]:
 
 def test_a_small_plan_whole():
     plan = assay.plan.alt_test(
-        [40, 30], [4, 3], n_studies=60, seed=3, annotator_noise=0.3, judge_noise=0.2, epsilon=[0.2, 0.1], categories="1-5",
+        [40, 30], [4, 3], n_studies=60, seed=3, annotator_noise=0.3, judge_noise=0.2, epsilon=[0.2, 0.1],
+        categories="1-5",
         judge_bias=0.1, spread=0.2, prior=[0.1, 0.2, 0.3, 0.2, 0.2], power=0.3,
     )  # fmt: skip
     assert rounded(plan.table) == [

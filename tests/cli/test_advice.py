@@ -25,6 +25,7 @@ TEST = ("--epsilon", ".1", "--n-resamples", "40")
 AGREEMENT = ("agreement", "--coefficients", "exact-agreement", "--n-resamples", "40")
 KNOWN = ("--judges", "gpt-4o,llama")
 ODD = ("--scale", "odd-one-out")
+PLAN = ("plan", "alt-test")
 VALIDATE = ("plan", "validate", "--n-items", "20", "--n-annotators", "3", "--n-studies", "1", "--categories", "2")
 VOTES = ("--scale", "preference", "--n-resamples", "40")
 
@@ -47,11 +48,11 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         "--document": "", "--documents": "5"}),
     "more labels an item than people": ((*VALIDATE, "--epsilon", ".2", "--labels-per-item", "4"), {
         "--n-annotators": "4", "--labels-per-item": "2"}),
-    "a pilot of two judges": (("plan", "alt-test", "--pilot", "plain.csv", "--n-items", "30", "--n-studies", "20"), {
+    "a pilot of two judges": ((*PLAN, "--pilot", "plain.csv", "--n-items", "30", "--n-studies", "20"), {
         "--only": "llama"}),
-    "a plan of several epsilons": (("plan", "alt-test", "--n-items", "30", "--n-studies", "20", "--write", "plan.yaml"), {
+    "a plan of several epsilons": ((*PLAN, "--n-items", "30", "--n-studies", "20", "--write", "plan.yaml"), {
         "--epsilon": ".1"}),
-    "a plan of too few items": (("plan", "alt-test", "--n-items", "5,6", "--n-studies", "20", "--epsilon", ".1",
+    "a plan of too few items": ((*PLAN, "--n-items", "5,6", "--n-studies", "20", "--epsilon", ".1",
         "--judge-noise", "1", "--write", "plan.yaml"), {"--n-items": "40"}),
     "spelling": ((*AGREEMENT, "spelling.csv"), {}),
     "epsilon": (("alt-test", "plain.csv", *TEST[2:]), {"--epsilon": ".1"}),
@@ -86,7 +87,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         {"--similarity": "pairs.csv"}),
     "given twice": ((*AGREEMENT, "heat.csv"), {}),
     "several conditions": ((*AGREEMENT, "heat.csv", "--conditions", "heat"), {"--where": "heat=0.5"}),
-    "criteria": (("plan", "alt-test", "--pilot", "criteria.csv", "--judges", "m1", "--n-items", "30", "--n-studies", "20"), {
+    "criteria": ((*PLAN, "--pilot", "criteria.csv", "--judges", "m1", "--n-items", "30", "--n-studies", "20"), {
         "--where": "criterion=clear"}),
     "repeats": (("alt-test", "repeats.csv", "--judges", "m1", *TEST), {}),
     "repeats written": (("export", "repeats.csv", "folder", "--to", "alt-test", "--judges", "m1"), {}),
@@ -95,13 +96,13 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "no judge to write": (("export", "m.csv", "out.json", "--to", "label-studio"), {"--judges": "m1,m2"}),
     "another format": ((*AGREEMENT, "odd.json"), {"--format": "table"}),
     "correction": (("alt-test", "plain.csv", *TEST, "--correction", "within"), {"--by": "half"}),
-    "a judge without a pilot": (("plan", "alt-test", "--only", "x", "--n-items", "30", "--n-studies", "20"),
+    "a judge without a pilot": ((*PLAN, "--only", "x", "--n-items", "30", "--n-studies", "20"),
         {"--judge-noise": ".2"}),
-    "a pilot is small": (("plan", "alt-test", "--pilot", "plain.csv", "--only", "llama", "--n-annotators", "9", "--n-items", "30",
+    "a pilot is small": ((*PLAN, "--pilot", "plain.csv", "--only", "llama", "--n-annotators", "9", "--n-items", "30",
                           "--n-studies", "20"), {"--annotator-noise": ".2"}),
     "normalised": (("alt-test", "plain.csv", *TEST, "--normalise", "rank", "--score", "accuracy"), {}),
     "clusters unknown": (("alt-test", "clusters.csv", "--judges", "m1", *TEST, "--clusters", "doc"), {}),
-    "normalised without a pilot": (("plan", "alt-test", "--normalise", "rank", "--n-items", "30", "--n-studies", "20"), {
+    "normalised without a pilot": ((*PLAN, "--normalise", "rank", "--n-items", "30", "--n-studies", "20"), {
         "--quality": "", "--pilot": "plain.csv"}),
     "what was varied": (("scales", "ranges.csv", "--scale-column", "range", "--judges", "m1", "--conditions",
         "heat", *TEST[2:]), {
@@ -114,7 +115,8 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         "--min-class", "12"), {"--min-class": "0"}),
     "one system alone": (("ratings", "votes.csv", *VOTES, "--systems", "cedar"), {"--systems": "cedar,birch"}),
     "weights without a column": (("ratings", "votes.csv", *VOTES, "--alpha", "3"), {"--separability": "separability"}),
-    "an interval of Elo": (("ratings", "--model", "elo", "votes.csv", *VOTES, "--method", "jackknife"), {"--method": "percentile"}),
+    "an interval of Elo": (("ratings", "votes.csv", *VOTES, "--model", "elo", "--method", "jackknife"), {
+        "--method": "percentile"}),
     "a covariate that is not there": (("ratings", "votes.csv", *VOTES, "--covariates", "length"), {
         "--covariates": "separability"}),
     "shares of votes without grades": (("ratings", "votes.csv", *VOTES, "--grades", "shares"), {}),
@@ -220,14 +222,15 @@ def advice(words: tuple[str, ...], message: str, filled: dict[str, str]) -> list
 
 @functools.cache
 def flags(command: str) -> dict[str, bool]:
-    """Each option of a command, and whether it is typed without a value."""
-    return {a.name: a.hint is bool for a in cli.app[command].assemble_argument_collection()}
+    """The options of a command, and whether each is a flag."""
+    return {a.name: a.hint is bool for a in cli.app_of(command).assemble_argument_collection()}
 
 
 def followed(words: tuple[str, ...], option: str, value: str) -> tuple[str, ...]:
     """A command line with an option put in, put in the place of what it was, or left out where it has no value."""
-    flag = flags(words[0]).get(option)
-    assert flag is not None, f"{words[0]} has no option {option}"
+    command = " ".join(words[:2]) if words[0] in cli.FAMILIES else words[0]
+    flag = flags(command).get(option)
+    assert flag is not None, f"{command} has no option {option}"
     given = list(words)
     if option in given:
         at = given.index(option)
@@ -270,7 +273,7 @@ def test_advice_leads_on(run: Run, sheets: Path, monkeypatch: pytest.MonkeyPatch
         if err.splitlines()[-1:] == [message]:  # it may need what was advised before it
             code, _, err = run(*so_far)
         assert code != 2 or err.splitlines()[-1] != message, f"{shlex.join(again)} meets the same: {message}"
-        assert "mistake of assay" not in err
+        assert "internal error" not in err
     assert not re.search(r"\b(?!users|config)[a-z_]+=(\.\.\.|\[|'|\{)", re.sub(r"--(where|option) \S+", "", message)), (
         message
     )

@@ -56,12 +56,6 @@ def test_csv_has_all_digits(run: Run, table: str) -> None:
     assert {"estimate", "low", "high", "n", "p_adjusted"} <= set(rows[0])
 
 
-def test_latex(run: Run, table: str) -> None:
-    _, out, _ = run("alt-test", table, *COLUMNS, "--expertise", "crowd", "--latex")
-    assert out.startswith("\\begin{tabular}")
-    assert out.count("\\\\") == 4
-
-
 def test_fail_under(run: Run, table: str) -> None:
     arguments = ("alt-test", table, *COLUMNS, "--expertise", "crowd", "--judge")
     assert run(*arguments, "gpt-4o", "--fail-under", "0.5")[0] == 0
@@ -116,10 +110,10 @@ def test_unknown_command_and_missing_file(run: Run, arguments: tuple[str, ...]) 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("alt-test",), "alt-test needs SOURCE: a file, folder or study of labels; see assay alt-test --help"),
-        (("drift", "a.csv"), "drift needs AFTER: labels of the later run; see assay drift --help"),
-        (("plan", "validate", "a.csv"), "validate has no place for a.csv; see assay validate --help"),
-        (("alt-test", "a.csv", "b.csv", "c.csv"), "alt-test has no place for b.csv, c.csv; see assay alt-test --help"),
+        (("alt-test",), "alt-test requires SOURCE: a file, folder or study of labels; see assay alt-test --help"),
+        (("drift", "a.csv"), "drift requires AFTER: labels of the later run; see assay drift --help"),
+        (("plan", "validate", "a.csv"), "plan validate does not accept a.csv; see assay plan validate --help"),
+        (("alt-test", "a.csv", "b.csv", "c.csv"), "alt-test does not accept b.csv, c.csv; see assay alt-test --help"),
     ],
 )
 def test_what_is_missing_or_one_too_many_is_named_as_it_is_typed(
@@ -202,28 +196,26 @@ UNUSUAL = {"--criterion", "--repeat", "--condition", "--humans", "--conditions",
 LOOK_HELP = """\
 Usage: assay look SOURCES... [OPTIONS]
 
-What is this file, what is doubtful in it, what can it answer, and which command
-reads it?
+Show how a file will be read, any ambiguities, and the analyses it supports.
 
 Example:
   assay look examples/sheet.csv
 
-  SOURCES...              A file, a folder or a study of labels; several files
-                          are joined by item.
-  --write                 Keep the reading in this file, such as reading.yaml.
-  --item                  Column that names the item; several name it together.
-  --annotator             Column that names who answered.
-  --label                 Column that holds the label; several are one criterion
-                          each.
-  --judges                Annotators that are models, all of them, separated by
-                          commas; the others are people.
-  --scale                 What a label may be: 1-5, interval:0-100,
-                          ordinal:low<mid<high, nominal:yes,no, text, ...;
-                          CRITERION=SCALE where criteria differ, once each.
-  --wide                  One row an item, one column an annotator.
-  --json                  Print everything as JSON and nothing else.
+  SOURCES...              A file, folder or study of labels; several files are
+                          joined by item.
+  --write                 Save the reading options to this file.
+  --item                  Column with the item id.
+  --annotator             Column with the annotator.
+  --label                 Column with the label.
+  --judges                Names of all judges in the table.
+  --scale                 Scale of the labels: 1-5, interval:0-100,
+                          ordinal:low<mid<high, nominal:yes,no, text,
+                          preference.
+  --wide                  One row per item, one column per annotator.
+  --reading               File of reading options, from assay look FILE --write.
+  --json                  Print the result as JSON.
 
-25 more options: assay look --help-all
+24 more options: assay look --help-all
 """
 
 
@@ -231,7 +223,9 @@ def test_a_short_help_whole(run: Run) -> None:
     assert run("look", "--help") == (0, LOOK_HELP, "")
     assert run("look", "-h") == (0, LOOK_HELP, "")
     none = run("people", "links", "--help")[1]
-    assert none.startswith("Usage: assay links STUDY NAMES... [OPTIONS]\n\nPrint the secret links of a study's page")
+    assert none.startswith(
+        "Usage: assay people links STUDY NAMES... [OPTIONS]\n\nPrint the personal links of the study lead"
+    )
 
 
 def test_an_entry_with_a_long_name_begins_on_a_line_of_its_own() -> None:
@@ -255,16 +249,33 @@ def test_short_help_puts_the_question_before_the_reading_and_names_few_choices(r
     assert "--n-resamples" not in out
     assert "--n-resamples" in run("report", "--help-all")[1]
     assert run("report", "-h") == run("report", "--help")
-    assert run("plan", "d-study", "--help") == run("plan", "d-study", "--help")
 
 
-def test_the_list_of_commands_imports_none_of_them_and_says_what_they_say(run: Run) -> None:
+def test_first_screen_imports_no_command_and_has_at_most_30_entries(run: Run) -> None:
     code = "import sys; from assay.cli.app import main\ntry: main(['--help'])\nfinally: print('polars' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("False\n")
-    words = re.sub(r"[\s│]+", " ", run("--help")[1])
-    for name, app in cli.all_commands().items():
-        assert f" {name} {app.help.splitlines()[0]}" in words
+    out = run("--help")[1]
+    assert run() == run("-h") == (0, out, "")
+    entries = re.findall(r"(?m)^  ([a-z][a-z-]*) ", out)
+    assert entries == list(dict.fromkeys(name.partition(" ")[0] for name in BY_NAME))
+    assert len(entries) == 29
+    titles = ["Verdict", "After a yes", "Agreement", "Comparing", "Planning", "Studies", "Files"]
+    assert re.findall(r"(?m)^([A-Z].*)$", out)[2:] == titles
+    assert max(map(len, out.splitlines())) <= 80
+    words = re.sub(r"\s+", " ", out)
+    for name, row in BY_NAME.items():
+        assert (f" {name} {row.does}" in words) == (" " not in name)
+
+
+@pytest.mark.parametrize("family", cli.FAMILIES)
+def test_group_screen_lists_its_commands(run: Run, family: str) -> None:
+    out = run(family, "--help")[1]
+    assert run(family) == (0, out, "")
+    words = re.sub(r"\s+", " ", out)
+    inside = [row for row in BY_NAME.values() if row.name.startswith(f"{family} ")]
+    assert len(inside) >= 5
+    assert all(f" {row.name.partition(' ')[2]} {row.does}" in words for row in inside)
 
 
 def test_import_is_quick_because_it_is_lazy() -> None:

@@ -38,11 +38,11 @@ def versions(folder: Path) -> list[tuple[int, str]]:
 SAYS = "8 answers to 'stars' (8 of judges) would no longer count"
 
 
-@pytest.mark.parametrize("command", ["judge", "invite", "serve"])
+@pytest.mark.parametrize("command", ["judge", "people invite", "serve"])
 def test_nothing_is_taken_out_of_count_unless_somebody_says_so(run: Run, edited: Path, command: str) -> None:
     if command != "judge":
         pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
-    code, out, err = run(command, edited, *(["ana"] if command == "invite" else []))
+    code, out, err = run(*command.split(), edited, *(["ana"] if command == "people invite" else []))
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert SAYS in err
     assert "--new-version" in err
@@ -98,7 +98,7 @@ def test_on_a_terminal_it_asks(
     monkeypatch.setattr(sys, "stderr", said)
     assert run("judge", edited)[0] == code
     assert SAYS in said.getvalue()
-    assert "What is it?" in said.getvalue()
+    assert "Your choice:" in said.getvalue()
     assert versions(edited) == now
 
 

@@ -75,7 +75,7 @@ def test_two_runs_are_compared_in_the_order_they_are_named(asked: list[Any]) -> 
     ]
     assert typed.refused[1] == (Path("d.html"), ("old.csv", "new.csv", "again.csv"), False, None)
     assert [(name, out) for name, _, out, _ in typed.printed] == [("drift", None), ("drift", Path("d.html"))]
-    with pytest.raises(AssayError, match="drift is of one judge; --only names 2"):
+    with pytest.raises(AssayError, match="drift tests one judge; --only names 2"):
         estimates.drift("old.csv", "new.csv", tested=Of(only=["m", "n"]), ask=typed)
 
 
@@ -95,7 +95,7 @@ def test_an_alarm_is_exit_1(asked: list[Any], alarm: int | None, code: int) -> N
     asked[0].alarm = alarm
     assert estimates.monitor("grows.csv", tested=Of(only=["m"]), ask=Typed()) == code
     assert asked[1:] == [("grows.csv", {"judge": "m"})]
-    with pytest.raises(AssayError, match="a monitor is of one judge; --only names 2"):
+    with pytest.raises(AssayError, match="monitor tests one judge; --only names 2"):
         estimates.monitor("grows.csv", tested=Of(only=["m", "n"]), ask=Typed())
 
 
@@ -113,12 +113,12 @@ def test_the_rule_and_what_is_left_for_people_are_written_where_told(
     ]  # fmt: skip
     said = capsys.readouterr().err
     assert f"the rule is written to {rule}" in said
-    assert f"2 items for people written to {queue}" in said
+    assert f"human queue of 2 items written to {queue}" in said
     assert typed.refused[3:] == [
         (None, ("all.csv",), True, None), (queue, ("all.csv",), True, TABLES),
         (rule, ("all.csv",), True, (".json",)),
     ]  # fmt: skip
-    with pytest.raises(AssayError, match="a route is of one judge; --only names 2"):
+    with pytest.raises(AssayError, match="route requires one judge; --only names 2"):
         estimates.route("all.csv", tested=Of(only=["m", "n"]), ask=typed)
 
 

@@ -53,7 +53,7 @@ def test_whom_to_test_among_nobody(run: Run, tmp_path: Path, option: str) -> Non
     ):
         code, _, err = run(*command, "--epsilon", ".1", option, "m1")
         assert code == 2
-        assert "nothing says who is a judge. Name all judges with --judges m1, and with --only those of them" in err
+        assert "the table does not name its judges. Name all judges with --judges m1, and the judges to test" in err
     assert run("alt-test", path, "--epsilon", ".1", "--judges", "m1,m2", option, "m1")[0] == 0
 
 
@@ -64,12 +64,12 @@ def test_one_option_under_two_names(run: Run, table: str) -> None:
         "plan", "alt-test", "--pilot", table, *COLUMNS, "--judges", "gpt-4o,llama", "--only", "gpt-4o,llama"
     )
     assert code == 2
-    assert "a plan is made for one judge of the pilot" in err
+    assert "plan alt-test requires one judge of the pilot" in err
 
 
 def test_the_earlier_name_is_not_shown() -> None:
-    for command in ("alt-test", "report", "plan"):
-        shown = {a.name: a.parameter.show for a in cli.app[command].assemble_argument_collection()}
+    for command in ("alt-test", "report", "plan alt-test"):
+        shown = {a.name: a.parameter.show for a in cli.app_of(command).assemble_argument_collection()}
         assert shown["--judge"] is False
         assert shown["--only"] is not False
 

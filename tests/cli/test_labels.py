@@ -41,19 +41,18 @@ def test_one_scale_or_one_for_each_criterion(given, scale):
 
 
 def test_several_scales_name_their_criteria_and_one_name_is_itself():
-    with pytest.raises(AssayError, match=r"^several scales are given as CRITERION=SCALE; got '1-5'$"):
+    with pytest.raises(AssayError, match=r"^for several scales give CRITERION=SCALE; got '1-5'$"):
         shared._scale(["stars=1-5", "1-5"])
-    assert [shared._one(names, "item") for names in (None, [], ["id"], ["id", "page"])] == [
-        "item", "item", "id", ["id", "page"]
-    ]  # fmt: skip
+    found = [LabelOptions(item=names).read_options("a.csv") for names in (None, [], ["id"], ["id", "page"])]
+    assert found == [{}, {"item": "item"}, {"item": "id"}, {"item": ["id", "page"]}]
 
 
 def test_wide_and_a_layout_go_together_where_they_say_the_same():
-    given = ((False, "auto"), (False, "long"), (True, "auto"), (True, "wide"))
-    found = [LabelOptions(wide=wide, layout=layout)._layout() for wide, layout in given]
-    assert found == ["auto", "long", "wide", "wide"]
+    given = ((False, None), (False, "auto"), (False, "long"), (True, None), (True, "auto"), (True, "wide"))
+    found = [LabelOptions(wide=wide, layout=layout).read_options("a.csv") for wide, layout in given]
+    assert found == [{}, *({"layout": one} for one in ("auto", "long", "wide", "wide", "wide"))]
     with pytest.raises(AssayError, match=r"^--wide and --layout long exclude each other; give one$"):
-        LabelOptions(wide=True, layout="long")._layout()
+        LabelOptions(wide=True, layout="long").read_options("a.csv")
 
 
 def test_a_condition_is_one_value_or_several_and_a_value_with_a_comma_is_one():
@@ -93,7 +92,7 @@ def test_the_likelier_reading_is_taken_where_somebody_says_so(monkeypatch, typed
     monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: ends[1], write=said.append))
     typed("agreement", "a.csv")
     assert shared._accepts_reading(DataError("who judges?", advised={"judges": ["m"]})) is taken
-    wanted = "who judges?. If that is right, run: assay agreement a.csv --judges m\nRead it so? [y/N] \n"
+    wanted = "who judges?. If this is right, run: assay agreement a.csv --judges m\nRead it this way? [y/N] \n"
     assert "".join(said) == (wanted if all(ends) else "")
 
 
@@ -144,14 +143,14 @@ def test_who_is_compared_with_whom_stands_in_one_column():
     assert found["between"].to_list() == ["bob & ann", "ann & cho", "people & m", "all"]
 
 
-def test_rows_for_people_are_of_the_headline_and_not_one_by_one_unless_that_is_asked_for():
+def test_brief_rows_are_of_the_headline_and_not_one_by_one_unless_that_is_asked_for():
     def left(**given: Any) -> list[float]:
-        return shared._rows_for_people(ROWS, "alpha", given)["estimate"].to_list()
+        return shared._brief_rows(ROWS, "alpha", given)["estimate"].to_list()
 
     assert left() == [0.5, 0.7]
     assert left(who=["pairs"]) == [0.5, 0.6, 0.7]
     assert left(coefficients=["alpha", "kappa"]) == [0.5, 0.7, 0.8]
-    assert shared._rows_for_people(ROWS[1:2], "alpha", {})["estimate"].to_list() == [0.6]  # nothing else is there
+    assert shared._brief_rows(ROWS[1:2], "alpha", {})["estimate"].to_list() == [0.6]  # nothing else is there
 
 
 def test_columns_that_tell_nothing_are_hidden():
@@ -164,7 +163,7 @@ def test_columns_that_tell_nothing_are_hidden():
 
 def test_options_of_other_labels_are_refused_and_measures_have_options():
     shared._refuse_other_options({"confidence": 0.9}, MapSettings, "texts", "odd ones out")
-    with pytest.raises(AssayError, match=r"^--with-judges is about odd ones out; the labels are texts$"):
+    with pytest.raises(AssayError, match=r"^--with-judges is for odd ones out; the labels are texts$"):
         shared._refuse_other_options({"confidence": 0.9, "with_judges": True}, MapSettings, "texts", "odd ones out")
     assert shared._split_measures("words, rouge-l,embeddings:M,split=whole,,") == [
         "words", "rouge-l", "embeddings:M,split=whole"
@@ -209,7 +208,7 @@ def test_several_domains_judges_or_one_are_tested_as_such(monkeypatch):
     assert shared._run_tests(one, ["m", "n"], {}) == ([("compare_judges", ["m", "n"])], ("kind", "passed"))
     domains = ([("alt_test_by", "m"), ("alt_test_by", "n")], ())
     assert shared._run_tests(two, ["m", "n"], {}) == shared._run_tests(one, ["m", "n"], {"by": "half"}) == domains
-    with pytest.raises(DesignError, match="is about several domains"):
+    with pytest.raises(DesignError, match="is for several domains"):
         shared._run_tests(one, ["m"], {"correction": "within"})
 
 
@@ -221,7 +220,7 @@ def test_pairs_to_ask_about_next_stand_below_the_ratings_or_alone(capsys):
     assert capsys.readouterr().out == "shown\n"
     ratings("a.csv", next_pairs=1, ask=asked(found))
     assert capsys.readouterr().out == (
-        "shown\n\nPairs to ask about next, by what one more vote says of all ratings:\n"
+        "shown\n\nPairs to compare next, by the information of one more vote about all ratings:\n"
         "first  second  difference\na      b             0.25\n"
     )
     alone = asked(found)
@@ -230,7 +229,7 @@ def test_pairs_to_ask_about_next_stand_below_the_ratings_or_alone(capsys):
     assert capsys.readouterr().out == "first,second,difference\na,b,0.5\n"
     ratings("a.csv", ask=alone)
     assert capsys.readouterr().out == "shown\n"
-    for wrong, words in ((0, "--next must be a whole number of at least 1; got 0"), (1.5, "whole number")):
+    for wrong, words in ((0, "next_pairs must be a whole number of at least 1; got 0"), (1.5, "whole number")):
         with pytest.raises(DesignError, match=words):
             ratings("a.csv", next_pairs=wrong, ask=asked(found))
 
@@ -246,7 +245,7 @@ def test_how_pairs_of_outputs_are_drawn_needs_a_file_for_them(tmp_path, capsys):
     separability("a.csv", ask=asked(found))
     assert drawn == []
     for options in ({"choose": "top"}, {"n_items": 3}, {"n_pairs": 4}, {"n_pairs": 6}):
-        with pytest.raises(DesignError, match="say which pairs are drawn; name their file with --pairs"):
+        with pytest.raises(DesignError, match="select pairs of outputs; name their file with --pairs"):
             separability("a.csv", ask=asked(found), **options)
     out = tmp_path / "pairs.csv"
     separability("a.csv", pairs=out, ask=asked(found))
@@ -254,7 +253,7 @@ def test_how_pairs_of_outputs_are_drawn_needs_a_file_for_them(tmp_path, capsys):
     assert drawn == [
         (5, {"n_items": None, "choose": "weighted", "seed": 7}), (1, {"n_items": 1, "choose": "top", "seed": 7})
     ]  # fmt: skip
-    words = f"3 pairs of outputs, of 2 items, written to {out}\n"
+    words = f"3 pairs of outputs of 2 items written to {out}\n"
     assert capsys.readouterr().err == words * 2
     for name, options in (("items", {"n_items": 0}), ("items", {"n_items": 1.5}), ("pairs", {"n_pairs": 0}),
                           ("pairs", {"n_pairs": 1.5})):  # fmt: skip

@@ -45,12 +45,12 @@ def test_the_judges_order_is_the_first_line_and_who_is_typed(run):
 
 
 def test_the_next_pairs_are_printed_after_the_board_and_alone_as_csv(run):
-    out = run("ratings", EXAMPLE, *VOTES, "--next", "2")[1]
-    assert "Pairs to ask about next, by what one more vote says of all ratings:" in " ".join(out.split())
-    rows = list(csv.DictReader(io.StringIO(run("ratings", EXAMPLE, *VOTES, "--next", "2", "--csv")[1])))
+    out = run("ratings", EXAMPLE, *VOTES, "--next-pairs", "2")[1]
+    assert "Pairs to compare next, by the information of one more vote about all ratings:" in " ".join(out.split())
+    rows = list(csv.DictReader(io.StringIO(run("ratings", EXAMPLE, *VOTES, "--next-pairs", "2", "--csv")[1])))
     assert {(row["first"], row["second"]) for row in rows} == {("aspen", "birch"), ("birch", "cedar")}
     assert [float(row["information"]) for row in rows] == sorted((float(r["information"]) for r in rows), reverse=True)
-    assert run("ratings", EXAMPLE, *VOTES, "--next", "0")[0] == 2
+    assert run("ratings", EXAMPLE, *VOTES, "--next-pairs", "0")[0] == 2
 
 
 def test_benchmarks_in_several_files_are_one_table_and_one_picture(run, tmp_path):

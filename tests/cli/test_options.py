@@ -32,15 +32,15 @@ QUESTIONS: list[tuple[str, tuple[type[Settings], ...], dict[str, str]]] = [
     ("report", (ReportSettings,), {"judges": "--only"}),
     ("agreement", (AgreementSettings,), {}),
     ("scales", (GradingScaleSettings,), {"scale": "--scale-column"}),
-    ("plan", "alt-test", (PlanSettings, AltTestSettings), {"scale": "--categories", "judge": "--only"}),
+    ("plan alt-test", (PlanSettings, AltTestSettings), {"judge": "--only"}),
 ]
 NOT_OFFERED = {
-    "plan": {"expert", "gold", "clusters", "method", "n_resamples", "confidence"},
+    "plan alt-test": {"expert", "gold", "clusters", "method", "n_resamples", "confidence"},
 }
 
 
 def arguments(command: str) -> dict[str, Any]:
-    return {a.name: a for a in cli.app[command].assemble_argument_collection()}
+    return {a.name: a for a in cli.app_of(command).assemble_argument_collection()}
 
 
 @pytest.mark.parametrize(("command", "settings", "named"), QUESTIONS, ids=[c for c, _, _ in QUESTIONS])
@@ -62,9 +62,9 @@ def test_every_setting_is_an_option_of_its_command(command, settings, named):
                 assert option.show_default == str(default)
 
 
-@pytest.mark.parametrize("name", sorted(NOT_OFFERED["plan"]))
+@pytest.mark.parametrize("name", sorted(NOT_OFFERED["plan alt-test"]))
 def test_a_plan_does_not_offer_what_it_cannot_honour(name):
-    assert "--" + name.replace("_", "-") not in arguments("plan")
+    assert "--" + name.replace("_", "-") not in arguments("plan alt-test")
 
 
 @pytest.fixture
@@ -108,10 +108,10 @@ def test_lists_are_separated_by_commas(run: Run, table: str, called: dict[str, A
         run("plan", "alt-test", "--n-items", "30,50", "--epsilon", ".1,.2", "--categories", "3", "--fdr", ".1")[0]
         == 130
     )
-    assert called == {"n_items": [30, 50], "epsilon": [0.1, 0.2], "scale": 3, "fdr": 0.1}
+    assert called == {"n_items": [30, 50], "epsilon": [0.1, 0.2], "categories": 3, "fdr": 0.1}
     called.clear()
     assert run("plan", "alt-test", "--categories", "1-5", "--expertise", "crowd", "--normalise", "rank")[0] == 130
-    assert called == {"scale": "1-5", "expertise": "crowd", "normalise": "rank"}
+    assert called == {"categories": "1-5", "expertise": "crowd", "normalise": "rank"}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,8 @@ def test_lists_are_separated_by_commas(run: Run, table: str, called: dict[str, A
         (("plan", "alt-test", "--n-items", "30,x"), "Invalid value for --n-items: ", "'x' is not a whole number"),
         (("plan", "alt-test", "--power", "1"), "--power must lie between 0 and 1", "; got 1.0"),
         (("plan", "alt-test", "--spread", "inf"), "--spread must be ", "; got inf"),
-        (("plan", "alt-test", "--epsilon", ".1", "--expertise", "crowd"), "--epsilon ... and --expertise ... ", "give one"),
+        (("plan", "alt-test", "--epsilon", ".1", "--expertise", "crowd"), "--epsilon ... and --expertise ... ",
+         "give one"),
         (("demo", "--seed", "-1"), "--seed must be ", "; got -1"),
     ],
 )  # fmt: skip
@@ -225,7 +226,7 @@ def test_how_labels_are_written_is_an_option_of_every_command(run, tmp_path):
 
 def test_a_plan_without_a_pilot_reads_nothing(run: Run) -> None:
     code, _, err = run("plan", "alt-test", "--items", "50", "--n-studies", "20", "--expertise", "crowd")
-    assert (code, "how many items there are is --n-items" in err) == (2, True)
+    assert (code, "for the number of items use --n-items" in err) == (2, True)
 
 
 def test_a_hyphen_is_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,13 +279,15 @@ def test_who_of_the_judges_is_tested():
         assert (chosen.names(), chosen.among(both), chosen.one("one")) == (["n"], ["n"], {"judge": "n"})
     assert (ALL_JUDGES.names(), ALL_JUDGES.among(both), ALL_JUDGES.one("one")) == (None, ["m", "n"], {})
     assert shared.Tested(only=["m", "n"]).among(both) == ["m", "n"]
-    with pytest.raises(AssayError, match=r"^a route is of one judge; --only names 2$"):
-        shared.Tested(only=["m", "n"]).one("a route is of one judge")
-    with pytest.raises(AssayError, match="--only and --judge are one option under two names; give --only"):
+    with pytest.raises(AssayError, match=r"^route requires one judge; --only names 2$"):
+        shared.Tested(only=["m", "n"]).one("route requires one judge")
+    with pytest.raises(AssayError, match="--judge is an earlier name of --only; give --only"):
         shared.Tested(only=["m"], judge=["m"]).names()
     nobody = assay.read(TABLE, judges=[], humans=["ann", "m", "n"])
     assert ALL_JUDGES.among(nobody) == []
-    with pytest.raises(AssayError, match=r"nothing says who is a judge\. Name all judges with --judges m,n, and with"):
+    with pytest.raises(
+        AssayError, match=r"the table does not name its judges\. Name all judges with --judges m,n, and the"
+    ):
         shared.Tested(only=["m", "n"]).among(nobody)
 
 

@@ -171,17 +171,13 @@ def test_one_form_at_a_time(capsys):
     assert json.loads(capsys.readouterr().out) == {"judge": "x"}
     Output(json=True).show(one, two)
     assert json.loads(capsys.readouterr().out) == [{"judge": "x"}, {"judge": "y"}]
-    Output(latex=True).show(one)
-    assert capsys.readouterr().out.splitlines()[2] == r"$\rho$ & items \\"
     Output().words(one)
     assert capsys.readouterr().out == "x!\n"
     Output(csv=True).words(one)
     assert capsys.readouterr().out == "estimate,n\n0.5,1200\n"
-    assert [Output().for_people, *(Output(**{form: True}).for_people for form in ("json", "csv", "latex"))] == [
-        True, False, False, False,
-    ]  # fmt: skip
-    with pytest.raises(AssayError, match=r"--json and --latex exclude each other; give one"):
-        Output(json=True, latex=True)
+    assert [Output().as_text, *(Output(**{form: True}).as_text for form in ("json", "csv"))] == [True, False, False]
+    with pytest.raises(AssayError, match=r"--json and --csv exclude each other; give one"):
+        Output(json=True, csv=True)
 
 
 def test_rows_that_are_no_results(capsys):
@@ -191,8 +187,6 @@ def test_rows_that_are_no_results(capsys):
         assert capsys.readouterr().out == wanted
     Output(json=True).rows(frame)
     assert json.loads(capsys.readouterr().out) == [{"name": "a", "n": 1200}]
-    Output(latex=True).rows(frame)
-    assert r"a & 1,200 \\" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -297,4 +291,4 @@ def test_only_one_module_of_the_command_line_prints():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     }
-    assert {one for one in printing if one[0] != "output.py"} == {("app.py", None), ("studies.py", "What is it? ")}
+    assert {one for one in printing if one[0] != "output.py"} == {("app.py", None), ("studies.py", "Your choice: ")}

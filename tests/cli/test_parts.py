@@ -62,7 +62,7 @@ def judged(folder: Path) -> dict[str, int]:
 
 @pytest.mark.slow
 def test_judges_are_asked_about_development_items_until_told_otherwise(run: Run, study: Path) -> None:
-    assert "are not split; split them with: assay split" in run("judge", study, "--part", "test")[2]
+    assert "are not split; split them with: assay study split" in run("judge", study, "--part", "test")[2]
     code, out, said = run("study", "split", study, "--seed", "2")
     assert code == 0
     assert "12 items for development and 36 for the test" in out

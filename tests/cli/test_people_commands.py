@@ -1,4 +1,4 @@
-"""assay invite with a sheet, and assay pay: what they write, print and refuse."""
+"""assay people invite with a sheet, and assay people pay: what they write, print and refuse."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_sheet_of_people_becomes_links_with_their_attributes(study: Path, run:
     assert (code, "is not written over" in err) == (2, True)
     code, out, err = run("people", "invite", study, "--sheet", "links.csv")
     assert (code, out.count("/join/")) == (0, 2), "the table of links can be given back, and links are no attribute"
-    assert "Ana Ruiz is invited already; their link stays as it is" in err
+    assert "Ana Ruiz is already invited; their link is unchanged" in err
     assert "not changed" not in err
 
 
@@ -74,7 +74,7 @@ def test_the_table_of_payment(study: Path, run: Run) -> None:
     assert out.splitlines()[0].split("  ")[0] == "person"
     assert "Ana" in out
     assert "None" not in out
-    assert "1 person: 1 invited; 0.00 EUR in all" in err
+    assert "1 annotator: 1 invited; 0.00 EUR in total" in err
     assert json.loads(run("people", "pay", study, "--json")[1])[0]["person"] == "Ana"
     assert run("people", "pay", study, "-o", "pay.csv")[0] == 0
     assert pl.read_csv("pay.csv")["currency"].to_list() == ["EUR"]

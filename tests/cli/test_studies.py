@@ -19,12 +19,12 @@ from assay.cli.service import _own_files, restore
 from assay.cli.studies import (
     ChangeOptions,
     _ask_change,
-    _holds_replies,
+    _has_responses,
     _invited_already,
     _pay_words,
     _refusal,
-    _replies_frame,
-    _reply_words,
+    _response_words,
+    _responses_frame,
     _sure,
     judge,
     serve,
@@ -59,34 +59,34 @@ REPLY = {
 
 
 def test_a_reply_under_what_was_read_of_it():
-    assert _reply_words(REPLY, prompts=True) == "gpt, a, stars: label 4\n    Four.\n    Sure."
+    assert _response_words(REPLY, prompts=True) == "gpt, a, stars: label 4\n    Four.\n    Sure."
     other = REPLY | {"condition": {"temperature": 0.5}, "repeat": 2, "label": None, "reason": "refused", "reply": ""}
-    assert _reply_words(other, prompts=False) == "gpt, a, stars, temperature 0.5, repeat 2: refused\n    (nothing)"
+    assert _response_words(other, prompts=False) == "gpt, a, stars, temperature 0.5, repeat 2: refused\n    (nothing)"
     asked = REPLY | {"prompt": '[{"role": "user", "content": "How good?"}]'}
-    shown = _reply_words(asked, prompts=True).splitlines()
+    shown = _response_words(asked, prompts=True).splitlines()
     assert "How good?" in "".join(shown[1:-2])
     assert shown[-2:] == ["    Four.", "    Sure."]
-    assert _reply_words(asked, prompts=False) == _reply_words(REPLY, prompts=True)
+    assert _response_words(asked, prompts=False) == _response_words(REPLY, prompts=True)
 
 
 def test_replies_have_a_column_for_each_condition():
-    found = _replies_frame([REPLY, REPLY | {"condition": {"temperature": 0.5}, "label": None}], prompts=False)
+    found = _responses_frame([REPLY, REPLY | {"condition": {"temperature": 0.5}, "label": None}], prompts=False)
     assert found.columns == [
         "annotator", "item", "criterion", "temperature", "repeat", "status", "label", "reason", "reply", "reasoning",
     ]  # fmt: skip
     assert found.select("temperature", "label").rows() == [(None, "4"), (0.5, None)]
-    assert _replies_frame([REPLY], prompts=True).columns[-1] == "prompt"
+    assert _responses_frame([REPLY], prompts=True).columns[-1] == "prompt"
 
 
 @pytest.mark.parametrize(
     ("person", "attributes", "words"),
     [
-        ({}, {"job": "nurse"}, "ana is invited already; their link stays as it is"),
-        ({}, {"job": "cook"}, "ana is invited already; their link stays as it is; not changed: job=cook"),
-        ({"excluded_at": 1.0}, {}, "ana is invited already, and excluded: there is no link for them"),
+        ({}, {"job": "nurse"}, "ana is already invited; their link is unchanged"),
+        ({}, {"job": "cook"}, "ana is already invited; their link is unchanged; not changed: job=cook"),
+        ({"excluded_at": 1.0}, {}, "ana is already invited and excluded; they have no link"),
         (
             {"state": "revoked"}, {},
-            "ana is invited already, and their link was ended; make a new one on the lead's page",
+            "ana is already invited, and their link was revoked; create a new one on the dashboard",
         ),
     ],
 )  # fmt: skip
@@ -100,8 +100,10 @@ def test_what_stays_as_it_is_of_who_is_invited_again(person, attributes, words):
 @pytest.mark.parametrize("can_keep", [True, False])
 def test_a_refused_change_names_what_may_be_said(can_keep):
     said = _refusal(ChangedStudyError("3 answers to 'stars' would no longer count", can_keep=can_keep))
-    assert said.startswith("3 answers to 'stars' would no longer count. Nothing was changed. --new-version takes them")
-    assert said.endswith(", --same-question goes on counting them") is can_keep
+    assert said.startswith(
+        "3 answers to 'stars' would no longer count. Nothing was changed. With --new-version they no"
+    )
+    assert said.endswith("; --same-question keeps them") is can_keep
 
 
 LOST = ChangedStudyError("3 answers would no longer count", can_keep=False)
@@ -126,8 +128,8 @@ def test_what_a_change_means_is_asked_at_a_terminal(monkeypatch, capsys, error, 
         assert _ask_change(error) == meant
     said = capsys.readouterr().err
     assert said.startswith("3 answers would no longer count.")
-    assert ("s  it is the same question: they go on counting" in said) is error.can_keep
-    assert said.endswith("anything else changes nothing\nWhat is it? ")
+    assert ("s  same question: keep existing answers" in said) is error.can_keep
+    assert said.endswith("other keys: cancel\nYour choice: ")
 
 
 @pytest.mark.parametrize("who", ["stdin", "stderr"])
@@ -151,7 +153,7 @@ def test_a_change_is_made_as_it_was_said_and_at_once_where_there_is_none(capsys)
 
     for options, meant, words in (
         ({"new_version": True}, "new-version", "they stay in the store (--new-version)"),
-        ({"same_question": True}, "same-question", "they go on counting (--same-question)"),
+        ({"same_question": True}, "same-question", "they are kept (--same-question)"),
     ):
         tried: list[Any] = []
         assert ChangeOptions(**options).decided(work(KEPT, tried)) == "done"
@@ -176,8 +178,8 @@ def test_a_change_is_made_as_it_was_said_and_at_once_where_there_is_none(capsys)
 def test_replies_are_added_to_replies_and_to_nothing_else(tmp_path, content, holds):
     if content is not None:
         (tmp_path / "r.jsonl").write_text(content)
-    assert _holds_replies(tmp_path / "r.jsonl") is holds
-    assert _holds_replies(None)
+    assert _has_responses(tmp_path / "r.jsonl") is holds
+    assert _has_responses(None)
 
 
 def test_parts_of_a_table_are_beside_it_and_those_of_a_study_in_its_folder(study, tmp_path, capsys):
@@ -195,7 +197,7 @@ def test_parts_of_a_table_are_beside_it_and_those_of_a_study_in_its_folder(study
     with pytest.raises(AssayError, match="is there already and is not written over"):
         split(table)
     (study / "items.csv").write_text("item,text\na,A text.\nb,B text.\n")
-    with pytest.raises(AssayError, match=r"kept in its folder, as split\.csv; leave --output out"):
+    with pytest.raises(AssayError, match=r"writes split\.csv in the study folder; leave out --output"):
         split(study, out=tmp_path / "more.csv")
     split(study, test=0.5)
     assert capsys.readouterr().err == f"written to {study / 'split.csv'}\n"
@@ -203,7 +205,7 @@ def test_parts_of_a_table_are_beside_it_and_those_of_a_study_in_its_folder(study
 
 def test_a_page_without_a_study_takes_a_port_alone(monkeypatch):
     served: list[int] = []
-    monkeypatch.setattr("assay.cli.drop.serve_drop", served.append)
+    monkeypatch.setattr("assay.cli.studies._serve_upload", served.append)
     serve()
     for port in (1, 65535):
         serve(port=port)
@@ -214,7 +216,7 @@ def test_a_page_without_a_study_takes_a_port_alone(monkeypatch):
     with pytest.raises(AssayError, match="port must be a whole number from 1 to 65535"):
         serve(port=80.5)
     for options in ({"host": "0.0.0.0"}, {"workers": 2}, {"base_url": "https://x.example"}, {"store": "s.db"}):
-        with pytest.raises(AssayError, match="takes --port only; name the study's folder: assay serve STUDY"):
+        with pytest.raises(AssayError, match="takes only --port; name the study folder: assay serve STUDY"):
             serve(**options)
     assert len(served) == 3
 
@@ -237,7 +239,7 @@ def test_where_a_page_is_and_who_is_invited_is_printed(study, monkeypatch, capsy
         serve(study, **options)
         assert capsys.readouterr().out.splitlines() == [
             f"The page of {study} is at {address} (2 invited)",
-            f"The lead's link and everybody's own: assay links {study}{more}",
+            f"Links of the study lead and all annotators: assay people links {study}{more}",
         ]
     serve(study, quiet=True, workers=3)
     assert capsys.readouterr().out == ""
@@ -247,7 +249,7 @@ def test_where_a_page_is_and_who_is_invited_is_printed(study, monkeypatch, capsy
         serve(study, workers=0)
     monkeypatch.setattr(server, "links", lambda *given: ("lead", {}))
     serve(study)
-    assert "(nobody is invited yet)" in capsys.readouterr().out
+    assert "(no annotators invited)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -298,13 +300,13 @@ def test_what_of_batches_is_asked_for(study, monkeypatch, capsys, typed, action,
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ({"status": True}, "--status, --cancel and --wait are about batches; give --batch, too"),
-        ({"cancel": True}, "are about batches"),
-        ({"wait": True}, "are about batches"),
-        ({"batch": True, "status": True, "cancel": True}, "with one of --status and --cancel"),
-        ({"batch": True, "record": Path("r.jsonl")}, "--batch goes without --retry and --record"),
-        ({"batch": True, "retry": "unreadable"}, "--batch goes without --retry and --record"),
-        ({"item": "a"}, "an item is named to see what is sent about it: assay judge"),
+        ({"status": True}, "--status, --cancel and --wait require --batch"),
+        ({"cancel": True}, "require --batch"),
+        ({"wait": True}, "require --batch"),
+        ({"batch": True, "status": True, "cancel": True}, "takes one of --status and --cancel"),
+        ({"batch": True, "record": Path("r.jsonl")}, "--batch excludes --retry and --record"),
+        ({"batch": True, "retry": "unreadable"}, "--batch excludes --retry and --record"),
+        ({"item": "a"}, "an item requires --show: assay judge"),
     ],
 )
 def test_what_does_not_go_with_batches(study, monkeypatch, typed, words):
@@ -346,7 +348,7 @@ def test_a_study_is_made_from_its_copy_and_its_answers_are_nobody_elses(study, t
 
 def test_a_copy_whose_study_keeps_answers_elsewhere_says_so(study, tmp_path, capsys):
     restore(copy_of(study, tmp_path / "copy.zip", settings="store: there.db\n"), tmp_path / "new")
-    assert "study.yaml names another database (store: there.db); take that line out" in capsys.readouterr().err
+    assert "study.yaml names another database (store: there.db); remove that line" in capsys.readouterr().err
 
 
 def test_what_is_there_is_not_lost_to_a_copy(tmp_path):
@@ -356,7 +358,7 @@ def test_what_is_there_is_not_lost_to_a_copy(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")
     for place in ("file", "full"):
-        with pytest.raises(AssayError, match=f"{place} is there already, and not empty; name another folder"):
+        with pytest.raises(AssayError, match=f"{place} exists and is not empty; name another folder"):
             restore(out, tmp_path / place)
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["mine.txt"]
     for files in (
@@ -364,9 +366,11 @@ def test_what_is_there_is_not_lost_to_a_copy(tmp_path):
         {"study.yaml": "", "items.csv": ""},
         {"study.db": ""},
     ):
-        with pytest.raises(AssayError, match=r"bad\.zip is no copy of a study; name a file that assay backup made"):
+        with pytest.raises(
+            AssayError, match=r"bad\.zip is not a backup of a study; name a file written by assay study backup"
+        ):
             restore(zip_of(tmp_path / "bad.zip", **files), tmp_path / "new")
-    with pytest.raises(AssayError, match=r"mine\.txt is no copy of a study"):
+    with pytest.raises(AssayError, match=r"mine\.txt is not a backup of a study"):
         restore(tmp_path / "full" / "mine.txt", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -426,7 +430,7 @@ def test_a_damaged_copy_is_refused_before_anything_is_made(tmp_path, kind):
     content = bytearray((tmp_path / "copy.zip").read_bytes())
     content[44:50] = b"\xff\xfe\xff\xfe\xff\xfe"  # 30 bytes of a head and 10 of a name are before the first text
     (tmp_path / "copy.zip").write_bytes(content)
-    with pytest.raises(AssayError, match=r"copy\.zip is damaged and cannot be read whole; take another copy"):
+    with pytest.raises(AssayError, match=r"copy\.zip is damaged; use another backup"):
         restore(tmp_path / "copy.zip", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -434,24 +438,24 @@ def test_a_damaged_copy_is_refused_before_anything_is_made(tmp_path, kind):
 def test_links_are_those_of_who_is_named_or_of_all(invited, run):
     code, out, _ = run("people", "links", invited, "--base-url", "https://study.example")
     lines = [line.split("\t") for line in out.splitlines()]
-    assert (code, [name for name, _ in lines]) == (0, ["(the lead)", "Ana Ruiz", "Ben"])
+    assert (code, [name for name, _ in lines]) == (0, ["(study lead)", "Ana Ruiz", "Ben"])
     assert [link.startswith(f"https://study.example/{place}") for (_, link), place in zip(
         lines, ("lead/join/", "join/", "join/"), strict=True)] == [True] * 3  # fmt: skip
     code, out, _ = run("people", "links", invited, " Ben ", "Ana  Ruiz")
     assert (code, [line.split("\t")[0] for line in out.splitlines()]) == (0, ["Ben", "Ana Ruiz"])
     assert run("people", "links", invited, "Cho", "Ben") == (
-        2, "", f"assay: nobody called 'Cho' has a link; invite them with: assay invite {invited} 'Cho'\n"
+        2, "", f"assay: no annotator 'Cho' has a link; invite them with: assay people invite {invited} 'Cho'\n"
     )  # fmt: skip
 
 
 def test_how_far_a_study_is_in_words_and_as_json(study, run):
     pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
-    none = f"assay: nobody was invited or asked yet; begin with: assay invite {study} NAME\n"
+    none = f"assay: no annotator or judge has started yet; begin with: assay people invite {study} NAME\n"
     assert run("study", "status", study) == (2, "", none)
     run("people", "invite", study, "Ana Ruiz", "Ben")
     # One item, and both are to answer it.
     assert run("study", "status", study) == (
-        0, "0 of 2 answers that are wanted (0 %)\n1 item, 0 answered, 0 skipped\n"
+        0, "Progress: 0 of 2 answers (0%)\n1 item, 0 answered, 0 skipped\n"
         "Ana Ruiz: active, 0 of 1\nBen: active, 0 of 1\n", "",
     )  # fmt: skip
     said = json.loads(run("study", "status", study, "--json")[1])
@@ -461,12 +465,8 @@ def test_how_far_a_study_is_in_words_and_as_json(study, run):
         "items": 1, "answered": 0, "skipped": 0, "filled": 0, "wanted": 2, "notes": [],
         "people": [ana, ana | {"name": "Ben"}],
     }  # fmt: skip
-    for form in ("--csv", "--latex"):
-        assert run("study", "status", study, form) == (
-            2,
-            "",
-            "assay: a study's status is printed as text or with --json\n",
-        )
+    refused = "assay: study status has no --csv; give --json, or neither for text\n"
+    assert run("study", "status", study, "--csv") == (2, "", refused)
     run("people", "exclude", study, "Ben", "--reason", "asked to be")
     assert "\nBen: excluded, 0" in run("study", "status", study)[1]
 

@@ -132,12 +132,12 @@ def test_postgresql_copies_itself(serve: Any, url: str, tmp_path: Path, capsys: 
 def test_links_are_printed_where_they_are_asked_for(serve: Any, capsys: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("ASSAY_SECRET", SECRET)
     page: Served = serve(who=("ana", "ben"))
-    found = dict(line.split("\t") for line in run(capsys, "links", page.folder).splitlines())
+    found = dict(line.split("\t") for line in run(capsys, "people", "links", page.folder).splitlines())
     assert list(found) == ["(the lead)", "ana", "ben"]
     for name in ("ana", "ben"):
         link = found[name].removeprefix("http://127.0.0.1:8321")
         assert name in page.visitor(link).send("GET", link).text
-    assert run(capsys, "links", page.folder, "ben").startswith("ben\thttp://127.0.0.1:8321/join/")
+    assert run(capsys, "people", "links", page.folder, "ben").startswith("ben\thttp://127.0.0.1:8321/join/")
     assert "nobody called 'eve' has a link" in refused(capsys, "people", "links", page.folder, "eve")
 
 
@@ -149,7 +149,7 @@ def test_a_server_prints_no_secret(tmp_path: Path, capsys: Any, monkeypatch: Any
     said = run(capsys, "serve", folder, "--port", "8399")
     assert said == (
         f"The page of {folder} is at http://127.0.0.1:8399 (nobody is invited yet)\n"
-        f"The lead's link and everybody's own: assay links {folder} --base-url http://127.0.0.1:8399\n"
+        f"The lead's link and everybody's own: assay people links {folder} --base-url http://127.0.0.1:8399\n"
     )
     assert run(capsys, "serve", folder, "--port", "8399", "--quiet") == ""
 
@@ -157,14 +157,14 @@ def test_a_server_prints_no_secret(tmp_path: Path, capsys: Any, monkeypatch: Any
 def test_the_status_of_a_study(serve: Any, tmp_path: Path, capsys: Any) -> None:
     page: Served = serve(items=4, who=("ana", "ben"), people={"overlap": 1, "quota": 3})
     page.annotator().work_through(3)
-    lines = run(capsys, "status", page.folder).splitlines()
+    lines = run(capsys, "study", "status", page.folder).splitlines()
     assert lines[:2] == ["3 of 4 answers that are wanted (75 %)", "4 items, 3 answered, 0 skipped"]
     assert lines[2].startswith("ana: active, 3 of 3, last 20")
     assert lines[3] == "ben: active, 0 of 3"
-    found = json.loads(run(capsys, "status", page.folder, "--json"))
+    found = json.loads(run(capsys, "study", "status", page.folder, "--json"))
     assert (found["filled"], found["wanted"], found["people"][0]["done"]) == (3, 4, 3)
     nobody = write_study(tmp_path / "new")
-    assert f"begin with: assay invite {nobody} NAME" in refused(capsys, "study", "status", nobody)
+    assert f"begin with: assay people invite {nobody} NAME" in refused(capsys, "study", "status", nobody)
 
 
 # -- rights ---------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def test_until_when_answers_are_kept(serve: Any, capsys: Any, until: str, passed
         assert f'is kept with your name until <time datetime="{until}">' in said
         told = f"kept until {until}, which has passed"
         assert (told in now.lead().send("GET", "/lead").text) == passed
-        assert (told in run(capsys, "status", now.folder)) == passed
+        assert (told in run(capsys, "study", "status", now.folder)) == passed
 
 
 def test_questions_that_were_added_are_in_the_status(serve: Any, capsys: Any) -> None:
@@ -234,5 +234,5 @@ def test_questions_that_were_added_are_in_the_status(serve: Any, capsys: Any) ->
     content["questions"] = [dict(STARS), {"name": "why", "text": "Why?", "scale": "text"}]
     path.write_text(yaml.safe_dump(content))
     with page.again() as now:
-        assert "not asked on items answered before: 'why' (2 items)" in run(capsys, "status", now.folder)
+        assert "not asked on items answered before: 'why' (2 items)" in run(capsys, "study", "status", now.folder)
         assert len(now.rows(tables.tasks)) == 2

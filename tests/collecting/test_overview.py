@@ -574,7 +574,7 @@ def test_what_the_verdict_still_needs_and_the_looks_that_were_taken(serve: Any) 
     before = look(page).verdict
     assert before is not None
     assert (before.answered, before.of, before.needed, before.looks) == (0, 8, None, ())
-    assert "decide it before, with assay plan --study" in lead.send("GET", "/lead/live").text
+    assert "decide it before, with assay plan alt-test --study" in lead.send("GET", "/lead/live").text
     plan = Preregistration(verdict={"epsilon": 0.1, "alpha": 0.1}, n_items=8, n_annotators=2, looks=2)
     plan.write(page.folder / "plan.yaml")
     work(page, page.annotator("ana"), {}, most=3)

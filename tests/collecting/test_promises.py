@@ -705,7 +705,7 @@ def test_a_running_page_follows_a_study_that_was_changed_and_says_so(serve: Any)
     said = lead.send("GET", "/lead/live").text
     assert "was edited and is not taken in yet" in said
     assert len(stored_annotations(page.store)) == 2, "the page and the table are of the study as it was"
-    with open_store(study) as shell:  # as `assay invite --new-version` does in another process
+    with open_store(study) as shell:  # as `assay people invite --new-version` does in another process
         sync_study(shell, study, "new-version")
     said = lead.send("GET", "/lead/live").text
     assert "The study was changed" in said

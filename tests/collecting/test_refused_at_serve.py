@@ -104,10 +104,10 @@ def test_meanings_of_numbers_stand_beside_them_on_their_own_scale(serve: Callabl
         ("https://example.org/?study=1", "takes a host without a path"),
     ],
 )
-@pytest.mark.parametrize("name", ["serve", "invite"])
+@pytest.mark.parametrize("name", ["serve", "people invite"])
 def test_an_address_that_leads_nowhere(tmp_path: Path, capsys: Any, given: str, why: str, name: str) -> None:
     folder = write_study(tmp_path / "s")
-    assert command(name, str(folder), "--base-url", given) == 2
+    assert command(*name.split(), str(folder), "--base-url", given) == 2
     said = capsys.readouterr()
     assert why in said.err
     assert said.out == "", "no link was printed"
@@ -124,9 +124,9 @@ def test_an_address_that_is_fine() -> None:
 
 def test_who_is_invited_already_does_not_keep_the_others_out(tmp_path: Path, capsys: Any) -> None:
     folder = write_study(tmp_path / "s")
-    assert command("invite", str(folder), "P01") == 0
+    assert command("people", "invite", str(folder), "P01") == 0
     first = capsys.readouterr().out
-    assert command("invite", str(folder), "P51", " P01", "P52", "P51", "--attribute", "job=nurse") == 0
+    assert command("people", "invite", str(folder), "P51", " P01", "P52", "P51", "--attribute", "job=nurse") == 0
     said = capsys.readouterr()
     assert [line.split("\t")[0] for line in said.out.splitlines()] == ["P01", "P51", "P52"]
     assert said.out.splitlines()[0].split("\t")[0] == first.split("\t")[0]
@@ -135,7 +135,7 @@ def test_who_is_invited_already_does_not_keep_the_others_out(tmp_path: Path, cap
         assert [one.name for one in people.everybody(page.store)] == ["P01", "P51", "P52"]
         people.set_state(page.store, "P51", "revoked")
         people.exclude(page.store, "P52")
-    assert command("invite", str(folder), "P51", "P52") == 0
+    assert command("people", "invite", str(folder), "P51", "P52") == 0
     said = capsys.readouterr()
     assert said.out == ""
     assert "P51 is invited already, and their link was ended" in said.err
@@ -145,7 +145,7 @@ def test_who_is_invited_already_does_not_keep_the_others_out(tmp_path: Path, cap
 def test_a_name_that_cannot_be_invited_keeps_all_out(tmp_path: Path, capsys: Any) -> None:
     judge = {"name": "gpt", "provider": "recorded", "file": "replies.jsonl"}
     folder = write_study(tmp_path / "s", judges=[judge])
-    assert command("invite", str(folder), "P01", "gpt", "P02") == 2
+    assert command("people", "invite", str(folder), "P01", "gpt", "P02") == 2
     assert "'gpt' is the name of a judge" in capsys.readouterr().err
     with Served(folder, ()) as page:
         assert people.everybody(page.store) == [], "half of a list is worse than none of it"

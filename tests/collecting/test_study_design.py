@@ -49,7 +49,7 @@ def test_answers_are_kept_to_the_day_that_people_were_told(today: str, passed: b
     made.study = SimpleNamespace(folder="s")  # type: ignore[assignment]
     words = (
         "People were told that names and answers are kept until 2027-03-01, which has passed: take what you need "
-        "without names, then remove each person with: assay erase s NAME"
+        "without names, then remove each person with: assay people erase s NAME"
     )
     assert made.retention_words(date.fromisoformat(today)) == (words if passed else "")
     assert design().retention_words(date.fromisoformat(today)) == ""

@@ -1,4 +1,4 @@
-"""The page of assay serve without a study: what it says of a file, to whom it answers, and that it keeps nothing."""
+"""The page of assay serve without a study: its answer to a file, the requests it refuses, and that it saves nothing."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from assay.cli.labels import NAMES, command_for
+from assay.cli.output import as_typed
 from assay.collecting import upload
 
 ROWS = [(1 + i % 5, 1 + (i + i // 5) % 5, 1 + (i + i // 7) % 5, 1 + (i + i // 9) % 5) for i in range(30)]
@@ -19,6 +21,7 @@ SHEET = "ID,Ann,Bob,Cho,gpt-4o,Mean\n" + "".join(
     f"q{i},{','.join(map(str, row))},{sum(row[:3]) / 3:.2f}\n" for i, row in enumerate(ROWS)
 )
 Ask = Callable[..., tuple[int, str]]
+PAGE = upload.UploadPage(lambda text: as_typed(text, NAMES), lambda found, name: command_for(found, [name]))
 
 
 @pytest.fixture
@@ -40,14 +43,14 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ask]:
         yield send
         server.shutdown()
         thread.join(10)
-    assert list(tmp_path.iterdir()) == [], "nothing is kept"
+    assert list(tmp_path.iterdir()) == [], "nothing is saved"
 
 
 def words(html: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
 
 
-def test_a_file_is_looked_at_and_the_command_is_printed(ask: Ask) -> None:
+def test_upload_page_shows_roles_and_command(ask: Ask) -> None:
     assert "Drop a table of labels here" in ask("GET", "/")[1]
     status, said = ask("POST", "/look?name=..%2Fmy%20sheet.csv", SHEET.encode())
     assert status == 200
@@ -57,7 +60,7 @@ def test_a_file_is_looked_at_and_the_command_is_printed(ask: Ask) -> None:
     assert "may gpt-4o stand in for people? Yes" in plain
     assert re.search(r"Run assay report 'my sheet.csv' --wide --item ID .*--judges gpt-4o .*--expertise crowd", plain)
     assert "assay.read('my sheet.csv', " in plain
-    assert "/assay-" not in said, "no folder that is gone is named"
+    assert "/assay-" not in said, "the temporary folder is not shown"
 
 
 @pytest.mark.parametrize(
@@ -65,11 +68,11 @@ def test_a_file_is_looked_at_and_the_command_is_printed(ask: Ask) -> None:
     [
         ("<img src=x>.exe", b"x", "this file type is not supported"),
         ("empty.csv", b"", "empty.csv is empty"),
-        ("reading.yaml", b"read: [/etc/passwd]", "says how another file is read; drop that file"),
+        ("reading.yaml", b"read: [/etc/passwd]", "states how another file is read; drop that file"),
         ("t.parquet", b"no such thing", "t.parquet is not a Parquet file"),
     ],
 )
-def test_what_cannot_be_read_is_said_and_nothing_of_it_is_html(ask: Ask, name: str, content: bytes, why: str) -> None:
+def test_upload_page_refuses_unreadable_files_and_escapes_names(ask: Ask, name: str, content: bytes, why: str) -> None:
     status, said = ask(
         "POST", "/look?name=" + name.replace(" ", "%20"), content, **{"Content-Length": str(len(content))}
     )
@@ -80,7 +83,7 @@ def test_what_cannot_be_read_is_said_and_nothing_of_it_is_html(ask: Ask, name: s
     assert "/assay-" not in said
 
 
-def test_cells_are_text(ask: Ask) -> None:
+def test_upload_page_escapes_cells(ask: Ask) -> None:
     bold = SHEET.replace("ID,", "<b>ID</b>,").replace("q1,", "<script>1</script>,")
     said = ask("POST", "/look?name=t.csv", bold.encode())[1]
     assert "&lt;b&gt;ID" in said
@@ -88,7 +91,7 @@ def test_cells_are_text(ask: Ask) -> None:
     assert "<b>" not in said
 
 
-def test_it_answers_its_own_page_on_this_machine_alone(ask: Ask) -> None:
+def test_upload_server_refuses_other_hosts_and_paths(ask: Ask) -> None:
     assert ask("GET", "/", Host="elsewhere.example")[0] == 421
     assert ask("POST", "/look?name=t.csv", SHEET.encode(), Origin="https://elsewhere.example")[0] == 421
     assert ask("GET", "/etc/passwd")[0] == 404
@@ -98,29 +101,29 @@ def test_it_answers_its_own_page_on_this_machine_alone(ask: Ask) -> None:
     assert ask("GET", "/health") == (200, '{"ok": true}')
 
 
-def test_a_file_of_more_than_32_mb_is_for_the_command_line(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = "<p>The file is larger than 32 MB; look at it with: assay look FILE</p>"
+def test_upload_server_refuses_more_than_32_mb(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = "<p>The file is larger than 32 MB; use the command line: assay look FILE</p>"
     assert ask("POST", "/look", b"x", **{"Content-Length": str(32 * 1024 * 1024 + 1)}) == (413, words)
     monkeypatch.setattr(upload, "LARGEST", len(SHEET))
     assert ask("POST", "/look?name=t.csv", SHEET.encode())[0] == 200
     assert ask("POST", "/look?name=t.csv", SHEET.encode() + b"\n")[0] == 413
 
 
-def test_a_table_that_lacks_something_has_no_command_and_a_file_without_a_name_is_file(ask: Ask) -> None:
-    lacking = "item,annotator\n" + "".join(f"i{i},{'ab'[i % 2]}\n" for i in range(8))
-    said = words(ask("POST", "/look?name=t.csv", lacking.encode())[1])
+def test_upload_page_without_label_column_has_no_command(ask: Ask) -> None:
+    incomplete = "item,annotator\n" + "".join(f"i{i},{'ab'[i % 2]}\n" for i in range(8))
+    said = words(ask("POST", "/look?name=t.csv", incomplete.encode())[1])
     assert "no column that holds the label was found" in said
-    assert said.endswith("It cannot be read as it is.")
+    assert said.endswith("The file cannot be read without further options.")
     for name in ("", "?name=..", "?name=a/"):
         assert ask("POST", f"/look{name}", b"x")[1].startswith("<h2>file cannot be read</h2>")
 
 
-def test_options_of_a_study_are_refused_without_one_and_so_is_a_port_that_is_taken(
+def test_serve_without_study_refuses_study_options_and_used_port(
     run: Callable[..., tuple[int, str, str]],
 ) -> None:
     code, _, said = run("serve", "--host", "0.0.0.0")
-    assert (code, "takes --port only; name the study's folder" in said) == (2, True)
+    assert (code, "takes only --port; name the study folder" in said) == (2, True)
     with upload.upload_server(0, PAGE) as server:
         port = server.server_address[1]
         code, _, said = run("serve", "--port", str(port))
-    assert (code, f"port {port} is taken" in said) == (2, True)
+    assert (code, f"port {port} is in use" in said) == (2, True)

@@ -148,7 +148,7 @@ def test_which_part_is_asked_about(split, part, asked):
 
 @pytest.mark.parametrize("part", ["development", "test"])
 def test_items_that_are_not_split_have_no_parts(part):
-    with pytest.raises(StudyError, match="the items of s are not split; split them with: assay split s"):
+    with pytest.raises(StudyError, match="the items of s are not split; split them with: assay study split s"):
         part_asked(SimpleNamespace(parts={}, folder="s"), part)
 
 

@@ -708,7 +708,8 @@ def test_why_judges_are_asked_no_further():
     run = running(plan=plan, health=health)
     assert run._why_stopped() == [
         "judge 'm1' (tiny at http://h/v1) is not there",
-        "judge 'm3' (big at google) cannot be read; read them with: assay study responses s --missing",
+        "judge 'm3' (big at google) cannot be read; read them with: assay study responses s --missing. Where that is "
+        "expected, say after how many it is to stop: limits.unreadable in study.yaml",
     ]
     assert run._result({}).stopped == "; ".join(run._why_stopped())
 

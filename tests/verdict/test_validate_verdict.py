@@ -76,8 +76,10 @@ def test_groups_of_documents_take_turns():
 
 
 @pytest.mark.slow
-def test_validate_rejects_useless_judges_and_accepts_good_one():
-    found = validate(n_items=150, n_annotators=5, scale="1-5", epsilon=0.2, n_studies=8, seed=1, annotator_noise=0.2)
+def test_useless_judges_stay_out_and_a_good_one_gets_in_where_the_study_is_large_enough():
+    found = validate(
+        n_items=150, n_annotators=5, categories="1-5", epsilon=0.2, n_studies=8, seed=1, annotator_noise=0.2
+    )
     rows = {row["judge"]: row for row in found.table.iter_rows(named=True)}
     assert set(rows) == set(PLANTED)
     assert rows["good"]["estimate"] >= 0.75
@@ -118,7 +120,7 @@ def test_sentences_name_the_judge_let_in_most_and_the_one_found_out_least():
         "4% (2 to 10).",
         "Of these, copy is found out least often: in 65% (55 to 74).",
         "The card shows the unfair judge so in 50% (40 to 60), and accuses the fair one in 2% (1 to 7).",
-        "Next: a good judge is often missed; ask assay.plan.alt_test (assay plan) how many items are enough.",
+        "Next: a good judge is often missed; ask assay.plan.alt_test (assay plan alt-test) how many items are enough.",
     ]
     lines = found.summary().splitlines()
     assert lines[0] == (

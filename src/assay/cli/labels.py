@@ -202,7 +202,7 @@ _PARTS += [
     (name, *part)
     for name, part in {
         "wide": _own(bool, "One row per item, one column per annotator.", FIRST, unset=False, show_default=False),
-        "reading": _own(Path | None, "File of reading options, written by assay look FILE --write.", FIRST),
+        "reading": _own(Path | None, "File of reading options, from assay look FILE --write.", FIRST),
         "labels_from": _own(Names, "Additional label files, joined by item id."),
         "option": _own(list[str] | None, "NAME=VALUE for the reader of a format: users=users.json; repeatable."),
         "where": _own(list[str] | None, "Keep rows with COLUMN=VALUE (or A,B); repeatable."),
@@ -420,7 +420,8 @@ def _refuse_other_variants(given: Mapping[str, Any], chosen: Variant) -> None:
     known = {one: {f.name for f in fields(import_named(one.ask).settings)} for one in row.variants.values()}
     for name in (name for name in given if name not in known[chosen]):
         others = listing([one.typed for one in row.variants.values() if name in known[one]])
-        raise DesignError(f"{name} is an option of {others}, not of {chosen.typed}", option=name)
+        typed = f"--{name.replace('_', '-')}"
+        raise DesignError(f"{typed} is an option of {others}, not of {chosen.typed}", option=name)
 
 
 def __getattr__(name: str) -> Any:

@@ -37,9 +37,7 @@ _GROUP = Group("Output", sort_key=9)
 FIRST = "first"
 """Mark of an option that the short help shows; see `assay.estimation.options.Limits.first`."""
 
-Page = Annotated[
-    Path | None, Parameter(name=["--output", "-o"], group=_GROUP, help="Output file: also write a page."), FIRST
-]
+Page = Annotated[Path | None, Parameter(name=["--output", "-o"], group=_GROUP, help="Output file of a page."), FIRST]
 """File of a command's page."""
 
 Force = Annotated[bool, Parameter(group=_GROUP, help="Overwrite existing files.", show_default=False)]

@@ -131,7 +131,7 @@ def triplets(
     if set(given) - {"seed"} or pilot is not None:
         strange = "pilot" if pilot is not None else next(k for k in given if k != "seed")
         raise AssayError(
-            f"--{strange.replace('_', '-')} is for a plan, and '{source}' is a file to draw triplets from; leave one out"
+            f"--{strange.replace('_', '-')} is for a plan, and '{source}' is a file of texts to draw; leave one out"
         )
     from assay.data.formats.exports import TABLES, write_frame
     from assay.data.formats.tables import read_table

@@ -172,8 +172,8 @@ class StudyDesign:
         if until is None or today <= until:
             return ""
         return (
-            f"Annotators were informed that names and answers are kept until {until}. This date has passed: export the "
-            f"data without names, then erase each annotator with: assay people erase {self.study.folder} NAME"
+            f"People were told that names and answers are kept until {until}, which has passed: take what you need "
+            f"without names, then remove each person with: assay people erase {self.study.folder} NAME"
         )
 
     def deadline(self, person: Person) -> float | None:

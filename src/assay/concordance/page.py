@@ -16,7 +16,6 @@ from assay.concordance.disagreement import Disagreement, disagreement
 from assay.concordance.grading_scale import JUDGES_MEAN, GradingScaleStudy
 from assay.concordance.measures import level_of
 from assay.data.annotations import Annotations
-from assay.reporting import tables
 from assay.reporting.page import Part, PartOptions, parts_or_reason
 
 if TYPE_CHECKING:

@@ -284,9 +284,10 @@ class FrameSettings(LabelSettings):
     )
     judges: Iterable[str] | None = option(
         None,
-        "Names of all judges in the table; other annotators are human.",
-        details="An annotator with the name of a model (`gpt-4o`), or listed as a judge in `kind`, is refused "
-        "until named here or in `humans`.",
+        "Names of all judges in the table.",
+        first=True,
+        details="All other annotators are human. An annotator whose name looks like a model's (`gpt-4o`), or that "
+        "`kind` calls a judge, is refused until named here or in `humans`.",
     )
     humans: Iterable[str] | None = option(
         None,
@@ -302,9 +303,11 @@ class FrameSettings(LabelSettings):
     )
     scale: Scale | str | int | Sequence[Label] | Mapping[str, Any] | None = option(
         None,
-        "Scale of all labels, or of each criterion: `assay.Ordinal(1, 5)`, `1-5`, `(1, 5)` or `5`.",
-        details="See `assay.data.scales.parse_scale`. By default the scale is inferred and reported in `reading`: the "
-        "order of ordered Categoricals and Enums, otherwise numbers, categories or free text.",
+        "Scale of the labels: 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, preference.",
+        first=True,
+        details="For all criteria, or one for each: `assay.Ordinal(1, 5)`, `1-5`, `(1, 5)` or `5`. See "
+        "`assay.data.scales.parse_scale`. Without it the scale is inferred, and `reading` reports it: the order of "
+        "ordered Categoricals and Enums, else numbers, categories or free text.",
     )
     exclude: Iterable[str] | None = option(
         None,
@@ -313,9 +316,7 @@ class FrameSettings(LabelSettings):
         "an annotator or an item called `Consensus` or `Average` is refused until you specify its role; `[]` states "
         "that nothing is computed.",
     )
-    conditions: Iterable[str] = option(
-        (), "Columns with experimental conditions (temperature, prompt), see `Annotations`."
-    )
+    conditions: Iterable[str] = option((), "Columns with experimental conditions, such as temperature or prompt.")
     split_item: str | None = option(
         None,
         "Separator, or regular expression with named groups, that splits criteria off item ids.",

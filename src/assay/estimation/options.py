@@ -306,9 +306,7 @@ def _open_tables(
         if strange:
             reader.refuse_read_options(name, value, judges, strange)
         if table == places[0]:
-            given = reader.labels_of(
-                name, given, judges
-            )  # two arrays are one table, and the places behind them move up
+            given = reader.labels_of(name, given, judges)  # two arrays become one table
         elif table in options:
             options = {**options, table: reader.labels_of(name, (value,), judges)[0]}
         else:

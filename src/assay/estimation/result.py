@@ -146,7 +146,7 @@ OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "report": ("summary()",),
     "verdict": ("summary()",),
 }
-"""Names that other libraries and the papers use, with the attributes of a result; the first that it has is suggested."""
+"""Names in other libraries and in papers, with the attributes of a result; the first that it has is suggested."""
 
 
 class Result(ABC):

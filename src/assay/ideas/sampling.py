@@ -191,7 +191,7 @@ def _refuse_too_few(pools: Mapping[str, Sequence[str]], settings: SampleSettings
     if number is None:
         number = sum(len(k) * (len(k) - 1) // 2 for k in pools.values()) * settings.floor // 3
     if number > MOST:
-        raise DesignError(f"about {number:,} triplets would be drawn, and {MOST:,} are the most; give n=...")
+        raise DesignError(f"about {number:,} triplets would be drawn, and {MOST:,} are the most; give n_triplets=...")
 
 
 def _draw(pools: Mapping[str, Sequence[str]], settings: SampleSettings) -> list[Triplet]:

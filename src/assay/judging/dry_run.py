@@ -45,7 +45,7 @@ def chosen_judges(study: Study, names: Iterable[str] | None) -> list[Judge]:
 
 
 ItemPart = Literal["development", "test", "all"]
-"""The items of a study that judges are asked about, where `assay split` has set some apart."""
+"""The items of a study that judges are asked about, where `assay study split` has set some apart."""
 
 
 def part_asked(study: Study, part: ItemPart | None) -> ItemPart | None:
@@ -60,7 +60,9 @@ def part_asked(study: Study, part: ItemPart | None) -> ItemPart | None:
         part = part or "development"
         return None if part == "all" else part
     if part not in (None, "all"):
-        raise StudyError(f"the items of {study.folder} are not split; split them with: assay split {study.folder}")
+        raise StudyError(
+            f"the items of {study.folder} are not split; split them with: assay study split {study.folder}"
+        )
     return None
 
 

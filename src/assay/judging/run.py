@@ -184,7 +184,7 @@ def judge_study(
         What a change of the study means after which answers would no longer count: they are asked again (and count
         once more when the change is taken back), or go on counting.
     part : {"development", "test", "all"}, optional
-        The items that are asked about, where `assay split` has set some apart: those for development unless it is
+        The items that are asked about, where `assay study split` has set some apart: those for development unless it is
         said, so that a prompt is not tuned on the items that decide.
     allow_code : bool
         Whether judges may run that are functions or commands named in the study's folder.
@@ -425,7 +425,10 @@ class _Run:
                 continue
             found.append(f"judge '{name}' ({judge.model} at {_service_of(judge)}) {health.stopped}")
             if not health.dead:
-                found[-1] += f"; read them with: assay study responses {self.plan.study.folder} --missing"
+                found[-1] += (
+                    f"; read them with: assay study responses {self.plan.study.folder} --missing. Where that is "
+                    "expected, say after how many it is to stop: limits.unreadable in study.yaml"
+                )
         return found
 
     # -- one call -------------------------------------------------------------------------------

@@ -313,7 +313,7 @@ questions:
     show: []               # what else is shown, such as [purpose]; the same for all three texts
 
 people:
-  pairs: 3                 # how often every two texts are seen together; invite people with: assay invite
+  pairs: 3                 # how often every two texts are seen together; invite people with: assay people invite
 
 judges:
   - name: example          # answers from a file, so that this study runs offline; remove it

@@ -73,14 +73,12 @@ class CardSettings(Settings):
         details="Each family of two judges or more has a row: one of its members, drawn for each item.",
         first=True,
     )  # fmt: skip
-    group: str | None = option(None, "Column with groups of objects, for fairness.", first=True)
-    human_baseline: bool = option(False, "Add a row per annotator, who is compared with the other annotators.")
+    group: str | None = option(None, "Group column of the objects, for fairness.", first=True)
+    people: bool = option(False, "Rows for everybody in the judge's place, beside the other people.")
     expertise: Expertise | None = option(
-        None, "Annotator type to replace; sets the margin ε, see `assay.alt_test`.", first=True
+        None, "Annotator type to replace; sets the margin ε: expert 0.2, skilled 0.15, crowd 0.1.", first=True
     )
-    epsilon: float | None = option(
-        None, "Non-inferiority margin ε on the advantage probability, instead of expertise.", low=0, high=1, first=True
-    )
+    epsilon: float | None = option(None, "Non-inferiority margin ε, instead of expertise.", low=0, high=1, first=True)
     alpha: float = option(0.05, "One-sided significance level of each mark.", above=0, below=0.5)
     adjust: bool = option(
         True, "Adjust the marks of a criterion for the number of judges and criteria (Holm).",

@@ -28,7 +28,6 @@ from assay.reading import read
 from assay.replacement.alt_test import alt_test
 from assay.replacement.page import card
 from assay.replacement.panel import AltTestSettings
-from assay.replacement.words import verdict_line
 from assay.reporting.page import GATE_MARK
 from assay.verdict import words
 from assay.verdict.preregistration import before_verdict, study_plan

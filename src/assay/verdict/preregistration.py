@@ -1,7 +1,7 @@
 """The preregistered plan and its deviations, planned interim analyses, and items that prompts were tuned on.
 
-`assay plan alt-test --write plan.yaml` writes a `Preregistration`; a report with this plan lists the deviations. Every
-verdict of a report or gate starts with `before_verdict`.
+`assay plan alt-test --write plan.yaml` writes a `Preregistration`; a report that is given it says "as planned", or each
+deviation in a line. `before_verdict` is all that a report asks of this file.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Preregistration:
             content = yaml.safe_load(Path(source).read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise DesignError(
-                f"the plan '{source}' does not exist; write one with: assay plan alt-test --write {source}"
+                f"there is no plan '{source}'; write one with: assay plan alt-test --write {source}"
             ) from None
         except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
             raise DesignError(f"{source} cannot be read as a plan: {' '.join(str(error).split())}") from None

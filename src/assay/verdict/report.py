@@ -34,7 +34,6 @@ from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.compare import JudgeComparison, compare
 from assay.replacement.domains import AltTestBy, correct_judges, test_domains
 from assay.replacement.page import (
-    LABEL_TONES,
     asked_words,
     card,
     card_by,
@@ -102,7 +101,7 @@ class ReportSettings(AltTestSettings):
     )
     plan: str | None = option(
         None,
-        "Preregistered plan; the report lists deviations.",
+        "The plan file, written by assay plan alt-test --write: what is as planned is said, and what is not.",
         key="",
         details="It sets every option that it decides and that you do not set. By default labels of a study are "
         "compared with the plan in the study's folder.",

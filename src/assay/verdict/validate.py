@@ -90,13 +90,11 @@ class ValidateVerdictSettings(Settings):
         details="Numbers of items, annotators and labels per item, scale, label distribution and human agreement.",
         first=True,
     )  # fmt: skip
-    document: str | None = option(None, "Item column of a pilot with the document of each item.")
+    document: str | None = option(None, "Item column of a pilot that says which document an item comes from.")
     expertise: Expertise | None = option(
-        None, "Annotator type to replace; sets the margin ε, see `assay.alt_test`.", first=True
+        None, "Annotator type to replace; sets the margin ε: expert 0.2, skilled 0.15, crowd 0.1.", first=True
     )
-    epsilon: float | None = option(
-        None, "Non-inferiority margin ε on the advantage probability, instead of expertise.", low=0, high=1, first=True
-    )
+    epsilon: float | None = option(None, "Non-inferiority margin ε, instead of expertise.", low=0, high=1, first=True)
     alpha: float = option(0.05, "Significance level of each test.", above=0, below=0.5)
     n_studies: int = option(200, "Number of simulated studies.", low=1, key="studies", first=True)
     seconds: float | None = option(
@@ -242,8 +240,23 @@ class VerdictValidation(Result):
             words.detected_least(seldom.judge, seldom.found),
         ]
         if "unfair" in by_name:
-            lines.append(words.fairness_rates(by_name["unfair"].found, by_name["fair"].failure))
-        return [*lines, *([] if good.found.high >= 0.8 else [words.MORE_POWER])]
+            unfair, fair = self._percent(by_name["unfair"].found), self._percent(by_name["fair"].amiss)
+            lines.append(f"The card shows the unfair judge so in {unfair}, and accuses the fair one in {fair}.")
+        return [*lines, *self._advice()]
+
+    @staticmethod
+    def _percent(share: Estimate) -> str:
+        return f"{100 * share.estimate:.0f}% ({100 * share.low:.0f} to {100 * share.high:.0f})"
+
+    def _advice(self) -> list[str]:
+        """What a study that seldom tells needs."""
+        good = next(one for one in self.rates if one.judge == "good")
+        if good.found.high >= 0.8:
+            return []
+        return [
+            "Next: a good judge is often missed; ask assay.plan.alt_test (assay plan alt-test) how many items are "
+            "enough."
+        ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw one bar per judge: right, undecided and wrong."""

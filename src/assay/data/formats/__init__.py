@@ -58,9 +58,7 @@ class Rows:
 class FormatSettings(Settings):
     """Options of the readers of formats; each uses some of these (`assay.data.formats.registry.FORMATS`)."""
 
-    sheet: str | None = option(
-        None, "Spreadsheets: the sheet to read.", details="By default the only sheet with a table."
-    )
+    sheet: str | None = option(None, "Sheet of a spreadsheet.", details="Without it the only one that holds a table.")
     criteria: Sequence[str] | None = option(
         None,
         "Criteria of an export to read; by default all.",

@@ -272,11 +272,13 @@ class ReadSettings(FrameSettings, FormatSettings):
 
     item: str | int | Sequence[str | int] = option(  # type: ignore[assignment]  # a frame's item is one column
         "item",
-        "Column with the item id; several columns form it together.",
-        details="In a platform export, the field with your item id; by default the platform's own id.",
+        "Column with the item id.",
+        first=True,
+        details="Several columns together are one id. In a platform's export: the field with your item id; default: "
+        "the platform's id.",
     )
     label: str | int | Sequence[str | int] = option(  # type: ignore[assignment]
-        "label", "Column with the label; several columns are one criterion each."
+        "label", "Column with the label.", first=True, details="Several columns are one criterion each."
     )
     layout: Layout = option(
         "auto",
