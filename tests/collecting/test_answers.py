@@ -39,7 +39,7 @@ PAIR = {"name": "better", "text": "Which?", "scale": "preference", "options": ["
 PAIRS = [{"item": "p1", "a": "left", "b": "right"}]
 
 
-def test_an_answer_is_saved_once_and_its_copy_is_known_again(serve: Callable[..., Served]) -> None:
+def test_repeated_answer_is_saved_once(serve: Callable[..., Served]) -> None:
     page = serve(items=2)
     ana = page.annotator()
     task = ana.work()[0]
@@ -56,7 +56,7 @@ def test_an_answer_is_saved_once_and_its_copy_is_known_again(serve: Callable[...
     assert [(one["label"], one["counts"]) for one in page.history()] == [(2, False), (5, True)]
 
 
-def test_an_answer_from_the_page_of_somebody_else_is_refused(serve: Callable[..., Served]) -> None:
+def test_answer_from_another_persons_page_is_refused(serve: Callable[..., Served]) -> None:
     page = serve(items=1, who=("ana", "ben"))
     ana, ben = page.annotator(), page.annotator("ben")
     whose = ana.send("GET", "/answers").json()["person"]
@@ -78,7 +78,9 @@ def test_an_answer_from_the_page_of_somebody_else_is_refused(serve: Callable[...
         ({"scale": "text"}, "a\x07b\r\nc", "ab\nc"), ({"scale": "text"}, "y" * LONGEST_TEXT, "y" * LONGEST_TEXT),
     ],
 )  # fmt: skip
-def test_labels_as_they_are_kept(serve: Callable[..., Served], question: dict[str, Any], sent: Any, label: Any) -> None:
+def test_labels_are_stored_in_canonical_form(
+    serve: Callable[..., Served], question: dict[str, Any], sent: Any, label: Any
+) -> None:
     page = serve(items=1, questions=[{"name": "q", "text": "Q?", **question}])
     ana = page.annotator()
     task = ana.work()[0]
@@ -109,7 +111,7 @@ def test_labels_that_are_refused(serve: Callable[..., Served], question: dict[st
     assert page.history() == []
 
 
-def test_a_question_may_be_left_open_and_taken_back(serve: Callable[..., Served]) -> None:
+def test_optional_answer_can_be_omitted_and_removed(serve: Callable[..., Served]) -> None:
     stars = {"name": "stars", "text": "Stars?", "scale": "1-5", "optional": True}
     page = serve(items=1, questions=[stars, {**stars, "name": "more"}])
     ana = page.annotator()
@@ -124,7 +126,7 @@ def test_a_question_may_be_left_open_and_taken_back(serve: Callable[..., Served]
     assert reply.json()["questions"] == {"999": "This question is not asked here."}
 
 
-def test_a_skip_is_no_label(serve: Callable[..., Served]) -> None:
+def test_skip_is_stored_without_label(serve: Callable[..., Served]) -> None:
     page = serve(items=1)
     ana = page.annotator()
     task = ana.work()[0]
@@ -136,7 +138,7 @@ def test_a_skip_is_no_label(serve: Callable[..., Served]) -> None:
 
 
 @pytest.mark.parametrize("side", ["first", "second"])
-def test_a_preference_is_kept_in_the_items_own_order_with_its_place(serve: Callable[..., Served], side: str) -> None:
+def test_preference_is_stored_in_item_order_with_position(serve: Callable[..., Served], side: str) -> None:
     page = serve(items=[{"item": f"p{k}", "a": f"left {k}", "b": f"right {k}"} for k in range(6)], questions=[PAIR])
     ana = page.annotator()
     for _ in range(6):
@@ -152,7 +154,7 @@ def test_a_preference_is_kept_in_the_items_own_order_with_its_place(serve: Calla
     assert orders == {("a", "b"), ("b", "a")}
 
 
-def test_a_grade_is_turned_with_the_sides_and_a_tie_says_of_which_kind(serve: Callable[..., Served]) -> None:
+def test_grade_follows_the_sides_and_tie_has_its_kind(serve: Callable[..., Served]) -> None:
     asked = PAIR | {"scale": "preference:a bit<much", "ties": "both-or-neither"}
     items = [{"item": f"p{k}", "a": f"left {k}", "b": f"right {k}", "first": "x", "second": "y"} for k in range(6)]
     page = serve(items=items, questions=[asked | {"show": []}])
@@ -175,7 +177,7 @@ def test_a_grade_is_turned_with_the_sides_and_a_tie_says_of_which_kind(serve: Ca
     assert assay.ratings(labels, grades="shares", prior=1, method="none").table.height == 2
 
 
-def test_several_labels_are_a_criterion_each(serve: Callable[..., Served]) -> None:
+def test_several_labels_give_one_criterion_each(serve: Callable[..., Served]) -> None:
     asked = {"name": "about", "text": "?", "scale": "several:food,price,staff", "show": ["text"]}
     page = serve(items=8, who=("ana", "ben"), questions=[asked, STARS])
     for name in ("ana", "ben"):
@@ -207,7 +209,7 @@ def test_several_labels_are_a_criterion_each(serve: Callable[..., Served]) -> No
     assert list(live) == [*names, "stars"]
 
 
-def test_a_ranking_is_a_vote_on_every_two(serve: Callable[..., Served]) -> None:
+def test_ranking_gives_a_vote_for_every_pair(serve: Callable[..., Served]) -> None:
     asked = {"name": "best", "text": "?", "scale": "ranking", "options": ["ant", "bee", "cat"], "show": []}
     items = [{"item": f"p{k}", "ant": "the ant", "bee": "the bee", "cat": "the cat"} for k in range(6)]
     page = serve(items=items, who=("ana", "ben"), questions=[asked])
@@ -238,13 +240,13 @@ def test_a_ranking_is_a_vote_on_every_two(serve: Callable[..., Served]) -> None:
         assert row["order"].split(">")[row["position"] - 1] == (first if row["label"] == -1 else second)
 
 
-def test_several_labels_cannot_be_in_a_file_of_labels(tmp_path: Path) -> None:
+def test_several_labels_are_refused_in_label_files(tmp_path: Path) -> None:
     asked = {"name": "about", "text": "?", "scale": "several:a,b"}
     with pytest.raises(StudyError, match=r"cannot hold answers to 'about', which are lists: have people"):
         load_study(write_study(tmp_path / "s", questions=[asked], labels="labels.csv"))
 
 
-def test_texts_are_kept_as_any_database_takes_them() -> None:
+def test_texts_are_cleaned_for_all_databases() -> None:
     assert clean("a\x00\x08\x0b\x1f\ud800b\tc\r\nd\r") == "a?b\tc\nd\r"
     assert clean_all({"k\x00": ["v\x01", {"n": 1}], 3: None}) == {"k": ["v", {"n": 1}], "3": None}
     deep: Any = "x"
@@ -333,13 +335,13 @@ PAIRED = {"name": "better", "text": "?", "scale": "preference", "options": ["one
         ({"scale": "spans:person,place", "show": ["text"]}, "[]", (), "Nothing to mark"),
     ],
 )  # fmt: skip
-def test_a_label_as_people_read_it(question: dict[str, Any], label: Any, order: Any, words: str) -> None:
+def test_answer_words_describe_a_label(question: dict[str, Any], label: Any, order: Any, words: str) -> None:
     asked = Question.model_validate({"name": "q", "text": "Q?", **question})
     one = Asked(1, asked, parse_scale(asked.scale) if isinstance(asked.scale, str) else scale_of(asked.scale))
     assert answer_words(one, label, order, "Ana left Paris.") == words
 
 
-def test_lists_and_dictionaries_of_a_draft_lie_in_each_other_twenty_times() -> None:
+def test_drafts_have_at_most_twenty_levels() -> None:
     def nested(depth: int) -> Any:
         return [nested(depth - 1)] if depth else 7
 
@@ -351,7 +353,7 @@ def test_lists_and_dictionaries_of_a_draft_lie_in_each_other_twenty_times() -> N
 
 
 @pytest.mark.parametrize(("late", "is_saved"), [(119.0, True), (121.0, False)])
-def test_what_was_saved_in_time_may_arrive_two_minutes_late(
+def test_answer_saved_in_time_can_arrive_two_minutes_late(
     serve: Callable[..., Served], clock: Any, late: float, is_saved: bool
 ) -> None:
     page = serve(items=1, people={"days": 1})
@@ -372,7 +374,7 @@ def test_what_was_saved_in_time_may_arrive_two_minutes_late(
 
 
 @pytest.mark.parametrize("field", ["comment", "flag", "skip"])
-def test_the_words_beside_an_answer_have_2000_characters_at_most(field: str) -> None:
+def test_comment_flag_and_skip_have_at_most_2000_characters(field: str) -> None:
     sent: dict[str, Any] = {"task": 1, "key": "x" * 8, "revision": 0}
     assert len(getattr(AnswerBody(**sent, **{field: "y" * 2000}), field)) == 2000
     assert len(getattr(AnswerBody(**sent, **{field: "y" * 2000 + "\x00"}), field)) == 2000, (
@@ -396,7 +398,7 @@ def test_the_words_beside_an_answer_have_2000_characters_at_most(field: str) -> 
         (None, "reopened", 50.0, False, False, False),
     ],
 )
-def test_an_answer_is_one_too_many_where_its_time_and_all_places_are_gone(
+def test_answer_is_extra_after_expiry_without_free_place(
     skip: str | None, state: str, expires_at: float, has_place: bool, was: bool, extra: bool
 ) -> None:
     writer: Any = object.__new__(_AnswerWriter)

@@ -120,7 +120,7 @@ def clock(monkeypatch):
     return Clock
 
 
-def test_everybody_answers_everything_in_an_order_of_their_own(site):
+def test_every_annotator_answers_all_items_in_a_separate_order(site):
     made = site()
     first, second = made.work("ana"), made.work("ben")
     assert sorted(first) == sorted(second) == [f"r{n:02}" for n in range(8)]
@@ -128,12 +128,12 @@ def test_everybody_answers_everything_in_an_order_of_their_own(site):
     assert made.hold("ana").end.kind == "done"
 
 
-def test_the_same_seed_draws_the_same_orders_and_another_seed_does_not(site):
+def test_orders_depend_on_the_seed(site):
     assert site("seed: 1").work("ana") == site("seed: 1").work("ana") != site("seed: 2").work("ana")
     assert site("order: fixed").work("ana") == [f"r{n:02}" for n in range(8)]
 
 
-def test_overlap_is_exact_and_nobody_gets_an_item_twice(site):
+def test_overlap_is_exact_without_repeated_items(site):
     made = site("overlap: 3\nquota: 6", items=10)
     had = {name: made.work(name) for name in ("ana", "ben", "chi", "dan", "eva")}
     assert all(len(items) == len(set(items)) == 6 for items in had.values())
@@ -145,7 +145,7 @@ def test_overlap_is_exact_and_nobody_gets_an_item_twice(site):
     ("people", "items", "overlap", "quota", "together"),
     [(6, 20, 3, 10, False), (3, 18, 2, 12, True), (5, 15, 4, 12, False)],
 )
-def test_quotas_with_no_room_to_spare_fill_every_place(site, people, items, overlap, quota, seed, together):
+def test_tight_quotas_fill_every_place(site, people, items, overlap, quota, seed, together):
     if together:  # three items of each document, on one page
         quota *= 3
         rows = "".join(f"r{n:03},d{n // 3},text {n}\n" for n in range(3 * items))
@@ -255,13 +255,13 @@ COMING_AND_GOING: dict[str, tuple[tuple[int, int, int, int], dict[str, Any]]] = 
 
 @pytest.mark.parametrize("seed", few_seeds(2))
 @pytest.mark.parametrize("name", COMING_AND_GOING)
-def test_hold_fills_every_place_of_people_who_come_and_go(site, clock, name, seed):
+def test_hold_fills_every_place_with_changing_annotators(site, clock, name, seed):
     sizes, about = COMING_AND_GOING[name]
     fills_every_place(site, clock, *sizes, seed, **about)
 
 
 @pytest.mark.parametrize("seed", few_seeds(1, more=6))
-def test_hold_fills_every_place_of_fifty_quick_people(site, clock, seed):
+def test_hold_fills_every_place_with_fifty_fast_annotators(site, clock, seed):
     """The last 200 places go in 8 s: a look at how many are left must come in time."""
     fills_every_place(site, clock, 50, 200, 5, 20, seed, seconds=2.2)
 
@@ -290,7 +290,7 @@ def fills_every_place(
 
 
 @pytest.mark.parametrize("seed", few_seeds(2))
-def test_hold_fills_every_place_after_the_lead_replaces_people_who_left(site, clock, seed):
+def test_hold_fills_every_place_after_replacement_of_annotators(site, clock, seed):
     made = site(f"overlap: 3\nquota: 9\nseed: {seed}", items=24)
     chance, names = random.Random(seed), [f"p{number}" for number in range(8)]
     for name in names:
@@ -313,7 +313,7 @@ def test_hold_fills_every_place_after_the_lead_replaces_people_who_left(site, cl
     assert Counter(simulated.answered.values()) == {3: 24}
 
 
-def test_what_is_left_is_what_all_tasks_say_one_by_one(site, clock):
+def test_open_places_agree_with_all_tasks(site, clock):
     made, quota = site("overlap: 2\nquota: 7\nseed: 1\nreserve: 30", items=12), 7
     chance = random.Random(2)
     for turn in range(15):
@@ -338,7 +338,7 @@ def test_what_is_left_is_what_all_tasks_say_one_by_one(site, clock):
     assert found.had == {name: mine for name in found.room if (mine := {t.item for t in rows[name]} & set(places))}
 
 
-def test_one_alone_goes_wherever_there_is_a_place(site, monkeypatch):
+def test_single_person_can_take_any_free_place(site, monkeypatch):
     made = site("overlap: 1\nquota: 8")
     made.person("ana")
     monkeypatch.setattr(OpenPlaces, "safe_for", None)  # looking ahead is for those whom others could leave no place
@@ -368,7 +368,7 @@ def most_filled(places: dict[str, int], room: dict[str, int], had: dict[str, set
 
 
 @given(st.data())
-def test_what_is_safe_is_what_loses_no_place(data):
+def test_safe_items_lose_no_place(data):
     items, people = [f"i{n}" for n in range(data.draw(st.integers(1, 6)))], ["ana", "ben", "chi", "dan"]
     places = {item: data.draw(st.integers(0, 3)) for item in items}
     room = {name: data.draw(st.integers(0, 4)) for name in people}
@@ -398,7 +398,7 @@ def test_overlap_by_group(site):
         made.person("fay", job="clerk")
 
 
-def test_a_place_that_nobody_used_in_time_goes_to_somebody_else_and_a_late_answer_is_extra(site, clock):
+def test_expired_place_is_reassigned_and_late_answer_is_extra(site, clock):
     made = site("overlap: 1\nreserve: 10", items=1)
     (late,) = made.tasks("ana", made.hold("ana").pages)
     waiting = made.hold("ben")
@@ -415,7 +415,7 @@ def test_a_place_that_nobody_used_in_time_goes_to_somebody_else_and_a_late_answe
     assert rows == {"ana": True, "ben": None}
 
 
-def test_a_late_answer_whose_place_is_still_free_is_not_extra(site, clock):
+def test_late_answer_with_free_place_is_not_extra(site, clock):
     made = site("overlap: 1\nreserve: 10", items=1)
     (task,) = made.tasks("ana", made.hold("ana").pages)
     clock.at += 6000
@@ -423,7 +423,7 @@ def test_a_late_answer_whose_place_is_still_free_is_not_extra(site, clock):
     assert made.hold("ben").end.kind == "done"
 
 
-def test_a_look_at_the_page_keeps_the_place(site, clock):
+def test_opening_the_page_renews_the_reservation(site, clock):
     made = site("overlap: 1\nreserve: 10", items=1)
     made.hold("ana")
     for _ in range(5):
@@ -432,7 +432,7 @@ def test_a_look_at_the_page_keeps_the_place(site, clock):
         assert made.hold("ben").pages == ()
 
 
-def test_a_skipped_item_goes_to_somebody_else(site):
+def test_skipped_item_is_reassigned(site):
     made = site("overlap: 1", items=1)
     (task,) = made.tasks("ana", made.hold("ana").pages)
     made.answer("ana", task, skip="I cannot tell")
@@ -444,7 +444,7 @@ def test_a_skipped_item_goes_to_somebody_else(site):
     assert made.answer("ana", again).extra
 
 
-def test_checks_come_after_so_many_items_and_do_not_count(site, tmp_path):
+def test_checks_come_after_n_items_and_do_not_count(site, tmp_path):
     folder = tmp_path / "study0"
     folder.mkdir()
     (folder / "checks.csv").write_text("item,review,stars\nc1,choose 1,1\nc2,choose 5,5\n")
@@ -459,7 +459,7 @@ def test_checks_come_after_so_many_items_and_do_not_count(site, tmp_path):
     assert Exclusion("row", 2, "the item is an attention check") in table.reading.exclusions
 
 
-def test_warm_up_comes_first_and_says_what_was_expected(site, tmp_path):
+def test_practice_comes_first_and_shows_expected_answers(site, tmp_path):
     folder = tmp_path / "study0"
     folder.mkdir()
     (folder / "warm.csv").write_text("item,review,stars,feedback\nw1,great,5,It says great.\n")
@@ -474,7 +474,7 @@ def test_warm_up_comes_first_and_says_what_was_expected(site, tmp_path):
     assert sorted(made.work("ana")) == ["r00", "r01"]
 
 
-def test_an_item_is_shown_as_it_was_given_and_what_it_said_is_kept(site, tmp_path):
+def test_item_is_shown_in_its_assigned_version_and_versions_are_stored(site, tmp_path):
     made = site("", items=1)
     (task,) = made.tasks("ana", made.hold("ana").pages)
     assert task.fields[0].text == "text 0"
@@ -486,7 +486,7 @@ def test_an_item_is_shown_as_it_was_given_and_what_it_said_is_kept(site, tmp_pat
     assert new.fields[0].text == "another text"
 
 
-def test_a_share_comes_again_with_others_between(site):
+def test_retest_repeats_a_share_of_items_with_a_gap(site):
     made = site("retest: 0.25\nretest_gap: 3", items=12)
     order = made.work("ana")
     again = [item for item, number in Counter(order).items() if number == 2]
@@ -523,7 +523,7 @@ def test_each_session_has_the_anchors_and_guidelines_of_its_scale(site):
     }
 
 
-def test_a_session_for_each_scale_the_next_one_closed_until_its_time(site, clock):
+def test_sessions_by_scale_open_at_their_time(site, clock):
     scales = "conditions: {scale: ['interval:0-5', 'interval:0-10', 'interval:0-100']}\n"
     made = site("days_apart: 7", questions=STARS + scales, items=3)
     drawn = [one.condition for one in made.design.sessions("ana")]
@@ -574,7 +574,7 @@ def test_all_pairs_of_a_source_text_on_one_page_with_the_text_once(site):
     assert len({made.item_of(task)[:2] for task in page.tasks}) == 1
 
 
-def test_sides_are_drawn_kept_and_undone(site):
+def test_sides_are_randomised_stored_and_reversed(site):
     made = site("", questions=PAIRS, items=_pairs(20, 2))
     sides = []
     while (held := made.hold("ana")).pages:
@@ -594,7 +594,7 @@ def test_sides_are_drawn_kept_and_undone(site):
 TRIPLETS = "questions: [{name: odd, text: Which is different, scale: odd-one-out, options: [idea]}]\n"
 
 
-def test_triplets_are_drawn_while_people_answer_until_every_pair_was_seen(site):
+def test_triplets_are_drawn_until_every_pair_was_seen(site):
     items = "item,idea\n" + "".join(f"i{n},idea {n}\n" for n in range(7))
     made = site("pairs: 2", questions=TRIPLETS, items=items)
     drawn = [made.work(name, "A", most=9) for name in ("ana", "ben", "chi")]
@@ -611,14 +611,14 @@ def test_triplets_are_drawn_while_people_answer_until_every_pair_was_seen(site):
     assert set(table.labels["label"]) <= {"A", "B", "C"}
 
 
-def test_a_triplet_is_answered_by_as_many_as_overlap_says(site):
+def test_triplets_follow_overlap(site):
     items = "item,idea\n" + "".join(f"i{n},idea {n}\n" for n in range(5))
     made = site("pairs: 1\noverlap: 2", questions=TRIPLETS, items=items)
     had = [made.work(name, "B") for name in ("ana", "ben", "chi")]
     assert set(Counter(itertools.chain(*had)).values()) == {2}
 
 
-def test_judges_are_asked_of_the_triplets_that_people_saw(site):
+def test_judges_get_the_triplets_of_the_annotators(site):
     pytest.importorskip("aiohttp", reason='judges need the extra "judge"')
     from assay.judging.plan import Plan
 
@@ -633,7 +633,7 @@ def test_judges_are_asked_of_the_triplets_that_people_saw(site):
 
 
 @given(st.integers(3, 9), st.integers(1, 4), st.integers(0, 2**32))
-def test_no_pair_is_left_behind_by_more_than_one_round(n, wanted, seed):
+def test_pairs_differ_by_at_most_one_round(n, wanted, seed):
     chance = random.Random(seed)
     counts = PairCounts([f"i{k}" for k in range(n)])
     while counts.least() < wanted and (triplet := counts.next(chance)) is not None:
@@ -660,7 +660,7 @@ def test_triplets_stay_within_their_document():
     assert sampler.short() == 0
 
 
-def test_overlap_is_exact_when_all_come_at_once(tmp_path, url):
+def test_overlap_is_exact_with_simultaneous_annotators(tmp_path, url):
     made = Site(tmp_path / "study", "overlap: 3", items=12, url=url)
     names = [f"p{n}" for n in range(9)]
     for name in names:
@@ -712,7 +712,7 @@ def test_overlap_is_exact_when_all_come_at_once(tmp_path, url):
         ),
     ],
 )  # fmt: skip
-def test_a_study_that_can_not_be_meant_is_refused_in_words(tmp_path, people, questions, items, words):
+def test_invalid_study_is_refused_with_message(tmp_path, people, questions, items, words):
     with pytest.raises(StudyError, match=words):
         Site(tmp_path / "study", people, questions=questions, items=items)
 
@@ -750,12 +750,12 @@ def test_checks_without_a_fitting_answer_are_refused(tmp_path, table, words):
         ([], {}, 2, None),
     ],
 )
-def test_the_page_that_was_answered_least(groups, taken, wanted, best):
+def test_neediest_group_has_fewest_answers(groups, taken, wanted, best):
     assert assignment._neediest_group(groups, taken, wanted) == best
 
 
 @pytest.mark.parametrize(("wanted", "together"), [(1, 400), (10, 400), (50, 80), (400, 20)])
-def test_how_many_items_are_counted_together(site, monkeypatch, wanted, together):
+def test_window_limits_items_counted_together(site, monkeypatch, wanted, together):
     assigner, seen = site(items=1).assigner, []
     slot = assigner.slot("{}", "")
     monkeypatch.setattr(assigner.design, "overlap", lambda party: wanted)
@@ -769,7 +769,7 @@ def test_how_many_items_are_counted_together(site, monkeypatch, wanted, together
     assert full == [(together, wanted)] * (999 // together) + [(999 % together, wanted)]
 
 
-def test_full_items_are_looked_at_again_after_a_minute(site):
+def test_full_items_are_counted_again_after_a_minute(site):
     assigner = site(items=1).assigner
     assigner._full_items("slot", 100.0).add("r0")
     assert assigner._full_items("slot", 160.0) == {"r0"}
@@ -779,7 +779,7 @@ def test_full_items_are_looked_at_again_after_a_minute(site):
     assert assigner._full_items("slot", 220.0) == {"r1"}
 
 
-def test_what_people_differ_on_is_looked_up_every_ten_seconds(site, monkeypatch):
+def test_disagreements_are_updated_every_ten_seconds(site, monkeypatch):
     assigner, looked = site(items=1).assigner, []
     for name in ("label_frame", "everybody"):
         monkeypatch.setattr(assignment, name, lambda db: ())
@@ -791,7 +791,7 @@ def test_what_people_differ_on_is_looked_up_every_ten_seconds(site, monkeypatch)
     assert found == [([], 1), (["r0"], 2), (["r0"], 2), (["r0"], 3), (["r0"], 4)]
 
 
-def test_a_place_is_renewed_when_a_tenth_of_its_time_is_gone(site, clock):
+def test_reservation_is_renewed_after_a_tenth_of_its_time(site, clock):
     made = site("overlap: 1\nreserve: 10", items=1)
 
     def until() -> float:
@@ -816,7 +816,7 @@ def test_a_place_is_renewed_when_a_tenth_of_its_time_is_gone(site, clock):
         ("interval", {"a": [3, 3], "b": [3, 3]}),
     ],
 )
-def test_how_far_labels_lie_apart_by_a_slow_road(spec, labels):
+def test_disagreement_agrees_with_slow_reference(spec, labels):
     scale = parse_scale(spec)
     rows = [(item, json.dumps(label)) for item, given in labels.items() for label in given]
     found = assignment._mean_distances(scale, pl.DataFrame(rows, schema=["item", "label"], orient="row"))
@@ -834,7 +834,7 @@ def test_how_far_labels_lie_apart_by_a_slow_road(spec, labels):
     assert found == pytest.approx(wanted)
 
 
-def test_minutes_on_the_median_item(site):
+def test_median_minutes_per_item(site):
     made = site("order: fixed", items=4)
 
     def minutes(*seconds: float) -> dict[str, float]:
@@ -851,12 +851,12 @@ def test_minutes_on_the_median_item(site):
     assert minutes(90) == {"ana": pytest.approx(1.25)}
 
 
-def test_the_clock_of_the_store_says_how_long_ago(site, clock):
+def test_turn_uses_the_clock_of_the_store(site, clock):
     made = site(items=1)
     assert work.seconds_since(made.store, clock.at - 12.5) == 12.5
 
 
-def test_three_items_in_one_hold_what_they_share_and_what_is_shown_of_each(site):
+def test_triplet_has_shared_and_shown_fields(site):
     items = "item,review,doc,lang,mood\n" + "".join(f"r{n},text {n},d,en,{'abc'[n]}\n" for n in range(3))
     questions = "questions: [{name: odd, text: Which, scale: odd-one-out, options: [review], show: [mood]}]\n"
     questions += "items: {file: items.csv, document: doc}\n"
@@ -875,7 +875,7 @@ def test_three_items_in_one_hold_what_they_share_and_what_is_shown_of_each(site)
     assert ("second" in two.fields, "third" in two.fields) == (True, False)
 
 
-def test_what_was_added_is_put_alone_on_items_that_were_answered_before() -> None:
+def test_added_questions_are_asked_alone_about_answered_items() -> None:
     def task(item: str, questions: tuple[int, ...], **more: Any) -> SimpleNamespace:
         usual = {"item": item, "questions": questions, "role": "item", "state": "answered", "repeat": 1}
         return SimpleNamespace(**({"condition": "{}"} | usual | more))
@@ -906,7 +906,7 @@ def test_what_was_added_is_put_alone_on_items_that_were_answered_before() -> Non
         ([(1,), (1, 2)], 5, "adjudicator", (3, None)),
     ],
 )
-def test_progress_counts_what_was_added_where_the_whole_is_known(monkeypatch, counted, expected, role, wanted) -> None:
+def test_progress_counts_added_questions_if_total_is_known(monkeypatch, counted, expected, role, wanted) -> None:
     def task(item: str, questions: tuple[int, ...], role: str = "item", state: str = "answered") -> SimpleNamespace:
         return SimpleNamespace(item=item, questions=questions, role=role, state=state, repeat=1, condition="{}")
 
@@ -939,7 +939,7 @@ def test_progress_counts_what_was_added_where_the_whole_is_known(monkeypatch, co
         ([("[1, 2, 3]", "item", 3)], "all-items", ""),
     ],
 )
-def test_how_far_questions_that_were_added_have_come(monkeypatch, answered, added, words) -> None:
+def test_additions_words_report_added_questions(monkeypatch, answered, added, words) -> None:
     monkeypatch.setattr(assignment, "answered_with", lambda db, counted: answered)
     questions = [
         SimpleNamespace(id=n, definition=SimpleNamespace(name=name))
@@ -966,7 +966,7 @@ def test_how_far_questions_that_were_added_have_come(monkeypatch, answered, adde
         (1.0, [True, True, True, True], None),
     ],
 )
-def test_who_may_not_go_on_after_the_practice(monkeypatch, passing, right, reason) -> None:
+def test_stop_reasons_after_practice(monkeypatch, passing, right, reason) -> None:
     monkeypatch.setattr(assignment, "known_items", lambda store, role: dict.fromkeys("abcd"))
     wrong = {"warm-up": {"ana": [not one for one in right]}, "check": {"ben": [True, True, False]}}
     monkeypatch.setattr(assignment, "_wrong_answers", lambda design, db, role, person: wrong[role])
@@ -1024,7 +1024,7 @@ def task_of(item: str, page: int = 1, **more: Any) -> SimpleNamespace:
         (8, {"retest": 0}, 0, None),
     ],
 )
-def test_which_item_comes_a_second_time(n_items, more, gap, given):
+def test_repeat_item_chooses_the_repeated_item(n_items, more, gap, given):
     items = [task_of(f"i{n}", n, state="given" if more.get("open") == f"i{n}" else "answered")
              for n in range(1, n_items + 1)]  # fmt: skip
     again = [task_of(more["again"], 20, repeat=2)] if "again" in more else []
@@ -1037,7 +1037,7 @@ def test_which_item_comes_a_second_time(n_items, more, gap, given):
     ("n_items", "had", "is_given"),
     [(9, [], False), (10, [], True), (19, ["c1"], False), (20, ["c1"], True), (99, ["c1", "c2"], False)],
 )
-def test_a_check_comes_after_so_many_items(n_items, had, is_given):
+def test_check_is_assigned_after_every_n_items(n_items, had, is_given):
     items = [task_of(f"i{n}") for n in range(n_items)]
     turn = TurnOf(*items, *(task_of(name, role="check") for name in had), checks=SimpleNamespace(every=10))
     assert (turn._check(turn.session, turn.mine, items) == 7) == is_given
@@ -1048,7 +1048,7 @@ def test_a_check_comes_after_so_many_items(n_items, had, is_given):
     assert turn._check(turn.session, turn.mine, items) is None
 
 
-def test_practice_comes_first_and_in_the_first_session_alone():
+def test_practice_is_first_and_only_in_the_first_session():
     turn = TurnOf(task_of("w1", role="warm-up"))
     assert turn._warm_up(turn.session, turn.mine) == 7
     assert turn.given == [(["w2"], "warm-up", 1)]
@@ -1059,7 +1059,7 @@ def test_practice_comes_first_and_in_the_first_session_alone():
 @pytest.mark.parametrize(("passing", "state", "waits"), [
     (0.5, "given", True), (0.5, "reopened", True), (0.5, "answered", False), (None, "given", False), (0, "given", True),
 ])  # fmt: skip
-def test_nothing_else_comes_before_practice_that_must_be_passed(passing, state, waits):
+def test_required_practice_precedes_all_other_items(passing, state, waits):
     turn = TurnOf(pass_warm_up=passing)
     assert turn._practises([task_of("w1", role="warm-up", state=state)]) == waits
     assert not turn._practises([task_of("i1", state="given")])
@@ -1072,11 +1072,11 @@ def test_nothing_else_comes_before_practice_that_must_be_passed(passing, state, 
         ("reopened", 0.0, "taken", True), ("answered", 0.0, "taken", True),
     ],
 )  # fmt: skip
-def test_a_place_is_kept_until_its_time_is_over(state, expires, item, keeps):
+def test_reservation_ends_at_expiry_or_deadline(state, expires, item, keeps):
     assert TurnOf()._keeps_place(task_of(item, state=state, expires_at=expires)) == keeps
 
 
-def test_pages_that_are_held_are_renewed(monkeypatch):
+def test_held_pages_are_renewed(monkeypatch):
     renewed = []
     monkeypatch.setattr(
         assignment, "renew", lambda db, ids, until, *, older_than: renewed.append((ids, until, older_than))
@@ -1115,7 +1115,7 @@ ONE, TWO = '{"scale":"1-5"}', '{"scale":"0-100"}'
         ([(1, "a", ONE, 1), (2, "b", ONE, 1), (3, "b", TWO, 2)], ONE, None, 0),  # but on another scale
     ],
 )
-def test_up_to_which_page_nothing_may_be_seen_again(tasks, now_in, end, closed):
+def test_last_closed_page(tasks, now_in, end, closed):
     turn = TurnOf(*(task_of(item, page, condition=on, repeat=repeat) for page, item, on, repeat in tasks))
     session = SimpleNamespace(condition=now_in)
     held = SimpleNamespace(end=None if end is None else SimpleNamespace(kind=end), session=session)
@@ -1154,7 +1154,7 @@ def holding(monkeypatch, *tasks: SimpleNamespace, gives: Iterable[Any] = (), ses
         (0, 0, 0, 1),
     ],
 )
-def test_how_many_pages_a_person_holds(monkeypatch, n_open, after, most, n_pages):
+def test_number_of_pages_held(monkeypatch, n_open, after, most, n_pages):
     tasks = [task_of("taken", n, state="given", expires_at=500.0) for n in range(1, n_open + 1)]
     tasks += [task_of("taken", n, state="given") for n in range(1, 4)] if not n_open else []  # whose time is over
     turn = holding(monkeypatch, *tasks, gives=itertools.count(50))
@@ -1180,7 +1180,7 @@ def test_how_many_pages_a_person_holds(monkeypatch, n_open, after, most, n_pages
         ({"deadline": 100.1, "gives": ["done"]}, (), ("done", None)),
     ],
 )
-def test_why_there_is_nothing_further(monkeypatch, more, pages, end):
+def test_end_reasons(monkeypatch, more, pages, end):
     found = holding(monkeypatch, **more)._hold(0, 5)
     assert found.pages == pages
     assert (None if found.end is None else (found.end.kind, found.end.opens_at)) == end
@@ -1195,7 +1195,7 @@ def test_why_there_is_nothing_further(monkeypatch, more, pages, end):
         (None, 0.5, 1, ("later", 100.0 + 43_200)),  # of a session in which nothing was answered, from now on
     ],
 )
-def test_the_next_session_opens_when_its_time_has_come(monkeypatch, closed_at, days, number, end):
+def test_next_session_opens_after_days_apart(monkeypatch, closed_at, days, number, end):
     tasks = [task_of("a", 1, session=1, closed_at=closed_at, condition=ONE)]
     tasks += [task_of("b", 2, session=1, closed_at=closed_at and closed_at - 30, condition=ONE)]
     turn = holding(monkeypatch, *tasks, gives=["done", 50, None], sessions=2, days_apart=days)
@@ -1206,13 +1206,13 @@ def test_the_next_session_opens_when_its_time_has_come(monkeypatch, closed_at, d
     assert turn.given == ([1] if number == 1 else [1, 2, 2])
 
 
-def test_the_last_session_is_done_when_it_is_done(monkeypatch):
+def test_last_session_ends_the_study(monkeypatch):
     task = task_of("a", 1, session=2, closed_at=0.0, condition=TWO)
     found = holding(monkeypatch, task, gives=["done"], sessions=2)._hold(0, 5)
     assert (found.session.number, found.end.kind) == (2, "done")
 
 
-def test_hold_counts_all_places_again_after_a_fiftieth_of_the_empty_ones(site, monkeypatch):
+def test_hold_recounts_places_after_a_fiftieth_of_the_empty_ones(site, monkeypatch):
     made = site("overlap: 2\nquota: 20", items=100)  # 200 places for ten people: with 1 pair, never few enough
     for name in "abcdefghij":
         made.person(name)
@@ -1228,7 +1228,7 @@ def test_hold_counts_all_places_again_after_a_fiftieth_of_the_empty_ones(site, m
     assert counted == [0, 4, 7, 10, 13]
 
 
-def test_what_people_differ_on_most_is_named_first_and_items_of_one_distance_in_order(monkeypatch):
+def test_disputed_items_are_sorted_by_disagreement_then_name(monkeypatch):
     """Each item has the distance of the question on which people are farthest apart."""
     frame = pl.DataFrame({"item": ["x"] * 3, "condition": ["{}", "{}", '{"scale": "1-9"}']})
     monkeypatch.setattr(assignment, "first_labels", lambda labels, question, without: frame)
@@ -1268,7 +1268,7 @@ def test_what_people_differ_on_most_is_named_first_and_items_of_one_distance_in_
         ({"a": 1, "b": 1, "c": 1}, {"ana": 2, "ben": 1}, {"ben": {"a", "b"}}, {"a", "b"}),
     ],
 )
-def test_what_somebody_may_take_so_that_the_others_can_answer_the_rest(places, room, had, safe):
+def test_safe_items_keep_places_for_others(places, room, had, safe):
     assert OpenPlaces(places, room, had).safe_for("ana") == safe
 
 
@@ -1287,11 +1287,11 @@ def test_what_somebody_may_take_so_that_the_others_can_answer_the_rest(places, r
         ({"a": 3, "b": 2}, {"ana": 1}, {}, 2, {"a"}),
     ],
 )
-def test_what_somebody_may_take_so_that_those_who_come_can_answer_the_rest(places, room, lapsed, quota, safe):
+def test_safe_items_keep_places_for_future_annotators(places, room, lapsed, quota, safe):
     assert OpenPlaces(places, room, {}, lapsed, quota).safe_for("ana") == safe
 
 
-def test_what_was_taken_is_taken_off():
+def test_take_reduces_places_and_room():
     left = OpenPlaces({"a": 2, "b": 1}, {"ana": 3, "ben": 3}, {})
     left.take("ana", "a")
     left.take("ana", "b")
@@ -1302,7 +1302,7 @@ def test_what_was_taken_is_taken_off():
     ("overlap", "old", "wanted", "found"),
     [(2, "t1", 2, "t1"), (2, None, 2, "new"), (0, None, 0, None), (1, None, 1, "new"), (None, None, 1, "new")],
 )
-def test_a_triplet_that_lacks_answers_comes_before_a_new_one(monkeypatch, overlap, old, wanted, found):
+def test_triplet_with_missing_answers_precedes_new_one(monkeypatch, overlap, old, wanted, found):
     asked = []
     monkeypatch.setattr(assignment, "triplet_in_need", lambda *given: asked.append(given[-2:]) or old)
     made = object.__new__(assignment.TripletAssigner)
@@ -1312,7 +1312,7 @@ def test_a_triplet_that_lacks_answers_comes_before_a_new_one(monkeypatch, overla
     assert asked == [(wanted, 7.0)]
 
 
-def test_who_of_a_group_may_still_be_given_items(monkeypatch):
+def test_people_of_a_group_who_can_still_answer(monkeypatch):
     """At second 40; eve has until second 50, and the deadline of fay is now."""
 
     def somebody(name, *, state="active", role="annotator", party="x"):
@@ -1349,7 +1349,7 @@ BOTH = {"ana": 3, "ben": 2}
         (BOTH, {"a": 2, "b": 2, "c": 2, "d": 2}, 1, 5, ({}, {"ana": 1, "ben": 2})),
     ],
 )
-def test_what_is_left_of_a_study_by_hand(monkeypatch, given, taken, size, most, found):
+def test_open_places_by_hand(monkeypatch, given, taken, size, most, found):
     """Four items, two on a page or each alone, are to have two answers; the quota is four items."""
     answers = {
         "newest_task": lambda db: 0, "count_given": lambda db, slot: given, "lapsed_tasks": lambda db, slot, now: [],

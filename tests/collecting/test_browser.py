@@ -84,7 +84,7 @@ def consent(page: Any) -> None:
 
 
 @in_browser
-def test_a_choice_by_keyboard(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_choice_by_keyboard(browser: Browser, site: Callable[[str], Site]) -> None:
     stars = site("stars")
     page = browser.visit(stars.invite("key stars"))
     assert heading(page) == "Page 1"
@@ -111,7 +111,7 @@ def test_a_choice_by_keyboard(browser: Browser, site: Callable[[str], Site]) -> 
 
 
 @in_browser
-def test_seconds_at_work_leave_out_when_nobody_is_there(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_working_time_excludes_idle_time(browser: Browser, site: Callable[[str], Site]) -> None:
     odd = site("odd")  # where a second without a sign of life is no work
     page = browser.visit(odd.invite("seconds"), stopped_clock=True)
     for milliseconds, key in ((700, "b"), (900, "c"), (60_000, "a"), (400, "Enter")):
@@ -121,7 +121,7 @@ def test_seconds_at_work_leave_out_when_nobody_is_there(browser: Browser, site: 
 
 
 @in_browser
-def test_a_choice_by_mouse_with_an_optional_why(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_choice_by_mouse_with_optional_question(browser: Browser, site: Callable[[str], Site]) -> None:
     stars = site("stars")
     page = browser.visit(stars.invite("mouse stars"))
     visible(page, "label.choice").nth(2).click()
@@ -250,7 +250,7 @@ def test_preferences_by_mouse(browser: Browser, site: Callable[[str], Site]) -> 
 
 
 @in_browser
-def test_the_odd_one_out(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_odd_one_out_choice(browser: Browser, site: Callable[[str], Site]) -> None:
     odd = site("odd")
     page = browser.visit(odd.invite("odd"))
     page.keyboard.press("b")
@@ -272,7 +272,7 @@ def test_the_odd_one_out(browser: Browser, site: Callable[[str], Site]) -> None:
 
 
 @in_browser
-def test_practice_waits_for_what_was_expected(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_practice_waits_for_feedback(browser: Browser, site: Callable[[str], Site]) -> None:
     page = browser.visit(site("practice").invite("practice"))
     assert heading(page) == "Practice Page 1"
     page.keyboard.press("4")
@@ -294,7 +294,7 @@ def test_practice_waits_for_what_was_expected(browser: Browser, site: Callable[[
 
 
 @in_browser
-def test_sessions_follow_each_other(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_sessions_follow_in_order(browser: Browser, site: Callable[[str], Site]) -> None:
     sessions = site("sessions")
     page = browser.visit(sessions.invite("sessions"))
     first = page.inner_text(".session")
@@ -312,9 +312,7 @@ def test_sessions_follow_each_other(browser: Browser, site: Callable[[str], Site
 
 
 @in_browser
-def test_a_new_session_is_counted_anew_while_the_last_reply_is_under_way(
-    browser: Browser, site: Callable[[str], Site]
-) -> None:
+def test_new_session_restarts_the_count_before_the_last_reply(browser: Browser, site: Callable[[str], Site]) -> None:
     page = browser.visit(site("sessions").invite("late"))
     held: list[tuple[Any, Any]] = []
     for number in (1, 2):
@@ -459,7 +457,7 @@ def test_reload_in_mid_answer(browser: Browser, site: Callable[[str], Site]) -> 
 
 
 @in_browser
-def test_the_older_of_two_tabs_is_told(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_older_tab_reports_newer_answer(browser: Browser, site: Callable[[str], Site]) -> None:
     stars = site("stars")
     page = browser.visit(stars.invite("tabs"))
     other = page.context.new_page()
@@ -489,7 +487,7 @@ def test_the_older_of_two_tabs_is_told(browser: Browser, site: Callable[[str], S
 
 
 @in_browser
-def test_a_double_click_is_one_answer(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_double_click_saves_one_answer(browser: Browser, site: Callable[[str], Site]) -> None:
     stars = site("stars")
     page = browser.visit(stars.invite("double"))
     sent: list[str] = []
@@ -508,7 +506,7 @@ def test_a_double_click_is_one_answer(browser: Browser, site: Callable[[str], Si
 
 
 @in_browser
-def test_offline_answers_go_out_in_order_by_themselves(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_offline_answers_are_sent_in_order(browser: Browser, site: Callable[[str], Site]) -> None:
     stars = site("stars")
     page = browser.visit(stars.invite("offline"))
     wait_for_pages_ahead(page)
@@ -539,7 +537,7 @@ def test_offline_answers_go_out_in_order_by_themselves(browser: Browser, site: C
 
 
 @in_browser
-def test_a_reply_that_was_lost_is_asked_for_again(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_lost_reply_is_requested_again(browser: Browser, site: Callable[[str], Site]) -> None:
     stars = site("stars")
     page = browser.visit(stars.invite("lost reply"))
     keys: list[str] = []
@@ -572,7 +570,7 @@ def test_a_reply_that_was_lost_is_asked_for_again(browser: Browser, site: Callab
 
 
 @in_browser
-def test_answers_outlive_a_killed_server_and_a_closed_tab(browser: Browser, tmp_path: Path) -> None:
+def test_answers_survive_a_killed_server_and_a_closed_tab(browser: Browser, tmp_path: Path) -> None:
     site = stars(tmp_path / "killed")
     try:
         page = browser.visit(site.invite("survivor"))
@@ -604,7 +602,7 @@ def test_answers_outlive_a_killed_server_and_a_closed_tab(browser: Browser, tmp_
 
 
 @in_browser
-def test_what_the_server_refuses_is_said_at_the_question(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_refused_answer_is_reported_at_its_question(browser: Browser, site: Callable[[str], Site]) -> None:
     stars = site("stars")
     page = browser.visit(stars.invite("refused"))
     number = page.get_attribute("[data-name=stars]", "data-question")
@@ -628,7 +626,7 @@ def test_what_the_server_refuses_is_said_at_the_question(browser: Browser, site:
 
 
 @in_browser
-def test_a_revoked_link_keeps_the_answers(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_revoked_link_keeps_unsent_answers(browser: Browser, site: Callable[[str], Site]) -> None:
     stars = site("stars")
     page = browser.visit(stars.invite("revoked"))
     wait_for_pages_ahead(page)
@@ -647,7 +645,7 @@ def test_a_revoked_link_keeps_the_answers(browser: Browser, site: Callable[[str]
 
 
 @in_browser
-def test_a_tab_whose_link_ended_stops_and_goes_on_by_itself(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_tab_with_revoked_link_stops_and_resumes(browser: Browser, site: Callable[[str], Site]) -> None:
     stars = site("stars")
     page = browser.visit(stars.invite("ended"), stopped_clock=True)
     wait_for_pages_ahead(page)
@@ -677,7 +675,7 @@ def test_a_tab_whose_link_ended_stops_and_goes_on_by_itself(browser: Browser, si
 
 
 @in_browser
-def test_two_people_in_one_browser_are_kept_apart(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_two_people_in_one_browser_are_separate(browser: Browser, site: Callable[[str], Site]) -> None:
     stars = site("stars")
     mine = stars.invite("one of two")
     page = browser.visit(mine)
@@ -698,9 +696,7 @@ def test_two_people_in_one_browser_are_kept_apart(browser: Browser, site: Callab
 
 
 @in_browser
-def test_a_refusal_that_comes_when_the_own_link_is_open_again_loses_no_answer(
-    browser: Browser, site: Callable[[str], Site]
-) -> None:
+def test_late_refusal_after_reopening_the_link_loses_no_answer(browser: Browser, site: Callable[[str], Site]) -> None:
     stars = site("stars")
     mine, theirs = stars.invite("open again"), stars.invite("open between")
     page = browser.visit(mine)
@@ -726,7 +722,7 @@ def test_a_refusal_that_comes_when_the_own_link_is_open_again_loses_no_answer(
 
 
 @in_browser
-def test_the_end_is_told(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_end_page_is_announced(browser: Browser, site: Callable[[str], Site]) -> None:
     odd = site("odd")
     page = browser.visit(odd.invite("finisher"))
     for number, key in enumerate("abca", start=1):
@@ -766,7 +762,7 @@ EYES = {("stars", "light"), ("stars", "dark"), ("kinds", "phone"), ("odd", "ligh
         for study, look in itertools.product(("stars", "kinds", "pairs", "odd"), ("light", "dark", "phone"))
     ],
 )
-def test_every_page_is_readable(browser: Browser, site: Callable[[str], Site], study: str, look: str) -> None:
+def test_every_page_is_accessible(browser: Browser, site: Callable[[str], Site], study: str, look: str) -> None:
     options: dict[str, Any] = {"light": {}, "dark": {"color_scheme": "dark"}, "phone": PHONE}[look]
     page = browser.visit(site(study).invite(f"eyes {look}"), instructions=True, **options)
     if "/consent" in page.url:
@@ -804,7 +800,7 @@ def test_every_page_is_readable(browser: Browser, site: Callable[[str], Site], s
     no_violations(page, f"{study} with an answer, {look}")
 
 
-def test_the_keys_of_the_page_are_those_that_studies_may_not_take() -> None:
+def test_page_keys_are_reserved_in_studies() -> None:
     folder = Path(assay.collecting.__file__).parent
     reserved = {key.upper() for key in RESERVED_KEYS}
     helped = set(re.findall(r"<kbd>(.)</kbd>", (folder / "templates" / "work.html").read_text(encoding="utf-8")))
@@ -816,7 +812,7 @@ def test_the_keys_of_the_page_are_those_that_studies_may_not_take() -> None:
     assert {"0", "1", "9"} < helped
 
 
-def test_axe_is_the_one_that_was_published() -> None:
+def test_axe_matches_its_published_checksum() -> None:
     for line in (VENDOR / "SHA256SUMS").read_text().splitlines():
         digest, name = line.split()
         assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == digest

@@ -48,7 +48,7 @@ def finish(person: Annotator) -> int:
 # -- a question is added --------------------------------------------------------------------------------
 
 
-def test_a_question_added_is_not_asked_of_those_who_are_done(serve: Any) -> None:
+def test_added_question_is_not_asked_about_answered_items(serve: Any) -> None:
     first = serve(items=6)
     assert finish(first.annotator()) == 6
     with changed(first, [STARS, WHY]) as now:
@@ -62,7 +62,7 @@ def test_a_question_added_is_not_asked_of_those_who_are_done(serve: Any) -> None
         assert "answered when the questions read differently" not in said
 
 
-def test_wanted_it_is_asked_alone_of_those_who_are_done(serve: Any) -> None:
+def test_added_question_can_be_asked_alone_about_answered_items(serve: Any) -> None:
     first = serve(items=6, people={"overlap": 2}, who=("ana", "ben", "chi"))
     assert [finish(first.annotator(name)) for name in ("ana", "ben")] == [6, 6]
     with changed(first, [STARS, WHY], added_questions="all-items") as now:
@@ -82,7 +82,7 @@ def test_wanted_it_is_asked_alone_of_those_who_are_done(serve: Any) -> None:
         assert {row.role for row in now.rows(tables.tasks)} == {"item", "addition"}
 
 
-def test_who_is_not_done_gets_it_with_further_items_and_alone_with_those_before(serve: Any) -> None:
+def test_added_question_is_asked_with_new_items_and_alone_about_earlier_ones(serve: Any) -> None:
     first = serve(items=6, people={"ahead": 1, "quota": 6, "overlap": 1})
     ana = first.annotator()
     held = [ana.work()[0], ana.work()[1]]
@@ -103,7 +103,7 @@ def test_who_is_not_done_gets_it_with_further_items_and_alone_with_those_before(
         assert Counter(table["criterion"]) == {"stars": 6, "tone": 6}
 
 
-def test_a_place_is_one_place_whatever_it_was_asked_with(serve: Any) -> None:
+def test_place_counts_once_for_all_versions_of_the_questions(serve: Any) -> None:
     first = serve(items=4, people={"overlap": 1, "quota": 2}, who=("ana", "ben", "chi"))
     assert finish(first.annotator("ana")) == 2
     with changed(first, [STARS, WHY]) as now:
@@ -114,7 +114,7 @@ def test_a_place_is_one_place_whatever_it_was_asked_with(serve: Any) -> None:
         assert len(items) == 4
 
 
-def test_a_question_in_other_words_is_asked_again_whole(serve: Any) -> None:
+def test_reworded_question_is_asked_again(serve: Any) -> None:
     first = serve(items=2, questions=[STARS, TONE])
     assert finish(first.annotator()) == 2
     path = first.folder / "study.yaml"
@@ -123,7 +123,7 @@ def test_a_question_in_other_words_is_asked_again_whole(serve: Any) -> None:
         assert names(now.annotator().work()) == [["stars", "tone"]] * 2
 
 
-def test_a_question_that_is_removed_leaves_what_is_done_and_what_is_open(serve: Any) -> None:
+def test_removed_question_keeps_answered_and_open_tasks(serve: Any) -> None:
     first = serve(items=3, questions=[STARS, TONE])
     ana = first.annotator()
     done, under_way, _ = ana.work()
@@ -155,7 +155,7 @@ def rewrite(page: Served, number: int, text: str) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_a_new_text_asks_nobody_again_unless_it_is_said(serve: Any) -> None:
+def test_changed_item_is_not_asked_again_by_default(serve: Any) -> None:
     first = serve(items=3)
     assert finish(first.annotator()) == 3
     rewrite(first, 1, "Another text.")
@@ -164,7 +164,7 @@ def test_a_new_text_asks_nobody_again_unless_it_is_said(serve: Any) -> None:
         assert len(stored_annotations(now.store)) == 3
 
 
-def test_a_new_text_is_asked_again_where_it_is_said(serve: Any) -> None:
+def test_changed_item_is_asked_again_as_new_version(serve: Any) -> None:
     first = serve(items=3, people={"new_text": "ask-again", "overlap": 1}, who=("ana", "ben"))
     assert finish(first.annotator()) == 3
     rewrite(first, 1, "Another text.")
@@ -186,7 +186,7 @@ def test_a_new_text_is_asked_again_where_it_is_said(serve: Any) -> None:
         ]
 
 
-def test_the_same_question_keeps_answers_to_the_old_text(serve: Any) -> None:
+def test_same_question_keeps_answers_to_the_old_text(serve: Any) -> None:
     first = serve(items=2, people={"new_text": "ask-again"})
     ana = first.annotator()
     answered, _ = ana.work()
@@ -222,7 +222,7 @@ def test_spans_of_an_old_text_do_not_count_for_the_new_one(serve: Any) -> None:
 
 
 @pytest.mark.parametrize("how", ["end", "exclude"])
-def test_an_ended_link_frees_its_places_at_once(serve: Any, how: str) -> None:
+def test_revoked_link_frees_places_at_once(serve: Any, how: str) -> None:
     page = serve(items=4, people={"overlap": 1, "ahead": 3}, who=("ana", "ben"))
     ana, ben = page.annotator("ana"), page.annotator("ben")
     held = ana.work()
@@ -236,7 +236,7 @@ def test_an_ended_link_frees_its_places_at_once(serve: Any, how: str) -> None:
     assert len(ben.work()) == 4
 
 
-def test_who_is_let_in_again_goes_on_with_what_is_still_free(serve: Any) -> None:
+def test_readmitted_person_continues_with_free_items(serve: Any) -> None:
     page = serve(items=4, people={"overlap": 1, "ahead": 3}, who=("ana", "ben"))
     ana = page.annotator("ana")
     held = ana.work()
@@ -251,7 +251,7 @@ def test_who_is_let_in_again_goes_on_with_what_is_still_free(serve: Any) -> None
     assert {task.id for task in mine} < {task.id for task in held}
 
 
-def test_the_page_asks_whether_its_link_works(serve: Any) -> None:
+def test_page_checks_its_link(serve: Any) -> None:
     page = serve(who=("ana", "ben"))
     ana, ben = page.annotator("ana"), page.annotator("ben")
     mine = ana.send("GET", "/answers")
@@ -267,7 +267,7 @@ def test_the_page_asks_whether_its_link_works(serve: Any) -> None:
 # -- what is shown beside the options of a triplet ------------------------------------------------------
 
 
-def test_a_drawn_triplet_shows_what_differs_beside_each_option(serve: Any) -> None:
+def test_drawn_triplet_shows_differing_fields_of_each_option(serve: Any) -> None:
     rows = [{"item": f"i{n}", "idea": f"Idea {n}.", "topic": "bread", "by": f"Speaker {n}", "no": n} for n in range(3)]
     odd = {"name": "odd", "text": "Which?", "scale": "odd-one-out", "options": ["idea"], "show": ["topic", "by"]}
     page = serve(items=rows, questions=[odd], people={"pairs": 1})
@@ -284,7 +284,7 @@ def test_a_drawn_triplet_shows_what_differs_beside_each_option(serve: Any) -> No
 
 
 @pytest.mark.parametrize("overlap", [None, 1])
-def test_the_queue_of_a_route_comes_before_all_other_items(serve: Any, tmp_path: Any, overlap: int | None) -> None:
+def test_queue_of_a_route_precedes_other_items(serve: Any, tmp_path: Any, overlap: int | None) -> None:
     uncertain = ["i003", "i007", "i009"]
     queue = [{"item": name, "signal": 0.2, "who": "people"} for name in uncertain]
     people = {"first": "queue.jsonl", "overlap": overlap, "ahead": 1}

@@ -52,7 +52,7 @@ def _tasks_in(text: str) -> list[str]:
     return re.findall(r'data-task=\\?"(\d+)', text)
 
 
-def test_a_session_is_closed_when_the_next_begins(serve: Callable[..., Served]) -> None:
+def test_session_closes_when_the_next_begins(serve: Callable[..., Served]) -> None:
     page = serve(items=3, **TWO_SCALES)
     ana = page.annotator()
     first = answer_session(ana, 3)
@@ -64,7 +64,7 @@ def test_a_session_is_closed_when_the_next_begins(serve: Callable[..., Served]) 
         assert (closed_up_to(db, "ana"), closed_up_to(db, "nobody")) == (3, 0)
 
 
-def test_a_session_is_closed_while_the_next_waits_for_its_day(serve: Callable[..., Served], clock: Any) -> None:
+def test_session_is_closed_while_the_next_waits(serve: Callable[..., Served], clock: Any) -> None:
     page = serve(items=2, people={"days_apart": 7}, **TWO_SCALES)
     ana = page.annotator()
     (first,) = answer_session(ana, 1)
@@ -79,7 +79,7 @@ def test_a_session_is_closed_while_the_next_waits_for_its_day(serve: Callable[..
     says_nothing_of(page, ana, [first, last])
 
 
-def test_what_came_again_closes_what_was_said_the_first_time(serve: Callable[..., Served]) -> None:
+def test_repeated_item_closes_its_first_answer(serve: Callable[..., Served]) -> None:
     page = serve(items=6, people={"retest": 0.5, "retest_gap": 2, "ahead": 1, "order": "fixed"}, **{
         "questions": TWO_SCALES["questions"]
     })  # fmt: skip
@@ -92,7 +92,7 @@ def test_what_came_again_closes_what_was_said_the_first_time(serve: Callable[...
     assert later.questions[0].given is not None, "what lies behind it is still open"
 
 
-def test_a_save_sent_twice_is_acknowledged_though_its_session_is_closed(serve: Callable[..., Served]) -> None:
+def test_repeated_save_is_acknowledged_after_the_session_closed(serve: Callable[..., Served]) -> None:
     page = serve(items=1, **TWO_SCALES)
     ana = page.annotator()
     (task,) = ana.work()
@@ -103,7 +103,7 @@ def test_a_save_sent_twice_is_acknowledged_though_its_session_is_closed(serve: C
     assert (again.status, again.json()["again"]) == (200, True)
 
 
-def test_what_the_lead_gives_back_is_answered_in_a_closed_session(serve: Callable[..., Served]) -> None:
+def test_reopened_item_is_answered_in_a_closed_session(serve: Callable[..., Served]) -> None:
     page = serve(items=2, **TWO_SCALES)
     ana = page.annotator()
     first = answer_session(ana, 2)
@@ -115,7 +115,7 @@ def test_what_the_lead_gives_back_is_answered_in_a_closed_session(serve: Callabl
     assert ana.answer(back, {back.questions[0].id: 2}, revision=3).json()["error"] == "closed"
 
 
-def test_a_first_answer_that_was_under_way_is_kept(serve: Callable[..., Served], clock: Any) -> None:
+def test_first_answer_in_transit_is_kept(serve: Callable[..., Served], clock: Any) -> None:
     """Given in the first session, answered on a train, sent when others had its place and the second had begun."""
     page = serve(items=1, who=("ana", "ben"), people={"overlap": 1, "reserve": 10, "days_apart": 0}, **TWO_SCALES)
     ana, ben = page.annotator("ana"), page.annotator("ben")
@@ -128,7 +128,7 @@ def test_a_first_answer_that_was_under_way_is_kept(serve: Callable[..., Served],
 
 
 @pytest.mark.parametrize("after", [0, 1])
-def test_without_sessions_one_may_look_back(serve: Callable[..., Served], after: int) -> None:
+def test_earlier_pages_are_accessible_without_sessions(serve: Callable[..., Served], after: int) -> None:
     page = serve(items=3, questions=TWO_SCALES["questions"])
     ana = page.annotator()
     first = answer_session(ana, 3)

@@ -76,7 +76,7 @@ def outcomes(page: Served) -> dict[str, str | None]:
     return {row.person: row.outcome for row in page.rows(tables.visits)}
 
 
-def test_who_comes_is_let_in_once_and_gets_the_code_and_the_way_back(serve: Callable[..., Served]) -> None:
+def test_participant_is_admitted_once_and_gets_code_and_return_link(serve: Callable[..., Served]) -> None:
     page = serve(who=(), items=4, people={"crowd": crowd()})
     ana = Worker(page, "p1")
     assert ana.come().status == 200
@@ -95,7 +95,7 @@ def test_who_comes_is_let_in_once_and_gets_the_code_and_the_way_back(serve: Call
     assert not other.cookie
 
 
-def test_whatever_only_looks_at_the_address_takes_no_place(serve: Callable[..., Served]) -> None:
+def test_link_preview_takes_no_slot(serve: Callable[..., Served]) -> None:
     page = serve(who=(), people={"crowd": crowd()})
     visitor = Worker(page, "p1")
     assert "Open the study" in visitor.send("GET", f"/enter?{visitor.query}").text
@@ -112,7 +112,7 @@ def test_whatever_only_looks_at_the_address_takes_no_place(serve: Callable[..., 
         ("PROLIFIC_PID=a%20b&STUDY_ID=s1&SESSION_ID=x", "is not filled in"),
     ],
 )
-def test_an_address_that_was_not_filled_in_is_refused(serve: Callable[..., Served], query: str, words: str) -> None:
+def test_read_address_refuses_unfilled_parameters(serve: Callable[..., Served], query: str, words: str) -> None:
     page = serve(who=(), people={"crowd": crowd()})
     reply = page.visitor().send("GET", f"/enter?{query}")
     assert (reply.status, words in reply.text) == (422, True), reply.text
@@ -121,7 +121,7 @@ def test_an_address_that_was_not_filled_in_is_refused(serve: Callable[..., Serve
     assert page.rows(tables.visits) == []
 
 
-def test_mechanical_turk_names_its_own_parameters(serve: Callable[..., Served]) -> None:
+def test_mechanical_turk_has_its_own_parameters(serve: Callable[..., Served]) -> None:
     page = serve(who=(), items=2, people={"crowd": {"platform": "mturk", "places": 1}})
     look = page.visitor().send("GET", "/enter?workerId=W1&assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=H")
     assert "accept the task first" in look.text
@@ -136,7 +136,7 @@ def test_mechanical_turk_names_its_own_parameters(serve: Callable[..., Served]) 
     assert "href" not in end
 
 
-def test_an_open_entry_asks_for_no_id_and_gives_a_browser_one_place(serve: Callable[..., Served]) -> None:
+def test_open_entry_gives_each_browser_one_place(serve: Callable[..., Served]) -> None:
     page = serve(who=(), items=2, people={"crowd": {"platform": "open", "places": 2}})
     ana = Worker(page, "")
     ana.query = ""
@@ -147,7 +147,7 @@ def test_an_open_entry_asks_for_no_id_and_gives_a_browser_one_place(serve: Calla
     assert row.person.startswith("visitor-")
 
 
-def test_the_screening_question_decides_and_is_asked_once(serve: Callable[..., Served]) -> None:
+def test_screening_question_is_asked_once(serve: Callable[..., Served]) -> None:
     screening = {"question": "Are you a nurse?", "options": ["yes", "no"], "let_in": ["yes"], "attribute": "nurse"}
     page = serve(who=(), people={"crowd": crowd(screening=screening)})
     reply = Worker(page, "p1", "no").come()
@@ -161,7 +161,7 @@ def test_the_screening_question_decides_and_is_asked_once(serve: Callable[..., S
     assert outcomes(page) == {"p1": "screened", "p3": "screened", "p4": None}
 
 
-def test_no_more_are_let_in_than_there_are_places(serve: Callable[..., Served]) -> None:
+def test_admission_is_limited_by_slots(serve: Callable[..., Served]) -> None:
     page = serve(who=(), items=3, people={"crowd": crowd(places=2)})
     first, second = Worker(page, "p1"), Worker(page, "p2")
     assert [one.come().status for one in (first, second)] == [200, 200]
@@ -176,7 +176,7 @@ def test_no_more_are_let_in_than_there_are_places(serve: Callable[..., Served]) 
     assert Worker(page, "p5").come().status == 200, "but not who was excluded"
 
 
-def test_who_leaves_says_whether_their_answers_may_be_used(serve: Callable[..., Served]) -> None:
+def test_leaving_participant_decides_about_their_answers(serve: Callable[..., Served]) -> None:
     page = serve(who=(), people={"crowd": crowd(), "overlap": 1})
     keeps, discards = Worker(page, "p1"), Worker(page, "p2")
     for one in (keeps, discards):
@@ -200,7 +200,7 @@ def test_who_leaves_says_whether_their_answers_may_be_used(serve: Callable[..., 
     assert max(row.expires_at for row in held) <= now, "what they held is free at once"
 
 
-def test_time_that_is_over_ends_a_visit(serve: Callable[..., Served], clock: Clock) -> None:
+def test_time_limit_ends_a_visit(serve: Callable[..., Served], clock: Clock) -> None:
     page = serve(who=(), people={"crowd": crowd(minutes=20, places=1), "pay": {"item": 0.6, "currency": "EUR"}})
     clock.stop()
     ana = Worker(page, "p1")
@@ -231,7 +231,7 @@ def test_time_that_is_over_ends_a_visit(serve: Callable[..., Served], clock: Clo
 
 
 @pytest.mark.served
-def test_who_fails_the_checks_is_stopped_and_where_said_excluded(serve: Callable[..., Served]) -> None:
+def test_failed_checks_stop_and_optionally_exclude(serve: Callable[..., Served]) -> None:
     gold = [{"item": f"g{n}", "text": f"gold {n}", "stars": 5} for n in range(3)]
     for exclude in (False, True):
         checks = {"file": "gold.jsonl", "every": 2, "most_failed": 1, "exclude": exclude}
@@ -249,7 +249,7 @@ def test_who_fails_the_checks_is_stopped_and_where_said_excluded(serve: Callable
         assert paid == {"bad": 2, "good": 0}
 
 
-def test_who_finds_nothing_left_is_told_so_as_no_place(serve: Callable[..., Served]) -> None:
+def test_participant_without_items_gets_outcome_full(serve: Callable[..., Served]) -> None:
     page = serve(who=(), items=2, people={"crowd": crowd(), "overlap": 1})
     first, second = Worker(page, "p1"), Worker(page, "p2")
     first.come()
@@ -258,7 +258,7 @@ def test_who_finds_nothing_left_is_told_so_as_no_place(serve: Callable[..., Serv
     assert outcomes(page) == {"p1": "completed", "p2": "full"}
 
 
-def test_people_by_name_and_a_crowd_answer_the_same_study(serve: Callable[..., Served]) -> None:
+def test_invited_annotators_and_a_crowd_share_a_study(serve: Callable[..., Served]) -> None:
     page = serve(who=("ana",), items=2, people={"crowd": crowd(), "pay": {"item": 0.5, "hour": 6}})
     ana = page.annotator()
     assert ana.work_through() == "done"
@@ -272,14 +272,14 @@ def test_people_by_name_and_a_crowd_answer_the_same_study(serve: Callable[..., S
     assert "/leave" not in ana_there.send("GET", "/work").text
 
 
-def test_an_address_cannot_take_the_place_of_somebody_invited(serve: Callable[..., Served]) -> None:
+def test_address_cannot_impersonate_invited_annotator(serve: Callable[..., Served]) -> None:
     page = serve(who=("ana",), people={"crowd": crowd()})
     reply = Worker(page, "ana").come()
     assert (reply.status, "invited already" in reply.text) == (403, True)
     assert page.rows(tables.visits) == []
 
 
-def test_what_is_erased_is_erased_of_the_visit_too(serve: Callable[..., Served]) -> None:
+def test_erase_removes_the_visit(serve: Callable[..., Served]) -> None:
     from assay.study.store.people import erase
 
     page = serve(who=(), people={"crowd": crowd()})
@@ -293,12 +293,12 @@ def test_what_is_erased_is_erased_of_the_visit_too(serve: Callable[..., Served])
     [("completed", 10, 0.5, 2 + 1 + 3), ("screened", 0, 0, 0.25), ("failed", 0, 0, 0.5), ("late", 3, 0, 0.3),
      (None, 2, 0, 0.2), ("withdrawn", 0, 0, 0.0), ("full", 0, 0, 0.0)],
 )  # fmt: skip
-def test_the_amount_that_is_due(outcome: Any, items: int, hours: float, amount: float) -> None:
+def test_amount_due(outcome: Any, items: int, hours: float, amount: float) -> None:
     pay = Pay(completed=2, screened=0.25, failed=0.5, item=0.1, hour=6)
     assert amount_due(pay, outcome, items, hours) == pytest.approx(amount)
 
 
-def test_the_table_of_payment_is_empty_in_words(serve: Callable[..., Served]) -> None:
+def test_pay_table_refuses_empty_study(serve: Callable[..., Served]) -> None:
     with pytest.raises(StudyError, match="nobody has come or is invited yet"):
         pay_table(serve(who=(), people={"crowd": crowd()}).design)
 
@@ -317,14 +317,14 @@ def test_the_table_of_payment_is_empty_in_words(serve: Callable[..., Served]) ->
         ({"checks": {"file": "items.jsonl", "exclude": True}}, "needs most_failed"),
     ],
 )
-def test_what_study_yaml_says_of_a_crowd_must_be_possible(tmp_path: Any, people: dict[str, Any], words: str) -> None:
+def test_invalid_crowd_settings_are_refused(tmp_path: Any, people: dict[str, Any], words: str) -> None:
     folder = write_study(tmp_path / "study", people=people)
     with pytest.raises(StudyError) as error:
         load_study(folder)
     assert words in str(error.value), error.value
 
 
-def test_the_address_is_written_as_the_platform_fills_it_in() -> None:
+def test_crowd_counts_give_the_platform_address() -> None:
     given: Mapping[str, str] = {
         "prolific": "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}",
         "mturk": "?workerId=${workerId}&assignmentId=${assignmentId}&hitId=${hitId}",
@@ -337,7 +337,7 @@ def test_the_address_is_written_as_the_platform_fills_it_in() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("workers", "places"), [(20, 12), (100, 65)])
-def test_a_stub_of_prolific(serve: Callable[..., Served], clock: Clock, workers: int, places: int) -> None:
+def test_prolific_stub(serve: Callable[..., Served], clock: Clock, workers: int, places: int) -> None:
     """A fifth return, a twentieth fail the checks: places exact, codes right, payment equal to the log."""
     chance = random.Random(3)
     gold = [{"item": f"g{n}", "text": f"gold {n}", "stars": 5} for n in range(4)]
@@ -403,7 +403,7 @@ PEOPLE_OF = {"platform": "other", "places": 2, "id": "who", "keep": ["batch"]}
         ({"who": "ana", "batch": "ASSIGNMENT_ID_NOT_AVAILABLE"}, "Then open this link again."),
     ],
 )
-def test_an_address_says_who_comes(query: dict[str, str], found: Any) -> None:
+def test_read_address_returns_id_and_parameters(query: dict[str, str], found: Any) -> None:
     crowd = Crowd.model_validate(PEOPLE_OF)
     if isinstance(found, tuple):
         assert read_address(crowd, query) == found
@@ -414,7 +414,7 @@ def test_an_address_says_who_comes(query: dict[str, str], found: Any) -> None:
     assert str(error.value.text).startswith(found)
 
 
-def test_whoever_comes_without_an_id_is_given_one_of_their_own() -> None:
+def test_open_entry_generates_an_id() -> None:
     crowd = Crowd.model_validate({"platform": "open", "places": 2})
     names = {read_address(crowd, {})[0] for _ in range(20)}
     assert len(names) == 20
@@ -428,7 +428,7 @@ def test_whoever_comes_without_an_id_is_given_one_of_their_own() -> None:
         ("completed", 20, 1e9, "completed"),
     ],
 )  # fmt: skip
-def test_a_visit_is_late_when_its_minutes_are_over(outcome: Any, minutes: Any, now: float, found: str | None) -> None:
+def test_visit_is_late_after_its_minutes(outcome: Any, minutes: Any, now: float, found: str | None) -> None:
     crowd = Crowd.model_validate({**PEOPLE_OF, "minutes": minutes})
     visit: Any = SimpleNamespace(outcome=outcome, came_at=1000.0)
     assert _outcome_at(visit, crowd, now) == found
@@ -440,12 +440,12 @@ def test_a_visit_is_late_when_its_minutes_are_over(outcome: Any, minutes: Any, n
     [(None, True, "at work"), (None, False, "invited"), (None, None, "invited"), ("kept", True, "at work"),
      ("kept", False, "invited"), ("excluded", True, "excluded"), ("excluded", False, "excluded")],
 )  # fmt: skip
-def test_the_state_of_somebody_whose_visit_has_not_ended(person: str | None, came: Any, words: str) -> None:
+def test_state_of_person_without_outcome(person: str | None, came: Any, words: str) -> None:
     found: Any = None if person is None else SimpleNamespace(excluded_at=5.0 if person == "excluded" else None)
     assert _state_of(found, came=bool(came)) == words
 
 
-def test_which_code_is_shown_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_of_each_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crowd_module, "secret_of", lambda store, secret: "s" * 32)
     own, given = Crowd.model_validate(PEOPLE_OF), Crowd.model_validate({**PEOPLE_OF, "codes": {"screened": "C-OUT"}})
     store: Any = None
@@ -469,7 +469,7 @@ def test_which_code_is_shown_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None
         ("", {"completed": "C"}, ""),
     ],
 )  # fmt: skip
-def test_the_way_back_is_filled_in(monkeypatch: pytest.MonkeyPatch, back: str, codes: dict[str, str], way: str) -> None:
+def test_return_link_is_filled_in(monkeypatch: pytest.MonkeyPatch, back: str, codes: dict[str, str], way: str) -> None:
     monkeypatch.setattr(crowd_module, "visit_of", lambda db, name: SimpleNamespace(given={"batch": "b/1"}))
     monkeypatch.setattr(crowd_module, "code_of", lambda store, crowd, name, outcome: codes.get(outcome, ""))
     crowd = SimpleNamespace(named="who", way_back=back)
@@ -486,7 +486,7 @@ def test_the_way_back_is_filled_in(monkeypatch: pytest.MonkeyPatch, back: str, c
     ("item", "hours", "amount"),
     [(0.1, 0.5, 3.1), (0.0, 1 / 3, 2.0), (0.0, 0.0005, 0.0), (0.0, 0.001, 0.01), (1.005, 0.0, 1.01)],
 )
-def test_amounts_are_rounded_to_the_cent_half_a_cent_up(item: float, hours: float, amount: float) -> None:
+def test_amounts_are_rounded_half_up_to_cents(item: float, hours: float, amount: float) -> None:
     """At 6 an hour .0005 h are .3 cents, and .001 h .6; 1.005 is stored as a little less than that."""
     assert amount_due(Pay(item=item, hour=6), None, 1, hours) == amount
 
@@ -507,7 +507,7 @@ def test_amounts_are_rounded_to_the_cent_half_a_cent_up(item: float, hours: floa
     ],
 )
 @pytest.mark.parametrize("came", ["by the address", "by name", "before"])
-def test_how_a_visit_ends(
+def test_outcomes_of_a_visit(
     monkeypatch: pytest.MonkeyPatch, kind: Any, states: list[str], outcome: Any, excludes: bool, came: str
 ) -> None:
     ended, excluded = [], []
@@ -545,7 +545,7 @@ def test_how_a_visit_ends(
     ("exclude", "excluded_at", "wanted"), [(True, None, [("ana", "failed 2 of 3 checks", False)]), (True, 5.0, []),
                                            (False, None, []), (None, None, [])],
 )  # fmt: skip
-def test_nothing_counts_of_who_failed_the_checks_where_the_study_says_so(
+def test_failed_checks_exclude_if_the_study_says_so(
     monkeypatch: pytest.MonkeyPatch, exclude: bool | None, excluded_at: float | None, wanted: list[Any]
 ) -> None:
     found: list[Any] = []
@@ -564,7 +564,7 @@ def test_nothing_counts_of_who_failed_the_checks_where_the_study_says_so(
     ("outcome", "refused"),
     [(None, False), ("completed", False), ("late", True), ("withdrawn", True), ("no visit", False)],
 )
-def test_what_comes_after_a_visit_has_ended_is_refused(
+def test_requests_after_the_end_of_a_visit_are_refused(
     monkeypatch: pytest.MonkeyPatch, outcome: Any, refused: bool
 ) -> None:
     visit = None if outcome == "no visit" else SimpleNamespace(outcome=outcome, came_at=0.0)

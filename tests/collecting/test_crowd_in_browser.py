@@ -93,7 +93,7 @@ def test_from_the_platform_and_back(browser: Browser, site: Site, look: dict[str
 
 
 @in_browser
-def test_who_is_not_let_in_and_who_leaves(browser: Browser, site: Site) -> None:
+def test_refused_and_leaving_participants(browser: Browser, site: Site) -> None:
     page = browser.visit(address(site, "other"))
     page.click("text=No")
     page.click("text=Continue")
@@ -126,7 +126,7 @@ TASK = """<!doctype html><html lang="en"><title>Rate texts</title><h1>Rate texts
 
 
 @in_browser
-def test_from_a_task_of_mechanical_turk_with_a_code_of_ones_own(browser: Browser, tmp_path: Path) -> None:
+def test_mechanical_turk_task_with_individual_code(browser: Browser, tmp_path: Path) -> None:
     study = {
         "name": "Stars",
         "items": {"file": "items.jsonl"},

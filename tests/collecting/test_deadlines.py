@@ -23,7 +23,7 @@ def in_minutes(clock: Any, minutes: int) -> str:
     return datetime.fromtimestamp(clock.stopped + 60 * minutes, UTC).isoformat()
 
 
-def test_nothing_is_asked_or_taken_once_answering_has_ended(serve: Callable[..., Served], clock: Any) -> None:
+def test_no_items_or_answers_after_the_deadline(serve: Callable[..., Served], clock: Any) -> None:
     page = serve(items=3, people={"until": in_minutes(clock, 40)})
     ana = page.annotator()
     task, other, _ = ana.work()
@@ -47,7 +47,7 @@ def test_nothing_is_asked_or_taken_once_answering_has_ended(serve: Callable[...,
     assert ana.pages()[1]["left"] is None
 
 
-def test_places_of_whoever_has_no_time_left_go_to_others(serve: Callable[..., Served], clock: Any) -> None:
+def test_expired_places_go_to_others(serve: Callable[..., Served], clock: Any) -> None:
     clock.stop()
     page = serve(items=2, who=("ana",), people={"overlap": 1, "days": 2, "reserve": 10_000})
     ana = page.annotator("ana")
@@ -74,12 +74,12 @@ def test_places_of_whoever_has_no_time_left_go_to_others(serve: Callable[..., Se
         ({"until": "2027-03-01T18:00+01:00", "keep_until": "2027-02-01"}, "is before people.until, the day on which"),
     ],
 )
-def test_deadlines_that_cannot_be_meant_are_refused(tmp_path: Path, people: dict[str, Any], words: str) -> None:
+def test_invalid_deadlines_are_refused(tmp_path: Path, people: dict[str, Any], words: str) -> None:
     with pytest.raises(StudyError, match=words):
         load_study(write_study(tmp_path / "s", people=people))
 
 
-def test_a_crowd_is_late_once_answering_has_ended(serve: Callable[..., Served], clock: Any) -> None:
+def test_crowd_visit_is_late_after_the_deadline(serve: Callable[..., Served], clock: Any) -> None:
     page = serve(items=3, who=(), people={"crowd": crowd(), "until": in_minutes(clock, 10)})
     here = Worker(page, "p1")
     assert here.come().status == 200

@@ -39,7 +39,7 @@ def three(serve: Callable[..., Served], **more: Any) -> Served:
     return page
 
 
-def test_an_item_has_everything_that_was_answered_about_it(serve: Callable[..., Served]) -> None:
+def test_item_sheet_has_all_answers(serve: Callable[..., Served]) -> None:
     page = serve(who=("ana", "ben"), items=2, questions=(STARS, WHY), people={"order": "fixed"})
     answered(page, "ana", [4], flag="odd <b>", comment="half is missing")
     answered(page, "ben", [2])
@@ -59,7 +59,7 @@ def test_an_item_has_everything_that_was_answered_about_it(serve: Callable[..., 
     assert page.annotator("ana").send("GET", "/lead/item?name=i000").status == 403
 
 
-def test_answers_that_are_lists_are_read_in_words(serve: Callable[..., Served]) -> None:
+def test_item_sheet_shows_lists_in_words(serve: Callable[..., Served]) -> None:
     asked = [
         {"name": "about", "text": "?", "scale": "several:food,price", "show": ["text"]},
         {"name": "best", "text": "?", "scale": "ranking", "options": ["ant", "bee", "cat"], "show": []},
@@ -85,7 +85,7 @@ def test_answers_that_are_lists_are_read_in_words(serve: Callable[..., Served]) 
     ]  # fmt: skip
 
 
-def test_answers_of_judges_are_shown_where_the_lead_allows_it(serve: Callable[..., Served]) -> None:
+def test_answers_of_judges_are_shown_on_request(serve: Callable[..., Served]) -> None:
     page = serve(who=("ana",), items=1)
     with page.store.exclusive() as db:
         question = page.design.questions[0].id
@@ -109,7 +109,7 @@ def test_answers_of_judges_are_shown_where_the_lead_allows_it(serve: Callable[..
     assert "gpt" in lead.send("GET", "/lead/item?name=i000").text
 
 
-def test_a_person_is_held_beside_the_others(serve: Callable[..., Served]) -> None:
+def test_person_sheet_compares_with_others(serve: Callable[..., Served]) -> None:
     page = three(serve)
     minutes = {"ana": 0.5, "ben": 0.02, "cem": 0.04}
     ana, cem = (person_sheet(page.design, name, minutes) for name in ("ana", "cem"))
@@ -137,7 +137,7 @@ def test_a_person_is_held_beside_the_others(serve: Callable[..., Served]) -> Non
     assert lead.send("GET", "/lead/person?name=nope").status == 404
 
 
-def test_of_few_items_no_agreement_is_said(serve: Callable[..., Served]) -> None:
+def test_person_sheet_omits_agreement_with_few_items(serve: Callable[..., Served]) -> None:
     page = serve(who=("ana", "ben"), people={"order": "fixed"})
     answered(page, "ana", [1, 2, 3, 4])
     answered(page, "ben", [1, 2, 3, 4])
@@ -146,7 +146,7 @@ def test_of_few_items_no_agreement_is_said(serve: Callable[..., Served]) -> None
     assert (sheet.styles[0].agree, sheet.styles[0].items) == (None, 4)
 
 
-def test_people_are_found_and_sorted(serve: Callable[..., Served]) -> None:
+def test_annotators_are_found_and_sorted(serve: Callable[..., Served]) -> None:
     page = three(serve)
     lead = page.lead()
 
@@ -161,7 +161,7 @@ def test_people_are_found_and_sorted(serve: Callable[..., Served]) -> None:
     assert names("?sort=nonsense&find=zz") == []
 
 
-def test_what_people_differ_on_most_comes_first(serve: Callable[..., Served]) -> None:
+def test_adjudicator_gets_largest_disagreement_first(serve: Callable[..., Served]) -> None:
     page = three(serve)
     with page.store.reading() as db:
         found = disputed_items(page.design, label_frame(db), "{}", ())
@@ -171,7 +171,7 @@ def test_what_people_differ_on_most_comes_first(serve: Callable[..., Served]) ->
     assert found["i004"] == pytest.approx(2 / 3 / 4)
 
 
-def test_an_adjudicator_decides_blind_and_counts_as_nobody(serve: Callable[..., Served]) -> None:
+def test_adjudicator_decides_blind_and_is_not_an_annotator(serve: Callable[..., Served]) -> None:
     page = three(serve, overlap=3)
     labels = stored_annotations(page.store)
     shortfall = page.lead().send("GET", "/lead/live").text.partition("short-title")[2][:400]
@@ -216,7 +216,7 @@ def test_two_adjudicators_share_the_items(serve: Callable[..., Served]) -> None:
     assert not first & second
 
 
-def test_sides_are_those_that_the_adjudicator_sees(serve: Callable[..., Served]) -> None:
+def test_blinded_answers_use_the_sides_of_the_adjudicator(serve: Callable[..., Served]) -> None:
     items = [{"item": f"i{n}", "a": f"text a{n}", "b": f"text b{n}"} for n in range(8)]
     page = serve(who=("ana", "ben"), items=items, questions=(PREFER,), people={"order": "fixed"})
     for name, wanted in (("ana", "text a"), ("ben", "text b")):
@@ -230,7 +230,7 @@ def test_sides_are_those_that_the_adjudicator_sees(serve: Callable[..., Served])
     assert sorted(word for word in ("left", "right") if word in said) == ["left", "right"]
 
 
-def test_the_leads_link_can_be_renewed(serve: Callable[..., Served]) -> None:
+def test_lead_link_can_be_renewed(serve: Callable[..., Served]) -> None:
     page = serve()
     old, other = page.lead(), page.lead()
     reply = old.form("/lead/link")
@@ -243,7 +243,7 @@ def test_the_leads_link_can_be_renewed(serve: Callable[..., Served]) -> None:
     assert page.lead().send("GET", "/lead").status == 200
 
 
-def test_a_preview_is_what_a_person_sees_and_keeps_nothing(serve: Callable[..., Served]) -> None:
+def test_preview_shows_first_pages_and_stores_nothing(serve: Callable[..., Served]) -> None:
     page = serve(items=5, questions=(STARS, WHY), people={"consent": "Read <this>.", "instructions": "Be kind."})
     lead = page.lead()
     reply = lead.send("GET", "/lead/preview")
@@ -261,7 +261,7 @@ def test_a_preview_is_what_a_person_sees_and_keeps_nothing(serve: Callable[..., 
     assert "triplets are drawn" in drawn.lead().send("GET", "/lead/preview").text
 
 
-def test_how_a_person_answers_beside_the_others_by_hand() -> None:
+def test_question_style_by_hand() -> None:
     """Six items, five of which others answered: theirs agree with 1, 1/2, 0, 1 and 2/3 of the others' answers."""
     scale = parse_scale("1-3")
     mine = {"a": 1, "b": 1, "c": 2, "d": 3, "e": 3, "f": 3}
@@ -293,7 +293,7 @@ def test_how_a_person_answers_beside_the_others_by_hand() -> None:
         ({"does": "adjudicator"}, "2.5", False),
     ],
 )
-def test_an_answer_in_a_line(changed: dict[str, Any], answer: str, counts: bool) -> None:
+def test_answer_line(changed: dict[str, Any], answer: str, counts: bool) -> None:
     row = {"annotator": "ana", "kind": "human", "criterion": "stars", "label": 2.5, "status": "valid", "reason": None,
            "condition": '{"scale": "1-5", "show": "all"}', "repeat": 2, "seconds": 4.0, "flag": "odd", "comment": "hm",
            "excluded_at": None, "does": None, "question": 1}  # fmt: skip

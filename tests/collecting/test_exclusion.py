@@ -38,7 +38,7 @@ def answered(page: Served, *names: str) -> None:
         page.annotator(name).work_through()
 
 
-def test_the_answers_of_an_excluded_person_do_not_count_and_it_is_said(serve: Callable[..., Served]) -> None:
+def test_excluded_answers_do_not_count_and_are_reported(serve: Callable[..., Served]) -> None:
     page = serve(**TWO)
     answered(page, "ana", "ben")
     assert len(stored_annotations(page.store)) == 4
@@ -63,7 +63,7 @@ def study_labels_with_excluded(page: Served) -> list[tuple[str, bool | None]]:
     return list(zip(table.labels["annotator"].to_list(), table.column("excluded").to_list(), strict=True))
 
 
-def test_the_places_of_an_excluded_person_are_free(serve: Callable[..., Served]) -> None:
+def test_exclusion_frees_places(serve: Callable[..., Served]) -> None:
     page = serve(**TWO)
     answered(page, "ana", "ben")
     hers = {row.item for row in page.rows(tables.tasks, tables.tasks.c.annotator == "ana")}
@@ -77,7 +77,7 @@ def test_the_places_of_an_excluded_person_are_free(serve: Callable[..., Served])
     assert {row.item for row in page.rows(tables.tasks, tables.tasks.c.annotator == "chi")} == hers
 
 
-def test_an_excluded_person_gets_in_no_more_and_can_be_taken_back(serve: Callable[..., Served]) -> None:
+def test_excluded_person_loses_access_and_can_be_readmitted(serve: Callable[..., Served]) -> None:
     page = serve(**TWO)
     ana = page.annotator("ana")
     ana.work_through()
@@ -101,7 +101,7 @@ def test_an_excluded_person_gets_in_no_more_and_can_be_taken_back(serve: Callabl
         people.exclude(page.store, "bem")
 
 
-def test_agreement_and_pace_follow_at_once(serve: Callable[..., Served]) -> None:
+def test_agreement_and_pace_are_updated_at_once(serve: Callable[..., Served]) -> None:
     page = serve(who=("ana", "ben", "chi"), items=6)
     answered(page, "ana", "ben", "chi")
     watch = Watch(page.design)
@@ -111,7 +111,7 @@ def test_agreement_and_pace_follow_at_once(serve: Callable[..., Served]) -> None
     assert watch.look().agreement[0].people == 2, "though nobody has answered since"
 
 
-def test_exclude_on_the_command_line(serve: Callable[..., Served], capsys: Any) -> None:
+def test_exclude_command(serve: Callable[..., Served], capsys: Any) -> None:
     page = serve(**TWO)
     answered(page, "ana")
     for given, said in (
@@ -124,7 +124,7 @@ def test_exclude_on_the_command_line(serve: Callable[..., Served], capsys: Any) 
         assert said in capsys.readouterr().out
 
 
-def test_an_erased_person_leaves_nothing(serve: Callable[..., Served], capsys: Any) -> None:
+def test_erase_removes_everything_of_a_person(serve: Callable[..., Served], capsys: Any) -> None:
     page = serve(who=("Wilhelmina Zed", "ben"), items=4, questions=[{"name": "w", "text": "?", "scale": "text"}])
     her, ben = page.annotator("Wilhelmina Zed"), page.annotator("ben")
     for task in her.work()[:2]:
@@ -159,7 +159,7 @@ def test_an_erased_person_leaves_nothing(serve: Callable[..., Served], capsys: A
     assert page.annotator("Wilhelmina Zed").work()[0].questions[0].given is None, "a name may be used again"
 
 
-def test_erasing_is_asked_about_at_a_terminal(serve: Callable[..., Served], monkeypatch: Any) -> None:
+def test_erase_asks_for_confirmation_at_a_terminal(serve: Callable[..., Served], monkeypatch: Any) -> None:
     page = serve(who=("ana", "ben"))
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     for typed, code in (("no", 2), ("ana", 0)):
@@ -187,7 +187,7 @@ def practise(ana: Annotator, labels: tuple[int, ...]) -> None:
         assert ana.keep(task, {task.questions[0].id: label}).json()["feedback"]
 
 
-def test_nothing_is_given_before_the_practice_is_passed(serve: Callable[..., Served]) -> None:
+def test_no_items_are_assigned_before_practice_is_passed(serve: Callable[..., Served]) -> None:
     page = serve(**GATED)
     ana = page.annotator()
     assert [one.practice for one in ana.work()] == [True, True], "nothing else is held ready meanwhile"
@@ -195,7 +195,7 @@ def test_nothing_is_given_before_the_practice_is_passed(serve: Callable[..., Ser
     assert [one.practice for one in ana.work()] == [False] * 3
 
 
-def test_whoever_fails_the_practice_is_given_nothing_further(serve: Callable[..., Served]) -> None:
+def test_failed_practice_stops_assignment(serve: Callable[..., Served]) -> None:
     page = serve(**GATED)
     ana = page.annotator()
     practise(ana, (1, 3))
@@ -214,7 +214,7 @@ def test_whoever_fails_the_practice_is_given_nothing_further(serve: Callable[...
     ("rule", "failed"),
     [({"most_failed": 1}, 2), ({"most_failed_share": 0.4, "share_from": 3}, 3), ({"most_failed_share": 0.4}, 0)],
 )
-def test_whoever_fails_too_many_checks_is_stopped(
+def test_too_many_failed_checks_stop_assignment(
     serve: Callable[..., Served], rule: dict[str, Any], failed: int
 ) -> None:
     checks = [{"item": f"c{n}", "text": "Press 5.", "stars": 5} for n in range(4)]
@@ -235,7 +235,7 @@ def test_whoever_fails_too_many_checks_is_stopped(
     assert Watch(page.design).look().people[0].stopped == (f"failed {failed} of {failed} checks" if failed else "")
 
 
-def test_a_share_of_checks_is_exact() -> None:
+def test_share_of_failed_checks_is_exact() -> None:
     rule = Checks.model_validate({"file": "c.csv", "most_failed_share": 0.29})
     assert not rule.too_many(29, 100), ".29 * 100 is less than 29 in a computer"
     assert rule.too_many(30, 100)
@@ -246,6 +246,6 @@ def test_a_share_of_checks_is_exact() -> None:
     assert not both.too_many(2, 5)
 
 
-def test_practice_that_must_be_passed_needs_a_practice(tmp_path: Path, serve: Callable[..., Served]) -> None:
+def test_pass_warm_up_requires_warm_up(tmp_path: Path, serve: Callable[..., Served]) -> None:
     with pytest.raises(StudyError, match=r"people\.pass_warm_up: needs people\.warm_up"):
         serve(people={"pass_warm_up": 0.5})

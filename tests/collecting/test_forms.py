@@ -37,7 +37,7 @@ def choices(found):
     return [(one.value, one.text, one.meaning, one.key) for one in found.choices]
 
 
-def test_labels_from_a_list_have_a_key_each():
+def test_listed_labels_have_keys():
     stars = form("1-3", meanings={"1": "bad"}, guidelines="G", label=2)
     assert (stars.id, stars.name, stars.text, stars.guidelines, stars.kind) == (7, "q", "Q?", "G", "choice")
     assert choices(stars) == [("1", "1", "bad", "1"), ("2", "2", None, "2"), ("3", "3", None, "3")]
@@ -52,7 +52,7 @@ def test_labels_from_a_list_have_a_key_each():
     assert [one.key for one in form("ordinal:-1-1").choices] == [None, "0", "1"]
 
 
-def test_many_numbers_and_fractions_are_typed():
+def test_long_scales_and_fractions_are_typed():
     eleven, twelve = form("ordinal:0-10"), form("ordinal:0-11", meanings={"0": "none"})
     assert (eleven.kind, len(eleven.choices)) == ("choice", 11)
     assert (twelve.kind, twelve.choices, twelve.low, twelve.high, twelve.whole) == ("number", (), 0, 11, True)
@@ -74,7 +74,7 @@ def test_many_numbers_and_fractions_are_typed():
         ("interval:1-7", "1 3 5 7"), ("interval:0-0.03", "0 0.006 0.012 0.018 0.024 0.03"), ("interval", ""),
     ],
 )  # fmt: skip
-def test_a_slider_has_numbers_that_people_count_in(scale, numbers):
+def test_slider_ticks_are_round_numbers(scale, numbers):
     assert " ".join(form(scale).ticks) == numbers
 
 
@@ -97,7 +97,7 @@ def test_numbers_along_a_slider_by_hand(low, high, whole, numbers):
     assert slider_ticks(low, high, whole=whole) == tuple(numbers.split())
 
 
-def test_all_that_applies_is_ticked_and_none_of_these_is_an_answer():
+def test_several_labels_have_a_choice_for_none():
     found = form("several:food,price", keys={"food": "d"}, meanings={"price": "what it costs"}, label='["price"]')
     assert (found.kind, found.given) == ("several", '["price"]')
     assert choices(found) == [
@@ -105,7 +105,7 @@ def test_all_that_applies_is_ticked_and_none_of_these_is_an_answer():
     ]  # fmt: skip
 
 
-def test_a_text_to_be_marked_stands_with_its_question_its_words_apart():
+def test_text_for_spans_is_shown_with_its_question_as_words():
     found = form("spans:a,b", label="[]", of="two_b", show=["one"], keys={"b": "n"})
     assert (found.kind, found.given, found.marked.title) == ("spans", "[]", "two b")
     assert choices(found) == [
@@ -124,7 +124,7 @@ def test_a_text_to_be_marked_stands_with_its_question_its_words_apart():
     )
 
 
-def test_two_texts_stand_side_by_side_and_an_answer_is_turned_with_them():
+def test_preference_form_follows_the_order_of_sides():
     options = {"options": ["one", "two_b"]}
     found = form("preference", ["two_b", "one"], label=-1, **options)
     assert choices(found) == [
@@ -137,7 +137,7 @@ def test_two_texts_stand_side_by_side_and_an_answer_is_turned_with_them():
     assert form("preference", ["one", "two_b"], label=0, **options).given == '"tie"'
 
 
-def test_a_preference_with_grades_has_the_strongest_at_the_ends():
+def test_graded_preference_has_strongest_grades_outermost():
     options = {"options": ["one", "two_b"], "ties": "both-or-neither"}
     found = form("preference:a bit<much", ["two_b", "one"], label=-2, **options)
     assert choices(found) == [
@@ -163,7 +163,7 @@ def test_three_texts_have_letters():
         form("odd-one-out", ["third", "one"], options=columns)
 
 
-def test_a_ranking_is_turned_with_the_letters_shown():
+def test_ranking_follows_the_letters_shown():
     columns = ["one", "two_b", "third", "empty"]
     found = form("ranking:4", ["third", "one", "empty", "two_b"], label='["A","D","B","C"]', options=columns)
     assert [(one.value, one.key, one.field.text) for one in found.choices] == [
@@ -176,7 +176,7 @@ def test_a_ranking_is_turned_with_the_letters_shown():
     assert question.unshuffle('["B","C","D","A"]', order) == ('["A","D","B","C"]', None)
 
 
-def test_fields_are_what_any_question_shows():
+def test_item_fields_are_those_of_any_question():
     def asked(**more):
         return Asked(
             1, Question.model_validate({"name": "q", "text": "Q?", "scale": "1-5", **more}), parse_scale("1-5")
@@ -190,13 +190,13 @@ def test_fields_are_what_any_question_shows():
 
 
 @pytest.mark.parametrize(("ties", "values"), [(True, 3), ("people", 3), (False, 2)])
-def test_no_preference_is_offered_where_it_is_an_answer(ties, values):
+def test_no_preference_is_offered_if_allowed(ties, values):
     found = form("preference", ("one", "two_b"), options=("one", "two_b"), ties=ties)
     assert [one.value for one in found.choices] == ['"first"', '"tie"', '"second"'][:: 1 if values == 3 else 2]
     assert ("tie" in found.allowed) == (values == 3)
 
 
-def test_no_preference_is_refused_where_one_must_be_chosen(serve):
+def test_no_preference_is_refused_in_forced_choice(serve):
     asked = {"name": "better", "text": "?", "scale": "preference", "options": ["a", "b"], "show": [], "ties": False}
     served = serve(items=[{"item": "p", "a": "x", "b": "y"}], questions=[asked])
     person = served.annotator()
@@ -209,7 +209,7 @@ def test_no_preference_is_refused_where_one_must_be_chosen(serve):
     person.keep(task, {question.id: "first"})
 
 
-def test_several_questions_about_one_triplet_stand_on_one_page(serve):
+def test_questions_about_one_triplet_share_a_page(serve):
     odd = {"name": "odd", "text": "Which is unlike?", "scale": "odd-one-out", "options": ["text"], "show": []}
     served = serve(items=4, questions=[odd, odd | {"name": "worst", "text": "Which is worst?"}], people={"pairs": 1})
     person = served.annotator()
@@ -244,7 +244,7 @@ def test_several_questions_about_one_triplet_stand_on_one_page(serve):
         ("```\n<i>code</i>\n```", "&lt;i&gt;code&lt;/i&gt;", "<i>"),
     ],
 )
-def test_markdown_is_laid_out_and_brings_in_nothing_else(text: str, wanted: str, never: str) -> None:
+def test_markdown_is_rendered_safely(text: str, wanted: str, never: str) -> None:
     item = Item("i", None, {"one": text, "two_b": text})
     question = Question.model_validate({"name": "q", "text": "Q?", "scale": "1-5", "show": ["one", "two_b"]})
     laid, plain = item_fields([Asked(7, question, parse_scale("1-5"))], item, (), {}, ("one",))
@@ -271,7 +271,7 @@ def test_markdown_is_laid_out_and_brings_in_nothing_else(text: str, wanted: str,
         (r"$\begin{matrix} a & b$", "begin{matrix}", "<script"),
     ],
 )  # fmt: skip
-def test_formulas_are_laid_out_and_bring_in_nothing_else(text: str, wanted: str, never: str) -> None:
+def test_formulas_are_rendered_safely(text: str, wanted: str, never: str) -> None:
     item = Item("i", None, {"one": text})
     question = Question.model_validate({"name": "q", "text": "Q?", "scale": "1-5", "show": ["one"]})
     asked = [Asked(7, question, parse_scale("1-5"))]
@@ -284,7 +284,7 @@ def test_formulas_are_laid_out_and_bring_in_nothing_else(text: str, wanted: str,
     assert "<math" not in plain.markup
 
 
-def test_formulas_need_markdown_and_what_lays_them_out(serve, tmp_path, monkeypatch):
+def test_formulas_require_markdown_and_libraries(serve, tmp_path, monkeypatch):
     def study(name: str, **items: object) -> Path:
         folder = write_study(tmp_path / name, items=[{"item": "i", "text": "$x^2$"}])
         content = yaml.safe_load((folder / "study.yaml").read_text())
@@ -316,11 +316,11 @@ def test_formulas_need_markdown_and_what_lays_them_out(serve, tmp_path, monkeypa
         ("on $x$", '<p>on <math display="inline" alttext="x"><mrow><mi>x</mi></mrow></math></p>\n'),
     ],
 )
-def test_dollars_that_are_money_stay_as_they_are(text: str, laid: str) -> None:
+def test_dollar_amounts_are_not_formulas(text: str, laid: str) -> None:
     assert str(_markdown(text, True)) == laid
 
 
-def test_an_item_of_a_triplet_has_beside_it_what_only_it_says() -> None:
+def test_triplet_item_shows_its_own_fields() -> None:
     asked = {"name": "odd", "text": "Q?", "scale": "odd-one-out", "options": ["text"]}
     question = Question.model_validate(asked)
     assert question.choices == ("first", "second", "third")

@@ -33,7 +33,7 @@ from assay.study.store import tables
 from assay.study.store.people import find
 
 
-def test_a_link_of_another_study_with_the_same_secret_opens_nothing(serve: Callable[..., Served]) -> None:
+def test_link_of_another_study_with_the_same_secret_is_refused(serve: Callable[..., Served]) -> None:
     here, other = serve(), serve()
     for link in (other.links["ana"], lead_path(other.study, other.store)):
         reply = here.visitor(link).join()
@@ -44,7 +44,7 @@ def test_a_link_of_another_study_with_the_same_secret_opens_nothing(serve: Calla
     assert here.visitor().send("GET", "/lead", None, {"Cookie": lead.cookie}).status == 403
 
 
-def test_two_studies_in_one_browser_leave_each_other_alone(serve: Callable[..., Served]) -> None:
+def test_two_studies_in_one_browser_are_independent(serve: Callable[..., Served]) -> None:
     """One browser, one host, two ports: it sends the cookies of both to both."""
     here, other = serve(), serve()
     cookies = [one.cookie for page in (here, other) for one in (page.annotator(), page.lead())]
@@ -56,7 +56,7 @@ def test_two_studies_in_one_browser_leave_each_other_alone(serve: Callable[..., 
         assert person.send("GET", "/lead").status == 200
 
 
-def test_no_script_reads_a_cookie_and_no_other_site_sends_it(serve: Callable[..., Served]) -> None:
+def test_cookies_are_http_only_and_same_site(serve: Callable[..., Served]) -> None:
     page = serve()
     for method, link in (("POST", page.links["ana"]), ("GET", page.lead().link)):
         (cookie,) = page.visitor().send(method, link).cookies
@@ -65,7 +65,7 @@ def test_no_script_reads_a_cookie_and_no_other_site_sends_it(serve: Callable[...
         assert "secure" not in told
 
 
-def test_what_waits_in_the_browser_is_kept_by_study(serve: Callable[..., Served]) -> None:
+def test_unsent_answers_are_stored_by_study(serve: Callable[..., Served]) -> None:
     """One person, one secret, two studies at one address, one after the other."""
     here, other = serve(), serve()
     names = [page.annotator().pages()[1]["person"] for page in (here, other)]
@@ -78,7 +78,7 @@ def old_token(secret: str, salt: str, content: Any) -> str:
     return str(URLSafeTimedSerializer(secret, salt=salt, signer_kwargs=options).dumps(content))
 
 
-def test_links_from_before_open_a_study_that_has_a_secret_of_its_own(serve: Callable[..., Served]) -> None:
+def test_old_links_open_a_study_with_its_own_secret(serve: Callable[..., Served]) -> None:
     page = serve()
     own = secret_of(page.store, None)
     wire = page.client(make_app(page.study, page.store, own))
@@ -90,7 +90,7 @@ def test_links_from_before_open_a_study_that_has_a_secret_of_its_own(serve: Call
     assert ana.pages()[1]["person"] == hashlib.sha256(f"{own}/ana".encode()).hexdigest()[:16]
 
 
-def test_links_from_before_that_may_be_of_another_study_say_so(serve: Callable[..., Served]) -> None:
+def test_ambiguous_old_links_are_refused_with_message(serve: Callable[..., Served]) -> None:
     page = serve()
     for link in (
         f"/join/{old_token(SECRET, 'assay person', ['ana', 1])}",
@@ -101,14 +101,14 @@ def test_links_from_before_that_may_be_of_another_study_say_so(serve: Callable[.
         assert "made before links named their study" in reply.text
 
 
-def test_a_copy_of_a_folder_without_its_store_is_another_study(tmp_path: Path) -> None:
+def test_copied_folder_without_store_is_another_study(tmp_path: Path) -> None:
     with Served(write_study(tmp_path / "a")) as one, Served(write_study(tmp_path / "b")) as two:
         assert study_id(one.store) != study_id(two.store)
     with Served(tmp_path / "a", ()) as again:
         assert study_id(again.store) == study_id(one.store)
 
 
-def test_the_page_says_who_is_signed_in(serve: Callable[..., Served]) -> None:
+def test_page_shows_who_is_signed_in(serve: Callable[..., Served]) -> None:
     page = serve(who=("Ana <i>Ruiz",), people={"consent": "Read this."})
     ana = page.annotator("Ana <i>Ruiz", join=False)
     name = "Ana &lt;i&gt;Ruiz"
@@ -121,7 +121,7 @@ def test_the_page_says_who_is_signed_in(serve: Callable[..., Served]) -> None:
     assert "Signed in as the lead" in page.lead().send("GET", "/lead").text
 
 
-def test_whatever_only_looks_at_a_link_reserves_nothing(serve: Callable[..., Served]) -> None:
+def test_link_preview_reserves_nothing(serve: Callable[..., Served]) -> None:
     """A preview in a chat follows redirects and keeps cookies, but runs no script and sends no form."""
     page = serve(people={"overlap": 1})
     preview = TestClient(page.app, follow_redirects=True)
@@ -142,7 +142,7 @@ def test_whatever_only_looks_at_a_link_reserves_nothing(serve: Callable[..., Ser
 
 
 @pytest.mark.parametrize("column", ["name", "Annotator", " person "])
-def test_the_people_of_a_sheet_are_named_by_one_column(tmp_path: Path, column: str) -> None:
+def test_read_people_uses_one_name_column(tmp_path: Path, column: str) -> None:
     path = tmp_path / "people.csv"
     path.write_text(f"group,{column}, age ,Link,name of cat\nnurse,  Ana   Ruiz ,31,https://x,\n,ben,,,Tom\n")
     assert read_people(path) == {"Ana Ruiz": {"group": "nurse", "age": "31"}, "ben": {"name of cat": "Tom"}}
@@ -157,14 +157,14 @@ def test_the_people_of_a_sheet_are_named_by_one_column(tmp_path: Path, column: s
         ("name,age\n", "has no rows; give each person one"),
     ],
 )
-def test_a_sheet_that_does_not_name_its_people(tmp_path: Path, text: str, words: str) -> None:
+def test_read_people_refuses_invalid_tables(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "people.csv"
     path.write_text(text)
     with pytest.raises(StudyError, match=re.escape(words)):
         read_people(path)
 
 
-def test_attributes_are_written_with_equals_signs() -> None:
+def test_read_attributes_requires_equals_signs() -> None:
     assert read_attributes("expertise=nurse, gender = f ,,") == {"expertise": "nurse", "gender": "f"}
     assert read_attributes("formula=a=b") == {"formula": "a=b"}
     assert read_attributes("") == {}
@@ -174,7 +174,7 @@ def test_attributes_are_written_with_equals_signs() -> None:
 
 
 @pytest.mark.parametrize(("name", "taken"), [("x" * 200, True), ("x" * 201, False), (" ", False), ("a\x07b", False)])
-def test_a_name_is_one_line_of_at_most_200_characters(serve: Callable[..., Served], name: str, taken: bool) -> None:
+def test_name_has_at_most_200_characters_on_one_line(serve: Callable[..., Served], name: str, taken: bool) -> None:
     page = serve(who=())
     if taken:
         assert invite(page.design, f"  {name} ").name == name
@@ -183,14 +183,14 @@ def test_a_name_is_one_line_of_at_most_200_characters(serve: Callable[..., Serve
             invite(page.design, name)
 
 
-def test_who_is_invited_already_keeps_link_and_attributes(serve: Callable[..., Served]) -> None:
+def test_invited_annotators_keep_link_and_attributes(serve: Callable[..., Served]) -> None:
     page = serve(who={"ana": {"job": "nurse"}})
     known = invite_all(page.study, page.store, {" ana": {"job": "doctor"}, "ben": {" job ": "clerk"}})
     assert [one.name for one in known] == ["ana"]
     assert [find(page.store, name).attributes for name in ("ana", "ben")] == [{"job": "nurse"}, {"job": "clerk"}]
 
 
-def test_a_link_is_good_for_its_days_and_as_long_as_it_is_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_link_is_valid_for_its_days_and_while_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     now, number = [1_800_000_000], [1]
     monkeypatch.setattr("time.time", lambda: now[0])
     signer = Signer("x" * 32, "s1", 0.5, lead_link=lambda: number[0])
@@ -213,7 +213,7 @@ def test_a_link_is_good_for_its_days_and_as_long_as_it_is_the_newest(monkeypatch
 
 
 @pytest.mark.parametrize("back", [1, 3600, 3 * 86_400, 400 * 86_400], ids=["second", "hour", "3 days", "400 days"])
-def test_signer_reads_links_after_the_clock_of_the_server_went_back(
+def test_signer_accepts_links_after_the_clock_was_set_back(
     serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch, back: int
 ) -> None:
     page = serve(people={"link_days": 2})
@@ -229,11 +229,11 @@ def test_signer_reads_links_after_the_clock_of_the_server_went_back(
     assert (refused.status, "This link has expired" in refused.text) == (403, True)
 
 
-def test_a_link_is_good_for_90_days_unless_something_else_is_said() -> None:
+def test_link_is_valid_for_90_days_by_default() -> None:
     assert Signer("x" * 32, "s1").seconds == 90 * 24 * 60 * 60
 
 
-def test_each_renewal_is_one_more_link_of_the_leads(serve: Callable[..., Served]) -> None:
+def test_each_renewal_counts_as_one_lead_link(serve: Callable[..., Served]) -> None:
     page = serve(who=())
     signer = signer_of(page.study, page.store, SECRET)
     before = [signer.lead_token()]

@@ -50,9 +50,7 @@ def rows_of(content: bytes) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.mark.served
-def test_a_copy_made_while_people_answer_holds_all_that_was_acknowledged_before(
-    serve: Any, tmp_path: Path, capsys: Any
-) -> None:
+def test_backup_during_answering_has_all_acknowledged_answers(serve: Any, tmp_path: Path, capsys: Any) -> None:
     who = ("ana", "ben", "chi")
     page: Served = serve(items=60, who=who)
     people = [page.annotator(name) for name in who]
@@ -91,7 +89,7 @@ def test_a_copy_made_while_people_answer_holds_all_that_was_acknowledged_before(
         assert (again / "items.jsonl").read_bytes() == (page.folder / "items.jsonl").read_bytes()
 
 
-def test_what_is_no_copy_or_would_be_lost_is_refused(serve: Any, tmp_path: Path, capsys: Any) -> None:
+def test_restore_refuses_invalid_archives_and_overwriting(serve: Any, tmp_path: Path, capsys: Any) -> None:
     page: Served = serve()
     out = tmp_path / "copy.zip"
     run(capsys, "backup", page.folder, "-o", out)
@@ -117,7 +115,7 @@ def test_what_is_no_copy_or_would_be_lost_is_refused(serve: Any, tmp_path: Path,
         assert sorted(file.namelist()) == ["items.jsonl", "study.db", "study.yaml"], "no copy holds another"
 
 
-def test_postgresql_copies_itself(serve: Any, url: str, tmp_path: Path, capsys: Any) -> None:
+def test_backup_of_postgresql_is_refused(serve: Any, url: str, tmp_path: Path, capsys: Any) -> None:
     if not url.startswith("postgresql"):
         pytest.skip("of PostgreSQL")
     page: Served = serve(store=url)
@@ -129,7 +127,7 @@ def test_postgresql_copies_itself(serve: Any, url: str, tmp_path: Path, capsys: 
 # -- links, status --------------------------------------------------------------------------------------
 
 
-def test_links_are_printed_where_they_are_asked_for(serve: Any, capsys: Any, monkeypatch: Any) -> None:
+def test_links_command_prints_links(serve: Any, capsys: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("ASSAY_SECRET", SECRET)
     page: Served = serve(who=("ana", "ben"))
     found = dict(line.split("\t") for line in run(capsys, "people", "links", page.folder).splitlines())
@@ -141,7 +139,7 @@ def test_links_are_printed_where_they_are_asked_for(serve: Any, capsys: Any, mon
     assert "nobody called 'eve' has a link" in refused(capsys, "people", "links", page.folder, "eve")
 
 
-def test_a_server_prints_no_secret(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+def test_server_does_not_print_the_secret(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     from assay.collecting import server
 
     folder = write_study(tmp_path / "study")
@@ -154,7 +152,7 @@ def test_a_server_prints_no_secret(tmp_path: Path, capsys: Any, monkeypatch: Any
     assert run(capsys, "serve", folder, "--port", "8399", "--quiet") == ""
 
 
-def test_the_status_of_a_study(serve: Any, tmp_path: Path, capsys: Any) -> None:
+def test_status_of_a_study(serve: Any, tmp_path: Path, capsys: Any) -> None:
     page: Served = serve(items=4, who=("ana", "ben"), people={"overlap": 1, "quota": 3})
     page.annotator().work_through(3)
     lines = run(capsys, "study", "status", page.folder).splitlines()
@@ -172,7 +170,7 @@ def test_the_status_of_a_study(serve: Any, tmp_path: Path, capsys: Any) -> None:
 FIRST, SECOND = "We keep it for a year.", "We keep it for two years."
 
 
-def test_each_answer_says_which_text_its_person_had_agreed_to(serve: Any, tmp_path: Path, capsys: Any) -> None:
+def test_each_answer_records_its_consent_text(serve: Any, tmp_path: Path, capsys: Any) -> None:
     first: Served = serve(items=2, people={"consent": FIRST, "ahead": 1})
     ana = first.annotator()
     assert ana.answer(ana.work()[0]).status == 200
@@ -187,7 +185,7 @@ def test_each_answer_says_which_text_its_person_had_agreed_to(serve: Any, tmp_pa
         assert [texts[row["shown"]["consent"]] for row in found["answers"]] == [FIRST, SECOND]
 
 
-def test_one_persons_data(serve: Any, tmp_path: Path, capsys: Any) -> None:
+def test_record_of_one_person(serve: Any, tmp_path: Path, capsys: Any) -> None:
     known = [{"item": "c1", "text": "Say 1.", "stars": 1}]
     people = {"consent": FIRST, "checks": {"file": "checks.jsonl", "every": 2}, "quota": 3}
     page: Served = serve(items=9, who=("ana", "ben"), people=people, tables={"checks.jsonl": known})
@@ -210,7 +208,7 @@ def test_one_persons_data(serve: Any, tmp_path: Path, capsys: Any) -> None:
 
 
 @pytest.mark.parametrize(("until", "passed"), [("2001-02-03", True), ("2999-12-31", False)])
-def test_until_when_answers_are_kept(serve: Any, capsys: Any, until: str, passed: bool) -> None:
+def test_keep_until_is_shown_and_reported(serve: Any, capsys: Any, until: str, passed: bool) -> None:
     page: Served = serve(people={"consent": FIRST})
     path = page.folder / "study.yaml"
     content = yaml.safe_load(path.read_text())
@@ -226,7 +224,7 @@ def test_until_when_answers_are_kept(serve: Any, capsys: Any, until: str, passed
         assert (told in run(capsys, "study", "status", now.folder)) == passed
 
 
-def test_questions_that_were_added_are_in_the_status(serve: Any, capsys: Any) -> None:
+def test_status_reports_added_questions(serve: Any, capsys: Any) -> None:
     page: Served = serve(items=2)
     page.annotator().work_through()
     path = page.folder / "study.yaml"

@@ -30,14 +30,14 @@ def places(text: str) -> list[str]:
     return sorted(re.findall(r"\{\w*\}", text))
 
 
-def test_each_language_that_a_study_may_name_has_its_catalogue() -> None:
+def test_each_language_has_a_catalogue() -> None:
     assert [one.language for one in languages.languages()] == list(get_args(Language))
     assert sorted(path.stem for path in (ROOM / "catalogues").iterdir()) == sorted(OTHERS)
     assert [one.language for one in languages.languages() if one.dir == "rtl"] == ["ar"]
 
 
 @pytest.mark.parametrize("language", OTHERS)
-def test_a_catalogue_has_just_the_words_of_the_code_with_their_places(language: str) -> None:
+def test_catalogue_has_exactly_the_messages_of_the_code(language: str) -> None:
     raw = json.loads((ROOM / "catalogues" / f"{language}.json").read_text(encoding="utf-8"))
     script = script_phrases()
     assert set(raw["script"]) == script
@@ -49,11 +49,11 @@ def test_a_catalogue_has_just_the_words_of_the_code_with_their_places(language: 
         assert (english[-1] in ".!?") <= (other[-1] in ".!?。！？؟"), english
 
 
-def test_the_reasons_that_every_study_offers_are_in_the_catalogues() -> None:
+def test_default_skip_reasons_are_in_the_catalogues() -> None:
     assert set(People().skip_reasons) <= page_phrases()
 
 
-def test_what_scales_say_is_known_in_every_language() -> None:
+def test_scale_descriptions_are_translatable() -> None:
     for scale in ("1-5", "nominal:a,b", "ordinal:low<high", "interval:0-1", "interval", "text", "odd-one-out"):
         found = allowed_words(parse_scale(scale))
         assert isinstance(found, Said), scale
@@ -61,7 +61,7 @@ def test_what_scales_say_is_known_in_every_language() -> None:
     assert words("de").own(allowed_words(parse_scale("1-5"))) == "eine ganze Zahl von 1 bis 5"
 
 
-def test_a_value_that_looks_like_a_place_or_like_html_stays_a_value() -> None:
+def test_values_are_not_formatted_or_interpreted_as_html() -> None:
     said = Said("Answers of others to {question}", question="{0.__class__} <b>")
     assert words("de").own(said) == "Was andere auf {0.__class__} <b> geantwortet haben"
     assert words("de").own("Close") == "Close", "what a study says is never looked up"
@@ -91,7 +91,7 @@ def test_a_value_that_looks_like_a_place_or_like_html_stays_a_value() -> None:
         ("../de", "", "en"),
     ],
 )
-def test_the_browser_asks_and_the_person_decides(chosen: str | None, accepted: str, language: str) -> None:
+def test_pick_language_prefers_the_choice_of_the_person(chosen: str | None, accepted: str, language: str) -> None:
     assert pick_language(chosen, accepted) == language
 
 
@@ -99,7 +99,7 @@ def page_in(language: str, person: Annotator, path: str = "/work") -> str:
     return person.send("GET", path, headers={"Accept-Language": language}).text
 
 
-def test_the_sheet_of_people_may_say_the_language(serve: Callable[..., Served]) -> None:
+def test_language_attribute_sets_the_language(serve: Callable[..., Served]) -> None:
     for said in ("de", "de-AT", "German", " deutsch "):
         assert pick_language(None, "es", said) == "de"
     for said in ("", "French", "design", "den", "*"):
@@ -118,7 +118,7 @@ def test_the_sheet_of_people_may_say_the_language(serve: Callable[..., Served]) 
     assert '<html lang="zh-Hans"' in page_in("es", ana), "their own choice is the last word"
 
 
-def test_a_study_may_fix_the_language(serve: Callable[..., Served]) -> None:
+def test_study_can_fix_the_language(serve: Callable[..., Served]) -> None:
     page = serve(people={"language": "de"}).annotator()
     found = page_in("ar", page)
     assert '<html lang="de" dir="ltr">' in found
@@ -126,7 +126,7 @@ def test_a_study_may_fix_the_language(serve: Callable[..., Served]) -> None:
     assert page.send("GET", "/language").status == 303
 
 
-def test_a_person_chooses_on_the_page(serve: Callable[..., Served]) -> None:
+def test_person_chooses_the_language_on_the_page(serve: Callable[..., Served]) -> None:
     page = serve().annotator()
     assert '<html lang="ar" dir="rtl">' in page_in("ar", page)
     assert '<html lang="en" dir="ltr">' in page.send("GET", "/work").text
@@ -137,7 +137,7 @@ def test_a_person_chooses_on_the_page(serve: Callable[..., Served]) -> None:
     assert "Guardar y continuar" in page_in("de", page)
 
 
-def test_a_personal_link_stands_in_no_other_address(serve: Callable[..., Served]) -> None:
+def test_personal_link_is_not_part_of_other_addresses(serve: Callable[..., Served]) -> None:
     served = serve()
     link = served.annotator(join=False).link
     for path, shown in ((link, "Abrir el estudio"), (f"{link}x", "Este enlace no abre la página")):
@@ -147,13 +147,13 @@ def test_a_personal_link_stands_in_no_other_address(serve: Callable[..., Served]
 
 
 @pytest.mark.parametrize("back", ["//elsewhere.example", "https://elsewhere.example", "/\\elsewhere", "", "/a b"])
-def test_the_way_back_leads_nowhere_else(serve: Callable[..., Served], back: str) -> None:
+def test_return_address_stays_on_this_server(serve: Callable[..., Served], back: str) -> None:
     page = serve().annotator()
     assert page.form("/language", language="es", back=back).status == 422
     assert page.form("/language", language="fr", back="/work").status == 422
 
 
-def test_refusals_are_read_in_the_language_and_labels_stay_alike(serve: Callable[..., Served]) -> None:
+def test_refusals_are_translated_and_labels_are_not(serve: Callable[..., Served]) -> None:
     page = serve(people={"language": "de"})
     ana = page.annotator()
     (task, *_), _rest = ana.pages()
@@ -216,7 +216,7 @@ def bare_english(page: str) -> list[str]:
     return re.findall(r"[A-Za-z]{2,}[^\n]*", html.unescape(text))
 
 
-def test_bare_english_is_found() -> None:
+def test_untranslated_english_is_detected() -> None:
     assert bare_english('<p>⟦In ⟦two⟧⟧ Bare</p><p aria-label="Too">1 <kbd>Enter</kbd></p>') == ["Bare", "Too"]
 
 
@@ -231,9 +231,7 @@ ITEMS = [{"item": f"ι{n}", "ένα": "α", "δύο": "β", "τρία": "γ"} fo
 CROWD = {"platform": "other", "places": 3, "screening": {"question": "τι;", "options": ["ν", "ο"], "let_in": ["ν"]}}
 
 
-def test_no_page_of_a_person_has_words_that_are_in_no_catalogue(
-    serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_have_no_untranslated_text(serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch) -> None:
     def pseudo(language: str) -> Catalogue:
         return replace(words("en"), language="de", name="⟦⟧", page=_Pseudo(), script=_Pseudo())
 
@@ -270,7 +268,7 @@ def said_in(reply: Reply) -> list[str]:
     return [*shown, found.get("message", ""), (found.get("session") or {}).get("words", "")]
 
 
-def test_the_script_says_nothing_but_what_is_in_the_catalogues() -> None:
+def test_script_messages_are_all_in_the_catalogues() -> None:
     for path in sorted((ROOM / "static").glob("*.js")):
         code = re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         code = re.sub(r"\bsay\(\s*\"[^\"]*\"", "", code)

@@ -31,7 +31,7 @@ def visible(page: Any, selector: str) -> Any:
 @in_browser
 @pytest.mark.parametrize(("language", "look"), [("ar", "wide"), ("ar", "phone"), ("de", "phone"), ("zh", "wide")])
 @pytest.mark.parametrize("study", ["pairs", "kinds"])
-def test_every_language_is_readable(
+def test_every_language_is_accessible(
     browser: Browser, site: Callable[[str], Site], language: str, look: str, study: str
 ) -> None:
     options: dict[str, Any] = {"locale": language, **(PHONE if look == "phone" else {})}
@@ -61,7 +61,7 @@ def test_every_language_is_readable(
 
 
 @in_browser
-def test_a_person_chooses_and_keeps_what_is_not_saved(browser: Browser, site: Callable[[str], Site]) -> None:
+def test_choosing_a_language_keeps_unsaved_changes(browser: Browser, site: Callable[[str], Site]) -> None:
     stars = site("stars")
     page = browser.visit(stars.invite("chooser"), locale="es-MX")
     assert page.inner_text("#save-words") == "Guardar y continuar"

@@ -226,7 +226,7 @@ def studies() -> Iterator[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("study", list(studies()))
-def test_what_was_shown_can_be_rebuilt(serve: Any, study: dict[str, Any]) -> None:
+def test_shown_pages_can_be_reconstructed(serve: Any, study: dict[str, Any]) -> None:
     study = dict(study)
     part = study.pop("items")
     if isinstance(part, dict):  # the folder's table of items, named in study.yaml with the column of documents
@@ -256,7 +256,7 @@ def serve_with(serve: Any, part: dict[str, Any], *, tables: Mapping[str, Any], *
     return Served(page.folder, ["ana", "ben"])
 
 
-def test_words_that_changed_meanwhile_are_each_where_they_were_shown(serve: Any) -> None:
+def test_changed_texts_are_recorded_where_they_were_shown(serve: Any) -> None:
     people = {"order": "fixed", "ahead": 1, "overlap": None, "instructions": "First words."}
     page = serve(items=4, people=people, who=["ana"])
     before = Watching(page, "ana")
@@ -296,7 +296,7 @@ def worked(serve: Any, **more: Any) -> Served:
     return page
 
 
-def test_every_answer_is_in_it(serve: Any, url: str) -> None:
+def test_archive_has_every_answer(serve: Any, url: str) -> None:
     page = worked(serve, store=url)
     tables = opened(archive(page.store))
     history = page.history()
@@ -330,7 +330,7 @@ def test_every_answer_is_in_it(serve: Any, url: str) -> None:
         assert "Nö <b>".encode() in file.read("answers.jsonl")
 
 
-def test_a_label_means_the_option_at_the_place_that_was_chosen(serve: Any) -> None:
+def test_label_refers_to_the_option_at_the_chosen_position(serve: Any) -> None:
     page = serve(items=pairs(12), questions=[PAIRS], who=["ana"])
     page.annotator().work_through()
     tables = opened(archive(page.store))
@@ -342,12 +342,12 @@ def test_a_label_means_the_option_at_the_place_that_was_chosen(serve: Any) -> No
         assert row["label"] == {None: 0, "one": -1, "two": 1}[None if place is None else order[place - 1]]
 
 
-def test_the_same_records_make_the_same_bytes(serve: Any) -> None:
+def test_archive_is_reproducible(serve: Any) -> None:
     page = worked(serve)
     assert archive(page.store) == archive(page.store)
 
 
-def test_no_link_no_secret_and_nothing_half_written(serve: Any) -> None:
+def test_archive_has_no_links_secrets_or_drafts(serve: Any) -> None:
     page = worked(serve, people={"consent": "Please read."})
     ana = page.annotator("ana")
     task = ana.pages()[0][0]
@@ -363,7 +363,7 @@ def test_no_link_no_secret_and_nothing_half_written(serve: Any) -> None:
     assert me["invited_at"] <= me["consented_at"]
 
 
-def test_the_readme_names_every_column(serve: Any) -> None:
+def test_readme_describes_every_column(serve: Any) -> None:
     page = worked(serve)
     parts = [part.strip() for part in README.split("\n\n")]
     for name, rows in opened(archive(page.store)).items():
@@ -378,7 +378,7 @@ def test_the_readme_names_every_column(serve: Any) -> None:
             assert named == without[name]
 
 
-def test_an_empty_study(serve: Any) -> None:
+def test_archive_of_empty_study(serve: Any) -> None:
     page = serve(items=2, who=())
     tables = opened(archive(page.store))
     assert (tables["answers"], tables["tasks"], tables["people"]) == ([], [], [])
@@ -391,7 +391,7 @@ def test_an_empty_study(serve: Any) -> None:
     assert (reply.status, reply.headers["content-type"]) == (200, "application/zip")
 
 
-def test_the_lead_alone_takes_it_away(serve: Any) -> None:
+def test_downloads_require_the_lead(serve: Any) -> None:
     page = worked(serve)
     for path in ("/lead/answers.zip", "/lead/labels.csv"):
         assert page.annotator("ana").send("GET", path).status == 403
@@ -401,7 +401,7 @@ def test_the_lead_alone_takes_it_away(serve: Any) -> None:
 # -- the one table -----------------------------------------------------------------------------------
 
 
-def test_the_table_goes_back_into_assay(serve: Any, tmp_path: Any) -> None:
+def test_labels_csv_can_be_read(serve: Any, tmp_path: Any) -> None:
     page = serve(items=6, questions=[STARS, {**STARS, "name": "again"}], who={"ana": {"team": "red"}, "ben": {}})
     for name in ("ana", "ben"):
         page.annotator(name).work_through()
@@ -417,7 +417,7 @@ def test_the_table_goes_back_into_assay(serve: Any, tmp_path: Any) -> None:
     assert all(float(row["seconds"]) == 1.5 for row in rows)
 
 
-def test_every_column_of_the_answers_and_no_text_of_items(serve: Any) -> None:
+def test_labels_csv_has_answer_columns_without_item_texts(serve: Any) -> None:
     page = worked(serve)
     (header, *rows) = csv.reader(io.StringIO(labels_csv(page.store).decode()))
     assert set(header) == {
@@ -442,7 +442,7 @@ def row_of(name: str, **more: Any) -> Any:
         ("time", "C a B d"), ("checks", "a B C d"), ("flags", "d B a C"), ("last", "a d B C"),
     ],
 )  # fmt: skip
-def test_what_people_are_sorted_by(sort: str, order: str) -> None:
+def test_sort_keys_of_annotators(sort: str, order: str) -> None:
     """Those without a time or a last answer come last; those who are equal as they were invited."""
     view: Any = Overview(
         None,  # type: ignore[arg-type]
@@ -464,7 +464,7 @@ def test_what_people_are_sorted_by(sort: str, order: str) -> None:
         ("i2", [], ["i2"]), ("odd", [], ["i1"]), ("missing", [], ["i2"]), ("nobody", [], []),
     ],
 )  # fmt: skip
-def test_whom_and_what_words_find(find: str, people: list[str], remarks: list[str]) -> None:
+def test_find_searches_annotators_and_remarks(find: str, people: list[str], remarks: list[str]) -> None:
     said: Any = {"skip": "", "at": None, "task": 1, "practice": False, "can_reopen": True}
     view: Any = Overview(
         None,  # type: ignore[arg-type]
@@ -480,7 +480,7 @@ def test_whom_and_what_words_find(find: str, people: list[str], remarks: list[st
     assert ([one.name for one in found.people], [one.item for one in found.remarks]) == (people, remarks)
 
 
-def test_the_rows_about_one_person_by_hand() -> None:
+def test_rows_of_person_by_hand() -> None:
     def rows(name: str, *values: Any) -> list[dict[str, Any]]:
         return [{name: value} for value in values]
 
@@ -515,7 +515,7 @@ def test_every_file_of_the_archive_has_the_same_time_and_is_compressed() -> None
     assert lead._line({"a": "é", "b": "\ud83d"}) == '{"a": "é", "b": "\\ud83d"}\n'.encode()
 
 
-def test_what_adjudicators_decided_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adjudicated_csv(monkeypatch: pytest.MonkeyPatch) -> None:
     def row(item: str, label: Any, status: str = "valid", comment: str | None = None) -> SimpleNamespace:
         return SimpleNamespace(
             item=item, criterion="stars", label=label, status=status, comment=comment, annotator="eva"
@@ -541,7 +541,7 @@ def test_what_adjudicators_decided_as_a_table(monkeypatch: pytest.MonkeyPatch) -
         ([], {}, None, None),
     ],
 )
-def test_how_long_a_person_took_beside_the_others(
+def test_person_sheet_compares_times(
     seconds: list[int], minutes: dict[str, float], quartiles: Any, median: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Two answers to one item at one time took the same seconds once; what has none is left out.
@@ -564,17 +564,17 @@ def test_how_long_a_person_took_beside_the_others(
     assert found.lines == tuple((name, (name, {"text": "x"} if name == "i0" else {})) for name in newest)
 
 
-def test_nobody_of_that_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_person_has_no_sheet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lead.store_people, "find", lambda db, name: None)
     design: Any = SimpleNamespace(store=SimpleNamespace(reading=lambda: contextlib.nullcontext("db")))
     assert lead.person_sheet(design, "ana", {}) is None
 
 
-def test_a_hundred_answers_of_a_person_are_listed() -> None:
+def test_person_sheet_lists_a_hundred_answers() -> None:
     assert lead.MOST_LINES == 100
 
 
-def test_how_others_answered_counts_each_once_and_first_answers_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_styles_count_first_answers_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def row(item: str, label: Any, who: str = "ana", **more: Any) -> SimpleNamespace:
         about = {"question": 1, "status": "valid", "condition": "{}"}
         return SimpleNamespace(item=item, label=label, annotator=who, **about | more)
@@ -595,7 +595,7 @@ def test_how_others_answered_counts_each_once_and_first_answers_first(monkeypatc
     assert asked == [[1], [3]]
 
 
-def test_shares_of_one_other_answer_are_of_one() -> None:
+def test_shares_with_a_single_other_answer() -> None:
     found = lead._style("stars", parse_scale("1-2"), [1, 2, 2, 2], {"a": 1}, {"a": [2]})
     assert found.shares == (("1", 0.25, 0.0), ("2", 0.75, 1.0))
     alone = lead._style("stars", parse_scale("1-2"), [1], {"a": 1}, {})

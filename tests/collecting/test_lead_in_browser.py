@@ -54,7 +54,7 @@ def row(page: Any, name: str) -> Any:
 
 @in_browser
 @pytest.mark.parametrize("look", LOOKS)
-def test_it_can_be_read_by_all(browser: Browser, site: Site, look: str) -> None:
+def test_dashboard_is_accessible(browser: Browser, site: Site, look: str) -> None:
     page = lead(browser, site, **LOOKS[look])
     screenshot(page, f"lead-{look}")
     for one in range(page.locator("details").count()):
@@ -65,7 +65,7 @@ def test_it_can_be_read_by_all(browser: Browser, site: Site, look: str) -> None:
 
 @in_browser
 @pytest.mark.parametrize("look", LOOKS)
-def test_an_item_and_a_person_can_be_read_by_all(browser: Browser, site: Site, look: str) -> None:
+def test_item_and_person_pages_are_accessible(browser: Browser, site: Site, look: str) -> None:
     page = lead(browser, site, **LOOKS[look])
     page.locator(".remarks tbody th a").first.click()
     page.wait_for_selector("#answers-title")
@@ -80,7 +80,7 @@ def test_an_item_and_a_person_can_be_read_by_all(browser: Browser, site: Site, l
 
 
 @in_browser
-def test_people_are_searched_and_sorted(browser: Browser, site: Site) -> None:
+def test_annotators_are_searched_and_sorted(browser: Browser, site: Site) -> None:
     page = lead(browser, site)
     page.fill("[name=find]", "lima")
     page.click(".find button")
@@ -93,7 +93,7 @@ def test_people_are_searched_and_sorted(browser: Browser, site: Site) -> None:
 
 
 @in_browser
-def test_the_lead_renews_their_own_link(browser: Browser, site: Site) -> None:
+def test_lead_renews_their_link(browser: Browser, site: Site) -> None:
     page = lead(browser, site)
     page.click("summary:has-text('Your own link')")
     before = page.input_value("[data-key=own] input")
@@ -106,7 +106,7 @@ def test_the_lead_renews_their_own_link(browser: Browser, site: Site) -> None:
 
 
 @in_browser
-def test_it_renews_itself_and_leaves_alone_what_is_being_typed(browser: Browser, site: Site) -> None:
+def test_dashboard_updates_without_losing_typed_text(browser: Browser, site: Site) -> None:
     page = lead(browser, site)
     row(page, "Ana Lima").locator("summary:has-text('Manage')").click()
     page.fill(".add input[name=name]", "Half a na")
@@ -126,7 +126,7 @@ def test_it_renews_itself_and_leaves_alone_what_is_being_typed(browser: Browser,
 
 
 @in_browser
-def test_what_is_refused_is_said_in_words(browser: Browser, site: Site) -> None:
+def test_refusal_is_shown_as_message(browser: Browser, site: Site) -> None:
     page = lead(browser, site)
     page.fill(".add input[name=name]", "Somebody")
     page.fill(".add input[name=attributes]", "role=cook")
@@ -137,7 +137,7 @@ def test_what_is_refused_is_said_in_words(browser: Browser, site: Site) -> None:
 
 
 @in_browser
-def test_a_link_can_be_copied_replaced_and_ended(browser: Browser, site: Site) -> None:
+def test_link_can_be_copied_replaced_and_revoked(browser: Browser, site: Site) -> None:
     page = lead(browser, site)
     mine = row(page, "Chi")
     mine.locator("summary:has-text('Manage')").click()
@@ -157,7 +157,7 @@ def test_a_link_can_be_copied_replaced_and_ended(browser: Browser, site: Site) -
 
 
 @in_browser
-def test_pause_open_and_a_server_that_is_away(browser: Browser, site: Site) -> None:
+def test_pause_resume_and_unreachable_server(browser: Browser, site: Site) -> None:
     page = lead(browser, site)
     page.click("text=Pause the study")
     page.wait_for_selector("h2:text-is('The study is paused')")

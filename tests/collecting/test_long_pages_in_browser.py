@@ -71,7 +71,7 @@ def boxes(page: Any) -> dict[str, float]:
 
 
 @in_browser
-def test_a_long_text_beside_many_questions_is_read_to_its_end(browser: Browser, many: Site) -> None:
+def test_long_text_next_to_many_questions_is_readable(browser: Browser, many: Site) -> None:
     page = browser.visit(many.invite("reader"), viewport={"width": 1024, "height": 768})
     page.wait_for_selector("form.page:visible")
     at = boxes(page)
@@ -111,7 +111,7 @@ def test_number_keys_answer_one_question_after_the_other(browser: Browser, many:
 
 
 @in_browser
-def test_a_key_with_enter_behind_it_answers_too_and_one_held_down_answers_once(browser: Browser, many: Site) -> None:
+def test_key_before_enter_answers_and_held_key_answers_once(browser: Browser, many: Site) -> None:
     page = browser.visit(many.invite("careful"), viewport={"width": 1024, "height": 768})
     page.wait_for_selector("form.page:visible")
     page.keyboard.down("3")
@@ -128,7 +128,7 @@ def test_a_key_with_enter_behind_it_answers_too_and_one_held_down_answers_once(b
 
 
 @in_browser
-def test_an_earlier_session_leaves_the_browser(browser: Browser, two_sessions: Site) -> None:
+def test_earlier_session_is_removed_from_the_browser(browser: Browser, two_sessions: Site) -> None:
     page = browser.visit(two_sessions.invite("sessions"))
     page.wait_for_selector("form.page[data-page='1']:visible")
     assert page.inner_text(".bar .who bdi") == "sessions"

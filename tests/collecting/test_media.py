@@ -48,7 +48,7 @@ def study_of(folder: Path, rows: list[dict[str, Any]], **items: Any) -> Path:
     return folder
 
 
-def test_a_recording_comes_in_parts_with_its_captions_and_to_its_person_alone(tmp_path: Path) -> None:
+def test_recording_is_served_in_parts_to_its_person_only(tmp_path: Path) -> None:
     rows = [{"item": "i1", "clip": "a.wav", "said": "a.vtt"}, {"item": "i2", "clip": "film.webm", "said": ""}]
     with Served(study_of(tmp_path / "s", rows), ["ana", "ben"]) as page:
         ana = page.annotator("ana")
@@ -91,14 +91,14 @@ def test_a_recording_comes_in_parts_with_its_captions_and_to_its_person_alone(tm
         ({"clip": "a.wav", "said": "https://cdn.example.org/a.vtt"}, "is elsewhere; the page asks nobody but"),
     ],
 )  # fmt: skip
-def test_what_nobody_would_hear_is_refused(tmp_path: Path, row: dict[str, str], why: str) -> None:
+def test_unplayable_media_are_refused(tmp_path: Path, row: dict[str, str], why: str) -> None:
     (tmp_path / "a.wav").write_bytes(sound())
     folder = study_of(tmp_path / "s", [{"item": "i1", "said": "", **row}])
     with pytest.raises(StudyError, match=re.escape(why)):
         Served(folder)
 
 
-def test_a_browser_fetches_recordings_from_the_hosts_of_the_study_and_from_no_other(tmp_path: Path) -> None:
+def test_policy_permits_recordings_from_hosts_of_the_study_only(tmp_path: Path) -> None:
     address = "https://cdn.example.org/clips/a.mp4?v=1"
     rows = [{"item": "i1", "clip": address, "said": "a.vtt"}]
     with Served(study_of(tmp_path / "s", rows, media_hosts=["cdn.example.org"])) as page:
@@ -130,14 +130,14 @@ def test_a_browser_fetches_recordings_from_the_hosts_of_the_study_and_from_no_ot
         ({"media_hosts": ["https://a.org/"]}, "items.media_hosts: 'https://a.org/' is no host; write it without"),
     ],
 )  # fmt: skip
-def test_columns_that_hold_two_things_are_refused(tmp_path: Path, items: dict[str, Any], why: str) -> None:
+def test_columns_with_two_roles_are_refused(tmp_path: Path, items: dict[str, Any], why: str) -> None:
     folder = study_of(tmp_path / "s", [{"item": "i1", "clip": "a.wav", "said": "a.vtt"}], **items)
     with pytest.raises(StudyError) as error:
         load_study(folder)
     assert why in str(error.value)
 
 
-def test_a_model_is_sent_no_recording_and_a_function_gets_its_path(tmp_path: Path) -> None:
+def test_model_gets_no_recording_and_function_gets_its_path(tmp_path: Path) -> None:
     model = {"name": "gpt", "model": "gpt-4o-mini"}
     own = {"name": "own", "provider": "python", "function": "hear.py:hear"}
     rows = [{"item": "i1", "clip": "a.wav", "said": "a.vtt", "words": "Hello."}]

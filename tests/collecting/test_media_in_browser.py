@@ -42,7 +42,7 @@ STOPPED = "[...document.querySelectorAll('.recording')].every((one) => one.pause
 
 
 @in_browser
-def test_keys_play_a_recording_and_answer_beside_it(browser: Browser, site: Site) -> None:
+def test_keys_play_a_recording_and_answer(browser: Browser, site: Site) -> None:
     page = browser.visit(site.invite("keys"))
     until(page, "document.querySelector('.recording').readyState >= 1")
     assert page.evaluate("document.querySelector('.recording').tagName") == "AUDIO"
@@ -76,7 +76,7 @@ ZOOMED = "document.getElementById('zoom-picture').clientWidth > 1.4 * document.g
 
 @in_browser
 @pytest.mark.parametrize("look", [{}, PHONE | {"color_scheme": "dark"}], ids=["desktop", "phone"])
-def test_a_picture_is_enlarged(browser: Browser, site: Site, look: dict[str, Any]) -> None:
+def test_picture_can_be_enlarged(browser: Browser, site: Site, look: dict[str, Any]) -> None:
     name = "phone" if look else "desktop"
     page = browser.visit(site.invite(name), **look)
     until(page, "document.querySelector('a.picture img').complete")

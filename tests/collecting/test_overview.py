@@ -73,7 +73,7 @@ def work(page: Served, person: Annotator, labels: Mapping[str, Any], most: int =
     return done
 
 
-def test_a_small_study_by_hand(serve: Any, url: str) -> None:
+def test_overview_of_small_study_by_hand(serve: Any, url: str) -> None:
     page = serve(
         items=4,
         people={**FIXED, "overlap": 2, "checks": {"file": "checks.jsonl", "every": 2}},
@@ -119,7 +119,7 @@ def test_a_small_study_by_hand(serve: Any, url: str) -> None:
     assert (flagged.task, flagged.can_reopen, flagged.practice) == (hers["i003"], True, False)
 
 
-def test_places_that_somebody_holds(serve: Any, clock: Any) -> None:
+def test_held_places_are_in_progress(serve: Any, clock: Any) -> None:
     page = serve(items=3, people={**FIXED, "overlap": 1, "reserve": 10}, who=["ana", "ben"])
     ana = page.annotator("ana")
     held = len(page.rows(tables.tasks))
@@ -133,7 +133,7 @@ def test_places_that_somebody_holds(serve: Any, clock: Any) -> None:
     assert look(page).short[0].answers == 2
 
 
-def test_a_change_takes_the_time_of_both_and_a_flag_taken_back_is_gone(serve: Any) -> None:
+def test_changed_answer_adds_time_and_removed_flag_is_gone(serve: Any) -> None:
     page = serve(items=1, people={**FIXED, "overlap": 1})
     ana = page.annotator()
     (task,) = ana.work()
@@ -147,7 +147,7 @@ def test_a_change_takes_the_time_of_both_and_a_flag_taken_back_is_gone(serve: An
     assert (person.flags, remark.flag, remark.comment) == (0, "", "after all")
 
 
-def test_what_is_opened_again_is_open(serve: Any) -> None:
+def test_reopened_answer_is_missing(serve: Any) -> None:
     page = serve(items=1, people={**FIXED, "overlap": 1})
     ana = page.annotator()
     (task,) = ana.work()
@@ -158,7 +158,7 @@ def test_what_is_opened_again_is_open(serve: Any) -> None:
     assert (found.short[0].answers, found.short[0].held, found.numbers.answered) == (1, 1, 0)
 
 
-def test_what_each_group_lacks(serve: Any) -> None:
+def test_shortfall_by_group(serve: Any) -> None:
     people = {**FIXED, "overlap": {"nurse": 1, "doctor": 2}, "group": "role"}
     page = serve(items=3, people=people, who={"ana": {"role": "nurse"}, "ben": {"role": "doctor"}})
     work(page, page.annotator("ana"), {})
@@ -173,7 +173,7 @@ def test_what_each_group_lacks(serve: Any) -> None:
     assert "role (nurse, doctor)" in page.lead().send("GET", "/lead").text
 
 
-def test_where_everybody_answers_everything_those_who_are_active_count(serve: Any) -> None:
+def test_shortfall_counts_active_annotators_without_overlap(serve: Any) -> None:
     page = serve(items=3, people=FIXED, who=["ana", "ben", "chi"])
     work(page, page.annotator("ana"), {})
     work(page, page.annotator("ben"), {}, most=1)
@@ -190,7 +190,7 @@ def test_where_everybody_answers_everything_those_who_are_active_count(serve: An
     ]
 
 
-def test_a_quota_of_everything(serve: Any) -> None:
+def test_quota_of_all_items(serve: Any) -> None:
     page = serve(items=5, people={**FIXED, "quota": 2}, who=["ana", "ben"])
     work(page, page.annotator("ana"), {})
     (short,) = look(page).short
@@ -199,7 +199,7 @@ def test_a_quota_of_everything(serve: Any) -> None:
     assert "a quota of them" in page.lead().send("GET", "/lead/live").text
 
 
-def test_a_session_for_each_scale(serve: Any) -> None:
+def test_shortfall_by_session(serve: Any) -> None:
     page = serve(
         **{"items": 6, "who": ["ana", "ben"], "people": FIXED},
         conditions={"scale": ["interval:0-1", "interval:0-10"]},
@@ -217,7 +217,7 @@ def test_a_session_for_each_scale(serve: Any) -> None:
     assert (one.items, one.people) == (6, 2)
 
 
-def test_pairs_of_triplets(serve: Any) -> None:
+def test_progress_of_pairs(serve: Any) -> None:
     page = serve(
         **{"items": 5, "who": ["ana"], "people": {"pairs": 1, "overlap": 1, "ahead": 1}},
         questions=[{"name": "odd", "text": "Which one?", "scale": "odd-one-out", "options": ["text"]}],
@@ -242,7 +242,7 @@ def test_pairs_of_triplets(serve: Any) -> None:
     assert (done.pairs.short, done.short[0].answers, done.numbers.percent) == (0, 0, 100)
 
 
-def test_what_was_answered_to_other_words_is_told_apart(serve: Any) -> None:
+def test_answers_to_earlier_questions_are_counted_separately(serve: Any) -> None:
     page = serve(items=2, people={**FIXED, "overlap": 1})
     work(page, page.annotator(), {}, most=1)
     text = (page.folder / "study.yaml").read_text()
@@ -253,7 +253,7 @@ def test_what_was_answered_to_other_words_is_told_apart(serve: Any) -> None:
         assert "1 more were answered when the questions read differently" in now.lead().send("GET", "/lead").text
 
 
-def test_consent_to_the_text_as_it_stands(serve: Any) -> None:
+def test_consent_to_the_current_text(serve: Any) -> None:
     page = serve(items=1, people={"consent": "Please read."}, who=["ana", "ben"])
     page.annotator("ana")
     assert [one.consented for one in look(page).people] == [True, False]
@@ -278,7 +278,7 @@ def test_consent_to_the_text_as_it_stands(serve: Any) -> None:
         ("interval", "interval", 3.1, 3, True),
     ],
 )
-def test_when_a_check_is_failed(given_on: str, known_on: str, label: Any, known: Any, wrong: bool) -> None:
+def test_failed_checks_are_counted(given_on: str, known_on: str, label: Any, known: Any, wrong: bool) -> None:
     assert is_wrong(label, known, parse_scale(given_on), parse_scale(known_on)) is wrong
 
 
@@ -301,7 +301,7 @@ def agreeing(serve: Any, **more: Any) -> Served:
         (["1", "2", "3", "4", "5"], "krippendorff-alpha-nominal"),
     ],
 )
-def test_agreement_is_that_of_assay_on_the_same_table(serve: Any, scale: Any, coefficient: str) -> None:
+def test_agreement_so_far_equals_krippendorff_alpha(serve: Any, scale: Any, coefficient: str) -> None:
     page = serve(
         items=8, people=FIXED, who=["ana", "ben", "chi"], questions=[{"name": "q", "text": "?", "scale": scale}]
     )
@@ -319,7 +319,7 @@ def test_agreement_is_that_of_assay_on_the_same_table(serve: Any, scale: Any, co
     assert f"{low} to {high}" in shown
 
 
-def test_preferences_and_triplets_agree_as_categories(serve: Any) -> None:
+def test_agreement_on_preferences_and_triplets_is_nominal(serve: Any) -> None:
     items = [{"item": f"i{n:03d}", "one": f"One {n}", "two": f"Two {n}"} for n in range(8)]
     question = {"name": "better", "text": "Which?", "scale": "preference", "options": ["one", "two"], "order": "fixed"}
     page = serve(items=items, people=FIXED, questions=[question], who=["ana", "ben"])
@@ -332,7 +332,7 @@ def test_preferences_and_triplets_agree_as_categories(serve: Any) -> None:
     assert (found.estimate, found.low, found.high) == (own.estimate, own.low, own.high)
 
 
-def test_only_the_first_of_two_answers_to_an_item_counts_for_agreement(serve: Any) -> None:
+def test_agreement_uses_first_answers(serve: Any) -> None:
     page = serve(items=6, people={**FIXED, "retest": 1, "retest_gap": 1}, who=["ana", "ben"])
     for name in ("ana", "ben"):
         work(page, page.annotator(name), {f"i{n:03d}": 1 + n % 5 for n in range(6)})
@@ -341,7 +341,7 @@ def test_only_the_first_of_two_answers_to_an_item_counts_for_agreement(serve: An
     assert look(page).people[0].done == look(page).people[0].of == 12
 
 
-def test_where_there_is_no_agreement_it_says_why(serve: Any) -> None:
+def test_missing_agreement_has_a_reason(serve: Any) -> None:
     why = {"name": "why", "text": "Why?", "scale": "text"}
     page = serve(items=6, people=FIXED, who=["ana", "ben"], questions=[STARS, why])
 
@@ -371,7 +371,7 @@ def test_where_there_is_no_agreement_it_says_why(serve: Any) -> None:
     assert "None: all labels are the same" in page.lead().send("GET", "/lead").text
 
 
-def test_agreement_is_computed_when_answers_came_and_not_too_often(serve: Any, monkeypatch: Any) -> None:
+def test_agreement_is_updated_after_answers_but_not_too_often(serve: Any, monkeypatch: Any) -> None:
     page = agreeing(serve)
     watch = Watch(page.design)
     computed = []
@@ -388,7 +388,7 @@ def test_agreement_is_computed_when_answers_came_and_not_too_often(serve: Any, m
     assert len(computed) == 2
 
 
-def test_an_error_in_agreement_leaves_the_page_standing(serve: Any, monkeypatch: Any) -> None:
+def test_error_in_agreement_does_not_break_the_overview(serve: Any, monkeypatch: Any) -> None:
     page = agreeing(serve)
 
     def fails(*_: object) -> None:
@@ -403,7 +403,7 @@ def test_an_error_in_agreement_leaves_the_page_standing(serve: Any, monkeypatch:
 # -- the page ----------------------------------------------------------------------------------------
 
 
-def test_a_study_with_nobody_in_it(serve: Any) -> None:
+def test_overview_without_annotators(serve: Any) -> None:
     page = serve(items=3, people={"overlap": {"nurse": 1}, "group": "role"}, who=[])
     found = look(page)
     assert (found.people, found.remarks) == ((), ())
@@ -415,13 +415,13 @@ def test_a_study_with_nobody_in_it(serve: Any) -> None:
 
 
 @pytest.mark.parametrize("people", [{}, {"overlap": 2, "group": "role"}, {"quota": 2}])
-def test_every_kind_of_overlap_with_nobody(serve: Any, people: dict[str, Any]) -> None:
+def test_overview_of_every_overlap_without_annotators(serve: Any, people: dict[str, Any]) -> None:
     page = serve(items=3, people=people, who=[])
     assert page.lead().send("GET", "/lead").status == 200
     assert look(page).numbers.percent == 0
 
 
-def test_what_people_typed_is_shown_as_text(serve: Any) -> None:
+def test_dashboard_escapes_text(serve: Any) -> None:
     name, value = "<script>alert(1)</script>", '"><img src=x onerror=alert(2)>'
     items = [{"item": "<b>item</b>", "text": "One."}]
     page = serve(items=items, people={"overlap": 2}, who={name: {"<i>is</i>": value}})
@@ -444,7 +444,7 @@ def test_what_people_typed_is_shown_as_text(serve: Any) -> None:
         assert "onclick" not in html
 
 
-def test_what_the_lead_can_do_and_where_it_is_said(serve: Any) -> None:
+def test_actions_of_the_lead_and_their_messages(serve: Any) -> None:
     page = serve(items=2, people={"overlap": 1}, who=["ana"])
     lead = page.lead()
     assert lead.form("/lead/people", name="ben", attributes="team=red").status == 303
@@ -463,7 +463,7 @@ def test_what_the_lead_can_do_and_where_it_is_said(serve: Any) -> None:
     assert lead.send("GET", "/lead/live").text.count('data-link="http://testserver/join/') == 2
 
 
-def test_the_newest_remarks_and_no_more_than_can_be_read(serve: Any, monkeypatch: Any) -> None:
+def test_remarks_are_newest_first_and_limited(serve: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(overview, "MOST_REMARKS", 3)
     page = serve(items=5, people=FIXED, questions=[STARS, {**STARS, "name": "again"}])
     work(page, page.annotator(), {f"i{n:03d}": {"label": 2, "comment": f"No. {n}"} for n in range(5)})
@@ -482,14 +482,12 @@ def test_the_newest_remarks_and_no_more_than_can_be_read(serve: Any, monkeypatch
         (172_800, "2 days ago"),
     ],
 )
-def test_how_long_ago(seconds: float, words: str) -> None:
+def test_moment_in_words(seconds: float, words: str) -> None:
     assert Moment(0, seconds).words == words
     assert Moment(0, seconds).iso == "1970-01-01T00:00:00Z"
 
 
-def test_a_costly_look_is_not_taken_again_at_once_unless_somebody_is_let_in_or_out(
-    serve: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_costly_overview_is_reused_unless_annotators_change(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page = serve(items=3, people={**FIXED, "overlap": 1})
     watch, clock = Watch(page.design), [0.0]
     monkeypatch.setattr(overview.time, "monotonic", lambda: clock[0])
@@ -508,9 +506,7 @@ def test_a_costly_look_is_not_taken_again_at_once_unless_somebody_is_let_in_or_o
 
 
 @pytest.mark.served
-def test_what_is_brought_up_to_date_is_what_is_summed_anew(
-    serve: Any, clock: Any, monkeypatch: pytest.MonkeyPatch, url: str
-) -> None:
+def test_incremental_sums_equal_full_sums(serve: Any, clock: Any, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     """Whatever happens: one watch that goes on says the same as a new one."""
     monkeypatch.setattr(overview, "AGREEMENT_EVERY", 0.0)
     monkeypatch.setattr(overview, "SHARE", float("inf"))
@@ -562,7 +558,7 @@ def test_what_is_brought_up_to_date_is_what_is_summed_anew(
 JUDGE = {"name": "j", "provider": "recorded", "file": "replies.jsonl"}
 
 
-def test_what_the_verdict_still_needs_and_the_looks_that_were_taken(serve: Any) -> None:
+def test_verdict_progress_and_interim_analyses(serve: Any) -> None:
     page = serve(
         items=8,
         who=["ana", "ben"],
@@ -604,7 +600,7 @@ def test_what_the_verdict_still_needs_and_the_looks_that_were_taken(serve: Any) 
     assert "plan.yaml cannot be read; assay report says why" in lead.send("GET", "/lead/live").text
 
 
-def test_an_item_counts_for_the_verdict_once_every_group_has_answered_it(serve: Any) -> None:
+def test_verdict_counts_items_answered_by_every_group(serve: Any) -> None:
     people = {**FIXED, "overlap": {"nurse": 1, "doctor": 1}, "group": "role"}
     page = serve(items=3, people=people, who={"ana": {"role": "nurse"}, "ben": {"role": "doctor"}}, looks=2)
     assert look(page).verdict is None, "no judge, no plan"
@@ -620,7 +616,7 @@ def test_an_item_counts_for_the_verdict_once_every_group_has_answered_it(serve: 
 @pytest.mark.parametrize(
     ("value", "number"), [(3, 3), (1, 1), (0, None), (-2, None), (True, None), (2.0, None), ("3", None)]
 )
-def test_a_number_of_a_plan_is_a_whole_one_above_0(value: Any, number: int | None) -> None:
+def test_plan_numbers_are_positive_integers(value: Any, number: int | None) -> None:
     assert overview._whole(value) == number
 
 
@@ -636,7 +632,7 @@ def snapshot(**parts: Any) -> overview.Snapshot:
     return made
 
 
-def test_what_one_person_has_done_by_hand() -> None:
+def test_person_row_by_hand() -> None:
     sums = {
         "ana": SimpleNamespace(done=9, skipped=2, session=2, last=940.0),
         "ben": SimpleNamespace(done=0, skipped=0, session=None, last=None),
@@ -673,7 +669,7 @@ def test_what_one_person_has_done_by_hand() -> None:
         ("missing", "skipped", "no reason given"), ("missing", None, ""),
     ],
 )  # fmt: skip
-def test_why_an_item_was_skipped(status: str, reason: str | None, skip: str) -> None:
+def test_skip_reason(status: str, reason: str | None, skip: str) -> None:
     row = SimpleNamespace(
         annotator="ana", item="i1", status=status, reason=reason, flag=None, comment="c", answered_at=400.0
     )
@@ -687,7 +683,7 @@ def test_why_an_item_was_skipped(status: str, reason: str | None, skip: str) -> 
     assert not snapshot()._remark(7, row, "given", "item").practice
 
 
-def test_each_task_has_one_remark_the_newest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_task_has_one_remark_newest_first(monkeypatch: pytest.MonkeyPatch) -> None:
     def row(number: int, task: int | None) -> SimpleNamespace:
         shown = None if task is None else {"task": task}
         about = {"annotator": "ana", "item": f"i{task}", "status": "valid", "reason": None, "flag": f"{number}"}
@@ -707,7 +703,7 @@ def test_each_task_has_one_remark_the_newest_first(monkeypatch: pytest.MonkeyPat
     assert asked == [[13, 12, 11, 10], [13, 12]]
 
 
-def test_which_groups_are_counted() -> None:
+def test_parties_are_counted() -> None:
     people = [SimpleNamespace(attributes={"job": job}) for job in ("nurse", "doctor", "nurse")]
 
     def parties(overlap: Any, group: str | None) -> list[str]:
@@ -720,7 +716,7 @@ def test_which_groups_are_counted() -> None:
     assert parties(2, None) == [""]
 
 
-def test_the_study_in_a_few_numbers() -> None:
+def test_study_counts() -> None:
     def row(name: str, done: int, skipped: int, ago: float | None, **more: Any) -> SimpleNamespace:
         last = None if ago is None else Moment(0, ago)
         return SimpleNamespace(**{"name": name, "done": done, "skipped": skipped, "last": last, "adjudicates": False,
@@ -743,14 +739,14 @@ def test_the_study_in_a_few_numbers() -> None:
 @pytest.mark.parametrize(
     ("filled", "wanted", "percent"), [(0, 0, 0), (0, 3, 0), (2, 3, 66), (999, 1000, 99), (3, 3, 100)]
 )
-def test_it_is_a_hundred_percent_when_nothing_is_missing(filled: int, wanted: int, percent: int) -> None:
+def test_percent_is_100_only_when_complete(filled: int, wanted: int, percent: int) -> None:
     assert overview.StudyCounts(1, 0, 0, 0, 0, filled, wanted, 0, 0).percent == percent
 
 
 @pytest.mark.parametrize(
     ("minutes", "words"), [(None, ""), (0.75, "45 s"), (1.49, "89 s"), (1.5, "1.5 min"), (2.54, "2.5 min")]
 )
-def test_the_time_on_an_item_in_words(minutes: float | None, words: str) -> None:
+def test_pace_in_words(minutes: float | None, words: str) -> None:
     assert overview.PersonRow.pace.fget(SimpleNamespace(minutes=minutes)) == words  # type: ignore[attr-defined]
 
 
@@ -788,7 +784,7 @@ def progressing(
         ({}, {"taken": [{"at": 900, "items": 4}] * 2}, 2, None, 2),
     ],
 )
-def test_how_many_items_the_next_look_needs(
+def test_items_until_the_next_interim_analysis(
     monkeypatch: pytest.MonkeyPatch, plan: Any, study: Any, people: int, needed: int | None, n_looks: int
 ) -> None:
     found, wanted = progressing(monkeypatch, plan, **study)
@@ -798,13 +794,13 @@ def test_how_many_items_the_next_look_needs(
     assert (found.each, found.trouble) == (f"{people} people", "")
 
 
-def test_without_judges_plan_and_looks_there_is_no_verdict_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_verdict_progress_without_judges_and_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     assert progressing(monkeypatch, {}, judge_names=()) == (None, [])
     found, _ = progressing(monkeypatch, {"trouble": "plan.yaml cannot be read"}, judge_names=(), overlap=3)
     assert (found.each, found.trouble) == ("as many people as are wanted", "plan.yaml cannot be read")
 
 
-def test_what_looks_spend_and_those_beyond_the_plan_spend_nothing() -> None:
+def test_alpha_spent_by_interim_analyses() -> None:
     """O'Brien and Fleming's spending of alpha .05: 2 - 2 Phi(1.95996 / sqrt(1/2)) = .005575 at half of two looks."""
     taken = [{"at": 900.0, "items": 4}, {"at": 940.0, "items": 8}, {"at": 990.0, "items": 9}]
     looks = tuple(snapshot()._looks(taken, 9, 2, 0.05))
@@ -826,11 +822,11 @@ def test_what_looks_spend_and_those_beyond_the_plan_spend_nothing() -> None:
         ({"verdict": {"alpha": 1}}, 0.05), ({"verdict": {"alpha": "0.1"}}, 0.05), ({"verdict": {}}, 0.05),
     ],
 )  # fmt: skip
-def test_the_level_is_that_of_the_plan_or_the_tests_own(plan: dict[str, Any], alpha: float) -> None:
+def test_alpha_is_that_of_the_plan_or_the_default(plan: dict[str, Any], alpha: float) -> None:
     assert overview._alpha_of(plan) == alpha
 
 
-def test_what_takes_long_is_found_again_when_answers_came_and_not_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_value_is_updated_after_answers_but_not_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, found = [0.0], []
 
     def find(db: Any) -> int:
@@ -861,7 +857,7 @@ def watching_nothing(monkeypatch: pytest.MonkeyPatch, **more: Any) -> Watch:
 @pytest.mark.parametrize(
     ("took", "agreement", "minutes"), [(0.0, 15, 0), (0.75, 15, 15), (1.0, 20, 20), (6.0, 120, 120)]
 )
-def test_a_twentieth_of_the_time_and_agreement_every_15_seconds_at_most(
+def test_watch_limits_time_for_agreement(
     took: float, agreement: float, minutes: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch = watching_nothing(monkeypatch)
@@ -877,7 +873,7 @@ def test_a_twentieth_of_the_time_and_agreement_every_15_seconds_at_most(
         ("ideas", {"a": "development"}, {"a", "b", "c"}),
     ],
 )  # fmt: skip
-def test_items_that_decide_are_those_not_for_development(
+def test_tested_items_exclude_the_development_set(
     drawn_from: Any, parts: dict[str, str], tested: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch = watching_nothing(monkeypatch, study=SimpleNamespace(parts=parts), drawn_from=drawn_from)
@@ -885,7 +881,7 @@ def test_items_that_decide_are_those_not_for_development(
 
 
 @pytest.mark.parametrize(("took", "every"), [(0.2, 0.0), (0.21, 4.2), (1.0, 20.0)])
-def test_from_a_fifth_of_a_second_on_not_every_look_is_summed(
+def test_slow_sums_are_reused_above_a_fifth_of_a_second(
     took: float, every: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch = watching_nothing(monkeypatch)
@@ -916,7 +912,7 @@ def person(name: str = "ana", *, minutes: float | None = None, **more: Any) -> A
         ("job", {"nurse": 2, "doctor": 1}, "job (nurse, doctor)"),
     ],
 )  # fmt: skip
-def test_what_a_new_person_must_be_said_to_be(group: Any, overlap: Any, words: str) -> None:
+def test_group_words_name_the_required_attribute(group: Any, overlap: Any, words: str) -> None:
     design = SimpleNamespace(people=SimpleNamespace(group=group, overlap=overlap))
     assert overview._group_words(design) == words  # type: ignore[arg-type]
 
@@ -933,7 +929,7 @@ def test_what_a_new_person_must_be_said_to_be(group: Any, overlap: Any, words: s
         (5, 2, "text", "free text has no labels that could be the same; read the answers"),
     ],
 )
-def test_from_how_many_items_of_two_people_agreement_is_computed(
+def test_agreement_requires_five_items_with_two_annotators(
     n_items: int, n_people: int, scale: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [(f"i{k}", f"p{p}", "3") for k in range(n_items) for p in range(n_people)]
@@ -947,7 +943,7 @@ def test_from_how_many_items_of_two_people_agreement_is_computed(
     assert found.estimate == (None if reason else 0.5)
 
 
-def test_a_plan_is_read_once_and_again_when_it_changed(tmp_path: Any) -> None:
+def test_plan_is_read_again_only_after_a_change(tmp_path: Any) -> None:
     assert overview._plan_of(tmp_path) == {}
     path = tmp_path / overview.PLAN_FILE
     path.write_text("looks: 3\n")
@@ -966,7 +962,7 @@ def test_a_plan_is_read_once_and_again_when_it_changed(tmp_path: Any) -> None:
         (2, [(3, 0), (1, 1)], (1, 3, 1)),
     ],
 )  # fmt: skip
-def test_where_everybody_answers_their_quota(quota: Any, have: Any, expected: Any) -> None:
+def test_shortfall_with_quotas(quota: Any, have: Any, expected: Any) -> None:
     """Of five items and two people: what each has counts up to the quota."""
     made = snapshot(active=["ana", "ben"], now=0.0, left_out=frozenset())
     made.design = SimpleNamespace(counted=(), people=SimpleNamespace(quota=quota), n_items=5)
@@ -981,7 +977,7 @@ def test_where_everybody_answers_their_quota(quota: Any, have: Any, expected: An
     assert (found.group, found.session, found.everybody, found.items, found.first) == ("", "1-5", True, 0, ())
 
 
-def test_what_a_group_lacks_by_hand() -> None:
+def test_shortfall_of_a_group_by_hand() -> None:
     """Three answers to each of four items: 12 in all; three items lack some, and have 4 of their 9."""
     made = snapshot(now=7.0, left_out=frozenset({"x"}))
     asked = []
@@ -1000,7 +996,7 @@ def test_what_a_group_lacks_by_hand() -> None:
     assert made._shortfall(SimpleNamespace(party="", people=["ana"]), "", 3).everybody is True
 
 
-def test_an_item_is_complete_once_every_group_has_answered_it_in_every_session() -> None:
+def test_item_is_complete_after_every_group_and_session() -> None:
     asked: list[Any] = []
 
     def lacking(work: Any, names: Any, wanted: int, without: Any) -> set[str]:
@@ -1037,7 +1033,7 @@ def test_an_item_is_complete_once_every_group_has_answered_it_in_every_session()
         (2, "ideas", ["s1"], [("slot", "s1", "", "", 2)]),
     ],
 )
-def test_what_is_short_session_by_session(overlap: Any, drawn_from: Any, conditions: list[str], found: Any) -> None:
+def test_shortfall_session_by_session(overlap: Any, drawn_from: Any, conditions: list[str], found: Any) -> None:
     words = {"": "", "s1": "answer with 1-5", "s2": "answer with 1-9"}
     made = snapshot(answering=[])
     made.sessions = [SimpleNamespace(condition=one, words=words[one]) for one in conditions]  # type: ignore[assignment]
@@ -1066,7 +1062,7 @@ def test_pairs_are_counted_again_only_when_a_triplet_was_drawn(monkeypatch: pyte
     assert counted == [0, 3]
 
 
-def test_labels_of_each_scale_agree_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agreement_is_computed_for_each_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     given = pl.DataFrame(
         {
             "item": ["a", "b", "c"],

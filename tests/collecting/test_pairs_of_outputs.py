@@ -92,7 +92,7 @@ def test_from_items_to_ratings(tmp_path, capsys):
         assert found["table"] == json.loads(json.dumps(assay.ratings(votes).to_dict()["table"]))
 
 
-def test_pairs_that_are_there_are_not_drawn_again(tmp_path):
+def test_existing_pairs_are_not_drawn_again(tmp_path):
     folder = systems_study(tmp_path / "study")
     study = load_study(folder)
     judged(folder)
@@ -117,7 +117,7 @@ def test_all_pairs_of_an_item_on_one_page(tmp_path):
         assert page.count("What was said in") == len({task.page for task in person.work()})
 
 
-def test_a_second_run_asks_nothing_and_keeps_the_pairs(tmp_path):
+def test_second_run_sends_no_requests_and_keeps_the_pairs(tmp_path):
     folder = systems_study(tmp_path / "study")
     judged(folder)
     pairs = assay.read(folder).items["item"].to_list()
@@ -130,7 +130,7 @@ def test_a_second_run_asks_nothing_and_keeps_the_pairs(tmp_path):
     assert assay.read(folder).items["item"].to_list() == pairs
 
 
-def test_what_systems_and_judges_are_sent(tmp_path):
+def test_requests_to_systems_and_judges(tmp_path):
     folder = systems_study(tmp_path / "study")
     judged(folder)
     shown = {one.judge: one for one in requests_of(load_study(folder))}
@@ -145,7 +145,7 @@ def test_what_systems_and_judges_are_sent(tmp_path):
     assert not [w for w in ("alpha", "beta", "separab", "pair_of", "output") if w in words]
 
 
-def test_pairs_wait_until_every_output_is_there(tmp_path):
+def test_pairs_wait_for_every_output(tmp_path):
     rows = [row for row in outputs([f"d{n:02d}" for n in range(12)], 4) if row["item"] != "d05"]
     folder = systems_study(tmp_path / "study", rows=rows)
     estimate = estimate_study(load_study(folder)).summary()
@@ -164,7 +164,7 @@ def test_pairs_wait_until_every_output_is_there(tmp_path):
     assert judged(folder).answered == 10 + 30
 
 
-def test_other_outputs_make_other_pairs_and_votes_on_the_old_ones_are_asked_about(tmp_path):
+def test_changed_outputs_give_new_pairs_and_require_a_decision_on_old_votes(tmp_path):
     folder = systems_study(tmp_path / "study")
     judged(folder)
     content = (folder / "study.yaml").read_text()
@@ -183,7 +183,7 @@ def test_other_outputs_make_other_pairs_and_votes_on_the_old_ones_are_asked_abou
     assert len(assay.read(folder)) == 20
 
 
-def test_outputs_of_a_file_and_a_model_asked_for_the_rest(tmp_path, monkeypatch):
+def test_outputs_from_file_are_completed_by_a_model(tmp_path, monkeypatch):
     rows = [row for row in outputs([f"d{n:02d}" for n in range(12)], 4) if row["item"] < "d10"]
     live = {"provider": "openai", "model": "small", "base_url": "http://127.0.0.1:9/v1", "file": "outputs.jsonl"}
     folder = systems_study(tmp_path / "study", rows=[{k: v for k, v in row.items() if k != "repeat"} for row in rows],
@@ -198,7 +198,7 @@ def test_outputs_of_a_file_and_a_model_asked_for_the_rest(tmp_path, monkeypatch)
     assert mine["label"].to_list() == [r["text"] for r in rows if (r["item"], r["system"]) == ("d00", "alpha")]
 
 
-def test_an_empty_output_is_missing_and_an_item_without_two_is_not_compared(tmp_path):
+def test_empty_output_is_missing_and_its_item_is_not_compared(tmp_path):
     rows = outputs([f"d{n:02d}" for n in range(12)], 4)
     for row in rows:
         if (row["item"], row["system"]) == ("d07", "alpha") and row["repeat"] < 5:
@@ -230,14 +230,14 @@ def test_an_empty_output_is_missing_and_an_item_without_two_is_not_compared(tmp_
         ({"systems": [{"name": n, "model": "m", "strategy": "few-shot"} for n in "ab"]}, "strategy: is for judges"),
     ],
 )  # fmt: skip
-def test_words_of_what_cannot_be_meant(tmp_path, parts, words):
+def test_invalid_comparisons_are_refused_with_message(tmp_path, parts, words):
     folder = systems_study(tmp_path / "study", **parts)
     with pytest.raises(StudyError) as refused:
         load_study(folder)
     assert words in str(refused.value)
 
 
-def test_words_of_what_is_found_when_it_is_asked(tmp_path):
+def test_outputs_are_checked_when_collected(tmp_path):
     folder = systems_study(tmp_path / "a", comparisons={"similarity": "rogue-1"})
     with pytest.raises(StudyError, match=r"comparisons.similarity: similarity 'rogue-1'.*did you mean 'rouge-1'"):
         judged(folder)

@@ -15,7 +15,7 @@ from pasted import ROOT, Newcomer, models, warm_start
 
 
 @pytest.mark.parametrize("name", ["collecting.md", "commands.md", "ideas.md", "preferences.md"])
-def test_a_page_with_people_runs_as_pasted(browser: Browser, name: str, tmp_path: Path) -> None:
+def test_pasted_page_with_annotators_runs(browser: Browser, name: str, tmp_path: Path) -> None:
     chance = random.Random(0)
 
     def answer(link: str) -> None:

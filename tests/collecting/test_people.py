@@ -22,7 +22,7 @@ from assay.study.checks import media_kind
 from assay.study.store import tables
 
 
-def test_the_first_three_pages_are_shown_with_a_task_of_its_own_for_each_item(serve: Callable[..., Served]) -> None:
+def test_preview_shows_three_pages_with_separate_tasks(serve: Callable[..., Served]) -> None:
     page = serve(items=5)
     pages = preview_pages(page.design)
     assert [one.number for one in pages] == [1, 2, 3]
@@ -50,7 +50,7 @@ def test_fewer_pages_than_three_are_all_shown(tmp_path: Path) -> None:
     assert len({task.id for one in pages for task in one.tasks}) == 4
 
 
-def test_triplets_that_are_drawn_have_no_preview(serve: Callable[..., Served]) -> None:
+def test_drawn_triplets_have_no_preview(serve: Callable[..., Served]) -> None:
     odd = {"name": "odd", "text": "?", "scale": "odd-one-out", "options": ["idea"]}
     page = serve(items=[{"item": f"i{n}", "idea": f"idea {n}"} for n in range(4)], questions=[odd])
     with pytest.raises(StudyError, match="there is none to preview; open a link of your own"):
@@ -64,7 +64,7 @@ SENT: dict[str, Any] = {"task": 1, "key": "x" * 8, "revision": 0}
     ("field", "longest", "unit"),
     [("person", 100, "y"), ("key", 100, "y")],
 )
-def test_words_of_a_browser_have_a_longest(field: str, longest: int, unit: str) -> None:
+def test_free_text_has_a_maximum_length(field: str, longest: int, unit: str) -> None:
     assert len(getattr(AnswerBody(**SENT | {field: unit * longest}), field)) == longest
     with pytest.raises(ValidationError):
         AnswerBody(**SENT | {field: unit * (longest + 1)})
@@ -78,7 +78,7 @@ def test_words_of_a_browser_have_a_longest(field: str, longest: int, unit: str) 
         ("labels", [{}, {str(n): 1 for n in range(200)}], [{str(n): 1 for n in range(201)}]),
     ],
 )  # fmt: skip
-def test_what_else_an_answer_may_have(field: str, taken: list[Any], refused: list[Any]) -> None:
+def test_given_answers_have_flag_comment_and_tie(field: str, taken: list[Any], refused: list[Any]) -> None:
     for one in taken:
         assert getattr(AnswerBody(**SENT | {field: one}), field) == one
     for one in refused:
@@ -95,7 +95,7 @@ def test_what_else_an_answer_may_have(field: str, taken: list[Any], refused: lis
     ("place", "letters"),
     [(0, "A"), (1, "B"), (25, "Z"), (26, "AA"), (27, "AB"), (51, "AZ"), (52, "BA"), (701, "ZZ"), (702, "AAA")],
 )
-def test_people_are_letters(place: int, letters: str) -> None:
+def test_letters_name_annotators(place: int, letters: str) -> None:
     assert people._letters(place) == letters
 
 
@@ -107,7 +107,7 @@ def task_form(*fields: FormField, number: int = 1) -> TaskForm:
     return TaskForm(number, 1, fields, (), 0, "open", practice=False, skipped="", comment="", flag="", draft=None)
 
 
-def test_what_all_tasks_of_a_page_show_alike_stands_once_above_them() -> None:
+def test_shared_fields_are_shown_once() -> None:
     same, one, other = field("same", text="x"), field("own", text="1"), field("own", text="2")
     image = field("image", image="/images/1/0")
     recording = field("recording", recording=Clip("/images/1/1", "audio", None))
@@ -119,7 +119,7 @@ def test_what_all_tasks_of_a_page_show_alike_stands_once_above_them() -> None:
     assert (alone.shared, [task.fields for task in alone.tasks]) == ((), [(same, one)])
 
 
-def test_where_the_browser_finds_what_an_item_shows() -> None:
+def test_addresses_of_media() -> None:
     part = SimpleNamespace(
         media=["sound", "film", "broken", "away"],
         media_hosts=["media.org"],
@@ -143,7 +143,7 @@ def test_where_the_browser_finds_what_an_item_shows() -> None:
 
 
 @pytest.mark.parametrize(("number", "there"), [(-1, False), (0, True), (1, True), (2, False)])
-def test_a_file_is_one_of_those_that_an_item_shows(
+def test_file_of_returns_only_files_of_the_item(
     number: int, there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("a.png", "b.png"):
@@ -166,7 +166,7 @@ def answered(**more: Any) -> SimpleNamespace:
     return SimpleNamespace(**row | {"shown": None, "revision": 1, "comment": None, "flag": None} | more)
 
 
-def test_what_a_person_has_answered_is_put_together_by_task(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_are_collected_by_task(monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = [
         SimpleNamespace(id=n, item=item, condition="", repeat=1, questions="[1, 2]")
         for n, item in ((10, "i"), (20, "j"))
@@ -218,7 +218,7 @@ def held(kind: str | None = None, opens_at: float | None = None, number: int = 1
         (None, 5, 800.0, "complete", None),
     ],
 )
-def test_how_long_a_person_may_still_answer(
+def test_seconds_left(
     deadline: float | None, minutes: int | None, came_at: float | None, end: str | None, left: int | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -231,7 +231,7 @@ def test_how_long_a_person_may_still_answer(
     assert people._seconds_left(state, SimpleNamespace(name="ana"), held(kind)) == left
 
 
-def test_why_there_is_nothing_further_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_end_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     state, ana = serving_state(), SimpleNamespace(name="ana")
     assert people._end(state, ana, held()) is None
     later = people._end(state, ana, held("later", 0.0, number=2, of=3))
@@ -254,7 +254,7 @@ def test_why_there_is_nothing_further_in_words(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(("number", "after", "most"), [(None, 0, 3), (1, 0, 3), (2, 1, 3), (9, 8, 3)])
-def test_which_pages_are_looked_up_for_a_look_at_one(
+def test_work_loads_the_required_pages(
     number: int | None, after: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The current one and two ahead; or those behind the one before."""

@@ -70,7 +70,7 @@ def by_name(task: Any) -> dict[str, str]:
 # -- 1, 3: what was acknowledged is there -----------------------------------------------------------
 
 
-def test_kill_9_among_many_writers_loses_no_acknowledged_answer(tmp_path: Path) -> None:
+def test_kill_with_many_writers_loses_no_acknowledged_answer(tmp_path: Path) -> None:
     people, wrong, kills, _ = simulate(tmp_path / "study", people=8, answers=20, think=0.2, kills=3, overlap=4)
     assert wrong == []
     assert kills == 3
@@ -78,7 +78,7 @@ def test_kill_9_among_many_writers_loses_no_acknowledged_answer(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_kill_9_of_two_workers_loses_none_either(tmp_path: Path, url: str) -> None:
+def test_kill_with_two_workers_loses_no_acknowledged_answer(tmp_path: Path, url: str) -> None:
     about = {"people": 10, "answers": 20, "think": 0.2, "kills": 3, "overlap": 4}
     people, wrong, kills, _ = simulate(tmp_path / "study", **about, store=url, workers=2)
     assert wrong == []
@@ -95,7 +95,7 @@ def test_fifty_people_and_five_kills(tmp_path: Path) -> None:
     assert sum(len(person.saved) for person in people) == 750
 
 
-def test_a_killed_server_holds_the_very_answer_that_it_acknowledged_last(tmp_path: Path) -> None:
+def test_killed_server_keeps_the_last_acknowledged_answer(tmp_path: Path) -> None:
     folder = write_study(tmp_path / "study", items=4)
     study = load_study(folder)
     with open_store(study) as store:
@@ -121,7 +121,7 @@ def test_a_killed_server_holds_the_very_answer_that_it_acknowledged_last(tmp_pat
         server.close()
 
 
-def test_what_saves_writes_to_the_disk_before_it_says_so(
+def test_save_is_acknowledged_after_writing_to_disk(
     serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = serve(people={"consent": "Read this."}, store=str(tmp_path / "other.db"))
@@ -201,7 +201,7 @@ def test_many_who_save_at_once_share_a_flush_that_begins_after_each(
             pass  # what the disk refused once, a second flush would call written
 
 
-def test_the_same_answer_after_a_restart_is_known_again(serve: Any, url: str) -> None:
+def test_repeated_answer_after_restart_is_saved_once(serve: Any, url: str) -> None:
     page = serve(store=url)
     ana = page.annotator()
     task = ana.work()[0]
@@ -220,7 +220,7 @@ def test_the_same_answer_after_a_restart_is_known_again(serve: Any, url: str) ->
 # -- 4, 5: once, and never over a newer one ---------------------------------------------------------
 
 
-def test_the_same_answer_sent_often_and_at_once_is_one(serve: Any, url: str) -> None:
+def test_concurrent_copies_of_an_answer_are_saved_once(serve: Any, url: str) -> None:
     page = serve(store=url)
     ana = page.annotator()
     task = ana.work()[0]
@@ -239,7 +239,7 @@ def test_the_same_answer_sent_often_and_at_once_is_one(serve: Any, url: str) -> 
     assert len(page.rows(tables.answers)) == 1
 
 
-def test_two_tabs_at_once_one_is_told_of_the_other(serve: Any, url: str) -> None:
+def test_two_simultaneous_tabs_report_the_conflict(serve: Any, url: str) -> None:
     page = serve(store=url)
     task = page.annotator().work()[0]
     tabs = [page.annotator() for _ in range(6)]
@@ -271,7 +271,7 @@ def test_answers_are_only_added_and_the_latest_counts(serve: Any) -> None:
     assert [one.questions[0].given for one in ana.work(task.page) if one.id == task.id] == ["3"]
 
 
-def test_an_older_tab_or_draft_leaves_the_newer_answer(serve: Any) -> None:
+def test_older_tab_or_draft_keeps_the_newer_answer(serve: Any) -> None:
     page = serve()
     ana = page.annotator()
     old = ana.work()[0]
@@ -300,7 +300,7 @@ def test_an_older_tab_or_draft_leaves_the_newer_answer(serve: Any) -> None:
     assert ana.work(old.page)[0].draft["body"] == {"q": "newer"}
 
 
-def test_an_item_whose_questions_are_all_left_alone_is_not_said_to_be_saved(serve: Any) -> None:
+def test_item_without_any_answer_is_not_saved(serve: Any) -> None:
     page = serve(questions=[{**STARS, "optional": True}])
     ana = page.annotator()
     task = ana.work()[0]
@@ -314,7 +314,7 @@ def test_an_item_whose_questions_are_all_left_alone_is_not_said_to_be_saved(serv
 # -- 6: exactly so many -----------------------------------------------------------------------------
 
 
-def test_exactly_so_many_under_real_concurrency(tmp_path: Path, url: str) -> None:
+def test_overlap_is_exact_under_concurrency(tmp_path: Path, url: str) -> None:
     postgres = url.startswith("postgresql")
     folder = write_study(tmp_path / "study", items=30, people={"overlap": 3, "ahead": 3})
     study = load_study(folder)
@@ -331,7 +331,7 @@ def test_exactly_so_many_under_real_concurrency(tmp_path: Path, url: str) -> Non
         assert verify(people, store, overlap=3) == []
 
 
-def test_a_place_comes_back_and_a_late_answer_is_kept_as_extra(serve: Any, clock: Any, url: str) -> None:
+def test_expired_place_is_free_and_late_answer_is_extra(serve: Any, clock: Any, url: str) -> None:
     page = serve(items=2, people={"overlap": 1, "reserve": 30}, who=("ana", "ben", "chi"), store=url)
     ana, ben, chi = (page.annotator(name) for name in ("ana", "ben", "chi"))
     held = ana.work()
@@ -353,7 +353,7 @@ def test_a_place_comes_back_and_a_late_answer_is_kept_as_extra(serve: Any, clock
     assert ana.pages(held[-1].page)[1]["end"]["kind"] == "done"
 
 
-def test_the_lead_opens_an_answer_again(serve: Any) -> None:
+def test_lead_reopens_an_answer(serve: Any) -> None:
     page = serve(items=3)
     ana = page.annotator()
     task = ana.work()[0]
@@ -473,7 +473,7 @@ def everything(person: Annotator, others: int, say: str) -> None:
         person.send("GET", f"/static/now/{name}")
 
 
-def test_no_response_holds_what_is_somebody_elses(tmp_path: Path) -> None:
+def test_responses_do_not_contain_data_of_others(tmp_path: Path) -> None:
     folder = planted_study(tmp_path / "a study")
     attribute = f"{PLANTED}-attribute"
     who = {f"{PLANTED}-ana": {attribute: "expert"}, "ben": {attribute: "expert"}, "chi": {attribute: "lay"}}
@@ -504,7 +504,7 @@ def test_no_response_holds_what_is_somebody_elses(tmp_path: Path) -> None:
             assert f"{PLANTED}-{one}" in lead, one
 
 
-def test_nothing_is_chosen_before_a_person_chooses(serve: Any) -> None:
+def test_no_answer_is_preselected(serve: Any) -> None:
     page = serve(**all_kinds())
     ana = page.annotator()
     html = ana.send("GET", "/work").text
@@ -516,7 +516,7 @@ def test_nothing_is_chosen_before_a_person_chooses(serve: Any) -> None:
     assert all("value=" not in slider.replace("aria-valuetext=", "") for slider in sliders)
 
 
-def test_other_peoples_tasks_are_not_there(serve: Any) -> None:
+def test_tasks_of_others_are_not_accessible(serve: Any) -> None:
     page = serve(items=PAIRS, questions=[{**STARS, "show": ["text"]}], who=("ana", "ben"))
     ana, ben = page.annotator("ana"), page.annotator("ben")
     theirs = ana.work()[0]
@@ -551,7 +551,7 @@ BAD: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("name", list(BAD))
-def test_what_is_off_the_scale_is_refused_in_words(serve: Any, name: str) -> None:
+def test_labels_off_the_scale_are_refused_with_message(serve: Any, name: str) -> None:
     page = serve(**all_kinds())
     ana = page.annotator()
     task = ana.work()[0]
@@ -570,7 +570,7 @@ def test_what_is_off_the_scale_is_refused_in_words(serve: Any, name: str) -> Non
     assert {row["criterion"]: row["label"] for row in page.history()} == expected
 
 
-def test_how_people_write_numbers(serve: Any) -> None:
+def test_number_formats(serve: Any) -> None:
     page = serve(**all_kinds())
     ana = page.annotator()
     task = ana.work()[0]
@@ -583,7 +583,7 @@ def test_how_people_write_numbers(serve: Any) -> None:
         assert all(isinstance(last[one], int | float) for one in ("quality", "stars", "anything", "percent"))
 
 
-def test_odd_one_out_takes_letters_alone(serve: Any) -> None:
+def test_odd_one_out_accepts_letters_only(serve: Any) -> None:
     question = {"name": "odd", "text": "Which one?", "scale": "odd-one-out", "options": ["one", "two", "text"]}
     page = serve(items=PAIRS, questions=[question])
     ana = page.annotator()
@@ -597,7 +597,7 @@ def test_odd_one_out_takes_letters_alone(serve: Any) -> None:
     assert page.history()[0]["label"] == "ABC"[["one", "two", "text"].index(shown["order"][1])]
 
 
-def test_questions_that_are_not_asked_and_times_that_a_browser_claims(serve: Any, clock: Any) -> None:
+def test_unknown_questions_and_invalid_times_are_refused(serve: Any, clock: Any) -> None:
     clock.stop()
     page = serve()
     ana = page.annotator()
@@ -670,7 +670,7 @@ def test_changed_words_make_a_new_version_and_answers_keep_theirs(serve: Any) ->
         assert stored_annotations(third.store).labels["label"].to_list() == [5]
 
 
-def test_words_that_are_taken_back_are_the_version_of_before(serve: Any) -> None:
+def test_reverted_words_restore_the_earlier_version(serve: Any) -> None:
     first = serve(items=3)
     held = first.annotator().work()
     assert first.annotator().answer(held[0]).status == 200
@@ -693,7 +693,7 @@ def reworded(study: Any) -> None:
     study["questions"][0]["text"] = "How many stars, really?"
 
 
-def test_a_running_page_follows_a_study_that_was_changed_and_says_so(serve: Any) -> None:
+def test_running_page_follows_a_changed_study_with_notice(serve: Any) -> None:
     page = serve(items=2)
     ana = page.annotator()
     lead = page.lead()
@@ -723,7 +723,7 @@ def test_a_running_page_follows_a_study_that_was_changed_and_says_so(serve: Any)
     assert len(study_labels(study)) == 1
 
 
-def test_an_answer_under_way_while_the_study_changes_is_one_to_the_question_it_was_given_to(serve: Any) -> None:
+def test_answer_sent_during_a_change_belongs_to_its_question(serve: Any) -> None:
     page = serve(items=2)
     ana = page.annotator()
     held = ana.work()
@@ -735,7 +735,7 @@ def test_an_answer_under_way_while_the_study_changes_is_one_to_the_question_it_w
     assert {one.id for one in ana.work()}.isdisjoint({one.id for one in held})
 
 
-def test_a_page_that_cannot_show_the_changed_study_says_so_and_loses_nothing(serve: Any) -> None:
+def test_page_that_cannot_show_a_change_reports_it_and_loses_nothing(serve: Any) -> None:
     page = serve(items=2)
     ana, lead = page.annotator(), page.lead()
     assert ana.answer(ana.work()[0]).status == 200
@@ -751,7 +751,7 @@ def test_a_page_that_cannot_show_the_changed_study_says_so_and_loses_nothing(ser
     assert ana.send("GET", "/work").status == 200
 
 
-def test_labels_of_an_old_and_a_new_text_are_told_apart(serve: Any) -> None:
+def test_labels_of_old_and_new_texts_are_distinguished(serve: Any) -> None:
     page = serve(items=1, who=("ana", "ben"))
     assert page.annotator("ana").answer(page.annotator("ana").work()[0]).status == 200
     (page.folder / "items.jsonl").write_text('{"item": "i000", "text": "Another text."}\n')
@@ -769,7 +769,7 @@ def test_labels_of_an_old_and_a_new_text_are_told_apart(serve: Any) -> None:
         assert {row.split(",")[1]: row.split(",")[at] for row in rows} == {"ana": "1", "ben": "2"}
 
 
-def test_a_changed_file_of_checks_is_read_again(serve: Any) -> None:
+def test_changed_checks_file_is_read_again(serve: Any) -> None:
     checks = [{"item": "c1", "text": "Say four.", "stars": 4}]
     page = serve(people={"checks": {"file": "checks.jsonl", "every": 2}}, tables={"checks.jsonl": checks})
     assert known_items(page.store, "check")["c1"]["labels"] == {"stars": 4}
@@ -781,7 +781,7 @@ def test_a_changed_file_of_checks_is_read_again(serve: Any) -> None:
 # -- links, consent, pauses -------------------------------------------------------------------------
 
 
-def test_links_that_open_nothing(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_links_are_refused(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page = serve(who=("ana", "ben", "chi"), people={"link_days": 2})
     good = page.annotator("ana")
     token = good.link.removeprefix("/join/")
@@ -831,7 +831,7 @@ def test_links_that_open_nothing(serve: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert good.send("GET", "/pages?after=0").json()["error"] == "link"
 
 
-def test_nothing_before_consent_and_again_when_its_words_change(serve: Any) -> None:
+def test_consent_is_required_again_after_a_change(serve: Any) -> None:
     page = serve(people={"consent": "We keep your <answers>."})
     ana = page.annotator(join=False)
     reply = ana.join(agree=False)
@@ -855,7 +855,7 @@ def test_nothing_before_consent_and_again_when_its_words_change(serve: Any) -> N
         assert later.annotator(join=False).join(agree=False).headers["location"] == "/consent"
 
 
-def test_a_pause_gives_nothing_new_and_loses_nothing(serve: Any) -> None:
+def test_pause_assigns_nothing_and_loses_nothing(serve: Any) -> None:
     page = serve(who=("ana", "ben"))
     ana, ben, lead = page.annotator("ana"), page.annotator("ben"), page.lead()
     task = ana.work()[0]
@@ -872,7 +872,7 @@ def test_a_pause_gives_nothing_new_and_loses_nothing(serve: Any) -> None:
     assert ana.pages()[0]
 
 
-def test_a_page_for_other_machines_needs_a_secret(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+def test_serving_other_machines_requires_a_secret(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     monkeypatch.delenv("ASSAY_SECRET", raising=False)
     folder = write_study(tmp_path / "study", items=2)
     for arguments, words in (
@@ -891,7 +891,7 @@ def test_a_page_for_other_machines_needs_a_secret(tmp_path: Path, capsys: Any, m
 # -- sessions ---------------------------------------------------------------------------------------
 
 
-def test_sessions_one_scale_each_the_next_closed_until_its_time(serve: Any, clock: Any) -> None:
+def test_sessions_have_one_scale_and_open_at_their_time(serve: Any, clock: Any) -> None:
     scales = ["interval:0-5", "interval:0-10"]
     who = [f"person {n}" for n in range(8)]
     page = serve(items=3, people={"days_apart": 2}, conditions={"scale": scales}, who=who)
@@ -950,7 +950,7 @@ def collected(serve: Any, capsys: Any, **people: Any) -> Path:
     return page.folder
 
 
-def test_what_was_collected_goes_straight_into_the_report(serve: Any, capsys: Any) -> None:
+def test_report_reads_a_collected_study(serve: Any, capsys: Any) -> None:
     folder = collected(serve, capsys)
     html = folder / "report.html"
     code, out, err = run(capsys, "report", str(folder), "--expertise", "crowd", "--output", str(html))
@@ -959,7 +959,7 @@ def test_what_was_collected_goes_straight_into_the_report(serve: Any, capsys: An
     assert html.stat().st_size > 10_000
 
 
-def test_which_of_a_persons_repeated_answers_counts_is_to_be_said(serve: Any, capsys: Any) -> None:
+def test_repeated_answers_require_an_option(serve: Any, capsys: Any) -> None:
     folder = collected(serve, capsys, retest=0.5)
     command = ("alt-test", str(folder), "--expertise", "crowd", "--judge", "tiny")
     code, out, err = run(capsys, *command)
@@ -973,7 +973,7 @@ def test_which_of_a_persons_repeated_answers_counts_is_to_be_said(serve: Any, ca
 # -- invitations ------------------------------------------------------------------------------------
 
 
-def test_why_somebody_can_not_be_invited(tmp_path: Path) -> None:
+def test_invalid_invitations_are_refused(tmp_path: Path) -> None:
     folder = write_study(
         tmp_path / "study",
         items=2,

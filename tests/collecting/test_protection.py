@@ -73,9 +73,7 @@ def ask(
         ({b"origin": b"https://evil.example.org", b"sec-fetch-site": b"same-origin"}, None, False),
     ],
 )
-def test_what_changes_something_comes_from_a_page_of_this_server(
-    headers: dict[bytes, bytes], host: str | None, taken: bool
-) -> None:
+def test_modifying_requests_must_be_same_origin(headers: dict[bytes, bytes], host: str | None, taken: bool) -> None:
     status, _, _, seen = ask(headers={b"Host": HOST, **headers}, host=host)
     assert (status, seen) == ((200, 10) if taken else (403, 0))
     for method in ("PUT", "DELETE", "PATCH"):
@@ -84,7 +82,7 @@ def test_what_changes_something_comes_from_a_page_of_this_server(
         assert ask(method, {b"host": HOST, **headers}, host=host)[0] == 200, "what only looks may come from anywhere"
 
 
-def test_a_page_without_a_host_is_no_page_of_this_server() -> None:
+def test_request_without_host_is_not_same_origin() -> None:
     assert ask(headers={b"origin": b"null"})[0] == 403
 
 
@@ -100,7 +98,7 @@ def test_a_page_without_a_host_is_no_page_of_this_server() -> None:
         ("many", (10,), 200, 10),
     ],
 )
-def test_a_body_is_no_longer_than_that_whatever_it_says(said: Any, parts: Any, status: int, seen: int) -> None:
+def test_body_limit_applies_regardless_of_stated_length(said: Any, parts: Any, status: int, seen: int) -> None:
     headers = {b"host": HOST, b"sec-fetch-site": b"same-origin"}
     headers |= {} if said is None else {b"content-length": str(said).encode()}
     found = ask(headers=headers, parts=parts)
@@ -109,12 +107,12 @@ def test_a_body_is_no_longer_than_that_whatever_it_says(said: Any, parts: Any, s
         assert found[2] == b"hello"
 
 
-def test_a_reply_that_has_begun_is_not_begun_again() -> None:
+def test_started_reply_is_not_started_again() -> None:
     status, _, body, _ = ask(parts=(BIGGEST_BODY + 1,), early=True)
     assert (status, body) == (200, b"")
 
 
-def test_what_is_refused_is_said_as_json_to_a_script_and_as_text_to_others() -> None:
+def test_refusals_are_json_for_scripts_and_text_otherwise() -> None:
     for kind in (b"application/json", b"application/json; charset=utf-8"):
         status, headers, body, _ = ask(headers={b"host": HOST, b"Content-Type": kind})
         assert (status, headers[b"content-type"]) == (403, b"application/json")
@@ -127,7 +125,7 @@ def test_what_is_refused_is_said_as_json_to_a_script_and_as_text_to_others() -> 
     assert headers[b"cache-control"] == b"no-store"
 
 
-def test_every_reply_has_the_headers_that_it_lacks() -> None:
+def test_missing_headers_are_added() -> None:
     plain = ask()[1]
     refused = ask(headers={b"host": HOST})[1]
     assert plain.keys() == refused.keys() - {b"content-type", b"content-length"}
@@ -142,7 +140,7 @@ def test_every_reply_has_the_headers_that_it_lacks() -> None:
     }
 
 
-def test_what_is_no_request_is_let_through() -> None:
+def test_other_scopes_are_passed_on() -> None:
     given: list[Any] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -152,7 +150,7 @@ def test_what_is_no_request_is_let_through() -> None:
     assert given == [({"type": "lifespan"}, "receive", "send")]
 
 
-def test_what_is_not_there_or_cannot_be_read_is_said_in_words(serve: Callable[..., Served]) -> None:
+def test_missing_and_malformed_requests_get_messages(serve: Callable[..., Served]) -> None:
     page = serve(items=1)
     ana, lead = page.annotator(), page.lead()
     gone = ana.send("GET", "/nowhere")

@@ -56,7 +56,7 @@ def test_systemd_reads_its_recipe(tmp_path: Path) -> None:
     assert "assay.service" not in said, said
 
 
-def test_compose_is_whole() -> None:
+def test_compose_recipe_is_complete() -> None:
     services = yaml.safe_load((RECIPES / "compose.yaml").read_text())["services"]
     assert set(services) == {"page", "database"}
     assert (
@@ -70,7 +70,7 @@ def test_compose_is_whole() -> None:
 
 
 @pytest.mark.parametrize("name", ["assay.service", "compose.yaml", "Caddyfile", "nginx.conf"])
-def test_the_commands_in_a_recipe_are_those_of_assay(name: str) -> None:
+def test_recipe_commands_exist(name: str) -> None:
     text = (
         (RECIPES / name).read_text().replace("\\\n#", " ").replace(">-\n      ", "assay ").replace("\n      --", " --")
     )

@@ -41,7 +41,7 @@ def command(*given: str) -> int:
     ],
 )
 @pytest.mark.parametrize("role", ["items", "checks"])
-def test_an_image_that_nobody_would_see(tmp_path: Path, name: str, why: str, role: str) -> None:
+def test_invisible_image_is_refused(tmp_path: Path, name: str, why: str, role: str) -> None:
     folder = tmp_path / "study"
     folder.mkdir()
     picture(tmp_path / "outside.png", (1, 2, 3))
@@ -66,14 +66,14 @@ def test_an_image_that_nobody_would_see(tmp_path: Path, name: str, why: str, rol
     assert why in str(error.value)
 
 
-def test_meanings_that_the_page_has_no_place_for(tmp_path: Path) -> None:
+def test_meanings_without_a_place_on_the_page_are_refused(tmp_path: Path) -> None:
     rows = [{"item": "a", "one": "x", "two": "y"}]
     folder = write_study(tmp_path / "s", items=rows, questions=[{**PREFERENCE, "meanings": {-1: "much better"}}])
     with pytest.raises(StudyError, match="'better' has meanings, which the page has no place for"):
         Served(folder)
 
 
-def test_meanings_of_numbers_stand_beside_them_on_their_own_scale(serve: Callable[..., Served]) -> None:
+def test_meanings_of_numbers_are_shown_on_their_scale(serve: Callable[..., Served]) -> None:
     question = {"name": "quality", "text": "?", "scale": "interval:0-10", "meanings": {0: "useless", 10: "perfect"}}
     assert "0: useless; 10: perfect." in serve(questions=[question]).annotator().send("GET", "/work").text
     there = {"by_scale": {"interval:0-100": {"meanings": {100: "superb"}}, "1-7": {"meanings": {}}}}
@@ -104,8 +104,8 @@ def test_meanings_of_numbers_stand_beside_them_on_their_own_scale(serve: Callabl
         ("https://example.org/?study=1", "takes a host without a path"),
     ],
 )
-@pytest.mark.parametrize("name", ["serve", "people invite"])
-def test_an_address_that_leads_nowhere(tmp_path: Path, capsys: Any, given: str, why: str, name: str) -> None:
+@pytest.mark.parametrize("name", ["serve", "invite"])
+def test_checked_address_refuses_invalid_address(tmp_path: Path, capsys: Any, given: str, why: str, name: str) -> None:
     folder = write_study(tmp_path / "s")
     assert command(*name.split(), str(folder), "--base-url", given) == 2
     said = capsys.readouterr()
@@ -113,7 +113,7 @@ def test_an_address_that_leads_nowhere(tmp_path: Path, capsys: Any, given: str, 
     assert said.out == "", "no link was printed"
 
 
-def test_an_address_that_is_fine() -> None:
+def test_checked_address_accepts_valid_address() -> None:
     assert checked_address("https://label.example.org/") == "https://label.example.org"
     assert checked_address(" http://127.0.0.1:8321") == "http://127.0.0.1:8321"
     assert checked_address("http://[::1]:8321") == "http://[::1]:8321"
@@ -122,7 +122,7 @@ def test_an_address_that_is_fine() -> None:
 # -- invitations ------------------------------------------------------------------------------------
 
 
-def test_who_is_invited_already_does_not_keep_the_others_out(tmp_path: Path, capsys: Any) -> None:
+def test_known_annotators_do_not_prevent_other_invitations(tmp_path: Path, capsys: Any) -> None:
     folder = write_study(tmp_path / "s")
     assert command("people", "invite", str(folder), "P01") == 0
     first = capsys.readouterr().out
@@ -142,7 +142,7 @@ def test_who_is_invited_already_does_not_keep_the_others_out(tmp_path: Path, cap
     assert "P52 is invited already, and excluded" in said.err
 
 
-def test_a_name_that_cannot_be_invited_keeps_all_out(tmp_path: Path, capsys: Any) -> None:
+def test_invite_all_adds_none_if_one_name_is_invalid(tmp_path: Path, capsys: Any) -> None:
     judge = {"name": "gpt", "provider": "recorded", "file": "replies.jsonl"}
     folder = write_study(tmp_path / "s", judges=[judge])
     assert command("people", "invite", str(folder), "P01", "gpt", "P02") == 2
@@ -152,7 +152,7 @@ def test_a_name_that_cannot_be_invited_keeps_all_out(tmp_path: Path, capsys: Any
         assert isinstance(page.design, StudyDesign)
 
 
-def test_pairs_of_items_are_for_judges_alone(tmp_path: Path) -> None:
+def test_pairs_of_items_are_for_judges_only(tmp_path: Path) -> None:
     question = {"name": "alike", "text": "Alike?", "scale": "0-1", "options": ["review"], "show": []}
     folder = tmp_path / "study"
     write_study(folder, items=[{"item": f"r{n}", "review": f"text {n}"} for n in range(3)], questions=[question])

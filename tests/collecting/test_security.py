@@ -94,7 +94,7 @@ def hostile(**about: Any) -> dict[str, Any]:
 # -- markup -----------------------------------------------------------------------------------------
 
 
-def test_markup_shows_as_text_to_people_and_to_the_lead(serve: Any) -> None:
+def test_markup_is_escaped_on_all_pages(serve: Any) -> None:
     name = "<b onclick=x>Ana</b> '\"&"
     page = serve(**hostile(), who=(name,))
     ana = page.annotator(name, join=False)
@@ -144,7 +144,7 @@ def test_markup_shows_as_text_to_people_and_to_the_lead(serve: Any) -> None:
         assert "<script>alert" not in reply.text
 
 
-def test_no_template_holds_a_script_a_style_or_unescaped_text() -> None:
+def test_templates_have_no_inline_script_style_or_unescaped_text() -> None:
     folder = Path(assay.collecting.__file__).parent / "templates"
     for path in folder.glob("*.html"):
         text = path.read_text(encoding="utf-8")
@@ -157,7 +157,7 @@ def test_no_template_holds_a_script_a_style_or_unescaped_text() -> None:
         assert not re.search(r"\beval\(|new Function|document\.write", path.read_text(encoding="utf-8")), path.name
 
 
-def test_what_is_downloaded_is_a_file_and_no_page(serve: Any) -> None:
+def test_downloads_are_attachments(serve: Any) -> None:
     page = serve(questions=[STARS, WHY])
     ana = page.annotator()
     task = ana.work()[0]
@@ -188,7 +188,7 @@ ELSEWHERE: tuple[dict[str, str], ...] = (
 
 
 @pytest.mark.parametrize("headers", ELSEWHERE, ids=lambda one: " ".join(one.values()) or "nothing")
-def test_what_another_site_sends_is_refused(serve: Any, headers: dict[str, str]) -> None:
+def test_cross_site_requests_are_refused(serve: Any, headers: dict[str, str]) -> None:
     page = serve(who=("ana", "ben"), people={"consent": "Read this."})
     ana, lead = page.annotator(), page.lead()
     task = ana.work()[0]
@@ -212,7 +212,7 @@ def test_what_another_site_sends_is_refused(serve: Any, headers: dict[str, str])
     assert [page.rows(table) for table in tables.TABLES] == before
 
 
-def test_whoever_has_no_link_is_not_told_what_a_request_should_hold(serve: Any) -> None:
+def test_requests_without_link_get_no_validation_details(serve: Any) -> None:
     page = serve()
     visitor = page.visitor()
     replies = [visitor.send("GET", path) for path in ("/work/x", "/pages", "/pages?after=-1", "/images/x/x")]
@@ -222,7 +222,7 @@ def test_whoever_has_no_link_is_not_told_what_a_request_should_hold(serve: Any) 
     assert {reply.status for reply in replies} == {403}
 
 
-def test_cookies_are_for_the_page_alone(serve: Any) -> None:
+def test_cookies_are_restricted_to_the_page(serve: Any) -> None:
     page = serve()
     for link in (page.links["ana"], page.lead().link):
         method = "POST" if link.startswith("/join/") else "GET"
@@ -279,7 +279,7 @@ def test_every_reply_has_its_headers(serve: Any) -> None:
 OUTSIDE = ("../outside.png", "pictures/../../outside.png", "link.png", "linked/outside.png", "fine.svg", "fine.html")
 
 
-def test_images_come_from_the_study_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_are_served_only_from_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a file was changed after the page had looked at them all."""
     monkeypatch.setattr(checks, "_file_problems", lambda *_: ())
     outside = tmp_path / "outside.png"
@@ -335,14 +335,14 @@ def test_images_come_from_the_study_alone(tmp_path: Path, monkeypatch: pytest.Mo
         ),
     ],
 )
-def test_static_files_are_those_and_no_others(serve: Any, path: str) -> None:
+def test_only_known_static_files_are_served(serve: Any, path: str) -> None:
     reply = serve().visitor().send("GET", f"/static/now/{path}")
     assert reply.status in (404, 405), reply
     assert b"import" not in reply.body
     assert b"root:" not in reply.body
 
 
-def test_bodies_without_end_are_refused(serve: Any) -> None:
+def test_endless_bodies_are_refused(serve: Any) -> None:
     page = serve()
     ana = page.annotator()
     task = ana.work()[0]
@@ -366,7 +366,7 @@ def test_bodies_without_end_are_refused(serve: Any) -> None:
     assert ana.send("POST", "/answers", body).status == 200
 
 
-def test_a_real_server_refuses_endless_and_lying_bodies(tmp_path: Path) -> None:
+def test_server_refuses_endless_and_mislabelled_bodies(tmp_path: Path) -> None:
     folder = write_study(tmp_path / "study", items=2)
     with Served(folder) as page:
         link = page.links["ana"]
@@ -416,7 +416,7 @@ ODD_TEXTS = (
 )
 
 
-def test_sql_and_odd_signs_in_every_field_are_text_and_nothing_else(serve: Any, url: str) -> None:
+def test_sql_and_special_characters_are_stored_as_text(serve: Any, url: str) -> None:
     page = serve(questions=[STARS, WHY], store=url, items=40)
     ana, lead = page.annotator(), page.lead()
     names = [table.name for table in tables.TABLES]
@@ -485,7 +485,7 @@ def odd_bodies(good: bytes, task: int) -> list[bytes]:
     ]
 
 
-def test_bodies_that_no_browser_sends(serve: Any, url: str) -> None:
+def test_malformed_bodies_are_refused(serve: Any, url: str) -> None:
     page = serve(store=url)
     ana = page.annotator()
     task = ana.work()[0]
@@ -644,7 +644,7 @@ def fuzz(page: Served, examples: int, labels: dict[str, Any]) -> None:
     assert on_scale <= {1, 2, 3, 4, 5}
 
 
-def test_a_fuzzer_finds_no_error_of_the_server(serve: Any, tmp_path: Path) -> None:
+def test_fuzzer_finds_no_server_error(serve: Any, tmp_path: Path) -> None:
     side = {"name": "side", "text": "Which?", "scale": "preference", "options": ["text", "text2"], "show": []}
     items = [{"item": f"i{n}", "text": "a", "text2": "b"} for n in range(20)]
     questions = [{**STARS, "show": ["text"]}, {**WHY, "show": ["text"]}, side]
@@ -652,7 +652,7 @@ def test_a_fuzzer_finds_no_error_of_the_server(serve: Any, tmp_path: Path) -> No
     fuzz(page, 300, {"1": 3, "2": "Because.", "3": "first"})
 
 
-def test_a_fuzzer_finds_none_with_postgresql_either(serve: Any, postgres: str, url: str) -> None:
+def test_fuzzer_finds_no_server_error_with_postgresql(serve: Any, postgres: str, url: str) -> None:
     if not url.startswith("postgresql"):
         pytest.skip("the other test does this")
     page = serve(questions=[STARS, WHY], items=20, people={"overlap": 2}, store=url)

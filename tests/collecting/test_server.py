@@ -27,7 +27,7 @@ LONG = "x" * 16
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.1.2.3"])
-def test_this_machine_needs_no_secret(host: str) -> None:
+def test_local_server_requires_no_secret(host: str) -> None:
     check_reach(host, 0, None)
     check_reach(host, 0, LONG)
 
@@ -41,13 +41,13 @@ def test_this_machine_needs_no_secret(host: str) -> None:
         ("example.org", None, r"^--host example\.org lets other machines in"),
     ],
 )
-def test_other_machines_need_a_long_one(host: str, secret: str | None, words: str) -> None:
+def test_public_server_requires_a_long_secret(host: str, secret: str | None, words: str) -> None:
     with pytest.raises(StudyError, match=words):
         check_reach(host, 0, secret)
     check_reach("0.0.0.0", 0, LONG)
 
 
-def test_a_port_that_is_taken_or_is_none() -> None:
+def test_check_reach_refuses_used_and_invalid_ports() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(StudyError, match=rf"^port {port} of 127\.0\.0\.1 is taken already; choose"):
@@ -58,7 +58,7 @@ def test_a_port_that_is_taken_or_is_none() -> None:
             check_reach("127.0.0.1", none, None)
 
 
-def test_links_of_the_lead_and_of_all_who_are_not_revoked(serve: Callable[..., Served]) -> None:
+def test_links_omit_revoked_annotators(serve: Callable[..., Served]) -> None:
     page = serve(who=("ana", "ben"))
     set_state(page.store, "ben", "revoked")
     lead, people = links(page.study, "http://label.example.org/", SECRET)
@@ -72,7 +72,7 @@ def test_links_of_the_lead_and_of_all_who_are_not_revoked(serve: Callable[..., S
 # -- connections that are slow, and lines that are many -------------------------------------------------
 
 
-def test_of_too_many_that_wait_the_oldest_of_whoever_has_most_is_closed() -> None:
+def test_oldest_waiting_connection_of_busiest_address_is_closed() -> None:
     cut: list[str] = []
     among = WaitingConnections(3)
 
@@ -142,11 +142,11 @@ class Connection:
         (["reply"], {"closing": True}, ("reply", [30.0], 0, 1)),
     ],
 )
-def test_how_long_is_waited_for_what(parts: list[str], state: dict[str, Any], wanted: tuple[Any, ...]) -> None:
+def test_time_limits_of_requests(parts: list[str], state: dict[str, Any], wanted: tuple[Any, ...]) -> None:
     assert Connection(**state).wait_for(*parts) == wanted
 
 
-def test_who_asks_is_counted_by_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_are_counted_by_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections.H11Protocol, "connection_made", lambda self, transport: None)
     monkeypatch.setattr(connections, "open_files", lambda: 400)
     for client, address in ((("10.0.0.7", 5000), "10.0.0.7"), (None, "")):
@@ -158,7 +158,7 @@ def test_who_asks_is_counted_by_its_address(monkeypatch: pytest.MonkeyPatch) -> 
         assert (found.address, found.waiting.most, parts) == (address, 100, ["head"])
 
 
-def test_the_same_line_is_written_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seldom_passes_a_repeated_line_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(connections.time, "monotonic", lambda: now[0])
     seldom = connections.Seldom()
@@ -183,7 +183,7 @@ def test_the_same_line_is_written_once_a_minute(monkeypatch: pytest.MonkeyPatch)
     assert line() == "no database", "what was written before is forgotten"
 
 
-def test_a_line_goes_to_standard_error_from_warnings_on_and_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_warnings_are_logged_once_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     known = logging.getLogger("known.before")
@@ -223,9 +223,7 @@ class Connected(GuardedConnection):
         ("resume_writing", {}, ""),
     ],
 )
-def test_what_is_waited_for_after_what(
-    event: str, more: dict[str, Any], part: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_order_of_waiting_states(event: str, more: dict[str, Any], part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     done = []
     monkeypatch.setattr(connections.H11Protocol, event, lambda self, *given: done.append(given))
     found: Any = Connected()
@@ -246,7 +244,7 @@ def test_what_is_waited_for_after_what(
         (10000, 20000, None, 10000),
     ],
 )
-def test_as_many_files_may_be_open_as_the_machine_lets_up_to_8192(
+def test_open_files_are_raised_up_to_8192(
     soft: int, hard: int, raised: tuple[int, int] | None, files: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resource = pytest.importorskip("resource", reason="Windows has no such limits")
@@ -284,7 +282,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     return done
 
 
-def test_one_process_serves_the_application_itself(started: dict[str, Any], tmp_path: Path) -> None:
+def test_single_worker_serves_the_application_directly(started: dict[str, Any], tmp_path: Path) -> None:
     study: Any = SimpleNamespace(folder=tmp_path)
     server.serve(study)
     assert started["check_reach"] == (("127.0.0.1", 8321, None), {})
@@ -302,7 +300,7 @@ def test_one_process_serves_the_application_itself(started: dict[str, Any], tmp_
     assert "ASSAY_SERVE" not in os.environ
 
 
-def test_several_processes_learn_what_they_serve_from_the_environment(started: dict[str, Any], tmp_path: Path) -> None:
+def test_workers_get_settings_from_the_environment(started: dict[str, Any], tmp_path: Path) -> None:
     study: Any = SimpleNamespace(folder=tmp_path)
     address = {"host": "0.0.0.0", "port": 80, "base_url": "https://label.example.org"}
     try:

@@ -47,7 +47,7 @@ class Waiting:
         self._among.remove(self)  # type: ignore[arg-type]
 
 
-def test_of_too_many_the_oldest_of_whoever_has_most_is_closed() -> None:
+def test_oldest_connection_of_busiest_address_is_closed() -> None:
     among = WaitingConnections(5)
     ana = Waiting("10.0.0.1", among)
     crowd = [Waiting("10.0.0.2", among) for _ in range(20)]
@@ -61,7 +61,7 @@ def test_of_too_many_the_oldest_of_whoever_has_most_is_closed() -> None:
     assert not crowd[16].open
 
 
-def test_the_same_line_is_written_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seldom_passes_a_repeated_line_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     seldom = Seldom()
@@ -88,7 +88,7 @@ def break_store(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
         monkeypatch.setattr(Store, name, fail)
 
 
-def test_a_database_that_fails_is_one_line_and_the_lead_is_told_why(
+def test_database_failure_is_logged_once_and_shown_to_the_lead(
     serve: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     page: Served = serve()
@@ -134,7 +134,7 @@ def holding(lock: Any) -> Iterator[None]:
         thread.join()
 
 
-def test_a_locked_database_answers_in_time(tmp_path: Path) -> None:
+def test_locked_database_is_answered_in_time(tmp_path: Path) -> None:
     study = load_study(write_study(tmp_path / "study"))
     with open_store(study, patience=0.3) as store:
         invite_people(study, store, ["ana"])
@@ -174,7 +174,7 @@ def running(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.
 
 
 @pytest.mark.served
-def test_whoever_comes_is_answered_beside_half_open_connections_and_slow_bodies(running: Any) -> None:
+def test_requests_are_served_despite_half_open_connections(running: Any) -> None:
     server, links = running
     with crowded(server.port):
         begun = time.monotonic()
@@ -211,7 +211,7 @@ def workers_of(server: Server) -> list[int]:
 
 
 @pytest.mark.served
-def test_serve_starts_workers_that_need_twelve_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_starts_workers_that_take_twelve_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "slow").mkdir()
     (tmp_path / "slow" / "sitecustomize.py").write_text(SLOW)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "slow"))
@@ -235,7 +235,7 @@ def test_serve_logs_a_worker_that_was_replaced(tmp_path: Path) -> None:
         wait_until(server.healthy, "the server does not answer")
 
 
-def test_who_does_not_take_the_reply_is_cut_off_and_who_does_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_that_does_not_read_the_reply_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     size = 2**24
     paused: set[Any] = set()
 
@@ -297,7 +297,7 @@ def test_who_does_not_take_the_reply_is_cut_off_and_who_does_is_not(monkeypatch:
 
 
 @pytest.mark.served
-def test_a_request_that_does_not_come_in_time_is_ended(running: Any) -> None:
+def test_slow_request_is_closed(running: Any) -> None:
     server, _ = running
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as one:
         begun = time.monotonic()
@@ -319,7 +319,7 @@ def _ended(one: socket.socket) -> bool:
 # -- small things that are not said twice, or to others -------------------------------------------------
 
 
-def test_a_name_that_differs_in_case_alone_is_asked_about(serve: Any) -> None:
+def test_name_that_differs_only_in_case_is_refused_with_suggestion(serve: Any) -> None:
     page: Served = serve(who=("Ana Ruiz",))
     with pytest.raises(StudyError, match=r"^'ana ruiz' differs only in case from 'Ana Ruiz', who is invited already"):
         invite(page.design, "ana  ruiz")
@@ -327,7 +327,7 @@ def test_a_name_that_differs_in_case_alone_is_asked_about(serve: Any) -> None:
     assert invite(page.design, "Ana Ruiz the second").name == "Ana Ruiz the second"
 
 
-def test_the_address_of_a_personal_link_goes_out_in_no_referrer(serve: Any) -> None:
+def test_referrer_does_not_contain_the_personal_link(serve: Any) -> None:
     page: Served = serve()
     joining = page.visitor(page.links["ana"]).send("GET", page.links["ana"]).text
     assert '<meta name="referrer" content="strict-origin">' in joining
@@ -345,7 +345,7 @@ def test_the_address_of_a_personal_link_goes_out_in_no_referrer(serve: Any) -> N
         ("a.avif", b"\0\0\0\x20ftypavif", ""),
     ],
 )
-def test_an_image_that_nobody_would_see(serve: Any, tmp_path: Path, name: str, content: bytes, words: str) -> None:
+def test_invisible_image_is_refused(serve: Any, tmp_path: Path, name: str, content: bytes, words: str) -> None:
     about = {"items": [{"item": "i1", "text": "A text.", "photo": name}], "questions": [{**STARS, "show": ["text"]}]}
     folder = write_study(tmp_path / "pictures", **about)
     (folder / name).write_bytes(content)
@@ -358,7 +358,7 @@ def test_an_image_that_nobody_would_see(serve: Any, tmp_path: Path, name: str, c
         Served(folder)
 
 
-def test_times_are_said_so_that_a_browser_can_write_them_as_its_clock_has_them(serve: Any, clock: Any) -> None:
+def test_times_are_tagged_for_local_display(serve: Any, clock: Any) -> None:
     scales = ["1-5", "interval:0-10"]
     page: Served = serve(items=1, people={"days_apart": 1}, conditions={"scale": scales})
     ana = page.annotator()

@@ -28,7 +28,7 @@ def rewrite(page: Served, **changes: Any) -> None:
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changes))
 
 
-def test_what_people_are_asked_is_followed_and_the_notice_of_it_stays(serve: Callable[..., Served]) -> None:
+def test_changes_are_followed_and_the_notice_stays(serve: Callable[..., Served]) -> None:
     page = serve(items=2)
     served: Serving = page.app.state.assay
     first = served.now()
@@ -50,7 +50,7 @@ def test_what_people_are_asked_is_followed_and_the_notice_of_it_stays(serve: Cal
     assert third.notice == second.notice
 
 
-def test_a_folder_that_is_being_edited_is_not_taken_in(serve: Callable[..., Served]) -> None:
+def test_edited_folder_is_not_applied(serve: Callable[..., Served]) -> None:
     page = serve(items=2)
     served: Serving = page.app.state.assay
     path = page.folder / "study.yaml"
@@ -63,7 +63,7 @@ def test_a_folder_that_is_being_edited_is_not_taken_in(serve: Callable[..., Serv
     assert served.edit_notice() == NOT_TAKEN_IN
 
 
-def test_a_study_that_cannot_be_shown_leaves_the_one_before_with_words(
+def test_invalid_change_keeps_the_earlier_study_with_message(
     serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = serve(items=2)
@@ -93,7 +93,7 @@ def hour(monkeypatch: pytest.MonkeyPatch) -> Any:
     return clock
 
 
-def test_failures_of_the_database_are_told_for_a_day_after_the_last(hour: Any) -> None:
+def test_database_failures_are_shown_for_a_day(hour: Any) -> None:
     faults = Faults()
     assert faults.words() == ""
     assert faults.add(OSError("disk full\nmore")) == "disk full"
@@ -129,13 +129,13 @@ def test_why_a_database_failed_is_one_line(error: Exception, cause: str) -> None
     assert cause_of(error) == cause
 
 
-def test_the_cause_is_what_the_driver_said() -> None:
+def test_cause_is_the_message_of_the_driver() -> None:
     wrapped = RuntimeError("SELECT secret")
     wrapped.orig = OSError("no such table")  # type: ignore[attr-defined]
     assert cause_of(wrapped) == "no such table"
 
 
-def test_a_time_is_in_utc_for_the_script_and_for_people() -> None:
+def test_time_tag_is_in_utc() -> None:
     assert serving.time_tag(None) == ""
     assert serving.time_tag(0.0) == '<time datetime="1970-01-01T00:00:00Z" data-local>01 January 1970, 00:00 UTC</time>'
 
@@ -143,7 +143,7 @@ def test_a_time_is_in_utc_for_the_script_and_for_people() -> None:
 @pytest.mark.parametrize(
     ("base_url", "secure"), [(None, False), ("http://example.org", False), ("https://example.org", True), ("", False)]
 )
-def test_a_link_is_kept_in_a_cookie_of_the_study(base_url: str | None, secure: bool) -> None:
+def test_link_is_stored_in_a_cookie_of_the_study(base_url: str | None, secure: bool) -> None:
     state = made_state(base_url=base_url, signer=SimpleNamespace(study="abc", seconds=77))
     response = state.admit("/work", "assay", "a-token")
     assert (response.status_code, response.headers["location"]) == (303, "/work")
@@ -159,7 +159,7 @@ def made_state(**parts: Any) -> AppState:
     return state
 
 
-def test_the_cookie_of_the_study_comes_before_the_one_without_its_name() -> None:
+def test_cookie_of_the_study_precedes_the_old_one() -> None:
     state = made_state(signer=SimpleNamespace(study="abc"))
     for cookies, token in (
         ({"assay_abc": "new", "assay": "old"}, "new"), ({"assay": "old"}, "old"), ({"assay_xyz": "other"}, None),
@@ -167,7 +167,7 @@ def test_the_cookie_of_the_study_comes_before_the_one_without_its_name() -> None
         assert state.token_in(SimpleNamespace(cookies=cookies), "assay") == token
 
 
-def test_what_a_browser_keeps_under_tells_nothing_and_differs_by_study_person_and_secret() -> None:
+def test_name_in_browser_is_opaque_and_unique() -> None:
     def name(secret: str, study: str, alone: bool, person: str = "ana") -> str:
         return made_state(secret=secret, signer=SimpleNamespace(study=study, alone=alone)).name_in_browser(
             SimpleNamespace(name=person)
@@ -183,7 +183,7 @@ def test_what_a_browser_keeps_under_tells_nothing_and_differs_by_study_person_an
     ("consent", "consented_to", "agreed"),
     [("", None, True), (None, None, True), ("text", None, False), ("text", "old", False), ("text", "now", True)],
 )
-def test_who_has_agreed_to_the_text_as_it_stands(consent: str | None, consented_to: str | None, agreed: bool) -> None:
+def test_consent_applies_to_the_current_text(consent: str | None, consented_to: str | None, agreed: bool) -> None:
     design = SimpleNamespace(people=SimpleNamespace(consent=consent), consent_digest=lambda: "now")
     assert made_state(design=design).has_agreed(SimpleNamespace(consented_to=consented_to)) == agreed
 
@@ -195,9 +195,7 @@ def test_who_has_agreed_to_the_text_as_it_stands(consent: str | None, consented_
         ("GET", "/join/token", None, ""), ("GET", "/work", "de", ""), ("GET", "/joining", None, "/joining"),
     ],
 )  # fmt: skip
-def test_where_a_page_leads_back_once_a_language_is_chosen(
-    method: str, address: str, language: str | None, back: str
-) -> None:
+def test_return_address_after_choosing_a_language(method: str, address: str, language: str | None, back: str) -> None:
     path, _, query = address.partition("?")
     asked = SimpleNamespace(
         method=method, url=SimpleNamespace(path=path, query=query), headers={}, cookies={}, state=SimpleNamespace()
@@ -214,14 +212,14 @@ def test_where_a_page_leads_back_once_a_language_is_chosen(
         assert said is None if policy is None else policy in said
 
 
-def test_who_comes_without_a_link_or_while_the_study_is_changed() -> None:
+def test_person_of_refuses_missing_link_and_broken_study() -> None:
     for trouble, token, status, error in (("", None, 401, "link"), ("", "", 401, "link"), ("x", "t", 503, "refused")):
         with pytest.raises(Refused) as refused:
             serving.person_of(made_state(trouble=trouble), SimpleNamespace(), token)
         assert (refused.value.status, refused.value.error) == (status, error)
 
 
-def test_a_file_is_known_by_its_time_and_size(tmp_path: Path) -> None:
+def test_stamp_is_time_and_size(tmp_path: Path) -> None:
     assert serving._stamp(tmp_path / "none") is None
     assert serving._stamp(tmp_path) is None
     (tmp_path / "a").write_text("abc")
@@ -232,7 +230,7 @@ def test_a_file_is_known_by_its_time_and_size(tmp_path: Path) -> None:
     ("before", "after", "told"),
     [(("q1", "f1"), ("q1", "f1"), False), (("q1", "f1"), ("q2", "f1"), True), (("q1", "f1"), ("q1", "f2"), True)],
 )
-def test_a_change_is_told_where_people_see_it(before: tuple[str, str], after: tuple[str, str], told: bool) -> None:
+def test_notice_reports_visible_changes(before: tuple[str, str], after: tuple[str, str], told: bool) -> None:
     question = SimpleNamespace(definition=SimpleNamespace(name="stars"), version=3)
     one, other = (SimpleNamespace(asked_now=a, form=f, questions=[question]) for a, f in (before, after))
     words = serving._notice(one, other)
@@ -240,7 +238,7 @@ def test_a_change_is_told_where_people_see_it(before: tuple[str, str], after: tu
     assert bool(words) == told
 
 
-def test_a_file_of_the_page_is_kept_for_good_by_its_version_alone(tmp_path: Path) -> None:
+def test_static_file_is_cached_permanently_only_by_version(tmp_path: Path) -> None:
     (tmp_path / "a.js").write_text("")
     state = made_state(static={"a.js": tmp_path / "a.js"}, version="v2")
     for version, said in (("v2", "public, max-age=31536000, immutable"), ("v1", "no-store")):
@@ -251,7 +249,7 @@ def test_a_file_of_the_page_is_kept_for_good_by_its_version_alone(tmp_path: Path
 
 
 @pytest.mark.parametrize(("cookies", "token"), [({}, ""), ({"assay_lead": "t"}, "t"), ({"assay_lead_s1": "u"}, "u")])
-def test_who_leads_is_asked_of_the_signer_unread_only_where_it_is_said(cookies: dict[str, str], token: str) -> None:
+def test_leads_passes_unread_to_the_signer(cookies: dict[str, str], token: str) -> None:
     asked: list[Any] = []
 
     class Asked:
@@ -273,7 +271,7 @@ def test_who_leads_is_asked_of_the_signer_unread_only_where_it_is_said(cookies: 
 @pytest.mark.parametrize(
     ("token", "text"), [(None, "opens by the lead's link"), ("", "opens by"), ("t", "not this one")]
 )
-def test_why_the_leads_page_does_not_open(token: str | None, text: str) -> None:
+def test_check_lead_reports_the_reason(token: str | None, text: str) -> None:
     def refuse(token: str) -> None:
         raise LinkRefusedError("not this one")
 
@@ -283,7 +281,7 @@ def test_why_the_leads_page_does_not_open(token: str | None, text: str) -> None:
     assert (refused.value.status, refused.value.error) == (403, "link")
 
 
-def test_templates_are_filled_in_english_unless_said_and_what_people_wrote_is_text() -> None:
+def test_templates_are_english_by_default_and_escape_text() -> None:
     assert serving._templates().from_string("{{ x }}").render(x="<b>") == "&lt;b&gt;"
     seen: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:

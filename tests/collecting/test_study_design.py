@@ -37,14 +37,14 @@ def design(items: dict[str, str | None] | int = 4, *, scales: tuple[str, ...] = 
         ({"days": 2}, "adjudicator", None),
     ],
 )
-def test_when_a_persons_time_is_over(people: dict[str, Any], role: str, wanted: float | None) -> None:
+def test_deadline_of_a_person(people: dict[str, Any], role: str, wanted: float | None) -> None:
     person: Any = SimpleNamespace(invited_at=1000.0, role=role)
     assert design(**people).deadline(person) == wanted
     assert datetime.fromtimestamp(24 * 60 * 60, UTC).isoformat() == "1970-01-02T00:00:00+00:00"
 
 
 @pytest.mark.parametrize(("today", "passed"), [("2027-03-01", False), ("2027-03-02", True)])
-def test_answers_are_kept_to_the_day_that_people_were_told(today: str, passed: bool) -> None:
+def test_retention_notice_after_the_announced_date(today: str, passed: bool) -> None:
     made = design(keep_until="2027-03-01")
     made.study = SimpleNamespace(folder="s")  # type: ignore[assignment]
     words = (
@@ -55,7 +55,7 @@ def test_answers_are_kept_to_the_day_that_people_were_told(today: str, passed: b
     assert design().retention_words(date.fromisoformat(today)) == ""
 
 
-def test_a_session_for_each_scale_in_an_order_of_ones_own() -> None:
+def test_sessions_by_scale_are_shuffled_by_person() -> None:
     assert [(one.number, one.of, one.condition, one.words) for one in design().sessions("ana")] == [(1, 1, "{}", "")]
     scales = ("1-5", "0-100", "1-7")
     fixed = design(scales=scales, order="fixed").sessions("ana")
@@ -71,7 +71,7 @@ def test_a_session_for_each_scale_in_an_order_of_ones_own() -> None:
 DOCUMENTS = {"a1": "a", "b1": "b", "a2": "a", "x": None, "b2": "b", "a3": "a"}
 
 
-def test_items_of_a_document_stand_on_one_page_where_that_is_wanted() -> None:
+def test_items_of_a_document_share_a_page_with_together() -> None:
     apart, together = design(DOCUMENTS), design(DOCUMENTS, together=True)
     order = ["b2", "a1", "x", "b1", "a3", "a2"]
     assert list(apart.pages(order)) == [[name] for name in order]
@@ -82,7 +82,7 @@ def test_items_of_a_document_stand_on_one_page_where_that_is_wanted() -> None:
     assert (apart.n_items, list(apart.names)) == (6, list(DOCUMENTS))
 
 
-def test_items_are_shuffled_for_each_person_and_session_or_as_listed() -> None:
+def test_items_are_shuffled_by_person_and_session_or_as_listed() -> None:
     made = design(8)
     orders = [made.order(*who) for who in (("ana", "{}"), ("ben", "{}"), ("ana", '{"scale":"1-5"}'))]
     assert all(sorted(one) == list(made.names) for one in orders)
@@ -96,7 +96,7 @@ def question(number: int, *choices: str, orders: str = "shuffled", **more: Any) 
     return SimpleNamespace(id=number, definition=SimpleNamespace(**about))
 
 
-def test_options_are_shuffled_but_for_those_that_are_fixed() -> None:
+def test_options_are_shuffled_unless_fixed() -> None:
     made = design()
     made.questions = (question(1), question(2, "a", "b", orders="fixed"), question(3, "a", "b"))  # type: ignore[assignment]
     drawn = [made.orders("ana", f"r{n}", "{}", 1) for n in range(200)]
@@ -109,7 +109,7 @@ def test_options_are_shuffled_but_for_those_that_are_fixed() -> None:
     assert again != [one["3"] for one in drawn]
 
 
-def test_groups_and_how_many_of_each_are_wanted() -> None:
+def test_groups_and_overlap_by_group() -> None:
     one = design(overlap=3)
     assert (one.party({"job": "nurse"}), one.overlap("")) == ("", 3)
     assert design().overlap("") is None
@@ -147,12 +147,12 @@ CHECKS = {"file": "checks.csv", "every": 10}
         (25, {"retest": 0.1, "checks": CHECKS, "quota": 20}, 20 + 2 + 2),
     ],
 )
-def test_how_many_tasks_a_person_has(monkeypatch: Any, items: int, people: dict[str, Any], wanted: int | None) -> None:
+def test_expected_tasks_of_a_person(monkeypatch: Any, items: int, people: dict[str, Any], wanted: int | None) -> None:
     monkeypatch.setattr("assay.collecting.design.known_items", lambda store, role: dict.fromkeys("abc"))
     assert design(items, **people).expected_tasks("") == wanted
 
 
-def test_triplets_are_as_many_as_the_quota_says() -> None:
+def test_number_of_triplets_follows_the_quota() -> None:
     made = design(5, quota=12)
     made.drawn_from = "idea"
     assert made.expected_tasks("") == 12, "of five items ten triplets can be drawn, and each more than once"
@@ -161,7 +161,7 @@ def test_triplets_are_as_many_as_the_quota_says() -> None:
     assert without.expected_tasks("") is None
 
 
-def test_what_an_item_was_not_asked_yet() -> None:
+def test_missing_questions_of_an_item() -> None:
     made = design()
     made.questions = (question(1), question(2), question(3))  # type: ignore[assignment]
     assert made.missing_questions(["[1]"]) == (2, 3)
@@ -183,7 +183,7 @@ def test_what_an_item_was_not_asked_yet() -> None:
         ([[3]], [[1, 2]]),
     ],
 )
-def test_which_sets_of_questions_still_count(monkeypatch: Any, before: list[Any], counted: list[Any]) -> None:
+def test_counted_question_sets(monkeypatch: Any, before: list[Any], counted: list[Any]) -> None:
     names = {1: "q1", 2: "q2", 3: "gone", 9: "q1"}
     monkeypatch.setattr("assay.collecting.design.question_names", lambda db: names)
     monkeypatch.setattr("assay.collecting.design.question_sets", lambda db: [json.dumps(one) for one in before])
@@ -202,7 +202,7 @@ def test_which_sets_of_questions_still_count(monkeypatch: Any, before: list[Any]
         ("given", (1, 9), [1, 9]),  # a set that does not count is put as it was given
     ],
 )
-def test_the_questions_of_a_task(state: str, questions: tuple[int, ...], asked: list[int]) -> None:
+def test_questions_of_task_omit_removed_questions(state: str, questions: tuple[int, ...], asked: list[int]) -> None:
     made = design()
     made.questions = (question(1), question(2))  # type: ignore[assignment]
     made.counted = ((1, 3), (3,))  # type: ignore[assignment]
@@ -211,7 +211,7 @@ def test_the_questions_of_a_task(state: str, questions: tuple[int, ...], asked: 
     assert [one.id for one in made.questions_of(task)] == asked
 
 
-def test_the_files_of_an_item_are_those_that_it_has() -> None:
+def test_item_files_are_the_existing_ones() -> None:
     made = design()
     columns = ("photo", "sound", "words", "score")
     made.study = SimpleNamespace(config=SimpleNamespace(items=SimpleNamespace(file_columns=columns)))  # type: ignore[assignment]

@@ -29,7 +29,7 @@ from assay.training.baselines import (
 from assay.training.documents import targets_of
 
 
-def test_ridge_is_that_of_scikit_learn():
+def test_ridge_equals_scikit_learn():
     linear = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is the oracle")
     rng = np.random.default_rng(0)
     for n, d in ((40, 6), (10, 30)):
@@ -40,7 +40,7 @@ def test_ridge_is_that_of_scikit_learn():
             np.testing.assert_allclose(_ridges(x, y, new, np.array([penalty]))[0], wanted, atol=1e-8)
 
 
-def test_the_penalty_is_chosen_where_whole_documents_are_held_out():
+def test_penalty_is_chosen_on_held_out_documents():
     """What is the same in a whole document helps where single items are left out, and hurts where documents are."""
     rng = np.random.default_rng(1)
     document = np.repeat(np.arange(20), 5)
@@ -53,7 +53,7 @@ def test_the_penalty_is_chosen_where_whole_documents_are_held_out():
     assert len(PENALTIES) == 13
 
 
-def test_proportional_odds_are_found_again():
+def test_ordinal_regression_recovers_proportional_odds():
     rng = np.random.default_rng(2)
     z = rng.normal(size=(4000, 3))
     slope, cuts = np.array([1.0, -0.5, 0.0]), np.array([-1.0, 0.5, 1.5])
@@ -67,7 +67,7 @@ def test_proportional_odds_are_found_again():
     np.testing.assert_allclose(p.mean(axis=0), share.mean(axis=0), atol=0.01)
 
 
-def test_a_label_that_nobody_gave_has_no_share():
+def test_label_that_was_never_given_has_no_share():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(60, 4))
     share = np.zeros((60, 5))
@@ -95,7 +95,7 @@ def test_r_and_rmse_by_hand():
     assert kept == pytest.approx((1 - 1 / 7) / (1 - 2 / 10))
 
 
-def test_agreement_shares_and_retention_of_categories_by_hand():
+def test_agreement_shares_and_agreement_ratio_of_categories_by_hand():
     rows = [("a", "x", "no"), ("a", "y", "no"), ("b", "x", "yes"), ("b", "y", "yes"), ("c", "x", "no"),
             ("d", "x", "no"), ("d", "y", "yes")]  # fmt: skip
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
@@ -112,7 +112,7 @@ def test_agreement_shares_and_retention_of_categories_by_hand():
     assert kept == pytest.approx((1 - (1 / 6) / (2 / 3)) / (1 - (1 / 3) / (2 / 3)))
 
 
-def test_measures_that_cannot_be_had_are_nan():
+def test_inestimable_measures_are_nan():
     rows = [("a", "x", 1), ("a", "y", 3), ("b", "x", 3), ("b", "y", 1)]  # people agree less than by chance
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
     (target,) = targets_of(Annotations.from_frame(frame, scale="1-5", judges=[]), ["x", "y"], ["a", "b"])
@@ -124,7 +124,7 @@ def test_measures_that_cannot_be_had_are_nan():
     assert rmse == 0
 
 
-def test_each_item_is_read_as_a_whole_and_in_thirds():
+def test_features_are_means_of_the_whole_and_of_thirds():
     rows = np.arange(1.0, 9.0)[:, None] * [1, 10]
     texts = SimpleNamespace(sequence=np.array([1, 1, 0]), first=np.array([0, 5, 0]), end=np.array([5, 8, 1]))
     one, three = features(texts, [rows[:1], rows])
@@ -134,7 +134,7 @@ def test_each_item_is_read_as_a_whole_and_in_thirds():
     np.testing.assert_allclose(three, np.repeat(three[:, 0::2], 2, axis=1) * np.tile([1, 10], 3))
 
 
-def test_thresholds_rise_by_steps_and_shares_lie_between_them():
+def test_thresholds_increase_and_shares_are_their_differences():
     at = np.array([-1.0, np.log(2.0), np.log(0.5)])
     np.testing.assert_allclose(_thresholds(at), [-1, 1, 1.5])
     p = _odds((np.array([1.0]), np.array([0.0, 1.0])), np.array([[0.0], [100.0]]))
@@ -147,7 +147,7 @@ def test_thresholds_rise_by_steps_and_shares_lie_between_them():
 
 
 @pytest.mark.parametrize("penalty", [0.5, 5.0])
-def test_proportional_odds_are_at_the_least_of_likelihood_and_penalty(penalty):
+def test_proportional_odds_minimize_the_penalized_likelihood(penalty):
     rng = np.random.default_rng(4)
     z = rng.normal(size=(30, 2))
     share = np.eye(3)[np.clip(np.round(z[:, 0] + 1 + rng.normal(size=30)), 0, 2).astype(int)]
@@ -170,7 +170,7 @@ def test_proportional_odds_are_at_the_least_of_likelihood_and_penalty(penalty):
         ([0, 1, 2, 0, 1, 2], [0, 0, 0, 0, 0, 0], []),  # of one fold nothing is left to learn from
     ],
 )
-def test_the_penalty_is_chosen_on_folds_whose_rest_has_every_label(monkeypatch, label, inner, penalties):
+def test_penalty_is_chosen_on_folds_with_all_labels_in_training(monkeypatch, label, inner, penalties):
     asked = []
 
     def fit(z, share, penalty):
@@ -204,7 +204,7 @@ class HalvesAndQuarters:
 
 
 @pytest.mark.parametrize("scale", ["1-5", "interval", "nominal:1,2,3,4"])
-def test_baselines_are_of_the_items_of_the_other_folds(scale):
+def test_baselines_are_out_of_fold(scale):
     label = [1, 2, 3, 4, 1, 2, 3, None]  # the last was not answered
     rows = [(f"i{k}", "x", str(one) if scale.startswith("nominal") else one) for k, one in enumerate(label) if one]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
@@ -250,7 +250,7 @@ def slow_retention(labels: Annotations, judge: str) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", ["1-5", "nominal:no,yes"])
-def test_retention_is_that_of_the_alternative_annotator_test(scale):
+def test_agreement_ratio_equals_that_of_alt_test(scale):
     found = quick(reviews(scale=scale, noise=0.8), document="document", epochs=6, learning_rate=0.02)
     both = found.annotations(baselines=True)
     bare = Annotations.from_frame(
@@ -263,7 +263,7 @@ def test_retention_is_that_of_the_alternative_annotator_test(scale):
         assert mine == pytest.approx(slow_retention(bare, judge)), judge
 
 
-def test_a_straight_line_is_learnt_and_its_lead_is_said():
+def test_linear_relation_is_learnt_and_reported():
     """Stars are a sum over the words: ridge is as good as can be, and a network of two epochs is not."""
     found = quick(reviews(), document="document")
     row = found.table.filter((pl.col("rater") == "ridge") & (pl.col("measure") == "r"))
@@ -289,7 +289,7 @@ def rated(scale, seed=3, n=9, people="xyz"):
 
 
 @pytest.mark.parametrize("scale", ["1-3", "nominal:1,2,3"])
-def test_several_raters_are_measured_as_each_alone(scale):
+def test_joint_measures_equal_single_measures(scale):
     target, rng = rated(scale)
     nominal = scale.startswith("nominal")
     values = [rng.dirichlet(np.ones(3), 9) if nominal else rng.uniform(1, 3, 9) for _ in range(3)]
@@ -307,7 +307,7 @@ def test_several_raters_are_measured_as_each_alone(scale):
     np.testing.assert_allclose(stacked[0], found)
 
 
-def test_what_nobody_labelled_is_not_measured_and_documents_are_left_out_whole():
+def test_unlabelled_items_are_excluded_and_documents_are_resampled():
     target, rng = rated("1-3", n=13)
     values = {"ridge": rng.uniform(1, 3, 13), "mean": np.linspace(1, 3, 13)}
     group = np.array([7, 7, 0, 0, 0, 3, 3, 9, 9, 4, 4, 4, 9])

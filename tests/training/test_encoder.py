@@ -64,7 +64,7 @@ def test_windows_of_an_item(part, length, window, found):
     assert rows(windows) == [(1, *one, 1) for one in found]
 
 
-def test_each_text_is_read_whole_or_in_windows_drawn_at_random():
+def test_random_windows_cover_short_texts_and_sample_long_ones():
     texts = texts_of((0, 0, 4), (1, 0, 5), (2, 0, 6), (2, 6, 9), (3, 0, 2), lengths=(4, 5, 9, 2))
     sizes = replace(SIZES["short"], window=5, windows=40)
     windows = rows(random_windows(texts, np.array([0, 1, 3]), sizes, np.random.default_rng(0)))
@@ -77,7 +77,7 @@ def test_each_text_is_read_whole_or_in_windows_drawn_at_random():
     assert windows != sorted(windows)
 
 
-def test_means_by_weight_leave_out_what_nobody_said():
+def test_weighted_means_ignore_missing_rows():
     found = _weighted_means(
         np.array([[1.0], [4.0], [np.nan], [7.0]]), np.array([0, 0, 0, 2]), np.array([1, 2, 5, 3.0]), 3
     )
@@ -89,7 +89,7 @@ def material_of(*means: list[float], train: list[int]) -> Material:
     return Material(None, [], targets, np.array(train), np.array([]))  # type: ignore[arg-type]
 
 
-def test_centre_and_spread_are_of_what_is_trained_on():
+def test_centre_and_spread_use_training_items():
     unknown = [math.nan] * 4
     material = material_of([1.0, 3.0, math.nan, 100.0], [2.0, 2.0, 2.0, 9.0], unknown, train=[0, 1, 2])
     centre, spread = material.centre_and_spread()
@@ -99,7 +99,7 @@ def test_centre_and_spread_are_of_what_is_trained_on():
 
 
 @pytest.mark.parametrize(("taken", "rate"), [(0, 0.2), (3, 0.8), (4, 1.0), (5, 0.9), (7, 0.9**3)])
-def test_the_learning_rate_rises_and_falls(taken, rate):
+def test_learning_rate_rises_and_falls(taken, rate):
     """Of four steps of warm-up the first has a fifth, the one after them all of it."""
     fit = SimpleNamespace(taken=taken, sizes=replace(SIZES["short"], warm_up=4, decay=0.9))
     assert EncoderFit._rate(fit) == pytest.approx(rate)
@@ -113,7 +113,7 @@ def test_the_learning_rate_rises_and_falls(taken, rate):
         ([3.0, 4.0, 5.0, 1.0], 1, 3),
     ],
 )
-def test_training_ends_when_it_gains_no_more(losses, best, curve):
+def test_training_stops_without_improvement(losses, best, curve):
     given = iter(losses)
     fit = SimpleNamespace(
         sizes=replace(SIZES["short"], epochs=5, patience=2), curve=[], best_loss=math.inf, best=None, waited=0,
@@ -130,7 +130,7 @@ def test_training_ends_when_it_gains_no_more(losses, best, curve):
 @pytest.mark.parametrize(
     ("seconds", "always", "is_kept"), [(0.0, True, True), (19.9, False, False), (20.0, False, True), (25.0, True, True)]
 )
-def test_a_checkpoint_is_made_every_twenty_seconds_and_at_the_end(tmp_path, monkeypatch, seconds, always, is_kept):
+def test_checkpoint_is_written_every_twenty_seconds_and_at_the_end(tmp_path, monkeypatch, seconds, always, is_kept):
     monkeypatch.setattr(encoder.time, "monotonic", lambda: 100.0 + seconds)
     state = SimpleNamespace(state_dict=dict)
     parts = dict.fromkeys(EncoderFit._KEPT, 0)
@@ -151,7 +151,7 @@ def test_a_checkpoint_is_made_every_twenty_seconds_and_at_the_end(tmp_path, monk
     EncoderFit._save(fit, always=True)
 
 
-def test_a_prediction_is_the_mean_of_both_heads():
+def test_prediction_is_the_mean_of_both_heads():
     shares, mean = np.array([[0.5, 0.25, 0.25]]), np.array([3.0])
     numbers = SimpleNamespace(nominal=False, number=np.array([1.0, 2.0, 3.0]))
     assert value_of(numbers, shares, mean).tolist() == [(0.5 + 0.5 + 0.75 + 3) / 2]
@@ -159,7 +159,7 @@ def test_a_prediction_is_the_mean_of_both_heads():
     assert value_of(SimpleNamespace(nominal=True, number=np.array([])), shares, mean) is shares
 
 
-def test_an_item_has_the_mean_over_its_windows(monkeypatch):
+def test_item_rating_is_the_mean_over_its_windows(monkeypatch):
     texts = texts_of((0, 0, 2), (1, 0, 5), (1, 5, 6), lengths=(2, 6))
     numbers = SimpleNamespace(nominal=False, number=np.array([]))
     kinds = SimpleNamespace(nominal=True, number=np.array([]))
@@ -180,7 +180,7 @@ def test_an_item_has_the_mean_over_its_windows(monkeypatch):
     np.testing.assert_allclose(share, [[0.1, 0.9], [0.3, 0.7]])
 
 
-def test_sizes_of_a_name_with_what_was_given_in_their_place():
+def test_sizes_for_replaces_given_values():
     found = sizes_for("long", 30, 5, layers=3, width=None, heads=2, epochs=None)
     assert (found.window, found.windows, found.layers, found.heads) == (30, 5, 3, 2)
     assert replace(found, window=140, windows=8, layers=2, heads=4) == SIZES["long"]
@@ -189,7 +189,7 @@ def test_sizes_of_a_name_with_what_was_given_in_their_place():
     assert {size.width % size.heads for size in SIZES.values()} == {0}
 
 
-def test_sizes_of_the_paper_are_those_of_hardy():
+def test_paper_sizes_are_those_of_hardy():
     """Hardy (2025, appendix D): 8 layers of 32 heads and a width of 1,024, dropout of .75, windows of 140 sentences."""
     paper = SIZES["paper"]
     assert (paper.layers, paper.heads, paper.width, paper.feedforward, paper.dropout) == (8, 32, 1024, 2048, 0.75)
@@ -197,7 +197,7 @@ def test_sizes_of_the_paper_are_those_of_hardy():
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_steps_shrink_and_patience_ends_before_the_epochs_do(name):
+def test_sizes_have_decay_and_patience_below_epochs(name):
     sizes = SIZES[name]
     assert 0.99 < sizes.decay < 1
     assert 0 <= sizes.dropout < 1
@@ -206,7 +206,7 @@ def test_steps_shrink_and_patience_ends_before_the_epochs_do(name):
     assert SIZES["long"].patience == 15, "it learns position after as many epochs without any gain"
 
 
-def test_places_have_a_spread_of_one():
+def test_positions_have_a_standard_deviation_of_one():
     found = encoder.positions(500, 8, "cpu").numpy()
     place, rate = np.arange(500)[:, None], 10_000.0 ** (-np.arange(0, 8, 2) / 8)
     np.testing.assert_allclose(found[:, 0::2], np.sqrt(2) * np.sin(place * rate), atol=1e-4)
@@ -236,7 +236,7 @@ def windows(*rows: tuple[int, int, int]) -> Windows:
     return Windows(*np.array([(*row, -1) for row in rows]).T)
 
 
-def test_a_batch_is_filled_up_with_nothing():
+def test_batch_is_padded():
     material = Material(None, [ONE, TWO], [], np.array([]), np.array([]))  # type: ignore[arg-type]
     x, mask = material.batch(windows((0, 1, 3), (1, 0, 1), (0, 0, 1)), np.array([1, 0]), "cpu")
     assert x.tolist() == [[[3, 0], [0, 0]], [[0, 2], [1, 1]]]
@@ -244,7 +244,7 @@ def test_a_batch_is_filled_up_with_nothing():
 
 
 @pytest.mark.parametrize("batch", [1, 2, 64])
-def test_predictions_are_on_the_scale_of_the_labels_whatever_the_batch(batch):
+def test_predictions_are_on_the_label_scale_for_any_batch_size(batch):
     fitted = SimpleNamespace(
         model=lambda device: Line([1.0, 0.5]), heads=(2, 0), centre=np.array([3.0, 10.0]), spread=np.array([2.0, 1.0])
     )
@@ -269,7 +269,7 @@ def fit_of(**given) -> EncoderFit:
     return fit
 
 
-def test_the_loss_is_of_shares_and_standardised_means_over_what_was_answered():
+def test_loss_combines_shares_and_standardised_means():
     fit = fit_of()
     drawn = windows((0, 0, 3), (1, 0, 1), (0, 1, 2))  # sums of 3.5, 3 and 1
     shares = [np.array([[0.25, 0.75], [np.nan] * 2, [1, 0]]), np.empty((3, 0))]
@@ -288,7 +288,7 @@ def test_the_loss_is_of_shares_and_standardised_means_over_what_was_answered():
     assert fit.model.slope.grad.tolist() == [0, 0]
 
 
-def test_the_loss_on_documents_held_out_is_the_mean_over_their_windows():
+def test_validation_loss_is_the_mean_over_windows():
     texts = texts_of((0, 0, 3), (1, 0, 1), (0, 1, 2), lengths=(3, 1))
     targets = [
         SimpleNamespace(share=np.array([[1.0, 0], [0, 1], [0.5, 0.5]]), mean=np.array([1.0, 2.0, 4.0])),
@@ -305,7 +305,7 @@ def test_the_loss_on_documents_held_out_is_the_mean_over_their_windows():
     assert not fit.model.training
 
 
-def test_a_pass_takes_a_step_a_batch_and_the_mean_loss_of_its_windows():
+def test_epoch_takes_one_step_per_batch_and_averages_the_loss():
     material = SimpleNamespace(texts=texts_of(*[(k, 0, 1) for k in range(5)], lengths=(1,) * 5), train=np.arange(5))
     material.wanted = lambda drawn, train: ("shares", "means")
     asked, rates, ended, sown = [], [], [], []
@@ -335,7 +335,7 @@ def test_a_pass_takes_a_step_a_batch_and_the_mean_loss_of_its_windows():
     assert ended[1] == pytest.approx((6 + 2 * 3 + 6) / 5)
 
 
-def test_chance_of_an_epoch_is_of_the_seed_and_its_number_alone():
+def test_epoch_randomness_depends_on_seed_and_number_only():
     drawn = {}
     for seed, epoch in ((1, 0), (1, 1), (2, 0), (1, 0)):
         fit_of(seed=(seed,))._sow(epoch)
@@ -344,7 +344,7 @@ def test_chance_of_an_epoch_is_of_the_seed_and_its_number_alone():
     assert len({one[0] for one in drawn.values()}) == 3
 
 
-def test_settings_of_the_process_come_back(monkeypatch):
+def test_settled_restores_process_settings(monkeypatch):
     asked, threads, before = [], torch.get_num_threads(), torch.get_rng_state()
     monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: "as before")
     monkeypatch.setattr(torch, "use_deterministic_algorithms", asked.append)
@@ -364,7 +364,7 @@ class Square(torch.nn.Module):
         return [torch.stack([-total, total])[None], torch.empty(1, 0)], torch.stack([total**2, 2 * total])[None]
 
 
-def test_what_each_sentence_adds_by_hand():
+def test_attribute_by_hand():
     """Of a sum t of sentences the mean is t²: from t = 1 to 5 it gains 24, of which each has its part of the way."""
     fitted = SimpleNamespace(
         model=Square, centre=np.array([10.0, 0.0]), spread=np.array([2.0, 3.0]), blank=np.array([0.5])

@@ -44,7 +44,7 @@ def folds_of(labels, **options):
     return gathered(labels, **options)[1]
 
 
-def test_parts_have_as_many_words_as_sentences_allow():
+def test_equal_partition_balances_words():
     # 12 words in three parts of 4: sentences of 4, 2, 2, 3, 1 words end at 4, 6, 8, 11, 12
     assert equal_partition([4, 2, 2, 3, 1], 3) == [0, 1, 3, 5]
     assert equal_partition([1, 1, 1, 9], 2) == [0, 3, 4]
@@ -68,7 +68,7 @@ def by_time(starts, **options):
 
 
 @pytest.mark.parametrize("starts", [[10.0, 60.0, 3000.5], ["0:10", "1:00", "[0:50:00.5]"]])
-def test_sentences_go_to_the_segment_in_whose_time_they_were_said(starts):
+def test_sentences_are_assigned_to_segments_by_time(starts):
     """What was said before the first segment is nobody's; a line without a time has that of the line before."""
     texts, left, notes = by_time(starts)
     assert texts.sentences[0] == ["Hello all.", "One.", "Two.", "Three.", "Four.", "Five."]
@@ -77,7 +77,7 @@ def test_sentences_go_to_the_segment_in_whose_time_they_were_said(starts):
     assert notes[-1] == "a document's sentences are divided among its items by their time stamps and 'begins'"
 
 
-def test_a_segment_in_which_nothing_was_said_is_left_out_and_order_is_by_time():
+def test_empty_segment_is_excluded_and_order_is_by_time():
     texts, left, _ = by_time([3500, 10, 100])
     assert texts.items == ("d0 0", "d0 1", "d1 0", "d1 1")
     assert texts.text_of(1) == ["One.", "Two.", "Three.", "Four."]
@@ -96,19 +96,19 @@ def test_a_segment_in_which_nothing_was_said_is_left_out_and_order_is_by_time():
         ([None, 3], "0:01 Hello.", "item 'd0 0' has no time in 'begins'"),
     ],
 )
-def test_times_that_cannot_be_followed_are_refused(starts, text, words):
+def test_invalid_times_are_refused(starts, text, words):
     with pytest.raises(DataError, match=re.escape(words)):
         by_time(starts, text=text)
 
 
-def test_times_are_for_texts_of_documents_and_give_the_order():
+def test_starts_requires_documents_and_excludes_order():
     with pytest.raises(DesignError, match="leave order="):
         gathered(lessons(), document="document", starts="number", order="number", near=0.0)
     with pytest.raises(DesignError, match="each item has a text of its own"):
         gathered(reviews(12), document="document", starts="number", near=0.0)
 
 
-def test_a_documents_text_is_divided_among_its_segments_in_their_order():
+def test_document_text_is_divided_among_segments_in_order():
     labels = lessons()
     texts, _, _, notes = gathered(labels, document="document", near=0.0)
     assert texts.by_document
@@ -122,7 +122,7 @@ def test_a_documents_text_is_divided_among_its_segments_in_their_order():
     assert ends == [(8, 12), (4, 8), (0, 4)]
 
 
-def test_each_text_is_the_items_own_where_it_is_said():
+def test_text_holds_item_uses_separate_texts():
     texts = gathered(lessons(), document="document", text_holds="item", near=0.0)[0]
     assert not texts.by_document
     assert set(texts.end - texts.first) == {12}
@@ -132,7 +132,7 @@ def test_each_text_is_the_items_own_where_it_is_said():
         gathered(reviews().where(item=["r001", "r004"]), text_holds="document")
 
 
-def test_documents_are_in_one_fold_and_so_are_teachers():
+def test_documents_and_teachers_stay_in_one_fold():
     labels = reviews()
     folds = folds_of(labels, document="document", near=0.0)
     owner = labels.items["document"].to_list()
@@ -144,7 +144,7 @@ def test_documents_are_in_one_fold_and_so_are_teachers():
     assert sizes.max() - sizes.min() <= 2
 
 
-def test_documents_hide_in_names():
+def test_documents_are_found_in_item_ids():
     names = [f"{d}{k:06d}__stars" for d in (1020, 1021, 1045, 2000, 2001) for k in (1, 2)]
     frame = pl.DataFrame({"item": names, "annotator": "ann", "label": [1, 2] * 5})
     items = pl.DataFrame({"item": names, "text": [f"This is review number {w} of them." for w in "abcdefghij"]})
@@ -157,7 +157,7 @@ def test_documents_hide_in_names():
             folds_of(labels, document_pattern=pattern)
 
 
-def test_copies_of_a_text_are_one_document_and_that_is_told():
+def test_copies_of_a_text_are_one_document_with_note():
     labels = reviews(20)
     words = re.findall(r"\w+", "the soup was cold and the waiter did not come for a very long time")
     texts = labels.items["text"].to_list()
@@ -175,7 +175,7 @@ def test_copies_of_a_text_are_one_document_and_that_is_told():
     assert (3, 11) not in near_duplicates(gathered(other, near=0.0)[0], 0.5)
 
 
-def test_folds_made_by_hand_may_not_divide_a_document():
+def test_predefined_folds_cannot_divide_a_document():
     labels = reviews()
     assert folds_of(labels, document="document", fold="half", near=0.0).names == ("a", "b")
     with pytest.raises(
@@ -184,7 +184,7 @@ def test_folds_made_by_hand_may_not_divide_a_document():
         folds_of(labels, document="teacher", fold="half", near=0.0)
 
 
-def test_fewer_documents_than_folds_are_refused_with_what_works():
+def test_too_few_documents_are_refused_with_advice():
     with pytest.raises(DataError, match=r"3 documents cannot fall into 5 folds; take folds=3"):
         folds_of(lessons(3), document="document", near=0.0)
     folds_of(lessons(3), document="document", folds=3, near=0.0)
@@ -194,7 +194,7 @@ def test_fewer_documents_than_folds_are_refused_with_what_works():
         folds_of(lessons(), document="document", near=0.3)
 
 
-def test_which_column_is_the_text():
+def test_text_column():
     items = reviews().items
     assert text_column(items, None) == "text"
     assert text_column(items.drop("text"), None) == "other_text"
@@ -206,7 +206,7 @@ def test_which_column_is_the_text():
         text_column(items, "number")
 
 
-def test_items_without_a_text_are_left_out_by_name():
+def test_items_without_a_text_are_excluded_by_name():
     labels = reviews(20)
     items = labels.items.with_columns(
         text=pl.when(pl.col("item") == "r004").then(pl.lit("  ")).otherwise(pl.col("text"))
@@ -216,7 +216,7 @@ def test_items_without_a_text_are_left_out_by_name():
     assert (left[0].count, left[0].names, left[0].reason) == (1, ("r004",), "no text in 'text'")
 
 
-def test_targets_are_what_people_said_with_all_their_disagreement():
+def test_targets_keep_the_disagreement_of_annotators():
     rows = [("a", "x", 1), ("a", "y", 3), ("b", "x", 5), ("a", "z", 3)]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
     labels = Annotations.from_frame(frame, scale="1-5", judges=[])
@@ -230,7 +230,7 @@ def test_targets_are_what_people_said_with_all_their_disagreement():
     assert (target.item.tolist(), target.who.tolist()) == ([0, 0, 0, 1], [0, 1, 2, 0])
 
 
-def test_categories_are_corners_that_lie_1_apart():
+def test_category_coordinates_have_distance_1():
     frame = pl.DataFrame({"item": ["a", "b", "c"], "annotator": "x", "label": ["u", "v", "w"]})
     (target,) = targets_of(assay.read(frame, scale="nominal:u,v,w", judges=[]), ["x"], ["a", "b", "c"])
     corners = target.coordinates([0, 1, 2])
@@ -239,7 +239,7 @@ def test_categories_are_corners_that_lie_1_apart():
     assert (target.name, replace(target, criterion="tone").name) == ("", "tone")
 
 
-def test_each_criterion_has_labels_of_its_own_kind():
+def test_each_criterion_has_its_own_kind_of_labels():
     rows = [("a", "x", "tone", "1"), ("a", "y", "tone", "4"), ("b", "x", "tone", "2"), ("a", "x", "kind", "v"),
             ("b", "y", "kind", "u"), ("c", "y", "kind", "v")]  # fmt: skip
     frame = pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
@@ -267,7 +267,7 @@ def test_each_criterion_has_labels_of_its_own_kind():
         (f"1-{MOST_CATEGORIES + 1}", [1, 3], 2, True),
     ],
 )
-def test_numbers_have_shares_where_they_are_few(scale, given, n_shares, whole):
+def test_numbers_with_few_values_have_shares(scale, given, n_shares, whole):
     names = [f"i{k}" for k in range(len(given))]
     frame = pl.DataFrame({"item": names, "annotator": "x", "label": given})
     labels = Annotations.from_frame(frame, judges=[], scale=scale)
@@ -280,7 +280,7 @@ def test_numbers_have_shares_where_they_are_few(scale, given, n_shares, whole):
 
 
 @pytest.mark.parametrize(("value", "label"), [(2.4, 2), (2.5, 3), (-0.5, 0), (-1.6, -2)])
-def test_a_prediction_is_whole_where_labels_are(value, label):
+def test_predictions_are_whole_if_labels_are(value, label):
     frame = pl.DataFrame({"item": ["a", "b"], "annotator": "x", "label": [1.0, 7.0]})
     (target,) = targets_of(Annotations.from_frame(frame, judges=[], scale="interval"), ["x"], ["a", "b"])
     assert target.label_of(np.array([value])) == [label]
@@ -289,7 +289,7 @@ def test_a_prediction_is_whole_where_labels_are(value, label):
     assert target.label_of(np.array([value])) == [value]
 
 
-def test_nobody_who_counts_and_no_item_with_a_text():
+def test_missing_labels_and_texts_are_refused():
     frame = pl.DataFrame({"item": ["a"], "annotator": ["x"], "label": [1]})
     labels = Annotations.from_frame(frame, judges=[], scale="1-5")
     for people, items in ((["y"], ["a"]), (["x"], ["b"])):
@@ -338,11 +338,11 @@ def partition_slowly(words, parts):
         ([4, 4, 4], 5, [0, 1, 2, 2, 2, 3]),
     ],
 )
-def test_where_equal_parts_begin(words, parts, starts):
+def test_equal_partition_by_hand(words, parts, starts):
     assert equal_partition(words, parts) == starts == partition_slowly(words, parts)
 
 
-def test_equal_parts_by_a_slow_road():
+def test_equal_partition_agrees_with_slow_reference():
     rng = np.random.default_rng(4)
     for _ in range(60):
         words = rng.integers(1, 12, rng.integers(1, 9)).tolist()
@@ -357,17 +357,17 @@ def test_equal_parts_by_a_slow_road():
         ("00:02:03.000 --> 00:02:07.000", 123), ("100:00", 6000), (" 0:07 ", 7), (12, 12), (1.5, 1.5), (0, 0),
     ],
 )  # fmt: skip
-def test_times_as_people_write_them(said, at):
+def test_time_formats(said, at):
     assert seconds(said, "begins", "i1") == at
 
 
 @pytest.mark.parametrize("said", ["12", "1:2", "1:02:3", "0:10 later", "", math.inf, math.nan])
-def test_what_is_no_time(said):
+def test_invalid_time_formats_are_refused(said):
     with pytest.raises(DataError, match=r"item 'i1' begins at .* in 'begins', which is no time; write seconds"):
         seconds(said, "begins", "i1")
 
 
-def test_sentences_without_their_stamps_and_the_time_of_each():
+def test_stamped_sentences():
     said = "Before. All.\n[0:05] One. Two.\n\nStill.\n1:00:00 | Last.\n0:59\nAlone."
     found, times = stamped_sentences(said)
     assert found == ["Before.", "All.", "One.", "Two.", "Still.", "Last.", "Alone."]
@@ -378,7 +378,7 @@ def test_sentences_without_their_stamps_and_the_time_of_each():
     ("time", "words"), [(0, "0:00:00"), (59, "0:00:59"), (60, "0:01:00"), (3599, "0:59:59"), (3661, "1:01:01"),
                         (7325, "2:02:05"), (36000, "10:00:00")],
 )  # fmt: skip
-def test_a_time_as_a_clock_says_it(time, words):
+def test_clock_formats_a_time(time, words):
     assert documents._clock(time) == words
 
 
@@ -387,7 +387,7 @@ def sequences(*texts):
     return Texts(tuple(f"i{k}" for k in n), [[one] for one in texts], n, 0 * n, 0 * n + 1)
 
 
-def test_copies_share_their_part_of_the_3_grams_of_the_shorter():
+def test_near_duplicates_use_the_shorter_text():
     """Six words have four 3-grams. Of the second, three of four are those of the first; the third is too short."""
     same, part, short = "a b c d e f", "A b, c d e g", "a b c d e"
     assert near_duplicates(sequences(same, part, same), 0.75) == [(0, 1), (0, 2), (1, 2)]
@@ -399,7 +399,7 @@ def test_copies_share_their_part_of_the_3_grams_of_the_shorter():
 
 
 @pytest.mark.parametrize(("others", "found"), [(COMMON - 2, True), (COMMON - 1, False)])
-def test_what_too_many_texts_share_says_nothing_of_copies(others, found):
+def test_common_3_grams_are_ignored(others, found):
     """With the two that are compared: 100 texts of one 3-gram are not too many, 101 are, and 5 of the 6 are left."""
     first = "i would like p q r s t"  # "i would like" and five more
     texts = sequences(first, first, *(f"i would like n{k}" for k in range(others)))
@@ -407,7 +407,7 @@ def test_what_too_many_texts_share_says_nothing_of_copies(others, found):
     assert (0, 1) in near_duplicates(texts, 5 / 6)
 
 
-def test_of_very_many_3_grams_a_sample_is_compared(monkeypatch):
+def test_many_3_grams_are_sampled(monkeypatch):
     """Of two equal texts with 58 3-grams each, 116 in all; a third shares none of those that are left."""
     words = [f"w{k}" for k in range(60)]
     grams = documents._grams(" ".join(words))
@@ -427,7 +427,7 @@ def test_3_grams_of_words(text, n):
     assert documents._grams("A-b, C!") == documents._grams("a b c")
 
 
-def test_what_shares_a_part_or_is_a_pair_is_one_group_numbered_by_its_first():
+def test_merge_numbers_connected_groups_by_first_item():
     assert documents._merge(5, [np.array([7, 3, 7, 1, 3])]).tolist() == [0, 1, 0, 2, 1]
     assert documents._merge(5, [np.array([0, 1, 2, 3, 4]), np.array([0, 1, 1, 3, 4])]).tolist() == [0, 1, 1, 2, 3]
     assert documents._merge(4, [np.arange(4)], [(3, 1)]).tolist() == [0, 1, 2, 1]
@@ -435,7 +435,7 @@ def test_what_shares_a_part_or_is_a_pair_is_one_group_numbered_by_its_first():
     assert chain.tolist() == [0, 0, 0, 1, 0]
 
 
-def test_groups_go_whole_to_the_emptiest_fold():
+def test_groups_are_assigned_to_the_emptiest_fold():
     """Sizes 4, 1, 1, 2: whatever the order, no fold has more than the largest group beyond another."""
     group = np.array([0, 0, 0, 0, 1, 2, 3, 3])
     for seed in range(12):
@@ -460,7 +460,7 @@ def test_groups_go_whole_to_the_emptiest_fold():
         (4, 4, "4 documents cannot fall into 5 folds; take folds=4"),
     ],
 )
-def test_why_there_are_too_few_documents(groups, before, words):
+def test_too_few_documents_message(groups, before, words):
     assert words in documents._too_few(groups, before, TrainSettings(folds=5))
 
 
@@ -473,18 +473,18 @@ def test_why_there_are_too_few_documents(groups, before, words):
         ({"a": ["one two three", "one"], "b": ["one two three", "one two three"]}, "b"),  # (2 + 0) / 2 is too few
     ],
 )
-def test_a_column_of_two_spaces_or_more_is_the_text(columns, found):
+def test_text_column_has_at_least_two_spaces_on_average(columns, found):
     assert text_column(pl.DataFrame({"item": ["one two three", "four five six"], **columns}), None) == found
 
 
-def test_two_columns_of_texts_are_one_too_many():
+def test_two_text_columns_are_ambiguous():
     items = pl.DataFrame({"item": ["i"], "a": ["one two three"], "b": ["one two three"], "c": ["x"], "n": [3]})
     with pytest.raises(DataError, match="a, b all look like one of item, a, b, c, n; name it with text="):
         text_column(items, None)
     assert text_column(items, "c") == "c"
 
 
-def test_pairs_of_alike_texts_are_told_where_they_join_documents():
+def test_near_duplicates_that_join_documents_are_noted():
     """Items of one document that share their words are no news; in the singular and the plural."""
     names = [f"i{k}" for k in range(6)]
     text = ["a b c d e f"] * 2 + ["p q r s t u"] * 2 + ["one two three four five six", "g h i j k l"]
@@ -509,7 +509,7 @@ def test_pairs_of_alike_texts_are_told_where_they_join_documents():
     assert folds(["c", "d", "e", "f", "g", "h"], near=0.0).group.tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_the_place_of_an_item_in_a_documents_text():
+def test_position_of_an_item_in_a_document():
     texts = Texts(("a", "b", "c"), [["S1.", "S2.", "S3."], ["T1."]], *map(np.array, ([0, 0, 1], [0, 1, 0], [1, 3, 1])))
     assert texts.by_document
     assert texts.length.tolist() == [3, 1]
@@ -519,7 +519,7 @@ def test_the_place_of_an_item_in_a_documents_text():
     assert [some.text_of(k) for k in range(2)] == [["T1."], ["S2.", "S3."]]
 
 
-def test_a_prediction_between_two_ordered_words_is_the_nearer_and_of_two_as_near_the_first():
+def test_prediction_becomes_the_nearest_category_and_the_first_of_equals():
     frame = pl.DataFrame({"item": ["a", "b"], "annotator": "x", "label": ["low", "high"]})
     (target,) = targets_of(assay.read(frame, judges=[], scale="ordinal:low<mid<high"), ["x"], ["a", "b"])
     low, mid, high = target.number
@@ -541,11 +541,11 @@ def test_a_prediction_between_two_ordered_words_is_the_nearer_and_of_two_as_near
         (["x", "x"], None, "item", False),
     ],
 )
-def test_a_text_is_the_documents_where_all_its_items_have_it(text, owner, holds, shared):
+def test_text_belongs_to_the_document_if_all_its_items_share_it(text, owner, holds, shared):
     assert documents._is_shared(text, owner, holds) is shared
 
 
-def test_items_without_a_sentence_of_their_own_join_no_copies():
+def test_items_without_sentences_join_no_copies():
     """Two documents with the same words, of which no item of the second is left."""
     texts = Texts(("a", "b"), [["one two three four five six"]] * 2, *map(np.array, ([0, 0], [0, 0], [1, 1])))
     assert near_duplicates(texts, 1.0) == [(0, 1)]
@@ -555,7 +555,7 @@ def test_items_without_a_sentence_of_their_own_join_no_copies():
         make_folds(labels, texts, (None, ""), TrainSettings(folds=2))
 
 
-def test_embeddings_of_sentences_come_back_by_sequence():
+def test_embed_returns_one_array_per_sequence():
     texts = Texts(("a", "b", "c"), [["1", "22"], ["333"], ["4444"]], *map(np.array, ([0, 1, 2], [0, 0, 0], [2, 1, 1])))
     encoder = documents.OwnEncoder(lambda some: np.array([[len(one), 1.0] for one in some]))
     rows = documents.embed(texts, encoder)
@@ -565,7 +565,7 @@ def test_embeddings_of_sentences_come_back_by_sequence():
     assert rows[0].dtype == np.float32
 
 
-def test_encoders_are_those_that_are_named(monkeypatch):
+def test_encoders_of_returns_the_named_models(monkeypatch):
     made = []
     monkeypatch.setattr(documents, "SentenceEncoder", lambda *name, device: made.append((name, device)) or "encoder")
     asked = {None: [()], "e5": [("e5",)], ("e5", "bge"): [("e5",), ("bge",)]}

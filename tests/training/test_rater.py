@@ -37,7 +37,7 @@ def rater(tmp_path, kept_encoder, trained):
     return tmp_path / "rater", trained[1]
 
 
-def test_a_text_of_the_training_is_rated_by_those_that_did_not_see_it(rater):
+def test_training_text_is_rated_by_encoders_not_trained_on_it(rater):
     folder, found = rater
     rated = SavedRater.load(folder).rate(found.trained.labels.items)
     wanted = found.predictions.filter(pl.col("family") == "encoder")
@@ -49,7 +49,7 @@ def test_a_text_of_the_training_is_rated_by_those_that_did_not_see_it(rater):
     assert rated["provenance"].n_unique() == 2
 
 
-def test_times_in_a_text_are_no_words_in_training_nor_later(tmp_path, kept_encoder):
+def test_time_stamps_are_removed_in_training_and_rating(tmp_path, kept_encoder):
     """A lesson with a stamp before each sentence is rated as the same lesson without."""
     labels = lessons(8)
     stamped = pl.col("text").map_elements(
@@ -70,7 +70,7 @@ def test_times_in_a_text_are_no_words_in_training_nor_later(tmp_path, kept_encod
     assert with_times["provenance"][0].startswith("held out")
 
 
-def test_a_new_text_is_rated_by_all(rater):
+def test_new_text_is_rated_by_all_encoders(rater):
     folder, _ = rater
     loaded = SavedRater.load(folder)
     rated = loaded.rate(["It was good there. It was good there.", "It was bad there. It was bad there."])
@@ -85,7 +85,7 @@ def test_a_new_text_is_rated_by_all(rater):
         loaded.rate(["one.", " "])
 
 
-def test_the_card_says_what_must_be_known(rater):
+def test_model_card_has_all_sections(rater):
     folder, found = rater
     card = (folder / "MODEL_CARD.md").read_text()
     assert card == model_card(found)
@@ -99,7 +99,7 @@ def test_the_card_says_what_must_be_known(rater):
     assert "It was" not in (folder / "rater.json").read_text(), "texts are known by their digests alone"
 
 
-def test_what_is_no_rater_or_has_other_embeddings_is_refused(rater, tmp_path, monkeypatch):
+def test_load_refuses_invalid_folders_and_other_embeddings(rater, tmp_path, monkeypatch):
     folder, found = rater
     with pytest.raises(DataError, match="holds no trained rater"):
         SavedRater.load(tmp_path)
@@ -114,7 +114,7 @@ def test_what_is_no_rater_or_has_other_embeddings_is_refused(rater, tmp_path, mo
         SavedRater.load(folder)
 
 
-def test_a_criterion_that_was_not_learnt_is_refused(tmp_path, kept_encoder):
+def test_unknown_criterion_is_refused(tmp_path, kept_encoder):
     labels = reviews(30)
     both = pl.concat([labels.labels.with_columns(criterion=pl.lit(name)) for name in ("food", "service")])
     table = Annotations.from_frame(both, judges=[], scale="1-5", items=labels.items)
@@ -126,7 +126,7 @@ def test_a_criterion_that_was_not_learnt_is_refused(tmp_path, kept_encoder):
         loaded.rate_one("It was good.", "servce")
 
 
-def test_assay_judge_asks_a_trained_rater(rater, tmp_path):
+def test_judge_command_uses_a_trained_rater(rater, tmp_path):
     pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
     pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
     import torch
@@ -162,7 +162,7 @@ def test_assay_judge_asks_a_trained_rater(rater, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_writes_rater_table_and_page(tmp_path, kept_encoder, capsys):
+def test_train_command_writes_rater_table_and_page(tmp_path, kept_encoder, capsys):
     labels = reviews(40)
     frame = labels.labels.join(labels.items, on="item")
     frame.write_csv(tmp_path / "labels.csv")
@@ -227,7 +227,7 @@ def by_fold(monkeypatch):
     return asked
 
 
-def test_a_known_text_is_rated_by_the_fold_that_held_it_out_and_a_new_one_by_all(by_fold):
+def test_known_text_is_rated_by_its_held_out_fold_and_new_text_by_all(by_fold):
     rater = saved("tone", "fact", known=("A known  text",))
     tone, fact = rater._values([["A known text"], ["New"]], [1, None])
     # Members say 0, 1, 2 and 1, 2, 3: of the second fold 1 and 2, on average 1 and 2.
@@ -241,7 +241,7 @@ def test_a_known_text_is_rated_by_the_fold_that_held_it_out_and_a_new_one_by_all
     assert {name: value.tolist() for name, value in alone.items()} == {"encoder": [2, 0]}
 
 
-def test_ratings_say_where_they_come_from(by_fold):
+def test_ratings_have_provenance(by_fold):
     rater = saved("tone", "fact", known=("A known text",))
     found = rater.rate(pl.DataFrame({"item": [7, 8], "text": [" A known\ntext ", "New"], "more": [1, 2]}))
     assert found.columns == ["item", "annotator", "criterion", "label", "value", "provenance"]
@@ -259,7 +259,7 @@ def test_ratings_say_where_they_come_from(by_fold):
         rater.rate(pl.DataFrame({"text": ["x"]}))
 
 
-def test_times_are_no_words_where_they_were_none_in_training(by_fold):
+def test_rate_removes_time_stamps_as_in_training(by_fold):
     seen = []
     rater = saved("tone", settings={"starts": "begins"})
     object.__setattr__(rater, "_values", lambda sentences, folds: seen.append(sentences) or [{"encoder": np.ones(1)}])
@@ -271,7 +271,7 @@ def test_times_are_no_words_where_they_were_none_in_training(by_fold):
     assert "".join(seen[1][0]).startswith("[0:01]")
 
 
-def test_what_is_rated_has_its_scale_and_no_labels():
+def test_targets_have_a_scale_and_no_labels():
     (target,) = saved("tone").targets
     assert (target.criterion, target.categories, target.number.tolist(), target.whole) == (
         "tone", (1, 2, 3, 4, 5), [1, 2, 3, 4, 5], True,
@@ -281,11 +281,11 @@ def test_what_is_rated_has_its_scale_and_no_labels():
 
 
 @pytest.mark.parametrize(("one", "other", "same"), [("a  b\nc", " a b c ", True), ("a b", "ab", False)])
-def test_a_text_is_known_again_whatever_its_spaces(one, other, same):
+def test_text_digest_ignores_white_space(one, other, same):
     assert (digest_of_text(one) == digest_of_text(other)) is same
 
 
-def test_one_text_is_rated_by_a_criterion_in_words(by_fold):
+def test_rate_one_describes_its_rating(by_fold):
     rater = saved("tone", "fact", known=("Known",))
     assert rater.rate_one("New", "tone") == ("1", "1.50 before it was rounded; new")
     assert rater.rate_one("Known", "fact") == ("3", "3.00 before it was rounded; held out, fold y of 3")
@@ -304,14 +304,14 @@ def test_one_text_is_rated_by_a_criterion_in_words(by_fold):
         ("the license: mit", "not stated beside its files"),
     ],
 )  # fmt: skip
-def test_the_licence_of_a_model_is_what_its_readme_says(tmp_path, monkeypatch, readme, licence):
+def test_licence_is_read_from_the_readme(tmp_path, monkeypatch, readme, licence):
     monkeypatch.setattr("assay.training.rater.folder_of", lambda model: tmp_path)
     if readme is not None:
         (tmp_path / "README.md").write_text(readme)
     assert licence_of("m") == licence
 
 
-def test_what_another_version_wrote_is_refused(tmp_path):
+def test_load_refuses_another_format(tmp_path):
     with pytest.raises(DataError, match=r"holds no trained rater: rater.json is not in it"):
         SavedRater.load(tmp_path)
     (tmp_path / "rater.json").write_text('{"format": 2, "assay": "9.9"}')

@@ -54,7 +54,7 @@ def fitted(found, part):
     return {key: getattr(fit, part) for key, fit in found.trained.fits.items()}
 
 
-def test_no_document_is_in_training_and_held_out_or_rated_by_who_saw_it():
+def test_documents_are_never_in_training_and_held_out():
     found = quick(reviews(), document="document", folds=3)
     trained, group = found.trained, found.trained.folds.group
     for k in range(3):
@@ -67,7 +67,7 @@ def test_no_document_is_in_training_and_held_out_or_rated_by_who_saw_it():
         assert all(parts)
 
 
-def test_the_same_seed_gives_the_same_digits_and_chance_elsewhere_is_left_alone():
+def test_train_is_reproducible_and_keeps_the_global_random_state():
     import torch
 
     torch.manual_seed(5)
@@ -83,7 +83,7 @@ def test_the_same_seed_gives_the_same_digits_and_chance_elsewhere_is_left_alone(
 
 
 @pytest.mark.slow
-def test_it_learns_and_explains_by_the_words_that_count():
+def test_train_learns_and_attributes_the_relevant_words():
     """A few hundred numbers learn that good raises and bad lowers; r .97 in this run, ridge's .98."""
     found = quick(
         reviews(80), document="document", epochs=40, patience=40, learning_rate=0.02, width=16, dropout=0.1, batch=16
@@ -103,7 +103,7 @@ def test_it_learns_and_explains_by_the_words_that_count():
     assert max(gaps) < 0.05
 
 
-def test_intervals_over_fewer_than_thirty_documents_are_called_rough():
+def test_intervals_with_few_documents_have_a_caution():
     rough = "intervals over 29 documents are too narrow; take them as a rough guide"
     assert rough in quick(reviews(58), document="document").run.cautions
     assert not [one for one in quick(reviews(60), document="document").run.cautions if "documents" in one]
@@ -114,7 +114,7 @@ class Stopped(Exception):  # noqa: N818 - it is what it is
 
 
 @pytest.mark.slow
-def test_a_training_that_was_stopped_goes_on_to_the_same_digits(tmp_path, monkeypatch, kept_encoder):
+def test_interrupted_training_gives_the_same_digits(tmp_path, monkeypatch, kept_encoder):
     """In the midst of an epoch, with every step kept; the slow test kills a process."""
     from assay.training import encoder
 
@@ -145,7 +145,7 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_digits(tmp_path, monkey
         quick(reviews(40), **options, folder=str(tmp_path / "rater"))
 
 
-def test_predictions_enter_the_table_as_judges_that_say_where_they_were_held_out():
+def test_annotations_have_predictions_with_provenance():
     labels = reviews(noise=1.0)
     found = quick(labels, document="document", members=2)
     table = found.annotations()
@@ -172,7 +172,7 @@ def test_predictions_enter_the_table_as_judges_that_say_where_they_were_held_out
         found.annotations()
 
 
-def test_a_written_table_is_read_again_as_it_was(tmp_path):
+def test_written_table_is_read_unchanged(tmp_path):
     from assay.data.formats.exports import write
 
     table = quick(reviews(), document="document").annotations()
@@ -183,7 +183,7 @@ def test_a_written_table_is_read_again_as_it_was(tmp_path):
 
 
 @pytest.mark.slow
-def test_criteria_are_learnt_together_and_missing_ones_do_not_count():
+def test_criteria_are_learnt_jointly_with_missing_labels():
     labels = reviews()
     names = labels.items["item"].to_list()
     second = labels.labels.filter(pl.col("item").is_in(names[:40])).with_columns(
@@ -205,7 +205,7 @@ def test_criteria_are_learnt_together_and_missing_ones_do_not_count():
 
 
 @pytest.mark.parametrize("scale", ["nominal:no,yes", "interval"])
-def test_other_scales(scale):
+def test_train_on_other_scales(scale):
     found = quick(reviews(scale=scale), document="document", epochs=30, patience=30, learning_rate=0.03)
     first = {"nominal:no,yes": "agreement", "interval": "r"}[scale]
     assert found.table["measure"][:3].to_list() == [first, "RMSE", "R"]
@@ -228,7 +228,7 @@ def test_segments_of_long_documents_are_rated_in_windows():
     assert parts[-1].pictures[0][1]().figure is not None
 
 
-def test_what_a_window_wants_is_the_mean_of_its_items_by_their_overlap():
+def test_window_targets_are_means_weighted_by_overlap():
     from assay.training.encoder import Windows
 
     found = quick(lessons(), document="document")
@@ -243,7 +243,7 @@ def test_what_a_window_wants_is_the_mean_of_its_items_by_their_overlap():
     assert np.isnan(material.wanted(windows, np.array([], dtype=int))[1]).all()
 
 
-def test_the_network_by_a_slow_road():
+def test_network_agrees_with_slow_reference():
     """Each step in numpy but for torch's own layers: neighbours, places, one attention a criterion, both heads."""
     import torch
 
@@ -278,7 +278,7 @@ def test_the_network_by_a_slow_road():
 @pytest.mark.parametrize(
     "name", [name if name == "train_categories" else pytest.param(name, marks=pytest.mark.slow) for name in SMALL]
 )
-def test_small_trainings_are_those_of_before(name):
+def test_small_trainings_give_pinned_results(name):
     """Words, numbers and pictures, as `tests/pinned.py` keeps them; 32 bits of other processors differ by little."""
     wanted = json.loads(pinned.path_of(name).read_text("utf-8"))
     assert not list(pinned.differences(pinned.of_rater(SMALL[name]()), wanted, near=1e-2))
@@ -303,12 +303,12 @@ def test_several_encoders_are_one_family(kept_encoder):
         ({"encoders": lambda texts: np.ones(3)}, "gave numbers of shape"),
     ],
 )
-def test_what_cannot_be_done_is_refused(options, words):
+def test_invalid_options_are_refused(options, words):
     with pytest.raises((DataError, DesignError), match=words):
         quick(reviews(20), document="document", **options)
 
 
-def test_trainings_that_still_gain_at_their_end_are_told():
+def test_unfinished_training_has_a_caution():
     assert any("still getting better after 2 epochs" in one for one in quick(reviews(), document="document").cautions)
 
 
@@ -316,7 +316,7 @@ def lead(value: float, half: float) -> Estimate:
     return Estimate(value, value - half, value + half, half / 2)
 
 
-def test_a_lead_is_said_with_what_it_shows():
+def test_differences_state_significance():
     """Of errors, where less is ahead, the lead is how much lower they are."""
     r, error = lead(0.1, 0.05), lead(0.2, 0.25)
     assert _difference_words({"r": r, "RMSE": error}, ("r", "RMSE"), "ridge") == (
@@ -355,7 +355,7 @@ def planned(monkeypatch, *lengths: int, segments: bool = False, encoders: int = 
         ((3, 4, 4), True, {"window": 2}, 2),
     ],
 )
-def test_a_window_has_room_for_a_text_or_for_a_segment(monkeypatch, lengths, segments, options, window):
+def test_default_window_fits_a_text_or_segment(monkeypatch, lengths, segments, options, window):
     assert planned(monkeypatch, *lengths, segments=segments, **options).sizes.window == window
 
 
@@ -388,7 +388,7 @@ def test_members_are_numbered_over_encoders_and_each_has_a_seed(monkeypatch):
     assert [name for name, _, _ in members(2, members=1)] == ["encoder-1", "encoder-2"]
 
 
-def test_a_seventh_of_the_documents_stops_a_training(monkeypatch):
+def test_a_seventh_of_the_documents_is_held_out_for_early_stopping(monkeypatch):
     made = planned(monkeypatch, *[2] * 6)
     asked = []
 
@@ -421,7 +421,7 @@ def compared(*rows: tuple) -> SimpleNamespace:
     )  # fmt: skip
 
 
-def test_measures_stand_side_by_side_and_leads_for_encoders_alone():
+def test_side_by_side_and_lead_tables():
     rows = [
         (None, "encoder", "encoder", "r", 0.8, 0.25), (None, "encoder", "encoder", "RMSE", 1.0, 0.5),
         (None, "ridge", "baseline", "r", 0.5, None), (None, "ridge", "baseline", "RMSE", 1.5, None),
@@ -438,7 +438,7 @@ def test_measures_stand_side_by_side_and_leads_for_encoders_alone():
     assert leads["RMSE_high"].to_list() == pytest.approx([0.6])
 
 
-def test_of_several_criteria_r_and_agreement_share_a_column():
+def test_r_and_agreement_share_a_column():
     rows = [("kind", "encoder", "encoder", "agreement", 0.6, 0.1), ("tone", "encoder", "encoder", "r", 0.8, 0.2)]
     found = TrainedRater.side_by_side(compared(*rows))
     assert found.select("criterion", "rater", "agreement").rows() == [
@@ -448,7 +448,7 @@ def test_of_several_criteria_r_and_agreement_share_a_column():
     assert TrainedRater.lead_table(compared(*rows))["criterion"].to_list() == ["kind", "tone"]
 
 
-def test_the_rating_along_a_text_is_in_windows_over_all_of_it(monkeypatch):
+def test_along_covers_the_text_in_windows(monkeypatch):
     from assay.training import encoder
 
     made = planned(monkeypatch, 3, 4, 3, segments=True, members=2, window=4)
@@ -476,18 +476,18 @@ def test_the_rating_along_a_text_is_in_windows_over_all_of_it(monkeypatch):
 @pytest.mark.parametrize(
     ("labels", "whole"), [(["1", "2.0"], True), (["1", "2.5"], False), ([None, "3"], True), ([], True)]
 )
-def test_labels_are_whole_numbers_where_all_of_them_are(labels, whole):
+def test_labels_stay_whole_numbers(labels, whole):
     assert _whole(pl.Series(labels, dtype=pl.String)) == whole
 
 
-def test_labels_of_raters_have_the_kind_of_the_tables():
+def test_predicted_labels_have_the_type_of_the_table():
     assert _cast_labels(pl.Series(["1", "2.0"]), pl.Int64).to_list() == [1, 2]
     assert _cast_labels(pl.Series(["1", "2.5"]), pl.Float64).to_list() == [1.0, 2.5]
     assert _cast_labels(pl.Series(["no", "yes"]), pl.String).to_list() == ["no", "yes"]
 
 
 @pytest.mark.parametrize(("n", "shown"), [(52, "x" * 52), (53, "x" * 51 + "…")])
-def test_a_sentence_in_a_picture_has_52_characters_at_most(n, shown):
+def test_sentence_in_a_chart_has_at_most_52_characters(n, shown):
     assert _clip("x" * n) == shown
     assert _clip(" a  b\n c $") == r"a b c \$"
 
@@ -506,7 +506,7 @@ def test_a_sentence_in_a_picture_has_52_characters_at_most(n, shown):
         ([[2, 3]], 29, ["intervals over 29 documents are too narrow; take them as a rough guide"]),
     ],
 )
-def test_trainings_that_most_still_gained_and_few_documents_are_cautioned_about(monkeypatch, curves, groups, cautions):
+def test_cautions_for_unfinished_trainings_and_few_documents(monkeypatch, curves, groups, cautions):
     made = planned(monkeypatch, 2, 2, epochs=2, encoders=0)
     made.fits = {k: SimpleNamespace(curve=np.array([[0, one] for one in curve])) for k, curve in enumerate(curves)}
     made.folds = SimpleNamespace(group=np.arange(groups))
@@ -518,7 +518,7 @@ def test_trainings_that_most_still_gained_and_few_documents_are_cautioned_about(
     assert run.facts["items"] == 2
 
 
-def test_leads_are_differences_and_errors_are_turned():
+def test_leads_reverse_the_sign_of_errors():
     """Three measures a rater: r and R less the other's, the other's RMSE less one's own."""
     values = np.array([0.8, 1.0, 0.7, 0.5, 1.5, 0.6])
     measured = SimpleNamespace(contrast=lambda weights: weights @ values)
@@ -536,7 +536,7 @@ def test_leads_are_differences_and_errors_are_turned():
     assert set(rows["n"]) == {7}
 
 
-def test_a_family_is_compared_with_the_mean_and_the_best_baseline_and_each_member_alone():
+def test_sentences_compare_family_and_members_with_baselines():
     names = ["encoder", "a", "b", "mean", "ridge"]
     rows = pl.DataFrame([(None, name, of, "ridge", 60) for name in names for of in ("r", "RMSE", "R")],
                         schema=["criterion", "rater", "measure", "baseline", "n"], orient="row")  # fmt: skip
@@ -562,7 +562,7 @@ def test_a_family_is_compared_with_the_mean_and_the_best_baseline_and_each_membe
     ]
 
 
-def test_an_item_and_a_criterion_are_found_by_name():
+def test_items_and_criteria_are_found_by_name():
     def place(item: str, criterion: str | None, *criteria: str | None) -> tuple[int, int]:
         targets = [SimpleNamespace(criterion=one) for one in criteria]
         return Training._place(
@@ -579,7 +579,7 @@ def test_an_item_and_a_criterion_are_found_by_name():
         place("c", None, None)
 
 
-def test_pictures_of_losses_and_of_what_sentences_add():
+def test_plots_of_losses_and_attributions():
     curves = pl.DataFrame({
         "rater": ["a"] * 4, "fold": ["1", "1", "2", "2"], "epoch": [1, 2] * 2, "training": [3.0, 2.0, 4.0, 1.0],
         "held_out": [5.0, 6.0, 7.0, 8.0],
@@ -612,7 +612,7 @@ def test_pictures_of_losses_and_of_what_sentences_add():
     assert one.gap == pytest.approx(3 - 1 - (0.26 + 1.3))
 
 
-def test_a_checkpoint_is_of_what_is_learnt_and_not_of_what_is_counted_afterwards(monkeypatch):
+def test_checkpoint_key_ignores_options_of_the_intervals(monkeypatch):
     """Resamples, the level and the number of members change no weights; all else does."""
     monkeypatch.setattr(Training, "data", "a fingerprint")
 
@@ -631,7 +631,7 @@ def test_a_checkpoint_is_of_what_is_learnt_and_not_of_what_is_counted_afterwards
     assert len({first, key(), *others}) == 9
 
 
-def test_unfinished_fits_are_kept_in_a_folder_of_nothing_else(tmp_path, monkeypatch):
+def test_checkpoints_require_a_separate_folder(tmp_path, monkeypatch):
     def inside(folder: Path | None) -> Path | None:
         made = planned(monkeypatch, 2, 2, folder=None if folder is None else str(folder))
         with made._checkpoints() as found:
@@ -649,7 +649,7 @@ def test_unfinished_fits_are_kept_in_a_folder_of_nothing_else(tmp_path, monkeypa
         inside(tmp_path / "a")
 
 
-def test_every_member_is_trained_in_every_fold_and_says_where_it_is(monkeypatch):
+def test_every_member_is_trained_in_every_fold_with_progress(monkeypatch):
     from assay.training import encoder
 
     told, made_with = [], []
@@ -692,7 +692,7 @@ class FoldsOf(SimpleNamespace):
 
 
 @pytest.mark.parametrize(("members", "names"), [(1, ["encoder"]), (2, ["encoder", "encoder-1", "encoder-2"])])
-def test_ratings_are_of_the_fold_in_which_an_item_was_held_out_and_the_familys_is_the_mean(monkeypatch, members, names):
+def test_ratings_are_out_of_fold_and_the_family_is_their_mean(monkeypatch, members, names):
     from assay.training import encoder
 
     made = planned(monkeypatch, 2, 2, 2, members=members)
@@ -721,7 +721,7 @@ def test_ratings_are_of_the_fold_in_which_an_item_was_held_out_and_the_familys_i
         assert found["encoder-1"][1].tolist() == [[1, 1], [0, 0], [1, 1]]
 
 
-def test_what_sentences_add_is_the_mean_of_windows_and_members(monkeypatch):
+def test_attribution_averages_windows_and_members(monkeypatch):
     """Ten sentences, windows of the second of three segments; sentences in no window are left out."""
     from assay.training import encoder
 
@@ -784,7 +784,7 @@ def test_tables_of_losses_of_folds_and_of_predictions(monkeypatch):
     ("labels", "predicted", "kind", "said"),
     [([1, 2], ["3", "4"], pl.Int64, [3, 4]), ([1, 2], ["3.5", "4.0"], pl.Float64, [3.5, 4.0])],
 )
-def test_predictions_of_a_table_with_repeats_are_first_answers_of_a_kind(labels, predicted, kind, said):
+def test_predictions_in_a_table_with_repeats_are_repeat_1(labels, predicted, kind, said):
     frame = pl.DataFrame({"item": ["a", "a", "b", "b"], "annotator": "x", "repeat": [1, 2, 1, 2], "label": labels * 2})
     scale = "1-5" if kind == pl.Int64 else "interval:1-5"
     table = Annotations.from_frame(frame, judges=[], scale=scale)
@@ -808,7 +808,7 @@ def test_predictions_of_a_table_with_repeats_are_first_answers_of_a_kind(labels,
     }  # fmt: skip
 
 
-def test_who_is_learnt_from_has_to_be_there():
+def test_unknown_annotators_are_refused():
     with pytest.raises(DesignError, match=r"no people to learn from; name some with annotators="):
         _prepare(reviews(12), TrainSettings(annotators=[]))
     judges = assay.read(reviews(12).labels, judges=["ann_1", "ann_2", "ann_3"], scale="1-5")
@@ -816,7 +816,7 @@ def test_who_is_learnt_from_has_to_be_there():
         _prepare(judges, TrainSettings())
 
 
-def test_one_encoder_beside_the_mean_as_the_best_baseline():
+def test_sentences_with_one_encoder_and_the_mean_as_best_baseline():
     """The mean of all ratings is then compared once, and no member stands alone; a criterion is named."""
     rows = pl.DataFrame([("tone", name, of, "mean", 1234) for name in ("encoder", "mean") for of in ("r", "RMSE", "R")],
                         schema=["criterion", "rater", "measure", "baseline", "n"], orient="row")  # fmt: skip
@@ -845,12 +845,12 @@ def test_one_encoder_beside_the_mean_as_the_best_baseline():
             found.lead("encoder", wrong[1], wrong[0])
 
 
-def test_ends_of_several_estimates_are_the_least_and_the_most():
+def test_range_of_single_encoders():
     assert _ends([lead(0.25, 0.1), lead(-0.5, 0.1), lead(0.1, 0.9)]) == ("−0.500", "0.250")
     assert _ends([lead(0.25, 0.1)]) == ("0.250", "0.250")
 
 
-def test_nothing_but_training_imports_torch():
+def test_only_training_imports_torch():
     code = (
         "import sys\nfrom assay.cli.app import main\n"
         "try:\n    main(['train', '--help-all'])\nexcept SystemExit:\n    pass\nassert 'torch' not in sys.modules"
@@ -916,7 +916,7 @@ def vectors_of_words(texts: list[str]) -> np.ndarray:
 
 
 @pytest.mark.slow
-def test_five_kinds_of_rules_are_learnt_as_they_can_be():
+def test_five_kinds_of_rules_are_learnt():
     """See docs/training.md for the figures. Ridge on the mean fails where order matters, nobody knows a new teacher."""
     labels, planted = taught(480, seed=21)
     found = assay.train(
@@ -989,7 +989,7 @@ def checkpoints(folder: Path) -> dict[Path, int]:
 
 
 @pytest.mark.slow
-def test_a_killed_training_goes_on_to_the_same_curve(tmp_path, kept_encoder):
+def test_killed_training_continues_to_the_same_curve(tmp_path, kept_encoder):
     import time
 
     code = KILLED.format(here=str(Path(__file__).parent))
@@ -1014,7 +1014,7 @@ def test_a_killed_training_goes_on_to_the_same_curve(tmp_path, kept_encoder):
     assert not (killed / "unfinished").exists()
 
 
-def test_the_best_baseline_is_the_one_of_the_least_error(monkeypatch):
+def test_best_baseline_has_the_smallest_rmse(monkeypatch):
     """Of r, RMSE and R of each rater the second counts; the encoder's own is no baseline's."""
     straight = {name: [0.0] for name in BASELINES}
     value = np.array([[0.1, 0.2, 0.9], [0.0, 1.0, 0.7], [0.5, 0.8, 0.8], [0.6, 0.6, 0.9], [0.4, 0.7, 0.5]]).ravel()

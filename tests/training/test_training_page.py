@@ -37,7 +37,7 @@ def found_of(
     )
 
 
-def test_items_are_explained_whose_ratings_are_low_middling_and_high():
+def test_explained_items_have_low_middle_and_high_ratings():
     """Of eleven in order the second, the sixth and the tenth: .1, .5 and .9 of the ten steps between them."""
     texts = texts_of(*[2] * 10, 1, 2)  # k has one sentence, which is all of its rating
     values = dict(
@@ -53,7 +53,7 @@ def test_items_are_explained_whose_ratings_are_low_middling_and_high():
     assert [words for words, _ in part.pictures] == ["what adds to d", "what adds to l", "what adds to c"]
 
 
-def test_of_few_items_each_is_explained_once_and_of_single_sentences_none():
+def test_few_items_are_explained_once_and_single_sentences_never():
     rows = [("a", None, "encoder", 2.0), ("b", None, "encoder", 1.0)]
     found = found_of(texts_of(2, 1), rows, None)
     (part,) = _sentence_parts(found)
@@ -65,7 +65,7 @@ def test_of_few_items_each_is_explained_once_and_of_single_sentences_none():
 @pytest.mark.parametrize(
     ("criterion", "words"), [("tone", "Rating of each window by tone."), (None, "Rating of each window.")]
 )
-def test_a_text_of_three_windows_is_followed(length, shown, criterion, words):
+def test_rating_along_a_text_requires_three_windows(length, shown, criterion, words):
     found = found_of(texts_of(2, length, 3), [], criterion, sizes=SimpleNamespace(window=4))
     parts = _course_parts(found)
     assert bool(parts) == shown
@@ -74,7 +74,7 @@ def test_a_text_of_three_windows_is_followed(length, shown, criterion, words):
         assert part.pictures[0][0] == words
 
 
-def test_a_training_was_best_after_the_epoch_of_least_loss():
+def test_curves_report_the_epoch_of_lowest_loss():
     rows = [("a", "1", 1, 3.0), ("a", "1", 2, 2.0), ("a", "1", 3, 2.5), ("a", "2", 1, 1.0), ("a", "2", 2, 4.0)]
     curves = pl.DataFrame(rows, schema=["rater", "fold", "epoch", "held_out"], orient="row")
     trained = SimpleNamespace(sizes=SimpleNamespace(epochs=9))
@@ -82,12 +82,12 @@ def test_a_training_was_best_after_the_epoch_of_least_loss():
     assert part.words == ("2 trainings of at most 9 epochs; the best on documents held out was after 1 to 2.",)
 
 
-def test_columns_without_anything_are_left_out_and_n_is_the_number_of_items():
+def test_empty_columns_are_dropped_and_n_is_renamed():
     frame = pl.DataFrame({"rater": ["a"], "low": [None], "n": [3]}, schema_overrides={"low": pl.Float64})
     assert _drop_empty(frame).to_dicts() == [{"rater": "a", "items": 3}]
 
 
-def test_the_rating_of_a_window_stands_at_its_middle():
+def test_rating_of_a_window_is_plotted_at_its_middle():
     asked = []
     rows = pl.DataFrame({"start": [0, 2, 5], "end": [4, 6, 9], "value": [1.0, 3.0, 2.0]})
     found = SimpleNamespace(along=lambda item, criterion: asked.append((item, criterion)) or rows)
@@ -98,7 +98,7 @@ def test_the_rating_of_a_window_stands_at_its_middle():
 
 
 @pytest.mark.parametrize(("leads", "tables"), [(1, 2), (0, 1)])
-def test_the_comparison_has_its_sentences_then_what_is_cautioned_about(leads, tables):
+def test_comparison_has_sentences_then_cautions(leads, tables):
     side = pl.DataFrame({"rater": ["encoder"], "r": [0.5], "n": [3]})
     found = SimpleNamespace(
         sentences=lambda: ["the encoder has r .5.", "against ridge."], cautions=("few.",), exclusions=(1, "two"),
