@@ -124,7 +124,7 @@ def route(
         note(f"the rule is written to {found.write(rule)}")
     if queue is not None:
         decided = found.decide()
-        people = decided.filter(decided["who"] == "people")
+        people = decided.filter(decided["queue"] == "human")
         write_frame(people, queue)
         note(f"human queue of {people.height:,} items written to {queue}")
 

@@ -1,7 +1,7 @@
-"""From labels to what the difference estimator takes: a judge's labels of all items, people's of some.
+"""Arrays for the difference estimator, from a judge's labels of all items and human labels of some.
 
-Labels come slice by slice, so that a folder in chunks gives the same as a table. Here too: may the labelled items be a
-sample of all, and a prediction from several judges and columns, cross-fitted.
+Labels are read in slices, so that a folder in chunks gives the same result as a table. This module also tests whether
+the labelled items are a random sample, and cross-fits a prediction from several judges and columns.
 """
 
 from __future__ import annotations
@@ -30,50 +30,54 @@ from assay.estimation.statistic import Bools, Floats, Ints
 Population = Literal["infinite", "finite"]
 
 REFUSED = 0.001
-"""Labelled items are refused as a sample where chance alone would make a column differ so much in one study in a
-thousand, over all columns: a random sample is sent away that rarely."""
+"""Significance level, over all columns, at which labelled items are refused as a random sample: at most one random
+sample in a thousand is refused."""
 
 DOUBTED = 0.01
-"""Below this it is said."""
+"""Significance level for a caution."""
+
+ONE_HUMAN = (
+    "the variance among annotators cannot be estimated from one annotator; add annotators, or use raters='fixed'"
+)
 
 LEAST_EXPECTED = 5.0
-"""Labelled items that must be expected at a level before its share is tested by its normal approximation."""
+"""Least expected labelled items at a level for the normal approximation of its share."""
 
 MOST_LEVELS = 10
-"""Text columns with more levels than this are names, and say nothing of a sample."""
+"""Text columns with more levels than this are names, and are not tested."""
 
 MOST_SORTED = 10**6
-"""Items whose numbers are sorted (.1 s) to see whether they have few levels; of more, only the mean is looked at."""
+"""Most items whose numbers are sorted (.1 s) to check for few levels; with more, only the mean is tested."""
 
 ITEMS_A_REGRESSOR = 5
-"""Labelled items for each judge and column of a prediction: with 12 regressors 30 items cover .915 to .94."""
+"""Least labelled items per judge and column of a prediction: with 12 regressors, 30 items cover .915 to .94."""
 
 RIDGE = 1.0
-"""Weight of a regressor's square, on standardised columns, beside n items: keeps collinear judges apart from overflow,
-and moves no coefficient of 30 items by more than a thirtieth."""
+"""Ridge penalty on standardised columns, relative to n items: it prevents overflow with collinear judges, and changes
+no coefficient from 30 items by more than a thirtieth."""
 
 
 @dataclass(frozen=True, eq=False)
 class SpotChecks:
-    """A judge's labels of all items, and people's of some of them.
+    """A judge's labels of all items, and human labels of some.
 
     Attributes
     ----------
     judges, people : tuple of str
     scale : Scale
     categories : tuple or None
-        What label values point into, where labels are categories.
+        The categories that label values index, if labels are categories.
     n_all : int
     values : (rows, judges) float
-        Judges' labels; a row an item, or, of a folder in chunks, a row a different label.
+        Judges' labels: one row per item or, for a folder in chunks, one row per different label.
     counts : (rows,) float or None
-        How many items each row stands for; None where it is one.
+        The number of items of each row; None if it is one.
     position : (n,) int
-        Where the labelled items stand among all.
+        The positions of the labelled items among all.
     row, person, y : (labels,)
-        Labelled item, person and label.
+        Labelled item, annotator and label.
     judged : (n, judges) float
-        Judges' labels of the labelled items; NaN where there is none.
+        Judges' labels of the labelled items; NaN if missing.
     weight : (n,) float
     cluster, stratum : (items,) int, optional
         Of all items.
@@ -101,7 +105,7 @@ class SpotChecks:
     exclusions: tuple[Exclusion, ...] = ()
     notes: tuple[str, ...] = ()
     table: Annotations | None = field(default=None, repr=False)
-    """The labels of these judges and people, whose items are those of the arrays; None of a folder in chunks."""
+    """The labels of these judges and annotators, with the items of the arrays; None for a folder in chunks."""
 
     @classmethod
     def of(
@@ -117,14 +121,14 @@ class SpotChecks:
         columns: Sequence[str] = (),
         gold: str | None = None,
     ) -> SpotChecks:
-        """The labels of some judges and of all people, or of those named.
+        """Read the labels of some judges and of all or some humans.
 
         Raises
         ------
         DataError
-            For a judge, a person or a column that is not there.
+            For an unknown judge, annotator or column.
         DesignError
-            Where nobody labelled an item that the judge labelled.
+            If no annotator labelled an item that the judge labelled.
         """
         needed = [c for c in (strata, probabilities, gold, clusters, *columns) if c is not None]
         if needed:
@@ -135,7 +139,7 @@ class SpotChecks:
         people = tuple(annotators or (labels.humans if gold is None else ()))
         for name in people:
             if name in judges:
-                raise DesignError(f"'{name}' is the judge, and cannot be one of the people that it is checked against")
+                raise DesignError(f"'{name}' is the judge and cannot also be one of the annotators")
         chosen = (*judges, *people)
         if isinstance(labels, Chunks):
             ratings = Ratings.of(labels, chosen)
@@ -157,7 +161,7 @@ class SpotChecks:
         code = np.array([place.get(name, -1) for name in ratings.annotators])
         tabled = ratings.in_chunks
         if tabled and len(judges) > 1:
-            raise DesignError("several judges need the whole table in memory; read a part of the folder")
+            raise DesignError("several judges require the whole table in memory; read a part of the folder")
         jobs = (partial(_read_slice, read, first, code, len(judges), tabled) for read, first, _ in ratings.slices(1))
         parts = gather(jobs)
         offsets = np.cumsum([0, *(len(p[2]) for p in parts)])
@@ -179,7 +183,7 @@ class SpotChecks:
         self, labels: Annotations, clusters: str | None, strata: str | None, probabilities: str | None,
         columns: Sequence[str], gold: str | None,
     ) -> SpotChecks:  # fmt: skip
-        """The same with what the items' columns say."""
+        """The same with columns of the items."""
         made = self
         used = [c for c in (clusters, strata, probabilities, *columns, gold) if c is not None]
         data = fingerprint_with(self.fingerprint, **digest_of_columns(labels, *used))
@@ -195,14 +199,15 @@ class SpotChecks:
             if not ((chance > 0) & (chance <= 1)).all():
                 item = labels.items["item"][int(made.position[np.flatnonzero(~((chance > 0) & (chance <= 1)))[0]])]
                 raise DataError(
-                    f"every labelled item needs a probability above 0 and up to 1 in '{probabilities}'; item '{item}' "
-                    "has none. Fill it with the chance that the item had of being given to people"
+                    f"every labelled item requires a probability above 0 and up to 1 in '{probabilities}'; item "
+                    f"'{item}' has none. Fill in the probability that humans labelled the item"
                 )
             made = replace(made, weight=1 / chance)
         return made
 
     def balance(self, groups: Ints, units: Ints) -> SpotChecks:
-        """As if people had labelled the same share of every group, and units had been drawn whole: each (items,)."""
+        """Return checks reweighted to equal shares of labelled items in every group, with units sampled whole:
+        (items,)."""
         codes = groups if self.stratum is None else groups * (int(self.stratum.max()) + 1) + self.stratum
         sizes = np.bincount(codes)
         drawn = np.bincount(codes[self.position], minlength=len(sizes))
@@ -210,21 +215,21 @@ class SpotChecks:
         return replace(self, weight=weight, stratum=None, cluster=units)
 
     def stratify(self, codes: Ints, name: str) -> SpotChecks:
-        """The same, with items drawn for people within strata: (items,)."""
+        """Return the checks with items sampled within strata: (items,)."""
         sizes = np.bincount(codes)
         drawn = np.bincount(codes[self.position], minlength=len(sizes))
-        if (lacking := np.flatnonzero((drawn == 0) & (sizes > 0))).size:
+        if (empty := np.flatnonzero((drawn == 0) & (sizes > 0))).size:
             raise DesignError(
-                f"{counted(len(lacking), 'stratum').replace('stratums', 'strata')} of '{name}' "
-                f"{'has' if len(lacking) == 1 else 'have'} no labelled item, so nothing is known of "
-                f"{'it' if len(lacking) == 1 else 'them'}; label some, or merge strata"
+                f"{counted(len(empty), 'stratum').replace('stratums', 'strata')} of '{name}' "
+                f"{'has' if len(empty) == 1 else 'have'} no labelled items; label some items of "
+                f"{'it' if len(empty) == 1 else 'each'}, or merge strata"
             )
         return replace(self, stratum=codes, weight=(sizes / np.maximum(drawn, 1))[codes[self.position]])
 
     def _use_gold(self, given: pl.Series, name: str) -> SpotChecks:
-        """A column of true labels in place of people."""
-        there = np.flatnonzero(given.is_not_null().to_numpy())
-        kept = given.gather(pl.Series(there))
+        """A column of true labels instead of human labels."""
+        filled = np.flatnonzero(given.is_not_null().to_numpy())
+        kept = given.gather(pl.Series(filled))
         if self.categories is None:
             y = kept.cast(pl.Float64, strict=False).to_numpy()
         else:
@@ -235,42 +240,42 @@ class SpotChecks:
             valid &= (y >= self.scale.bounds[0]) & (y <= self.scale.bounds[1])
         if not valid.all():
             raise DataError(
-                f"'{name}' holds {kept[int(np.flatnonzero(~valid)[0])]!r}, which is no label of the scale "
-                f"({self.scale.describe()}); mend it, or empty the cell"
+                f"'{name}' has {kept[int(np.flatnonzero(~valid)[0])]!r}, which is not on the scale "
+                f"({self.scale.describe()}); correct it, or empty the cell"
             )
-        judged = self.values[there]
-        n = len(there)
+        judged = self.values[filled]
+        n = len(filled)
         return replace(
-            self, people=(name,), position=there, row=np.arange(n), person=np.zeros(n, dtype=np.int64), y=y,
+            self, people=(name,), position=filled, row=np.arange(n), person=np.zeros(n, dtype=np.int64), y=y,
             judged=judged, weight=np.ones(n),
         )  # fmt: skip
 
     def _refuse_few(self) -> SpotChecks:
-        """The same, without people who labelled a single item.
+        """The same, without annotators who labelled only one item.
 
         Raises
         ------
         DesignError
-            Where there is nothing to correct with.
+            If the judge's labels cannot be corrected.
         """
         judge = listing(self.judges)
         if not self.people:
-            raise DesignError("an estimate needs people's labels of some items; the table has none")
+            raise DesignError("an estimate requires human labels of some items; the table has none")
         if not len(self.row) or not np.isfinite(self.judged).any():
             raise DesignError(
-                f"no item has both a label of '{judge}' and one of a person, so the judge's errors cannot be known; "
-                "have people label some of the items that the judge labelled"
+                f"no item has both a label of '{judge}' and a human label, so the judge's errors are not estimable; "
+                "have annotators label some of the items that the judge labelled"
             )
         if len(self.position) == 1:
             raise DesignError(
-                "people labelled one item, and one item tells nothing of the judge's errors; have them label 30 or more"
+                "humans labelled one item, which is not enough to estimate the judge's errors; label 30 or more items"
             )
         loads = np.bincount(self.person, minlength=len(self.people))
         single = [name for name, load in zip(self.people, loads, strict=True) if load < 2]
         if len(single) == len(self.people):
             raise DesignError(
-                "nobody labelled two items, so people cannot be told from items; have the same people label several, "
-                "or give all of them one name"
+                "no annotator labelled two items, so differences between annotators and between items are confounded; "
+                "have the same annotators label several items, or give all of them one name"
             )
         if not single:
             return self
@@ -279,7 +284,7 @@ class SpotChecks:
         return replace(made, exclusions=(*self.exclusions, replace(out, what="annotator")))
 
     def select_people(self, people: tuple[str, ...]) -> SpotChecks:
-        """The labels of some of the people; items that only others labelled are no longer labelled."""
+        """Return the labels of some of the humans; items that only others labelled are then unlabelled."""
         code = np.array([people.index(name) if name in people else -1 for name in self.people])
         keep = code[self.person] >= 0
         rows, row = np.unique(self.row[keep], return_inverse=True)
@@ -289,7 +294,7 @@ class SpotChecks:
         )  # fmt: skip
 
     def where(self, keep: Bools) -> SpotChecks:
-        """Some of the items, (items,): a slice."""
+        """Return some of the items, (items,): a slice."""
         assert self.counts is None
         place = np.cumsum(keep) - 1
         mine = keep[self.position]
@@ -311,19 +316,19 @@ class SpotChecks:
         )
 
     def present(self) -> SpotChecks:
-        """The same, without people who labelled fewer than two of these items."""
+        """Return the checks without annotators who labelled fewer than two of these items."""
         loads = np.bincount(self.person, minlength=len(self.people))
         return self.select_people(tuple(name for name, load in zip(self.people, loads, strict=True) if load > 1))
 
-    # -- what the estimator takes --------------------------------------------------------------------
+    # -- the input of the estimator ------------------------------------------------------------------
 
     @property
     def n(self) -> int:
-        """Labelled items."""
+        """The number of labelled items."""
         return len(self.position)
 
     def drawn(self, population: Population) -> Checked:
-        """How the labelled items were drawn."""
+        """Return the sampling design of the labelled items."""
         return Checked(
             self.row, self.person, self.weight, len(self.people), self.n_all,
             None if self.cluster is None else self.cluster[self.position],
@@ -374,7 +379,7 @@ class SpotChecks:
         return self._judge_mean(everywhere, here)
 
     def _regressors(self) -> Floats:
-        """(items, regressors), standardised: each judge's label, each column; levels of text one by one."""
+        """(items, regressors), standardised: each judge's label, each column, each level of a text column."""
         found = [self._judge_columns(j) for j in range(self.values.shape[1])]
         for name, column in self.columns.items():
             found.append(_column_numbers(column, name))
@@ -384,8 +389,8 @@ class SpotChecks:
         x = x[:, scale > 0] / scale[scale > 0]
         if x.shape[1] * ITEMS_A_REGRESSOR > self.n:
             raise DesignError(
-                f"a prediction from {x.shape[1]} judges, columns and levels needs {ITEMS_A_REGRESSOR * x.shape[1]} "
-                f"labelled items ({ITEMS_A_REGRESSOR} each); there are {self.n}. Name fewer of them, or label more"
+                f"a prediction from {x.shape[1]} judges, columns and levels requires {ITEMS_A_REGRESSOR * x.shape[1]} "
+                f"labelled items ({ITEMS_A_REGRESSOR} each); there are {self.n}. Use fewer columns, or label more items"
             )
         return np.asarray(x)
 
@@ -405,7 +410,7 @@ class SpotChecks:
 
 
 def _read_slice(read: Callable[[], Answers], first: int, code: Ints, n_judges: int, tabled: bool) -> tuple[Any, ...]:
-    """Judges' labels (a row an item, or different labels and their number), and people's of this slice."""
+    """Judges' labels (one row per item, or different labels and their counts), and human labels of this slice."""
     answers = read()
     who = code[answers.annotator]
     mine = (who >= 0) & (who < n_judges)
@@ -422,7 +427,7 @@ def _read_slice(read: Callable[[], Answers], first: int, code: Ints, n_judges: i
 
 
 def _merge_counts(values: list[Floats], counts: list[Floats]) -> tuple[Floats, Floats]:
-    """Different labels of several slices and how often each occurs."""
+    """The different labels of several slices and their counts."""
     seen, place = np.unique(np.concatenate(values)[:, 0], return_inverse=True)
     return seen[:, None], sum_at(place, np.concatenate(counts), len(seen))
 
@@ -432,7 +437,7 @@ def _dense(codes: Ints) -> Ints:
 
 
 def _ridge(x: Floats, y: Floats, weight: Floats) -> tuple[float, Floats]:
-    """Intercept and slopes, with a little ridge."""
+    """Intercept and slopes, with a small ridge penalty."""
     w = weight / weight.mean()
     centre, mean = (w @ x) / w.sum(), float(w @ y) / w.sum()
     dx = x - centre
@@ -441,12 +446,12 @@ def _ridge(x: Floats, y: Floats, weight: Floats) -> tuple[float, Floats]:
 
 
 def item_column(labels: Annotations, name: str) -> pl.Series:
-    """A column of the items.
+    """Return a column of the items.
 
     Raises
     ------
     DataError
-        Where there is none of that name.
+        For an unknown column.
     """
     known = labels.names.get(name, name) if name not in labels.items.columns else name
     if known not in labels.items.columns:
@@ -456,7 +461,7 @@ def item_column(labels: Annotations, name: str) -> pl.Series:
 
 
 def _column_numbers(column: pl.Series, name: str) -> Floats:
-    """A column as regressors; an empty cell is the mean, or a level of its own."""
+    """A column as regressors; an empty cell becomes the mean, or a separate level."""
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         given = column.cast(pl.Float64).to_numpy().astype(float)
         return np.where(np.isfinite(given), given, np.nanmean(given))[:, None]
@@ -464,7 +469,8 @@ def _column_numbers(column: pl.Series, name: str) -> Floats:
     levels = natural(words.unique().to_list())
     if len(levels) > MOST_LEVELS:
         raise DesignError(
-            f"'{name}' has {len(levels)} different texts; a covariate is a number, or has at most {MOST_LEVELS} levels"
+            f"'{name}' has {len(levels)} different texts; a covariate must be a number or have at most {MOST_LEVELS} "
+            "levels"
         )
     return (
         np.stack([(words == level).to_numpy().astype(float) for level in levels[1:]], axis=1)
@@ -473,43 +479,43 @@ def _column_numbers(column: pl.Series, name: str) -> Floats:
     )
 
 
-# -- may the labelled items be a sample of all? ----------------------------------------------------------
+# -- are the labelled items a random sample? -------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """A way in which the labelled items differ from all, and how rarely chance would do that."""
+class SamplingCheck:
+    """A difference between the labelled items and all items, with its p-value."""
 
     p: float
     words: str
 
 
-def doubts(checks: SpotChecks, *, skip: Sequence[str | None] = ()) -> list[Doubt]:
-    """How the labelled items differ from all: in what the judge says, in the items' columns, in the order of names.
+def sampling_checks(checks: SpotChecks, *, skip: Sequence[str | None] = ()) -> list[SamplingCheck]:
+    """Compare the labelled items with all items: the judge's labels, the columns of the items, the order of names.
 
-    P-values are corrected for their number (Bonferroni); the smallest comes first.
+    P-values are adjusted (Bonferroni); the smallest comes first.
     """
     if checks.n >= checks.n_all:
         return []
-    found = [*_judge_doubts(checks)]
+    found = [*_check_judges(checks)]
     if checks.table is not None:
         last = checks.n_all - 1
         place: Floats = checks.position.astype(float)
         early = "early" if float(place @ _share(checks)) < last / 2 else "late"
-        words = f"they come {early} in the order of the items' names"
+        words = f"they are {early} in the order of the item names"
         found.append(_measure_shift(checks, place - last / 2, last * (last + 2) / 12, words))
         for name in checks.table.items.columns[1:]:
             if name not in skip:
-                found += _column_doubts(checks, checks.table.items[name], name)
+                found += _check_column(checks, checks.table.items[name], name)
     known = [one for one in found if math.isfinite(one.p)]
-    return sorted((Doubt(min(one.p * len(known), 1.0), one.words) for one in known), key=lambda one: one.p)
+    return sorted((SamplingCheck(min(one.p * len(known), 1.0), one.words) for one in known), key=lambda one: one.p)
 
 
 def _share(checks: SpotChecks) -> Floats:
     return np.asarray(checks.weight / checks.weight.sum())
 
 
-def _judge_doubts(checks: SpotChecks) -> list[Doubt]:
+def _check_judges(checks: SpotChecks) -> list[SamplingCheck]:
     found = []
     for j, judge in enumerate(checks.judges):
         everywhere, here = checks.values[:, j], checks.judged[:, j]
@@ -521,17 +527,17 @@ def _judge_doubts(checks: SpotChecks) -> list[Doubt]:
             different = np.unique(known)
         if checks.categories is None and not 0 < len(different) <= MOST_LEVELS:
             mean = np.nanmean(here) if np.isfinite(here).any() else 0.0
-            found.append(_test_mean(checks, everywhere, here, f"'{judge}' says {mean:.3g} of them on average, and "
-                                 f"{_mean(everywhere, checks.counts):.3g} of all"))  # fmt: skip
+            found.append(_test_mean(checks, everywhere, here, f"the mean label of '{judge}' is {mean:.3g} on them and "
+                                 f"{_mean(everywhere, checks.counts):.3g} on all"))  # fmt: skip
             continue
         for value in different:
             word = checks.categories[int(value)] if checks.categories is not None else f"{value:g}"
-            words = f"'{judge}' says {word} of {{}} of them and of {{}} of all"
+            words = f"'{judge}' labels {{}} of them and {{}} of all as {word}"
             found.append(_level(checks, everywhere == value, here == value, words))
     return found
 
 
-def _column_doubts(checks: SpotChecks, column: pl.Series, name: str) -> list[Doubt]:
+def _check_column(checks: SpotChecks, column: pl.Series, name: str) -> list[SamplingCheck]:
     if column.dtype.is_numeric() and column.n_unique() > 2:
         given = column.cast(pl.Float64).to_numpy().astype(float)
         here = given[checks.position]
@@ -546,25 +552,25 @@ def _column_doubts(checks: SpotChecks, column: pl.Series, name: str) -> list[Dou
     for level in natural([v for v in texts.unique().to_list() if v is not None]):
         there = (texts == level).fill_null(value=False).to_numpy()
         found.append(
-            _level(checks, there, there[checks.position], f"'{name}' is {level} on {{}} of them and on {{}} of all")
+            _level(checks, there, there[checks.position], f"'{name}' is {level} for {{}} of them and {{}} of all")
         )
     return found
 
 
-def _level(checks: SpotChecks, everywhere: Bools, here: Bools, words: str) -> Doubt:
-    """Of a level: the exact hypergeometric tail where items were drawn alike, one by one."""
+def _level(checks: SpotChecks, everywhere: Bools, here: Bools, words: str) -> SamplingCheck:
+    """Test the share of a level: the exact hypergeometric tail if items were sampled with equal probabilities."""
     count = float(everywhere.sum() if checks.counts is None else checks.counts[everywhere].sum())
-    said = words.format(f"{100 * here.mean():.0f}%", f"{100 * count / checks.n_all:.0f}%")
+    text = words.format(f"{100 * here.mean():.0f}%", f"{100 * count / checks.n_all:.0f}%")
     if (checks.weight == checks.weight[0]).all() and checks.cluster is None:
-        return Doubt(_hypergeometric(int(here.sum()), checks.n, round(count), checks.n_all), said)
+        return SamplingCheck(_hypergeometric(int(here.sum()), checks.n, round(count), checks.n_all), text)
     share = count / checks.n_all
     if min(share, 1 - share) * checks.n < LEAST_EXPECTED:
-        return Doubt(math.nan, said)
-    return _test_mean(checks, everywhere.astype(float), here.astype(float), said)
+        return SamplingCheck(math.nan, text)
+    return _test_mean(checks, everywhere.astype(float), here.astype(float), text)
 
 
 def _hypergeometric(k: int, n: int, count: int, n_all: int) -> float:
-    """Two-sided p-value of k of n drawn, where ``count`` of ``n_all`` are of the kind: twice the smaller tail."""
+    """Two-sided p-value of k of n drawn, if ``count`` of ``n_all`` are of the kind: twice the smaller tail."""
     each = np.arange(max(0, n + count - n_all), min(n, count) + 1)
 
     def log_choose(total: int, some: Ints) -> Floats:
@@ -579,21 +585,21 @@ def _mean(values: Floats, counts: Floats | None) -> float:
     return float(np.average(values[there], weights=None if counts is None else counts[there]))
 
 
-def _test_mean(checks: SpotChecks, everywhere: Floats, here: Floats, words: str) -> Doubt:
-    """Whether the labelled items have the mean of all."""
+def _test_mean(checks: SpotChecks, everywhere: Floats, here: Floats, words: str) -> SamplingCheck:
+    """Test whether the labelled items have the mean of all."""
     mean, there = _mean(everywhere, checks.counts), np.isfinite(everywhere)
     counts = None if checks.counts is None else checks.counts[there]
     variance = float(np.average((everywhere[there] - mean) ** 2, weights=counts))
     return _measure_shift(checks, np.asarray(np.where(np.isfinite(here), here - mean, 0.0)), variance, words)
 
 
-def _measure_shift(checks: SpotChecks, off: Floats, variance: float, words: str) -> Doubt:
-    """How far the weighted mean of the labelled items is from that of all, in errors of such a draw.
+def _measure_shift(checks: SpotChecks, off: Floats, variance: float, words: str) -> SamplingCheck:
+    """Test the difference of the weighted mean of the labelled items from that of all, in standard errors.
 
     Parameters
     ----------
     off : (n,) float
-        Of each labelled item, less the mean of all.
+        Of each labelled item, minus the mean of all.
     variance : float
         Of all.
     """
@@ -605,20 +611,21 @@ def _measure_shift(checks: SpotChecks, off: Floats, variance: float, words: str)
         each = each - (sum_at(h, each) / np.maximum(np.bincount(h), 1))[h]
     even = (checks.weight == checks.weight[0]).all() and checks.cluster is None and checks.stratum is None
     error = math.sqrt(variance / checks.n * (1 - checks.n / checks.n_all) if even else float(each @ each))
-    if error <= 1e-9 * math.sqrt(variance):  # weights make the two alike, but for rounding
-        return Doubt(math.nan, words)
+    if error <= 1e-9 * math.sqrt(variance):  # equal by the weights, up to rounding
+        return SamplingCheck(math.nan, words)
     units = checks.n if checks.cluster is None else len(np.unique(checks.cluster[checks.position]))
-    return Doubt(float(2 * stdtr(max(units - 1, 1), -abs(float(_share(checks) @ off)) / error)), words)
+    p = 2 * stdtr(max(units - 1, 1), -abs(float(_share(checks) @ off)) / error)
+    return SamplingCheck(float(p), words)
 
 
-def judge_of(labels: Annotations, named: str | None, task: str) -> str:
-    """The judge that is named, or the table's only one; ``task`` is what is asked of it, for the error."""
+def judge_of(labels: Annotations, named: str | None) -> str:
+    """Return the named judge, or the only judge of the table."""
     if named is not None:
         if named not in labels.judges:
             raise DataError(unknown("judge", named, labels.judges, "the judges of the table"))
         return named
     if len(labels.judges) != 1:
         raise DesignError(
-            f"say which judge {task} with judge=...; the table has {listing(labels.judges) or 'none'}", option="judge"
+            f"specify the judge with judge=...; the table has {listing(labels.judges) or 'no judge'}", option="judge"
         )
     return labels.judges[0]

@@ -1,7 +1,7 @@
-"""How far apart are two systems, where one judge labelled the outputs of both and people some of each?
+"""Corrected differences of systems from judge labels of all outputs and human labels of some.
 
-Differences are paired on sources: what a source adds to the error of one system's mean is taken with what it adds to
-the other's. The judge's own difference stands beside the corrected one, and how much of it goes with length.
+Differences are paired by source: the contribution of a source to the error of one system's mean is subtracted from its
+contribution to the other's. The judge-only difference is reported with its part that is associated with length.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import numpy as np
 from scipy.special import stdtrit
 
 from assay.errors import DesignError, unknown
-from assay.estimates.checked import SpotChecks
+from assay.estimates.checked import ONE_HUMAN, SpotChecks
 from assay.estimates.difference import LEAST_SHARED, Checked, Corrected, JudgeMean, MeanSpread, difference, sum_at
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.reporting.tables import estimated, interval, p_value, signed
 
 LEAST_SOURCES = 5
-"""Labelled sources, or clusters of them, from which a difference has an interval: degrees of freedom are fewer."""
+"""Least labelled sources, or clusters of sources, for an interval of a difference."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,27 +33,27 @@ class SystemContrast:
     Attributes
     ----------
     first, second : str
-        The difference is first less second.
+        The difference is first minus second.
     found : Estimate
-        Corrected.
-    people : Estimate
-        From people's labels alone.
+        The corrected difference.
+    humans_only : Estimate
+        From human labels only.
     judge : Estimate
-        From the judge's labels alone.
+        From the judge's labels only.
     by_length : Estimate
-        The part of the judge's difference that goes with the difference in length; missing without a column.
+        The part of the judge's difference that is associated with the difference in length; missing without a column.
     p, p_adjusted : float
         Of no difference.
     n : int
-        Sources with a label of a person.
+        Sources with human labels.
     n_all : int
-        Sources.
+        All sources.
     """
 
     first: str
     second: str
     found: Estimate
-    people: Estimate
+    humans_only: Estimate
     judge: Estimate
     by_length: Estimate
     p: float
@@ -63,61 +62,40 @@ class SystemContrast:
     p_adjusted: float = field(default=math.nan)
 
     def adjusted(self, p: float) -> SystemContrast:
-        """The same with its p-value among others."""
+        """Return the contrast with an adjusted p-value."""
         return replace(self, p_adjusted=p)
 
     def row(self) -> dict[str, Any]:
-        """Its row of the table."""
+        """Return its row of the table."""
+        only = self.humans_only
         return {
-            "slice": None, "of": f"{self.first} − {self.second}", **self.found.row(), "n": self.n, "items": self.n_all,
-            "judge_alone": self.judge.estimate, "people_alone": self.people.estimate,
-            "people_alone_low": self.people.low, "people_alone_high": self.people.high, "saved": None, "weight": None,
+            "slice": None, "quantity": f"{self.first} − {self.second}", **self.found.row(), "n": self.n,
+            "items": self.n_all, "judge_only": self.judge.estimate, "humans_only": only.estimate,
+            "humans_only_low": only.low, "humans_only_high": only.high, "equivalent_labels": None, "weight": None,
             "reason": self.found.reason, "p": self.p, "p_adjusted": self.p_adjusted,
             "length": self.by_length.estimate if math.isfinite(self.by_length.estimate) else None,
         }  # fmt: skip
 
-    def sentence(self, confidence: float) -> str:
-        """What the judge says, and what is left of it."""
-        judge = f"{signed(self.judge.estimate)} {interval(self.judge.low, self.judge.high)}"
-        lead = f"{self.first} against {self.second}: the judge says {judge}"
-        if math.isnan(self.found.low):
-            return f"{lead}; corrected {signed(self.found.estimate)}, no interval: {self.found.reason}."
-        shown = self.p_adjusted <= 1 - confidence
-        ahead = self.first if self.found.estimate > 0 else self.second
-        verdict = f"{ahead} is ahead" if shown else "no difference is shown"
-        length = ""
-        if math.isfinite(self.by_length.estimate):
-            length = f" Of the judge's difference, {_format_signed(self.by_length)} goes with length."
-        return (
-            f"{lead}; corrected {_format_signed(self.found)}: {verdict} "
-            f"({p_value(self.p_adjusted)}, corrected for the number of comparisons).{length}"
-        )
-
-
-def _format_signed(one: Estimate) -> str:
-    text = estimated(one.estimate, one.low, one.high)
-    return text if text.startswith("−") else f"+{text}"
-
 
 Outputs = tuple[SpotChecks, JudgeMean, Bools]
-"""A system's labels, what the judge or a prediction says of all its outputs, and which items these are."""
+"""A system's labels, the labels of a judge or a prediction for all its outputs, and a mask of its items."""
 
 
 @dataclass(frozen=True, eq=False)
 class SourcePairs:
-    """What outputs share.
+    """The sources and clusters of outputs.
 
     Attributes
     ----------
     sources : (items,) int
-        Which source each item answers.
+        The source of each item.
     clusters : (items,) int, optional
-        The cluster that sources are drawn with.
+        The cluster of each item; clusters contain whole sources.
     length : (items,) float, optional
     random : bool
-        Whether people like these are meant, and not these.
+        Whether annotators are a random sample.
     finite : bool
-        Whether these outputs are meant, and not outputs like these.
+        Whether the difference is for these outputs only.
     """
 
     sources: Ints
@@ -128,12 +106,12 @@ class SourcePairs:
 
     @cached_property
     def n_sources(self) -> int:
-        """Sources."""
+        """The number of sources."""
         return int(self.sources.max()) + 1
 
     @cached_property
     def units(self) -> Ints:
-        """What is drawn by itself, of each item: its source, or the cluster of that."""
+        """The independent unit of each item: its source, or the cluster of the source."""
         return self.sources if self.clusters is None else self.clusters
 
     @cached_property
@@ -145,12 +123,12 @@ class SourcePairs:
 
     @property
     def divided(self) -> Ints:
-        """Sources whose outputs lie in several clusters."""
+        """Sources with outputs in several clusters."""
         return np.unique(self.sources[self.unit_of_source[self.sources] != self.units])
 
     def same_outputs(self, systems: Mapping[str, Outputs]) -> SourcePairs | None:
-        """The same for a difference on these outputs alone; None where it would need more than sums of sources: several
-        outputs of one source and system, or clusters labelled in part."""
+        """Return the pairing for a difference on these outputs only. None if sums over sources are not sufficient:
+        several outputs of one source and system, or partly labelled clusters."""
         if any(np.bincount(self.sources[mine]).max() > 1 for _, _, mine in systems.values()):
             return None
         drawn = [checks.drawn("finite") for checks, _, _ in systems.values()]
@@ -163,7 +141,7 @@ def contrast_systems(
     systems: Mapping[str, Outputs], pairing: SourcePairs, baseline: str | None, confidence: float,
     weights: Mapping[str, float],
 ) -> list[SystemContrast]:  # fmt: skip
-    """Differences of every two systems, or of each with the baseline.
+    """Estimate the differences of all pairs of systems, or of each system with the baseline.
 
     Parameters
     ----------
@@ -194,7 +172,7 @@ def contrast_systems(
 
 @dataclass(frozen=True, eq=False)
 class SystemMean:
-    """A system's mean and what each unit (source or cluster) adds to its error, with the judge and without.
+    """A system's mean and the contribution of each unit (source or cluster) to its error, with the judge and without.
 
     Attributes
     ----------
@@ -206,12 +184,12 @@ class SystemMean:
     by_person : mapping of person to float
         Each person's own mean.
     cells : (units, columns) float
-        What each unit adds to the error through each person, or through all where units are clusters or lie in strata;
-        NaN where it is not labelled.
+        The contribution of each unit to the error by annotator, or in total if units are clusters or stratified; NaN
+        if it is not labelled.
     strata : (units,) int
-        The stratum of each unit, −1 where the system has no output of it.
+        The stratum of each unit, −1 if the system has no output of it.
     without : SystemMean or None
-        From people alone.
+        From human labels only.
     """
 
     value: float
@@ -226,12 +204,12 @@ class SystemMean:
 
     @property
     def alone(self) -> SystemMean:
-        """From people alone."""
+        """The mean from human labels only."""
         return self if self.without is None else self.without
 
     @property
     def people(self) -> dict[str, float]:
-        """What each person adds to the error of a mean over people like these."""
+        """The contribution of each annotator to the error of a mean over a population of annotators."""
         m = len(self.by_person)
         factor = math.sqrt(m / (m - 1)) / m if m > 1 else math.nan
         return {name: (value - self.value) * factor for name, value in self.by_person.items()}
@@ -270,7 +248,7 @@ def _means(one: Outputs, pairing: SourcePairs, weight: float) -> SystemMean:
 
 
 def _cells_by_person(drawn: Checked, found: Corrected, here: Ints, n_units: int) -> Floats:
-    """(units, people): what each label adds to the error, an item drawn with a greater chance standing for fewer."""
+    """(units, annotators): the contribution of each label to the error, weighted by the inverse probability."""
     cells = np.full((n_units, drawn.n_people), math.nan)
     w = drawn.weight[drawn.row]
     typical = sum_at(drawn.person, w, drawn.n_people) / np.maximum(np.bincount(drawn.person), 1)
@@ -279,12 +257,13 @@ def _cells_by_person(drawn: Checked, found: Corrected, here: Ints, n_units: int)
 
 
 def _known_output_variance(first: SystemMean, second: SystemMean) -> float:
-    """What the variance of a difference loses where it is that of these N outputs alone.
+    """The finite-population correction of the variance of a difference on these N outputs.
 
-    Of people r and s, each of either system, over n_r, n_s and n_rs labelled sources that they share, of N_r, N_s and
-    N_rs that the systems have: Σ ± (Σ e_r e_s) · n_r n_s / n_rs · N_rs / (N_r N_s), in each stratum. Where everybody
-    labelled the same n of N sources it is n/N of the variance. Two who share some, but fewer than `LEAST_SHARED`, count
-    as unrelated within a system, and as alike as can be across the two: both only widen.
+    For annotators r and s, each of either system, with n_r, n_s and n_rs labelled sources (own and shared), out of N_r,
+    N_s and N_rs sources of the systems: Σ ± (Σ e_r e_s) · n_r n_s / n_rs · N_rs / (N_r N_s), in each stratum. If all
+    annotators labelled the same n of N sources, it is n/N of the variance. Two annotators who share fewer than
+    `LEAST_SHARED` sources count as uncorrelated within a system, and as perfectly correlated across the two: both only
+    widen the interval.
     """
     lost = 0.0
     columns = [one.cells.shape[1] for one in (first, second)]
@@ -314,26 +293,27 @@ def _difference(first: SystemMean, second: SystemMean, pairing: SourcePairs, con
         variance = max(variance - _known_output_variance(first, second), 0.0)
     if n < LEAST_SOURCES:
         what = "sources" if pairing.clusters is None else "clusters"
-        return missing(f"people labelled outputs of {n} {what}, and {LEAST_SOURCES} are needed")
+        return missing(f"humans labelled outputs of {n} {what}; {LEAST_SOURCES} are required")
     people = min(len(first.by_person), len(second.by_person))
     if pairing.random and people < 2:
-        why = "one person cannot show how much people differ; ask others too, or take raters='fixed'"
-        return Estimate(value, math.nan, math.nan, math.nan, why)
+        return Estimate(value, math.nan, math.nan, math.nan, ONE_HUMAN)
     between = 0.0
     if pairing.random:
         a, b = first.people, second.people
         between = sum((a.get(name, 0.0) - b.get(name, 0.0)) ** 2 for name in sorted({*a, *b}))
     if variance + between <= 1e-12 * float(phi @ phi):
         every = pairing.finite and all(bool((one.labelled >= one.judged).all()) for one in (first, second))
-        why = "people labelled every output, so this is a count and no estimate" if every else "the labels do not vary"
+        why = "the labels do not vary"
+        if every:
+            why = "humans labelled every output, so this is a count without sampling error"
         return Estimate(value, math.nan, math.nan, math.nan, why)
-    # As many units as would weigh equally; a source costs one more, as it does of one system's mean.
+    # The effective number of units; one more degree of freedom is lost with sources, as for one system's mean.
     df = float((mass**2).sum() ** 2 / (mass**4).sum()) - (3 if pairing.clusters is None else 2)
     return MeanSpread(value, variance, max(df, 1.0), n, between=between, n_people=people).estimate(confidence)
 
 
 def _judge_alone(first: Outputs, second: Outputs, pairing: SourcePairs, confidence: float) -> tuple[Estimate, Estimate]:
-    """The judge's own difference, paired on sources; and the part of it that goes with length.
+    """The judge-only difference, paired by source, and the part of it that is associated with length.
 
     The part is the slope of the judge's difference on the difference in length, times its mean.
     """
@@ -365,7 +345,7 @@ def _judge_alone(first: Outputs, second: Outputs, pairing: SourcePairs, confiden
 
 
 def _spread_of_sums(each: Floats, pairing: SourcePairs, there: Bools, fitted: int) -> tuple[float, int]:
-    """Variance of the sum of what each source adds, and its degrees of freedom; clusters are summed first."""
+    """Variance of the sum of the contributions of sources, and its degrees of freedom; clusters are summed first."""
     unit = np.unique(pairing.unit_of_source[there], return_inverse=True)[1]
     sums = sum_at(unit, each)
     df = len(sums) - fitted
@@ -374,13 +354,13 @@ def _spread_of_sums(each: Floats, pairing: SourcePairs, there: Bools, fitted: in
 
 def _difference_of_pairs(value: float, variance: float, df: int, confidence: float) -> Estimate:
     if math.isnan(variance):
-        return Estimate(value, math.nan, math.nan, math.nan, "the sources lie in too few clusters")
+        return Estimate(value, math.nan, math.nan, math.nan, "the sources are in too few clusters")
     half = float(stdtrit(df, (1 + confidence) / 2)) * math.sqrt(variance)
     return Estimate(value, value - half, value + half, math.sqrt(variance))
 
 
 def _source_means(one: Outputs, sources: Ints, n_sources: int, values: Floats | None) -> Floats:
-    """The mean of a system's outputs of each source; NaN where there is none."""
+    """The mean of a system's outputs of each source; NaN if there are none."""
     checks, _, mine = one
     given = checks.values[:, 0] if values is None else values[mine]
     there = np.isfinite(given)

@@ -1,7 +1,7 @@
-"""What would people say on average of all items, where a judge labelled all and people some?
+"""Corrected estimates of human means, shares and quantiles from judge labels and a human-labelled sample.
 
-The estimate of a mean, of shares or of quantiles, by slice, with the judge alone, people alone and what the judge saved
-beside it. The formulas are in `difference`, the arrays in `checked`, differences of systems in `contrasts`.
+Each estimate comes with the judge-only and the human-only estimate, and with the gain in precision from the judge. The
+formulas are in `difference`, the arrays in `checked`, the differences of systems in `contrasts`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ from assay.data.annotations import Annotations, Repeats
 from assay.data.chunks import Chunks
 from assay.data.names import natural
 from assay.errors import DataError, DesignError, counted, listing
-from assay.estimates.checked import DOUBTED, REFUSED, Population, SpotChecks, doubts, item_column
+from assay.estimates import words
+from assay.estimates.checked import (
+    DOUBTED,
+    ONE_HUMAN,
+    REFUSED,
+    Population,
+    SpotChecks,
+    item_column,
+    sampling_checks,
+)
 from assay.estimates.contrasts import SourcePairs, SystemContrast, contrast_systems
 from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tune_lambda
 from assay.estimates.rogan_gladen import true_shares
@@ -28,7 +37,7 @@ from assay.estimation.options import Adjustment, Raters, Settings, level_option,
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
-from assay.reporting.tables import decimals, estimated, interval, said
+from assay.reporting.tables import decimals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,21 +47,21 @@ Estimator = Literal["auto", "difference", "ppi++", "rogan-gladen"]
 Sampling = Literal["test", "trust"]
 
 MOST_SHARES = 40
-"""Labels of a scale whose shares are estimated one by one; more are numbers."""
+"""Most labels of a scale whose shares are estimated; more are treated as numbers."""
 
 LEAST_VALUES = 10
-"""Different labels from which quantiles say more than the shares of the labels."""
+"""Least different labels for quantiles; with fewer, the shares of the labels are more informative."""
 
 MOST_THRESHOLDS = 400
-"""Places at which a distribution is estimated for its quantiles: finer than the interval of 10,000 labelled items."""
+"""Points at which a distribution is estimated for its quantiles: finer than the interval from 10,000 labelled items."""
 
 SKEWED, MANY = 2.0, 100
-"""Numbers without ends whose skewness is above the first, on fewer labelled items than the second, are said to have an
-interval that covers less: .90 to .915 at 30 items of skewness 2.6, .92 to .935 at 100."""
+"""A caution is printed for unbounded numbers with a larger skewness and fewer labelled items than these: the 95%
+interval covers .90 to .915 at 30 items of skewness 2.6, and .92 to .935 at 100."""
 
 
 _APART = (("strata", "clusters"), ("strata", "probabilities"), ("contrast", "by"))
-"""Options that are not taken together."""
+"""Options that exclude each other."""
 
 
 @dataclass(frozen=True)
@@ -60,154 +69,156 @@ class EstimateSettings(Settings):
     """Options of `assay.estimate`."""
 
     judge: str | Sequence[str] | None = option(
-        None, "The judge that labelled all items; several make one prediction.", details="The table's, if it has one."
+        None,
+        "Judge that labelled all items; several are combined into one prediction.",
+        details="Default: the only judge of the table.",
     )
     _: KW_ONLY
     target: Target | None = option(
         None,
-        "What is estimated.",
-        details="When not given, the mean of numbers and the shares of categories.",
+        "Quantity to estimate.",
+        details="Default: the mean of numbers, the shares of categories.",
         first=True,
     )
-    quantiles: Sequence[float] = option((0.25, 0.5, 0.75), "With target quantiles: which.", above=0, below=1)
+    quantiles: Sequence[float] = option((0.25, 0.5, 0.75), "Quantiles for target quantiles.", above=0, below=1)
     by: str | None = option(
         None,
-        "Item column of slices, each with its estimate.",
-        details="Their intervals hold for all slices at once.",
+        "Item column of slices, each with an estimate.",
+        details="The intervals are simultaneous for all slices.",
         first=True,
     )
     contrast: str | None = option(
         None,
-        "Item column that names systems, whose means are compared.",
-        details="Differences are paired on sources.",
+        "Item column with the system, to compare the means of systems.",
+        details="Differences are paired by source.",
         first=True,
     )
-    sources: str | None = option(
-        None, "With contrast: item column that says which outputs answer the same source.", first=True
-    )
+    sources: str | None = option(None, "With contrast: item column with the source that an output answers.", first=True)
     baseline: str | None = option(
-        None, "With contrast: the system that others are compared with.", details="When not given, each with each."
+        None, "With contrast: system that the others are compared with.", details="Default: all pairs."
     )
     length: str | None = option(None, "With contrast: item column with the length of an output.")
     adjust: Adjustment = option("holm", "With contrast: multiplicity adjustment of the p-values.")
     raters: Raters = option("fixed", "Treat annotators as fixed, or as a random sample of annotators.", first=True)
-    annotators: Sequence[str] | None = option(None, "People whose labels count.")
-    clusters: str | None = option(None, "Item column of documents or lessons that items are drawn with.", first=True)
+    annotators: Sequence[str] | None = option(None, "Annotators whose labels are used (default: all).")
+    clusters: str | None = option(None, "Item column of clusters of items, such as documents or lessons.", first=True)
     probabilities: str | None = option(
-        None, "Item column with the probability with which an item was given to people.", first=True
+        None, "Item column with the probability that humans labelled the item.", first=True
     )
-    strata: str | None = option(None, "Item column within which items were drawn for people.")
-    population: Population = option("infinite", "Whether the number speaks of items like these, or of these alone.")
-    covariates: Sequence[str] = option((), "Item columns that help to predict people's labels.")
+    strata: str | None = option(None, "Item column of the strata within which items were sampled for humans.")
+    population: Population = option(
+        "infinite", "Estimate for items like these (infinite), or for these items (finite)."
+    )
+    covariates: Sequence[str] = option((), "Item columns as predictors of human labels.")
     folds: int = option(10, "Folds of the cross-fitted prediction from several judges or covariates.", low=2)
-    gold: str | None = option(None, "Gold-label column of the items, instead of human labels.")
+    gold: str | None = option(None, "Item column with true labels, used instead of human labels.")
     estimator: Estimator = option(
-        "auto", "How the judge's errors are taken off.",
-        details="auto is the difference estimator, and Rogan-Gladen's only where a gold column is no sample of the "
-        "items; ppi++ gives the digits of ppi_py.ppi_mean_ci.",
+        "auto", "Estimator that corrects the judge's errors.",
+        details="auto is the difference estimator, or Rogan–Gladen if the items with a gold label are not a random "
+        "sample; ppi++ reproduces ppi_py.ppi_mean_ci.",
     )  # fmt: skip
     sampling: Sampling = option(
-        "test", "Whether labelled items that cannot be a sample of all are refused, or trusted."
+        "test", "Test whether the labelled items are a random sample and refuse others, or trust them."
     )
     repeats: Repeats = option("error", "How to combine repeated labels.")
     confidence: float = level_option()
-    seed: int = seed_option("Of the folds: same seed, same numbers.")
+    seed: int = seed_option("Random seed of the folds.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.contrast is None:
             for name in ("sources", "baseline", "length"):
                 if getattr(self, name) is not None:
-                    raise DesignError(f"{name}=... is about systems; name their column with contrast=...", option=name)
+                    raise DesignError(f"{name}=... requires systems; name their column with contrast=...", option=name)
         elif self.sources is None:
             raise DesignError(
-                "a contrast is paired on sources; name their item column with sources=...", option="sources"
+                "a contrast is paired by source; name the item column of sources with sources=...", option="sources"
             )
         for one, other in _APART:
             if getattr(self, one) is not None and getattr(self, other) is not None:
-                raise DesignError(f"{one}=... and {other}=... are not taken together; leave one out", option=other)
+                raise DesignError(f"{one}=... and {other}=... exclude each other; omit one", option=other)
 
 
 @dataclass(frozen=True, eq=False)
 class EstimateLine:
-    """One number with what stands beside it.
+    """An estimate with its judge-only and human-only counterparts.
 
     Attributes
     ----------
     slice : str or None
-    of : str
+    quantity : str
         ``mean``, a label, ``quantile 0.5``.
     found : Estimate
-        The corrected number.
-    people : Estimate
-        From people's labels alone.
-    judge : float
-        From the judge's labels alone.
-    saved : int or None
-        Labelled items that would have been needed beside these, had there been no judge.
+        The corrected estimate.
+    humans_only : Estimate
+        From human labels only.
+    judge_only : float
+        From the judge's labels only.
+    equivalent_labels : int or None
+        Additional labelled items that give the same precision without the judge.
     weight : float
-        λ: how much of the judge's difference is taken.
+        λ, the weight of the judge's labels.
     n, n_all : int
-        Labelled items, and items.
+        Human-labelled items, and all items.
     """
 
     slice: str | None
-    of: str
+    quantity: str
     found: Estimate
-    people: Estimate
-    judge: float
-    saved: int | None
+    humans_only: Estimate
+    judge_only: float
+    equivalent_labels: int | None
     weight: float
     n: int
     n_all: int
 
     def row(self) -> dict[str, Any]:
-        """Its row of the table."""
+        """Return its row of the table."""
+        only = self.humans_only
         return {
-            "slice": self.slice, "of": self.of, **self.found.row(), "n": self.n, "items": self.n_all,
-            "judge_alone": self.judge, "people_alone": self.people.estimate, "people_alone_low": self.people.low,
-            "people_alone_high": self.people.high, "saved": self.saved, "weight": self.weight,
+            "slice": self.slice, "quantity": self.quantity, **self.found.row(), "n": self.n, "items": self.n_all,
+            "judge_only": self.judge_only, "humans_only": only.estimate, "humans_only_low": only.low,
+            "humans_only_high": only.high, "equivalent_labels": self.equivalent_labels, "weight": self.weight,
             "reason": self.found.reason,
         }  # fmt: skip
 
 
-_TEXT = ("slice", "of", "reason")
-_WHOLE = ("n", "items", "saved")
+_TEXT = ("slice", "quantity", "reason")
+_WHOLE = ("n", "items", "equivalent_labels")
 
 
 @dataclass(frozen=True, eq=False)
 class CorrectedEstimate(Result):
-    """What people would say on average of all items, with what the judge alone and people alone say.
+    """Estimated human means or shares over all items, with judge-only and human-only estimates.
 
     Attributes
     ----------
     table : polars.DataFrame
-        One row a number: ``slice``, ``of`` (mean, a label, a quantile; a difference ``a − b`` of systems),
-        ``estimate``, ``low``, ``high``, ``n`` (labelled items), ``items``, ``judge_alone``, ``people_alone`` with its
-        ends, ``saved`` (labelled items that the judge was worth), ``weight`` (λ), ``reason``; of systems also ``p`` and
-        ``p_adjusted``.
+        One row per estimate: ``slice``, ``quantity`` (mean, a label, a quantile; a difference ``a − b`` of systems),
+        ``estimate``, ``low``, ``high``, ``n`` (human-labelled items), ``items``, ``judge_only``, ``humans_only`` with
+        its interval, ``equivalent_labels`` (additional human-labelled items that give the same precision without the
+        judge), ``weight`` (λ), ``reason``; for systems also ``p`` and ``p_adjusted``.
     lines : tuple of EstimateLine
     contrasts : tuple of SystemContrast
     """
 
     leads: ClassVar[bool] = True
-    symbol: ClassVar[str] = "people would say"
-    counted: ClassVar[str] = "labelled"
+    counted: ClassVar[str] = "human-labelled"
 
     lines: tuple[EstimateLine, ...] = field(repr=False, metadata={"json": False})
     contrasts: tuple[SystemContrast, ...] = field(repr=False, metadata={"json": False})
-    people: tuple[str, ...]
+    humans: tuple[str, ...]
     judges: tuple[str, ...]
     target: str
     run: Run
 
     def row_estimates(self) -> Sequence[Estimate]:
-        """Of each row."""
+        """The estimate in each row."""
         return (*(one.found for one in self.lines), *(one.found for one in self.contrasts))
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a number."""
+        """One row per estimate."""
         rows = [one.row() for one in self.lines] + [one.row() for one in self.contrasts]
         names = list(dict.fromkeys(name for row in rows for name in row))
         kinds = {name: pl.String if name in _TEXT else pl.Int64 if name in _WHOLE else pl.Float64 for name in names}
@@ -215,103 +226,51 @@ class CorrectedEstimate(Result):
         return frame if "p" not in names else frame.select(*(c for c in names if c != "reason"), "reason")
 
     def summary(self) -> str:
-        """The numbers in sentences, and what they rest on."""
-        lines = [*self.sentences(), *self.run.closing()]
-        return "\n".join(lines)
-
-    def sentences(self) -> list[str]:
-        """What may be reported."""
-        settings = self.run.settings
-        assert isinstance(settings, EstimateSettings)
-        who = _people_words(self.people, settings)
-        said_lines = []
-        for one in self.lines[:MOST_SHARES]:
-            where = "" if one.slice is None else f"{settings.by or settings.contrast} {one.slice}. "
-            what = _what(one.of, self.target)
-            if math.isnan(one.found.low):
-                said_lines.append(f"{where}{what}: {said(one.found.estimate)}, no interval: {one.found.reason}.")
-                continue
-            said_lines.append(
-                f"{where}{what} of the labels of {who} over {_items(one, settings)} would be "
-                f"{estimated(one.found.estimate, one.found.low, one.found.high)} ({settings.confidence:.0%} interval; "
-                f"{counted(one.n, 'labelled item')}). {_judge_words(one, ' and '.join(self.judges))}"
-            )
-        return [*said_lines, *(one.sentence(settings.confidence) for one in self.contrasts)]
+        """Return the estimates, the exclusions, the notes and the signature."""
+        return "\n".join([*words.estimate_lines(self), *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Corrected, people alone, and the judge alone as a bar without interval."""
+        """Draw the corrected and the human-only estimates with intervals, and the judge-only estimates."""
         lines = self.lines[: pictures.MOST_ROWS]
         ax = pictures.axes(ax, height=1.3 + 0.45 * max(len(lines), 2))
-        names = [", ".join(x for x in (one.slice, one.of) if x is not None) for one in lines]
+        names = [", ".join(x for x in (one.slice, one.quantity) if x is not None) for one in lines]
         nan = [math.nan] * len(lines)
         for offset, colour, label, values in (
             (0.2, pictures.PASS, "corrected", [one.found for one in lines]),
-            (0.0, pictures.HUMAN, "people alone", [one.people for one in lines]),
+            (0.0, pictures.HUMAN, "humans only", [one.humans_only for one in lines]),
         ):
             columns = [[one.estimate for one in values], [one.low for one in values], [one.high for one in values]]
             pictures.forest(ax, names, *columns, colour=colour, offset=offset, label=label)
         pictures.forest(
-            ax, names, [one.judge for one in lines], nan, nan, colour=pictures.JUDGE, marker="x", offset=-0.2,
-            label="judge alone",
+            ax, names, [one.judge_only for one in lines], nan, nan, colour=pictures.JUDGE, marker="x", offset=-0.2,
+            label="judge only",
         )  # fmt: skip
         ax.set_xlabel(self.target)
         pictures.legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
         return ax
 
 
-def _people_words(people: tuple[str, ...], settings: EstimateSettings) -> str:
-    if settings.gold is not None:
-        return f"the column '{settings.gold}'"
-    if len(people) == 1:
-        return f"'{people[0]}'"
-    number = counted(len(people), "annotator")
-    return f"people like these {number}" if settings.raters == "random" else f"these {number}"
-
-
-def _items(one: EstimateLine, settings: EstimateSettings) -> str:
-    return f"these {one.n_all:,} items" if settings.population == "finite" else f"items like these {one.n_all:,}"
-
-
-def _what(of: str, target: str) -> str:
-    return f"The share of '{of}'" if target == "shares" else f"The {of}"
-
-
-def _judge_words(one: EstimateLine, judge: str) -> str:
-    """What the judge alone says, what people alone say, what the judge saved."""
-    off = one.judge - one.found.estimate
-    # What is rounded to nothing is no difference.
-    much = "the same" if abs(off) < 0.005 else f"{decimals(abs(off), 2)} {'above' if off > 0 else 'below'}"
-    alone = interval(one.people.low, one.people.high)
-    if one.saved is None:
-        saved = ""
-    elif one.saved >= 1:
-        saved = f" The judge was as good as {counted(one.saved, 'more labelled item')}."
-    else:
-        saved = " The judge saved nothing here."
-    return f"'{judge}' alone: {said(one.judge)} ({much}); people alone: {said(one.people.estimate)} {alone}.{saved}"
-
-
-# -- the question --------------------------------------------------------------------------------------
+# -- the analysis --------------------------------------------------------------------------------------
 
 
 @question(EstimateSettings)
 def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> CorrectedEstimate:
-    """What would these people say on average of all items, from a judge's labels of all and theirs of some?
+    """Estimate human means or shares over all items from judge labels and a human-labelled sample.
 
-    The judge's labels are corrected by what people said of the items that both labelled: the difference estimator with
-    a tuned weight (prediction-powered inference), people weighing alike whatever their loads. No label need be gold.
+    Human labels of a sample correct the errors of the judge's labels: the difference estimator with a tuned weight
+    (prediction-powered inference). Annotators have equal weights for any number of labels. No gold label is required.
 
     Parameters
     ----------
     labels : Annotations or Chunks
-        One criterion: the judge's labels of all items, people's of a random sample of them.
+        One criterion: the judge's labels of all items, human labels of a random sample.
 
     Raises
     ------
     DataError
-        For a judge, a person or a column that is not there.
+        For an unknown judge, annotator or column.
     DesignError
-        Where the labelled items cannot be a sample of all, or nothing can be estimated, with what would mend it.
+        If the labelled items are not a random sample, or nothing can be estimated.
 
     Examples
     --------
@@ -320,10 +279,10 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
     >>> few = labels.items["item"].sample(80, seed=1)
     >>> mine = (labels.column("kind") == "judge") | labels.labels["item"].is_in(few.implode())
     >>> found = assay.estimate(assay.read(labels.labels.filter(mine), judges=["judge"], scale="1-5"), "judge")
-    >>> found.table.select("of", "n", "items").row(0)
+    >>> found.table.select("quantity", "n", "items").row(0)
     ('mean', 80, 400)
 
-    The mean label that the three people would give to all 400 items, from the 80 that they labelled.
+    The estimated mean label of the three annotators over all 400 items, from the 80 items that they labelled.
     """
     judges = _judges_of(labels, settings)
     _fit_estimator(settings, judges)
@@ -339,7 +298,7 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
         lines, contrasts, notes = (
             _rogan_gladen(checks, settings, target),
             (),
-            ["Rogan-Gladen: of the items without gold"],
+            ["Rogan–Gladen estimates, for the items without a gold label"],
         )
     elif settings.contrast is not None:
         lines, contrasts, notes = _systems(checks, settings, target)
@@ -348,8 +307,7 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
         lines = [line for name, part in parts for line in _lines(part, settings, target, name, len(parts))]
     if checks.n_unjudged:
         notes.append(
-            f"{counted(checks.n_unjudged, 'item')} of {checks.n_all:,} without a label of the judge: there its mean "
-            "stands in"
+            f"{counted(checks.n_unjudged, 'item')} of {checks.n_all:,} without a judge label: its mean is imputed"
         )
     facts = {"items": checks.n_all, "labelled": checks.n, "humans": len(checks.people), "target": target}
     run = Run(
@@ -365,16 +323,16 @@ def _judges_of(labels: Annotations | Chunks, settings: EstimateSettings) -> list
         return [given] if isinstance(given, str) else list(given)
     if len(labels.judges) != 1:
         raise DesignError(
-            f"say whose labels are corrected with judge=...; the table has {listing(labels.judges) or 'no judge'}",
+            f"specify the judge with judge=...; the table has {listing(labels.judges) or 'no judge'}",
             option="judge",
         )
     return list(labels.judges)
 
 
 def _fit_estimator(settings: EstimateSettings, judges: Sequence[str]) -> None:
-    """Refuse options that the estimator does not know."""
+    """Refuse options that the estimator does not support."""
     if settings.estimator == "rogan-gladen" and settings.gold is None:
-        raise DesignError("Rogan-Gladen needs true labels; name their column with gold=...", option="gold")
+        raise DesignError("Rogan–Gladen requires true labels; name their column with gold=...", option="gold")
     plain = settings.estimator in ("ppi++", "rogan-gladen")
     known = {"clusters", "strata", "probabilities", "contrast"} | (
         {"by"} if settings.estimator == "rogan-gladen" else set()
@@ -382,8 +340,8 @@ def _fit_estimator(settings: EstimateSettings, judges: Sequence[str]) -> None:
     wrong = [name for name in known if getattr(settings, name) is not None]
     if plain and (wrong or len(judges) > 1 or settings.covariates or settings.raters == "random"):
         raise DesignError(
-            f"estimator='{settings.estimator}' takes one judge and none of clusters, strata, probabilities, "
-            "covariates, contrasts and random raters; leave the estimator to assay",
+            f"estimator='{settings.estimator}' supports one judge, and no clusters, strata, probabilities, "
+            "covariates, contrasts or random raters; use estimator='auto'",
             option="estimator",
         )
 
@@ -391,56 +349,55 @@ def _fit_estimator(settings: EstimateSettings, judges: Sequence[str]) -> None:
 def _fit_target(checks: SpotChecks, target: str) -> None:
     if target in ("mean", "quantiles") and not checks.scale.numeric:
         raise DesignError(
-            f"a mean is of numbers, and labels are on the scale '{checks.scale.spec}'; take target='shares'",
+            f"a mean requires numbers; the labels are on the scale '{checks.scale.spec}'. Use target='shares'",
             option="target",
         )
     seen = np.unique(np.concatenate([checks.y, *checks.judged.T]))
     different = len(seen[np.isfinite(seen)])
     if target == "quantiles" and different < LEAST_VALUES:
         raise DesignError(
-            f"the labels are {different} different numbers, too few for quantiles; take target='shares'",
+            f"{different} different labels are too few for quantiles; use target='shares'",
             option="target",
         )
     if target == "shares" and len(_labels_of(checks)) > MOST_SHARES:
         raise DesignError(
-            f"the labels are {len(_labels_of(checks))} different ones, too many for shares; take target='mean' or "
+            f"{len(_labels_of(checks))} different labels are too many for shares; use target='mean' or "
             "target='quantiles'", option="target",
         )  # fmt: skip
 
 
 def _choose_estimator(checks: SpotChecks, settings: EstimateSettings) -> tuple[str, tuple[str, ...]]:
-    """The estimator, and a caution where the labelled items look little like a sample.
+    """The estimator, and a caution if the labelled items differ from a random sample.
 
     Raises
     ------
     DesignError
-        Where they cannot be one.
+        If the difference is too large for a random sample.
     """
     if settings.estimator == "rogan-gladen":
         return "rogan-gladen", ()
     skip = (settings.gold, settings.strata, settings.probabilities)
-    found = doubts(_group_by_system(checks, settings), skip=skip)
+    found = sampling_checks(_group_by_system(checks, settings), skip=skip)
     if not found or found[0].p >= DOUBTED:
         return settings.estimator, ()
     worst = [one.words for one in found if one.p < DOUBTED][:2]
-    lead = f"the {checks.n:,} labelled items are no random sample of the {checks.n_all:,}: {'; '.join(worst)}"
+    lead = f"the {checks.n:,} labelled items are not a random sample of the {checks.n_all:,}: {'; '.join(worst)}"
     if found[0].p >= REFUSED or settings.sampling == "trust":
-        trusted = " They were trusted all the same." if settings.sampling == "trust" else ""
-        return settings.estimator, (f"it is doubtful that {lead} (p = {found[0].p:.1g}).{trusted}".replace(
-            "doubtful that the", "likely that the"),)  # fmt: skip
+        trusted = " They are used anyway." if settings.sampling == "trust" else ""
+        return settings.estimator, (f"it is likely that {lead} (p = {found[0].p:.1g}).{trusted}",)
     if settings.gold is not None and settings.estimator == "auto":
-        return "rogan-gladen", (f"{lead}, so the judge's errors were measured on them and taken off elsewhere.",)
+        return "rogan-gladen", (f"{lead}, so the judge's error rates on them correct its labels of the other items.",)
     raise DesignError(
-        f"{lead} (p < {REFUSED:g}). What people said of them says nothing sure of the rest. Draw items at random for "
-        "people; or say how they were drawn with probabilities=..., strata=... or clusters=...; or take "
+        f"{lead} (p < {REFUSED:g}). Human labels of them cannot correct the other items. Draw a random sample of items "
+        "for humans; or describe the sampling with probabilities=..., strata=... or clusters=...; or use "
         "sampling='trust'",
         option="sampling",
     )
 
 
 def _group_by_system(checks: SpotChecks, settings: EstimateSettings) -> SpotChecks:
-    """Of systems, each with a sample of its own: people may have labelled more outputs of one than of another, and the
-    outputs of one source come together."""
+    """The checks for systems with separate samples: humans can have labelled more outputs of one system than of
+    another, and outputs of the same source are sampled together."""
     if settings.contrast is None or settings.sources is None or settings.probabilities is not None:
         return checks
     table = _table_of(checks, settings.contrast)
@@ -449,7 +406,7 @@ def _group_by_system(checks: SpotChecks, settings: EstimateSettings) -> SpotChec
 
 
 def _slices(checks: SpotChecks, settings: EstimateSettings) -> tuple[list[tuple[str | None, SpotChecks]], list[str]]:
-    """The slices with their names; all items together where none are asked for."""
+    """The slices with their names; all items if there are no slices."""
     if settings.by is None:
         return [(None, checks)], []
     column = item_column(_table_of(checks, settings.by), settings.by)
@@ -459,7 +416,7 @@ def _slices(checks: SpotChecks, settings: EstimateSettings) -> tuple[list[tuple[
         part = checks.where((column == value).fill_null(value=False).to_numpy())
         there = part.present()
         if gone := [name for name in part.people if name not in there.people]:
-            notes.append(f"{settings.by} {value}: {listing(gone)} labelled fewer than 2 items there and do not count")
+            notes.append(f"{settings.by} {value}: {listing(gone)} excluded (fewer than 2 labelled items)")
         parts.append((str(value), there))
     if column.null_count():
         notes.append(f"{counted(column.null_count(), 'item')} without '{settings.by}' are in no slice")
@@ -468,7 +425,7 @@ def _slices(checks: SpotChecks, settings: EstimateSettings) -> tuple[list[tuple[
 
 def _table_of(checks: SpotChecks, column: str) -> Annotations:
     if checks.table is None:
-        raise DesignError(f"'{column}' is a column of the items, which needs the whole table in memory")
+        raise DesignError(f"'{column}' is a column of the items, which requires the whole table in memory")
     return checks.table
 
 
@@ -478,7 +435,7 @@ Number = Callable[[Floats], Floats]
 
 
 def _labels_of(checks: SpotChecks) -> list[tuple[str, float]]:
-    """Labels whose shares are asked for, and their numbers."""
+    """The labels whose shares are estimated, and their numbers."""
     if checks.categories is not None:
         return [(str(word), float(i)) for i, word in enumerate(checks.categories)]
     listed = checks.scale.categories
@@ -503,7 +460,7 @@ def _itself(x: Floats) -> Floats:
 def _lines(
     checks: SpotChecks, settings: EstimateSettings, target: str, name: str | None, tests: int = 1
 ) -> list[EstimateLine]:
-    """The numbers of one slice."""
+    """The estimates of one slice."""
     if target == "quantiles":
         return _quantile_lines(checks, settings, name, tests)
     bounds = checks.scale.bounds
@@ -544,19 +501,19 @@ def _prediction(checks: SpotChecks, settings: EstimateSettings, number: Number) 
 def _weight(
     checks: SpotChecks, drawn: Any, labels: Sequence[Floats], judged: Sequence[JudgeMean], settings: EstimateSettings
 ) -> float:
-    """One λ for all labels, so that their shares add up to 1."""
+    """One λ for all labels, so that the shares sum to 1."""
     u, v = (np.stack(parts) for parts in zip(*(slope(drawn, y, f.row) for y, f in zip(labels, judged, strict=True)),
                                              strict=True))  # fmt: skip
     return tune_lambda(u.T, v.T, clip=_has_several(checks, settings))
 
 
 def _judge_mean(checks: SpotChecks, number: Number) -> float:
-    """The (first) judge's own mean of all items."""
+    """The mean of the (first) judge over all items."""
     return checks.seen(number).mean
 
 
 def _labels_saved(corrected: Corrected, alone: Corrected) -> int | None:
-    """Labelled items that people alone would need beside these for the same variance."""
+    """Additional labelled items for the same variance without the judge."""
     if not corrected.variance > 0 or not alone.variance > 0:
         return None
     return max(int(corrected.n * (alone.variance / corrected.variance - 1)), 0)
@@ -565,19 +522,19 @@ def _labels_saved(corrected: Corrected, alone: Corrected) -> int | None:
 def _spread(
     found: Corrected, bounds: Any, score: bool | None, settings: EstimateSettings, checks: SpotChecks, tests: int
 ) -> Estimate:
-    """The number with its interval, or why it has none."""
+    """The estimate with its interval, or the reason for none."""
     reason = None
     random = settings.raters == "random"
     spread = MeanSpread.of(found, bounds, random=random and len(found.by_person) > 1, score=score)
     units = found.df
     if random and len(found.by_person) < 2:
-        reason = "one person cannot show how much people differ; ask others too, or take raters='fixed'"
+        reason = ONE_HUMAN
     elif found.n < LEAST_ITEMS:
-        reason = f"{counted(found.n, 'labelled item')}, and an interval needs {LEAST_ITEMS}"
+        reason = f"{counted(found.n, 'labelled item')}; an interval requires {LEAST_ITEMS}"
     elif settings.population == "finite" and found.n >= checks.n_all and found.variance <= 0:
-        reason = "people labelled every item, so this is a count and no estimate"
+        reason = "humans labelled every item, so this is a count without sampling error"
     elif checks.cluster is not None and units < 1 and len(np.unique(checks.cluster[checks.position])) < 3:
-        reason = "labelled items lie in fewer than 3 clusters; label items of more of them"
+        reason = "labelled items are in fewer than 3 clusters; label items of more clusters"
     elif spread.bounds is None and found.variance + spread.between <= 0:
         reason = "the labels do not vary"
     if reason is not None:
@@ -593,21 +550,21 @@ def _no_line(checks: SpotChecks, of: str, name: str | None, reason: str) -> Esti
 def _ppi_line(
     checks: SpotChecks, settings: EstimateSettings, of: str, number: Number, name: str | None, tests: int
 ) -> EstimateLine:
-    """The digits of ``ppi_py.ppi_mean_ci`` (ppi-python 0.2.3): the judge's mean over unlabelled items, the divisor n,
+    """The estimate of ``ppi_py.ppi_mean_ci`` (ppi-python 0.2.3): the judge's mean over unlabelled items, the divisor n,
     normal quantiles, λ between 0 and 1."""
     y = np.bincount(checks.row, number(checks.y), checks.n) / np.bincount(checks.row, minlength=checks.n)
     f = number(checks.judged[:, 0])
     rest = np.ones(checks.n_all, dtype=bool)
     if checks.counts is not None:
         raise DesignError(
-            "estimator='ppi++' needs the whole table in memory; read a part of the folder with assay.read"
+            "estimator='ppi++' requires the whole table in memory; read a part of the folder with assay.read"
         )
     rest[checks.position] = False
     others = number(checks.values[rest, 0])
     others, n = others[np.isfinite(others)], len(y)
     if not len(others) or not np.isfinite(f).all():
-        return _no_line(checks, of, name, "estimator='ppi++' needs the judge's label of every labelled item, and items "
-                        "without people's")  # fmt: skip
+        return _no_line(checks, of, name, "estimator='ppi++' requires the judge's label of every labelled item, and "
+                        "items without human labels")  # fmt: skip
     cov = float((y - y.mean()) @ (f - f.mean())) / n
     pooled = float(np.var(np.concatenate([f, others]), ddof=1))
     weight = min(max(cov / ((1 + n / len(others)) * pooled), 0.0), 1.0) if pooled > 0 else 0.0
@@ -631,9 +588,9 @@ def _ppi_line(
 
 
 def _quantile_lines(checks: SpotChecks, settings: EstimateSettings, name: str | None, tests: int) -> list[EstimateLine]:
-    """Quantiles from the distribution, estimated at many places.
+    """Quantiles from the distribution function, estimated at many points.
 
-    Woodruff (1952): the values at which the interval of the distribution covers the quantile.
+    Woodruff (1952): the values at which the interval of the distribution function covers the quantile.
     """
     seen = np.unique(np.concatenate([checks.y, *checks.judged.T]))
     places = seen[np.isfinite(seen)]
@@ -672,7 +629,7 @@ def _quantile_lines(checks: SpotChecks, settings: EstimateSettings, name: str | 
 def _quantile(
     places: Floats, spreads: Sequence[MeanSpread], q: float, confidence: float, tests: int, *, lone: bool
 ) -> Estimate:
-    """The first place at which the distribution reaches the quantile; its ends likewise."""
+    """The first point at which the distribution function reaches the quantile; likewise for its ends."""
 
     def first(reached: Sequence[bool]) -> float:
         return float(places[int(np.argmax(reached))]) if any(reached) else math.nan
@@ -685,18 +642,18 @@ def _quantile(
     low, high = ends(confidence)
     reason = None
     if lone:
-        reason = "one person cannot show how much people differ; ask others too, or take raters='fixed'"
+        reason = ONE_HUMAN
     elif math.isnan(low) or math.isnan(high):
-        reason = "too few labelled items for a quantile so far out"
+        reason = "too few labelled items for so extreme a quantile"
     elif low == high:
-        reason = "one label takes the place of the whole interval; take target='shares'"
+        reason = "the whole interval is one label; use target='shares'"
     if reason is not None:
         return Estimate(value, math.nan, math.nan, math.nan, reason)
     return EstimateByRule(value, low, high, math.nan, ends=ends)
 
 
 def _skew_caution(checks: SpotChecks, target: str) -> tuple[str, ...]:
-    """Numbers without ends whose few large ones decide."""
+    """A caution for unbounded numbers with a few large values."""
     if target != "mean" or checks.scale.bounds is not None or checks.n >= MANY:
         return ()
     off = checks.y - checks.y.mean()
@@ -705,29 +662,29 @@ def _skew_caution(checks: SpotChecks, target: str) -> tuple[str, ...]:
     if abs(skewness) < SKEWED:
         return ()
     return (
-        f"the labels are skewed ({decimals(skewness, 1)}) and without ends: a 95% interval from {checks.n} labelled "
-        "items covers about 90%; label more, or estimate the mean of their logarithms.",
+        f"the labels are skewed (skewness {decimals(skewness, 1)}) and unbounded: a 95% interval from {checks.n} "
+        "labelled items covers about 90%; label more items, or estimate the mean of the logarithms.",
     )
 
 
-# -- gold that is no sample, and systems -----------------------------------------------------------------
+# -- gold labels without random sampling, and systems ----------------------------------------------------
 
 
 def _rogan_gladen(checks: SpotChecks, settings: EstimateSettings, target: str) -> list[EstimateLine]:
-    """Shares of the items without gold, from the judge's shares there and its errors on gold."""
+    """Shares of the items without gold labels, from the judge's shares there and its errors on gold labels."""
     if target != "shares" and not (checks.scale.categories is not None and len(checks.scale.categories) == 2):
-        raise DesignError("Rogan-Gladen is of categories; take target='shares'", option="target")
+        raise DesignError("Rogan–Gladen requires categories; use target='shares'", option="target")
     words = _labels_of(checks)
     rest = np.ones(checks.n_all, dtype=bool)
     rest[checks.position] = False
     if not rest.any():
-        raise DesignError("every item has gold, so there is nothing to correct elsewhere", option="gold")
+        raise DesignError("every item has a gold label, so there are no items to estimate", option="gold")
     numbers = [value for _, value in words]
     found = true_shares(numbers, checks.y, checks.judged[:, 0], checks.values[rest, 0], settings.confidence)
     elsewhere = checks.values[rest, 0]
     lines = [
-        EstimateLine(None, word, one, missing("no gold there"), float(np.nanmean(elsewhere == value)), None, math.nan,
-                     checks.n, int(rest.sum()))
+        EstimateLine(None, word, one, missing("no gold labels there"), float(np.nanmean(elsewhere == value)), None,
+                     math.nan, checks.n, int(rest.sum()))
         for (word, value), one in zip(words, found, strict=True)
     ]  # fmt: skip
     return lines if target == "shares" else lines[1:]
@@ -736,24 +693,24 @@ def _rogan_gladen(checks: SpotChecks, settings: EstimateSettings, target: str) -
 def _systems(
     checks: SpotChecks, settings: EstimateSettings, target: str
 ) -> tuple[list[EstimateLine], tuple[SystemContrast, ...], list[str]]:
-    """Each system's mean, and their differences."""
+    """The mean of each system, and the differences."""
     if target != "mean":
-        raise DesignError("a contrast is of means; take target='mean'", option="target")
+        raise DesignError("a contrast compares means; use target='mean'", option="target")
     assert settings.contrast is not None
     assert settings.sources is not None
     table = _table_of(checks, settings.contrast)
     system = item_column(table, settings.contrast).cast(pl.String)
     source = item_column(table, settings.sources).cast(pl.String)
-    if lacking := source.null_count():
+    if empty := source.null_count():
         raise DataError(
-            f"{counted(lacking, 'item')} without '{settings.sources}', such as "
-            f"'{table.items['item'][source.is_null().arg_max() or 0]}'; fill the cells with what each output "
-            "answers, or drop the items"
+            f"{counted(empty, 'item')} without '{settings.sources}', such as "
+            f"'{table.items['item'][source.is_null().arg_max() or 0]}'; fill in the source of each output, or drop the "
+            "items"
         )
     length = None if settings.length is None else item_column(table, settings.length).cast(pl.Float64).to_numpy()
     names = natural([v for v in system.unique().to_list() if v is not None])
     if len(names) < 2:
-        raise DesignError(f"'{settings.contrast}' names one system, and a contrast needs two", option="contrast")
+        raise DesignError(f"'{settings.contrast}' has one system; a contrast requires two", option="contrast")
     parts = {name: (system == name).fill_null(value=False).to_numpy() for name in names}
     checked = {name: checks.where(mine).present() for name, mine in parts.items()}
     if settings.strata is not None:
@@ -767,8 +724,8 @@ def _systems(
     if len(divided := pairing.divided):
         first = source[int(np.flatnonzero(pairing.sources == divided[0])[0])]
         raise DesignError(
-            f"'{settings.sources}' {first} has outputs in several clusters of '{settings.clusters}', and a "
-            "cluster holds whole sources; name a column that does", option="clusters",
+            f"'{settings.sources}' {first} has outputs in several clusters of '{settings.clusters}'; choose a column "
+            "whose clusters contain whole sources", option="clusters",
         )  # fmt: skip
     outputs = {name: (checked[name], judged[name], parts[name]) for name in judged}
     notes = []
@@ -776,8 +733,8 @@ def _systems(
         same_outputs = pairing.same_outputs(outputs)
         if same_outputs is None:
             notes.append(
-                "differences of systems are of sources like these: for these outputs alone a system needs one output "
-                "of each source, and clusters that are labelled whole or items that lie over them at random"
+                "differences of systems are for sources like these. For these outputs only, each system requires one "
+                "output per source, and clusters that are labelled whole or items sampled across clusters"
             )
         pairing = same_outputs or pairing
     found = contrast_systems(
@@ -789,6 +746,6 @@ def _systems(
 
 
 def _codes(column: pl.Series) -> Ints:
-    """The values of a column, numbered from 0; empty cells last."""
+    """The values of a column as codes from 0; empty cells last."""
     codes = column.cast(pl.String).rank("dense").cast(pl.Int64) - 1
     return codes.fill_null(codes.n_unique()).rank("dense").to_numpy().astype(np.int64) - 1

@@ -1,12 +1,13 @@
-"""The difference estimator: people's mean, moved by how far the judge's mean on all items is from that on theirs.
+"""The difference estimator: the human mean, corrected by the judge's mean over all items and over the labelled items.
 
-Of m people, equally weighted whatever their loads,
+For m annotators with equal weights,
 
     θ = 1/m Σ_r [ȳ_r + λ (f̄ − f̄_r)],
 
-ȳ_r the mean of person r's labels, f̄_r the judge's mean on the same items, f̄ that on all items. With one label an item
-this is prediction-powered inference with a tuned weight (PPI++, Angelopoulos, Duchi & Zrnic 2023); with a judge of 0
-and 1, post-stratification on its label. Only arrays here: labels become arrays in `assay.estimates.checked`.
+where ȳ_r is the mean label of annotator r, f̄_r the judge's mean on the same items, and f̄ the judge's mean on all
+items. With one label per item this is prediction-powered inference with a tuned weight (PPI++, Angelopoulos, Duchi &
+Zrnic 2023); with a judge of 0 and 1 it is post-stratification on its label. This module has only arrays; labels become
+arrays in `assay.estimates.checked`.
 """
 
 from __future__ import annotations
@@ -23,37 +24,38 @@ from assay.estimation.intervals import EstimateByRule
 from assay.estimation.statistic import Floats, Ints
 
 LEAST_ITEMS = 4
-"""Labelled items from which there is an interval: a line takes two, and one degree of freedom must be left beside."""
+"""Least labelled items for an interval: a fitted line uses two, and one degree of freedom must remain."""
 
 LEAST_SHARED = 10
-"""Items that two people must share before the covariance of their residuals is taken off the variance of a finite
-population; fewer estimate noise, and leaving the term out only widens."""
+"""Least items that two annotators share for the covariance of their residuals in the finite-population correction. With
+fewer the covariance is mostly noise, and omitting it only widens the interval."""
 
 FEW_OFF = 5
-"""Numbers of which fewer items than this are off the commonest label have the interval of a share."""
+"""Numbers have the interval of a share if fewer items than this differ from the most frequent label."""
 
 SCATTERED = 0.9
-"""Clusters touched, as a share of those that a random sample of items would touch, from which labelled items count as
-scattered over them: whole clusters touch a tenth where items are a tenth."""
+"""Least clusters with labelled items, as a share of the number expected for a random sample of items, for which
+labelled items count as scattered. A sample of whole clusters with a tenth of the items is in a tenth of the
+clusters."""
 
 Ends = Callable[[float], tuple[float, float]]
 
 
 def sum_at(codes: Ints, values: Floats, n: int = 0) -> Floats:
-    """Values summed by code: (k,) and (k,) -> (n,), or as many as there are codes."""
+    """Sum values by code: (k,) and (k,) -> (n,), or the number of codes."""
     return np.asarray(np.bincount(codes, values, n), dtype=float)
 
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """Which items people labelled, and how these were drawn.
+    """The human-labelled items and their sampling design.
 
     Attributes
     ----------
     row, person : (labels,) int
-        The labelled item, 0 to n − 1, and the person, 0 to m − 1, of each label.
+        The labelled item, 0 to n − 1, and the annotator, 0 to m − 1, of each label.
     weight : (n,) float
-        One over the probability with which an item was drawn; any multiple.
+        The inverse sampling probability of an item, up to a factor.
     n_people : int
     n_all : int
         Items in all, N.
@@ -62,7 +64,7 @@ class Checked:
     stratum : (n,) int, optional
         The stratum of each labelled item; `stratum_sizes` counts all items of each.
     finite : bool
-        Whether the mean is that of these N items, and not of items like them.
+        Whether the mean is for these N items only.
     """
 
     row: Ints
@@ -78,12 +80,12 @@ class Checked:
 
     @property
     def n(self) -> int:
-        """Labelled items."""
+        """The number of labelled items."""
         return len(self.weight)
 
     @cached_property
     def loads(self) -> Ints:
-        """Labelled items of each person, or clusters of them: (m,)."""
+        """Labelled items, or clusters of labelled items, of each annotator: (m,)."""
         if self.clustered is None:
             return np.bincount(self.person, minlength=self.n_people)
         pairs = np.unique(np.stack([self.person, self.clustered[self.row]]), axis=1)
@@ -91,20 +93,20 @@ class Checked:
 
     @cached_property
     def share(self) -> Floats:
-        """The weight of each label in the mean: (labels,); they add up to 1."""
+        """The weight of each label in the mean: (labels,); the weights sum to 1."""
         w = self.weight[self.row]
         return np.asarray(w / (self.n_people * self.sum_by_person(np.ones(len(w))))[self.person])
 
     def sum_by_person(self, values: Floats) -> Floats:
-        """Labels weighted by 1/probability, summed by person: (labels,) -> (m,)."""
+        """Sum labels by annotator, weighted by 1/probability: (labels,) -> (m,)."""
         return sum_at(self.person, self.weight[self.row] * values, self.n_people)
 
     def by_item(self, values: Floats) -> Floats:
-        """Labels summed by item: (labels,) -> (n,)."""
+        """Sum labels by item: (labels,) -> (n,)."""
         return sum_at(self.row, values, self.n)
 
     def mean_by_person(self, values: Floats) -> Floats:
-        """Of each person's labels: (labels,) -> (m,)."""
+        """Return the mean label of each annotator: (labels,) -> (m,)."""
         return np.asarray(self.sum_by_person(values) / self.sum_by_person(np.ones(len(values))))
 
     @cached_property
@@ -117,7 +119,7 @@ class Checked:
 
     @cached_property
     def scattered(self) -> bool:
-        """Whether labelled items lie over the clusters as a random sample of items does."""
+        """Whether labelled items are distributed over the clusters like a random sample of items."""
         if self.cluster is None or self.cluster_sizes is None:
             return False
         touched = len(np.unique(self.cluster))
@@ -126,17 +128,17 @@ class Checked:
 
     @cached_property
     def clustered(self) -> Ints | None:
-        """The clusters that count: those of a sample of items of a finite population do not."""
+        """The clusters of the design; None for a sample of items of a finite population."""
         return None if self.finite and self.scattered else self.cluster
 
     def apart(self, e: Floats) -> tuple[Floats, Floats | None]:
-        """What labelled items add to the error within their strata, (n,), and what any item of a stratum adds by lying
-        in it, (strata,): its mean residual over N. Without strata e as it is, and None."""
+        """Return the contributions of labelled items to the error within their strata, (n,), and the contribution of
+        the stratum of any item, (strata,): its mean residual over N. Without strata, e and None."""
         if self.stratum is None or self.stratum_sizes is None:
             return e, None
         h, sizes = self.stratum, self.stratum_sizes
         number, total = np.bincount(h, minlength=len(sizes)), sum_at(h, e, len(sizes))
-        # A stratum of one labelled item shows no variance of its own: it counts as it stands.
+        # The variance of a stratum with one labelled item cannot be estimated; its residual is used unchanged.
         more = number[h] > 1
         factor = np.sqrt(number / np.maximum(number - 1.0, 1.0))
         centred = np.where(more, (e - (total / np.maximum(number, 1))[h]) * factor[h], e)
@@ -144,7 +146,7 @@ class Checked:
 
     @cached_property
     def df(self) -> float:
-        """Degrees of freedom: as many labelled items as would weigh equally, less two; or clusters, less one."""
+        """Degrees of freedom: the effective number of labelled items minus two, or of clusters minus one."""
         a = self.by_item(self.share)
         if self.clustered is not None:
             a = sum_at(self.clustered, a)
@@ -153,7 +155,7 @@ class Checked:
 
 @dataclass(frozen=True, eq=False)
 class JudgeMean:
-    """What a judge, or a prediction, says of all items.
+    """The labels of a judge, or a prediction, on all items.
 
     Attributes
     ----------
@@ -162,9 +164,9 @@ class JudgeMean:
     mean, variance : float
         On all items.
     cluster_sums : (clusters,) float, optional
-        Label less mean, summed over all items of each cluster.
+        Label minus mean, summed over all items of each cluster.
     everywhere : (items,) float, optional
-        On all items, where these are held one by one.
+        On all items, if these are stored one by one.
     """
 
     row: Floats
@@ -176,14 +178,14 @@ class JudgeMean:
 
 @dataclass(frozen=True, eq=False)
 class Corrected:
-    """A mean that is corrected for the judge's errors, and how sure it is.
+    """A mean that is corrected for the judge's errors, with its variance.
 
     Attributes
     ----------
     value, variance : float
-        With these people.
+        For these annotators.
     by_person : (m,) float
-        Each person's.
+        The corrected mean of each annotator.
     weight : float
         λ.
     n : int
@@ -191,9 +193,9 @@ class Corrected:
     df : float
         Degrees of freedom of the variance.
     item_means : (n,) float
-        People's mean of each labelled item.
+        The human mean of each labelled item.
     by_label : (labels,) float
-        What each label adds to the error, before the judge's mean on all items.
+        The contribution of each label to the error, before the judge's mean on all items.
     contributions : (n,) float
         The same of each labelled item.
     """
@@ -210,13 +212,13 @@ class Corrected:
 
     @property
     def between(self) -> float:
-        """Variance of the mean of people like these: NaN for one."""
+        """Variance of the mean over a population of annotators; NaN for one annotator."""
         m = len(self.by_person)
         return float(np.var(self.by_person, ddof=1)) / m if m > 1 else math.nan
 
 
 def slope(checked: Checked, y: Floats, f: Floats) -> tuple[Floats, Floats]:
-    """What each item adds to people's mean and to the judge's: u and v of the tuned weight λ = Σuv / Σv²."""
+    """Return the contributions of items to the human mean and to the judge's: u and v of the weight λ = Σuv / Σv²."""
     dy = y - checked.mean_by_person(y)[checked.person]
     on = f[checked.row]
     dv = on - checked.mean_by_person(on)[checked.person]
@@ -224,11 +226,11 @@ def slope(checked: Checked, y: Floats, f: Floats) -> tuple[Floats, Floats]:
 
 
 def tune_lambda(u: Floats, v: Floats, *, clip: bool) -> float:
-    """λ = Σuv / Σv²; of a single judge 0 unless it tells more than chance does, of a prediction between 0 and 1.
+    """Return λ = Σuv / Σv²; for a single judge 0 unless it is better than chance, for a prediction between 0 and 1.
 
-    u and v are (items,) or (items, labels): one λ for all labels keeps their shares at a sum of 1. A useless judge
-    with a free λ makes an interval up to 1.03 times as wide as people alone; taken only where F = r² (n − 2) / (1 − r²)
-    is above 1, at most 1.005 times (12 cells of 400 studies), at the same coverage.
+    u and v are (items,) or (items, labels): one λ for all labels keeps the sum of their shares at 1. An uninformative
+    judge with a free λ makes the interval up to 1.03 times as wide as without the judge. With λ = 0 unless F = r² (n −
+    2) / (1 − r²) is above 1, it is at most 1.005 times as wide (12 cells of 400 studies), with the same coverage.
     """
     uv, vv, uu = float((u * v).sum()), float((v * v).sum()), float((u * u).sum())
     if vv <= 0 or uu <= 0:
@@ -240,7 +242,7 @@ def tune_lambda(u: Floats, v: Floats, *, clip: bool) -> float:
 
 
 def difference(checked: Checked, y: Floats, judged: JudgeMean, weight: float) -> Corrected:
-    """The corrected mean of labels y, (labels,), with the judge at a weight; 0 is people alone."""
+    """Return the corrected mean of labels y, (labels,), with a weight of the judge; 0 for humans only."""
     m, row, person = checked.n_people, checked.row, checked.person
     on = judged.row[row]
     y_mean, f_mean = checked.mean_by_person(y), checked.mean_by_person(on)
@@ -270,9 +272,9 @@ def _no_estimate() -> Corrected:
 
 
 def _line(checked: Checked, judged: JudgeMean, f_mean: Floats, on: Floats, weight: float) -> float:
-    """What a fitted line's variance at the judge's mean on all items is, over that of a mean.
+    """The variance of a fitted line at the judge's mean on all items, relative to that of a mean.
 
-    (n − 1) / (n − 2) · [1 + (f̄ − f̄_L)² / (n Σv²)]: without it 30 labelled items cover .93 in place of .945.
+    (n − 1) / (n − 2) · [1 + (f̄ − f̄_L)² / (n Σv²)]: without it 30 labelled items cover .93 instead of .945.
     """
     n = checked.n
     if weight == 0 or n < 3:
@@ -285,7 +287,7 @@ def _line(checked: Checked, judged: JudgeMean, f_mean: Floats, on: Floats, weigh
 def _variance(
     checked: Checked, judged: JudgeMean, weight: float, e: Floats, residual: Floats, line: float
 ) -> float:  # fmt: skip
-    """Of the estimator, from what each item adds."""
+    """The variance of the estimator, from the contributions of items."""
     n_all = checked.n_all
     moved = weight * (judged.row - judged.mean) / n_all
     if checked.stratum is not None:
@@ -299,7 +301,7 @@ def _variance(
 
 
 def _shared_variance(checked: Checked, residual: Floats) -> float:
-    """Variance of the mean residual of these people on one item: (1/m²) Σ cov of the residuals of each two."""
+    """Variance of the mean residual of these annotators on one item: (1/m²) Σ cov of the residuals of each pair."""
     m = checked.n_people
     cells, there = np.zeros((2, checked.n, m))
     cells[checked.row, checked.person] = residual
@@ -313,7 +315,7 @@ def _shared_variance(checked: Checked, residual: Floats) -> float:
 
 
 def _cluster_variance(checked: Checked, judged: JudgeMean, weight: float, e: Floats, line: float) -> float:
-    """Clusters are drawn, whole or in part; what the judge says of all items of a cluster goes with it."""
+    """The variance if clusters are sampled, whole or in part; the judge's labels of a cluster are sampled with it."""
     assert checked.clustered is not None
     assert checked.cluster_sizes is not None
     n_clusters = len(checked.cluster_sizes)
@@ -328,7 +330,7 @@ def _cluster_variance(checked: Checked, judged: JudgeMean, weight: float, e: Flo
 
 
 def _stratum_variance(checked: Checked, judged: JudgeMean, weight: float, e: Floats, line: float) -> float:
-    """Items are drawn within strata of known sizes: what differs between strata is no error of the draw."""
+    """The variance if items are sampled within strata of known sizes: strata do not add sampling error."""
     assert checked.stratum is not None
     assert checked.stratum_sizes is not None
     sizes = checked.stratum_sizes.astype(float)
@@ -348,22 +350,22 @@ def _stratum_variance(checked: Checked, judged: JudgeMean, weight: float, e: Flo
 
 @dataclass(frozen=True, eq=False)
 class MeanSpread:
-    """How sure a number is, from which its interval at any level follows.
+    """The variance of an estimate, for its interval at any level.
 
     Attributes
     ----------
     value, variance, df : float
-        ``value ± t √variance`` of a number without ends.
+        ``value ± t √variance`` for an unbounded number.
     n : int
         Labelled items.
     bounds : (float, float) or None
         Ends of a share, or of a scale, whose interval is a score interval; None for a number.
     seen : float
-        Labelled items on the rarer side: Σ of their means, or of one less these, whichever is less.
+        Labelled items on the rarer side: the smaller of Σ of their means and Σ of 1 minus their means.
     own : float
-        People's own mean on the labelled items.
+        The human mean on the labelled items.
     between : float
-        Variance of the mean between people; 0 where they are fixed.
+        Variance of the mean between annotators; 0 if they are fixed.
     n_people : int
     """
 
@@ -381,7 +383,7 @@ class MeanSpread:
     def of(
         cls, found: Corrected, bounds: tuple[float, float] | None, *, random: bool, score: bool | None = None
     ) -> MeanSpread:
-        """Of a corrected mean; ``score`` forces or forbids the score interval."""
+        """Return the spread of a corrected mean; ``score`` forces or forbids the score interval."""
         means = found.item_means
         made = cls(
             found.value, found.variance, found.df, found.n, None, math.inf, float(means.mean()) if len(means) else 0.0,
@@ -399,7 +401,7 @@ class MeanSpread:
         return replace(made, bounds=bounds, seen=seen) if score else made
 
     def ends(self, level: float) -> tuple[float, float]:
-        """The interval at a level."""
+        """Return the interval at a level."""
         t = float(stdtrit(self.df, (1 + level) / 2))
         t_people = float(stdtrit(self.n_people - 1, (1 + level) / 2)) if self.between else 0.0
         if self.bounds is None:
@@ -408,19 +410,19 @@ class MeanSpread:
         return self._score(t, t_people)
 
     def _score(self, t: float, t_people: float) -> tuple[float, float]:
-        """Wilson's interval with a design effect that is pulled to a coin's by one observation.
+        """Wilson's interval with a design effect that is shrunk to the binomial by one observation.
 
-        κ = n V / (p (1 − p)), κ' = (k κ + max(1, κ)) / (k + 1), k the rarer labels seen: with none, κ' = 1, and the
-        interval is Wilson's of n items. Of six families this alone covered in every cell with fewer than five expected
-        (normal and t: .64 to .86).
+        κ = n V / (p (1 − p)), κ' = (k κ + max(1, κ)) / (k + 1), with k labels on the rarer side: for k = 0, κ' = 1, and
+        the interval is Wilson's of n items. Of six methods only this one had the stated coverage in every cell with
+        fewer than five expected labels (normal and t: .64 to .86).
         """
         assert self.bounds is not None
         low, high = self.bounds
         span = high - low
         p = min(max((self.value - low) / span, 0.0), 1.0)
         own = min(max((self.own - low) / span, 0.0), 1.0)
-        # A corrected share at or beyond an end has no variance of a coin; a quarter of that of people's own share keeps
-        # the design effect finite.
+        # A corrected share at or beyond an end has no binomial variance; a quarter of the variance of the human share
+        # keeps the design effect finite.
         coin = max(p * (1 - p), own * (1 - own) / 4, 1e-12)
         kappa = self.n * self.variance / span**2 / coin if self.variance else 0.0
         k = self.seen
@@ -430,7 +432,7 @@ class MeanSpread:
         return low + span * max(centre - half, 0.0), low + span * min(centre + half, 1.0)
 
     def estimate(self, confidence: float, tests: int = 1) -> EstimateByRule:
-        """The number with its interval, at a level that holds for several numbers at once (Bonferroni)."""
+        """Return the estimate with its interval, simultaneous for several estimates (Bonferroni)."""
 
         def ends(level: float) -> tuple[float, float]:
             return self.ends(1 - (1 - level) / tests)
@@ -441,7 +443,7 @@ class MeanSpread:
         )
 
     def p(self, null: float) -> float:
-        """Two-sided p-value: one less the level at which the interval ends at the null."""
+        """Return the two-sided p-value: 1 minus the level at which the interval ends at the null."""
         if self.variance + self.between <= 0 and self.bounds is None:
             return math.nan
         below, above = 0.0, 50.0  # −log2 of p; beyond that a level is 1 in floating point

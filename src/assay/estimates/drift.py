@@ -1,8 +1,9 @@
-"""Has the judge changed between two runs, and how much of a change of the scores is the judge's?
+"""Changes of a judge's labels between two runs, divided into judge drift and system change.
 
-Anchors are texts of the later run that the earlier version judged too. On them nothing but the judge can have changed;
-what is left of the whole change is the systems'. Anchors that are no sample of the later run cannot say it: where the
-judge's change depends on the text, old texts blame the systems in .27 to .74 of studies.
+Anchor items are texts of the later run that the earlier version of the judge also labelled. On them only the judge can
+have changed; the remainder of the total change is the system change. This requires anchors that are a random sample of
+the later run: if the drift depends on the text, anchors from old texts give a false system change in .27 to .74 of
+studies.
 """
 
 from __future__ import annotations
@@ -21,41 +22,43 @@ from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.data.vote_sides import align_sides
 from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.estimates import words
 from assay.estimates.difference import FEW_OFF
+from assay.estimates.words import AGREEMENT, FLIPS, R_AFTER, R_BEFORE, R_CHANGE, SYSTEM, WHOLE
+from assay.estimates.words import JUDGE as JUDGE
 from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson, wilson_estimate
 from assay.estimation.options import Settings, level_option, option, question_of_two
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Bools, Floats
-from assay.reporting.tables import estimated, interval, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEAST_ANCHORS = 10
-"""Anchors from which a change has an interval."""
+"""Least anchor items for an interval of a change."""
 
-UNLIKE = 0.01
-"""Anchors count as no sample of the later run where chance would make them differ so much in one study in a hundred
-(Bonferroni over what is compared): a wrong word about the systems costs more than a refusal."""
+REFUSED = 0.01
+"""Significance level, with Bonferroni adjustment, at which anchors are refused as a random sample of the later run: a
+false system change costs more than a refusal."""
 
 TEXT = "text"
-"""The column that holds an item's text, unless another is named."""
+"""Default column of the text of an item."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DriftSettings(Settings):
     """Options of `assay.drift`."""
 
-    judge: str | None = option(None, "The judge of the earlier run.", details="The table's, if it has one.")
-    judge_after: str | None = option(None, "Its name in the later run, where that is another.")
+    judge: str | None = option(None, "Judge of the earlier run.", details="Default: the only judge of the table.")
+    judge_after: str | None = option(None, "Name of the judge in the later run, if it differs.")
     anchors: Annotations | None = option(
-        None, "The earlier version's labels of texts of the later run.", hidden=True,
-        details="Without them items whose text is the same in both runs are anchors.",
+        None, "Labels by the earlier version of texts of the later run.", hidden=True,
+        details="Default: items with the same text in both runs are anchors.",
         first=True,
     )  # fmt: skip
     text: str | None = option(
-        None, "Item column with the text.", details="When not given, 'text' where both runs have it; else items of one "
-        "name are taken for the same text, and that is said.",
+        None, "Item column with the text.", details="Default: 'text' if both runs have it; else items with the same "
+        "id are assumed to have the same text, and a note reports this.",
         first=True,
     )  # fmt: skip
     repeats: Repeats = option("error", "How to combine repeated labels.")
@@ -64,19 +67,19 @@ class DriftSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Drift(Result):
-    """What changed between two runs.
+    """Changes between two runs.
 
     Attributes
     ----------
     lines : mapping of name to Estimate
-        ``judge's change`` on anchors, ``flips`` (share of anchors with another label), ``whole change`` of the mean,
-        ``systems' change`` (the rest); with people's labels ``closeness`` (change of the agreement with people) and
-        ``R`` before, after and its change.
+        ``judge drift`` on anchor items, ``changed labels`` (share of anchors with a different label), ``total change``
+        of the mean, ``system change`` (the remainder). With human labels also ``agreement with humans`` (its change)
+        and the agreement ratio R: ``R before``, ``R after`` and its change ``R``.
     n : mapping of name to int
     changed : tuple of str
-        What differs in how the judge was asked, as the tables of annotators say.
+        Differences in the configuration of the judge, from the tables of annotators.
     not_apportioned : str or None
-        Why the whole change is not divided.
+        The reason why the total change is not divided.
     """
 
     leads: ClassVar[bool] = True
@@ -90,60 +93,29 @@ class Drift(Result):
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a number: ``of``, ``estimate``, ``low``, ``high``, ``n``, ``reason``."""
-        rows = [{"of": k, **one.row(), "n": self.n[k], "reason": one.reason} for k, one in self.lines.items()]
+        """One row per estimate: ``quantity``, ``estimate``, ``low``, ``high``, ``n``, ``reason``."""
+        rows = [{"quantity": k, **one.row(), "n": self.n[k], "reason": one.reason} for k, one in self.lines.items()]
         return pl.DataFrame(rows, schema_overrides={"reason": pl.String})
 
     def row_estimates(self) -> Sequence[Estimate]:
-        """Of each row."""
+        """The estimate in each row."""
         return tuple(self.lines.values())
 
     @property
-    def shown(self) -> bool:
-        """Whether the judge is shown to have changed."""
+    def significant(self) -> bool:
+        """Whether the judge drift is significant."""
         low, high = self.lines[JUDGE].low, self.lines[JUDGE].high
         return bool(low > 0 or high < 0)
 
-    def sentences(self) -> list[str]:
-        """What changed, and whose change it is."""
-        judge, whole, system = (self.lines[k] for k in (JUDGE, WHOLE, SYSTEM))
-        lines = [f"The whole change is {_format_change(whole)}, from {counted(self.n[WHOLE], 'item')}."]
-        if judge.reason is None:
-            verdict = "the judge has changed" if self.shown else "no change of the judge is shown"
-            lines.append(
-                f"On {counted(self.n[JUDGE], 'anchor')} {verdict}: {_format_change(judge)}; "
-                f"{estimated(self.lines[FLIPS].estimate, self.lines[FLIPS].low, self.lines[FLIPS].high)} of the labels "
-                "are others."
-            )
-        else:
-            lines.append(f"The judge's change is not known: {judge.reason}.")
-        if self.not_apportioned is not None:
-            lines.append(f"The whole change is not divided between judge and systems: {self.not_apportioned}.")
-        elif system.reason is None:
-            moved = system.low > 0 or system.high < 0
-            lines.append(
-                f"Without the judge's change {_format_change(system)} is left: "
-                + ("the systems have changed." if moved else "no change of the systems is shown.")
-            )
-        for key in (CLOSENESS, R_CHANGE):
-            one = self.lines.get(key)
-            if one is not None and one.reason is None:
-                what = "Its agreement with people" if key == CLOSENESS else "R, what it keeps of people's agreement,"
-                way = "rose" if one.low > 0 else "fell" if one.high < 0 else "is not shown to have changed"
-                lines.append(f"{what} {way}: {_format_change(one)}.")
-        if self.changed:
-            lines.append(f"The judge was asked otherwise: {'; '.join(self.changed)}.")
-        return lines
-
     def summary(self) -> str:
-        """The sentences, and what they rest on."""
-        return "\n".join([*self.sentences(), *self.run.closing()])
+        """Return the changes, the exclusions, the notes and the signature."""
+        return "\n".join([*words.drift_lines(self), *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Every change with its interval, and 0."""
+        """Draw every change with its interval, and 0."""
         from assay.reporting import pictures
 
-        keys = [k for k in (WHOLE, JUDGE, SYSTEM, CLOSENESS, R_CHANGE) if k in self.lines]
+        keys = [k for k in (WHOLE, JUDGE, SYSTEM, AGREEMENT, R_CHANGE) if k in self.lines]
         ax = pictures.axes(ax, height=1.2 + 0.3 * len(keys))
         each = [self.lines[k] for k in keys]
         pictures.forest(ax, keys, [e.estimate for e in each], [e.low for e in each], [e.high for e in each])
@@ -152,27 +124,19 @@ class Drift(Result):
         return ax
 
 
-JUDGE, FLIPS, WHOLE, SYSTEM, CLOSENESS = "judge's change", "flips", "whole change", "systems' change", "closeness"
-R_BEFORE, R_AFTER, R_CHANGE = "R before", "R after", "R"
-
-
-def _format_change(one: Estimate) -> str:
-    return f"{signed(one.estimate)} {interval(one.low, one.high)}"
-
-
 @question_of_two(DriftSettings)
 def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> Drift:
-    """Has the judge changed between two runs, and how much of the change of the scores is its own?
+    """Measure how a judge's labels changed between two runs.
 
     Parameters
     ----------
     before, after : Annotations, path or frame
-        Labels of the two runs, on one scale; people's labels where there are some.
+        Labels of the two runs on the same scale; human labels if available.
 
     Raises
     ------
     DesignError
-        Where the runs are on different scales or have no items.
+        If the runs are on different scales or have no items.
 
     Examples
     --------
@@ -181,7 +145,7 @@ def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> D
     >>> rows = before.labels.with_columns(label=pl.when((pl.col("annotator") == "judge") & (pl.col("label") < 3))
     ...     .then(pl.col("label") + 1).otherwise(pl.col("label")))
     >>> found = assay.drift(before, assay.read(rows, judges=["judge"], scale="1-5"))
-    >>> found.shown
+    >>> found.significant
     True
     """
     given = {"before": before, "after": after} | ({} if settings.anchors is None else {"anchors": settings.anchors})
@@ -198,13 +162,15 @@ def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> D
     pairs = _pair_anchors(anchor.labels_by(key), new.labels_by(key))
     found, n, reason = _changes(old.labels_by(key), new.labels_by(key), pairs, _span(old), settings)
     same = settings.anchors is None and len(pairs.x) == len(old.value) == len(new.value)
-    doubt = None if same else reason or _unlike(new, new.labels_by(key), pairs, key)
+    doubt = None if same else reason or _check_anchors(new, pairs, key)
     if doubt is not None:
         found[SYSTEM] = missing(doubt)
     people, counts = _agreement_changes(old, new, anchor, pairs, key, settings)
     found, n = found | people, n | counts
     notes = (
-        [] if key != "item" else ["items of one name are taken for the same text; text=... names the column of texts"]
+        ["items with the same id are assumed to have the same text; name the column of texts with text=..."]
+        if key == "item"
+        else []
     )
     exclusions = (*old.exclusions, *new.exclusions)
     data = fingerprint_with(
@@ -220,7 +186,7 @@ def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> D
 
 @dataclass(frozen=True, eq=False)
 class ScoredRun:
-    """A judge's labels of one run, and people's beside them."""
+    """A judge's labels of one run, with the human labels."""
 
     judge: str
     table: Annotations
@@ -233,18 +199,18 @@ class ScoredRun:
     exclusions: tuple[Any, ...] = ()
 
     def labels_by(self, key: str) -> dict[str, float]:
-        """The judge's label by item, or by text."""
+        """Return the judge's label by item, or by text."""
         return dict(zip(self.keys(key), self.value.tolist(), strict=True))
 
     def keys(self, key: str) -> list[str]:
-        """What names each labelled item."""
+        """Return the item id, or the text, of each labelled item."""
         if key == "item":
             return self.item
         column = dict(zip(self.table.items["item"], self.table.items[key].cast(pl.String), strict=True))
         return [column[i] or "" for i in self.item]
 
     def people_by(self, key: str) -> dict[str, list[float]]:
-        """People's labels by item, or by text."""
+        """Return the human labels by item, or by text."""
         if key == "item":
             return self.people
         column = dict(zip(self.table.items["item"], self.table.items[key].cast(pl.String), strict=True))
@@ -257,8 +223,7 @@ def _run_of(labels: Annotations, which: str, settings: DriftSettings) -> ScoredR
         if len(labels.judges) != 1:
             option_name = "judge_after" if which == "after" else "judge"
             raise DesignError(
-                f"say which judge is compared with {option_name}=...; the run {which} has "
-                f"{listing(labels.judges) or 'none'}",
+                f"specify the judge with {option_name}=...; the run {which} has {listing(labels.judges) or 'no judge'}",
                 option=option_name,
             )
         wanted = labels.judges[0]
@@ -269,8 +234,8 @@ def _run_of(labels: Annotations, which: str, settings: DriftSettings) -> ScoredR
     two = answers.categories is not None and len(answers.categories) <= 2
     if not (ratings.scale.ordered or two or ratings.scale.numeric):
         raise DesignError(
-            f"drift is of numbers, ordered labels or two categories; these are on the scale '{ratings.scale.spec}'. "
-            "Read one category against the others"
+            f"drift requires numbers, ordered labels or two categories; these labels are on the scale "
+            f"'{ratings.scale.spec}'. Reduce the labels to one category against the others"
         )
     mine = answers.annotator == 0
     names = list(answers.items)
@@ -285,24 +250,25 @@ def _run_of(labels: Annotations, which: str, settings: DriftSettings) -> ScoredR
 
 
 def _same_codes(*runs: ScoredRun) -> list[ScoredRun]:
-    """The runs with one code for each category, where categories are those that each has seen."""
-    words = sorted({str(word) for run in runs for word in run.categories or ()})
-    if not words or all(run.categories == runs[0].categories for run in runs):
+    """The runs with common codes of categories, if each run has only the categories that occur."""
+    names = sorted({str(word) for run in runs for word in run.categories or ()})
+    if not names or all(run.categories == runs[0].categories for run in runs):
         return list(runs)
-    if len(words) > 2:
+    if len(names) > 2:
         raise DesignError(
-            f"drift is of two categories, and the runs have {listing(words)}. Read one against the others"
+            f"drift requires two categories; the runs have {listing(names)}. Reduce the labels to one category against "
+            "the others"
         )
     found = []
     for run in runs:
-        code = np.array([words.index(str(word)) for word in run.categories or ()], dtype=float)
+        code = np.array([names.index(str(word)) for word in run.categories or ()], dtype=float)
         people = {item: [float(code[int(v)]) for v in labels] for item, labels in run.people.items()}
-        found.append(replace(run, value=code[run.value.astype(int)], people=people, categories=tuple(words)))
+        found.append(replace(run, value=code[run.value.astype(int)], people=people, categories=tuple(names)))
     return found
 
 
 def _key(old: ScoredRun, new: ScoredRun, settings: DriftSettings) -> str:
-    """The column by which items are the same text."""
+    """The column that identifies the same text."""
     tables = [old.table, new.table] + ([] if settings.anchors is None else [settings.anchors])
     if settings.text is not None:
         for table in tables:
@@ -314,7 +280,7 @@ def _key(old: ScoredRun, new: ScoredRun, settings: DriftSettings) -> str:
 
 @dataclass(frozen=True, eq=False)
 class AnchorPairs:
-    """Labels of the same texts by both versions."""
+    """Labels of the same texts by both versions of the judge."""
 
     names: list[str]
     x: Floats
@@ -322,7 +288,7 @@ class AnchorPairs:
 
     @property
     def d(self) -> Floats:
-        """After less before."""
+        """After minus before."""
         return np.asarray(self.y - self.x)
 
 
@@ -337,7 +303,7 @@ def _pair_anchors(old: dict[str, float], new: dict[str, float]) -> AnchorPairs:
 def _changes(
     old: dict[str, float], new: dict[str, float], pairs: AnchorPairs, ends: float | None, settings: DriftSettings
 ) -> tuple[dict[str, Estimate], dict[str, int], str | None]:
-    """The judge's change, the whole one and what is left; and why there is no judge's."""
+    """The judge drift, the total change and the system change; the reason if there is no judge drift."""
     level, n = settings.confidence, len(pairs.x)
     counts = {WHOLE: len(old.keys() | new.keys()), JUDGE: n, FLIPS: n, SYSTEM: n}
     means = [np.mean(list(run.values())) for run in (old, new)]
@@ -350,9 +316,11 @@ def _changes(
     whole = _mean_estimate(float(means[1] - means[0]), phi, level, min(len(old), len(new)))
     if n < LEAST_ANCHORS:
         what = (
-            "no text was judged in both runs" if n == 0 else f"{counted(n, 'anchor')}, and {LEAST_ANCHORS} are needed"
+            "no text was labelled in both runs"
+            if n == 0
+            else f"{counted(n, 'anchor item')}; {LEAST_ANCHORS} are required"
         )
-        reason = f"{what}; have the earlier version judge a random sample of the later run's texts (anchors=...)"
+        reason = f"{what}; have the earlier version label a random sample of the later run's texts (anchors=...)"
         none = missing(reason)
         return {JUDGE: none, FLIPS: none, WHOLE: whole, SYSTEM: none}, counts, reason
     d = pairs.d
@@ -370,14 +338,14 @@ def _changes(
     rest[[place[k] for k in pairs.names]] -= (d - d.mean()) / n
     value = float(means[1] - means[0] - d.mean())
     if np.abs(rest).max() < 1e-12 and abs(value) < 1e-12:
-        system: Estimate = missing("both runs have the same texts, so the whole change is the judge's")
+        system: Estimate = missing("both runs have the same texts, so the total change is judge drift")
     else:
         system = _mean_estimate(value, rest, level, n)
     return {JUDGE: judge, FLIPS: wilson_estimate(flipped, low, high, n), WHOLE: whole, SYSTEM: system}, counts, None
 
 
 def _mean_estimate(value: float, phi: Floats, level: float, n: int) -> Estimate:
-    """A mean with t from what each item adds to its error."""
+    """A mean with a t interval from the contribution of each item to its error."""
     error = math.sqrt(float(phi @ phi) * n / max(n - 1, 1))
     if not error > 0:
         return Estimate(value, math.nan, math.nan, math.nan, "the labels do not vary")
@@ -393,16 +361,18 @@ def _mean_estimate(value: float, phi: Floats, level: float, n: int) -> Estimate:
 
 
 def _span(run: ScoredRun) -> float | None:
-    """The most that a label can change: None where numbers have no ends."""
+    """The largest possible change of a label; None for unbounded numbers."""
     if run.scale.bounds is not None:
         return run.scale.bounds[1] - run.scale.bounds[0]
     return 1.0 if run.categories is not None else None
 
 
 def few_changed(d: Floats, span: float, level: float) -> EstimateByRule:
-    """The mean change where hardly any label changed: each of the shares that may have risen or fallen, times the most.
+    """The mean change if very few labels changed: the shares of increased and decreased labels, times the largest
+    change.
 
-    Ends are those of Wilson's intervals of both shares: never without width, and wider than a mean's.
+    The ends are from Wilson's intervals of both shares. The interval always has a width, and is wider than that of a
+    mean.
     """
     n, up, down = len(d), float((d > 0).mean()), float((d < 0).mean())
     value = float(d.mean())
@@ -415,7 +385,7 @@ def few_changed(d: Floats, span: float, level: float) -> EstimateByRule:
 
 
 def tango(before: Bools, after: Bools, span: float, level: float) -> EstimateByRule:
-    """The change of a share of the same items: Tango's (1998) score interval, for few or no changed labels too."""
+    """The change of a share of the same items: Tango's (1998) score interval, also for few or no changed labels."""
     n = len(before)
     up, down = float((after & ~before).sum()), float((before & ~after).sum())
     value = (up - down) / n
@@ -429,7 +399,7 @@ def tango(before: Bools, after: Bools, span: float, level: float) -> EstimateByR
 
 
 def _tango_end(up: float, down: float, n: int, z: float) -> float:
-    """The difference at which the score statistic is z, by halving: it falls as the difference grows."""
+    """The difference at which the score statistic is z, by bisection: it decreases with the difference."""
 
     def score(delta: float) -> float:
         a, b = 2.0 * n, -up - down + (2 * n - up + down) * delta
@@ -446,21 +416,21 @@ def _tango_end(up: float, down: float, n: int, z: float) -> float:
     return (low + high) / 2
 
 
-def _unlike(new: ScoredRun, labels: dict[str, float], pairs: AnchorPairs, key: str) -> str | None:
-    """How anchors differ from the other texts of the later run, where they are no sample of these; else None."""
+def _check_anchors(new: ScoredRun, pairs: AnchorPairs, key: str) -> str | None:
+    """How anchors differ from the other texts of the later run, if they are not a random sample; else None."""
     anchors = set(pairs.names)
     keys = new.keys(key)
     mine = np.array([k in anchors for k in keys])
     if mine.all() or not mine.any():
         return None
-    said = (new.value[mine].mean(), new.value[~mine].mean())
-    words = f"the judge says {said[0]:.3g} of anchors on average, and {said[1]:.3g} of the other texts"
-    tested = [(_two_means(new.value[mine], new.value[~mine]), words)]
+    means = (new.value[mine].mean(), new.value[~mine].mean())
+    text = f"the judge's mean label is {means[0]:.3g} on anchors and {means[1]:.3g} on the other texts"
+    tested = [(_two_means(new.value[mine], new.value[~mine]), text)]
     if key != "item":
         long = np.array([len(k) for k in keys], dtype=float)
         own, other = long[mine], long[~mine]
-        words = f"anchors have {own.mean():.0f} characters on average, and the other texts {other.mean():.0f}"
-        tested.append((_two_means(own, other), words))
+        text = f"anchors have {own.mean():.0f} characters on average, the other texts {other.mean():.0f}"
+        tested.append((_two_means(own, other), text))
     at = {item: i for i, item in enumerate(new.table.items["item"].to_list())}
     rows = [at[i] for i in new.item]
     for name in new.table.items.columns[1:]:
@@ -471,14 +441,14 @@ def _unlike(new: ScoredRun, labels: dict[str, float], pairs: AnchorPairs, key: s
             if (mine & there).sum() > 2 and (~mine & there).sum() > 2:
                 a, b = x[mine & there], x[~mine & there]
                 tested.append(
-                    (_two_means(a, b), f"the mean of '{name}' is {a.mean():.3g} on anchors, {b.mean():.3g} else")
+                    (_two_means(a, b), f"the mean of '{name}' is {a.mean():.3g} on anchors, {b.mean():.3g} elsewhere")
                 )
-    p, words = min(tested)
-    if p * len(tested) >= UNLIKE:
+    p, text = min(tested)
+    if p * len(tested) >= REFUSED:
         return None
     return (
-        f"anchors are no sample of the later run: {words}; have the earlier version judge a random sample of its texts "
-        "(anchors=...)"
+        f"anchors are not a random sample of the later run: {text}; have the earlier version label a random sample of "
+        "its texts (anchors=...)"
     )
 
 
@@ -493,13 +463,13 @@ def _two_means(x: Floats, y: Floats) -> float:
     return float(2 * stdtr(df, -abs(float(x.mean() - y.mean())) / math.sqrt(sum(v))))
 
 
-# -- against people --------------------------------------------------------------------------------------------
+# -- agreement with humans -------------------------------------------------------------------------------------
 
 
 def _agreement_changes(
     old: ScoredRun, new: ScoredRun, anchor: ScoredRun, pairs: AnchorPairs, key: str, settings: DriftSettings
 ) -> tuple[dict[str, Estimate], dict[str, int]]:
-    """Change of the agreement with people, and of R, on anchors that people labelled."""
+    """Change of the agreement with humans, and of R, on anchors with human labels."""
     labels = {**old.people_by(key), **anchor.people_by(key), **new.people_by(key)}
     at = [i for i, name in enumerate(pairs.names) if labels.get(name)]
     if len(at) < LEAST_ANCHORS:
@@ -514,19 +484,17 @@ def _agreement_changes(
     ]
     d = close[1] - close[0]
     found: dict[str, Estimate] = {
-        CLOSENESS: _mean_estimate(float(d.mean()), (d - d.mean()) / len(d), settings.confidence, len(d))
+        AGREEMENT: _mean_estimate(float(d.mean()), (d - d.mean()) / len(d), settings.confidence, len(d))
     }
-    kept = _retention_changes(given, both, numeric=old.scale.ordered, level=settings.confidence)
-    return found | kept, dict.fromkeys((CLOSENESS, *kept), len(at))
+    ratios = _ratio_changes(given, both, numeric=old.scale.ordered, level=settings.confidence)
+    return found | ratios, dict.fromkeys((AGREEMENT, *ratios), len(at))
 
 
-def _retention_changes(
-    given: list[list[float]], runs: list[Floats], *, numeric: bool, level: float
-) -> dict[str, Estimate]:
-    """R = A(judge, people) / A(people, people), before, after and its change, with the jackknife over items.
+def _ratio_changes(given: list[list[float]], runs: list[Floats], *, numeric: bool, level: float) -> dict[str, Estimate]:
+    """R = A(judge, humans) / A(humans, humans), before, after and its change, with the jackknife over items.
 
-    A = 1 − observed / expected squared distance, expected from labels of different items; of categories the distance is
-    whether they differ.
+    A = 1 − observed / expected squared distance, expected from labels of different items. The distance of categories is
+    0 or 1.
     """
     several = [i for i, each in enumerate(given) if len(each) > 1]
     if len(several) < LEAST_ANCHORS:
@@ -535,21 +503,21 @@ def _retention_changes(
     sums = np.array([_moments_of(given[i], [run[i] for run in runs], values, numeric=numeric) for i in several])
     total = sums.sum(axis=0)
     k = 1 if numeric else len(values)
-    whole, without = _retention(total[None], k)[0], _retention(total - sums, k)
+    whole, without = _agreement_ratio(total[None], k)[0], _agreement_ratio(total - sums, k)
     n = len(several)
     names, columns = (R_BEFORE, R_AFTER, R_CHANGE), np.array([[1, 0], [0, 1], [-1, 1]])
     found: dict[str, Estimate] = {}
     for name, weights in zip(names, columns, strict=True):
         value, each = float(whole @ weights), without @ weights
         if not (math.isfinite(value) and np.isfinite(each).all()):
-            found[name] = missing("people's agreement on these items is not above chance, so there is nothing to keep")
+            found[name] = missing("agreement among humans on these items is not above chance")
             continue
         found[name] = _mean_estimate(value, (each - each.mean()) * (n - 1) / n, level, n)
     return found
 
 
 def _moments_of(labels: list[float], judged: list[float], values: Floats, *, numeric: bool) -> Floats:
-    """What an item adds: 1, people's mean label and square, people's own distance, the same of both runs."""
+    """The sums of an item: 1, the mean and mean square of human labels, their distance, the same for both runs."""
 
     def coded(x: float) -> Floats:
         return np.array([x]) if numeric else (values == x).astype(float)
@@ -565,7 +533,7 @@ def _moments_of(labels: list[float], judged: list[float], values: Floats, *, num
     return np.concatenate(parts)
 
 
-def _retention(total: Floats, k: int) -> Floats:
+def _agreement_ratio(total: Floats, k: int) -> Floats:
     """R of both runs from sums: (rows, …) -> (rows, 2)."""
     n = total[:, :1]
     mean, square, own = total[:, 1 : k + 1] / n, total[:, k + 1] / n[:, 0], total[:, k + 2] / n[:, 0]

@@ -1,8 +1,8 @@
-"""How many items must people label beside a judge, which ones, and what does it cost?
+"""The number of items that humans must label for a corrected estimate, the choice of items, and the cost.
 
-The variance of the corrected mean follows from how people's labels and the judge's go together, and the interval that
-would be reported from the variance. With labels at hand also how many items of each label of the judge (Neyman's
-allocation), and which items next, with known probabilities, so that the estimate stays unbiased.
+The variance of the corrected mean follows from the correlation of human and judge labels, and the width of the interval
+from the variance. A pilot also gives the allocation over the judge's labels (Neyman), and the next items, sampled with
+known probabilities so that the estimate stays unbiased.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from scipy.special import ndtr, ndtri
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DesignError, counted
+from assay.estimates import words
 from assay.estimates.checked import SpotChecks
 from assay.estimates.difference import LEAST_ITEMS, MeanSpread
 from assay.estimation.options import Settings, level_option, option, question_alone, seed_option
@@ -31,51 +32,51 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIZES = (30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 5000)
-"""Numbers of labelled items that a plan looks at."""
+"""Default numbers of labelled items of a plan."""
 
 MOST_STRATA = 6
-"""Strata of a judge's numbers: with more, a pilot of 100 items has too few of each for a standard deviation."""
+"""Most strata of a judge's numbers: with more, a pilot of 100 items has too few items per stratum."""
 
 FLOOR = 0.2
-"""Of the mean chance, the least that an item has of being asked next: no item weighs more than five times as much as in
-a random sample, whatever the pilot says of its stratum."""
+"""Least sampling probability of an item, relative to the mean: no item has more than five times the weight of a random
+sample, for any pilot."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelPlanSettings(Settings):
     """Options of `assay.plan.labels`."""
 
-    half_width: float | None = option(None, "Half-width of the interval that is wanted.", above=0, first=True)
+    half_width: float | None = option(None, "Required half-width of the interval.", above=0, first=True)
     difference: float | None = option(
-        None, "Difference from a known value that is to be shown.", above=0, details="In place of a half-width."
+        None, "Difference from a known value to detect.", above=0, details="Instead of a half-width."
     )
-    power: float = option(0.8, "With a difference: the power wanted.", above=0, below=1)
+    power: float = option(0.8, "Required power, with a difference.", above=0, below=1)
     n_items: int = option(10_000, "Items that the judge labels.", low=2, key="items", always=True, first=True)
-    sizes: Sequence[int] = option(SIZES, "Numbers of labelled items to look at, separated by commas.", low=LEAST_ITEMS)
-    n_people: Sequence[int] = option((1,), "People who label each item, separated by commas.", low=1, key="humans")
+    sizes: Sequence[int] = option(SIZES, "Numbers of labelled items, separated by commas.", low=LEAST_ITEMS)
+    n_people: Sequence[int] = option((1,), "Annotators per item, separated by commas.", low=1, key="humans")
     share: float | None = option(
-        0.5, "Share that is expected, where labels are yes or no.", above=0, below=1, always=True,
+        0.5, "Expected share, for yes/no labels.", above=0, below=1, always=True,
         details="Not used with sd.", first=True,
     )  # fmt: skip
-    sd: float | None = option(None, "Standard deviation of a person's labels, where they are numbers.", above=0)
+    sd: float | None = option(None, "Standard deviation of human labels, for numbers.", above=0)
     correlation: float = option(
-        0.7, "Correlation of the judge's labels with a person's.", low=-1, high=1, always=True, first=True
+        0.7, "Correlation of the judge's labels with an annotator's.", low=-1, high=1, always=True, first=True
     )
     people_correlation: float = option(
-        0.5, "Correlation of two people's labels.", low=0, high=1,
-        details="With several people an item, what one more of them adds.",
+        0.5, "Correlation of two annotators' labels.", low=0, high=1,
+        details="It determines the gain from several annotators per item.",
     )  # fmt: skip
-    price: float = option(1.0, "Price of a person's label.", low=0)
-    judge_price: float = option(0.0, "Price of a judge's label.", low=0)
+    price: float = option(1.0, "Price of one human label.", low=0)
+    judge_price: float = option(0.0, "Price of one judge label.", low=0)
     pilot: Annotations | Chunks | None = option(
         None,
-        "Labels at hand: share, standard deviation and correlations are theirs.",
+        "Existing labels, from which the share, the standard deviation and the correlations are estimated.",
         hidden=True,
         first=True,
     )
-    judge: str | None = option(None, "The judge of the pilot.", details="Needed where it has several.")
+    judge: str | None = option(None, "Judge of the pilot.", details="Required if the pilot has several judges.")
     confidence: float = level_option()
-    seed: int = seed_option("Of the items that are chosen.")
+    seed: int = seed_option("Random seed of the choice of items.")
 
     def __post_init__(self) -> None:
         for name in ("sizes", "n_people"):
@@ -86,24 +87,24 @@ class LabelPlanSettings(Settings):
                 object.__setattr__(self, name, tuple(sorted(set(given))))
         super().__post_init__()
         if self.half_width is not None and self.difference is not None:
-            raise DesignError("half_width=... and difference=... are two ways to say what is wanted; give one",
+            raise DesignError("half_width=... and difference=... exclude each other; omit one",
                               option="difference")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class LabelMoments:
-    """How people's labels and the judge's go together.
+    """Moments of human labels and the judge's labels.
 
     Attributes
     ----------
     mean, sd : float
-        Of one person's labels.
+        Of one annotator's labels.
     judged : float
-        Correlation of the judge's labels with one person's.
+        Correlation of the judge's labels with one annotator's.
     shared : float
-        Correlation of two people's.
+        Correlation of two annotators' labels.
     slope : float
-        λ: of a person's label on the judge's.
+        λ, the slope of an annotator's label on the judge's.
     is_share : bool
     """
 
@@ -115,13 +116,13 @@ class LabelMoments:
     is_share: bool
 
     def variance(self, n: float, n_all: float, people: int, *, judge: bool) -> float:
-        """Of the mean of some people over items like these: σ² [(1 − ρ²) / n + ρ² / N] of their mean label."""
+        """Return the variance of the mean of some annotators: σ² [(1 − ρ²) / n + ρ² / N] of their mean label."""
         total = self.sd**2 * (1 + (people - 1) * self.shared) / people
         common = (self.judged * self.sd) ** 2 if judge else 0.0
         return max(total - common, 0.0) / n + common / n_all
 
     def half_width(self, n: float, n_all: float, people: int, level: float, *, judge: bool = True) -> float:
-        """Half the interval that would be reported."""
+        """Return the half-width of the interval."""
         variance = self.variance(n, n_all, people, judge=judge)
         df = max(n - 2, 1.0)
         if not self.is_share:
@@ -134,7 +135,7 @@ class LabelMoments:
     def power(
         self, n: float, n_all: float, people: int, level: float, difference: float, *, judge: bool = True
     ) -> float:
-        """The chance of showing a difference from a known value, two-sided."""
+        """Return the two-sided power for a difference from a known value."""
         error = math.sqrt(self.variance(n, n_all, people, judge=judge))
         z = float(ndtri((1 + level) / 2))
         return float(ndtr(difference / error - z)) if error > 0 else 1.0
@@ -142,20 +143,20 @@ class LabelMoments:
 
 @dataclass(frozen=True, eq=False)
 class LabelPlan(Result):
-    """What people's labels beside a judge would buy.
+    """The precision and cost of human labels in combination with a judge.
 
     Attributes
     ----------
     curve : polars.DataFrame
         See `table`.
     smallest : polars.DataFrame
-        For each number of people an item: labelled items needed for what is wanted, with the judge and without, and
-        what both cost; null where no number reaches it.
+        For each number of annotators per item: the required human-labelled items with the judge (``n``) and without
+        (``humans_only``), and both costs; null if no number is sufficient.
     allocation : polars.DataFrame
-        With a pilot: each stratum of the judge's label, its items, the standard deviation of people's labels there, and
-        its share of the labelled items by Neyman's rule.
+        With a pilot: each stratum of the judge's labels, its items, the standard deviation of human labels there, and
+        its share of the labelled items by Neyman allocation.
     weight : float
-        λ that is expected.
+        The expected λ.
     """
 
     curve: pl.DataFrame = field(metadata={"json": False})
@@ -168,49 +169,36 @@ class LabelPlan(Result):
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a number of labelled items and of people an item.
+        """One row per number of labelled items and number of annotators per item.
 
-        ``estimate`` is the half-width, ``people_alone`` that without the judge, ``saved`` the labelled items that the
-        judge is worth, ``power`` the chance of showing the difference where one is given, ``cost`` of all labels.
+        ``estimate`` is the half-width, ``humans_only`` the half-width without the judge, ``equivalent_labels`` the
+        additional human-labelled items with the same effect as the judge, ``power`` the power for a given difference,
+        ``cost`` the cost of all labels.
         """
         return self.curve
 
     @property
     def confidence(self) -> float:
-        """Level of the intervals that are planned."""
+        """Level of the planned intervals."""
         settings = self.run.settings
         assert isinstance(settings, LabelPlanSettings)
         return settings.confidence
 
     def summary(self) -> str:
-        """What is assumed, the smallest numbers, and who is worth asking."""
-        settings = self.run.settings
-        assert isinstance(settings, LabelPlanSettings)
-        lines = [f"{one}." for one in self.assumptions]
-        lines.append(f"The judge's labels would count with a weight of {decimals(self.weight, 2)}.")
-        wanted = _wish_words(settings)
-        for row in self.smallest.iter_rows(named=True):
-            each = "" if len(settings.n_people) == 1 else f" with {counted(row['n_people'], 'annotator')} an item"
-            lines.append(f"{wanted}{each}: {_need_words(row)}.")
-        if self.allocation.height:
-            shares = ", ".join(
-                f"{100 * row['neyman']:.0f}% where the judge says {row['stratum']}"
-                for row in self.allocation.iter_rows(named=True)
-            )
-            lines.append(f"Of the items to label, {shares}: that is where people's labels vary most.")
-        return "\n".join([*lines, *self.run.closing()])
+        """Return the assumptions, the required numbers of items, the allocation, the notes and the signature."""
+        return "\n".join([*words.plan_lines(self), *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The half-width against the number of labelled items, with the judge and without."""
+        """Draw the half-width against the number of labelled items, with the judge and without."""
         settings = self.run.settings
         assert isinstance(settings, LabelPlanSettings)
         ax = pictures.axes(ax, height=3.2)
         for people, style in zip(settings.n_people, ("-", "--", ":", "-.") * len(settings.n_people), strict=False):
             part = self.curve.filter(pl.col("n_people") == people)
-            each = "" if len(settings.n_people) == 1 else f", {people} an item"
+            each = "" if len(settings.n_people) == 1 else f", {people} per item"
             for column, colour, label in (
                 ("estimate", pictures.PASS, f"with the judge{each}"),
-                ("people_alone", pictures.HUMAN, f"people alone{each}"),
+                ("humans_only", pictures.HUMAN, f"humans only{each}"),
             ):
                 ax.plot(part["n"], part[column], color=colour, linestyle=style, marker="o", markersize=3, label=label)
         if settings.half_width is not None:
@@ -227,34 +215,34 @@ class LabelPlan(Result):
         return ax
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, safe for JSON."""
+        """Return all results as JSON-compatible values."""
         return {**super().to_dict(), "smallest": json_safe(self.smallest), "allocation": json_safe(self.allocation)}
 
     def choose(self, n: int) -> pl.DataFrame:
-        """Which items to give to people next: likelier where their labels vary, each with a known probability.
+        """Sample the next items for humans, with higher known probabilities in strata with more variable labels.
 
         Parameters
         ----------
         n : int
-            Items to ask about, about: each is drawn by itself.
+            Expected number of items: each item is sampled independently.
 
         Returns
         -------
         polars.DataFrame
-            One row an item of the pilot: ``item``, ``chance`` (of having been labelled after this, by the pilot or by
-            this choice) and ``ask``. Give ``chance`` to `assay.estimate` as ``probabilities``.
+            One row per item of the pilot: ``item``, ``chance`` (the probability of a human label from the pilot or from
+            this sample) and ``ask`` (whether it is sampled). Pass ``chance`` to `assay.estimate` as ``probabilities``.
 
         Raises
         ------
         DesignError
-            Where there is no pilot, or fewer items are left.
+            Without a pilot, or if fewer items are unlabelled.
         """
         checks = self._checks
         if checks is None or checks.table is None:
-            raise DesignError("items are chosen from a pilot; give the labels at hand with pilot=...", option="pilot")
-        left = checks.n_all - checks.n
-        if not 0 < n <= left:
-            raise DesignError(f"{left:,} items are without a person's label, so 1 to {left:,} can be chosen; got {n:,}")
+            raise DesignError("items are chosen from a pilot; pass the existing labels as pilot=...", option="pilot")
+        unlabelled = checks.n_all - checks.n
+        if not 0 < n <= unlabelled:
+            raise DesignError(f"{unlabelled:,} items have no human label; choose 1 to {unlabelled:,} items, not {n:,}")
         stratum, _ = strata_of(checks)
         sd = self.allocation["sd"].to_numpy()[stratum]
         chance = _chances(sd, n, checks.n / checks.n_all)
@@ -269,12 +257,12 @@ class LabelPlan(Result):
 
 
 def _chances(sd: Floats, n: int, before: float) -> Floats:
-    """Chances in proportion to the standard deviations, from `FLOOR` of the mean to 1, for about n more items."""
+    """Probabilities proportional to the standard deviations, from `FLOOR` of the mean to 1, for about n more items."""
     size = np.maximum(sd, FLOOR * sd.mean()) if sd.mean() > 0 else np.ones(len(sd))
-    wanted = n / (1 - before)  # of items labelled before, none is asked again
-    chance = np.minimum(size * wanted / size.sum(), 1.0)
-    for _ in range(20):  # what is cut at 1 goes to the others
-        short = wanted - chance.sum()
+    expected = n / (1 - before)  # labelled items are not sampled again
+    chance = np.minimum(size * expected / size.sum(), 1.0)
+    for _ in range(20):  # redistribute the excess over 1
+        short = expected - chance.sum()
         free = chance < 1
         if short < 1e-9 or not free.any():
             break
@@ -282,34 +270,9 @@ def _chances(sd: Floats, n: int, before: float) -> Floats:
     return np.asarray(chance)
 
 
-def _wish_words(settings: LabelPlanSettings) -> str:
-    if settings.difference is not None:
-        return f"To show a difference of {settings.difference:g} with power {settings.power:g}"
-    if settings.half_width is not None:
-        return f"For a half-width of {settings.half_width:g}"
-    return "No half-width was asked for"
-
-
-def _need_words(row: dict[str, Any]) -> str:
-    if row["n"] is None and row["people_alone"] is None:
-        return (
-            "name a half-width or a difference to hear how many items it takes"
-            if row["cost"] is None
-            else ("no number of labelled items reaches it: the judge's own items are too few")
-        )
-    if row["n"] is None:
-        return "no number of labelled items reaches it: the judge's own items are too few"
-    alone = (
-        "people alone would not reach it"
-        if row["people_alone"] is None
-        else (f"people alone would need {row['people_alone']:,} (cost {row['cost_alone']:,.0f})")
-    )
-    return f"{row['n']:,} labelled items (cost {row['cost']:,.0f}); {alone}"
-
-
 @question_alone(LabelPlanSettings)
 def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
-    """How many items must people label beside a judge, for an interval that is narrow enough, and at which price?
+    """Plan how many items humans must label for a corrected estimate.
 
     Returns
     -------
@@ -318,16 +281,16 @@ def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
     Raises
     ------
     DesignError
-        For a pilot that cannot tell, with what would.
+        For a pilot without enough labels.
 
     Examples
     --------
     >>> import assay
     >>> plan = assay.plan.labels(half_width=0.05, share=0.3, correlation=0.8, n_items=5000)
-    >>> plan.smallest.select("n", "people_alone").row(0)
+    >>> plan.smallest.select("n", "humans_only").row(0)
     (128, 323)
 
-    With this judge 128 labelled items do what 323 would do alone.
+    With this judge, 128 human-labelled items are as precise as 323 without it.
     """
     checks = None
     if settings.pilot is not None:
@@ -340,18 +303,18 @@ def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
                          settings.correlation, is_share)  # fmt: skip
         about = f"a share of {share:g}" if is_share else f"numbers with a standard deviation of {sd:g}"
         assumptions = (
-            f"Assumed: {about}; the judge's labels correlate with a person's by {decimals(settings.correlation, 2)}",
+            f"Assumed: {about}; correlation of the judge's labels with an annotator's "
+            f"{decimals(settings.correlation, 2)}",
         )
     n_all = settings.n_items if checks is None else checks.n_all
     rows = [_row(known, n, n_all, m, settings) for m in settings.n_people for n in settings.sizes if n <= n_all]
     if not rows:
-        raise DesignError(f"all sizes are above the {n_all:,} items there are; give smaller ones with sizes=...",
-                          option="sizes")  # fmt: skip
+        raise DesignError(f"all sizes are above the {n_all:,} items; use smaller sizes=...", option="sizes")
     curve = pl.DataFrame(rows, infer_schema_length=None)
     smallest = pl.DataFrame(
         [_smallest(known, n_all, m, settings) for m in settings.n_people],
-        schema={"n_people": pl.Int64, "n": pl.Int64, "people_alone": pl.Int64, "cost": pl.Float64,
-                "cost_alone": pl.Float64},
+        schema={"n_people": pl.Int64, "n": pl.Int64, "humans_only": pl.Int64, "cost": pl.Float64,
+                "cost_humans_only": pl.Float64},
     )  # fmt: skip
     allocation = _allocation(checks) if checks is not None else pl.DataFrame()
     facts = {"items": n_all} if checks is not None else {}
@@ -360,41 +323,41 @@ def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
 
 
 def _pilot_moments(settings: LabelPlanSettings) -> tuple[LabelMoments, SpotChecks, tuple[str, ...]]:
-    """What labels at hand say of how people and the judge go together."""
+    """The moments of existing labels, the labels, and the assumptions."""
     assert settings.pilot is not None
     labels = settings.pilot.in_memory("a plan from a pilot")
     judges = labels.judges if settings.judge is None else (settings.judge,)
     if len(judges) != 1:
-        raise DesignError(f"say which judge of the pilot with judge=...; it has {len(judges)}", option="judge")
+        raise DesignError(f"specify the judge of the pilot with judge=...; it has {len(judges)}", option="judge")
     checks = SpotChecks.of(labels, judges)
     if checks.categories is not None and len(checks.categories) != 2:
         raise DesignError(
-            "a plan is of a mean or of one share; read the labels as numbers, or as two categories, such as "
+            "a plan is for a mean or for one share; read the labels as numbers, or as two categories with "
             "scale='nominal:yes,no'"
         )
     y, f = checks.y, checks.seen(lambda x: x).row[checks.row]
     if len(np.unique(y)) < 2:
-        raise DesignError("people gave one label only, so the pilot tells nothing of how labels vary; label more items")
+        raise DesignError("all human labels of the pilot are equal, so their variance is unknown; label more items")
     is_share = set(np.unique(y)) <= {0.0, 1.0}
     sd = float(y.std(ddof=1))
     judged = float(np.corrcoef(y, f)[0, 1]) if f.std() > 0 else 0.0
     slope = judged * sd / float(f.std(ddof=1)) if f.std() > 0 else 0.0
     shared, pairs = _shared_correlation(checks)
-    both = f"; two people's by {decimals(shared, 2)}" if pairs else ""
-    said = (
-        f"From a pilot of {counted(checks.n, 'labelled item')}: {'a share' if is_share else 'a mean'} of "
-        f"{decimals(float(y.mean()), 2)}, standard deviation {decimals(sd, 2)}; the judge's labels correlate with a "
-        f"person's by {decimals(judged, 2)}{both}",
+    both = f", of two annotators' labels {decimals(shared, 2)}" if pairs else ""
+    assumptions = (
+        f"From a pilot of {counted(checks.n, 'labelled item')}: {'share' if is_share else 'mean'} "
+        f"{decimals(float(y.mean()), 2)}, standard deviation {decimals(sd, 2)}; correlation of the judge's labels with "
+        f"an annotator's {decimals(judged, 2)}{both}",
     )
     return (
         LabelMoments(float(y.mean()), sd, judged, shared if pairs else settings.people_correlation, slope, is_share),
         (checks),
-        said,
+        assumptions,
     )
 
 
 def _shared_correlation(checks: SpotChecks) -> tuple[float, int]:
-    """The mean correlation of two people's labels of the same items, and how many such pairs of people there are."""
+    """The mean correlation of two annotators' labels of the same items, and the number of pairs of annotators."""
     cells = np.full((checks.n, len(checks.people)), np.nan)
     cells[checks.row, checks.person] = checks.y
     found = []
@@ -412,13 +375,13 @@ def _cost(n: int, people: int, n_all: int, settings: LabelPlanSettings, *, judge
 
 
 def _row(known: LabelMoments, n: int, n_all: int, people: int, settings: LabelPlanSettings) -> dict[str, Any]:
-    """One place of the curve."""
+    """One row of the curve."""
     level = settings.confidence
-    half, alone = (known.half_width(n, n_all, people, level, judge=judge) for judge in (True, False))
+    half, only = (known.half_width(n, n_all, people, level, judge=judge) for judge in (True, False))
     variance = [known.variance(n, n_all, people, judge=judge) for judge in (False, True)]
-    saved = int(n * (variance[0] / variance[1] - 1)) if variance[1] > 0 else 0
+    added = int(n * (variance[0] / variance[1] - 1)) if variance[1] > 0 else 0
     row: dict[str, Any] = {
-        "n_people": people, "n": n, "estimate": half, "people_alone": alone, "saved": max(saved, 0),
+        "n_people": people, "n": n, "estimate": half, "humans_only": only, "equivalent_labels": max(added, 0),
         "cost": _cost(n, people, n_all, settings),
     }  # fmt: skip
     if settings.difference is not None:
@@ -427,21 +390,21 @@ def _row(known: LabelMoments, n: int, n_all: int, people: int, settings: LabelPl
 
 
 def _smallest(known: LabelMoments, n_all: int, people: int, settings: LabelPlanSettings) -> dict[str, Any]:
-    """The smallest number of labelled items that does what is wanted, with the judge and without."""
+    """The smallest sufficient number of labelled items, with the judge and without."""
     nothing = settings.half_width is None and settings.difference is None
     found = (
         [None, None] if nothing else [_search(known, n_all, people, settings, judge=judge) for judge in (True, False)]
     )
-    n, alone = found
+    n, only = found
     return {
-        "n_people": people, "n": n, "people_alone": alone,
+        "n_people": people, "n": n, "humans_only": only,
         "cost": None if nothing else math.nan if n is None else _cost(n, people, n_all, settings),
-        "cost_alone": None if alone is None else _cost(alone, people, n_all, settings, judge=False),
+        "cost_humans_only": None if only is None else _cost(only, people, n_all, settings, judge=False),
     }  # fmt: skip
 
 
 def _search(known: LabelMoments, n_all: int, people: int, settings: LabelPlanSettings, *, judge: bool) -> int | None:
-    """By halving: both criteria improve with every item."""
+    """The smallest sufficient number by bisection: both criteria improve with every item."""
 
     def enough(n: int) -> bool:
         if settings.difference is not None:
@@ -459,18 +422,18 @@ def _search(known: LabelMoments, n_all: int, people: int, settings: LabelPlanSet
     return low
 
 
-# -- which items ------------------------------------------------------------------------------------------
+# -- choice of items --------------------------------------------------------------------------------------
 
 
 def strata_of(checks: SpotChecks) -> tuple[Ints, list[str]]:
-    """The stratum of every item, by the judge's label: its labels where they are few, else ranges of them."""
+    """Return the stratum of every item by the judge's label: the labels themselves if they are few, else ranges."""
     given = checks.values[:, 0]
     known = given[np.isfinite(given)]
     values = np.unique(known)
     if len(values) <= MOST_STRATA:
         codes = np.searchsorted(values, np.where(np.isfinite(given), given, values[0]))
-        words = [str(checks.categories[int(v)]) if checks.categories is not None else f"{v:g}" for v in values]
-        return np.asarray(codes), words
+        names = [str(checks.categories[int(v)]) if checks.categories is not None else f"{v:g}" for v in values]
+        return np.asarray(codes), names
     edges = np.unique(np.quantile(known, np.linspace(0, 1, MOST_STRATA + 1)[1:-1]))
     codes = np.searchsorted(edges, np.where(np.isfinite(given), given, known.mean()), side="right")
     ends = [f"{known.min():g}", *(f"{e:g}" for e in edges), f"{known.max():g}"]
@@ -479,20 +442,20 @@ def strata_of(checks: SpotChecks) -> tuple[Ints, list[str]]:
 
 
 def _allocation(checks: SpotChecks) -> pl.DataFrame:
-    """Neyman (1934): items of a stratum in proportion to its size times the standard deviation of labels in it."""
-    stratum, words = strata_of(checks)
-    sizes = np.bincount(stratum, minlength=len(words))
+    """Neyman (1934): items of a stratum in proportion to its size times the standard deviation of its labels."""
+    stratum, names = strata_of(checks)
+    sizes = np.bincount(stratum, minlength=len(names))
     means = np.bincount(checks.row, checks.y, checks.n) / np.bincount(checks.row, minlength=checks.n)
     mine = stratum[checks.position]
     pooled = float(np.sqrt(np.mean([(means[mine == h] - means[mine == h].mean()).var() for h in np.unique(mine)])))
-    sd = np.empty(len(words))
-    for h in range(len(words)):
+    sd = np.empty(len(names))
+    for h in range(len(names)):
         here = means[mine == h]
-        # Two items' worth of the common spread: a stratum of few labelled items is neither left out nor flooded.
+        # Two pseudo-items with the common variance: a stratum with few labelled items gets a moderate share.
         ss = float(((here - here.mean()) ** 2).sum()) if len(here) else 0.0
         sd[h] = math.sqrt((ss + 2 * max(pooled, 1e-6) ** 2) / (max(len(here) - 1, 0) + 2))
     weight = sizes * sd
     return pl.DataFrame({
-        "stratum": words, "items": sizes, "labelled": np.bincount(mine, minlength=len(words)), "sd": sd,
+        "stratum": names, "items": sizes, "labelled": np.bincount(mine, minlength=len(names)), "sd": sd,
         "proportional": sizes / sizes.sum(), "neyman": weight / weight.sum(),
     })  # fmt: skip

@@ -1,9 +1,10 @@
-"""Have a judge's labels, or its distance from people, moved since a baseline? An answer that is valid at every look.
+"""Monitoring a judge's labels, or its distance from humans, for a change since a baseline.
 
-An e-detector (Shin, Ramdas & Rinaldo 2022): wealth that bets from every look on, against the baseline, in both
-directions and at two sizes of change. Its false alarms over a stated number of looks are at most α, however often
-somebody looks, and a change is found late in a stream as soon as early. What the baseline's mean truly was is not
-known: the bets are held against every mean that it may have had, each at odds that the baseline itself gives.
+The detector is an e-detector (Shin, Ramdas & Rinaldo 2022): a sum of betting martingales that start at every
+observation and bet against the baseline, in both directions and at two sizes of change. Its false-alarm probability
+over a stated horizon is at most α under continuous monitoring, and the delay does not depend on the time of the
+change. The true mean of the baseline is unknown: the detector is the minimum over candidate means, each weighted by
+the baseline.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings, cluster_codes
 from assay.errors import DataError, DesignError, counted, unknown
+from assay.estimates import words
 from assay.estimates.checked import judge_of
 from assay.estimation.intervals import Estimate, EstimateByRule
 from assay.estimation.options import Settings, option, question
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
-from assay.reporting.tables import decimals, estimated
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,84 +36,91 @@ if TYPE_CHECKING:
 Watched = Literal["judge", "gap"]
 
 CHANGES = ((0.05, 2.0), (0.1, 4.0))
-"""Changes, on a scale from 0 to 1, at which bets are aimed: each as a number, and as a multiple of the greatest
-standard error of a baseline of n looks, 1 / √n; the larger counts. Of 300 looks neither .05 nor .1 can be told: aimed
-at .115 and .23 a change of .2 is found after 118 looks, at .05 and .1 after 313 (share .3, 50 studies)."""
+"""Sizes of change, on a 0-1 scale, for which bets are optimal: the larger of a number and of a multiple of 1 / √n, the
+largest standard error of a baseline of n observations. A baseline of 300 observations cannot detect .05 or .1: with
+bets for .115 and .23 a change of .2 is found after 118 observations, with .05 and .1 after 313 (share .3, 50
+studies)."""
 
 BASELINE_NATS = 10.0
-"""What the baseline's own bet makes, in natural logarithms, of a mean that is off by the change: with 7 a change of .05
-is found after 1,274 looks, with 10 after 1,067, with 13 after 1,094 (share .5, baseline of 10,000, 150 studies)."""
+"""Natural logarithm of the baseline's bet against a mean that differs by the change: with 7 a change of .05 is found
+after 1,274 observations, with 10 after 1,067, with 13 after 1,094 (share .5, baseline of 10,000, 150 studies)."""
 
 CANDIDATES = 29
-"""Means that the baseline may truly have had, within `FARTHEST` standard errors; 81 change no delay by more than 10."""
+"""Number of candidate means of the baseline, within `FARTHEST` standard errors; 81 change no delay by more than 10."""
 
 FARTHEST = 6.0
-"""Of 10⁸ baselines one or two are farther off their mean."""
+"""Largest distance of a candidate mean in standard errors: one or two of 10⁸ baselines deviate more."""
 
 LAP = 64
-"""Looks whose factors are multiplied before wealth is added to: .1 to this power is still a number."""
+"""Observations whose factors are multiplied in one block: .1 to this power does not underflow."""
 
 PIECE = 16 * LAP
-"""Looks that are held at a time, for all candidates: with eight times as many half of the time goes into memory."""
+"""Observations in memory at one time, for all candidates: with eight times more, half of the time is memory access."""
 
 BOLDEST = 0.9
-"""Share of its wealth that a bet may lose in one look: at 1 a single label would end it."""
+"""Largest share that a bet can lose in one observation: with 1, a single label could reduce it to 0."""
 
 MIXED = 500.0
-"""Looks at which the confidence sequence of the mean is narrowest, about."""
+"""Approximate number of observations at which the confidence sequence of the mean is narrowest."""
 
 LEAST_BASELINE = 30
-"""Looks of a baseline; 2,000 or more are worth having."""
+"""Least observations of a baseline; 2,000 or more are recommended."""
 
 
 @dataclass(frozen=True)
 class MonitorSettings(Settings):
     """Options of `assay.monitor`."""
 
-    judge: str | None = option(None, "The judge whose labels are watched.", details="The table's, if it has one.")
+    judge: str | None = option(None, "Judge to monitor.", details="Default: the only judge of the table.")
     _: KW_ONLY
     watch: Watched = option(
-        "judge", "Its labels of all items, or its distance from people where they checked it.", first=True
-    )
-    share_of: str | int | float | None = option(
-        None, "Watch the share of this label.", details="The mean, otherwise.", first=True
-    )
-    order: str | None = option(None, "Column by which labels came in: a time, a number.", details="The items' names, "
-                               "otherwise.", first=True)  # fmt: skip
-    clusters: str | None = option(
-        None, "Item column of documents whose labels come together; a document is a look.",
-        details="Labels of one document looked at one by one raise false alarms to nearly 1.",
+        "judge", "Monitor its labels of all items (judge), or its distance from humans on checked items (gap).",
+        first=True,
     )  # fmt: skip
-    baseline: int = option(2000, "First looks that are the baseline.", low=LEAST_BASELINE, always=True, first=True)
-    baseline_mean: float | None = option(
-        None, "The baseline's true mean, where it is known for sure; no looks are used for it."
+    share_of: str | int | float | None = option(
+        None, "Monitor the share of this label.", details="Default: the mean.", first=True
     )
-    horizon: int = option(5000, "Looks over which the level holds; then watching starts again.", low=1, always=True)
-    alpha: float = option(0.05, "False alarms over the horizon, at most.", above=0, below=1, always=True)
+    order: str | None = option(None, "Column with the order of the labels: a time or a number.",
+                               details="Default: the order of item names.", first=True)  # fmt: skip
+    clusters: str | None = option(
+        None, "Item column of clusters such as documents; a cluster is one observation.",
+        details="If labels of one document are separate observations, the false-alarm probability is up to nearly 1.",
+    )  # fmt: skip
+    baseline: int = option(
+        2000, "Number of first observations for the baseline.", low=LEAST_BASELINE, always=True, first=True
+    )
+    baseline_mean: float | None = option(
+        None, "True mean of the baseline, if it is known; then no observations are used for it."
+    )
+    horizon: int = option(
+        5000, "Observations for which the false-alarm probability holds; then the detector restarts.", low=1,
+        always=True,
+    )  # fmt: skip
+    alpha: float = option(0.05, "False-alarm probability over the horizon.", above=0, below=1, always=True)
     repeats: Repeats = option("error", "How to combine repeated labels.")
 
 
 @dataclass(frozen=True, eq=False)
 class Monitor(Result):
-    """Whether something has moved, and since when.
+    """The alarm of a detector, the estimated change point, and the means before and after it.
 
     Attributes
     ----------
     alarm : int or None
-        The look after the baseline, from 1, at which the alarm came; None where there is none.
+        The observation after the baseline, from 1, at which the alarm occurred; None without an alarm.
     since : int or None
-        The look from which on the change is likeliest.
+        The estimated change point, as an observation after the baseline.
     base, now : Estimate
-        The baseline's mean, and the mean of all looks after it (or, after an alarm, of those since the change), with a
-        confidence sequence: valid at every look.
-    evidence : (looks,) float
-        Wealth over what an alarm takes, at each look: 1 is the alarm.
-    means : (looks,) float
-        The looks, on the scale of the labels.
+        The mean of the baseline, and the mean of all observations after it (after an alarm: since the change point),
+        with a confidence sequence, which is valid under continuous monitoring.
+    detector_values : (observations,) float
+        The detector divided by its alarm threshold: 1 is an alarm.
+    means : (observations,) float
+        The observations, on the scale of the labels.
     """
 
     symbol: ClassVar[str] = "mean"
-    counted: ClassVar[str] = "looks"
+    counted: ClassVar[str] = "observations"
 
     alarm: int | None
     since: int | None
@@ -120,94 +128,67 @@ class Monitor(Result):
     now: Estimate
     n_base: int
     n_now: int
-    evidence: Floats = field(repr=False, metadata={"json": False})
+    detector_values: Floats = field(repr=False, metadata={"json": False})
     means: Floats = field(repr=False, metadata={"json": False})
     unit: str
     run: Run
 
     @property
     def table(self) -> pl.DataFrame:
-        """The baseline and what came after it: ``of``, ``estimate``, ``low``, ``high``, ``n``, ``reason``."""
+        """The baseline and the later mean: ``quantity``, ``estimate``, ``low``, ``high``, ``n``, ``reason``."""
         rows = [
-            {"of": of, **one.row(), "n": n, "reason": one.reason}
-            for of, one, n in (("baseline", self.base, self.n_base), ("since", self.now, self.n_now))
+            {"quantity": name, **one.row(), "n": n, "reason": one.reason}
+            for name, one, n in (("baseline", self.base, self.n_base), ("since", self.now, self.n_now))
         ]
         return pl.DataFrame(rows, schema_overrides={"reason": pl.String})
 
     @property
     def confidence(self) -> float:
-        """Level of the intervals: one less alpha."""
+        """Level of the intervals: 1 minus alpha."""
         settings = self.run.settings
         assert isinstance(settings, MonitorSettings)
         return 1 - settings.alpha
 
     def row_estimates(self) -> Sequence[Estimate]:
-        """Of both rows."""
+        """The estimates of both rows."""
         return (self.base, self.now)
 
-    def sentences(self) -> list[str]:
-        """The alarm, or that there is none."""
-        settings = self.run.settings
-        assert isinstance(settings, MonitorSettings)
-        looks = len(self.evidence)
-        base = (
-            f"Baseline {estimated(self.base.estimate, self.base.low, self.base.high)} from {self.n_base:,} {self.unit}s"
-            if self.n_base
-            else f"Baseline {self.base.estimate:g}, known"
-        )
-        if self.alarm is None:
-            most = float(self.evidence.max()) if looks else 0.0
-            head = (
-                f"No alarm after {counted(looks, self.unit)}: the evidence of a change never reached "
-                f"{decimals(100 * most, 0)}% of what an alarm takes."
-                if most < 0.995
-                else f"No alarm after {counted(looks, self.unit)}."
-            )
-        else:
-            assert self.since is not None
-            way = "risen" if self.now.estimate > self.base.estimate else "fallen"
-            head = (
-                f"Alarm at {self.unit} {self.alarm:,} after the baseline: the mean has {way}, most likely from "
-                f"{self.unit} {self.since:,} on, to {estimated(self.now.estimate, self.now.low, self.now.high)}."
-            )
-        over = f"at most {settings.alpha:g} false alarms over {settings.horizon:,} {self.unit}s, at every look"
-        return [head, f"{base}; {over}."]
-
     def summary(self) -> str:
-        """The sentences, and what they rest on."""
-        return "\n".join([*self.sentences(), *self.run.closing()])
+        """Return the alarm, the baseline, the exclusions, the notes and the signature."""
+        return "\n".join([*words.monitor_lines(self), *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The evidence at each look; the line is the alarm's."""
+        """Draw the detector at each observation, with the alarm threshold as a line."""
         ax = pictures.axes(ax, height=2.8)
-        x = np.arange(1, len(self.evidence) + 1)
+        x = np.arange(1, len(self.detector_values) + 1)
         step = max(len(x) // 2000, 1)
-        ax.plot(x[::step], np.maximum(self.evidence[::step], 1e-4), color=pictures.JUDGE, linewidth=1.3)
+        ax.plot(x[::step], np.maximum(self.detector_values[::step], 1e-4), color=pictures.JUDGE, linewidth=1.3)
         ax.axhline(1.0, color=pictures.FAIL, linewidth=1, linestyle=":")
         for at, colour in ((self.since, pictures.MUTED), (self.alarm, pictures.FAIL)):
             if at is not None:
                 ax.axvline(at, color=colour, linewidth=1)
         ax.set_yscale("log")
         ax.set_xlabel(f"{self.unit}s after the baseline")
-        ax.set_ylabel("evidence ÷ alarm")
+        ax.set_ylabel("detector ÷ threshold")
         return ax
 
 
 @question(MonitorSettings)
 def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
-    """Have the judge's labels, or its distance from people, moved since the baseline? Valid at every look.
+    """Monitor a judge's labels, or its distance from humans, for a change since the baseline.
 
-    The same labels and more give the same evidence and more, so a growing file may be looked at as often as one likes.
+    New labels extend the detector and do not change its earlier values, so a growing file can be monitored
+    continuously.
 
     Parameters
     ----------
     labels : Annotations
-        One criterion, labels with ends: categories, or numbers on a scale.
+        One criterion and bounded labels: categories, or numbers on a scale.
 
     Raises
     ------
     DesignError
-        Where labels have no ends, or there are fewer looks than a baseline takes.
+        For unbounded labels, or fewer observations than the baseline.
 
     Examples
     --------
@@ -217,27 +198,27 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
     True
     """
     labels = labels.in_memory("a monitor")
-    judge = judge_of(labels, settings.judge, "is watched")
-    looks, low, span, unit, data = _looks(labels, judge, settings)
+    judge = judge_of(labels, settings.judge)
+    observations, low, span, unit, data = _observations(labels, judge, settings)
     start = 0 if settings.baseline_mean is not None else settings.baseline
-    if len(looks) <= start:
+    if len(observations) <= start:
         raise DesignError(
-            f"there are {len(looks):,} {unit}s and the baseline takes the first {start:,}; wait for more, or take a "
-            "smaller one with baseline=... (from 2,000 on it hardly costs speed)",
+            f"there are {len(observations):,} {unit}s, and the baseline uses the first {start:,}; wait for more, or "
+            "use a smaller baseline with baseline=... (2,000 or more are recommended)",
             option="baseline",
         )
-    x = (looks[start:] - low) / span
-    base = (looks[:start] - low) / span
+    x = (observations[start:] - low) / span
+    base = (observations[:start] - low) / span
     known = None
     if settings.baseline_mean is not None:
         known = (settings.baseline_mean - low) / span
         if not 0 < known < 1:
             raise DesignError(
-                f"baseline_mean must lie inside the scale, {low:g} to {low + span:g}; got {settings.baseline_mean:g}",
+                f"baseline_mean must be inside the scale, {low:g} to {low + span:g}; got {settings.baseline_mean:g}",
                 option="baseline_mean",
             )
-    wealth, log_bets = detector(x, base if known is None else known, settings.horizon)
-    over = np.flatnonzero(wealth >= 1 / settings.alpha)
+    values, log_bets = detector(x, base if known is None else known, settings.horizon)
+    over = np.flatnonzero(values >= 1 / settings.alpha)
     alarm = int(over[0]) if len(over) else None
     since = None if alarm is None else _change_point(log_bets, alarm, settings.horizon)
     last = len(x) if alarm is None else alarm + 1
@@ -245,14 +226,15 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
     first = _base_estimate(base, settings, low, span)
     notes = []
     if settings.clusters is None and _shared_stems(labels):
-        notes.append("labels of one document come together and are counted one by one; clusters=... makes a document a "
-                     "look")  # fmt: skip
+        notes.append("labels of one document are dependent but treated as separate observations; name the column of "
+                     "documents with clusters=...")  # fmt: skip
     run = Run(
-        "monitor", settings, data, {"looks": len(looks), "watched": judge}, cautions=tuple(f"{n}." for n in notes)
-    )
+        "monitor", settings, data, {"observations": len(observations), "judge": judge},
+        cautions=tuple(f"{n}." for n in notes),
+    )  # fmt: skip
     return Monitor(
         None if alarm is None else alarm + 1, None if since is None else since + 1, first, now, len(base),
-        last - (since or 0), wealth * settings.alpha, looks[start:], unit, run,
+        last - (since or 0), values * settings.alpha, observations[start:], unit, run,
     )  # fmt: skip
 
 
@@ -260,35 +242,35 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
 
 
 def detector(x: Floats, base: Floats | float, horizon: int) -> tuple[Floats, Floats]:
-    """Wealth at each look, and the logarithm of what each bet has made since the start.
+    """Return the detector at each observation, and the logarithm of each bet since the start.
 
     Against a mean p of the baseline, with a bet of size l towards the baseline's own mean ± a change,
 
         E_t(p) = B(p) · { Σ over starts k ≤ t of (1/T) Π_{i=k..t} [1 + l (x_i − p)] + (1 − t/T) },
 
-    averaged over two changes and both directions; B(p) = Π over the baseline of [1 ∓ λ (x − p)] bets that its mean lies
-    on the other side of p. At the true p that is a martingale from 1 on, so the least of all p, which is the wealth,
-    reaches 1/α with a chance of α at most. Every T looks it starts again.
+    averaged over two changes and both directions; B(p) = Π over the baseline of [1 ∓ λ (x − p)] bets that its mean is
+    on the other side of p. At the true p this is a martingale that starts at 1, so the minimum over all p, which is the
+    detector, reaches 1/α with probability at most α. It restarts every T observations.
 
     Parameters
     ----------
-    x : (looks,) float
+    x : (observations,) float
         From 0 to 1.
-    base : (baseline looks,) float, or float
-        The baseline, or its mean where that is known.
+    base : (baseline observations,) float, or float
+        The baseline, or its mean if it is known.
 
     Returns
     -------
-    wealth : (looks,) float
-    log_bets : (4, looks) float
-        Against the baseline's own mean.
+    values : (observations,) float
+    log_bets : (4, observations) float
+        Against the mean of the baseline.
     """
     p, mean, spread, n = _candidates(base)
     changes = [max(change, errors / math.sqrt(n)) for change, errors in CHANGES]
     bets = [(change, sign) for change in changes for sign in (1.0, -1.0)]
     sizes = [_size(np.append(p, mean), mean + sign * change, spread, sign) for change, sign in bets]
     odds = np.array([_odds(p, base, change, sign) for change, sign in bets]) / len(bets)
-    wealth = np.empty(len(x))
+    values = np.empty(len(x))
     for start in range(0, len(x), horizon):
         made = np.zeros((len(bets), len(p)))
         for first in range(start, min(start + horizon, len(x)), PIECE):
@@ -298,20 +280,20 @@ def detector(x: Floats, base: Floats | float, horizon: int) -> tuple[Floats, Flo
             for b, size in enumerate(sizes):
                 grown, made[b] = _grown(1 + size[:-1, None] * (part - p[:, None]), made[b], horizon)
                 total += odds[b][:, None] * (grown + rest)
-            wealth[first : first + len(part)] = total.min(axis=0)
-    return wealth, np.array([np.cumsum(np.log1p(size[-1] * (x - mean))) for size in sizes])
+            values[first : first + len(part)] = total.min(axis=0)
+    return values, np.array([np.cumsum(np.log1p(size[-1] * (x - mean))) for size in sizes])
 
 
 def _candidates(base: Floats | float) -> tuple[Floats, float, float, float]:
-    """Means that the baseline may have had, its own, its variance as a share of a coin's, and its looks.
+    """Candidate means of the baseline, its mean, its variance as a share of the binomial, and its observations.
 
-    They lie closer together near the baseline's own mean, where labels that vary less than a coin put the least wealth.
+    Candidates are denser near the baseline's mean, where the minimum is if labels vary less than the binomial.
     """
     if isinstance(base, float):
         return np.array([base]), base, 1.0, math.inf
     n, mean = len(base), float(base.mean())
     coin = mean * (1 - mean)
-    # As if two of a coin had been seen besides: labels that have not varied yet may.
+    # Two binomial pseudo-observations: labels that have not varied yet can vary later.
     spread = min((n * float(base.var()) + 2 * coin) / ((n + 2) * coin), 1.0) if coin > 0 else 1.0
     root = np.linspace(-math.sqrt(FARTHEST), math.sqrt(FARTHEST), CANDIDATES)
     angle = math.asin(math.sqrt((mean * n + 0.375) / (n + 0.75))) + np.sign(root) * root**2 / (2 * math.sqrt(n))
@@ -320,7 +302,7 @@ def _candidates(base: Floats | float) -> tuple[Floats, float, float, float]:
 
 
 def _size(p: Floats, towards: float, spread: float, sign: float) -> Floats:
-    """The bet that grows fastest where a mean of p has become another; of a coin that is the ratio of likelihoods."""
+    """The bet with the fastest growth if a mean of p has changed; for binomial labels it is the likelihood ratio."""
     off = np.maximum(sign * (towards - p), 0.0)
     return sign * np.minimum(off / (spread * p * (1 - p) + (1 - spread) * off**2), _boldest(p))
 
@@ -330,7 +312,7 @@ def _boldest(p: Floats) -> Floats:
 
 
 def _odds(p: Floats, base: Floats | float, change: float, sign: float) -> Floats:
-    """What a bet has made of the baseline against each mean p: that the truth is below it, for a change upward."""
+    """The value of a bet on the baseline against each mean p: that the true mean is lower, for an upward change."""
     if isinstance(base, float):
         return np.ones(len(p))
     size = np.minimum(BASELINE_NATS / (len(base) * change), _boldest(p))
@@ -339,7 +321,8 @@ def _odds(p: Floats, base: Floats | float, change: float, sign: float) -> Floats
 
 
 def _grown(factor: Floats, made: Floats, horizon: int) -> tuple[Floats, Floats]:
-    """S_t = (S_{t−1} + 1/T) · factor_t, from what was made before: (candidates, looks), and its last column."""
+    """S_t = (S_{t−1} + 1/T) · factor_t, continued from earlier values: (candidates, observations), and its last
+    column."""
     n_p, n = factor.shape
     laps = -(-n // LAP)
     padded = np.ones((n_p, laps * LAP))
@@ -354,7 +337,7 @@ def _grown(factor: Floats, made: Floats, horizon: int) -> tuple[Floats, Floats]:
 
 
 def _change_point(log_bets: Floats, alarm: int, horizon: int) -> int:
-    """The start, up to the alarm, from which the best bet has made most."""
+    """The start, before the alarm, from which the best bet has the largest value."""
     first = alarm // horizon * horizon
     best, at = -math.inf, first
     for row in log_bets:
@@ -366,8 +349,8 @@ def _change_point(log_bets: Floats, alarm: int, horizon: int) -> int:
 
 
 def baseline_ends(x: Floats, alpha: float) -> tuple[float, float]:
-    """The baseline's mean at 1 − α, α/2 at each end: Clopper & Pearson's of two values, else empirical Bernstein's
-    (Maurer & Pontil 2009). Shown; no alarm rests on it."""
+    """Return the interval of the baseline mean at 1 − α: Clopper & Pearson's for two values, else the empirical
+    Bernstein interval (Maurer & Pontil 2009). Only for display; alarms do not depend on it."""
     n = len(x)
     if np.isin(x, (0.0, 1.0)).all():
         k = float(x.sum())
@@ -379,10 +362,10 @@ def baseline_ends(x: Floats, alpha: float) -> tuple[float, float]:
 
 
 def sequence(x: Floats, level: float, low: float, span: float) -> Estimate:
-    """The mean with a confidence sequence: Robbins' normal mixture for values from 0 to 1, valid at every look."""
+    """Return the mean with a confidence sequence: Robbins' normal mixture for values from 0 to 1."""
     t = len(x)
     if not t:
-        return Estimate(math.nan, math.nan, math.nan, math.nan, "no look after the baseline")
+        return Estimate(math.nan, math.nan, math.nan, math.nan, "no observation after the baseline")
     mean = float(x.mean())
 
     def ends(at: float) -> tuple[float, float]:
@@ -395,7 +378,7 @@ def sequence(x: Floats, level: float, low: float, span: float) -> Estimate:
 
 def _base_estimate(base: Floats, settings: MonitorSettings, low: float, span: float) -> Estimate:
     if settings.baseline_mean is not None:
-        return Estimate(settings.baseline_mean, math.nan, math.nan, math.nan, "it is known")
+        return Estimate(settings.baseline_mean, math.nan, math.nan, math.nan, "known value")
 
     def at(level: float) -> tuple[float, float]:
         return tuple(low + span * e for e in baseline_ends(base, 1 - level))  # type: ignore[return-value]
@@ -405,11 +388,11 @@ def _base_estimate(base: Floats, settings: MonitorSettings, low: float, span: fl
     return EstimateByRule(mean, *at(1 - settings.alpha), error, ends=at)
 
 
-# -- the looks -------------------------------------------------------------------------------------------------
+# -- the observations ------------------------------------------------------------------------------------------
 
 
-def _looks(labels: Annotations, judge: str, settings: MonitorSettings) -> tuple[Floats, float, float, str, str]:
-    """One number a look, in the order in which labels came; the scale's lower end and span; what a look is."""
+def _observations(labels: Annotations, judge: str, settings: MonitorSettings) -> tuple[Floats, float, float, str, str]:
+    """The observations in their order, the lower end and the span of the scale, the unit, and the fingerprint."""
     gap = settings.watch == "gap"
     table = labels.where(annotator=[judge, *labels.humans] if gap else [judge])
     ratings = Ratings.of(table, repeats=settings.repeats)
@@ -427,22 +410,22 @@ def _looks(labels: Annotations, judge: str, settings: MonitorSettings) -> tuple[
         low, span = -span, 2 * span
     used = np.flatnonzero(np.isfinite(judged))
     if not len(used):
-        raise DesignError("no item has both the judge's label and a person's; watch='judge' watches its labels alone")
+        raise DesignError("no item has both the judge's label and a human label; use watch='judge' without humans")
     order = _order(table, settings)[used]
     used = used[np.argsort(order, kind="stable")]
-    looks = judged[used]
+    observations = judged[used]
     unit = "label"
     data = fingerprint_with(ratings.fingerprint, **digest_of_columns(table, settings.order, settings.clusters))
     if settings.clusters is not None:
         codes = cluster_codes(table, settings.clusters)[used]
         _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        means = np.bincount(inverse, looks) / np.bincount(inverse)
-        looks, unit = means[np.argsort(first)], "document"
-    return looks, low, span, unit, data
+        means = np.bincount(inverse, observations) / np.bincount(inverse)
+        observations, unit = means[np.argsort(first)], "document"
+    return observations, low, span, unit, data
 
 
 def _numbers(ratings: Ratings, settings: MonitorSettings) -> tuple[Floats, float, float]:
-    """Labels as numbers, the lower end of their scale and its span."""
+    """The labels as numbers, the lower end of their scale and its span."""
     value = ratings.answers.value.astype(float)
     categories = ratings.answers.categories
     if settings.share_of is not None:
@@ -460,15 +443,15 @@ def _numbers(ratings: Ratings, settings: MonitorSettings) -> tuple[Floats, float
         return value, 0.0, 1.0
     if ratings.scale.bounds is None:
         raise DesignError(
-            f"a monitor needs labels with ends; these are on the scale '{ratings.scale.spec}'. Give the scale ends "
-            "(scale='interval:0-100'), or watch one label's share with share_of=..."
+            f"a monitor requires bounded labels; these are on the scale '{ratings.scale.spec}'. Set the ends of the "
+            "scale (scale='interval:0-100'), or monitor the share of one label with share_of=..."
         )
     low, high = ratings.scale.bounds
     return value, low, high - low
 
 
 def _order(table: Annotations, settings: MonitorSettings) -> Ints:
-    """The place of each item in the stream."""
+    """The position of each item in the stream."""
     if settings.order is None:
         return np.arange(table.items.height)
     name = table.column_name(settings.order)
@@ -479,12 +462,12 @@ def _order(table: Annotations, settings: MonitorSettings) -> Ints:
         column = table.items.select("item").join(first, on="item", how="left", maintain_order="left")[name]
     if column.null_count():
         raise DataError(
-            f"{counted(column.null_count(), 'item')} have no '{settings.order}', so their place in the order is not "
-            "known; fill it, or drop them"
+            f"{counted(column.null_count(), 'item')} without '{settings.order}', so their order is unknown; fill in "
+            "the missing values or drop these rows"
         )
     return np.asarray(column.rank("ordinal").to_numpy().astype(np.int64))
 
 
 def _shared_stems(labels: Annotations) -> bool:
-    """Whether the items have a column of documents that nobody named."""
+    """Whether the items have a column of documents that is not used as clusters."""
     return any(c in labels.items.columns and labels.items[c].n_unique() < labels.n_items for c in ("document", "doc"))

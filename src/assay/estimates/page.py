@@ -1,6 +1,6 @@
-"""What does a page show of estimates from a judge's labels? Titles, words, frames and pictures.
+"""The pages about corrected estimates, drift, monitoring and routing: titles, sentences, tables and pictures.
 
-Numbers keep all their digits here; whoever lays the page out rounds them.
+Numbers keep all their digits here; the layout rounds them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from functools import partial
 
 from assay.data.annotations import Annotations
 from assay.errors import counted
-from assay.estimates.corrected import MOST_SHARES, CorrectedEstimate, estimate
+from assay.estimates import words
+from assay.estimates.corrected import MOST_SHARES, CorrectedEstimate
 from assay.estimates.drift import Drift
 from assay.estimates.monitor import Monitor
 from assay.estimates.route import Route
@@ -18,41 +19,42 @@ from assay.reporting.tables import filled
 
 
 def estimate_parts(found: CorrectedEstimate) -> tuple[Part, ...]:
-    """What people would say of all items, with the judge alone and people alone beside it."""
+    """Return the corrected estimates with the judge-only and human-only estimates."""
     return (
         Part(
-            f"What would people say of all items that {' and '.join(found.judges)} labelled?",
-            (*found.sentences()[: 2 * MOST_SHARES], *found.cautions),
+            f"Corrected estimates from the labels of {' and '.join(found.judges)}",
+            (*words.estimate_lines(found)[: 2 * MOST_SHARES], *found.cautions),
             (
                 (
-                    "Corrected for the judge's errors; from people's labels alone; from the judge's alone. saved: "
-                    "labelled items that the judge was worth.",
-                    filled(found.table, "labelled"),
+                    "Corrected, human-only and judge-only estimates. Equivalent labels: additional human-labelled "
+                    "items that give the same precision without the judge.",
+                    filled(found.table, "human-labelled"),
                 ),
             ),
-            (("Corrected estimates with people alone and the judge alone.", found.plot),),
+            (("Corrected, human-only and judge-only estimates.", found.plot),),
             (*map(str, found.exclusions), *found.notes),
         ),
     )
 
 
 def saving_words(found: CorrectedEstimate) -> str:
-    """Which items the judge and people labelled, and what the judge's labels are worth, as the end of a sentence."""
-    one, saved = found.lines[0], [one.saved for one in found.lines if one.saved is not None]
-    lead = f"all {one.n_all:,} items, of which they labelled {one.n:,}"
-    if not saved or max(saved) < 1:
+    """Return the numbers of items and the precision that the judge adds, as the end of a sentence."""
+    one = found.lines[0]
+    added = [one.equivalent_labels for one in found.lines if one.equivalent_labels is not None]
+    lead = f"all {one.n_all:,} items ({one.n:,} human-labelled)"
+    if not added or max(added) < 1:
         return lead
-    least = "" if min(saved) == max(saved) else f"{min(saved):,} to "
-    return f"{lead}; the judge is worth {least}{counted(max(saved), 'more labelled item')}"
+    least = "" if min(added) == max(added) else f"{min(added):,} to "
+    return f"{lead}; the judge adds as much precision as {least}{counted(max(added), 'more human-labelled item')}"
 
 
 def drift_parts(found: Drift) -> tuple[Part, ...]:
-    """What changed between two runs, and whose change it is."""
+    """Return the total change, the judge drift and the system change."""
     return (
         Part(
-            "Has the judge changed?",
-            (*found.sentences(), *found.cautions),
-            (("After less before; R is the share of people's agreement that the judge keeps.", filled(found.table)),),
+            "Judge drift",
+            (*words.drift_lines(found), *found.cautions),
+            (("Changes, after minus before; R is the agreement ratio.", filled(found.table)),),
             (("Changes with their intervals.", found.plot),),
             (*map(str, found.exclusions), *found.notes),
         ),
@@ -60,26 +62,36 @@ def drift_parts(found: Drift) -> tuple[Part, ...]:
 
 
 def monitor_parts(found: Monitor) -> tuple[Part, ...]:
-    """Whether something has moved, and the evidence at each look."""
+    """Return the alarm or its absence, and the detector at each observation."""
     return (
         Part(
-            "Has the judge moved?",
-            (*found.sentences(), *found.cautions),
-            (("The baseline, and the mean since it or since the change.", filled(found.table, "looks")),),
-            (("Evidence at each look; the dotted line is the alarm's.", found.plot),),
+            "Monitoring of the judge",
+            (*words.monitor_lines(found), *found.cautions),
+            (
+                (
+                    "The baseline, and the mean since then or since the change point.",
+                    filled(found.table, "observations"),
+                ),
+            ),
+            (("Detector at each observation; the dotted line is the alarm threshold.", found.plot),),
             (*map(str, found.exclusions), *found.notes),
         ),
     )
 
 
 def route_parts(found: Route) -> tuple[Part, ...]:
-    """Which items the judge may have, and the curve of shares."""
+    """Return the judge share and the test of each share."""
     return (
         Part(
-            "Which items may the judge have?",
-            (*found.sentences(), *found.cautions),
-            (("Shares of the surest items; above 0 the judge holds.", filled(found.table, "labelled")),),
-            (("The judge's advantage over people, plus ε, by the share that it has.", found.plot),),
+            "Judge share and human queue",
+            (*words.route_lines(found), *found.cautions),
+            (
+                (
+                    "Shares of the most confident items; above 0 is within the margin.",
+                    filled(found.table, "human-labelled"),
+                ),
+            ),
+            (("Difference of judge and human agreement plus the margin, by judge share.", found.plot),),
             (*map(str, found.exclusions), *found.notes),
         ),
     )

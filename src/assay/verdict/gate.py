@@ -347,9 +347,9 @@ def _estimate_check(wanted: Mapping[str, Any], name: str, policy: Mapping[str, A
         raise DesignError("[[estimate]] of the policy must set at_least, at_most or most_half_width")
     options = {k: v for k, v in wanted.items() if k in known}
     found: CorrectedEstimate = estimate(labels, policy["judge"], **options)
-    lines = [one for one in found.lines if str(wanted.get("of", found.lines[0].of)) == one.of]
+    lines = [one for one in found.lines if str(wanted.get("of", found.lines[0].quantity)) == one.quantity]
     if not lines:
-        raise DesignError(unknown("number", wanted["of"], [one.of for one in found.lines], "the estimate"))
+        raise DesignError(unknown("number", wanted["of"], [one.quantity for one in found.lines], "the estimate"))
     line = lines[0]
     one = line.found
     if math.isnan(one.low):
@@ -358,8 +358,11 @@ def _estimate_check(wanted: Mapping[str, Any], name: str, policy: Mapping[str, A
     fails = (low is not None and one.high < low) or (high is not None and one.low > high)
     holds = (low is None or one.low >= low) and (high is None or one.high <= high) and (most is None or half <= most)
     status: Status = "fail" if fails else "pass" if holds else "undecided"
-    known_bounds = (("at least", low), ("at most", high), ("a half-width of at most", most))
-    bounds = [(what, bound) for what, bound in known_bounds if bound is not None]
+    asked = (("at least", low), ("at most", high), ("a half-width of at most", most))
+    bounds = [f"{what} {bound:g}" for what, bound in asked if bound is not None]
+    words = (
+        f"{line.quantity} {one.estimate:.3f} {interval(one.low, one.high, 3)}; the policy wants {' and '.join(bounds)}."
+    )
     advice = ""
     if status == "undecided":
         off = [abs(one.estimate - bound) for bound in (low, high) if bound is not None]

@@ -1,0 +1,252 @@
+"""The sentences of corrected estimates, drift, monitoring, routing and label plans.
+
+Results hold numbers and codes. Each function here takes a result and returns its sentences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from assay.errors import counted
+from assay.estimation.intervals import Estimate
+from assay.reporting.tables import decimals, estimated, interval, p_value, said, signed
+
+MOST_LINES = 40
+"""Estimates in a summary."""
+
+
+def changed(one: Estimate) -> str:
+    """Return a difference with its sign and its interval."""
+    return f"{signed(one.estimate)} {interval(one.low, one.high)}"
+
+
+def _significant(one: Estimate) -> str:
+    return "significant" if one.low > 0 or one.high < 0 else "not significant"
+
+
+# -- corrected estimates -------------------------------------------------------------------------------
+
+
+def estimate_lines(found: Any) -> list[str]:
+    """Return each estimate with those from the judge only and from humans only, then the contrasts of systems.
+
+    Parameters
+    ----------
+    found : CorrectedEstimate
+    """
+    settings = found.run.settings
+    lines = []
+    for one in found.lines[:MOST_LINES]:
+        start = "" if one.slice is None else f"{settings.by or settings.contrast} {one.slice}: "
+        what = _quantity(one.quantity, found.target, settings.gold)
+        if math.isnan(one.found.low):
+            lines.append(f"{start}{what}: {said(one.found.estimate)}, no interval: {one.found.reason}.")
+            continue
+        annotators = [] if settings.gold is not None else [_annotators(found.humans, settings.raters)]
+        items = "these" if settings.population == "finite" else "items like these"
+        rests_on = "; ".join([
+            *annotators, f"{items} {one.n_all:,}{' items' if items == 'these' else ''}", f"{one.n:,} human-labelled",
+        ])  # fmt: skip
+        number = estimated(one.found.estimate, one.found.low, one.found.high)
+        lines.append(f"{start}{what}: {number} ({rests_on}). {_baselines(one)}")
+    return [
+        *lines,
+        *(contrast_sentence(one, settings.confidence) for one in found.contrasts),
+        f"Brackets: {settings.confidence:.0%} confidence intervals.",
+    ]
+
+
+def _quantity(quantity: str, target: str, gold: str | None) -> str:
+    what = f"share of '{quantity}'" if target == "shares" else quantity
+    return f"Estimated human {what}" if gold is None else f"Estimated {what} of '{gold}'"
+
+
+def _annotators(humans: tuple[str, ...], raters: str) -> str:
+    if len(humans) == 1:
+        return f"'{humans[0]}'"
+    return f"annotators like these {len(humans)}" if raters == "random" else f"these {len(humans)} annotators"
+
+
+def _baselines(one: Any) -> str:
+    """The estimates from the judge only and from humans only, and the precision that the judge adds."""
+    only = f"{said(one.humans_only.estimate)} {interval(one.humans_only.low, one.humans_only.high)}"
+    judge = f"{said(one.judge_only)} ({signed(one.judge_only - one.found.estimate)})"
+    if one.equivalent_labels is None:
+        added = ""
+    elif one.equivalent_labels >= 1:
+        items = counted(one.equivalent_labels, "more human-labelled item")
+        added = f" The judge adds as much precision as {items}."
+    else:
+        added = " The judge adds no precision here."
+    return f"Judge only: {judge}. Humans only: {only}.{added}"
+
+
+def contrast_sentence(one: Any, confidence: float) -> str:
+    """Return the corrected difference of two systems, its test, and the judge's own difference.
+
+    Parameters
+    ----------
+    one : SystemContrast
+    """
+    lead, judge = f"{one.first} − {one.second}", f"Judge only: {changed(one.judge)}"
+    if math.isnan(one.found.low):
+        return f"{lead}: {signed(one.found.estimate)}, no interval: {one.found.reason}. {judge}."
+    higher = one.first if one.found.estimate > 0 else one.second
+    verdict = "no significant difference"
+    if one.p_adjusted <= 1 - confidence:
+        verdict = f"{higher} is significantly higher"
+    length = ""
+    if math.isfinite(one.by_length.estimate):
+        length = f", of which {changed(one.by_length)} is associated with length"
+    return (
+        f"{lead}: {changed(one.found)} corrected (adjusted {p_value(one.p_adjusted)}); {verdict}. {judge}{length}."
+    )  # fmt: skip
+
+
+# -- drift ---------------------------------------------------------------------------------------------
+
+JUDGE, FLIPS, WHOLE, SYSTEM = "judge drift", "changed labels", "total change", "system change"
+AGREEMENT, R_BEFORE, R_AFTER, R_CHANGE = "agreement with humans", "R before", "R after", "R"
+"""Names of the rows of a drift."""
+
+
+def drift_lines(found: Any) -> list[str]:
+    """Return the total change, the judge drift, the system change and the changes of agreement.
+
+    Parameters
+    ----------
+    found : Drift
+    """
+    judge, total, system = (found.lines[k] for k in (JUDGE, WHOLE, SYSTEM))
+    lines = [f"Total change: {changed(total)} ({counted(found.n[WHOLE], 'item')})."]
+    if judge.reason is None:
+        flips = found.lines[FLIPS]
+        share = f"{100 * flips.estimate:.0f}% [{100 * flips.low:.0f}%, {100 * flips.high:.0f}%]"
+        lines.append(
+            f"Judge drift: {changed(judge)}, {_significant(judge)} ({counted(found.n[JUDGE], 'anchor item')}; {share} "
+            "of labels changed)."
+        )
+    else:
+        lines.append(f"Judge drift: not estimable: {judge.reason}.")
+    if found.not_apportioned is not None:
+        lines.append(f"The total change is not divided into judge drift and system change: {found.not_apportioned}.")
+    elif system.reason is None:
+        lines.append(f"System change after removing judge drift: {changed(system)}; {_significant(system)}.")
+    for key, name in ((AGREEMENT, "Agreement with humans"), (R_CHANGE, "Agreement ratio R (not stratified here)")):
+        one = found.lines.get(key)
+        if one is not None and one.reason is None:
+            lines.append(f"{name}: change {changed(one)}; {_significant(one)}.")
+    if found.changed:
+        lines.append(f"The judge's configuration differs: {'; '.join(found.changed)}.")
+    return lines
+
+
+# -- monitor -------------------------------------------------------------------------------------------
+
+
+def monitor_lines(found: Any) -> list[str]:
+    """Return the alarm or its absence, the baseline and the false-alarm probability.
+
+    Parameters
+    ----------
+    found : Monitor
+    """
+    settings, n = found.run.settings, len(found.detector_values)
+    if found.alarm is None:
+        most = float(found.detector_values.max()) if n else 0.0
+        never = f" (detector never above {decimals(100 * most, 0)}% of its threshold)" if most < 0.995 else ""
+        head = f"No alarm after {counted(n, found.unit)}{never}."
+    else:
+        way = "increased" if found.now.estimate > found.base.estimate else "decreased"
+        head = (
+            f"Alarm at {found.unit} {found.alarm:,}: the mean {way} to "
+            f"{estimated(found.now.estimate, found.now.low, found.now.high)}; estimated change point: "
+            f"{found.unit} {found.since:,}."
+        )
+    base = (
+        f"{estimated(found.base.estimate, found.base.low, found.base.high)} ({found.n_base:,} {found.unit}s)"
+        if found.n_base
+        else f"{found.base.estimate:g} (known)"
+    )
+    return [
+        head,
+        f"Baseline: {base}.",
+        f"False-alarm probability at most {settings.alpha:g} over {settings.horizon:,} {found.unit}s, valid under "
+        "continuous monitoring.",
+    ]
+
+
+# -- route ---------------------------------------------------------------------------------------------
+
+
+def route_lines(found: Any) -> list[str]:
+    """Return the judge share, its test, the human queue and the cost.
+
+    Parameters
+    ----------
+    found : Route
+    """
+    settings = found.run.settings
+    if found.share == 0:
+        return ["Judge share 0%: the margin is not demonstrated for any share. All items go to annotators."]
+    rows = found.curve.filter(pl.col("kept"))
+    row = rows.row(rows.height - 1, named=True)
+    number = f"{estimated(row['estimate'], row['low'], row['high'])}, {p_value(row['p'])}"
+    which = "" if found.share >= 1 else f" (items with '{settings.signal}' of at least {found.threshold:.4g})"
+    return [
+        f"Judge share {100 * found.share:.0f}%{which}: on these items {found.judge}'s agreement with humans is at most "
+        f"{settings.epsilon:g} below agreement among humans (difference + margin: {number}; "
+        f"{counted(row['n'], 'human-labelled item')}). Probability of choosing a share that violates the margin: at "
+        f"most {settings.alpha:g}.",
+        f"Human queue: {round((1 - found.share) * found.n_all):,} of {found.n_all:,} items. Cost: {found.cost:,.0f} "
+        f"instead of {found.cost_humans_only:,.0f}.",
+    ]
+
+
+# -- plan of labels ------------------------------------------------------------------------------------
+
+
+def plan_lines(found: Any) -> list[str]:
+    """Return the assumptions, the weight of the judge, the required numbers of items and the allocation.
+
+    Parameters
+    ----------
+    found : LabelPlan
+    """
+    settings = found.run.settings
+    lines = [f"{one}." for one in found.assumptions]
+    lines.append(f"Weight of the judge's labels: {decimals(found.weight, 2)}.")
+    if settings.half_width is None and settings.difference is None:
+        lines.append("Set half_width=... or difference=... to compute the required number of human-labelled items.")
+    else:
+        for row in found.smallest.iter_rows(named=True):
+            each = "" if len(settings.n_people) == 1 else f" with {counted(row['n_people'], 'annotator')} per item"
+            lines.append(f"{_goal(settings)}{each} {_requirement(row)}.")
+    if found.allocation.height:
+        shares = ", ".join(
+            f"{100 * row['neyman']:.0f}% with judge label {row['stratum']}"
+            for row in found.allocation.iter_rows(named=True)
+        )
+        lines.append(f"Neyman allocation of the items to label: {shares} (more items if human labels vary more).")
+    return lines
+
+
+def _goal(settings: Any) -> str:
+    if settings.difference is not None:
+        return f"A difference of {settings.difference:g} with power {settings.power:g}"
+    return f"Half-width {settings.half_width:g}"
+
+
+def _requirement(row: Mapping[str, Any]) -> str:
+    if row["n"] is None:
+        return "is not reached with any number of human-labelled items: the judge has too few labels"
+    only = (
+        "not reached without the judge"
+        if row["humans_only"] is None
+        else f"{row['humans_only']:,} without the judge (cost {row['cost_humans_only']:,.0f})"
+    )
+    return f"requires {row['n']:,} human-labelled items (cost {row['cost']:,.0f}); {only}"
