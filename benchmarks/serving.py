@@ -103,7 +103,7 @@ def connections(chosen: argparse.Namespace) -> bool:
 def crowd(chosen: argparse.Namespace) -> bool:
     """The stub of Prolific, which is a test."""
     file = Path(__file__).resolve().parents[1] / "tests" / "collecting" / "test_crowd.py"
-    test = f"{file}::test_a_stub_of_prolific[200-130]"
+    test = f"{file}::test_prolific_stub[200-130]"
     begun = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-n", "0", "-m", "slow", test], capture_output=True, text=True

@@ -1,6 +1,6 @@
 """What the tests and the load benchmark share: a study on disk, its server, and people who answer over HTTP.
 
-A person (`Annotator`) speaks to the page through a wire: `Network` to a server in a process of its own,
+A person (`Annotator`) reaches the page through a wire: `Network` to a server in a separate process,
 `InProcess` to the application itself. Both give back every byte that came.
 """
 
@@ -52,7 +52,7 @@ STARS = {"name": "stars", "text": "How many stars?", "scale": "1-5"}
 
 
 class Clock:
-    """The store's clock, so many seconds ahead; it can be stopped."""
+    """The store's clock, moved ahead by some seconds; it can be stopped."""
 
     ahead = 0.0
     stopped: float | None = None
@@ -79,7 +79,7 @@ def write_study(
     tables: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     **rest: Any,
 ) -> Path:
-    """A study folder: its items, its questions, how people are asked, and further tables by file name."""
+    """A study folder: its items, its questions, its settings for people, and further tables by file name."""
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(items, int):
         items = [{"item": f"i{number:03d}", "text": f"Text number {number}."} for number in range(items)]
@@ -99,7 +99,7 @@ def invite_people(
     people: Iterable[str] | Mapping[str, Mapping[str, Any]],
     secret: str = SECRET,
 ) -> dict[str, str]:
-    """Invite people, with their attributes where a mapping gives them; the path of each one's link."""
+    """Invite people, with their attributes if given as a mapping; return the path of each link."""
     sync_study(store, study)
     return _invite_all(StudyDesign(study, store), people, secret)
 
@@ -129,7 +129,7 @@ def lead_path(study: Study, store: Store, secret: str = SECRET) -> str:
 
 
 def reserved_port() -> socket.socket:
-    """A socket that holds a port: nobody else is given it, and only who is told of it can listen there."""
+    """A socket that reserves a port, so that only the test's server can listen there."""
     held = socket.socket()
     held.bind(("127.0.0.1", 0))
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -137,7 +137,7 @@ def reserved_port() -> socket.socket:
 
 
 class Server:
-    """``assay serve`` in a process of its own, which can be killed and started again on the same port."""
+    """``assay serve`` in a separate process, which can be killed and started again on the same port."""
 
     def __init__(self, folder: Path, store: str | None = None, workers: int = 1, secret: str = SECRET) -> None:
         self.folder, self.store, self.workers, self.secret = folder, store, workers, secret
@@ -189,7 +189,7 @@ class Server:
             process.wait()
 
     def close(self) -> None:
-        """End it for good, and give its port back."""
+        """Stop the server permanently, and release its port."""
         self.kill()
         self._held.close()
 
@@ -343,7 +343,7 @@ class InProcess:
         pass
 
 
-# -- what a page says -------------------------------------------------------------------------------
+# -- contents of a page -----------------------------------------------------------------------------
 
 
 @dataclass
@@ -354,7 +354,7 @@ class AskedOnPage:
     name: str
     kind: str
     values: list[str] = field(default_factory=list)
-    """What can be chosen, as JSON."""
+    """The choices, as JSON."""
     low: float | None = None
     high: float | None = None
     optional: bool = False
@@ -383,7 +383,7 @@ _ATTRIBUTE = re.compile(r'([a-z-]+)(?:="([^"]*)")?')
 
 
 def tasks_of(html: str) -> list[TaskOnPage]:
-    """The items that stand on a page, with their questions."""
+    """The items on a page, with their questions."""
     tasks: list[TaskOnPage] = []
     page = 0
     for found in _PIECE.finditer(html):
@@ -449,7 +449,7 @@ class Annotator:
         self.cookie = ""
         self.chance = random.Random(f"{seed}/{link}")
         self.saved: list[dict[str, Any]] = []
-        """What was acknowledged: task, key, labels, revision."""
+        """Acknowledged answers: task, key, labels, revision."""
         self.waits: list[float] = []
         """Seconds that each attempt to save took until its acknowledgement."""
 
@@ -473,13 +473,13 @@ class Annotator:
         return self.send("POST", path, urlencode(fields).encode(), kind)
 
     def join(self, agree: bool = True) -> Reply:
-        """Open the link; agree, where there is something to agree to. The page that follows."""
+        """Open the link and give consent, if required; return the next page."""
         reply = self.send("GET", self.link)
         if reply.status == 200 and self.link.startswith("/join/"):
             reply = self.send("POST", self.link)
         if reply.status != 303:
             return reply
-        if reply.cookies:  # none where they have them already
+        if reply.cookies:  # none if they have them already
             self.cookie = "; ".join(cookie.partition(";")[0] for cookie in reply.cookies)
         reply = self.send("GET", reply.headers["location"])
         if agree and reply.headers.get("location") == "/consent":
@@ -495,7 +495,7 @@ class Annotator:
         return tasks_of(reply.text)
 
     def pages(self, after: int = 0) -> tuple[list[TaskOnPage], dict[str, Any]]:
-        """The tasks of the pages after one, and the rest of what the server says."""
+        """The tasks of the pages after one, and the rest of the response."""
         reply = self.send("GET", f"/pages?after={after}")
         assert reply.status == 200, (reply.status, reply.text)
         found = reply.json()
@@ -510,7 +510,7 @@ class Annotator:
         return self.send("POST", "/answers", self.body(task, labels, **rest))
 
     def body(self, task: TaskOnPage | int, labels: Mapping[str, Any] | None = None, **rest: Any) -> dict[str, Any]:
-        """What the script would post for a task."""
+        """The request that the script would send for a task."""
         if isinstance(task, TaskOnPage):
             labels = self.labels(task) if labels is None and "skip" not in rest else labels
             rest = {"revision": task.revision} | rest
@@ -549,9 +549,9 @@ class Annotator:
     def work_through(
         self, most: int | None = None, think: Callable[[], None] = lambda: None, patience: float = 0
     ) -> str:
-        """Answer what comes until there is nothing more, or so many are answered; why it ended.
+        """Answer all items, or a given number of them; return why it ended.
 
-        Where others hold what is left, wait so many seconds for it.
+        If others hold the remaining items, wait this many seconds for them.
         """
         done = 0
         self.again(self.join)
@@ -582,7 +582,7 @@ class Annotator:
             held_by_others = not tasks and rest["end"] is not None and rest["end"]["kind"] == "empty"
             return None if held_by_others and patience else (tasks, rest)
 
-        return wait_until(look, "others kept what is left", seconds=patience, every=0.5)
+        return wait_until(look, "others kept the remaining items", seconds=patience, every=0.5)
 
 
 # -- a study served in this process ------------------------------------------------------------------
@@ -596,11 +596,11 @@ class Served:
     folder : path
         Written by `write_study`.
     people : list of str or dict
-        Who is invited, with attributes where it is a dictionary.
+        Invited people, with attributes if it is a dictionary.
     store : str, optional
-        A database in place of the one in the folder.
+        A database instead of the one in the folder.
     changed : {"new-version", "same-question"}, optional
-        What a change of the folder means that takes answers out of count.
+        How to treat answers that a change of the folder would invalidate.
     """
 
     def __init__(
@@ -612,7 +612,7 @@ class Served:
     ) -> None:
         self.folder, self._where = folder, store
         self.heard: list[Reply] = []
-        """Every reply to anybody but the lead."""
+        """Every reply to all people except the study lead."""
         self.study = load_study(folder)
         self.store = open_store(self.study, store)
         try:
@@ -628,12 +628,12 @@ class Served:
 
     @property
     def design(self) -> StudyDesign:
-        """The study as people are asked it now."""
+        """The current design of the study."""
         found: StudyDesign = self.app.state.assay.now().design
         return found
 
     def again(self, changed: Changed | None = None) -> Served:
-        """Stop, and serve what the folder says now."""
+        """Stop, and serve the current folder."""
         self.close()
         return Served(self.folder, (), self._where, changed)
 
@@ -666,7 +666,7 @@ class Served:
             return list(db.execute(sa.select(table).where(*where)))
 
     def history(self) -> list[dict[str, Any]]:
-        """Every answer that was ever given, first to last; labels and what was shown as they were."""
+        """Every stored answer, first to last, with its label and its record of the page."""
         rows = history(self.store).to_dicts()
         for row in rows:
             for column in ("label", "shown"):
@@ -688,7 +688,7 @@ class Served:
 
 
 def prepared(folder: Path, people: int, answers: int, overlap: int, store: str | None) -> dict[str, str]:
-    """A study in which so many people have just so many items each, every item ``overlap`` times; their links."""
+    """A study in which each person has the same number of items, and every item has ``overlap`` people; their links."""
     items = people * answers // overlap
     rows = [
         {"item": f"i{n:05d}", "text": f"Text number {n}. " + "It is neither good nor bad. " * 20} for n in range(items)
@@ -749,7 +749,7 @@ def crowded(port: int, half_open: int = 1500, slow: int = 100) -> Iterator[None]
 
 
 def verify(people: Sequence[Annotator], where: Store, overlap: int, quota: int | None = None) -> list[str]:
-    """What does not hold, in words; nothing where all does."""
+    """Messages about broken promises; empty if all hold."""
     wrong = []
     with where.reading() as db:
         rows = db.execute(sa.select(tables.answers)).all()
@@ -776,7 +776,7 @@ def verify(people: Sequence[Annotator], where: Store, overlap: int, quota: int |
         wrong.append(f"an item twice to one person: {twice[:3]}")
     most = max(Counter(task.annotator for task in done).values(), default=0)
     if quota is not None and most > quota:
-        wrong.append(f"somebody has answered {most}, over the quota of {quota}")
+        wrong.append(f"someone has answered {most}, over the quota of {quota}")
     if any(task.extra for task in done):
         wrong.append(f"{sum(bool(task.extra) for task in done)} answers are extra")
     return wrong
@@ -793,7 +793,7 @@ def simulate(
     store: str | None = None,
     workers: int = 1,
 ) -> tuple[list[Annotator], list[str], int, float]:
-    """One run: the people with what they saw, what does not hold, how often it was killed, seconds."""
+    """One run: the people with their pages, broken promises, number of kills, seconds."""
     links = prepared(folder, people, answers, overlap, store)
     stop = threading.Event()
     done: list[int] = []

@@ -32,7 +32,7 @@ _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="browser")
 
 
 def in_thread(call: Callable[..., Any], **arguments: Any) -> Any:
-    """What a call gives, made in the browser's thread."""
+    """The result of a call in the browser's thread."""
     return _thread.submit(call, **arguments).result()
 
 
@@ -72,7 +72,7 @@ class Site:
         """Add a person; their link."""
         return self.url + invite_people(self.study, self.store, [name])[name]
 
-    # -- what the database holds ------------------------------------------------------------------
+    # -- contents of the database -----------------------------------------------------------------
 
     def answers(self, name: str) -> list[dict[str, Any]]:
         """All answers of a person, oldest first, with item and question."""
@@ -90,14 +90,14 @@ class Site:
         return [row["label"] for row in self.answers(name) if question in (None, row["question"])]
 
     def wait_for(self, name: str, count: int) -> list[dict[str, Any]]:
-        """The answers of a person once there are so many."""
+        """The answers of a person, once there are this many."""
         wait_until(lambda: len(self.answers(name)) >= count, lambda: f"{name} has {self.labels(name)}, not {count}")
         found = self.answers(name)
         assert len(found) == count, f"{len(found)} answers of {name}, not {count}"
         return found
 
     def drafts(self) -> list[dict[str, Any]]:
-        """What is kept of half-written answers."""
+        """The stored drafts."""
         with self.store.reading() as db:
             return [dict(row) for row in db.execute(sa.select(tables.drafts)).mappings()]
 
@@ -122,7 +122,7 @@ def picture(path: Path, colour: tuple[int, int, int], width: int = 320, height: 
 
 
 class Browser:
-    """Chromium; every visitor has a context of their own, and nothing that goes wrong in it stays unseen."""
+    """Chromium; every visitor has a separate context, and all errors in it fail the test."""
 
     def __init__(self) -> None:
         from playwright.sync_api import sync_playwright
@@ -136,7 +136,7 @@ class Browser:
         self.hosts: set[str] = set()
 
     def visit(self, link: str, *, instructions: bool = False, stopped_clock: bool = False, **options: Any) -> Any:
-        """A page of a new visitor who follows their link; a stopped clock goes on when it is told to."""
+        """The page of a new visitor who follows their link; a stopped clock advances only on request."""
         options = {"viewport": {"width": 1200, "height": 850}, "reduced_motion": "reduce", **options}
         context = self._browser.new_context(**options)
         context.set_default_timeout(20000)  # the machine may be busy
@@ -155,7 +155,7 @@ class Browser:
 
     @staticmethod
     def close_dialog(page: Any) -> None:
-        """The instructions open by themselves at first; close them."""
+        """Close the instructions, which open automatically at first."""
         page.evaluate("document.querySelectorAll('dialog[open]').forEach((one) => one.close())")
 
     def _watch(self, page: Any) -> None:
@@ -168,7 +168,7 @@ class Browser:
             self.complaints.append(words.text)
 
     def leave(self) -> None:
-        """Close what the last test opened."""
+        """Close the contexts of the last test."""
         for context in self._contexts:
             context.close()
         self._contexts.clear()
@@ -180,13 +180,13 @@ class Browser:
 
 
 def screenshot(page: Any, name: str, *, full: bool = True) -> None:
-    """Keep how a page looks."""
+    """Save a screenshot of a page."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=str(SCREENSHOTS / f"{name}.png"), full_page=full)
 
 
 def no_violations(page: Any, where: str) -> None:
-    """Nothing that axe knows stands in the way of anybody."""
+    """Check the page with axe: no violations."""
     page.evaluate((VENDOR / "axe.min.js").read_text(encoding="utf-8"))
     found = page.evaluate("axe.run(document).then(one => one.violations)")
     said = [f"{one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes']][:3]}" for one in found]

@@ -8,7 +8,7 @@ from pathlib import Path
 from browsing import Site, picture
 
 REVIEWS = (
-    "The soup was cold and nobody cared. We asked twice, and twice somebody promised to come back; nobody did.\n\n"
+    "The soup was cold and no one cared. We asked twice, and twice someone promised to come back; no one did.\n\n"
     "The bread, at least, was good.",
     "Lovely evening, we will be back. <b>Try the figs</b> & the cheese.",
     "Good food, slow service.",

@@ -1,4 +1,4 @@
-"""The English words that the annotators' pages say, as they stand in the code, the templates and the script."""
+"""The English messages of the annotation page, collected from the code, the templates and the script."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SAY = re.compile(r'\bsay\(\s*"((?:[^"\\]|\\.)*)"')
 
 
 def script_phrases() -> set[str]:
-    """What the page's script says."""
+    """The messages of the page's script."""
     files = [path for path in (ROOM / "static").glob("*.js") if path.name != "lead.js"]
     return {found for path in files for found in _SAY.findall(path.read_text(encoding="utf-8"))}
 
 
 def page_phrases() -> set[str]:
-    """What the server says: in templates, and in code that people read."""
-    found = {word for kind in KINDS.values() for word in kind.page_labels.values()}
+    """The messages of the server: in templates, and in code."""
+    found = {word for kind in KINDS.values() for word in kind.told.values()}
     for path in TEMPLATES:
         for call in Environment().parse(path.read_text(encoding="utf-8")).find_all(nodes.Call):
             if isinstance(call.node, nodes.Name) and call.node.name == "say":

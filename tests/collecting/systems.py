@@ -1,4 +1,4 @@
-"""A study in which systems write, and people and judges compare what they wrote."""
+"""A study in which systems write texts, and people and judges compare them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def systems_study(
 
 
 class Scripted:
-    """A provider that answers by a rule, and keeps what it was asked."""
+    """A provider that answers by a rule, and records its requests."""
 
     def __init__(self, rule: Any) -> None:
         self.rule, self.asked = rule, []
@@ -69,7 +69,7 @@ class Scripted:
 
 
 def prefers_beta(request: Request) -> str:
-    """The text with the words of beta, wherever it stands; a tie where none or both have them."""
+    """The text with the words of beta, in either position; a tie if none or both have them."""
     shown = request.messages[-1]["content"]
     first, second = (shown.split(f"\n{side}: ")[1].split("\n")[0].split() for side in ("first", "second"))
     has = [any(word in WORDS["beta"] for word in text) for text in (first, second)]

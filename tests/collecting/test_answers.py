@@ -63,7 +63,7 @@ def test_answer_from_another_persons_page_is_refused(serve: Callable[..., Served
     task = ana.work()[0]
     body = ana.body(task, {task.questions[0].id: 2}, person=whose)
     refused = ben.send("POST", "/answers", body)
-    assert (refused.status, refused.json()["error"]) == (403, "somebody else")
+    assert (refused.status, refused.json()["error"]) == (403, "other person")
     assert refused.json()["message"].startswith("Another person's link was opened in this browser.")
     assert page.history() == []
     assert ana.send("POST", "/answers", body).status == 200
@@ -218,7 +218,7 @@ def test_ranking_gives_a_vote_for_every_pair(serve: Callable[..., Served]) -> No
         for _ in range(6):
             task = person.pages()[0][0]
             places = {animal[0]: task.text.index(f"the {animal}") for animal in ("ant", "bee", "cat")}
-            shown = sorted(places, key=lambda one: places[one])  # by where it stands on the page
+            shown = sorted(places, key=lambda one: places[one])  # by its position on the page
             given = ["ABC"[shown.index(one)] for one in wanted]
             partial = person.answer(task, {task.questions[0].id: given[:2]})
             assert partial.json()["questions"][str(task.questions[0].id)].endswith("all of A, B, C, the best first.")
@@ -234,7 +234,7 @@ def test_ranking_gives_a_vote_for_every_pair(serve: Callable[..., Served]) -> No
     assert set(votes.items["first"]) >= {"bee", "cat"}, (
         "which of two is the first is drawn, so that labels are balanced"
     )
-    assert board.run.facts["items"] == 6, "what the pairs are of is one item"
+    assert board.run.facts["items"] == 6, "the pairs belong to one item"
     for row in votes.labels.iter_rows(named=True):
         first, second = row["item"].partition(": ")[2].split(" / ")
         assert row["order"].split(">")[row["position"] - 1] == (first if row["label"] == -1 else second)
@@ -378,7 +378,7 @@ def test_comment_flag_and_skip_have_at_most_2000_characters(field: str) -> None:
     sent: dict[str, Any] = {"task": 1, "key": "x" * 8, "revision": 0}
     assert len(getattr(AnswerBody(**sent, **{field: "y" * 2000}), field)) == 2000
     assert len(getattr(AnswerBody(**sent, **{field: "y" * 2000 + "\x00"}), field)) == 2000, (
-        "what is not kept is not counted"
+        "an answer that is not stored is not counted"
     )
     with pytest.raises(ValidationError):
         AnswerBody(**sent, **{field: "y" * 2001})

@@ -182,7 +182,7 @@ class Simulated:
     come : float
         Seconds in which they come.
     away : float
-        How often somebody leaves what they hold until others may have it.
+        How often a person leaves their items until their reservation expires.
     """
 
     def __init__(self, made: Site, clock: Any, seed: int, names: Iterable[str], **about: Any) -> None:
@@ -203,7 +203,7 @@ class Simulated:
         heapq.heappush(self.queue, (at, name))
 
     def run(self) -> None:
-        """Until nobody is given anything further."""
+        """Run until no items are assigned."""
         while self.queue:
             self.clock.at, name = heapq.heappop(self.queue)
             wait = self.step(name)
@@ -211,7 +211,7 @@ class Simulated:
                 heapq.heappush(self.queue, (self.clock.at + wait, name))
 
     def step(self, name: str) -> float | None:
-        """What one person does, and the seconds until they do something again; None for the end."""
+        """One step of a person, and the seconds until the next; None at the end."""
         if self.held[name]:
             page, task = self.held[name].pop(0)
             self.last[name] = page
@@ -244,10 +244,10 @@ def few_seeds(number: int, *, more: int = 12) -> list[Any]:
 COMING_AND_GOING: dict[str, tuple[tuple[int, int, int, int], dict[str, Any]]] = {
     "slow and fast": ((6, 20, 3, 10), {"pace": uneven}),
     "most items each": ((5, 15, 4, 12), {"pace": uneven, "come": 60.0}),
-    # Each comes when those before have nearly done: the last must find ten items that lack an answer.
+    # Each comes when those before have nearly finished: the last must find ten items with missing answers.
     "one after another": ((8, 20, 4, 10), {"come": 200.0, "late": True}),
     "a crowd": ((10, 40, 3, 12), {"come": 60.0, "late": True, "pace": uneven}),
-    # Held for longer than it is reserved it is anybody's; whoever returns goes on with what is still free.
+    # An item held beyond its reservation is free; a returning person continues with the items still free.
     "away and back": ((8, 24, 3, 9), {"away": 0.05}),
 }
 """By name: people, items, overlap and quota of a study without one place to spare; and how its people come and go."""
@@ -321,7 +321,7 @@ def test_open_places_agree_with_all_tasks(site, clock):
         for task in made.tasks(name, made.hold(name, most=2).pages):
             if (done := chance.choice(["answered", "answered", "skipped", "left"])) != "left":
                 made.answer(name, task, **({"skip": "I cannot tell"} if done == "skipped" else {}))
-        clock.at += chance.choice([60.0, 1000.0])  # what was left runs out, or not
+        clock.at += chance.choice([60.0, 1000.0])  # the reservation expires, or not
     people.exclude(made.store, "e", "as a test")
     with made.store.exclusive() as db:
         found = made.assigner.rest(db, made.assigner.slot("{}", ""), clock.at)
@@ -341,7 +341,7 @@ def test_open_places_agree_with_all_tasks(site, clock):
 def test_single_person_can_take_any_free_place(site, monkeypatch):
     made = site("overlap: 1\nquota: 8")
     made.person("ana")
-    monkeypatch.setattr(OpenPlaces, "safe_for", None)  # looking ahead is for those whom others could leave no place
+    monkeypatch.setattr(OpenPlaces, "safe_for", None)  # looking ahead matters only if others could leave no place
     assert len(made.work("ana")) == 8
 
 
@@ -586,7 +586,7 @@ def test_sides_are_randomised_stored_and_reversed(site):
         assert shown.questions[0].given == '"first"'
     assert 8 < Counter(sides)["gpt"] < 32
     table = stored_annotations(made.store)
-    # Left was always chosen: the label says whose text stood there.
+    # Left was always chosen: the label identifies the text on the left.
     assert Counter(table.labels["label"]) == {-1: Counter(sides)["gpt"], 1: Counter(sides)["llama"]}
     assert set(table.column("position")) == {1}
 
@@ -744,9 +744,9 @@ def test_checks_without_a_fitting_answer_are_refused(tmp_path, table, words):
         ([["a"], ["b"], ["c"]], {"a": 1, "b": 0, "c": 0}, 2, ["b"]),
         ([["a"], ["b"]], {"a": 1, "b": 1}, 2, ["a"]),
         ([["a"], ["b"]], {"a": 2, "b": 2}, 2, None),
-        ([["a", "b"], ["c", "d"]], {"a": 2, "b": 1, "c": 1, "d": 0}, 2, ["c", "d"]),  # 1 beside .5
+        ([["a", "b"], ["c", "d"]], {"a": 2, "b": 1, "c": 1, "d": 0}, 2, ["c", "d"]),  # 1 compared with .5
         ([["a", "b"], ["c", "d"]], {"a": 0, "b": 2, "c": 0, "d": 0}, 2, ["a"]),
-        ([["a"], ["b"]], {"b": 1}, 2, ["b"]),  # what was not counted has no place
+        ([["a"], ["b"]], {"b": 1}, 2, ["b"]),  # an uncounted item has no place
         ([], {}, 2, None),
     ],
 )
@@ -947,7 +947,7 @@ def test_additions_words_report_added_questions(monkeypatch, answered, added, wo
     ]
     design = SimpleNamespace(questions=questions, people=SimpleNamespace(added_questions=added), counted=("old", "new"))
     rest = {
-        "all-items": "Whoever answered them gets what was added, alone.",
+        "all-items": "The annotators of these items receive the added questions only.",
         "new-items": "To ask it, alone, of those who answered them, write 'added_questions: all-items' under people:.",
     }[added]
     said = f"Added later, and not asked on items answered before: {words}. {rest}" if words else ""
@@ -981,7 +981,7 @@ def test_stop_reasons_after_practice(monkeypatch, passing, right, reason) -> Non
 
 
 class TurnOf:
-    """One person's turn with tasks that are made up; what would be given is kept in place of being written."""
+    """One person's turn with artificial tasks; assignments are recorded instead of written."""
 
     def __init__(self, *tasks: SimpleNamespace, **people: Any) -> None:
         usual = {"retest": 0, "checks": None, "pass_warm_up": None, "seed": 0, "reserve": 30, "quota": None}
@@ -1083,7 +1083,7 @@ def test_held_pages_are_renewed(monkeypatch):
     )
     tasks = [
         task_of("taken", 1, state="given", expires_at=500.0), task_of("taken", 2, state="given", expires_at=500.0),
-        task_of("taken", 3, state="given", expires_at=99.0),  # lapsed, and its place is somebody else's
+        task_of("taken", 3, state="given", expires_at=99.0),  # expired, and its place belongs to someone else
         task_of("free", 4, state="given", expires_at=99.0), task_of("taken", 5, state="reopened"),
         task_of("taken", 6), task_of("taken", 7, state="given", expires_at=500.0, questions=(9,)),
         task_of("taken", 8, state="given", expires_at=500.0),
@@ -1091,7 +1091,7 @@ def test_held_pages_are_renewed(monkeypatch):
     turn = TurnOf(*tasks)
     turn._reserved_until = 1900.0
     assert turn._renew_held(1, 3) == [2, 4, 5]
-    # Half an hour from second 100 on; what has lost a tenth of it is renewed.
+    # Half an hour from second 100 on; a reservation is renewed after a tenth of it.
     assert renewed == [([2, 4, 5], 1900.0, 100 + 0.9 * 1800)]
     assert turn._renew_held(0, 10) == [1, 2, 4, 5, 8]
     assert turn._renew_held(8, 10) == []
@@ -1123,7 +1123,7 @@ def test_last_closed_page(tasks, now_in, end, closed):
 
 
 def holding(monkeypatch, *tasks: SimpleNamespace, gives: Iterable[Any] = (), sessions: int = 1, **more: Any) -> TurnOf:
-    """A turn of whom pages, or the end that is named, are given one after the other; at second 100."""
+    """A turn that assigns pages one after the other, or ends as named; at second 100."""
     monkeypatch.setattr(assignment, "stop_reasons", lambda *about: more.get("stopped", {}))
     monkeypatch.setattr(assignment, "free_places_of", lambda db, name, now: None)
     turn = TurnOf(*tasks, ahead=4, days_apart=more.get("days_apart", 0))
@@ -1148,7 +1148,7 @@ def holding(monkeypatch, *tasks: SimpleNamespace, gives: Iterable[Any] = (), ses
     [
         (0, 0, 10, 5),  # the one that is answered, and four ahead
         (0, 0, 2, 2),
-        (2, 3, 10, 3),  # two that are open before are two of them
+        (2, 3, 10, 3),  # two earlier open pages are two of them
         (2, 1, 10, 4),  # one of them
         (6, 9, 10, 1),  # one in any case
         (0, 0, 0, 1),
@@ -1229,7 +1229,7 @@ def test_hold_recounts_places_after_a_fiftieth_of_the_empty_ones(site, monkeypat
 
 
 def test_disputed_items_are_sorted_by_disagreement_then_name(monkeypatch):
-    """Each item has the distance of the question on which people are farthest apart."""
+    """Each item has the distance of the question with the largest disagreement."""
     frame = pl.DataFrame({"item": ["x"] * 3, "condition": ["{}", "{}", '{"scale": "1-9"}']})
     monkeypatch.setattr(assignment, "first_labels", lambda labels, question, without: frame)
     distances = {"1-5": {"b": 0.25, "a": 0.25, "c": 0.0, "d": 0.5}, "1-7": {"b": 0.1, "c": 0.0, "e": 1.0, "d": 0.75}}
@@ -1260,7 +1260,7 @@ def test_disputed_items_are_sorted_by_disagreement_then_name(monkeypatch):
         ({"a": 0}, {"ana": 1}, {}, set()),
         ({"a": 1}, {"ben": 1}, {}, set()),
         ({"a": 1, "b": 1}, {"ana": 1}, {"ana": {"a", "gone"}}, {"b"}),
-        # ben has had a, so whatever he may still be given is b: ana must take a.
+        # ben has had a, so he can only receive b: ana must take a.
         ({"a": 1, "b": 1}, {"ana": 1, "ben": 1}, {"ben": {"a"}}, {"a"}),
         ({"a": 1, "b": 2}, {"ana": 1, "ben": 1}, {"ben": {"a"}}, {"a", "b"}),
         # ben and cem need b twice, and each of the three one place of the three: ana is left with a.
@@ -1275,15 +1275,15 @@ def test_safe_items_keep_places_for_others(places, room, had, safe):
 @pytest.mark.parametrize(
     ("places", "room", "lapsed", "quota", "safe"),
     [
-        # ben left a and may come back to it; ana has room for one and takes b, which nobody else can.
+        # ben left a and can return to it; ana has room for one and takes b, which no one else can.
         ({"a": 1, "b": 1}, {"ana": 1}, {"ben": {"a"}}, None, {"b"}),
         ({"a": 1}, {"ana": 1}, {"ben": {"a"}}, None, {"a"}),
         ({"a": 1, "b": 1}, {"ana": 2}, {"ben": {"a"}}, None, {"a", "b"}),
-        # Whoever comes later may be given two items, but neither twice: ana must take a, which lacks two answers.
+        # A future person can receive two items, but neither twice: ana must take a, with two missing answers.
         ({"a": 2, "b": 1}, {"ana": 1}, {}, 2, {"a"}),
-        ({"a": 2, "b": 1}, {"ana": 1}, {}, None, {"a", "b"}),  # nobody comes
+        ({"a": 2, "b": 1}, {"ana": 1}, {}, None, {"a", "b"}),  # no one comes
         ({"a": 1, "b": 1, "c": 1}, {"ana": 1}, {}, 2, {"a", "b", "c"}),
-        # Of five answers ana gives one: two people are to come, so no item can lack more than two after her.
+        # Of five answers ana gives one: two people are to come, so no item can have more than two missing after her.
         ({"a": 3, "b": 2}, {"ana": 1}, {}, 2, {"a"}),
     ],
 )
@@ -1341,9 +1341,9 @@ BOTH = {"ana": 3, "ben": 2}
         (BOTH, {"a": 2, "b": 1}, 1, 100, ({"b": 1, "c": 2, "d": 2}, {"ana": 1, "ben": 2})),
         ({"ana": 3, "ben": 1}, {"a": 1, "b": 2}, 2, 100, ({"ab": 1, "cd": 2}, {"ana": 1, "ben": 2})),
         ({"ana": 0}, {"a": 2, "b": 2}, 1, 100, None),  # one alone may go wherever there is a place
-        # 8 answers are missing and ana has room for 4: somebody else is to come, who must find 4 items.
+        # 8 answers are missing and ana has room for 4: another person is to come, who must find 4 items.
         ({"ana": 0}, {}, 1, 100, ({"a": 2, "b": 2, "c": 2, "d": 2}, {"ana": 4})),
-        # 3 items with places times 3: ana, ben, and whoever comes, as 5 answers are missing and the two have room for 3
+        # 3 items with places times 3: ana, ben and a future person, as 5 answers are missing and the two have room for 3
         (BOTH, {"a": 2, "b": 1}, 1, 9, ({"b": 1, "c": 2, "d": 2}, {"ana": 1, "ben": 2})),
         (BOTH, {"a": 2, "b": 1}, 1, 8, None),
         (BOTH, {"a": 2, "b": 2, "c": 2, "d": 2}, 1, 5, ({}, {"ana": 1, "ben": 2})),

@@ -1,4 +1,4 @@
-"""The page as people use it: in a real browser, against a real server, held to what the database says."""
+"""The annotation page in a real browser with a real server, checked against the database."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], S
         one.close()
 
 
-# -- what is seen -----------------------------------------------------------------------------------
+# -- helpers ----------------------------------------------------------------------------------------
 
 
 def heading(page: Any) -> str:
@@ -112,7 +112,7 @@ def test_choice_by_keyboard(browser: Browser, site: Callable[[str], Site]) -> No
 
 @in_browser
 def test_working_time_excludes_idle_time(browser: Browser, site: Callable[[str], Site]) -> None:
-    odd = site("odd")  # where a second without a sign of life is no work
+    odd = site("odd")  # one second without input does not count as work
     page = browser.visit(odd.invite("seconds"), stopped_clock=True)
     for milliseconds, key in ((700, "b"), (900, "c"), (60_000, "a"), (400, "Enter")):
         page.clock.run_for(milliseconds)
@@ -150,7 +150,7 @@ def test_letters_numbers_and_text_by_keyboard(browser: Browser, site: Callable[[
     page.wait_for_url("**/work*")  # loaded, the script with it
     page.wait_for_selector("form.page:visible")
     assert visible(page, "input:checked").count() == 0
-    assert visible(page, ".slider.unset").count() == 1, "no slider stands anywhere before it is touched"
+    assert visible(page, ".slider.unset").count() == 1, "no slider has a value before it is touched"
     assert visible(page, ".figure").evaluate_all("all => all.map(one => one.value)") == ["", ""]
     page.keyboard.press("n")
     page.keyboard.press("Enter")
@@ -215,7 +215,7 @@ def test_preferences_of_a_document_by_keyboard(browser: Browser, site: Callable[
     pairs = site("pairs")
     page = browser.visit(pairs.invite("key pairs"))
     assert visible(page, "[data-task]").count() == 3
-    assert page.locator("form.page:visible >> text=A ferry company").count() == 1, "what is shared stands once"
+    assert page.locator("form.page:visible >> text=A ferry company").count() == 1, "shared fields are shown once"
     for key in ("ArrowLeft", "0", "ArrowRight"):
         page.keyboard.press(key)
         page.keyboard.press("Enter")
@@ -412,7 +412,7 @@ def test_skip_flag_and_comment(browser: Browser, site: Callable[[str], Site]) ->
     visible(page, "[data-act=flag]:visible").click()
     page.keyboard.press("Escape")
     assert page.locator("dialog[open]").count() == 0
-    assert page.evaluate("document.activeElement.dataset.act") == "flag", "focus is back where it was"
+    assert page.evaluate("document.activeElement.dataset.act") == "flag", "the focus is restored"
     first, second = stars.wait_for("skips", 3)[0], stars.answers("skips")[-1]
     assert (first["status"], first["label"], first["reason"]) == (
         "missing",
@@ -425,7 +425,7 @@ def test_skip_flag_and_comment(browser: Browser, site: Callable[[str], Site]) ->
     visible(page, "[data-act=unskip]").click()
     page.keyboard.press("1")
     page.keyboard.press("Enter")
-    stars.wait_for("skips", 5)  # the optional why, skipped before, is withdrawn beside it
+    stars.wait_for("skips", 5)  # the optional question, skipped before, is also withdrawn
     assert stars.labels("skips", "stars") == [None, 3, 1]
 
 
@@ -445,7 +445,7 @@ def test_reload_in_mid_answer(browser: Browser, site: Callable[[str], Site]) -> 
     visible(page, "textarea:visible").press_sequentially("ence")
     wait_until(lambda: "half a sentence" in str(stars.drafts()), "the draft has not come to the server")
     assert stars.answers("reload") == []
-    page.evaluate("localStorage.clear()")  # another device: what the server keeps
+    page.evaluate("localStorage.clear()")  # another device: the server's draft
     page.goto(f"{stars.url}/work")
     Browser.close_dialog(page)
     assert visible(page, "textarea:visible").input_value() == "half a sentence"
@@ -453,7 +453,7 @@ def test_reload_in_mid_answer(browser: Browser, site: Callable[[str], Site]) -> 
     wait_for_page(page, 2)
     stars.wait_for("reload", 2)
     page.goto(f"{stars.url}/work/1")
-    assert visible(page, ".task-note:visible").count() == 0, "what is saved needs no restoring"
+    assert visible(page, ".task-note:visible").count() == 0, "saved answers need no restoring"
 
 
 @in_browser
@@ -477,7 +477,7 @@ def test_older_tab_reports_newer_answer(browser: Browser, site: Callable[[str], 
     assert chosen(other) == ["5"]
     screenshot(other, "a-newer-answer", full=False)
     other.click("text=Put mine back")
-    assert chosen(other) == ["1"], "what was not saved is not lost"
+    assert chosen(other) == ["1"], "unsaved changes are not lost"
     other.keyboard.press("u")
     assert chosen(other) == ["5"]
     other.keyboard.press("3")  # having seen the newer one, they may still change it
@@ -500,7 +500,7 @@ def test_double_click_saves_one_answer(browser: Browser, site: Callable[[str], S
     page.keyboard.press("5")  # answers go out in order: a second one to the first page would be there before this
     page.keyboard.press("Enter")
     stars.wait_for("double", 2)
-    wait_for_page(page, 3)  # by then the browser has told of all that it sent before
+    wait_for_page(page, 3)  # by then the browser has reported all earlier requests
     assert stars.labels("double") == [4, 5]
     assert len(sent) == 2
 
@@ -594,7 +594,7 @@ def test_answers_survive_a_killed_server_and_a_closed_tab(browser: Browser, tmp_
         site.server.start()
         page = browser._contexts[-1].new_page()
         page.goto(f"{site.url}/work/4")
-        assert chosen(page) == ["4"], "what waits to be sent is what is shown"
+        assert chosen(page) == ["4"], "unsent answers are shown"
         site.wait_for("survivor", 4)
         assert site.labels("survivor") == [1, 2, 3, 4]
     finally:
@@ -656,7 +656,9 @@ def test_tab_with_revoked_link_stops_and_resumes(browser: Browser, site: Callabl
     set_state(stars.store, "ended", "revoked")
     page.clock.run_for(21_000)  # nothing is done meanwhile
     page.wait_for_selector("#alert:visible")
-    assert "ended by whoever leads the study. This page goes on by itself" in page.inner_text("#alert")
+    assert "The study lead has deactivated this link. This page will continue automatically" in page.inner_text(
+        "#alert"
+    )
     assert page.inner_text("#status") == "Link no longer works"
     title = page.inner_text("form.page:not([hidden]) .page-title")
     assert title != number
@@ -709,7 +711,7 @@ def test_late_refusal_after_reopening_the_link_loses_no_answer(browser: Browser,
     page.keyboard.press("Enter")
     wait_until(lambda: (page.evaluate("0"), held)[1], "nothing was sent")
     refusal = held[0].fetch()
-    assert (refusal.status, refusal.json()["error"]) == (403, "somebody else")
+    assert (refusal.status, refusal.json()["error"]) == (403, "someone else")
     other.goto(mine)
     held[0].fulfill(response=refusal)
     page.wait_for_selector("#alert:visible")
@@ -740,7 +742,7 @@ def test_end_page_is_announced(browser: Browser, site: Callable[[str], Site]) ->
     no_violations(page, "end, loaded")
     page.click("[data-act=previous]")
     wait_for_page(page, 4)
-    assert chosen(page) == ['"A"'], "what is finished can still be looked at"
+    assert chosen(page) == ['"A"'], "finished pages are still accessible"
     page.keyboard.press("Enter")
     page.wait_for_selector("text=You have finished")
     page.goto(f"{odd.url}/work/2")
@@ -751,7 +753,7 @@ def test_end_page_is_announced(browser: Browser, site: Callable[[str], Site]) ->
 
 
 EYES = {("stars", "light"), ("stars", "dark"), ("kinds", "phone"), ("odd", "light"), ("pairs", "phone")}
-"""Each study and each look once; the slow run has all of them."""
+"""Each study and each display mode once; the slow run has all of them."""
 
 
 @in_browser

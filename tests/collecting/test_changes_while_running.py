@@ -20,7 +20,7 @@ TONE = {"name": "tone", "text": "Which tone?", "scale": ["warm", "cold"]}
 
 
 def changed(page: Served, how: Any = None, **people: Any) -> Served:
-    """The study after its questions and how people are asked were changed."""
+    """The study after a change of its questions and of its settings for people."""
     path = page.folder / "study.yaml"
     content = yaml.safe_load(path.read_text())
     content["people"] |= people
@@ -96,7 +96,7 @@ def test_added_question_is_asked_with_new_items_and_alone_about_earlier_ones(ser
             asked += [(items_of(now, tasks[:1])[0], tuple(names(tasks[:1])[0]))]
             assert ana.keep(tasks[0]).status == 200
         alone = {item for item, questions in asked if questions == ("tone",)}
-        assert alone == set(items_of(now, held)), "one was answered, and one was open, before it came"
+        assert alone == set(items_of(now, held)), "one was answered, and one was unanswered, before it was added"
         assert Counter(questions for _, questions in asked) == {("stars",): 1, ("tone",): 2, ("stars", "tone"): 4}
         assert ana.pages()[1]["progress"] == {"done": 8, "total": 8}
         table = stored_annotations(now.store).labels
@@ -171,7 +171,7 @@ def test_changed_item_is_asked_again_as_new_version(serve: Any) -> None:
     with pytest.raises(ChangedStudyError, match=r"1 answer to 'stars' \(1 of people\) would no longer count"):
         first.again()
     with first.again("new-version") as now:
-        assert now.annotator("ben").work() == [], "the place is still that of whoever had it"
+        assert now.annotator("ben").work() == [], "the place still belongs to its person"
         ana = now.annotator("ana")
         (task,) = ana.work()
         assert "Another text." in task.text
@@ -204,7 +204,7 @@ def test_spans_of_an_old_text_do_not_count_for_the_new_one(serve: Any) -> None:
     ana = first.annotator()
     for task in ana.work():
         assert ana.answer(task, {task.questions[0].id: [[0, 6, "person"]]}).status == 200
-    items[0]["year"] = 2021  # which nobody marks
+    items[0]["year"] = 2021  # which no annotator marks
     items[1]["text"] = "Ada."
     (first.folder / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in items))
     with first.again() as now:
@@ -264,7 +264,7 @@ def test_page_checks_its_link(serve: Any) -> None:
     assert "ended by whoever leads" in refused.json()["message"]
 
 
-# -- what is shown beside the options of a triplet ------------------------------------------------------
+# -- fields shown with the options of a triplet ---------------------------------------------------------
 
 
 def test_drawn_triplet_shows_differing_fields_of_each_option(serve: Any) -> None:
@@ -277,7 +277,7 @@ def test_drawn_triplet_shows_differing_fields_of_each_option(serve: Any) -> None
         assert f"Idea {number}. by Speaker {number}" in text
     assert text.count("bread") == 1
     (triplet,) = [row for row in page.rows(tables.items) if row.role == "triplet"]
-    assert "no" not in triplet.fields, "what is not shown and differs is of none of the three"
+    assert "no" not in triplet.fields, "differing hidden fields belong to none of the three"
 
 
 # -- items that come first ------------------------------------------------------------------------------

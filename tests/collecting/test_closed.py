@@ -1,4 +1,4 @@
-"""What a person answered in an earlier session, or before an item came again, is neither shown nor changed."""
+"""Answers of an earlier session, or before an item was repeated, are neither shown nor changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TWO_SCALES = {
 
 
 def answer_session(ana: Annotator, items: int) -> list[Any]:
-    """Answer so many items, each with a number that is looked for later; the tasks."""
+    """Answer a number of items, each with a number to search for later; return the tasks."""
     found = []
     for number in range(items):
         task = ana.work()[0]
@@ -31,7 +31,7 @@ def answer_session(ana: Annotator, items: int) -> list[Any]:
 
 
 def says_nothing_of(page: Served, ana: Annotator, tasks: list[Any]) -> None:
-    """Nothing that anybody may ask for tells what was answered to these tasks, and none of it can be changed."""
+    """No response contains the answers to these tasks, and they cannot be changed."""
     pages = [ana.send("GET", path) for path in ("/work", "/pages?after=0", *(f"/work/{one.page}" for one in tasks))]
     for task in tasks:
         before = page.history()
@@ -135,5 +135,5 @@ def test_earlier_pages_are_accessible_without_sessions(serve: Callable[..., Serv
     assert ana.pages(after=3)[1]["end"]["kind"] == "done"
     own = ana.work(first[after].page)[0]
     assert own.questions[0].given == f"{3.25 + after / 100:g}"
-    assert f"mine {after}" in ana.send("GET", f"/work/{own.page}").text, "what was typed beside it is there too"
+    assert f"mine {after}" in ana.send("GET", f"/work/{own.page}").text, "the typed text is there as well"
     assert ana.answer(own, {own.questions[0].id: 1}).status == 200

@@ -106,8 +106,8 @@ def test_link_preview_takes_no_slot(serve: Callable[..., Served]) -> None:
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("STUDY_ID=s1&SESSION_ID=x", "lacks PROLIFIC_PID"),
-        ("PROLIFIC_PID=p1&STUDY_ID=s1", "lacks SESSION_ID"),
+        ("STUDY_ID=s1&SESSION_ID=x", "parameter PROLIFIC_PID, which identifies participants, is missing"),
+        ("PROLIFIC_PID=p1&STUDY_ID=s1", "parameter SESSION_ID, which identifies participants, is missing"),
         ("PROLIFIC_PID={{%25PROLIFIC_PID%25}}&STUDY_ID=s1&SESSION_ID=x", "is not filled in"),
         ("PROLIFIC_PID=a%20b&STUDY_ID=s1&SESSION_ID=x", "is not filled in"),
     ],
@@ -132,7 +132,7 @@ def test_mechanical_turk_has_its_own_parameters(serve: Callable[..., Served]) ->
     row = pay_table(page.design).row(0, named=True)
     assert (row["assignmentId"], row["hitId"], len(row["code"])) == ("A1", "H1", 10)
     end = worker.pages()[1]["end"]["html"]
-    assert row["code"] in end, "a code of their own, to be pasted into the task"
+    assert row["code"] in end, "an individual code, to be pasted into the task"
     assert "href" not in end
 
 
@@ -193,11 +193,11 @@ def test_leaving_participant_decides_about_their_answers(serve: Callable[..., Se
     late = keeps.answer(task.id, {})
     assert (late.status, "You have left the study" in late.text) == (403, True)
     assert keeps.pages()[1]["end"]["kind"] == "returned"
-    assert Worker(page, "p1").come().text.count("You have left the study"), "and nobody comes back"
+    assert Worker(page, "p1").come().text.count("You have left the study"), "and no one can come back"
     held = page.rows(tables.tasks, tables.tasks.c.state == "given")
     now = page.store.now(None)  # type: ignore[arg-type]
     assert {row.annotator for row in held} == {"p1", "p2"}
-    assert max(row.expires_at for row in held) <= now, "what they held is free at once"
+    assert max(row.expires_at for row in held) <= now, "their items are free at once"
 
 
 def test_time_limit_ends_a_visit(serve: Callable[..., Served], clock: Clock) -> None:
@@ -218,7 +218,7 @@ def test_time_limit_ends_a_visit(serve: Callable[..., Served], clock: Clock) -> 
     reply = ana.answer(task, {task.questions[0].id: 3})
     assert (reply.status, "Your time for this study has ended" in reply.text) == (403, True)
     assert ana.pages()[1]["end"]["kind"] == "late"
-    assert Worker(page, "p2").come().status == 200, "their place goes to somebody else"
+    assert Worker(page, "p2").come().status == 200, "their slot is given to someone else"
     row = page.rows(tables.visits, tables.visits.c.person == "p1")[0]
     assert row.ended_at - row.came_at == pytest.approx(20 * 60)
     counts = crowd_counts(page.design)
@@ -299,7 +299,7 @@ def test_amount_due(outcome: Any, items: int, hours: float, amount: float) -> No
 
 
 def test_pay_table_refuses_empty_study(serve: Callable[..., Served]) -> None:
-    with pytest.raises(StudyError, match="nobody has come or is invited yet"):
+    with pytest.raises(StudyError, match="there are no participants or invited annotators"):
         pay_table(serve(who=(), people={"crowd": crowd()}).design)
 
 
@@ -348,7 +348,7 @@ def test_prolific_stub(serve: Callable[..., Served], clock: Clock, workers: int,
         people={"crowd": crowd(places=places), "checks": checks, "overlap": 8, "quota": 4, "ahead": 1, "pay": pay},
     )  # fmt: skip
     clock.stop()
-    log: dict[str, tuple[str, int]] = {}  # what the platform heard of each: the code that came back, and items done
+    log: dict[str, tuple[str, int]] = {}  # the platform's record of each participant: returned code and number of items
     for number in range(workers):
         name = f"w{number:03d}"
         worker = Worker(page, name)
@@ -545,7 +545,7 @@ def test_outcomes_of_a_visit(
     ("exclude", "excluded_at", "wanted"), [(True, None, [("ana", "failed 2 of 3 checks", False)]), (True, 5.0, []),
                                            (False, None, []), (None, None, [])],
 )  # fmt: skip
-def test_failed_checks_exclude_if_the_study_says_so(
+def test_failed_checks_exclude_with_exclude_true(
     monkeypatch: pytest.MonkeyPatch, exclude: bool | None, excluded_at: float | None, wanted: list[Any]
 ) -> None:
     found: list[Any] = []

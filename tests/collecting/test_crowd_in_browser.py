@@ -35,7 +35,7 @@ TEXT = """# Text {}
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    # The stub of the platform: nobody listens there, and the address is what counts.
+    # The stub of the platform: no server listens there; only the address matters.
     with reserved_port() as stub:
         back = f"http://127.0.0.1:{stub.getsockname()[1]}/submissions/complete?cc={{code}}&s={{SESSION_ID}}"
     people = {"auto_advance": True, "pay": {"completed": 2}}
@@ -122,7 +122,7 @@ def test_refused_and_leaving_participants(browser: Browser, site: Site) -> None:
 TASK = """<!doctype html><html lang="en"><title>Rate texts</title><h1>Rate texts</h1>
 <p><a id="go" href="{link}" target="_blank">Open the study in a new tab</a></p>
 <form><label>Code <input name="code"></label></form></html>"""
-"""A task of Mechanical Turk, as its requester writes it; the platform fills in who looks at it."""
+"""A task of Mechanical Turk, as its requester writes it; the platform fills in the worker."""
 
 
 @in_browser

@@ -1,4 +1,4 @@
-"""When answering ends: what is shown, what is taken, and who gets the places."""
+"""Deadlines: pages after the end, late answers, and reassignment of places."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_no_items_or_answers_after_the_deadline(serve: Callable[..., Served], cl
     assert 'data-left="2400"' in ana.send("GET", "/work").text
     assert ana.pages(after=3)[1]["left"] == 2400
     clock.later(minutes=41)
-    # What was saved in time may take a moment to arrive.
+    # An answer saved in time can take a moment to arrive.
     assert ana.answer(task).status == 200
     clock.later(minutes=2)
     late = ana.answer(other)

@@ -1,4 +1,4 @@
-"""The lead's desk: an item, a person, what is found and sorted, adjudication, the lead's own link."""
+"""The dashboard: item, annotator, search, sorting, adjudication, the study lead's link."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_item_sheet_has_all_answers(serve: Callable[..., Served]) -> None:
     lead = page.lead()
     text = lead.send("GET", "/lead/item?name=i000").text
     assert "odd &lt;b&gt;" in text
-    assert 'href="/lead/item?name=i000"' in lead.send("GET", "/lead").text, "beside the flag"
+    assert 'href="/lead/item?name=i000"' in lead.send("GET", "/lead").text, "in addition to the flag"
     assert lead.send("GET", "/lead/item?name=nope").status == 404
     assert page.annotator("ana").send("GET", "/lead/item?name=i000").status == 403
 
@@ -103,7 +103,7 @@ def test_answers_of_judges_are_shown_on_request(serve: Callable[..., Served]) ->
         db.execute(tables.answers.insert().values(**one, answered_at=1.0))
     lead = page.lead()
     before = lead.send("GET", "/lead/item?name=i000").text
-    assert "1 answer of judges is not shown" in before
+    assert "1 answer of judges is hidden" in before
     assert "gpt" not in before
     assert lead.form("/lead/judges", shown="yes", item="i000").headers["location"] == "/lead/item?name=i000"
     assert "gpt" in lead.send("GET", "/lead/item?name=i000").text
@@ -177,7 +177,7 @@ def test_adjudicator_decides_blind_and_is_not_an_annotator(serve: Callable[..., 
     shortfall = page.lead().send("GET", "/lead/live").text.partition("short-title")[2][:400]
     lead = page.lead()
     assert lead.form("/lead/adjudicators", name="eve").status == 303
-    assert lead.form("/lead/adjudicators", name="ana").status == 422, "nobody decides on their own answers"
+    assert lead.form("/lead/adjudicators", name="ana").status == 422, "no adjudicator decides on their own answers"
     eve = page.annotator("eve")
     (task, *_), rest = eve.pages()
     assert "Text number 0." in task.text
@@ -191,7 +191,7 @@ def test_adjudicator_decides_blind_and_is_not_an_annotator(serve: Callable[..., 
         assert eve.answer(found[0], {found[0].questions[0].id: 2}).status == 200
         seen.append(found[0].text)
     assert eve.pages()[1]["end"]["kind"] == "done"
-    assert len(seen) == 5, "the items on which people differ, and no other"
+    assert len(seen) == 5, "the items with disagreement, and no other"
     again = stored_annotations(page.store)
     assert again.labels.equals(labels.labels), "no label of the study is other than it was"
     assert sum(one.count for one in again.reading.exclusions if "decides between" in one.reason) == 5

@@ -1,4 +1,4 @@
-"""People whose answers must not count, people who are erased, and gates before and within the study."""
+"""Excluded people, erased people, practice and attention checks."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_agreement_and_pace_are_updated_at_once(serve: Callable[..., Served]) ->
     watch._agreement._every = lambda took: 0.0
     assert watch.look().agreement[0].people == 3
     people.exclude(page.store, "chi")
-    assert watch.look().agreement[0].people == 2, "though nobody has answered since"
+    assert watch.look().agreement[0].people == 2, "though no one has answered since"
 
 
 def test_exclude_command(serve: Callable[..., Served], capsys: Any) -> None:
@@ -200,7 +200,9 @@ def test_failed_practice_stops_assignment(serve: Callable[..., Served]) -> None:
     ana = page.annotator()
     practise(ana, (1, 3))
     last = ana.work(2)[0]
-    assert ana.answer(last, {last.questions[0].id: 2}).status == 200, "changed after the page said what was expected"
+    assert ana.answer(last, {last.questions[0].id: 2}).status == 200, (
+        "changed after the page showed the expected answer"
+    )
     tasks, rest = ana.pages()
     assert tasks == []
     assert rest["end"]["kind"] == "stopped"

@@ -1,4 +1,4 @@
-"""What a person sees of one item: widgets, keys, sides and letters, their own answer; by hand."""
+"""The form of one item by hand: input elements, keys, sides, letters and the given answer."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_slider_ticks_are_round_numbers(scale, numbers):
 @pytest.mark.parametrize(
     ("low", "high", "whole", "numbers"),
     [
-        (-3, 3, False, "-3 0 3"),  # 0 is one of them where the scale has it
+        (-3, 3, False, "-3 0 3"),  # 0 is one of them if the scale has it
         (-2, 8, False, "-2 0 2 4 6 8"),
         (-1, 9, False, "-1 9"),
         (-10, 0, False, "-10 -8 -6 -4 -2 0"),
@@ -210,7 +210,7 @@ def test_no_preference_is_refused_in_forced_choice(serve):
 
 
 def test_questions_about_one_triplet_share_a_page(serve):
-    odd = {"name": "odd", "text": "Which is unlike?", "scale": "odd-one-out", "options": ["text"], "show": []}
+    odd = {"name": "odd", "text": "Which is different?", "scale": "odd-one-out", "options": ["text"], "show": []}
     served = serve(items=4, questions=[odd, odd | {"name": "worst", "text": "Which is worst?"}], people={"pairs": 1})
     person = served.annotator()
     (task, *_) = person.work()
@@ -305,7 +305,7 @@ def test_formulas_require_markdown_and_libraries(serve, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "laid"),
     [
-        ("one\ntwo", "<p>one<br />\ntwo</p>\n"),  # lines end where they were written
+        ("one\ntwo", "<p>one<br />\ntwo</p>\n"),  # line breaks are kept
         ("~~gone~~", "<p><s>gone</s></p>\n"),
         ("costs $ 5 and $ 6", "<p>costs $ 5 and $ 6</p>\n"),
         ("from $ x to y $", "<p>from $ x to y $</p>\n"),

@@ -36,7 +36,7 @@ def odd_of(notes: list[int]) -> str:
 
 
 class Replies:
-    """One judge looks at the notes, and better where it is told what the lesson is about; the other never does."""
+    """One judge reads the notes, and does so better with the lesson's topic in its prompt; the other ignores them."""
 
     def __init__(self) -> None:
         self.chance = random.Random(1)
@@ -99,8 +99,8 @@ def test_from_single_texts_to_validated_measures(
     run("ideas", str(odd), "--measures", f"words,{pairs}", "--n-resamples", "100")
     printed = capsys.readouterr()
     assert "1 row excluded: looks: no label in the reply" in printed.err, "an unreadable reply is missing, and no vote"
-    assert "without a label" not in printed.err, "nobody is asked about a text alone"
-    assert "over 30 pairs" in " ".join(printed.out.split()), "what was counted bears its name"
+    assert "without a label" not in printed.err, "no single texts are asked about"
+    assert "over 30 pairs" in " ".join(printed.out.split()), "the counted judge is named"
     verdict = "sees|some of it|not shown|cannot tell|these"
     found = re.findall(rf"^(.+?)  +(?:{verdict})[^−\d]*(−?\d\.\d\d) \[", printed.out, re.MULTILINE)
     rho = {name: float(value.replace("−", "-")) for name, value in found}

@@ -1,4 +1,4 @@
-"""Links open one study and no other, and only for whoever runs the page."""
+"""Links open one study only, and only if made by its server."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_page_shows_who_is_signed_in(serve: Callable[..., Served]) -> None:
     ana.join(agree=False)
     assert f"Signed in as <bdi>{name}" in ana.send("GET", "/consent").text
     agreed = ana.form("/consent", agree="yes")
-    assert (agreed.status, agreed.headers["location"]) == (303, "/work")  # asked for anew, not posted again
+    assert (agreed.status, agreed.headers["location"]) == (303, "/work")  # requested again, not posted again
     assert f"<bdi>{name}" in ana.send("GET", "/work").text
     assert "Signed in as the lead" in page.lead().send("GET", "/lead").text
 
@@ -137,7 +137,7 @@ def test_link_preview_reserves_nothing(serve: Callable[..., Served]) -> None:
     expiry = {row.id: row.expires_at for row in page.rows(tables.tasks)}
     preview.get(page.links["ana"])
     assert {row.id: row.expires_at for row in page.rows(tables.tasks)} == expiry, "nor does it renew anything"
-    assert ana.send("GET", ana.link).headers["location"] == "/work", "whoever is in goes straight on"
+    assert ana.send("GET", ana.link).headers["location"] == "/work", "an admitted person continues directly"
     assert json.dumps(page.history()) == "[]"
 
 

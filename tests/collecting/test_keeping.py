@@ -1,4 +1,4 @@
-"""Copies of a study, its status, links and record from the command line; what people agreed to, and their own data."""
+"""Backups, status, links and record of a study from the command line; consent texts and personal data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from waiting import wait_until
 
 
 def run(capsys: Any, *words: object) -> str:
-    """What a command prints."""
+    """The output of a command."""
     with pytest.raises(SystemExit) as stopped:
         cli.main([str(word) for word in words])
     assert stopped.value.code == 0, capsys.readouterr().err
@@ -64,7 +64,7 @@ def test_backup_during_answering_has_all_acknowledged_answers(serve: Any, tmp_pa
     for thread in threads:
         thread.start()
     copies: list[tuple[Path, int, int]] = []
-    wait_until(lambda: all(person.saved for person in people), "nobody answers")
+    wait_until(lambda: all(person.saved for person in people), "no one answers")
     for number in range(3):
         before = sum(len(person.saved) for person in people)
         out = tmp_path / f"{number}.zip"

@@ -1,4 +1,4 @@
-"""The languages of the annotators' pages: catalogues, who chooses, and that no English is left bare."""
+"""The languages of the annotation page: catalogues, choice of the language, and complete translation."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_scale_descriptions_are_translatable() -> None:
 def test_values_are_not_formatted_or_interpreted_as_html() -> None:
     said = Said("Answers of others to {question}", question="{0.__class__} <b>")
     assert words("de").own(said) == "Was andere auf {0.__class__} <b> geantwortet haben"
-    assert words("de").own("Close") == "Close", "what a study says is never looked up"
+    assert words("de").own("Close") == "Close", "texts of the study are not translated"
     assert words("es").date(date(2027, 6, 30)) == "30 de junio de 2027"
     assert words("zh").date(date(2027, 6, 30)) == "2027年6月30日"
     assert words("en").date(date(2027, 6, 30)) == "30 June 2027"
@@ -85,7 +85,7 @@ def test_values_are_not_formatted_or_interpreted_as_html() -> None:
         (None, "", "en"),
         (None, "fr", "en"),
         (None, "fr," * 49 + "de", "de"),
-        (None, "fr," * 50 + "de", "en"),  # so many languages nobody reads
+        (None, "fr," * 50 + "de", "en"),  # only the first 50 languages are read
         ("ar", "de", "ar"),
         ("klingon", "de", "de"),
         ("../de", "", "en"),
@@ -179,7 +179,7 @@ class _Pseudo(dict[str, str]):
 
 
 class _Reader(HTMLParser):
-    """What is read or heard of a page, but the names of keys and what is said to be of another language."""
+    """The visible and spoken text of a page, without names of keys and text marked as another language."""
 
     SPOKEN = ("aria-label", "aria-valuetext", "alt", "title", "placeholder", "content")
 
@@ -260,7 +260,7 @@ def test_pages_have_no_untranslated_text(serve: Callable[..., Served], monkeypat
 
 
 def said_in(reply: Reply) -> list[str]:
-    """What the page's script shows of a reply, or all of a page."""
+    """The part of a reply that the page's script shows, or all of a page."""
     if not reply.headers["content-type"].startswith("application/json"):
         return [reply.text]
     found = reply.json()

@@ -1,4 +1,4 @@
-"""The page in other languages, in a browser: what it says, from which side it is read, who chooses."""
+"""The annotation page in other languages, in a browser: messages, direction, choice of the language."""
 
 from __future__ import annotations
 

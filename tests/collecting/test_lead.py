@@ -40,7 +40,7 @@ def opened(content: bytes) -> dict[str, list[dict[str, Any]]]:
         return {name: [json.loads(line) for line in file.read(f"{name}.jsonl").splitlines()] for name in FILES}
 
 
-# -- promise 8: what was shown in which order can be rebuilt from the export alone ---------------------
+# -- promise 8: shown pages and their order can be reconstructed from the export alone -----------------
 
 
 Shown = dict[str, Any]
@@ -100,7 +100,7 @@ def rebuilt_question(task: Mapping[str, Any], question: Mapping[str, Any], field
 
 
 def shown(page: PageForm, instructions: str) -> Shown:
-    """What a page put before somebody, from the page itself."""
+    """The contents of a page, from its HTML."""
     return {
         "instructions": instructions,
         "tasks": [
@@ -124,7 +124,7 @@ def shown(page: PageForm, instructions: str) -> Shown:
 
 
 class Watching:
-    """Somebody who answers, and of whom every page is kept as it was when it was first put before them."""
+    """An annotator whose pages are recorded when they are first shown."""
 
     def __init__(self, page: Served, name: str) -> None:
         self.page, self.name = page, name
@@ -217,7 +217,9 @@ def studies() -> Iterator[Any]:
             "people": {"checks": {"file": "checks.jsonl", "every": 2}, "warm_up": "warm.jsonl", "order": "fixed"},
             "tables": {
                 "checks.jsonl": [{"item": "c1", "text": "Press 5.", "stars": 5}],
-                "warm.jsonl": [{"item": "w1", "text": "Press 1.", "stars": 1, "feedback": "Because it says so."}],
+                "warm.jsonl": [
+                    {"item": "w1", "text": "Press 1.", "stars": 1, "feedback": "Because the text confirms it."}
+                ],
             },
         },
         id="checks",
@@ -274,7 +276,7 @@ def test_changed_texts_are_recorded_where_they_were_shown(serve: Any) -> None:
         texts = {one["questions"][0]["words"][1] for page in after.saw.values() for one in page["tasks"]}
         assert texts == {"How many stars?", "How many stars, by now?"}
         assert {text for page in after.saw.values() for task in page["tasks"] for _, text in task["texts"]} >= {
-            *("Text number 0.", "Zero.", "Three.")  # the first was answered, and is asked again in new words
+            *("Text number 0.", "Zero.", "Three.")  # the first was answered, and the reworded question is asked again
         }
         assert {page["instructions"] for page in after.saw.values()} == {"First words.", "Second words."}
         compare(now, {"ana": after.saw})
@@ -501,7 +503,7 @@ def test_rows_of_person_by_hand() -> None:
         "people": record["people"][:1],
         "questions": rows("id", 1, 2),
         "forms": rows("id", 7),
-        "items": [{"item": "i1", "known": None}],  # what is right stays with the study
+        "items": [{"item": "i1", "known": None}],  # known answers stay with the study
         "contents": rows("item", "i1"),
         "consents": rows("digest", "c1", "c2"),
     }
@@ -544,7 +546,7 @@ def test_adjudicated_csv(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_person_sheet_compares_times(
     seconds: list[int], minutes: dict[str, float], quartiles: Any, median: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Two answers to one item at one time took the same seconds once; what has none is left out.
+    # Two answers to one item at one time share their seconds; answers without seconds are omitted.
     rows = [SimpleNamespace(item=f"i{k}", repeat=0, condition="{}", seconds=one) for k, one in enumerate(seconds)]
     rows += [*rows[:1], SimpleNamespace(item="none", repeat=0, condition="{}", seconds=None)]
     monkeypatch.setattr(lead.store_people, "find", lambda db, name: SimpleNamespace(attributes={"age": 30}))

@@ -1,4 +1,4 @@
-"""The lead's page in a real browser: it renews itself, disturbs nobody who types, and can be read by all."""
+"""The dashboard in a real browser: it updates itself without disturbing typing, and is accessible."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_lead_renews_their_link(browser: Browser, site: Site) -> None:
     before = page.input_value("[data-key=own] input")
     page.click("text=Make a new link for the lead")
     page.wait_for_selector("#said:has-text('There is a new link for the lead')")
-    wait_until(lambda: page.input_value("[data-key=own] input") != before, "the old link still stands there")
+    wait_until(lambda: page.input_value("[data-key=own] input") != before, "the old link is still there")
     again = page.context.new_page()
     again.goto(before)
     assert "newer link" in again.inner_text("main")
@@ -126,7 +126,7 @@ def test_dashboard_updates_without_losing_typed_text(browser: Browser, site: Sit
 
 
 @in_browser
-def test_refusal_is_shown_as_message(browser: Browser, site: Site) -> None:
+def test_refusal_has_a_message(browser: Browser, site: Site) -> None:
     page = lead(browser, site)
     page.fill(".add input[name=name]", "Somebody")
     page.fill(".add input[name=attributes]", "role=cook")
@@ -149,7 +149,7 @@ def test_link_can_be_copied_replaced_and_revoked(browser: Browser, site: Site) -
     mine.locator("summary:has-text('Make a new link')").click()
     mine.locator("button:has-text('Make a new link')").click()
     page.wait_for_selector("#said:has-text('There is a new link for Chi')")
-    wait_until(lambda: field.input_value() != first, "the old link still stands there")
+    wait_until(lambda: field.input_value() != first, "the old link is still there")
     mine.locator("summary:has-text('End their link')").click()
     mine.locator("[data-key=end] button.danger").click()
     mine.locator(".tag:text-is('ended')").wait_for()
@@ -163,7 +163,7 @@ def test_pause_resume_and_unreachable_server(browser: Browser, site: Site) -> No
     page.wait_for_selector("h2:text-is('The study is paused')")
     screenshot(page, "lead-paused", full=False)
     page.click("text=Open the study again")
-    page.wait_for_selector("h2:text-is('The study is open')")
+    page.wait_for_selector("h2:text-is('The study is running')")
     page.context.set_offline(True)
     page.wait_for_selector("#connection-words:text-is('Cannot reach the server; trying again')")
     page.context.set_offline(False)

@@ -1,4 +1,4 @@
-"""A long text beside many questions, and sessions that are closed, in a real browser."""
+"""A long text next to many questions, and closed sessions, in a real browser."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from example_studies import STUDIES
 
 from waiting import wait_until
 
-WORDS = "A sentence of the report that somebody has to read before they can answer. "
+WORDS = "A sentence of the report that an annotator has to read before they can answer. "
 
 
 def twelve(folder: Path) -> Site:
-    """Twelve questions beside a text of many screens, then the same beside a short one."""
+    """Twelve questions next to a text of many screens, then next to a short one."""
     return Site(
         folder,
         {
@@ -84,11 +84,11 @@ def test_long_text_next_to_many_questions_is_readable(browser: Browser, many: Si
     assert at["end"] <= at["bottom"] <= at["foot"], "the last line is seen, and nothing lies over it"
     page.evaluate("scrollTo(0, 1e6)")
     at = boxes(page)
-    assert at["bar"] <= at["top"] and at["end"] <= at["bottom"] <= at["foot"], "so it is beside the last question"  # noqa: PT018
+    assert at["bar"] <= at["top"] and at["end"] <= at["bottom"] <= at["foot"], "so it is next to the last question"  # noqa: PT018
     page.focus("form.page:not([hidden]) .source")
     page.keyboard.press("Home")
     wait_until(lambda: boxes(page)["scrolled"] == 0, "the text is not scrolled by keyboard")
-    no_violations(page, "a long text beside many questions")
+    no_violations(page, "a long text next to many questions")
 
 
 @in_browser

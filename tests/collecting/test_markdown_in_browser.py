@@ -47,7 +47,7 @@ BROKEN = """
   return found;
 })
 """
-"""Words and numbers of table cells that stand on more than one line."""
+"""Words and numbers of table cells that occupy more than one line."""
 
 COLUMNS = """
 [...document.querySelectorAll("form.page:not([hidden]) .markup table")].map((table) => [...table.rows].map((row) => {
@@ -55,7 +55,7 @@ COLUMNS = """
   return tops.filter((top) => top === tops[0]).length;
 })).sort((one, other) => other.length - one.length)
 """
-"""Of each table, the longest first, how many cells of each row stand beside each other."""
+"""By table, the longest first, the number of adjacent cells in each row."""
 
 
 @pytest.fixture(scope="module")

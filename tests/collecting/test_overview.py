@@ -1,4 +1,4 @@
-"""The lead's page: numbers by hand, what is short, checks, remarks, agreement; and nothing typed becomes markup."""
+"""The dashboard: counts by hand, remaining items, checks, remarks, agreement, and escaping of typed text."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_overview_of_small_study_by_hand(serve: Any, url: str) -> None:
     }
     hers = work(page, page.annotator("ana"), wrong_on_2)
     assert list(hers) in (["i000", "i001", "c1", "i002", "i003", "c2"], ["i000", "i001", "c2", "i002", "i003", "c1"])
-    # ben is given what is answered least: the item that ana skipped, then the first of the others.
+    # ben receives the items with fewest answers: the item that ana skipped, then the first of the others.
     his = {"i002": {"label": 1, "seconds": 10}, "i000": {"label": 3, "seconds": 20}}
     assert list(work(page, page.annotator("ben"), his, most=2)) == ["i002", "i000"]
     found = look(page)
@@ -166,7 +166,7 @@ def test_shortfall_by_group(serve: Any) -> None:
     found = look(page)
     nurses, doctors = found.short
     assert (nurses.group, nurses.items, nurses.answers, nurses.filled, nurses.wanted) == ("nurse", 0, 0, 3, 3)
-    # Doctors: i000 lacks one of two, i001 and i002 both of theirs.
+    # Doctors: one of two answers is missing for i000, both for i001 and i002.
     assert (doctors.group, doctors.items, doctors.answers, doctors.filled, doctors.wanted) == ("doctor", 3, 5, 1, 6)
     assert [(one.name, one.have) for one in doctors.first] == [("i000", 1), ("i001", 0), ("i002", 0)]
     assert found.group == "role (nurse, doctor)"
@@ -233,7 +233,7 @@ def test_progress_of_pairs(serve: Any) -> None:
     found = watch.look()
     assert found.pairs is not None
     assert found.pairs.triplets == drawn > 0
-    # The first three pairs at least, and no more than three with each triplet.
+    # At least the first three pairs, and at most three with each triplet.
     assert 10 - 3 * drawn <= found.pairs.short <= 7
     assert found.short[0].answers == drawn - 1
     ana.work_through()
@@ -541,7 +541,7 @@ def test_incremental_sums_equal_full_sums(serve: Any, clock: Any, monkeypatch: p
     assert lead.form("/lead/reopen", task=str(flagged[0].task)).status == 303
     assert [one.task for one in same().remarks if one.flag] == [one.task for one in flagged[1:]]
     clock.later(minutes=30)  # places run out
-    assert same().short[0].held == 1, "what is open again is held, the rest is not"
+    assert same().short[0].held == 1, "the reopened item is held, the others are not"
     work(page, people["ana"], {"i004": {"label": 1, "comment": "so"}})
     same()
     for path, about in (("state", {"state": "revoked"}), ("exclude", {"reason": "no"}), ("readmit", {})):
@@ -578,7 +578,7 @@ def test_verdict_progress_and_interim_analyses(serve: Any) -> None:
     now = look(page).verdict
     assert now is not None
     assert (now.answered, now.items, now.needed, now.alpha) == (2, 8, 2, 0.1)
-    # The first of two looks is at half of the items; 2 - 2 Phi(1.645 / sqrt(1/2)) = 0.0200.
+    # The first of two analyses is at half of the items; 2 - 2 Phi(1.645 / sqrt(1/2)) = 0.0200.
     assert [(one.items, round(one.spends, 4), round(one.spent, 4)) for one in now.looks] == [
         (4, 0.02, 0.02),
         (8, 0.08, 0.1),
@@ -758,7 +758,7 @@ def progressing(
     overlap: int | None = None,
     **study: Any,
 ) -> tuple[Any, list[int]]:
-    """What the verdict needs by a plan where 3 items are answered; and by how many people each was to be answered."""
+    """Items still required by a plan with 3 items answered, and the required number of annotators per item."""
     monkeypatch.setattr(overview, "_plan_of", lambda folder: plan)
     monkeypatch.setattr(overview, "setting", lambda db, name: taken)
     about = {"folder": None, "judge_names": ("m1",), "config": SimpleNamespace(looks=study.pop("looks", None))}
@@ -772,7 +772,7 @@ def progressing(
 @pytest.mark.parametrize(
     ("plan", "study", "people", "needed", "n_looks"),
     [
-        ({}, {}, 2, None, 0),  # two people to an item tell of a judge
+        ({}, {}, 2, None, 0),  # two annotators per item suffice for a judge
         ({}, {"looks": 3}, 2, None, 3),
         ({"annotators": 4}, {}, 4, None, 0),
         ({"items": 8}, {}, 2, 5, 0),
@@ -801,7 +801,7 @@ def test_no_verdict_progress_without_judges_and_plan(monkeypatch: pytest.MonkeyP
 
 
 def test_alpha_spent_by_interim_analyses() -> None:
-    """O'Brien and Fleming's spending of alpha .05: 2 - 2 Phi(1.95996 / sqrt(1/2)) = .005575 at half of two looks."""
+    """O'Brien and Fleming's spending of alpha .05: 2 - 2 Phi(1.95996 / sqrt(1/2)) = .005575 at the first of two."""
     taken = [{"at": 900.0, "items": 4}, {"at": 940.0, "items": 8}, {"at": 990.0, "items": 9}]
     looks = tuple(snapshot()._looks(taken, 9, 2, 0.05))
     assert [(one.number, one.items, one.taken_items) for one in looks] == [(1, 4, 4), (2, 9, 8), (3, None, 9)]
@@ -843,7 +843,7 @@ def test_cached_value_is_updated_after_answers_but_not_too_soon(monkeypatch: pyt
     assert [kept.now(None, 1), kept.now(None, 2)] == [1, 2], "nothing came; something came"  # type: ignore[arg-type]
     with kept._lock:
         clock[0] = 1000.0
-        assert kept.now(None, 3) == 2, "it is being found by somebody else"  # type: ignore[arg-type]
+        assert kept.now(None, 3) == 2, "another request is computing it"  # type: ignore[arg-type]
     assert kept.now(None, 3) == 3  # type: ignore[arg-type]
 
 
@@ -963,7 +963,7 @@ def test_plan_is_read_again_only_after_a_change(tmp_path: Any) -> None:
     ],
 )  # fmt: skip
 def test_shortfall_with_quotas(quota: Any, have: Any, expected: Any) -> None:
-    """Of five items and two people: what each has counts up to the quota."""
+    """Five items and two annotators: the answers of each count up to the quota."""
     made = snapshot(active=["ana", "ben"], now=0.0, left_out=frozenset())
     made.design = SimpleNamespace(counted=(), people=SimpleNamespace(quota=quota), n_items=5)
     made.log = SimpleNamespace(items_by_person=lambda work, now, without: have)
@@ -978,7 +978,7 @@ def test_shortfall_with_quotas(quota: Any, have: Any, expected: Any) -> None:
 
 
 def test_shortfall_of_a_group_by_hand() -> None:
-    """Three answers to each of four items: 12 in all; three items lack some, and have 4 of their 9."""
+    """Three answers to each of four items: 12 in all; three items are incomplete and have 4 of their 9."""
     made = snapshot(now=7.0, left_out=frozenset({"x"}))
     asked = []
 
@@ -1009,7 +1009,7 @@ def test_item_is_complete_after_every_group_and_session() -> None:
     made.sessions = [SimpleNamespace(condition="first"), SimpleNamespace(condition="second")]  # type: ignore[assignment]
     design = {"counted": (1,), "people": SimpleNamespace(overlap=None), "overlap": lambda party: None}
     made.design = SimpleNamespace(**design)
-    # Where everybody answers everything, whoever they are counts, up to the number that is asked for.
+    # If every annotator answers every item, all of them count, up to the required number.
     assert made._complete("abcd", 3) == 3
     everybody = ["ana", "ben"]
     assert asked == [("first", "", everybody, 3, ["x"]), ("second", "", everybody, 3, ["x"])]

@@ -35,7 +35,7 @@ def test_from_items_to_ratings(tmp_path, capsys):
     assert (run.answered, run.left) == (2 * 12 * 5 + 6 * 5, 0)
     assert "30 pairs of outputs drawn, of 6 of 12 items, chosen by separability (top)" in run.summary()
 
-    # What was written is what separability reads; the most separable items are those that were chosen.
+    # Separability reads the outputs; the most separable items are the chosen ones.
     written = study_outputs(load_study(folder))
     assert len(written) == 120
     alike = assay.separability(written, method="none").items.sort("separability", descending=True)
@@ -69,7 +69,7 @@ def test_from_items_to_ratings(tmp_path, capsys):
     assert table.group_by("annotator", "pair_of").len()["len"].to_list() == [5] * 18
     delta = dict(alike.select("item", "separability").rows())
     assert table["separability"].to_list() == pytest.approx([delta[item] for item in table["pair_of"]])
-    # Sides were drawn, and what was said of places has become what was said of systems.
+    # Sides were randomised, and labels of positions were converted to labels of systems.
     assert set(table["order"]) == {"first_text>second_text", "second_text>first_text"}
     said = {name: set(rows["label"]) for (name,), rows in table.group_by("annotator")}
     assert said == {"ana": {-1}, "ben": {0}, "m1": {1}}
@@ -79,7 +79,7 @@ def test_from_items_to_ratings(tmp_path, capsys):
     assert dict(sets.group_by("annotator").agg(pl.col("consistency").mean()).rows()) == {"ana": 1, "ben": 0, "m1": 1}
     board = assay.ratings(votes, systems=("alpha", "beta"), method="none", who="together")
     assert dict(board.rows.select("system", "wins").rows()) == {"alpha": 30, "beta": 30}
-    # The texts stand beside the votes, so that length can be taken out of the ratings.
+    # The texts are in the table with the votes, so that ratings can be corrected for length.
     assert {"first_text", "second_text"} <= set(votes.items.columns)
     assert board.run.facts["items"] == 6
 
@@ -123,7 +123,7 @@ def test_second_run_sends_no_requests_and_keeps_the_pairs(tmp_path):
     pairs = assay.read(folder).items["item"].to_list()
     again = judged(folder, rule=lambda request: pytest.fail("asked twice"))
     assert (again.answered, again.left) == (0, 0)
-    # Taking the folder in anew leaves the pairs as they are.
+    # Updating from the folder again does not change the pairs.
     content = (folder / "study.yaml").read_text()
     (folder / "study.yaml").write_text(content.replace("name: A study", "name: Another name"))
     judged(folder, rule=lambda request: pytest.fail("asked twice"))
@@ -172,7 +172,7 @@ def test_changed_outputs_give_new_pairs_and_require_a_decision_on_old_votes(tmp_
     with pytest.raises(ChangedStudyError, match="120 answers to 'summary'"):
         judged(folder)
     assert len(assay.read(folder)) == 30, "looking takes nothing out of count"
-    # Fewer items: the votes on the others are asked about, too.
+    # Fewer items: the votes on the removed ones also require a decision.
     (folder / "study.yaml").write_text(content.replace("items: 6", "items: 4"))
     with pytest.raises(StudyError, match=r"not drawn yet \(all outputs are there\)"):
         Served(folder)

@@ -1,4 +1,4 @@
-"""The pages of the documents on which people answer run as they are pasted, a browser in the place of people."""
+"""The documentation's annotation studies run as pasted, with a browser instead of people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from browsing import Browser, in_thread
 
 if not (Path(__file__).parents[2] / "README.md").exists():
-    pytest.skip("the documents are not beside these tests", allow_module_level=True)
+    pytest.skip("the documentation is not next to these tests", allow_module_level=True)
 
 from pasted import ROOT, Newcomer, models, warm_start
 
@@ -38,4 +38,4 @@ def _answer_everything(browser: Browser, link: str, chance: random.Random) -> No
             choices.nth(chance.randrange(choices.count())).click()
         page.click("[data-act=save]")
         page.wait_for_function("before => location.href !== before || document.querySelector('#end')", arg=before)
-    raise AssertionError("a person is asked without end")
+    raise AssertionError("the study does not end")

@@ -1,4 +1,4 @@
-"""A person's pages as the lead sees them before anybody comes, and what a browser may send."""
+"""The study lead's preview of the annotation page, and requests of the browser."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_fewer_pages_than_three_are_all_shown(tmp_path: Path) -> None:
 def test_drawn_triplets_have_no_preview(serve: Callable[..., Served]) -> None:
     odd = {"name": "odd", "text": "?", "scale": "odd-one-out", "options": ["idea"]}
     page = serve(items=[{"item": f"i{n}", "idea": f"idea {n}"} for n in range(4)], questions=[odd])
-    with pytest.raises(StudyError, match="there is none to preview; open a link of your own"):
+    with pytest.raises(StudyError, match="there is no preview; invite yourself instead"):
         preview_pages(page.design)
 
 

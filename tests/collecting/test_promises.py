@@ -1,4 +1,4 @@
-"""What the annotation page promises: nothing lost, nothing twice, nothing told to the wrong person."""
+"""The promises of the annotation page: no answer is lost, duplicated or disclosed to the wrong person."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def by_name(task: Any) -> dict[str, str]:
     return {question.name: question.id for question in task.questions}
 
 
-# -- 1, 3: what was acknowledged is there -----------------------------------------------------------
+# -- 1, 3: acknowledged answers are stored ----------------------------------------------------------
 
 
 def test_kill_with_many_writers_loses_no_acknowledged_answer(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_many_who_save_at_once_share_a_flush_that_begins_after_each(
             store.set("lost", 1)
         monkeypatch.setattr(connection, "flush_file", flush)
         with pytest.raises(DatabaseError, match="Input/output error"), store.exclusive():
-            pass  # what the disk refused once, a second flush would call written
+            pass  # after a failed flush, a second flush would report success
 
 
 def test_repeated_answer_after_restart_is_saved_once(serve: Any, url: str) -> None:
@@ -311,7 +311,7 @@ def test_item_without_any_answer_is_not_saved(serve: Any) -> None:
     assert ana.answer(task, {}, skip="no idea").json()["revision"] == 1
 
 
-# -- 6: exactly so many -----------------------------------------------------------------------------
+# -- 6: overlap is exact ----------------------------------------------------------------------------
 
 
 def test_overlap_is_exact_under_concurrency(tmp_path: Path, url: str) -> None:
@@ -348,7 +348,7 @@ def test_expired_place_is_free_and_late_answer_is_extra(serve: Any, clock: Any, 
     table = stored_annotations(page.store)
     marked = zip(table.labels["annotator"], table.column("extra"), strict=True)
     assert sorted(marked, key=str) == [("ana", True), ("ben", None), ("ben", None)]
-    # The extra answer takes nobody's place, and nobody is asked again.
+    # The extra answer takes no place, and no one is asked again.
     assert chi.pages()[1]["end"]["kind"] == "done"
     assert ana.pages(held[-1].page)[1]["end"]["kind"] == "done"
 
@@ -374,7 +374,7 @@ def test_lead_reopens_an_answer(serve: Any) -> None:
     assert lead.form("/lead/reopen", task="999").status == 404
 
 
-# -- 7: nobody learns what is not theirs ------------------------------------------------------------
+# -- 7: no one receives data of others --------------------------------------------------------------
 
 PLANTED = "hush"
 """Stands in everything that must not reach the browser."""
@@ -439,7 +439,7 @@ def planted_study(folder: Path) -> Path:
 
 
 def everything(person: Annotator, others: int, say: str) -> None:
-    """A whole run, with everything that can be asked for, right and wrong; ``say`` stands in all that is written."""
+    """A whole run with all requests, valid and invalid; all texts contain ``say``."""
     person.join(agree=False)
     person.send("GET", "/work")
     person.join()
@@ -485,7 +485,7 @@ def test_responses_do_not_contain_data_of_others(tmp_path: Path) -> None:
         for name, person in people.items():
             person.heard = []
             everything(person, 40, f"{PLANTED}-said" if PLANTED in name else f"{name} himself")
-        for person in people.values():  # and once more, now that the others have answered
+        for person in people.values():  # and again, after the others have answered
             for path in ("/work", "/pages?after=0", *(f"/work/{number}" for number in range(1, 12))):
                 person.send("GET", path)
         for name, person in people.items():
@@ -498,7 +498,7 @@ def test_responses_do_not_contain_data_of_others(tmp_path: Path) -> None:
             for reply in person.heard:
                 told = repr((reply.headers, reply.cookies)) + reply.body.decode("utf-8", "replace")
                 assert [one for one in forbidden if one in told] == [], (name, told)
-        # All of it was there to be told.
+        # All of it existed and could have been disclosed.
         lead = page.lead().send("GET", "/lead").text + json.dumps(page.history())
         for one in ("ana", "item", "column", "judge", "said written", "said comment", "said reason"):
             assert f"{PLANTED}-{one}" in lead, one
@@ -531,7 +531,7 @@ def test_tasks_of_others_are_not_accessible(serve: Any) -> None:
     assert (page.rows(tables.answers), page.rows(tables.drafts)) == before
 
 
-# -- 9: what is stored fits -------------------------------------------------------------------------
+# -- 9: stored answers are valid --------------------------------------------------------------------
 
 GOOD: dict[str, Any] = {
     **{"stars": 4, "tone": "warm", "level": "mid", "quality": 3.5, "anything": -1e9, "percent": 100},
@@ -593,7 +593,7 @@ def test_odd_one_out_accepts_letters_only(serve: Any) -> None:
     assert ana.answer(task, {task.questions[0].id: "B"}).status == 200
     shown = page.history()[0]["shown"]
     assert shown["position"] == 2
-    # What was chosen is kept in the items' own order, with what stood where.
+    # The choice is stored in the item's own order, with the positions shown.
     assert page.history()[0]["label"] == "ABC"[["one", "two", "text"].index(shown["order"][1])]
 
 
@@ -686,7 +686,7 @@ def test_reverted_words_restore_the_earlier_version(serve: Any) -> None:
         assert [one.get("optional", False) for one in forms] == [False, False, True], "and the record knows the words"
 
 
-# -- a study that is changed while its page is open -------------------------------------------------
+# -- changes of the study while it is served --------------------------------------------------------
 
 
 def reworded(study: Any) -> None:
@@ -744,7 +744,7 @@ def test_page_that_cannot_show_a_change_reports_it_and_loses_nothing(serve: Any)
         sync_study(shell, load_study(page.folder), "same-question")
     reply = ana.send("GET", "/work")
     assert (reply.status, "being changed" in reply.text) == (503, True)
-    assert "cannot be shown as it is now" in lead.send("GET", "/lead").text
+    assert "cannot be shown" in lead.send("GET", "/lead").text
     edit(page, lambda study: study["questions"][0].update(show=["text"]))
     with open_store(page.study) as shell:
         sync_study(shell, load_study(page.folder))
@@ -800,7 +800,7 @@ def test_invalid_links_are_refused(serve: Any, monkeypatch: pytest.MonkeyPatch) 
         "truncated": (token[:-5], "not complete"),
         "no signature": (f"{head}.{stamp}", "not complete"),
         "altered": (f"WyJiZW4iLDFd.{stamp}.{signature}", "not one of ours"),
-        "somebody unknown": (nobody, "nobody"),
+        "someone unknown": (nobody, "nobody"),
         "superseded": (page.links["ben"].removeprefix("/join/"), "newer link"),
         "revoked": (page.links["chi"].removeprefix("/join/"), "ended"),
         "the lead's": (lead_path(page.study, page.store).removeprefix("/lead/join/"), "not one of ours"),
@@ -861,7 +861,7 @@ def test_pause_assigns_nothing_and_loses_nothing(serve: Any) -> None:
     task = ana.work()[0]
     assert lead.form("/lead/people/state", name="ana", state="paused").status == 303
     assert ana.pages()[1]["end"]["kind"] == "paused"
-    assert ana.answer(task).status == 200  # what was under way is kept
+    assert ana.answer(task).status == 200  # an answer in transit is kept
     assert ben.pages()[1]["end"] is None
     assert lead.form("/lead/people/state", name="ana", state="active").status == 303
     assert lead.form("/lead/study", state="paused").status == 303

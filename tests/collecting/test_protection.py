@@ -1,4 +1,4 @@
-"""What stands before every request: which sites may send one, how long it may be, what goes back with the reply."""
+"""Protection of every request: permitted origins, size limit, and headers of the response."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def ask(
         ({b"sec-fetch-site": b"same-origin"}, None, True),
         ({b"sec-fetch-site": b"same-site"}, None, False),
         ({b"sec-fetch-site": b"cross-site", b"origin": b"https://label.example.org"}, None, False),
-        ({}, None, False),  # neither says where it comes from
+        ({}, None, False),  # neither states its origin
         ({b"origin": b"https://label.example.org"}, None, True),
         ({b"origin": b"https://LABEL.example.org"}, None, True),
         ({b"origin": b"https://label.example.org:8"}, None, False),
@@ -79,7 +79,9 @@ def test_modifying_requests_must_be_same_origin(headers: dict[bytes, bytes], hos
     for method in ("PUT", "DELETE", "PATCH"):
         assert ask(method, {b"host": HOST, **headers}, host=host)[0] == status
     for method in ("GET", "HEAD", "OPTIONS"):
-        assert ask(method, {b"host": HOST, **headers}, host=host)[0] == 200, "what only looks may come from anywhere"
+        assert ask(method, {b"host": HOST, **headers}, host=host)[0] == 200, (
+            "safe requests are permitted from any origin"
+        )
 
 
 def test_request_without_host_is_not_same_origin() -> None:

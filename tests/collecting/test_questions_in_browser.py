@@ -72,7 +72,7 @@ def test_grades_and_labels_by_keyboard(browser: Browser, kinds: Site) -> None:
     assert page.text_content("#left") == "20 hours left"
     page.keyboard.press("n")
     assert chosen(page, "better") == ['"neither"']
-    page.keyboard.press("Shift+Tab")  # back into the first question, which a key of its own answers anew
+    page.keyboard.press("Shift+Tab")  # back into the first question, which its own key answers again
     page.keyboard.press("4")
     assert chosen(page, "better") == ['"second: much"']
     for key in ("1", "m", "3", "3"):
@@ -92,7 +92,7 @@ def test_grades_and_labels_by_keyboard(browser: Browser, kinds: Site) -> None:
     assert ranks == ["place 3", "place 2", "place 1"]
     page.keyboard.press("6")
     page.keyboard.press("0")
-    # The knob stands at its number.
+    # The knob is at its number.
     knob, tick = page.evaluate(
         """() => {
           const form = document.querySelector('form.page:not([hidden])');
@@ -181,7 +181,7 @@ def _mark_spans(browser: Browser, site: Site) -> None:
     no_violations(page, "desktop")
     fits(page)
     page.screenshot(path=str(SCREENSHOTS / "spans.png"))
-    # Backspace takes back what the words picked have; a button one span.
+    # Backspace removes the spans of the selected words; a button removes one span.
     form.get_by_role("button", name="Remove place: Ruiz").click()
     assert spans() == '[[2,10,"person"],[17,26,"place"]]'
     for key in ("ArrowLeft", "Backspace"):
@@ -209,5 +209,5 @@ def _mark_spans(browser: Browser, site: Site) -> None:
     page.keyboard.press("Enter")
     (answer,) = site.wait_for("ana", 1)
     assert answer["label"] == place
-    page.keyboard.press("u")  # back to what was saved
-    wait_until(lambda: spans() == place, "undo has not put back what was saved")
+    page.keyboard.press("u")  # back to the saved answer
+    wait_until(lambda: spans() == place, "undo has not restored the saved answer")

@@ -1,4 +1,4 @@
-"""The recipes of `examples/service`: read by the programs that they are for, where those are installed."""
+"""The recipes of `examples/service`, checked by their programs if these are installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECIPES = Path(__file__).parents[2] / "examples" / "service"
 
 
 def read_by(program: str, *words: str | Path, **more: str) -> str:
-    """What a program says of a recipe, which it must find good."""
+    """The output of a program that checks a recipe; it must succeed."""
     if shutil.which(program) is None:
         pytest.skip(f"needs {program}")
     done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60, check=False, env=more or None)
@@ -66,7 +66,7 @@ def test_compose_recipe_is_complete() -> None:
     assert f"--store {store}" in services["page"]["command"]
     assert services["database"]["environment"]["POSTGRES_USER"] == "assay"
     secrets = [value for one in services.values() for name, value in one["environment"].items() if "PASSWORD" in name]
-    assert all(value.startswith("${") for value in secrets), "no secret stands in the file"
+    assert all(value.startswith("${") for value in secrets), "the file contains no secret"
 
 
 @pytest.mark.parametrize("name", ["assay.service", "compose.yaml", "Caddyfile", "nginx.conf"])

@@ -1,4 +1,4 @@
-"""What people could not see or reach is said before anybody is asked; so is who is invited already."""
+"""Studies that annotators could not see or reach are refused before serving; known annotators are reported."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ def test_meanings_of_numbers_are_shown_on_their_scale(serve: Callable[..., Serve
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ("label.example.org", "takes where people reach the page"),
-        ("ftp://label.example.org", "takes where people reach the page"),
-        ("https://", "takes where people reach the page"),
-        ("https://label.example.org:port", "takes where people reach the page"),
-        ("https://me:secret@label.example.org", "takes where people reach the page"),
-        ("https://label example.org", "takes where people reach the page"),
-        ("https://[::1", "takes where people reach the page"),
+        ("label.example.org", "must be the public address of the page"),
+        ("ftp://label.example.org", "must be the public address of the page"),
+        ("https://", "must be the public address of the page"),
+        ("https://label.example.org:port", "must be the public address of the page"),
+        ("https://me:secret@label.example.org", "must be the public address of the page"),
+        ("https://label example.org", "must be the public address of the page"),
+        ("https://[::1", "must be the public address of the page"),
         ("https://example.org/label", "takes a host without a path"),
         ("https://example.org/?study=1", "takes a host without a path"),
     ],

@@ -40,7 +40,7 @@ WHY = {"name": "why", "text": "Why?", "scale": "text", "optional": True}
 
 
 class Parts(HTMLParser):
-    """What a browser would make of a page."""
+    """A page as a browser would parse it."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ def test_markup_is_escaped_on_all_pages(serve: Any) -> None:
         parts = check_html(html)
         assert name in parts.text or any(name in (value or "") for _, about in parts.tags for value in about.values())
         assert "<script>alert" not in html
-    # In what is refused it stands as text too.
+    # Refusals also contain it as text.
     for reply in (
         lead.form("/lead/people", name=name, attributes=""),
         lead.form("/lead/people", name="x", attributes=MARKUP.replace("=", "")),
@@ -280,7 +280,7 @@ OUTSIDE = ("../outside.png", "pictures/../../outside.png", "link.png", "linked/o
 
 
 def test_images_are_served_only_from_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where a file was changed after the page had looked at them all."""
+    """Also if a file was changed after the page had checked all files."""
     monkeypatch.setattr(checks, "_file_problems", lambda *_: ())
     outside = tmp_path / "outside.png"
     outside.write_bytes(b"\x89PNG\r\n\x1a\noutside")
@@ -506,7 +506,7 @@ def test_malformed_bodies_are_refused(serve: Any, url: str) -> None:
     for kind in kinds[1:]:  # a form of another site could send these kinds; only JSON is read
         assert ana.send("POST", "/answers", good, {"Content-Type": kind}).status in (400, 415, 422), kind
     assert page.rows(tables.answers) == []
-    # A key that appears twice is read as one of them, and what is stored fits the scale either way.
+    # A repeated key is read as one of them, and the stored label is valid either way.
     twice = good.replace(b'"labels": {', b'"labels": {"%s": 99, ' % task.questions[0].id.encode())
     assert ana.send("POST", "/answers", twice, {"Content-Type": "application/json"}).status in (200, 422)
     assert {row["label"] for row in page.history()} <= {1, 2, 3, 4, 5}
@@ -565,7 +565,7 @@ LEAD_FORMS = ("/lead/people", "/lead/people/state", "/lead/people/link", "/lead/
 
 @st.composite
 def aimed(draw: Any, labels: dict[str, Any]) -> tuple[str, str, bytes | None, dict[str, str], str]:
-    """A request that would be right, but for one thing: it comes further than one in which all is odd."""
+    """A request that is valid except for one field: it gets further than one in which everything is invalid."""
     odd, task = draw(_values), draw(st.integers(1, 6))
     kind = draw(st.sampled_from(["answer", "answer", "draft", "form"]))
     if kind == "form":

@@ -102,7 +102,7 @@ def test_oldest_waiting_connection_of_busiest_address_is_closed() -> None:
 
 
 class Connection:
-    """What `GuardedConnection._wait_for` needs of itself: a loop that keeps what it was told to do later."""
+    """The state that `GuardedConnection._wait_for` needs: a loop that records its timers."""
 
     def __init__(self, *, paused: bool = False, closing: bool = False, unsent: int = 0) -> None:
         self.later: list[float] = []
@@ -180,7 +180,7 @@ def test_seldom_passes_a_repeated_line_once_a_minute(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(connections, "MOST_LINES", 5)
     assert [line(f"line {n} %s") is None for n in range(2)] == [False, False]  # the sixth and the first of a new five
     assert line("line 1 %s") is None
-    assert line() == "no database", "what was written before is forgotten"
+    assert line() == "no database", "earlier lines are forgotten"
 
 
 def test_warnings_are_logged_once_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,7 +258,7 @@ def test_open_files_are_raised_up_to_8192(
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
-    """What was done to start the page of a study in ``tmp_path``, and with what."""
+    """The calls and arguments that start the server of a study in ``tmp_path``."""
     uvicorn = pytest.importorskip("uvicorn")
     done: dict[str, Any] = {}
 

@@ -1,4 +1,4 @@
-"""A server that is left running: many connections, slow ones, nonsense, a database that fails; what it writes down."""
+"""A long-running server: many and slow connections, invalid requests, database failures, and its log."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_database_failure_is_logged_once_and_shown_to_the_lead(
 
 @contextlib.contextmanager
 def holding(lock: Any) -> Iterator[None]:
-    """Another thread has the lock: whoever has it themselves may take it again."""
+    """Another thread has the lock, because its own thread can acquire it again."""
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -156,7 +156,7 @@ def test_locked_database_is_answered_in_time(tmp_path: Path) -> None:
 
 @pytest.fixture(params=["at most", "at first"])
 def running(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A server that may have 1,024 files open, or may raise that itself; a link of somebody."""
+    """A server limited to 1,024 open files, or able to raise the limit; and the link of an annotator."""
     folder = write_study(tmp_path / "study", items=4)
     study = load_study(folder)
     with open_store(study) as store:

@@ -1,4 +1,4 @@
-"""What a page that is open goes on with when its study is changed, and what its lead is told of it."""
+"""Changes of a study while it is served, and the notices for its study lead."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_changes_are_followed_and_the_notice_stays(serve: Callable[..., Served])
     assert asked in unescape(second.notice)
     assert [one.definition.name for one in second.design.questions] == ["stars", "why"]
     assert served.edit_notice() == ""
-    rewrite(page, name="Another name")  # people see nothing of it
+    rewrite(page, name="Another name")  # annotators do not see it
     sync_study(page.store, load_study(page.folder))
     third = served.now()
     assert third is not second
@@ -78,7 +78,7 @@ def test_invalid_change_keeps_the_earlier_study_with_message(
     with monkeypatch.context() as patched:
         patched.setattr(served, "_make_state", fail)
         assert served.now() is first
-    assert first.trouble == "The study was changed and cannot be shown as it is now: no items are left"
+    assert first.trouble == "The study was changed and cannot be shown: no items are left"
     assert served.now() is first, "it is not tried again before the study changes again"
 
 
@@ -153,7 +153,7 @@ def test_link_is_stored_in_a_cookie_of_the_study(base_url: str | None, secure: b
 
 
 def made_state(**parts: Any) -> AppState:
-    """Of a study that has so much."""
+    """A study with these parts."""
     state = AppState.__new__(AppState)
     vars(state).update(parts)
     return state

@@ -1,4 +1,4 @@
-"""What is drawn for whom: deadlines, sessions, pages, groups, and how many tasks a person has, on made-up studies."""
+"""The study design on artificial studies: deadlines, sessions, pages, groups, and the number of tasks of a person."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def design(items: dict[str, str | None] | int = 4, *, scales: tuple[str, ...] = 
         ({"days": 2}, "annotator", 1000 + 2 * 24 * 60 * 60),
         ({"until": "1970-01-02T00:00:00+00:00"}, "annotator", 24 * 60 * 60),
         ({"until": "1970-01-02T00:00:00+00:00", "days": 0.5}, "annotator", 1000 + 12 * 60 * 60),
-        ({"until": "1970-01-02T00:00:00+00:00", "days": 2}, "annotator", 24 * 60 * 60),  # whichever comes first
+        ({"until": "1970-01-02T00:00:00+00:00", "days": 2}, "annotator", 24 * 60 * 60),  # the earlier of both
         ({"days": 2}, "adjudicator", None),
     ],
 )
@@ -44,7 +44,7 @@ def test_deadline_of_a_person(people: dict[str, Any], role: str, wanted: float |
 
 
 @pytest.mark.parametrize(("today", "passed"), [("2027-03-01", False), ("2027-03-02", True)])
-def test_retention_notice_after_the_announced_date(today: str, passed: bool) -> None:
+def test_notice_after_the_announced_date(today: str, passed: bool) -> None:
     made = design(keep_until="2027-03-01")
     made.study = SimpleNamespace(folder="s")  # type: ignore[assignment]
     words = (
@@ -142,7 +142,7 @@ CHECKS = {"file": "checks.csv", "every": 10}
         (25, {"quota": 30}, 25),
         (25, {"checks": CHECKS}, 25 + 2),  # a check after 10 and after 20
         (9, {"checks": CHECKS}, 9),
-        (60, {"checks": CHECKS}, 60 + 3),  # there are no more than three
+        (60, {"checks": CHECKS}, 60 + 3),  # there are only three
         (25, {"retest": 0.1}, 25 + 2),  # 2.5 come again, as whole ones
         (25, {"retest": 0.1, "checks": CHECKS, "quota": 20}, 20 + 2 + 2),
     ],
@@ -176,9 +176,9 @@ def test_missing_questions_of_an_item() -> None:
         ([], [[1, 2]]),
         ([[1, 2]], [[1, 2]]),
         ([[1]], [[1, 2], [1]]),  # a question was added
-        ([[1, 2, 3]], [[1, 2], [1, 2, 3]]),  # one was taken away
+        ([[1, 2, 3]], [[1, 2], [1, 2, 3]]),  # one was removed
         ([[9, 2]], [[1, 2]]),  # 9 is the first question in other words
-        ([[1], [2]], [[1, 2], [1]]),  # what has no question in common would be two places of one item
+        ([[1], [2]], [[1, 2], [1]]),  # sets without a common question would be two places of one item
         ([[1], [1, 2, 3]], [[1, 2], [1, 2, 3], [1]]),  # those that share most first
         ([[3]], [[1, 2]]),
     ],
@@ -196,8 +196,8 @@ def test_counted_question_sets(monkeypatch: Any, before: list[Any], counted: lis
 @pytest.mark.parametrize(
     ("state", "questions", "asked"),
     [
-        ("given", (1, 3), [1]),  # what was taken away is not asked of an open task any more
-        ("answered", (1, 3), [1, 3]),  # what was answered is shown as it was
+        ("given", (1, 3), [1]),  # a removed question is no longer asked in an open task
+        ("answered", (1, 3), [1, 3]),  # answered tasks keep their questions
         ("given", (3,), [3]),  # nothing would be left
         ("given", (1, 9), [1, 9]),  # a set that does not count is put as it was given
     ],

@@ -1,4 +1,4 @@
-"""What a trained rater needs besides the base install; its tests are skipped, saying so, where that is missing."""
+"""Skip the tests of a trained rater, with a reason, if its optional dependencies are missing."""
 
 from __future__ import annotations
 

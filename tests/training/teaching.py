@@ -29,7 +29,7 @@ def words_of(texts: list[str]) -> np.ndarray[Any, Any]:
 
 
 class Counting(SentenceEncoder):
-    """Stands where a model of sentence-transformers would: it has a folder's name and a digest of its weights."""
+    """A stub of a sentence-transformers model, with a folder's name and a digest of its weights."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", "")
@@ -129,4 +129,4 @@ SMALL: dict[str, Callable[[], assay.results.TrainedRater]] = {
         learning_rate=0.03,
     ),
 }
-"""Trainings without chance but for where they begin; `tests/pinned.py` keeps what they find."""
+"""Trainings whose only randomness is their initialisation; `tests/pinned.py` keeps their results."""

@@ -41,7 +41,7 @@ def test_ridge_equals_scikit_learn():
 
 
 def test_penalty_is_chosen_on_held_out_documents():
-    """What is the same in a whole document helps where single items are left out, and hurts where documents are."""
+    """Features of a whole document help if single items are left out, and hurt if documents are."""
     rng = np.random.default_rng(1)
     document = np.repeat(np.arange(20), 5)
     x = rng.normal(size=(20, 30))[document] + 0.01 * rng.normal(size=(100, 30))
@@ -100,7 +100,7 @@ def test_agreement_shares_and_agreement_ratio_of_categories_by_hand():
             ("d", "x", "no"), ("d", "y", "yes")]  # fmt: skip
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
     labels = Annotations.from_frame(frame, scale="nominal:no,yes", judges=[])
-    (target,) = targets_of(labels, ["x", "y"], ["a", "b", "c", "d", "e"])  # of e nobody said anything
+    (target,) = targets_of(labels, ["x", "y"], ["a", "b", "c", "d", "e"])  # e has no labels
     value = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.4, 0.6], [0.5, 0.5]])
     point = target.coordinates([0, 1, 1, 1, 0])
     statistic = RaterMeasures(1, 2, 2, True)
@@ -153,7 +153,7 @@ def test_proportional_odds_minimize_the_penalized_likelihood(penalty):
     share = np.eye(3)[np.clip(np.round(z[:, 0] + 1 + rng.normal(size=30)), 0, 2).astype(int)]
     slope, cuts = _fit_odds(z, share, penalty)
 
-    def loss(at):  # that slopes are small is worth half of their squares
+    def loss(at):  # the penalty is half of the squared slopes
         p = _odds((at[:2], at[2:]), z)
         return -(share * np.log(p)).sum() + penalty * (at[:2] ** 2).sum() / 2
 
@@ -166,7 +166,7 @@ def test_proportional_odds_minimize_the_penalized_likelihood(penalty):
     ("label", "inner", "penalties"),
     [
         ([0, 1, 2, 0, 1, 2], [0, 0, 0, 1, 1, 1], [0.1, 0.1, 1, 1, 10, 10]),
-        ([0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 1, 1], [0.1, 1, 10]),  # without the first fold nobody gave the third label
+        ([0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 1, 1], [0.1, 1, 10]),  # without the first fold, the third label never occurs
         ([0, 1, 2, 0, 1, 2], [0, 0, 0, 0, 0, 0], []),  # of one fold nothing is left to learn from
     ],
 )

@@ -1,4 +1,4 @@
-"""What an encoder reads, how its training goes on and ends, and what is kept of it: on texts counted by hand."""
+"""Windows, training, early stopping and checkpoints of an encoder, on texts counted by hand."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from assay.training.encoder import (
 
 
 def texts_of(*parts: tuple[int, int, int], lengths: tuple[int, ...]) -> Texts:
-    """Items as (sequence, first, end) of sequences with so many sentences."""
+    """Items as (sequence, first, end) of sequences with given numbers of sentences."""
     sequence, first, end = (np.array(column) for column in zip(*parts, strict=True))
     names = tuple(f"i{k}" for k in range(len(parts)))
     return Texts(names, [["x"] * n for n in lengths], sequence, first, end)
@@ -53,7 +53,7 @@ def rows(windows: Windows) -> list[tuple[int, ...]]:
         ((18, 20), 20, 6, [(14, 20)]),  # nor beyond the end
         ((1, 3), 4, 6, [(0, 4)]),  # a text that is shorter than a window
         ((3, 9), 20, 6, [(3, 9)]),
-        ((3, 10), 20, 6, [(3, 9), (4, 10)]),  # longer: over it, and the last ends where it ends
+        ((3, 10), 20, 6, [(3, 9), (4, 10)]),  # longer: over it, and the last has the same end
         ((0, 15), 20, 6, [(0, 6), (3, 9), (6, 12), (9, 15)]),  # halves overlap
         ((0, 3), 3, 1, [(0, 1), (1, 2), (2, 3)]),
     ],
@@ -214,7 +214,7 @@ def test_positions_have_a_standard_deviation_of_one():
     assert encoder.positions(3, 5, "cpu").shape == (3, 5)
 
 
-# -- what is learnt, by hand ------------------------------------------------------------------------------
+# -- learning, by hand ------------------------------------------------------------------------------------
 
 
 class Line(torch.nn.Module):
@@ -284,7 +284,7 @@ def test_loss_combines_shares_and_standardised_means():
     assert alone == pytest.approx(16 / 2)
     nothing = fit._loss(drawn, np.array([0]), [np.full((3, 2), np.nan), shares[1]], np.full((3, 2), np.nan))
     assert float(nothing.detach()) == 0
-    nothing.backward()  # nobody answered, and nothing is learnt
+    nothing.backward()  # without labels, nothing is learnt
     assert fit.model.slope.grad.tolist() == [0, 0]
 
 
@@ -365,7 +365,7 @@ class Square(torch.nn.Module):
 
 
 def test_attribute_by_hand():
-    """Of a sum t of sentences the mean is t²: from t = 1 to 5 it gains 24, of which each has its part of the way."""
+    """For a sum t of sentences the mean is t²: from t = 1 to 5 it gains 24, divided in proportion to the changes."""
     fitted = SimpleNamespace(
         model=Square, centre=np.array([10.0, 0.0]), spread=np.array([2.0, 3.0]), blank=np.array([0.5])
     )
@@ -388,5 +388,5 @@ def test_attribute_by_hand():
     added, rating, blank = attribute(fitted, vectors, kinds, 0)
     assert (rating, blank) == pytest.approx((1 / (1 + math.exp(-10)), 1 / (1 + math.exp(-2))))
     assert added.sum() == pytest.approx(rating - blank, abs=1e-3)
-    less = attribute(fitted, -vectors, kinds, 0)  # the commonest is now the first
+    less = attribute(fitted, -vectors, kinds, 0)  # the most probable is now the first
     assert less[1] == pytest.approx(1 / (1 + math.exp(-10)))

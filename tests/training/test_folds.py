@@ -69,7 +69,7 @@ def by_time(starts, **options):
 
 @pytest.mark.parametrize("starts", [[10.0, 60.0, 3000.5], ["0:10", "1:00", "[0:50:00.5]"]])
 def test_sentences_are_assigned_to_segments_by_time(starts):
-    """What was said before the first segment is nobody's; a line without a time has that of the line before."""
+    """Sentences before the first segment belong to no item; a line without a time has that of the line before."""
     texts, left, notes = by_time(starts)
     assert texts.sentences[0] == ["Hello all.", "One.", "Two.", "Three.", "Four.", "Five."]
     assert [texts.text_of(i) for i in range(3)] == [["One.", "Two.", "Three."], ["Four."], ["Five."]]
@@ -104,7 +104,7 @@ def test_invalid_times_are_refused(starts, text, words):
 def test_starts_requires_documents_and_excludes_order():
     with pytest.raises(DesignError, match="leave order="):
         gathered(lessons(), document="document", starts="number", order="number", near=0.0)
-    with pytest.raises(DesignError, match="each item has a text of its own"):
+    with pytest.raises(DesignError, match="each item has its own text"):
         gathered(reviews(12), document="document", starts="number", near=0.0)
 
 
@@ -167,7 +167,7 @@ def test_copies_of_a_text_are_one_document_with_note():
     found, folds, *_ = gathered(one, near=0.9)
     assert (3, 11) in near_duplicates(found, 0.9)
     assert folds.group[3] == folds.group[11]
-    assert any("taken for one document" in word for word in folds.words)
+    assert any("treated as one document" in word for word in folds.words)
     assert (3, 11) in near_duplicates(found, 1.0), "of the words of the shorter"
     texts[11] = " ".join(reversed(words))
     other = Annotations.from_frame(labels.labels, judges=[], scale=labels.scale,
@@ -308,7 +308,7 @@ def test_labels_that_are_texts_are_refused():
 
 
 def partition_slowly(words, parts):
-    """Each sentence to the part in which its middle lies, a first sentence moved where a part would have none."""
+    """Each sentence belongs to the part with its middle; a first sentence moves if a part would be empty."""
     n, total = len(words), max(sum(words), 1)
     if n < parts:
         return [min(k, n - 1) for k in range(parts)] + [n]
@@ -394,7 +394,7 @@ def test_near_duplicates_use_the_shorter_text():
     assert near_duplicates(sequences(same, part, same), 0.76) == [(0, 2)]
     assert near_duplicates(sequences(same, short, short), 0.1) == [], "three 3-grams say nothing"
     longer = f"x y z {same} u v w"
-    assert near_duplicates(sequences(longer, same), 1.0) == [(0, 1)], "of the shorter, whichever comes first"
+    assert near_duplicates(sequences(longer, same), 1.0) == [(0, 1)], "relative to the shorter, in either order"
     assert near_duplicates(sequences("a b", "", "a b"), 0.5) == []
 
 
@@ -436,7 +436,7 @@ def test_merge_numbers_connected_groups_by_first_item():
 
 
 def test_groups_are_assigned_to_the_emptiest_fold():
-    """Sizes 4, 1, 1, 2: whatever the order, no fold has more than the largest group beyond another."""
+    """Sizes 4, 1, 1, 2: in any order, folds differ by at most the largest group."""
     group = np.array([0, 0, 0, 0, 1, 2, 3, 3])
     for seed in range(12):
         fold = documents._draw(group, 2, np.random.default_rng(seed))
@@ -560,7 +560,7 @@ def test_embed_returns_one_array_per_sequence():
     encoder = documents.OwnEncoder(lambda some: np.array([[len(one), 1.0] for one in some]))
     rows = documents.embed(texts, encoder)
     assert [one.shape for one in rows] == [(2, 2), (1, 2), (1, 2)]
-    along = [one[:, 0] / one[:, 1] for one in rows]  # whatever their length is made
+    along = [one[:, 0] / one[:, 1] for one in rows]  # regardless of their length
     assert np.concatenate(along) == pytest.approx([1, 2, 3, 4])
     assert rows[0].dtype == np.float32
 

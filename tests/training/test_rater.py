@@ -32,7 +32,7 @@ def trained(tmp_path_factory, counting):
 
 @pytest.fixture
 def rater(tmp_path, kept_encoder, trained):
-    """A rater in a folder of the test's own, and what was found when it was trained."""
+    """A rater in a separate folder, and the result of its training."""
     shutil.copytree(trained[0], tmp_path / "rater")
     return tmp_path / "rater", trained[1]
 
@@ -78,7 +78,7 @@ def test_new_text_is_rated_by_all_encoders(rater):
     assert rated["annotator"].unique(maintain_order=True).to_list() == ["encoder", "encoder-1", "encoder-2"]
     good, bad = rated.filter(pl.col("annotator") == "encoder")["value"]
     assert good > bad
-    label, words = loaded.rate_one("It was good there.", "whatever the question is called")
+    label, words = loaded.rate_one("It was good there.", "regardless of the question's name")
     assert int(label) in range(1, 6)
     assert words.endswith("before it was rounded; new")
     with pytest.raises(DataError, match="1 item without a text in 'text': 2"):
@@ -298,10 +298,10 @@ def test_rate_one_describes_its_rating(by_fold):
 @pytest.mark.parametrize(
     ("readme", "licence"),
     [
-        (None, "not stated beside its files"), ("# A model", "not stated beside its files"),
+        (None, "not stated in its files"), ("# A model", "not stated in its files"),
         ("---\nlicense:  mit \n---", "mit"), ("---\nlicence: cc-by-4.0\n", "cc-by-4.0"),
-        ("x" * 4001 + "\nlicense: mit", "not stated beside its files"),
-        ("the license: mit", "not stated beside its files"),
+        ("x" * 4001 + "\nlicense: mit", "not stated in its files"),
+        ("the license: mit", "not stated in its files"),
     ],
 )  # fmt: skip
 def test_licence_is_read_from_the_readme(tmp_path, monkeypatch, readme, licence):

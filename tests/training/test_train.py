@@ -104,12 +104,12 @@ def test_train_learns_and_attributes_the_relevant_words():
 
 
 def test_intervals_with_few_documents_have_a_caution():
-    rough = "intervals over 29 documents are too narrow; take them as a rough guide"
+    rough = "intervals from only 29 documents are too narrow; interpret them with caution"
     assert rough in quick(reviews(58), document="document").run.cautions
     assert not [one for one in quick(reviews(60), document="document").run.cautions if "documents" in one]
 
 
-class Stopped(Exception):  # noqa: N818 - it is what it is
+class Stopped(Exception):  # noqa: N818 - not an error
     pass
 
 
@@ -244,7 +244,7 @@ def test_window_targets_are_means_weighted_by_overlap():
 
 
 def test_network_agrees_with_slow_reference():
-    """Each step in numpy but for torch's own layers: neighbours, places, one attention a criterion, both heads."""
+    """Each step in numpy except torch's own layers: neighbours, positions, one attention per criterion, both heads."""
     import torch
 
     from assay.training.encoder import SequenceRater, Sizes
@@ -297,7 +297,7 @@ def test_several_encoders_are_one_family(kept_encoder):
         ({"annotators": ["ann_9"]}, "annotator 'ann_9' is not in the table; did you mean 'ann_"),
         ({"encoders": []}, "encoders is empty"),
         ({"width": 9}, "a width of 9 cannot be divided among 2 heads"),
-        ({"folder": "somewhere"}, "an encoder of your own cannot be kept"),
+        ({"folder": "somewhere"}, "a custom encoder cannot be saved"),
         ({"device": "cuda:77"}, "the device 'cuda:77' cannot be used"),
         ({"text": "txt"}, "item column 'txt' is not in the table of items; did you mean 'text'"),
         ({"encoders": lambda texts: np.ones(3)}, "gave numbers of shape"),
@@ -331,7 +331,7 @@ def test_differences_state_significance():
 
 
 def planned(monkeypatch, *lengths: int, segments: bool = False, encoders: int = 1, **options) -> Training:
-    """A training of texts with so many sentences, or of segments of one text with so many."""
+    """A training of texts with given numbers of sentences, or of segments of one text."""
     monkeypatch.setattr("assay.training.train.encoders_of", lambda settings: [None] * encoders)
     monkeypatch.setattr("assay.training.train.pick_device", lambda device: "cpu")
     ends = np.cumsum(lengths)
@@ -388,7 +388,7 @@ def test_members_are_numbered_over_encoders_and_each_has_a_seed(monkeypatch):
     assert [name for name, _, _ in members(2, members=1)] == ["encoder-1", "encoder-2"]
 
 
-def test_a_seventh_of_the_documents_is_held_out_for_early_stopping(monkeypatch):
+def test_one_in_seven_documents_is_held_out_for_early_stopping(monkeypatch):
     made = planned(monkeypatch, *[2] * 6)
     asked = []
 
@@ -401,7 +401,7 @@ def test_a_seventh_of_the_documents_is_held_out_for_early_stopping(monkeypatch):
     made.targets = [SimpleNamespace(labelled=np.array(one, dtype=bool)) for one in ([1] * 4 + [0] * 2, [0] * 5 + [1])]
     made.vectors = [["rows"]]
     found = made.material(made.members[0], 0)
-    assert asked == [([1, 2, 3], 7, (0, 3, 0))]  # whom nobody rated by any criterion stops and trains nothing
+    assert asked == [([1, 2, 3], 7, (0, 3, 0))]  # an item without ratings is neither in training nor in early stopping
     assert (found.train.tolist(), found.held.tolist(), found.vectors) == ([2, 3], [1], ["rows"])
     for parts in (np.zeros(3), np.ones(3)):
         made.folds.inner = lambda *about, parts=parts: parts
@@ -503,7 +503,7 @@ def test_sentence_in_a_chart_has_at_most_52_characters(n, shown):
             ["2 of 3 trainings were still getting better after 2 epochs; allow more epochs"],
         ),
         ([[3], [3], [3]], 30, []),  # patience ended them before the last epoch
-        ([[2, 3]], 29, ["intervals over 29 documents are too narrow; take them as a rough guide"]),
+        ([[2, 3]], 29, ["intervals from only 29 documents are too narrow; interpret them with caution"]),
     ],
 )
 def test_cautions_for_unfinished_trainings_and_few_documents(monkeypatch, curves, groups, cautions):
@@ -519,7 +519,7 @@ def test_cautions_for_unfinished_trainings_and_few_documents(monkeypatch, curves
 
 
 def test_leads_reverse_the_sign_of_errors():
-    """Three measures a rater: r and R less the other's, the other's RMSE less one's own."""
+    """Three measures per rater: differences of r and R, and the reversed difference of RMSE."""
     values = np.array([0.8, 1.0, 0.7, 0.5, 1.5, 0.6])
     measured = SimpleNamespace(contrast=lambda weights: weights @ values)
     assert _leads(measured, ["encoder", "ridge"], "ridge") == pytest.approx([0.3, 0.5, 0.1, 0, 0, 0])
@@ -530,7 +530,7 @@ def test_leads_reverse_the_sign_of_errors():
         ("encoder", "encoder", "r", 0.8), ("encoder", "encoder", "RMSE", 1.0), ("encoder", "encoder", "R", 0.7),
         ("ridge", "baseline", "r", 0.5), ("ridge", "baseline", "RMSE", 1.5),
     ]  # fmt: skip
-    assert rows["ahead"].to_list() == [0.8, 1.0, 0.7, None, None, None]  # nobody is ahead of itself
+    assert rows["ahead"].to_list() == [0.8, 1.0, 0.7, None, None, None]  # no rater has a lead over itself
     assert rows["ahead_low"].to_list()[:3] == pytest.approx([0.79, 0.99, 0.69])
     assert rows["reason"].to_list() == [None] * 5 + ["undefined for these labels"]
     assert set(rows["n"]) == {7}
@@ -638,7 +638,7 @@ def test_checkpoints_require_a_separate_folder(tmp_path, monkeypatch):
             return found
 
     assert inside(None) is None
-    for _ in range(2):  # also where it is there already, or its parents are not
+    for _ in range(2):  # also if it exists already, or its parents do not
         assert inside(tmp_path / "a" / "b") == tmp_path / "a" / "b" / "unfinished"
         assert (tmp_path / "a" / "b" / "unfinished").is_dir()
     (tmp_path / "file").write_text("")
@@ -817,7 +817,7 @@ def test_unknown_annotators_are_refused():
 
 
 def test_sentences_with_one_encoder_and_the_mean_as_best_baseline():
-    """The mean of all ratings is then compared once, and no member stands alone; a criterion is named."""
+    """The mean of all ratings is then compared once, and no member separately; a criterion is named."""
     rows = pl.DataFrame([("tone", name, of, "mean", 1234) for name in ("encoder", "mean") for of in ("r", "RMSE", "R")],
                         schema=["criterion", "rater", "measure", "baseline", "n"], orient="row")  # fmt: skip
     trained = SimpleNamespace(
@@ -874,7 +874,7 @@ def taught(
     kind = rng.integers(2, 40, (n, sentences))  # 0: asks; 1: answers; 2: good; 3: needle, of half of the segments
     kind[(kind == 3) | (rng.random((n, sentences)) < 0.1)] = 2
     for i in range(n):
-        # Six questions and six answers everywhere, in pairs; so many of these pairs in their order.
+        # Six questions and six answers everywhere, in pairs; this many of the pairs in their order.
         order = rng.permutation(6) < rng.integers(0, 7)
         for k, at in enumerate(2 * rng.choice(sentences // 2, 6, replace=False)):
             kind[i, at : at + 2] = (0, 1) if order[k] else (1, 0)
@@ -917,7 +917,7 @@ def vectors_of_words(texts: list[str]) -> np.ndarray:
 
 @pytest.mark.slow
 def test_five_kinds_of_rules_are_learnt():
-    """See docs/training.md for the figures. Ridge on the mean fails where order matters, nobody knows a new teacher."""
+    """See docs/training.md for the figures. Ridge on the mean fails if order matters; no method predicts a new teacher."""
     labels, planted = taught(480, seed=21)
     found = assay.train(
         labels, encoders=vectors_of_words, together=["teacher"], folds=3, members=1, size="long", near=0.0, epochs=25,
@@ -947,7 +947,7 @@ def test_five_kinds_of_rules_are_learnt():
 
 @pytest.mark.slow
 def test_shuffled_labels_are_no_better_than_their_mean():
-    """Texts dealt out anew: never better than the mean by RMSE and R, and the sentence never says it is (4 seeds)."""
+    """Shuffled texts: never better than the mean by RMSE and R, and never reported as better (4 seeds)."""
     claims = 0
     for seed in range(4):
         labels = reviews(120, seed=seed)
@@ -980,7 +980,7 @@ found.curves.write_csv(sys.argv[1] + ".csv")
 
 
 def checkpoints(folder: Path) -> dict[Path, int]:
-    """When each checkpoint was written; one may be renamed, or done with, while somebody looks."""
+    """The time of each checkpoint; one can be renamed or removed at the same time."""
     found = {}
     for path in folder.rglob("[!.]*.pt") if folder.exists() else ():
         with contextlib.suppress(FileNotFoundError):

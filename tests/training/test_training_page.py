@@ -1,4 +1,4 @@
-"""What the page of a trained rater shows: of which criterion and items, and of texts from which length on."""
+"""The report parts of a trained rater: their criterion, items and shortest texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.training.page import _along, _comparison, _course_parts, _curves, _dr
 
 
 def texts_of(*lengths: int) -> Texts:
-    """Items of so many sentences, each its own text."""
+    """Items with given numbers of sentences, each its own text."""
     n = len(lengths)
     sentences = [["x"] * one for one in lengths]
     return Texts(tuple("abcdefghijkl"[:n]), sentences, np.arange(n), np.zeros(n, dtype=int), np.array(lengths))
