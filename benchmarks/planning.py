@@ -19,9 +19,8 @@ import numpy as np
 from assay.estimation.options import IntervalSettings
 from assay.estimation.resampling import estimate_open, estimate_sums
 from assay.replacement import studies
-from assay.replacement.closeness import Panel
-from assay.replacement.panel import AltTestSettings, AltTestTable
-from assay.replacement.studies import Pilot, SimulatedStudies, settles
+from assay.replacement.panel import AltTestSettings, AltTestTable, Panel
+from assay.replacement.studies import Pilot, SimulatedStudies, is_conclusive
 from assay.simulation import LabelSource, simulate
 from assay.statistics.wins import NeededEpsilon, Posterior
 from type_one_error import PRIOR, boundary_noise, show
@@ -64,12 +63,12 @@ class World:
         """Which studies end in a verdict, by the test itself."""
         counts = (drawn @ self.kinds.reshape(len(self.kinds), -1)).reshape(len(drawn), 1, *self.kinds.shape[1:])
         studies = SimulatedStudies(counts, np.ones((len(drawn), self.m)), exact=exact)
-        return settles(studies.ends(self.settings, EPSILON))[:, 0]
+        return is_conclusive(studies.ends(self.settings, EPSILON))[:, 0]
 
     def enough(self, rng: np.random.Generator) -> float:
         """The number of items with which four studies in five end in a verdict."""
         sizes = studies.sizes_up_to(studies.LIMIT, 30)
-        power = [self.settled(self.draw(int(n), 600, rng), exact=False).mean() for n in sizes]
+        power = [self.assurance(self.draw(int(n), 600, rng), exact=False).mean() for n in sizes]
         return float(studies.crossing(sizes, studies.rising(np.array([power])), 0.8)[0])
 
 
@@ -92,7 +91,7 @@ def planned() -> dict[tuple[float, int, int], np.ndarray]:
         for n in PILOTS:
             rng = np.random.default_rng([SEED, 1, m, n, round(100 * d)])
             drawn = world.draw(n, PILOTS_EACH, rng)
-            for one, tells in zip(drawn, world.settled(drawn), strict=True):
+            for one, tells in zip(drawn, world.assurance(drawn), strict=True):
                 pilot = Pilot.of(np.repeat(world.kinds, one, axis=0), n, np.ones(m))
                 found = studies.enough(pilot, n, world.settings)
                 ends = [found.n_items or np.inf, found.low or np.inf, found.high or np.inf]
@@ -102,9 +101,9 @@ def planned() -> dict[tuple[float, int, int], np.ndarray]:
         world, fresh, more = worlds[d, m], np.nan, np.nan
         if np.isfinite(size):
             rng = np.random.default_rng([SEED, 2, m, n, int(size)])
-            fresh = world.settled(world.draw(int(size), STUDIES_EACH, rng)).mean()
+            fresh = world.assurance(world.draw(int(size), STUDIES_EACH, rng)).mean()
             if size > n:
-                more = world.settled(one + world.draw(int(size) - n, STUDIES_EACH, rng)).mean()
+                more = world.assurance(one + world.draw(int(size) - n, STUDIES_EACH, rng)).mean()
         rows[d, m, n].append((size, tells, fresh, more, *ends, holds))
     return {key: np.array(found, dtype=float) for key, found in rows.items()}
 

@@ -167,14 +167,14 @@ def simulate(worlds: Sequence[World], studies: int) -> tuple[dict[Cell, Counter[
         rng = np.random.default_rng([SEED, zlib.crc32(world.name.encode()), n, m])
         for _ in range(studies):
             for judge, test in study(world, n, m, rng):
-                g, cell = test.grounds, (world.name, judge, n, m)
+                g, cell = test.verdict_tests, (world.name, judge, n, m)
                 made[cell] += 1
                 found[cell][test.verdict] += 1
-                found[cell]["named"] += g.repeats is not None
-                found[cell]["as good as half"] += g.p_as_good <= LEVEL
-                found[cell]["looks"] += g.p_looks <= LEVEL
-                found[cell]["keeps"] += g.p_keeps <= LEVEL
-                found[cell]["all but named"] += max(g.p_as_good, g.p_looks, g.p_keeps) <= LEVEL
+                found[cell]["named"] += g.matched_annotator is not None
+                found[cell]["as good as half"] += g.p_noninferior <= LEVEL
+                found[cell]["looks"] += g.p_item_level <= LEVEL
+                found[cell]["keeps"] += g.p_ratio_above <= LEVEL
+                found[cell]["all but named"] += max(g.p_noninferior, g.p_item_level, g.p_ratio_above) <= LEVEL
                 found[cell]["published"] += bool(test.passed)
         print(f"{world.name}, {n} items, {m} people", flush=True)
     return found, made

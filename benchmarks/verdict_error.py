@@ -102,7 +102,7 @@ def verdict_of(
         answers = source.answer(rng, truth, cumulative, np.full(m, human))
         scored = score_studies(
             table.rule, answers, source.answer(rng, truth, cumulative, np.array([judge]))[..., 0], np.ones((step, m)),
-            sizes, settings.least_retention,
+            sizes, settings.min_agreement_ratio,
         )  # fmt: skip
         verdict = scored.ends(settings, epsilon)
         omega = decision.by_rejects(decision.p_values(scored.counts, epsilon)[1], LEVEL).mean(axis=-1)

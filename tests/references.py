@@ -671,7 +671,7 @@ def benjamini_yekutieli(p: Mapping[str, float], q: float) -> set[str]:
 
 
 def chance_corrected(distance, first, second, part, same, weights=None):
-    """A = 1 - observed / expected by loops over every two labels, the items within parts (`assay.replacement.looks`).
+    """A = 1 - observed / expected by loops over every two labels, items within parts (`replacement.item_agreement`).
 
     ``first`` and ``second`` are (items, annotators), NaN for a missing label; with ``same`` both are the same
     annotators, who are not compared with themselves.

@@ -16,8 +16,8 @@ from assay import planning
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import wilson
 from assay.planning import AltTestPlan
-from assay.replacement.closeness import Panel
 from assay.replacement.decision import VERDICTS
+from assay.replacement.panel import Panel
 from assay.replacement.studies import EACH, OPEN, SimulatedStudies
 from readable import assert_readable
 
@@ -73,7 +73,7 @@ def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
             for table in tables[row["n_items"]]
         ]
         # A plan's judges are honest: whether they repeat somebody is not asked.
-        verdicts = [dataclasses.replace(t.grounds, repeats=None).verdict for t in tests]
+        verdicts = [dataclasses.replace(t.verdict_tests, matched_annotator=None).verdict for t in tests]
         assert row["estimate"] == pytest.approx(verdicts.count("replace") / n_studies)
         assert row["do_not_replace"] == pytest.approx(verdicts.count("do_not_replace") / n_studies)
         assert row["mixed"] == pytest.approx(verdicts.count("mixed") / n_studies)

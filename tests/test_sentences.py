@@ -111,18 +111,16 @@ def test_scales_are_described_by_their_own_rows():
 def test_a_lead_is_clear_only_where_its_interval_is():
     found = assay.compare_judges(judged(), epsilon=0.1)
     good = found.tests["good"]
-    for low, words in ((0.02, "ahead of"), (-0.02, "not clearly ahead of")):
+    for low, words in ((0.02, "good is significantly higher"), (-0.02, "no significant difference")):
         lead = Estimate(0.1, low, 0.2, 0.05)
         text = dataclasses.replace(found, lead=lead, lead_is_clear=low > 0).summary()
-        assert f"It is {words} poor: difference 0.10 {interval(low, 0.2)}, on the same items." in text
+        assert f"good − poor: 0.10 {interval(low, 0.2)}, same items; {words}." in text
     lines = found.summary().splitlines()
-    assert lines[0].startswith(
-        f"good has the largest advantage probability, {said(good.advantage_probability.estimate)}"
-    )
-    assert "widened for having been chosen among 2" in lines[0]
-    for verdict in {test.verdict for test in found.tests.values()}:
-        names = [name for name, test in found.tests.items() if test.verdict == verdict]
-        assert f"{verdict[:1].upper()}{verdict[1:]} ({len(names)} of 2): {', '.join(names)}." in lines
+    assert lines[0].startswith(f"Highest advantage probability: good, {said(good.advantage_probability.estimate)}")
+    assert "adjusted for selecting the best of 2" in lines[0]
+    for verdict in {test.verdict_text for test in found.tests.values()}:
+        names = [name for name, test in found.tests.items() if test.verdict_text == verdict]
+        assert f"{verdict} ({len(names)} of 2): {', '.join(names)}." in lines
     for passes in itertools.product((True, False), repeat=2):
         tests = {
             name: dataclasses.replace(test, passed=passed)
@@ -131,16 +129,16 @@ def test_a_lead_is_clear_only_where_its_interval_is():
         names = [name for name, test in tests.items() if test.passed]
         listed = f": {', '.join(names)}." if names else "."
         text = dataclasses.replace(found, tests=tests).summary()
-        assert f"{len(names)} of 2 judges pass the alt-test as published, at epsilon = 0.1{listed}" in text
-    assert "Verdicts are corrected for 2 judges (Holm)" in found.summary()
+        assert f"Published rule: {len(names)} of 2 judges pass (ε = 0.1){listed}" in text
+    assert "any false Replace among 2 judges: at most 0.05 (Holm-adjusted)" in found.summary()
     alone = assay.compare_judges(judged(), ["good"], epsilon=0.1).summary()
-    assert "chosen among" not in alone
-    assert "a level of" not in alone
+    assert "selecting the best" not in alone
+    assert "any false Replace" not in alone
     for passed in (True, False):
         ceiling = dataclasses.replace(found.ceiling, passed=passed)
         text = dataclasses.replace(found, ceiling=ceiling).summary()
-        assert ("Even the optimal judge" in text) == (not passed)
-    assert "Even the optimal judge" not in dataclasses.replace(found, ceiling=None).summary()
+        assert ("does not pass the published rule either" in text) == (not passed)
+    assert "published rule either" not in dataclasses.replace(found, ceiling=None).summary()
 
 
 # -- votes --------------------------------------------------------------------------------------------

@@ -32,10 +32,10 @@ from assay.replacement.studies import (
     about,
     draw_panels,
     grid_of,
+    is_conclusive,
     middle,
     range_of,
     score_studies,
-    settles,
     studies_by_panels,
 )
 from assay.reporting import pictures
@@ -288,7 +288,7 @@ class AltTestPlan(Result):
         lines += [f"{line}." for line in self.assumptions]
         lines.append(
             f"Decided at level {self.settings.alpha:g}: as good as {100 * self.settings.threshold:g}% of the "
-            f"annotators, and keeps at least {self.settings.least_retention:g} of what people agree on; score: "
+            f"annotators, and keeps at least {self.settings.min_agreement_ratio:g} of what people agree on; score: "
             f"{self.score}. Monte-Carlo error at most {1.96 * 0.5 / np.sqrt(self.n_studies):.2f}."
         )
         for (annotators,), part in self.outcomes.group_by("n_annotators", maintain_order=True):
@@ -434,7 +434,7 @@ class TruthSource:
         """The studies, in blocks; the first items of a study are a smaller study."""
         for values, judge in self.labels(n_annotators, settings.sizes[-1], settings.n_studies, settings.seed):
             quality = np.ones((len(values), n_annotators))
-            yield score_studies(self.table.rule, values, judge, quality, settings.sizes, settings.least_retention)
+            yield score_studies(self.table.rule, values, judge, quality, settings.sizes, settings.min_agreement_ratio)
 
     def labels(self, n_annotators: int, n_items: int, n_studies: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
         """Blocks of labels: (studies, items, annotators), NaN where there is none, and the judge's: (studies, items).
@@ -592,7 +592,7 @@ class StudyEnds:
     def by_truth(self) -> Floats:
         """The share of studies of each truth that end in a verdict: (epsilons, truths, sizes)."""
         epsilons, _, sizes = self.ends.shape
-        return np.asarray(settles(self.ends).reshape(epsilons, -1, self.each, sizes).mean(axis=2))
+        return np.asarray(is_conclusive(self.ends).reshape(epsilons, -1, self.each, sizes).mean(axis=2))
 
     def frame(self, n_annotators: int) -> pl.DataFrame:
         """One row an epsilon and number of items."""

@@ -33,7 +33,7 @@ def assert_may_replace(
     read : mapping, optional
         Options of `assay.read`, where labels are a path.
     **options
-        Of `assay.alt_test`: ``expertise``, ``epsilon``, ``least_retention`` …
+        Of `assay.alt_test`: ``expertise``, ``epsilon``, ``min_agreement_ratio`` …
 
     Returns
     -------
@@ -49,7 +49,7 @@ def assert_may_replace(
     test = alt_test(table, judge, **options)
     if test.verdict != "replace":
         advice = " ".join(card(test).advice.split())
-        raise AssertionError(" ".join([words.verdict_line(test), *test.evidence(), advice]).strip())
+        raise AssertionError(" ".join([words.verdict_line(test), *words.evidence(test), advice]).strip())
     return test
 
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import references
 from assay.errors import DataError, DesignError
-from assay.replacement import closeness
-from assay.replacement.closeness import (
-    MOST,
+from assay.replacement import panel as labels_compared
+from assay.replacement.panel import (
+    MOST_CONSTANTS,
     Accuracy,
-    Constant,
+    ConstantBaseline,
     CustomScore,
     NegRMSE,
     PairwiseScore,
@@ -135,7 +135,7 @@ def test_the_dense_and_the_sorted_counts_agree(monkeypatch):
     rng = np.random.default_rng(0)
     panel, judge = panel_of(rng.integers(0, 6, (40, 5))), rng.integers(0, 7, 40).astype(float)
     dense = Accuracy().difference(panel, judge)
-    monkeypatch.setattr(closeness, "DENSE_CELLS", 0)
+    monkeypatch.setattr(labels_compared, "DENSE_CELLS", 0)
     np.testing.assert_array_equal(Accuracy().difference(panel, judge), dense)
 
 
@@ -160,7 +160,7 @@ def test_the_mean_beats_or_ties_everybody(study):
 
 def test_a_tied_majority_is_drawn_fairly():
     panel = panel_of([[0, 1, 2, np.nan]] * 3000 + [[3, 3, 1, 0]])
-    drawn = closeness.majority(panel, np.random.default_rng(0))
+    drawn = labels_compared.majority(panel, np.random.default_rng(0))
     assert drawn[-1] == 3
     # Each of three labels a third of the time: 1000 ± 4·√(3000·⅓·⅔) = ± 103.
     assert (abs(np.bincount(drawn[:-1].astype(int)) - 1000) < 103).all()
@@ -168,12 +168,12 @@ def test_a_tied_majority_is_drawn_fairly():
 
 def test_items_without_labels_have_no_majority():
     panel = panel_of([[np.nan, np.nan], [1, 1]])
-    np.testing.assert_array_equal(closeness.majority(panel, np.random.default_rng(0)), [np.nan, 1])
+    np.testing.assert_array_equal(labels_compared.majority(panel, np.random.default_rng(0)), [np.nan, 1])
 
 
 def test_agreement_with_the_majority_counts_ties_in_shares():
     panel = panel_of([[0, 0, 1], [0, 1, 2], [0, 1, np.nan], [2, 2, 2]])
-    items, credit = closeness.majority_share(panel, np.array([0.0, 2, 2, np.nan]))
+    items, credit = labels_compared.majority_share(panel, np.array([0.0, 2, 2, np.nan]))
     assert items.tolist() == [0, 1, 2]
     np.testing.assert_allclose(credit, [1, 1 / 3, 0])
 
@@ -181,7 +181,7 @@ def test_agreement_with_the_majority_counts_ties_in_shares():
 @pytest.mark.parametrize("ties", ["lowest", "highest", "share"])
 def test_the_majority_without_an_annotator(ties):
     panel = panel_of([[0, 2, 1, np.nan], [np.nan, 1, np.nan, 0], [2, 2, 0, 1]])
-    shares, labels = closeness.majority_without(panel, np.random.default_rng(0), ties)
+    shares, labels = labels_compared.majority_without(panel, np.random.default_rng(0), ties)
     assert labels.tolist() == [0, 1, 2]
     # What is left when each answer is taken away; in the last item the other 2 is never alone at the top
     # but where 0 or 1 goes.
@@ -194,7 +194,9 @@ def test_the_majority_without_an_annotator(ties):
 
 def test_a_random_tie_is_one_of_the_tied_and_follows_the_seed():
     panel = panel_of([[0, 1, 2]] * 200)
-    first, again, other = (closeness.majority_without(panel, np.random.default_rng(s), "random")[0] for s in (1, 1, 2))
+    first, again, other = (
+        labels_compared.majority_without(panel, np.random.default_rng(s), "random")[0] for s in (1, 1, 2)
+    )
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
     own = panel.value.astype(int)
@@ -204,7 +206,7 @@ def test_a_random_tie_is_one_of_the_tied_and_follows_the_seed():
 
 def test_an_unknown_rule_for_ties_is_refused():
     with pytest.raises(DesignError, match="ties must be random, lowest, highest or share; got 'best'"):
-        closeness.majority_without(panel_of([[0, 1]]), np.random.default_rng(0), "best")
+        labels_compared.majority_without(panel_of([[0, 1]]), np.random.default_rng(0), "best")
 
 
 # -- making scores ----------------------------------------------------------------------------------
@@ -245,7 +247,7 @@ def test_a_similarity_may_be_a_function_a_mapping_or_a_frame():
     for table in (pairs, frame, frame.to_pandas()):
         score = make_score("similarity", table)
         assert score.name == "similarity"
-        # Looked up in both orders; a label is wholly similar to itself.
+        # ItemLevelAgreement up in both orders; a label is wholly similar to itself.
         assert [ask(score, *p) for p in ("ab", "ba", "aa")] == [0.25, 0.25, 1]
 
 
@@ -310,9 +312,9 @@ class Said(CustomScore):
 @pytest.mark.parametrize(
     ("each", "wanted"),
     [
-        ([(5, 0, 2), (4, 3, 0), (3, 1, 1)], Constant("2.0", 3, 1, 1)),  # leads of 3, 4 and 2
-        ([(2, 9, 4), (1, 0, 2), (9, 0, 10)], Constant("0.0", 2, 9, 4)),  # the constant leads by 2, 1 and 1
-        ([(1, 0, 0), (3, 7, 2), (2, 0, 1)], Constant("0.0", 1, 0, 0)),  # equal leads: the first
+        ([(5, 0, 2), (4, 3, 0), (3, 1, 1)], ConstantBaseline("2.0", 3, 1, 1)),  # leads of 3, 4 and 2
+        ([(2, 9, 4), (1, 0, 2), (9, 0, 10)], ConstantBaseline("0.0", 2, 9, 4)),  # the constant leads by 2, 1 and 1
+        ([(1, 0, 0), (3, 7, 2), (2, 0, 1)], ConstantBaseline("0.0", 1, 0, 0)),  # equal leads: the first
         ([], None),  # texts
     ],
 )
@@ -322,13 +324,13 @@ def test_the_closest_constant_leads_the_judge_by_the_most_items(each, wanted):
     assert score.asked == [[0, 1, 2]]  # every label, of people and of the judge
 
 
-@pytest.mark.parametrize("n", [MOST, MOST + 1])
+@pytest.mark.parametrize("n", [MOST_CONSTANTS, MOST_CONSTANTS + 1])
 def test_of_many_labels_the_commonest_are_tried_and_of_numbers_even_steps_beside_them(n):
     """Labels 0 to n − 1 once each, but 0 not again: of 26 the one that is left out is the last of the rare."""
     people = panel_of(np.arange(float(n))[:, None])
     said = Said()
     closest_constant(said, people, np.r_[np.arange(1.0, n), np.nan], str)
-    assert said.asked == [list(range(1, n)) if n > MOST else list(range(n))]
+    assert said.asked == [list(range(1, n)) if n > MOST_CONSTANTS else list(range(n))]
     numbers = []
 
     class Asked(NegRMSE):
@@ -337,7 +339,7 @@ def test_of_many_labels_the_commonest_are_tried_and_of_numbers_even_steps_beside
             return iter(())
 
     closest_constant(Asked(), people, np.r_[np.arange(1.0, n), np.nan], str)
-    if n == MOST:
+    if n == MOST_CONSTANTS:
         assert numbers == list(range(n))
     else:  # 25 steps of 25/24 from 0 to 25: both ends, of which 25 is a label too, 23 between them, and 1 to 24
         assert len(numbers) == 25 + 24
@@ -355,7 +357,7 @@ def test_constants_beside_a_judge_by_hand():
     apart = [[0 - 0, 1 - 5, 4 - 0], [2 - 0, 1 - 5, 1 - 0], [8 - 0, 5 - 5, 0 - 0]]
     for row, found in zip(apart, NegRMSE().constant_differences(panel, judge, np.arange(3.0)), strict=True):
         assert found.tolist() == pytest.approx([*row, np.nan], nan_ok=True)
-    assert closest_constant(Accuracy(), panel, judge, lambda label: label) == Constant(0.0, 1, 1, 1)
+    assert closest_constant(Accuracy(), panel, judge, lambda label: label) == ConstantBaseline(0.0, 1, 1, 1)
     judge[2] = np.nan
     assert np.isnan(next(Accuracy().constant_differences(panel, judge, np.zeros(1)))).tolist() == [0, 0, 1, 1]
     assert np.isnan(next(NegRMSE().constant_differences(panel, judge, np.zeros(1)))).tolist() == [0, 0, 1, 1]

@@ -362,7 +362,7 @@ def test_balanced_labels_give_the_same_answer_with_any_seed():
     labels = random_study(1, n_items=300, n_humans=3)
     tests = [alt_test(labels, "good", epsilon=0.1, balance=True, seed=s) for s in range(6)]
     assert len({str(numbers(test)) for test in tests}) == 1
-    assert len({(test.grounds, test.winning_rate) for test in tests}) == 1
+    assert len({(test.verdict_tests, test.winning_rate) for test in tests}) == 1
 
 
 def test_a_rare_class_is_refused_by_name():
@@ -380,10 +380,10 @@ def test_a_rare_class_is_refused_by_name():
 def test_balance_leaves_omega_as_published_and_gives_the_verdict_a_test_of_its_own():
     labels = random_study(1, n_items=300, n_humans=3)
     test = alt_test(labels, "good", epsilon=0.1, balance=True)
-    counts = test.tally.counts
+    counts = test.win_counts.counts
     np.testing.assert_array_equal(test.annotators["p"], decision.p_values(counts, 0.1)[1])
     as_good, worse, _, _ = decision.conjunctions(*robust_p(counts, 0.1), np.ones(3), 0.5)
-    assert (test.grounds.p_as_good, test.grounds.p_worse) == (as_good, worse)
+    assert (test.verdict_tests.p_noninferior, test.verdict_tests.p_worse) == (as_good, worse)
 
 
 def test_ranks_are_midranks_within_an_annotator():
@@ -564,9 +564,9 @@ def test_nobody_has_enough_items():
         "2 annotators (ann with 5, bob with 5): fewer than 30 comparable items"
     ]
     summary = test.summary()
-    assert "winning rate not estimable (0 of 0 annotators" in summary
+    assert "ω = not estimable, 0 of 0 annotators; required 0.5" in summary
     assert (test.verdict, test.reason) == ("undecided", "too_few_items_per_annotator")
-    assert "nobody has enough items to be tested" in summary
+    assert "no interval for ρ: no annotator has enough items" in summary
     assert json.loads(json.dumps(test.to_dict(), allow_nan=False))["winning_rate"] is None
     assert test.table.height == 0
     assert test.plot().get_figure() is not None
@@ -599,7 +599,7 @@ def test_all_differences_equal_with_and_without_epsilon():
     assert (rho.low, rho.high) == (pytest.approx(1 / (1 + 1.959964**2 / 40)), pytest.approx(1))
     drawn = alt_test(labels, "judge", epsilon=0, method="percentile")
     assert drawn.advantage_probability.reason.startswith("every resample gives the same value")
-    assert "No interval: every resample gives the same value" in drawn.summary()
+    assert "no interval for ρ: every resample gives the same value" in drawn.summary()
     allowing = alt_test(labels, "judge", epsilon=0.1)
     assert allowing.annotators["p"].to_list() == pytest.approx([0.9**40] * 3)
     assert (allowing.winning_rate, allowing.verdict) == (1, "replace")
@@ -610,7 +610,7 @@ def test_all_differences_equal_with_and_without_epsilon():
     )
     assert (few.passed, few.verdict) == (False, "replace")
     # Thirty ties are likeliest by chance where nobody ever wins or loses, but for a hair.
-    assert 0.9**30 <= few.grounds.p_as_good < 0.9**30 + 1e-4
+    assert 0.9**30 <= few.verdict_tests.p_noninferior < 0.9**30 + 1e-4
 
 
 def test_a_judge_that_is_always_farther_is_shown_to_be_worse():
@@ -627,7 +627,7 @@ def test_a_judge_that_is_always_closer():
     labels = table(columns(ann="b" * 12), columns(judge="a" * 12), scale=Nominal(["a", "b"]))
     test = alt_test(labels, "judge", gold=gold, min_items=10)
     assert test.annotators["p"].to_list() == pytest.approx([0.5**12])
-    # Twelve right answers that are all the same: as published it outperforms ann, but so would one who never looked.
+    # Twelve right answers that are all the same: by the published rule it outperforms ann, as a constant would.
     assert test.passed
     assert (test.verdict, test.reason) == ("undecided", "human_agreement_undecided")
     assert "Item-level agreement: not demonstrated (p = 1.000)." in test.summary()
@@ -879,17 +879,17 @@ def test_whatever_changes_the_numbers_changes_the_signature(options):
 def test_the_summary_has_what_a_reviewer_asks_for():
     test = alt_test(STUDY, "good", expertise="crowd")
     summary = test.summary()
-    rho = test.advantage_probability
+    rho, ratio = test.advantage_probability, test.agreement_ratio
     for words in (
         "Replace: good may replace these annotators.",
-        f"Non-inferiority: as good as at least {test.grounds.least} of 4 annotators within the margin ε = 0.1 (p ",
-        f"Notes: as good as at least {test.as_good_as} of 4 annotators within the margin ε = 0.1 (p ",
+        f"Non-inferiority: as good as at least {test.verdict_tests.least} of 4 annotators within the margin ε = 0.1 (p",
+        f"Notes: as good as at least {test.noninferior_to} of 4 annotators within the margin ε = 0.1 (p ",
         "Item-level agreement: matches annotators of the same item better than of other items (p < 0.001).",
-        f"R = {test.retention.estimate:.2f} [{test.retention.low:.2f}, {test.retention.high:.2f}], above the required",
-        f"As published: passes, winning rate {test.winning_rate:.2f} ({test.n_won} of 4 annotators, epsilon = 0.1, ",
-        f"advantage probability {rho.estimate:.2f} [{rho.low:.2f}, {rho.high:.2f}]",
+        f"R = {ratio.estimate:.2f} [{ratio.low:.2f}, {ratio.high:.2f}], above the required",
+        f"Published rule: passes (ω = {test.winning_rate:.2f}, {test.n_won} of 4 annotators; required 0.5).",
+        f"Advantage probability ρ = {rho.estimate:.2f} [{rho.low:.2f}, {rho.high:.2f}].",
         "95% Wilson interval, effective sample size by the jackknife over",
-        "Score: neg_rmse with the other annotators; paired t-tests, one-sided, Benjamini-Yekutieli at q = 0.05",
+        "Notes: score neg_rmse; one-sided paired t-tests, Benjamini–Yekutieli q = 0.05 (published rule); ",
         test.signature,
     ):
         assert words in summary
@@ -911,10 +911,10 @@ def test_summary_has_each_count_with_its_own_p_value():
     aside) min(2 · .0001, .0150) = .0002, for 3 of 3 the largest, .0150.
     """
     test = alt_test(sheet(), "gpt-4o", expertise="crowd")
-    p = np.sort(test.annotators["p_as_good"])
+    p = np.sort(test.annotators["p_noninferior"])
     assert p.tolist() == pytest.approx([0.00004, 0.0001, 0.0150], abs=5e-5)
-    assert (test.grounds.least, test.as_good_as) == (2, 3)
-    assert test.grounds.p_as_good == pytest.approx(2 * p[1], abs=1e-12)
+    assert (test.verdict_tests.least, test.noninferior_to) == (2, 3)
+    assert test.verdict_tests.p_noninferior == pytest.approx(2 * p[1], abs=1e-12)
     lines = test.summary().splitlines()
     assert lines[1] == ("Non-inferiority: as good as at least 2 of 3 annotators within the margin ε = 0.1 (p < 0.001).")
     assert "Notes: as good as at least 3 of 3 annotators within the margin ε = 0.1 (p = 0.015)." in lines
@@ -928,8 +928,8 @@ def test_refusal_by_the_agreement_ratio_has_no_second_reason():
     labels = assay.simulate(400, 3, annotator_noise=0.1, judges={"noisy": 0.8}, scale="1-5", seed=3)
     test = alt_test(labels, "noisy", epsilon=0.9)  # so wide that it is not worse than the annotators by more
     assert (test.verdict, test.reason) == ("do_not_replace", "agreement_ratio_too_low")
-    assert test.grounds.p_looks < 0.001
-    assert test.retention.high < 0.5
+    assert test.verdict_tests.p_item_level < 0.001
+    assert test.agreement_ratio.high < 0.5
     summary, found = test.summary(), card(test)
     assert summary.startswith("Do not replace these annotators with noisy: its agreement ratio is below 0.50.")
     assert (

@@ -19,7 +19,8 @@ from assay.replacement import studies
 from assay.replacement.alt_test import alt_test
 from assay.replacement.page import card
 from assay.replacement.panel import AltTestSettings
-from assay.replacement.studies import Pilot, Retained, SimulatedStudies, enough, settles
+from assay.replacement.studies import AgreementRatio, Pilot, SimulatedStudies, is_conclusive, sample_size
+from assay.replacement.words import size_range
 from assay.reporting.tables import interval, number
 from assay.statistics.wins import Posterior
 
@@ -50,9 +51,9 @@ def test_what_first_items_keep_is_as_sure_as_pseudo_values_say():
     rng = np.random.default_rng(4)
     values, n_items = rng.normal([0.6, 0.8], 1.0, (3, 40, 2)), np.array([40, 25, 0])
     values[1, 25:], values[2] = 0, 0
-    many = studies.RetentionStudies(values, n_items, np.array([30.0, 9.0, 0.0]))
+    many = studies.AgreementRatioStudies(values, n_items, np.array([30.0, 9.0, 0.0]))
     sizes, least = (10, 20, 40), 0.5
-    found = studies._kept_by(many, sizes, least)
+    found = studies._ratio_errors(many, sizes, least)
     for s, of in ((0, 40), (1, 25)):
         for at, size in enumerate(sizes):
             n = min(size, of)
@@ -132,54 +133,55 @@ def plugged_in(outcomes: np.ndarray) -> float:
     for n in sizes:
         counts = np.stack([by_item[rng.integers(0, len(by_item), n)].sum(axis=0) for _ in range(150)])[:, None]
         simulated = SimulatedStudies(counts, np.ones((150, m)), exact=False)
-        told.append(settles(simulated.ends(SETTINGS, 0.15)).mean())
+        told.append(is_conclusive(simulated.ends(SETTINGS, 0.15)).mean())
     return float(studies.crossing(sizes, studies.rising(np.array([told])), 0.8)[0])
 
 
 def test_assurance_plans_larger_than_a_pilot_that_is_taken_for_the_truth():
     # 40 items on which people are exactly .0 closer: with epsilon .15, a judge that probably passes, but not surely.
     outcomes = np.concatenate([np.full((12, 3), 1), np.full((16, 3), 0), np.full((12, 3), -1)])
-    found = enough(pilot(outcomes), 40, SETTINGS)
+    found = sample_size(pilot(outcomes), 40, SETTINGS)
     assert found.n_items > 1.1 * plugged_in(outcomes)
     assert found.low < plugged_in(outcomes) < (found.high or math.inf)
 
 
 def test_a_larger_pilot_leaves_less_open():
-    few, many = (enough(pilot(np.tile(drawn(40, 3, 0.0, seed=7), (k, 1))), 40 * k, SETTINGS) for k in (1, 10))
+    few, many = (sample_size(pilot(np.tile(drawn(40, 3, 0.0, seed=7), (k, 1))), 40 * k, SETTINGS) for k in (1, 10))
     assert many.n_items < few.n_items
     assert many.high / many.low < (few.high or few.limit) / few.low
     for found in (few, many):
         assert found.low <= found.n_items <= (found.high or found.limit)
-        assert (np.diff(found.settled) >= 0).all()
+        assert (np.diff(found.assurance) >= 0).all()
         # The number is where the curve crosses, rounded up to two digits.
-        at = np.interp(np.log(found.n_items), np.log(found.sizes), found.settled)
+        at = np.interp(np.log(found.n_items), np.log(found.sizes), found.assurance)
         assert 0.8 <= at < 0.85
 
 
 def test_tests_of_the_same_counts_share_the_number_of_items():
     outcomes = drawn(40, 3, 0.0, seed=7)
-    found = enough(pilot(outcomes), 40, SETTINGS)
-    assert enough(pilot(outcomes), 40, SETTINGS) is found
-    assert enough(pilot(outcomes), 40, SETTINGS, power=0.7) is not found
-    assert enough(pilot(outcomes), 40, AltTestSettings(epsilon=0.1)) is not found
-    assert enough(pilot(-outcomes), 40, SETTINGS) is not found
+    found = sample_size(pilot(outcomes), 40, SETTINGS)
+    assert sample_size(pilot(outcomes), 40, SETTINGS) is found
+    assert sample_size(pilot(outcomes), 40, SETTINGS, power=0.7) is not found
+    assert sample_size(pilot(outcomes), 40, AltTestSettings(epsilon=0.1)) is not found
+    assert sample_size(pilot(-outcomes), 40, SETTINGS) is not found
 
 
 @pytest.mark.parametrize("m", [3, 4])
 def test_at_epsilon_there_is_no_number_and_how_far_was_looked_is_said(m):
     # Behind everybody by exactly .15: 3 wins, 6 losses, 11 ties in 20, times ten.
     outcomes = np.tile(np.array([1] * 3 + [0] * 11 + [-1] * 6)[:, None], (10, m))
-    found = enough(pilot(outcomes), 200, SETTINGS)
+    found = sample_size(pilot(outcomes), 200, SETTINGS)
     assert (found.n_items, found.low, found.high) == (None, None, None)
     assert found.limit == 4000
-    assert "as good as epsilon allows" in found.reason
+    assert "close to the margin ε" in found.reason
 
 
 def test_what_is_kept_of_peoples_agreement_is_planned_for():
     outcomes = drawn(60, 3, -0.2, seed=8)
-    plain = enough(pilot(outcomes), 60, SETTINGS)
+    plain = sample_size(pilot(outcomes), 60, SETTINGS)
     sure, open_ = (
-        enough(replace(pilot(outcomes), retained=Retained(errors, 60)), 60, SETTINGS) for errors in (9.0, 0.5)
+        sample_size(replace(pilot(outcomes), agreement_ratio=AgreementRatio(errors, 60)), 60, SETTINGS)
+        for errors in (9.0, 0.5)
     )
     assert plain.n_items < 200
     assert sure.n_items == pytest.approx(plain.n_items, rel=0.1)
@@ -187,7 +189,7 @@ def test_what_is_kept_of_peoples_agreement_is_planned_for():
 
 
 def test_studies_of_what_is_kept_are_a_walk_around_a_truth_that_is_drawn():
-    found = Retained(2.0, 50).studies((50, 200), 4000, 3, np.random.default_rng(0))
+    found = AgreementRatio(2.0, 50).studies((50, 200), 4000, 3, np.random.default_rng(0))
     assert found.shape == (12_000, 2)
     # Of 50 items: 2 ± √(1 + 1); of 200 twice as many errors, ± √(4 + 1).
     assert found.mean(axis=0) == pytest.approx([2, 4], abs=0.1)
@@ -200,7 +202,7 @@ def test_studies_of_what_is_kept_are_a_walk_around_a_truth_that_is_drawn():
 
 def test_truths_of_what_is_kept_are_one_in_each_part_of_the_distribution():
     # Beyond all sampling, A(judge, people) stands at errors / √items: of a study of 10¹² items as many parts as truths.
-    far = Retained(2.0, 50).studies((10**12,), 40, 1, np.random.default_rng(3))[:, 0]
+    far = AgreementRatio(2.0, 50).studies((10**12,), 40, 1, np.random.default_rng(3))[:, 0]
     part = stats.norm.cdf(far / 1e6 * np.sqrt(50) - 2.0)
     assert sorted(np.floor(part * 40)) == list(range(40))
     assert list(np.floor(part * 40)) != list(range(40))
@@ -232,9 +234,9 @@ def test_domains_are_planned_at_their_level():
     alone = alt_test(labels, "good", epsilon=0.05)
     among = assay.alt_test_by(both, "good", epsilon=0.05).tests["a"]
     within = assay.alt_test_by(both, "good", epsilon=0.05, correction="within").tests["a"]
-    assert within.items_needed.settled.tolist() == alone.items_needed.settled.tolist()
-    assert (among.items_needed.settled <= alone.items_needed.settled).all()
-    assert among.items_needed.settled[3] < alone.items_needed.settled[3]
+    assert within.sample_size.assurance.tolist() == alone.sample_size.assurance.tolist()
+    assert (among.sample_size.assurance <= alone.sample_size.assurance).all()
+    assert among.sample_size.assurance[3] < alone.sample_size.assurance[3]
     assert "verdicts for the number of domains" in among.size_curve(sizes=(40,), n_draws=5).notes[0]
 
 
@@ -245,14 +247,14 @@ TEST = alt_test(LABELS, "judge", epsilon=0.15)
 
 
 def test_the_number_the_curve_and_the_plan_agree():
-    found = TEST.items_needed
+    found = TEST.sample_size
     sizes = tuple(found.sizes.tolist())
     curve = TEST.size_curve(sizes=sizes, n_draws=5)
     assert curve.n_annotators == 4
-    assert curve.settled.tolist() == found.settled.tolist()
+    assert curve.assurance.tolist() == found.assurance.tolist()
     plan = assay.plan.alt_test(sizes, 4, epsilon=0.15, pilot=LABELS, n_studies=1200, seed=1)
     # 200 truths each: the standard error of a difference is at most .05.
-    assert plan.table["estimate"].to_list() == pytest.approx(found.settled.tolist(), abs=0.1)
+    assert plan.table["estimate"].to_list() == pytest.approx(found.assurance.tolist(), abs=0.1)
     [row] = plan.smallest.rows(named=True)
     assert 0.6 < row["n_items"] / found.n_items < 1.7
     assert row["low"] < row["n_items"] <= (row["high"] or math.inf)
@@ -263,20 +265,22 @@ def test_smaller_panels_are_another_question_in_the_curve_as_in_the_plan():
     sizes = (100, 300)
     curve = TEST.size_curve(sizes=sizes, n_annotators=3, n_draws=40)
     plan = assay.plan.alt_test(sizes, 3, epsilon=0.15, pilot=LABELS, n_studies=1200, seed=1)
-    assert plan.table["estimate"].to_list() == pytest.approx(curve.settled.tolist(), abs=0.1)
+    assert plan.table["estimate"].to_list() == pytest.approx(curve.assurance.tolist(), abs=0.1)
 
 
 def test_where_the_number_is_shown_its_range_is():
-    found = TEST.items_needed
+    found = TEST.sample_size
     assert TEST.reason == "comparison_undecided"
-    shown = f"{found.low:,} to {found.high:,}"
-    assert f"About {found.n_items:,} items ({shown}) by these annotators would tell" in TEST.summary()
-    assert shown in card(TEST).advice
-    assert f"About {found.n_items:,} items" in card(TEST).advice
-    made = json.loads(json.dumps(TEST.to_dict(), allow_nan=False))["items_needed"]
+    bounds = f"(80% range: {found.low:,}–{found.high:,})"
+    start = f"a study of about {found.n_items:,} items by these"
+    end = f" with 80% probability {bounds}."
+    words = "annotators gives a conclusive verdict (Replace, Do not replace or Mixed)"
+    assert f"Sample size: {start} {words}{end}" in TEST.summary()
+    assert f"A{start[1:]} 4 annotators gives a conclusive verdict{end}" in card(TEST).advice
+    made = json.loads(json.dumps(TEST.to_dict(), allow_nan=False))["sample_size"]
     assert (made["n_items"], made["low"], made["high"], made["limit"]) == (found.n_items, found.low, found.high, 2000)
     row = assay.compare_judges(LABELS, epsilon=0.15).table.row(0, named=True)
-    assert [row[f"items_needed{end}"] for end in ("", "_low", "_high")] == [found.n_items, found.low, found.high]
+    assert [row[f"sample_size{end}"] for end in ("", "_low", "_high")] == [found.n_items, found.low, found.high]
 
 
 def test_where_there_is_no_number_that_is_said():
@@ -287,10 +291,10 @@ def test_where_there_is_no_number_that_is_said():
     test = alt_test(labels, "judge", gold=dict(zip(columns(x=truth)["x"], truth, strict=True)), epsilon=0.15)
     assert test.needed_epsilon.estimate == pytest.approx(0.15)
     assert test.reason == "comparison_undecided"
-    assert (test.items_needed.n_items, test.items_to_decide()) == (None, None)
-    words = f"No number of items up to {20 * n:,} would probably tell: the judge is about as good as epsilon allows."
-    assert words in test.summary()
-    assert f"No number of items like these, up to {20 * n:,}, would" in card(test).advice
+    assert (test.sample_size.n_items, test.items_to_decide()) == (None, None)
+    words = f"o size up to {20 * n:,} items is likely to give a conclusive verdict: the judge is close to the margin ε."
+    assert f"Sample size: n{words}" in test.summary()
+    assert f"N{words}" in card(test).advice
 
 
 def test_a_power_that_is_none_is_refused():
@@ -313,9 +317,9 @@ def test_a_plan_without_a_pilot_has_no_range_and_says_so():
 def test_every_form_of_the_test_has_a_number(options):
     labels = assay.simulate(60, 4, judges=0.45, annotator_noise=0.3, documents=20, prior=(0.4, 0.3, 0.2, 0.1), seed=3)
     test = alt_test(labels, "judge", epsilon=0.15, **options)
-    found = test.enough_items()
-    assert (np.diff(found.settled) >= 0).all()
-    assert found.settled[-1] > 0.3
+    found = test.sample_size_at()
+    assert (np.diff(found.assurance) >= 0).all()
+    assert found.assurance[-1] > 0.3
 
 
 def test_a_folder_has_the_number_of_the_same_labels_in_memory(tmp_path):
@@ -323,7 +327,7 @@ def test_a_folder_has_the_number_of_the_same_labels_in_memory(tmp_path):
     frame.write_parquet(tmp_path / "labels.parquet")
     chunks = assay.scan(tmp_path, judges=["judge"], scale=LABELS.scale, labels_per_chunk=50)
     found = assay.alt_test(chunks, "judge", epsilon=0.15)
-    assert found.items_needed.settled.tolist() == TEST.items_needed.settled.tolist()
+    assert found.sample_size.assurance.tolist() == TEST.sample_size.assurance.tolist()
     assert found.needed_epsilon == TEST.needed_epsilon
 
 
@@ -349,8 +353,8 @@ def test_the_needed_epsilon_by_hand():
 def test_the_needed_epsilon_is_shown_wherever_the_smallest_is():
     needed = TEST.needed_epsilon
     words = (
-        f"passes at ε ≥ {TEST.smallest_epsilon:.3f}; as good as half of the annotators at "
-        f"ε = {number(needed.estimate)} {interval(needed.low, needed.high)}"
+        f"smallest passing margin {TEST.smallest_epsilon:.3f}; parity margin {number(needed.estimate)} "
+        f"{interval(needed.low, needed.high)}"
     )
     assert words in TEST.summary()
     assert words in " ".join(card(TEST).beside)
@@ -379,7 +383,7 @@ def test_the_needed_epsilon_follows_the_options_of_intervals():
     assert "Bayesian bootstrap" in TEST.needed_epsilon.among.describe_interval()
     nobody = alt_test(LABELS, "judge", epsilon=0.15, min_items=1000)
     assert math.isnan(nobody.needed_epsilon.estimate)
-    assert nobody.items_needed.reason == "no annotator has enough items"
+    assert nobody.sample_size.reason == "no annotator has enough items"
 
 
 @pytest.mark.slow
@@ -418,12 +422,12 @@ def test_four_in_five_of_the_studies_that_are_planned_tell():
         for m, n in ((3, 30), (3, 60), (5, 60), (10, 30), (10, 120)):
             seeds = range(1000 * m + n, 1000 * m + n + 12)
             pilots = [drawn(n, m, difference, seed=seed) for seed in seeds]
-            pilots = [one for one in pilots if not settles(ends_of(items(one), 1, n, m))[0]]
+            pilots = [one for one in pilots if not is_conclusive(ends_of(items(one), 1, n, m))[0]]
             for seed, one in enumerate(pilots[:4]):
-                found = enough(pilot(one), n, SETTINGS)
+                found = sample_size(pilot(one), n, SETTINGS)
                 if found.n_items is not None:
                     by_item = items(drawn(40 * found.n_items, m, difference, seed=20_000 + seed))
-                    rates.append(settles(ends_of(by_item, 40, found.n_items, m)).mean())
+                    rates.append(is_conclusive(ends_of(by_item, 40, found.n_items, m)).mean())
     assert len(rates) > 60
     # Standard error .03: rates of a judge that is near epsilon and of one that is not lie far apart.
     assert 0.74 < np.mean(rates) < 0.88, np.mean(rates)
@@ -530,12 +534,17 @@ def test_each_of_several_domains_has_its_part_of_the_level():
 
 
 def test_a_range_of_items_in_words():
-    none = studies.NOBODY
-    assert (none.range, none.n_items, none.limit, none.reason) == ("no range", None, 0, "no annotator has enough items")
+    none = studies.NO_ANNOTATOR
+    assert (size_range(none), none.n_items, none.limit, none.reason) == (
+        "no range",
+        None,
+        0,
+        "no annotator has enough items",
+    )
     made = replace(none, n_items=1200, low=1000, high=2500, limit=4000)
-    assert made.range == "1,000 to 2,500"
-    assert replace(made, high=None).range == "1,000 to more than 4,000"
-    assert replace(made, low=None).range == replace(made, n_items=None).range == "no range"
+    assert size_range(made) == "1,000–2,500"
+    assert size_range(replace(made, high=None)) == "1,000 to more than 4,000"
+    assert size_range(replace(made, low=None)) == size_range(replace(made, n_items=None)) == "no range"
 
 
 def planned(monkeypatch, told, alone=0.0, *, min_items=30, n_items=60, power=0.8):
@@ -545,20 +554,20 @@ def planned(monkeypatch, told, alone=0.0, *, min_items=30, n_items=60, power=0.8
     def power_of_truths(one, settings):
         asked.append(one)
         n = len(one.sizes)
-        return np.tile(told(one.sizes) if one.kept is not None else np.full(n, alone), (10, 1))
+        return np.tile(told(one.sizes) if one.ratio_z is not None else np.full(n, alone), (10, 1))
 
     @dataclass(frozen=True)
     class Drawn:
         sizes: list[int]
         counts: np.ndarray
-        kept: object = 1
+        ratio_z: object = 1
 
     def drawn(sizes, truths, each, rng):
         assert (truths, each) == (120, 6)
         return Drawn(sizes, np.arange(float(len(sizes)))[None])
 
     monkeypatch.setattr(studies, "power_of_truths", power_of_truths)
-    found = studies._enough(
+    found = studies._sample_size(
         SimpleNamespace(studies=drawn), n_items, SimpleNamespace(min_items=min_items, seed=0), power
     )
     return found, asked
@@ -590,11 +599,11 @@ def test_studies_are_looked_at_up_to_2000_items_or_20_times_those_at_hand(
 @pytest.mark.parametrize(
     ("alone", "reason"),
     [
-        (0.75, "the judge keeps about as little of people's agreement as is allowed"),
-        (0.74, "the judge is about as good as epsilon allows"),
+        (0.75, "the agreement ratio is close to the required one"),
+        (0.74, "the judge is close to the margin ε"),
     ],
 )
 def test_why_no_study_tells_is_asked_without_what_is_kept(monkeypatch, alone, reason):
     found, asked = planned(monkeypatch, lambda sizes: np.zeros(len(sizes)), alone, power=0.75)
     assert found.reason == reason
-    assert (asked[1].kept, asked[1].counts.tolist()) == (None, [[len(found.sizes) - 1]])  # of the largest alone
+    assert (asked[1].ratio_z, asked[1].counts.tolist()) == (None, [[len(found.sizes) - 1]])  # of the largest alone

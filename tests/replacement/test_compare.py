@@ -17,7 +17,7 @@ from assay.data.scales import Ordinal, Text
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
 from assay.replacement.alt_test import alt_test
-from assay.replacement.compare import ITEMS_NEEDED, JudgeComparison, _items_needed, compare_judges
+from assay.replacement.compare import SAMPLE_SIZE, JudgeComparison, _sample_size, compare_judges
 
 STUDY = random_study(1, n_items=120)
 
@@ -165,10 +165,10 @@ def test_every_way_to_make_an_interval(method):
 
 def test_the_ceiling_is_the_optimal_judge():
     found = compare_judges(STUDY, expertise="crowd")
-    assert found.ceiling.judge == "optimal judge: mean"
+    assert found.ceiling.judge == "optimal judge (mean of annotators; for reference)"
     assert found.ceiling.advantage_probability.estimate == 1
     by_votes = compare_judges(STUDY, expertise="crowd", score="accuracy").ceiling
-    assert by_votes.judge == "optimal judge: majority vote"
+    assert by_votes.judge == "optimal judge (majority vote of annotators; for reference)"
     assert compare_judges(STUDY, epsilon=0.1, expert="h0").ceiling is None
 
 
@@ -176,7 +176,7 @@ def test_a_ceiling_too_low_says_the_data_are_too_few():
     labels = table(columns(ann="a" * 31, bob="a" * 31, cat="a" * 31), columns(judge="a" * 31))
     found = compare_judges(labels, epsilon=0, n_resamples=20)
     assert not found.ceiling.passed
-    assert "Even the optimal judge (optimal judge: majority vote) does not pass on these data" in found.summary()
+    assert "for reference) does not pass the published rule either: these data are too few" in found.summary()
 
 
 # -- what papers report -----------------------------------------------------------------------------
@@ -282,7 +282,7 @@ def test_an_unknown_option():
 def test_it_reads_like_every_result():
     found = compare_judges(STUDY, expertise="crowd")
     rows = found.table
-    assert rows["judge"].to_list() == ["good", "poor", "optimal judge: mean"]
+    assert rows["judge"].to_list() == ["good", "poor", "optimal judge (mean of annotators; for reference)"]
     assert rows["kind"].to_list() == ["judge", "judge", "ceiling"]
     assert rows["estimate"].is_sorted(descending=True) is False  # the ceiling stands last, above all in rho
     assert rows["smallest_epsilon"][0] == found.tests["good"].smallest_epsilon
@@ -291,18 +291,22 @@ def test_it_reads_like_every_result():
     assert made["tests"]["good"]["verdict"] == found.tests["good"].verdict
     assert found.signature.startswith(f"compare-judges|items:{found.tests['good'].n_items}|humans:4|judges:good,poor|")
     summary = found.summary()
-    assert summary.startswith("good has the largest advantage probability, 0.")
-    assert "It is ahead of poor: difference" in summary
-    assert "widened for having been chosen among 2" in summary
-    assert "judges pass the alt-test as published, at epsilon = 0.1" in summary
+    assert summary.startswith("Highest advantage probability: good, 0.")
+    assert "same items; good is significantly higher." in summary
+    assert "(interval adjusted for selecting the best of 2)" in summary
+    assert "of 2 judges pass (ε = 0.1)" in summary
     for name, test in found.tests.items():
         named = next(line for line in summary.splitlines() if line.startswith(test.verdict_text))
         assert name in named
-    assert "Verdicts are corrected for 2 judges (Holm)" in summary
+    assert "Probability of any false Replace among 2 judges: at most 0.05 (Holm-adjusted)." in summary
     each = compare_judges(STUDY, expertise="crowd", together="each").summary()
-    assert "would be told to replace in up to 10% of studies" in each
+    assert "Probability of any false Replace among 2 judges: up to 0.10 (each at 0.05, not adjusted)." in each
     axes = found.plot()
-    assert [t.get_text() for t in axes.get_yticklabels()] == ["good", "poor", "optimal judge: mean (ceiling)"]
+    assert [t.get_text() for t in axes.get_yticklabels()] == [
+        "good",
+        "poor",
+        "optimal judge (mean of annotators; for reference)",
+    ]
     axes.get_figure().canvas.draw()
 
 
@@ -316,7 +320,7 @@ def compared(*judges, ceiling=None, lead=None, clear=False, n_verdicts=1, level=
     def one(name, verdict, passed):
         return SimpleNamespace(
             judge=name, verdict=verdict, passed=passed, settings=settings, epsilon=0.1, n_verdicts=n_verdicts,
-            n_items=60, n_annotators=3, grounds=SimpleNamespace(least=2),
+            n_items=60, n_annotators=3, verdict_tests=SimpleNamespace(least=2),
             advantage_probability=SimpleNamespace(
                 estimate=0.8, interval=lambda level: (round(0.8 - level / 10, 6), 0.9), low=0.7, high=0.9),
         )  # fmt: skip
@@ -340,14 +344,12 @@ def test_two_judges_in_words():
     ).splitlines()
     assert lines == [
         # Chosen among two: an interval of level 1 - .05 / 2 = .975.
-        "a has the largest advantage probability, 0.80 [0.70, 0.90], widened for having been chosen among 2, to cover "
-        "at least as often as it says.",
-        "It is ahead of b: difference 0.10 [0.02, 0.18], on the same items.",
+        "Highest advantage probability: a, 0.80 [0.70, 0.90] (interval adjusted for selecting the best of 2).",
+        "a − b: 0.10 [0.02, 0.18], same items; a is significantly higher.",
         "Replace (1 of 2): a.",
         "Undecided (1 of 2): b.",
-        "1 of 2 judges pass the alt-test as published, at epsilon = 0.1: a.",
-        "Each verdict has a level of 0.05 of its own: among 2 judges of which none is as good, one or more would be "
-        "told to replace in up to 10% of studies.",
+        "Published rule: 1 of 2 judges pass (ε = 0.1): a.",
+        "Probability of any false Replace among 2 judges: up to 0.10 (each at 0.05, not adjusted).",
         "End.",
     ]
 
@@ -355,9 +357,9 @@ def test_two_judges_in_words():
 def test_lead_of_a_judge_in_doubt_is_a_difference_without_a_rank():
     found = compared(("a", "undecided", True), ("b", "replace", False), lead=LEAD)
     found.lead_doubt, test = "item_level_agreement_undecided", found.tests["a"]
-    test.settings.least_retention, test.p_of = 0.5, {"item_level_agreement_undecided": 0.31}.get
+    test.settings.min_agreement_ratio, test.p_of = 0.5, {"item_level_agreement_undecided": 0.31}.get
     assert JudgeComparison.summary(found).splitlines()[1] == (
-        "a − b: 0.10 [0.02, 0.18], on the same items. This does not rank a higher: item-level agreement is not "
+        "a − b: 0.10 [0.02, 0.18], same items. This does not rank a higher: item-level agreement is not "
         "demonstrated (p = 0.310)."
     )
 
@@ -374,9 +376,9 @@ def test_the_interval_of_the_best_is_widened_by_the_number_of_judges():
 def test_one_judge_alone_leads_nobody_and_has_its_level():
     lines = JudgeComparison.summary(compared(("a", "do_not_replace", False))).splitlines()
     assert lines == [
-        "a has the largest advantage probability, 0.80 [0.70, 0.90].",
+        "Highest advantage probability: a, 0.80 [0.70, 0.90].",
         "Do not replace (1 of 1): a.",
-        "0 of 1 judges pass the alt-test as published, at epsilon = 0.1.",
+        "Published rule: 0 of 1 judges pass (ε = 0.1).",
         "End.",
     ]
 
@@ -386,24 +388,23 @@ def test_a_correction_and_a_ceiling_that_is_too_low_are_said():
         judges = [(name, "replace", True) for name in "abc"]
         return JudgeComparison.summary(compared(*judges, lead=LEAD, **more)).splitlines()
 
-    assert lines()[1] == "It is not clearly ahead of b: difference 0.10 [0.02, 0.18], on the same items."
-    corrected = "Verdicts are corrected for 3 judges (Holm): a wrong replace among them has level 0.05."
+    assert lines()[1] == "a − b: 0.10 [0.02, 0.18], same items; no significant difference."
+    corrected = "Probability of any false Replace among 3 judges: at most 0.05 (Holm-adjusted)."
     assert corrected in lines(n_verdicts=3)
-    assert lines(level=0.4)[-2].endswith("told to replace in up to 100% of studies.")
+    assert lines(level=0.4)[-2].endswith("up to 1.00 (each at 0.4, not adjusted).")
     assert lines(ceiling=False)[-2] == (
-        "Even the optimal judge (mean) does not pass on these data: they are too few to show that anybody is as good "
-        "as these annotators."
+        "The mean does not pass the published rule either: these data are too few to show that any judge passes."
     )
-    assert "Even" not in "".join(lines(ceiling=True))
+    assert "either" not in "".join(lines(ceiling=True))
 
 
 @pytest.mark.parametrize(
     ("reason", "numbers"),
-    [("comparison_undecided", [90, 60, None]), ("item_level_agreement_undecided", [90, 60, None]), (None, [None] * 3),
+    [("comparison_undecided", [90, 60, None]), ("item_level_agreement_undecided", [90, 60, None]), ("", [None] * 3),
      ("too_few_clusters", [None] * 3)],
 )  # fmt: skip
 def test_items_needed_are_in_the_table_where_more_of_them_would_tell(reason, numbers):
-    test = SimpleNamespace(reason=reason, items_needed=SimpleNamespace(n_items=90, low=60, high=None))
-    found = _items_needed(test)
+    test = SimpleNamespace(reason=reason, sample_size=SimpleNamespace(n_items=90, low=60, high=None))
+    found = _sample_size(test)
     assert list(found.values()) == numbers
-    assert list(found) == list(ITEMS_NEEDED)
+    assert list(found) == list(SAMPLE_SIZE)

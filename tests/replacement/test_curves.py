@@ -98,7 +98,7 @@ def test_at_the_largest_epsilon_everybody_is_beaten_unless_the_judge_always_lose
     labels = table(columns(ann="a" * 40, bob="a" * 40), columns(judge="b" * 40))
     test = alt_test(labels, "judge", epsilon=0.2)
     assert math.isnan(test.smallest_epsilon)
-    assert test.epsilon_curve().summary().splitlines()[0] == "judge does not pass at any epsilon."
+    assert test.epsilon_curve().summary().splitlines()[0] == "judge: the published rule passes at no margin ε."
 
 
 def test_a_judge_that_passes_without_allowance():
@@ -107,7 +107,7 @@ def test_a_judge_that_passes_without_allowance():
     test = alt_test(labels, "judge", gold=gold)
     assert test.smallest_epsilon == 0
     first = test.epsilon_curve().summary().splitlines()[0]
-    assert first.startswith("judge passes, as published, at epsilon ≥ 0.000; the test was made at 0, and an")
+    assert first.startswith("judge: the published rule passes at ε ≥ 0.000 (the test used 0). Exploratory; choose ε")
 
 
 @pytest.mark.parametrize("epsilons", [[], [-0.1, 0.2], [0.5, 1.5]])
@@ -280,17 +280,17 @@ def test_the_size_curve_in_words():
     test = alt_test(random_study(1), "good", expertise="crowd")
     curve = test.size_curve(sizes=(30, 60), n_annotators=3, n_draws=10)
     assert curve.summary().splitlines()[0] == (
-        f"good, panels of 3 annotators: winning rate {curve.winning_rate[0]:.2f} with 30 items and "
-        f"{curve.winning_rate[1]:.2f} with 60; passes in {100 * curve.passing[0]:.0f}% and "
-        f"{100 * curve.passing[1]:.0f}% of 10 draws. A study ends in a verdict with assurance {curve.settled[0]:.2f} "
-        f"and {curve.settled[1]:.2f}."
+        f"good, panels of 3 annotators: ω = {curve.winning_rate[0]:.2f} with 30 items and "
+        f"{curve.winning_rate[1]:.2f} with 60; the published rule passes in {100 * curve.passing[0]:.0f}% and "
+        f"{100 * curve.passing[1]:.0f}% of 10 draws. A study of this size gives a conclusive verdict with probability "
+        f"{curve.assurance[0]:.2f} and {curve.assurance[1]:.2f}."
     )
     assert curve.signature.startswith("size-curve|sizes:30,60|panel:3|draws:10|seed:0 of ")
 
 
 def test_the_curve_of_sizes_has_its_own_ticks_and_the_power_wanted():
-    needed = SimpleNamespace(sizes=[10, 100, 1000], settled=[0.1, 0.6, 0.9], power=0.8, limit=1000)
-    tests = [SimpleNamespace(judge=name, verdict=verdict, verdict_text=LABELS[verdict], items_needed=needed)
+    needed = SimpleNamespace(sizes=[10, 100, 1000], assurance=[0.1, 0.6, 0.9], power=0.8, limit=1000)
+    tests = [SimpleNamespace(judge=name, verdict=verdict, verdict_text=LABELS[verdict], sample_size=needed)
              for name, verdict in (("a", "replace"), ("b", "undecided"), ("c", "replace"))]  # fmt: skip
     ax = size_curves(tests)
     assert [text.get_text() for text in ax.get_xticklabels()] == ["10", "30", "100", "300", "1,000"]

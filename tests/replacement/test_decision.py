@@ -257,7 +257,7 @@ def test_the_winning_rate_weighs_annotators_by_quality():
 
 
 @pytest.mark.parametrize(
-    ("p_as_good", "p_worse", "p_looks", "p_keeps", "p_loses", "verdict"),
+    ("p_noninferior", "p_worse", "p_item_level", "p_ratio_above", "p_ratio_below", "verdict"),
     [
         (0.05, 0.9, 0.05, 0.05, 0.9, "replace"),
         (0.05, 0.9, 0.06, 0.01, 0.9, "undecided"),
@@ -272,17 +272,19 @@ def test_the_winning_rate_weighs_annotators_by_quality():
         (0.01, 0.9, math.nan, 0.01, 0.9, "undecided"),
     ],
 )
-def test_the_verdict(p_as_good, p_worse, p_looks, p_keeps, p_loses, verdict):
-    found = decision.Grounds(p_as_good, p_worse, p_looks, p_keeps, p_loses, True, None, 2, 2, 0.05)
+def test_the_verdict(p_noninferior, p_worse, p_item_level, p_ratio_above, p_ratio_below, verdict):
+    found = decision.VerdictTests(
+        p_noninferior, p_worse, p_item_level, p_ratio_above, p_ratio_below, True, None, 2, 2, 0.05
+    )
     assert found.verdict == verdict
-    copied = replace(found, repeats="ann")
+    copied = replace(found, matched_annotator="ann")
     assert copied.verdict == ("undecided" if verdict == "replace" else verdict)
-    hardly = replace(found, people_agree=None)
+    hardly = replace(found, annotators_agree=None)
     if p_worse <= 0.05:
-        assert hardly.verdict == ("mixed" if p_as_good <= 0.05 else "do_not_replace")
+        assert hardly.verdict == ("mixed" if p_noninferior <= 0.05 else "do_not_replace")
     else:
         assert hardly.verdict == "not_testable"
-        assert replace(found, people_agree=False).verdict == "undecided"
+        assert replace(found, annotators_agree=False).verdict == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -306,78 +308,82 @@ def test_so_many_annotators_have_half_of_the_weight_whoever_they_are(weights, th
     assert decision.conjunctions(more, more, np.append(weights, 9.0), threshold)[2] == least
 
 
-def looked_at(p_people=0.01, high=None, repeated=None):
-    """What a judge sees, with p-values of three kinds; ``high`` is the upper end of what people agree."""
+def item_agreement_of(p_agreement=0.01, high=None, match=None):
+    """Item-level agreement with three p-values; ``high`` is the upper limit of the annotators' agreement."""
     asked = []
-    kept = SimpleNamespace(
-        p_people=p_people, pseudo=None if high is None else 1,
+    ratio = SimpleNamespace(
+        p_agreement=p_agreement, pseudo=None if high is None else 1,
         agreement=lambda which, level: asked.append((which, level)) or SimpleNamespace(high=high),
     )  # fmt: skip
-    person = None if repeated is None else SimpleNamespace(person=repeated)
-    return SimpleNamespace(kept=kept, p_looks=0.11, p_keeps=0.12, p_loses=0.13, repeated=person, asked=asked)
+    found = None if match is None else SimpleNamespace(annotator=match)
+    return SimpleNamespace(
+        for_ratio=ratio, p_item_level=0.11, p_ratio_above=0.12, p_ratio_below=0.13, match=found, asked=asked
+    )
 
 
 @pytest.mark.parametrize(
-    ("p_people", "high", "agree"),
+    ("p_agreement", "high", "agree"),
     [
         (0.05, 0.1, True), (0.051, None, False), (0.051, 0.2, False), (0.051, 0.199, None), (0.9, -0.1, None),
         (0.9, math.nan, False),
     ],
 )  # fmt: skip
-def test_whether_people_agree_is_shown_or_open_or_hardly_so(p_people, high, agree):
+def test_whether_people_agree_is_shown_or_open_or_hardly_so(p_agreement, high, agree):
     """Shown at the level itself; hardly so where the upper end of the agreement is below .2."""
-    looked = looked_at(p_people, high)
-    found = decision.grounds(np.array([0.01, 0.02]), np.array([0.9, 0.8]), looked, np.ones(2), 0.5, 0.05)
-    assert found.people_agree is agree
-    assert looked.asked == ([] if agree is True or high is None else [(1, 0.9)])  # one-sided, of people
+    item_agreement = item_agreement_of(p_agreement, high)
+    found = decision.verdict_tests_of(
+        np.array([0.01, 0.02]), np.array([0.9, 0.8]), item_agreement, np.ones(2), 0.5, 0.05
+    )
+    assert found.annotators_agree is agree
+    assert item_agreement.asked == ([] if agree is True or high is None else [(1, 0.9)])  # one-sided, of people
 
 
 def test_grounds_hold_the_p_values_of_both_sides_and_of_what_is_seen():
     p, reverse = np.array([0.01, 0.02, 0.6]), np.array([0.9, 0.3, 0.2])
-    found = decision.grounds(p, reverse, looked_at(repeated="ann"), np.ones(3), 0.6, 0.05)
+    found = decision.verdict_tests_of(p, reverse, item_agreement_of(match="ann"), np.ones(3), 0.6, 0.05)
     as_good, worse, least, least_worse = decision.conjunctions(p, reverse, np.ones(3), 0.6)
-    assert (found.p_as_good, found.p_worse, found.least, found.least_worse) == (as_good, worse, least, least_worse)
+    assert (found.p_noninferior, found.p_worse, found.least, found.least_worse) == (as_good, worse, least, least_worse)
     # Two of three have .6 of the weight: of the larger two, .02 and .6, Simes' p is the least of 2 · .02 and .6.
-    assert found.p_as_good == pytest.approx(0.04)
+    assert found.p_noninferior == pytest.approx(0.04)
     assert found.p_worse == pytest.approx(0.6)  # of .3 and .9: 2 · .3 and .9
-    assert (found.p_looks, found.p_keeps, found.p_loses) == (0.11, 0.12, 0.13)
-    assert (found.repeats, found.alpha, found.least, found.least_worse) == ("ann", 0.05, 2, 2)
-    nobody = decision.grounds(p[:0], p[:0], looked_at(), np.ones(0), 0.5, 0.05)
-    assert np.isnan([nobody.p_as_good, nobody.p_worse]).all()
-    assert (nobody.least, nobody.least_worse, nobody.repeats) == (0, 0, None)
+    assert (found.p_item_level, found.p_ratio_above, found.p_ratio_below) == (0.11, 0.12, 0.13)
+    assert (found.matched_annotator, found.alpha, found.least, found.least_worse) == ("ann", 0.05, 2, 2)
+    nobody = decision.verdict_tests_of(p[:0], p[:0], item_agreement_of(), np.ones(0), 0.5, 0.05)
+    assert np.isnan([nobody.p_noninferior, nobody.p_worse]).all()
+    assert (nobody.least, nobody.least_worse, nobody.matched_annotator) == (0, 0, None)
 
 
 def test_a_judge_loses_where_it_is_shown_to_keep_too_little_of_what_is_there():
-    found = decision.Grounds(0.01, 0.9, 0.03, 0.02, 0.05, True, None, 1, 1, 0.05)
-    assert (found.p_replace, found.loses) == (0.03, True)
-    assert not replace(found, p_loses=0.051).loses
-    assert not replace(found, people_agree=False).loses
-    assert not replace(found, people_agree=None).loses
-    assert replace(found, p_as_good=0.04).p_replace == 0.04
-    assert replace(found, p_keeps=0.05).p_replace == 0.05
+    found = decision.VerdictTests(0.01, 0.9, 0.03, 0.02, 0.05, True, None, 1, 1, 0.05)
+    assert (found.p_replace, found.ratio_too_low) == (0.03, True)
+    assert not replace(found, p_ratio_below=0.051).ratio_too_low
+    assert not replace(found, annotators_agree=False).ratio_too_low
+    assert not replace(found, annotators_agree=None).ratio_too_low
+    assert replace(found, p_noninferior=0.04).p_replace == 0.04
+    assert replace(found, p_ratio_above=0.05).p_replace == 0.05
 
 
 def test_grounds_of_several_verdicts_are_corrected_name_by_name():
     """Holm of two: twice the smaller, and the larger no less than that; NaN is none, and is not counted."""
-    one = decision.Grounds(0.01, 0.2, 0.02, 0.5, 0.9, True, None, 1, 2, 0.05)
-    other = decision.Grounds(0.03, 0.15, math.nan, 0.6, 0.01, None, "ann", 3, 4, 0.1)
-    first, second = decision.correct_grounds([one, other])
-    names = ("p_as_good", "p_worse", "p_looks", "p_keeps", "p_loses")
+    one = decision.VerdictTests(0.01, 0.2, 0.02, 0.5, 0.9, True, None, 1, 2, 0.05)
+    other = decision.VerdictTests(0.03, 0.15, math.nan, 0.6, 0.01, None, "ann", 3, 4, 0.1)
+    first, second = decision.adjust_verdict_tests([one, other])
+    names = ("p_noninferior", "p_worse", "p_item_level", "p_ratio_above", "p_ratio_below")
     assert [getattr(first, name) for name in names] == pytest.approx([0.02, 0.3, 0.02, 1.0, 0.9])
     assert [getattr(second, name) for name in names] == pytest.approx([0.03, 0.3, math.nan, 1.0, 0.02], nan_ok=True)
-    assert replace(second, **{name: getattr(other, name) for name in names if name != "p_looks"}, p_looks=0) == replace(
-        other, p_looks=0
-    )
+    assert replace(
+        second, **{name: getattr(other, name) for name in names if name != "p_item_level"}, p_item_level=0
+    ) == replace(other, p_item_level=0)
 
 
-# -- what a tally says ------------------------------------------------------------------------------
+# -- what a win_counts says ------------------------------------------------------------------------------
 
 
 def tally_of(n, facts, *, min_items=30, names="abcd", **settings):
     """Everybody wins all: n items of each annotator."""
     counts = np.array([[[[k, 0, 0]] for k in n]], dtype=float)
     s = SimpleNamespace(min_items=min_items, **{"min_humans": 2, "fixed_reference": False} | settings)
-    return decision.Tally(SimpleNamespace(settings=s, humans=tuple(names)), "m", 0, counts, np.array(facts))
+    return decision.WinCounts(SimpleNamespace(settings=s, humans=tuple(names)), "m", 0, counts, np.array(facts))
 
 
 def test_annotators_with_enough_items_are_tested():

@@ -11,19 +11,20 @@ import pytest
 import assay
 from assay.data.annotations import Answers
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
-from assay.replacement.closeness import Accuracy, NegRMSE
-from assay.replacement.looks import Structure
 from assay.replacement.panel import (
+    Accuracy,
     AltTestSettings,
     AltTestTable,
+    NegRMSE,
     Rule,
+    Stratification,
+    _all_strata,
     _all_texts,
     _columns_asked,
     _normalise,
     _quality,
     _refuse_too_few,
     _score_for,
-    _structures,
     labels_of,
 )
 from assay.similarity.registry import as_similarity
@@ -235,11 +236,11 @@ def parts_of(codes, per_item=3.0):
 
 
 def structures(columns=(), documents=None, suffix=None, wanted="auto"):
-    return _structures(tuple(columns), documents, suffix, wanted)
+    return _all_strata(tuple(columns), documents, suffix, wanted)
 
 
 def column(name, *codes):
-    return Structure(name, np.array(codes))
+    return Stratification(name, np.array(codes))
 
 
 def test_a_stem_is_a_structure_from_three_items_each_or_where_it_is_asked_for():

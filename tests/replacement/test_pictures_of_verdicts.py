@@ -73,7 +73,7 @@ def test_judges_and_domains_have_the_colour_of_their_verdict():
     ceiling = judged("mean", "replace", 0.9)
     one = assay.results.JudgeComparison._rows(SimpleNamespace(tests=tests, ceiling=ceiling))
     ax = assay.results.JudgeComparison.plot(SimpleNamespace(_rows=lambda: one))
-    assert names_of(ax.yaxis) == ["a", "b", "c", "d", "e", "mean (ceiling)"]
+    assert names_of(ax.yaxis) == ["a", "b", "c", "d", "e", "mean"]
     wanted = [*zip([0.8, 0.3, 0.5, 0.6, 0.6], colours, strict=True)]
     assert rows_of(ax) == [*wanted, (0.9, pictures.MUTED)]
     assert legend_of(ax) == [test.verdict_text for test in tests.values()]
@@ -101,7 +101,7 @@ def test_curves_of_one_test_and_their_threshold():
     assert list(chosen.get_xdata()) == [0.15, 0.15]
     ax = SizeCurve.plot(SimpleNamespace(
         size=np.array([30, 60]), low=np.array([0.1, 0.2]), high=np.array([0.9, 0.8]), winning_rate=np.array([0.0, 1.0]),
-        advantage_probability=np.array([0.5, 0.6]), settled=np.array([0.2, 0.7]), threshold=0.4, n_annotators=3,
+        advantage_probability=np.array([0.5, 0.6]), assurance=np.array([0.2, 0.7]), threshold=0.4, n_annotators=3,
     ))  # fmt: skip
     shown = {line.get_label(): line.get_ydata().tolist() for line in ax.lines if line.get_label() in legend_of(ax)}
     assert shown == {"ρ, middle 90%": [0.5, 0.6], "ω": [0.0, 1.0], "ends in a verdict": [0.2, 0.7]}
@@ -118,9 +118,9 @@ def test_curves_of_one_test_and_their_threshold():
 def test_curves_of_several_tests_are_told_apart():
     verdicts = ["replace", "undecided", "replace", "replace", "replace", "replace"]
     curve = SimpleNamespace(epsilon=np.array([0.0, 0.2]), winning_rate=np.array([0.0, 1.0]))
-    needed = SimpleNamespace(sizes=[20, 400], settled=[0.1, 0.9], power=0.8, limit=3000)
+    needed = SimpleNamespace(sizes=[20, 400], assurance=[0.1, 0.9], power=0.8, limit=3000)
     settings = SimpleNamespace(threshold=0.5)
-    tests = [judged(f"m{k}", verdict, 0.5, epsilon=0.1, settings=settings, items_needed=needed,
+    tests = [judged(f"m{k}", verdict, 0.5, epsilon=0.1, settings=settings, sample_size=needed,
                     epsilon_curve=lambda: curve) for k, verdict in enumerate(verdicts)]  # fmt: skip
     looks = page._lines(tests)
     assert [colour for colour, _ in looks] == [

@@ -218,7 +218,9 @@ def test_texts_that_were_drawn_without_a_look_are_found_out(judge):
     """People agree on stock phrases alone, and their commonest texts are dashes, farther off than any stock phrase."""
     options = {"epsilon": 0.25, "similarity": word_similarity, "method": "none"}
     found = [alt_test(texts(seed, judge, stray=1.0), "judge", **options) for seed in range(8)]
-    assert sum(test.grounds.p_as_good <= 0.05 for test in found) >= 6  # as good as people, who say nothing either
+    assert (
+        sum(test.verdict_tests.p_noninferior <= 0.05 for test in found) >= 6
+    )  # as good as people, who say nothing either
     assert not any(test.verdict == "replace" for test in found)
 
 
@@ -235,8 +237,16 @@ def test_the_closest_constant_is_shown_where_it_is_closer_than_the_judge():
     test = alt_test(
         table_of(people, {"always second": np.ones(80, dtype=int)}, Preference()), "always second", epsilon=0.1
     )
-    assert test.constant is not None
-    assert (test.constant.label, test.constant.closer, test.constant.equal, test.constant.farther) == (1, 0, 80, 0)
+    assert test.constant_baseline is not None
+    assert (
+        test.constant_baseline.label,
+        test.constant_baseline.closer,
+        test.constant_baseline.equal,
+        test.constant_baseline.farther,
+    ) == (1, 0, 80, 0)
     never = table_of(people, {"always first": -np.ones(80, dtype=int)}, Preference())
     found = card(alt_test(never, "always first", epsilon=0.1)).beside
-    assert any(line.startswith("Always “second” is closer to people than this judge on ") for line in found)
+    assert any(
+        line.startswith("Constant baseline: always answering “second” is closer to the annotators on ")
+        for line in found
+    )

@@ -48,9 +48,9 @@ def test_they_change_nothing(options, unusable):
         pytest.skip("one person and gold can be compared")
     usable = answers(90, [*PEOPLE, "judge"])
     alone, beside = put_to_test(read(usable), options), put_to_test(read(usable, UNUSABLE[unusable]), options)
-    assert alone.constant == beside.constant
-    assert alone.grounds == beside.grounds
-    assert alone.retention == beside.retention
+    assert alone.constant_baseline == beside.constant_baseline
+    assert alone.verdict_tests == beside.verdict_tests
+    assert alone.agreement_ratio == beside.agreement_ratio
     assert alone.advantage_probability.estimate == beside.advantage_probability.estimate
     assert (alone.verdict, alone.n_items) == (beside.verdict, beside.n_items)
 
@@ -58,7 +58,7 @@ def test_they_change_nothing(options, unusable):
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_a_plan_looks_at_the_items_of_the_verdict(options):
     test = put_to_test(read(answers(90, [*PEOPLE, "judge"]), *UNUSABLE.values()), options)
-    table = test.tally.table
+    table = test.win_counts.table
     units = np.where(table.units.of_item < 0, 0, table.units.of_item)
-    found = unit_wins(table.rule, table.panel, test.tally.judge, units, table.units.n)
-    assert np.allclose(found.sum(axis=0), test.tally.all_counts)
+    found = unit_wins(table.rule, table.panel, test.win_counts.judge, units, table.units.n)
+    assert np.allclose(found.sum(axis=0), test.win_counts.all_counts)

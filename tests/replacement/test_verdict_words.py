@@ -1,837 +1,589 @@
-"""A verdict in words: the question, the headline, what stands beside it, what to do next, what a paper says."""
+"""The verdict in sentences: question, headline, tests, notes, next step, text for a paper."""
 
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
+from dataclasses import replace
+from functools import cache
+from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
+import assay
 from assay.estimation.intervals import Estimate
-from assay.replacement import page
-from assay.replacement.alt_test import AltTest, DocumentEffect, _cautions, epsilon_words
-from assay.replacement.page import (
-    _advice,
-    _closer,
-    _disagreement,
-    _domain_line,
-    _headline,
-    _how_many,
-    _items_words,
-    _result,
-    _side_lines,
-    _step,
-    _step_by,
-    _verdict_test,
-    asked_words,
-    card_by,
-    methods,
-    question_words,
-    rule_words,
-    works,
-)
-from assay.reporting.page import NextStep
+from assay.replacement import words
+from assay.replacement.alt_test import AltTest, DocumentEffect
+from assay.replacement.decision import VerdictTests
+from assay.replacement.page import asked_words, card, card_by, methods, question_words, results, rule_words, works
+from assay.replacement.studies import SampleSize
 
 NONE = math.nan
+NAMES = {"ann_1": "ann", "ann_2": "bob", "ann_3": "cho"}
 
 
-def settings(**more):
+@cache
+def study(n_annotators: int = 3) -> assay.Annotations:
+    """60 items with a topic, three annotators and a judge."""
+    made = assay.simulate(n_items=60, n_annotators=n_annotators, seed=3)
+    rows = made.labels.join(made.annotators, on="annotator").with_columns(
+        annotator=pl.col("annotator").replace(NAMES | {"judge": "m"})
+    )
+    topics = made.items.select("item").with_columns(topic=pl.Series(["law", "art", "war"] * 20))
+    return assay.Annotations.from_frame(rows, items=topics, scale=made.scale)
+
+
+@cache
+def real_test(**options: Any) -> AltTest:
+    """The real test of judge m."""
+    given = {"epsilon": 0.1, "strata": "none"} | options
+    if "expertise" in given or "gold" in given:
+        given.pop("epsilon")
+    return assay.alt_test(study(), "m", **given)
+
+
+def p_values(**more: Any) -> VerdictTests:
     common = {
-        "gold": None, "expertise": None, "level": 0.05, "alpha": 0.05, "threshold": 0.5, "least_retention": 0.5,
-        "fixed_reference": False, "clusters": None, "balance": False, "normalise": None, "confidence": 0.95,
-        "min_items": 30, "fdr": 0.05, "expert": None,
+        "p_noninferior": 0.01, "p_worse": 0.9, "p_item_level": 0.002, "p_ratio_above": 0.003, "p_ratio_below": 0.8,
+        "annotators_agree": True, "matched_annotator": None, "least": 2, "least_worse": 3, "alpha": 0.05,
     }  # fmt: skip
-    return SimpleNamespace(**common | more)
+    return VerdictTests(**common | more)
 
 
-def grounds(**more):
-    common = {
-        "alpha": 0.05, "least": 2, "least_worse": 3, "p_as_good": 0.01, "p_worse": 0.9, "p_looks": 0.002,
-        "p_keeps": 0.003, "p_loses": 0.8, "p_replace": 0.012, "repeats": None, "loses": False, "people_agree": True,
-    }  # fmt: skip
-    return SimpleNamespace(**common | more)
+def size(n_items: int | None, low: int | None = 90, high: int | None = 700) -> SampleSize:
+    at = real_test().sample_size
+    return replace(at, n_items=n_items, low=low, high=high, limit=3000, power=0.8, reason="the judge is close")
 
 
-def needed(n_items, **more):
-    return SimpleNamespace(**{"n_items": n_items, "limit": 3000, "range": "90 to 700", "reason": "hopeless"} | more)
+REPLACE: dict[str, Any] = {}
+WORSE = {"p_noninferior": 0.9, "p_worse": 0.01}
+MIXED = {"p_worse": 0.02}
+UNDECIDED = {"p_noninferior": 0.2}
+LOW_RATIO = {"p_ratio_above": 0.9, "p_ratio_below": 0.02}
 
 
-def alt(verdict="undecided", reason=None, *, kind="nominal", **more):
-    """A test as sentences see it: 3 people, 60 items."""
-    scale = SimpleNamespace(kind=kind, word=lambda label: f"<{label}>")
-    table = SimpleNamespace(humans=("ann", "bob", "cho"), ratings=SimpleNamespace(scale=scale))
-    common = {
-        "judge": "m", "verdict": verdict, "reason": reason, "domain": None, "settings": settings(), "n_annotators": 3,
-        "n_items": 60, "tally": SimpleNamespace(table=table), "epsilon": 0.1, "grounds": grounds(), "cautions": (),
-        "worse_than": (), "items_needed": needed(100), "passed": verdict == "replace", "winning_rate": 2 / 3,
-        "losing_rate": 0.0, "advantage_probability": Estimate(0.8, 0.7, 0.9, 0.05), "speaks_of": 0.0,
-        "mean_difference": Estimate(0.1, -0.02, 0.22, 0.06), "people_in_its_place": {}, "constant": None,
-        "document_effect": None, "smallest_epsilon": 0.03, "needed_epsilon": Estimate(-0.1, -0.2, 0.01, 0.05),
-        "retention": Estimate(0.9, 0.6, 1.2, 0.1), "looked": SimpleNamespace(
-            kept=SimpleNamespace(structure=None, p_people=0.06), least_sure=SimpleNamespace(structure=None),
-            repeated=None),
-        "annotators": pl.DataFrame({"test": ["t", "t", "wilcoxon"]}), "score": "accuracy", "interval_method": "",
-        "human_agreement": Estimate(0.5, 0.4, 0.6, 0.05), "larger_count": list,
-    }  # fmt: skip
-    test = SimpleNamespace(**common | more)
-    test.reason_words = AltTest.reason_words.fget(test)
-    test.p_of = lambda what: AltTest.p_of(test, what)
+def alt(p: dict[str, Any] | None = None, options: dict[str, Any] | None = None, **known: Any) -> AltTest:
+    """The test of m with the p-values given, and ``known`` estimates in place of the computed ones."""
+    tests = p_values(**p or {})
+    fields = {"judge", "domain", "passed", "epsilon", "n_verdicts", "advantage_probability", "mean_difference"}
+    made = {name: known.pop(name) for name in fields & set(known)}
+    test = replace(real_test(**options or {}), corrected=lambda: tests, **made)
+    # Estimates that take long, or whose value the sentence needs: results keep them once they are computed.
+    vars(test).update({"worse_than": (), "sample_size": size(100), "human_baseline": {}} | known)
     return test
 
 
-# -- the question and the rule ------------------------------------------------------------------------
+# -- the question and the rule ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("judges", "options", "words"),
+    ("judges", "options", "question"),
     [
-        (["m"], {}, "May m stand in for one of these annotators?"),
-        (["m", "m"], {"expertise": "expert"}, "May m stand in for an expert annotator?"),  # two domains of one judge
-        (["m", "k"], {"expertise": "skilled"}, "May one of these judges stand in for a skilled annotator?"),
-        (["m"], {"expertise": "crowd"}, "May m stand in for a crowd worker?"),
-        (["m"], {"gold": "truth"}, "Is m as close to the gold labels as people are?"),
-        (["m", "k"], {"gold": "truth"}, "Is one of these judges as close to the gold labels as people are?"),
+        (["m"], {}, "Can m replace one of these annotators?"),
+        (["m", "m"], {"expertise": "expert"}, "Can m replace an expert annotator?"),  # two domains of one judge
+        (["m", "k"], {"expertise": "skilled"}, "Can one of these judges replace a skilled annotator?"),
+        (["m"], {"expertise": "crowd"}, "Can m replace a crowd worker?"),
+        (["m"], {"gold": "topic_gold"}, "Is m as close to the gold labels as the annotators are?"),
     ],
 )
-def test_the_question_names_a_single_judge_and_whom_it_would_replace(judges, options, words):
-    assert question_words([alt(judge=judge, settings=settings(**options)) for judge in judges]) == words
+def test_question_words_names_judge_and_annotator(judges, options, question):
+    tests = [alt(judge=judge, options=options if "gold" not in options else None) for judge in judges]
+    if "gold" in options:
+        gold = dict.fromkeys(study().items["item"].to_list(), "a")
+        tests = [replace(assay.alt_test(study(), "m", gold=gold), judge=judge) for judge in judges]
+    assert question_words(tests) == question
 
 
-def test_who_is_asked_is_counted_and_named_once():
-    assert asked_words([alt(), alt(), alt(judge="k")]) == (
-        "Asked of 2 judges (m, k) beside 3 annotators (ann, bob, cho)."
-    )
+def test_asked_words_counts_and_names_each_judge_once():
+    assert asked_words([alt(), alt(), alt(judge="k")]) == "2 judges (m, k) compared with 3 annotators (ann, bob, cho)."
     many = [alt(judge=f"m{k}") for k in range(6)]
-    assert asked_words(many).startswith("Asked of 6 judges (m0, m1, m2, m3 and 2 more) beside")
+    assert asked_words(many).startswith("6 judges (m0, m1, m2, m3 and 2 more) compared with")
 
 
-def test_the_rule_is_that_of_the_test_with_most_annotators():
-    few = alt(n_annotators=2, epsilon=0.3)
-    many = alt(n_annotators=3, epsilon=0.15, settings=settings(level=0.025, threshold=0.6, least_retention=0.4))
-    assert rule_words([few, many]) == (
+def test_rule_words_states_three_tests():
+    test = alt(epsilon=0.15, options={"alpha": 0.025, "threshold": 0.6, "min_agreement_ratio": 0.4})
+    assert rule_words([test]) == (
         "The verdict “Replace” requires three tests at α = 0.025: non-inferiority to at least 60% of the annotators "
         "(margin ε = 0.15), item-level agreement, and an agreement ratio above 0.40."
     )
 
 
-# -- the headline -------------------------------------------------------------------------------------
+# -- the verdict -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("verdict", "more", "words"),
+    ("p", "options", "more", "code", "reason", "headline"),
     [
-        ("replace", {}, "m may replace one of these annotators."),
-        ("replace", {"settings": settings(expertise="crowd"), "domain": "topic=law"},
+        (REPLACE, {}, {}, "replace", "", "m may replace one of these annotators."),
+        (REPLACE, {"expertise": "crowd"}, {"domain": "topic=law"}, "replace", "",
          "m may replace a crowd worker for law."),
-        ("replace", {"settings": settings(gold="truth")}, "m outperforms these people against the gold labels."),
-        ("do_not_replace", {}, "Do not replace one of these annotators with m."),
-        ("do_not_replace", {"settings": settings(gold="truth"), "domain": "topic=law"},
-         "Do not replace these people against the gold labels with m for law."),
-        ("do_not_replace", {"reason": "agreement_ratio_too_low"},
+        (WORSE, {}, {}, "do_not_replace", "worse_than_half",
+         "Do not replace one of these annotators with m: it is worse than at least 3 of 3 annotators, beyond the "
+         "margin."),
+        (LOW_RATIO, {}, {}, "do_not_replace", "agreement_ratio_too_low",
          "Do not replace one of these annotators with m: its agreement ratio is below 0.50."),
-        ("do_not_replace", {"reason": "agreement_ratio_too_low", "settings": settings(least_retention=0.6)},
+        (LOW_RATIO, {"min_agreement_ratio": 0.6}, {}, "do_not_replace", "agreement_ratio_too_low",
          "Do not replace one of these annotators with m: its agreement ratio is below 0.60."),
-        ("undecided", {"reason": "item_level_agreement_undecided"},
-         "Cannot tell yet for m: item-level agreement is not demonstrated."),
-        ("undecided", {"reason": "agreement_ratio_undecided"},
-         "Cannot tell yet for m: an agreement ratio above 0.50 is not demonstrated."),
-        ("not_testable", {"reason": "human_agreement_too_low"},
-         "These labels cannot tell for m: people hardly agree with each other."),
-        ("mixed", {"domain": "topic=law"},
-         "m is as good as some of these annotators and worse than others for law."),
-        ("undecided", {"reason": "too_few_clusters"}, "Cannot tell yet for m: too few clusters of items."),
-        ("undecided", {"reason": "comparison_undecided"},
-         "Cannot tell yet for m: 60 items do not settle whether it is as good as at least 2 of 3 annotators."),
+        (MIXED, {}, {"worse_than": ("ann", "bob")}, "mixed", "",
+         "m is as good as some annotators and worse than others (ann, bob)."),
+        (MIXED, {}, {"domain": "topic=law"}, "mixed", "",
+         "m is as good as some annotators and worse than others for law."),
+        (UNDECIDED, {}, {}, "undecided", "comparison_undecided",
+         "Undecided for m: 60 items do not settle whether it is as good as half of the annotators."),
+        (UNDECIDED | {"matched_annotator": "ann"}, {}, {}, "undecided", "comparison_undecided",
+         "Undecided for m: 60 items do not settle whether it is as good as half of the annotators."),
+        ({"p_noninferior": NONE}, {"threshold": 0.6}, {}, "undecided", "comparison_undecided",
+         "Undecided for m: 60 items do not settle whether it is as good as 60% of the annotators."),
+        ({"p_item_level": 0.051}, {}, {}, "undecided", "item_level_agreement_undecided",
+         "Undecided for m: item-level agreement is not demonstrated."),
+        ({"p_ratio_above": 0.051}, {}, {}, "undecided", "agreement_ratio_undecided",
+         "Undecided for m: an agreement ratio above 0.50 is not demonstrated."),
+        ({"annotators_agree": False, "p_item_level": 0.06}, {}, {}, "undecided", "human_agreement_undecided",
+         "Undecided for m: agreement among annotators is not demonstrated."),
+        ({"annotators_agree": None}, {}, {}, "not_testable", "human_agreement_too_low",
+         "m cannot be tested: the annotators agree too little with each other."),
     ],
 )  # fmt: skip
-def test_the_headline_has_the_verdict_whom_and_where(verdict, more, words):
-    assert _headline(alt(verdict, **more)) == words
+def test_card_headline_has_verdict_and_reason(p, options, more, code, reason, headline):
+    test = alt(p, options, **more)
+    assert (test.verdict, test.reason) == (code, reason)
+    assert card(test).headline == headline
+    line = words.verdict_line(test)
+    assert line.startswith(test.verdict_text)
+    assert test.reason_text == "" or test.reason_text in line or code == "not_testable"
 
 
-# -- what always stands beside it ---------------------------------------------------------------------
+def test_reason_text_of_a_match_names_the_annotator():
+    test = alt({"matched_annotator": "ann", "annotators_agree": False})
+    assert test.reason == "matches_one_annotator"
+    assert words.verdict_line(test) == (
+        "Undecided for m: its labels match ann's more often than agreement with the others explains; check for label "
+        "leakage."
+    )
+
+
+def test_reason_text_of_human_agreement_has_the_limit():
+    assert alt({"annotators_agree": None}).reason_text == (
+        "agreement among annotators is not demonstrated, and its upper confidence limit is below 0.20"
+    )
+
+
+def test_reason_of_few_items_and_few_clusters():
+    few = assay.alt_test(study(), "m", epsilon=0.1, min_items=61)
+    assert few.reason == "too_few_items_per_annotator"
+    assert words.verdict_line(few) == "Undecided for m: no annotator has 61 comparable items."
+    assert words.evidence(few) == ["No annotator has the 61 comparable items that the test requires."]
+    assert card(few).beside == ()
+    assert card(few).step.words == "have the same annotators label more of the same items."
+    clustered = assay.alt_test(study(), "m", epsilon=0.1, clusters="topic")
+    assert clustered.reason == "too_few_clusters"
+    assert clustered.reason_text == "3 clusters; at least 10 are required"
+    assert (
+        "Label items of at least 10 values of 'topic': the test counts clusters, not items." in card(clustered).advice
+    )
+
+
+def test_headline_with_gold_labels():
+    gold = dict(study().labels.filter(annotator="m").select("item", "label").iter_rows())
+    test = assay.alt_test(study(), "m", gold=gold)
+    assert card(test).headline == "m outperforms these annotators against the gold labels."
+    assert "at least as close to the reference as the annotator left out" in card(test).beside[0]
+    assert "score accuracy with the gold labels; " in test.summary()
+    assert "Annotators agree with the reference at A = " in words.evidence(test)[2]
+    expert = assay.alt_test(study(), "m", expert="ann", epsilon=0.1)
+    assert "score accuracy with the expert 'ann'; " in expert.summary()
+
+
+# -- the three tests -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("found", "start", "shown"),
+    ("p", "more", "sentence"),
     [
-        ((0.1, -0.02, 0.22), "People are closer than the judge by 0.10 [−0.020, 0.220]", False),
-        ((0.1, 0.0, 0.2), "People are closer than the judge by 0.10 [0.000, 0.200]", False),
-        ((0.1, 0.01, 0.19), "People are closer than the judge by 0.10 [0.010, 0.190]", True),
-        ((-0.1, -0.19, -0.01), "The judge is closer than people by 0.10 [0.010, 0.190]", True),
-        ((-0.1, -0.2, 0.0), "The judge is closer than people by 0.10 [0.000, 0.200]", False),
-        ((0.0, -0.1, 0.1), "People are closer than the judge by 0.00 [−0.100, 0.100]", False),
-    ],
-)
-def test_who_is_closer_and_whether_it_is_shown(found, start, shown):
-    end = "" if shown else ", so neither is shown to be closer"
-    said = _closer(alt(mean_difference=Estimate(*found, 0.05)))
-    assert said == f"{start}, on average over items and annotators{end}."
-
-
-def test_without_an_interval_nothing_is_said_of_what_is_shown():
-    assert _closer(alt(mean_difference=Estimate(0.1, NONE, NONE, NONE, "why not"))) == (
-        "People are closer than the judge by 0.10 (no interval), on average over items and annotators."
-    )
-
-
-def test_the_lines_beside_a_verdict():
-    first, _, published, smallest = _side_lines(alt())
-    assert first == (
-        "With probability ρ = 0.80 [0.70, 0.90] it is as close to the other annotators as a random annotator, or "
-        "closer."
-    )
-    assert published == ("As published it does not pass: winning rate ω = 0.67, losing rate 0.00; 0.50 is needed.")
-    assert smallest.startswith("The smallest ε: passes at ε ≥ 0.030; as good as half of the annotators at ε = −0.10 ")
-    gold = _side_lines(alt("replace", settings=settings(fixed_reference=True)))
-    assert "as close to the reference as" in gold[0]
-    assert gold[2].startswith("As published it passes: ")
-    assert _side_lines(alt(n_annotators=0)) == []
-
-
-def test_the_lines_beside_a_verdict_tell_of_people_in_its_place_constants_and_documents():
-    places = {name: alt(verdict) for name, verdict in
-              [("ann", "replace"), ("bob", "undecided"), ("cho", "replace")]}  # fmt: skip
-    constant = SimpleNamespace(label="b", closer=9, equal=20, farther=31)
-    effect = SimpleNamespace(words=lambda: "Documents matter.")
-    lines = _side_lines(
-        alt(speaks_of=0.292, people_in_its_place=places, constant=constant, document_effect=effect)
-    )[4:]  # fmt: skip
-    assert lines == [
-        "This speaks of these 3 annotators. If they are a random sample, the judge is as good as at least 29% of "
-        "annotators like them.",
-        "Put in the judge's place, 2 of 3 people would earn “may replace”: ann, cho.",
-        "Always “<b>” is closer to people than this judge on 31 items, as close on 20, farther on 9. That decides "
-        "nothing: people may be farther, too.",
-        "Documents matter.",
-    ]
-    (nobody,) = _side_lines(alt(people_in_its_place={"ann": alt(), "bob": alt()}))[4:]
-    assert nobody == "Put in the judge's place, 0 of 2 people would earn “may replace”."
-    # A number is said as a number; a constant that is closer on as many items as it is farther is not told of.
-    number = SimpleNamespace(label=3.0, closer=9, equal=20, farther=10)
-    (told,) = _side_lines(alt(constant=number))[4:]
-    assert told.startswith("Always “3.00” is closer to people than this judge on 10 items")
-    assert _side_lines(alt(constant=SimpleNamespace(label=3.0, closer=10, equal=20, farther=10)))[4:] == []
-
-
-@pytest.mark.parametrize(
-    ("smallest", "threshold", "words"),
-    [
-        (0.089, 0.5, "passes at ε ≥ 0.089; as good as half of the annotators at ε = −0.10 [−0.20, 0.01]"),
-        (NONE, 0.5, "passes at no ε; as good as half of the annotators at ε = −0.10 [−0.20, 0.01]"),
-        (0.0, 0.6, "passes at ε ≥ 0.000; as good as 60% of the annotators at ε = −0.10 [−0.20, 0.01]"),
-    ],
-)
-def test_the_smallest_epsilon_in_words(smallest, threshold, words):
-    assert epsilon_words(alt(smallest_epsilon=smallest, settings=settings(threshold=threshold))) == words
-
-
-def test_documents_are_a_caution_from_a_design_effect_of_1_2():
-    hardly = DocumentEffect(n_stems=1000, n_items=3000, design=1.19)
-    assert hardly.words() == (
-        "3,000 names share 1,000 stems; items that share one are hardly alike (design effect 1.19)."
-    )
-    # 3000 / 1.2 = 2500
-    assert DocumentEffect(1000, 3000, 1.2).words() == (
-        "Caution: 3,000 names share 1,000 stems, and items that share one are alike: design effect 1.20, so these "
-        "items say as much as 2,500 independent ones. Keep the stem in an item column and give clusters=... its name."
-    )
-
-
-# -- what to do next ----------------------------------------------------------------------------------
-
-REPORT = "report what people would say of all items:"
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "step"),
-    [
-        ("nominal", {}, NextStep(f"let it label the rest, and people a random share of it; {REPORT}", "estimate", "m")),
-        ("text", {}, NextStep("let it label the rest.")),
-        ("odd-one-out", {}, NextStep("let it label the rest.")),
-        ("preference", {}, NextStep("let it label the rest.")),
-        ("nominal", {"gold": "truth"}, NextStep("let it label the rest.")),
-    ],
-)
-def test_a_judge_that_may_replace_labels_the_rest_and_is_corrected_where_that_is_known(kind, options, step):
-    assert _step(alt("replace", kind=kind, settings=settings(**options))) == step
-
-
-@pytest.mark.parametrize(("kind", "ask"), [("nominal", "disagreement"), ("text", ""), ("odd-one-out", ""),
-                                           ("preference", "disagreement")])  # fmt: skip
-def test_what_is_read_next_is_where_a_judge_is_farthest_if_labels_can_be_compared(kind, ask):
-    assert _step(alt("do_not_replace", kind=kind)) == NextStep(
-        "read the items where it is farthest from people; then mend its prompt, or ask another judge.", ask, "m"
-    )
-    assert _step(alt("mixed", kind=kind, worse_than=("ann", "bob"))) == NextStep(
-        "decide for whom it may stand in: it loses to ann, bob.", ask, "m"
-    )
-    assert _step(alt("mixed", kind=kind)).words.endswith("it loses to some of them.")
-    assert _step(alt(reason="comparison_undecided", kind=kind, items_needed=needed(None))) == NextStep(
-        "mend the judge, or ask another one: more items like these would hardly tell.", ask, "m"
-    )
-
-
-def test_more_items_are_counted_from_those_there_are():
-    # 1160 would tell and 60 are there.
-    assert _step(alt(reason="comparison_undecided", items_needed=needed(1160))) == NextStep(
-        "have these 3 annotators label about 1,100 more items, and make this page again."
-    )
-    assert _step(alt(reason="item_level_agreement_undecided", items_needed=needed(61))).words.startswith(
-        "have these 3 annotators label about 1 more item, and"
-    )
-    # As many as there are: the first advice takes the place.
-    assert _step(alt(reason="comparison_undecided", items_needed=needed(60))) == NextStep(
-        "a repeated study of this size would tell four times in five; this one happens not to."
-    )
-    assert _step(alt(reason="too_few_items_per_annotator", n_annotators=0)) == NextStep(
-        "have the same people label more of the same items."
-    )
-
-
-@pytest.mark.parametrize(
-    ("verdict", "reason", "more", "start"),
-    [
-        ("do_not_replace", "agreement_ratio_too_low", {},
-         "It agrees with annotators less than 0.50 times as much as they agree with each other. Check its label "
-         "distribution and its prompt."),
-        ("do_not_replace", "agreement_ratio_too_low",
-         {"looked": SimpleNamespace(kept=SimpleNamespace(structure="topic"))},
-         "Within “topic” it agrees with annotators less than 0.50 times as much as they agree with each other. Check"),
-        ("do_not_replace", "agreement_ratio_too_low", {"settings": settings(fixed_reference=True)},
-         "It agrees with the reference less than 0.50 times as much as annotators do. Check"),
-        ("do_not_replace", None, {}, "More items would not change this: look at its labels, its prompt, or"),
-        ("mixed", None, {"worse_than": ("ann",)}, "It loses to ann: for whom may it stand in?"),
-        ("mixed", None, {}, "It loses to some of them: for whom may it stand in?"),
-        ("undecided", "too_few_items_per_annotator", {}, "Have the same people label more of the same items."),
-        ("undecided", "too_few_clusters", {"settings": settings(clusters="document")},
-         "Label items of at least 10 of 'document': each counts as one, not its items."),
-        ("not_testable", "human_agreement_too_low", {}, "No judge can be tested on these labels, however"),
-        ("undecided", "human_agreement_undecided", {}, "Whether people agree at all is open, so what a"),
-        ("undecided", "comparison_undecided", {}, "About 100 items labelled by these 3 annotators (40 more than now)"),
-        ("undecided", "item_level_agreement_undecided", {}, "About 100 items labelled by these 3 annotators"),
-        ("undecided", "agreement_ratio_undecided", {}, "About 100 items labelled by these 3 annotators"),
-    ],
-)  # fmt: skip
-def test_each_reason_has_its_advice_and_cautions_follow(verdict, reason, more, start):
-    advice, caution = _advice(alt(verdict, reason, cautions=("Mind this.",), **more))
-    assert advice.startswith(start)
-    assert caution == "Mind this."
-
-
-def test_a_judge_that_repeats_somebody_is_asked_about_other_items():
-    repeated = SimpleNamespace(person="ann", same=0.953, others=0.604, p=0.0004)
-    looked = SimpleNamespace(kept=SimpleNamespace(structure=None), repeated=repeated)
-    (advice,) = _advice(alt(reason="matches_one_annotator", looked=looked))
-    assert advice.startswith(
-        "It gives ann's label on 95% of items, others do on 60% (p < 0.001): it may have been shown these labels."
-    )
-
-
-def test_items_that_would_tell():
-    assert _items_words(alt(items_needed=needed(1160))) == (
-        "About 1,160 items labelled by these 3 annotators (1,100 more than now) would tell, yes or no, in four studies "
-        "out of five. The number itself is not sure: 90 to 700, in 80% of what these items leave open."
-    )
-    same = "A repeated study of this size would tell four times in five; this one happens not to."
-    assert [_items_words(alt(items_needed=needed(n))) == same for n in (59, 60, 61)] == [True, True, False]
-    assert _items_words(alt(items_needed=needed(None))) == (
-        "No number of items like these, up to 3,000, would probably tell: as far as these show, hopeless. Improve the "
-        "judge, or ask another one."
-    )
-
-
-@pytest.mark.parametrize(
-    ("passed", "verdict", "reason", "more", "start"),
-    [
-        (False, "replace", None, {}, "The published rule counts annotators whose test survives a correction"),
-        (True, "undecided", "comparison_undecided", {"p_as_good": 0.051},
-         "The published rule lets it pass: it counts wins and asks for"),
-        (True, "mixed", None, {"p_as_good": 0.01},
-         "The published rule lets it pass: it counts wins and asks for"),
-        (True, "undecided", "item_level_agreement_undecided", {"p_as_good": 0.05, "p_looks": 0.06},
-         "The published rule passes it: it does not test item-level agreement."),
-        (True, "undecided", "agreement_ratio_undecided", {},
-         "The published rule passes it: it does not test the agreement ratio."),
-        (True, "do_not_replace", "agreement_ratio_too_low", {},
-         "The published rule passes it: it does not test the agreement ratio."),
-        (True, "undecided", "human_agreement_undecided", {},
-         "The published rule passes it: it does not test agreement among annotators."),
-    ],
-)  # fmt: skip
-def test_why_the_published_rule_and_the_verdict_differ(passed, verdict, reason, more, start):
-    test = alt(verdict, reason, passed=passed, grounds=grounds(**more))
-    assert _disagreement(test).startswith(start)
-    assert [one for one in _advice(test) if one.startswith(start)]
-    # Where both say the same, or nobody is compared, nothing is said of it.
-    for same in ({"passed": verdict == "replace"}, {"grounds": grounds(least=0)}):
-        told = _advice(SimpleNamespace(**vars(test) | same))
-        assert not [one for one in told if one.startswith("The published rule")]
-
-
-# -- several domains ----------------------------------------------------------------------------------
-
-
-def by_domain(tests, by="topic", correction="across", n_domains=None):
-    return SimpleNamespace(judge="m", by=by, tests=tests, correction=correction, n_domains=n_domains or len(tests),
-                           passed_in=sum(test.passed for test in tests.values()))  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("passed", "n", "by", "words"),
-    [
-        (2, 2, "criterion", "both criteria"), (3, 3, "criterion", "all 3 criteria"),
-        (0, 4, "criterion", "none of 4 criteria"), (1, 2, "criterion", "1 of 2 criteria"),
-        (2, 4, "topic", "2 of 4 domains (topic)"), (2, 2, "topic", "both domains (topic)"),
-    ],
-)  # fmt: skip
-def test_in_how_many_domains_it_passes(passed, n, by, words):
-    assert _how_many(passed, SimpleNamespace(n_domains=n, by=by)) == words
-
-
-def test_the_card_of_domains():
-    tests = {"art": alt("replace", cautions=("Few.",)), "law": alt("do_not_replace", cautions=("Few.", "Old."))}
-    found = card_by(by_domain(tests))
-    assert (found.tone, found.domain, found.folded) == ("open", None, "each topic")
-    assert found.headline == "m may stand in for people on 1 of 2 domains (topic)."
-    assert found.evidence == "May stand in for people: art; do not replace people: law. As published it passes in 1."
-    assert found.advice == (
-        "P-values are corrected for the number of domains, and judges where there are several (Holm). Few. Old."
-    )
-    assert [line.split(":")[0] for line in found.beside] == ["art", "law"]
-    alike = card_by(by_domain({"art": tests["law"]}, correction="within"))
-    assert (alike.tone, alike.advice) == ("bad", "Few. Old.")
-
-
-def test_the_next_step_of_domains_is_that_of_the_passed_ones_then_of_failures():
-    passed, failed, open_ = alt("replace", kind="text"), alt("do_not_replace"), alt(reason="comparison_undecided")
-
-    def step(**tests):
-        found = {"replace": [name for name, test in tests.items() if test.verdict == "replace"]}
-        return _step_by(by_domain(tests), found)
-
-    assert step(a=failed, b=passed) == NextStep("For b only: let it label the rest.", where="topic=b")
-    assert step(a=passed, b=passed) == NextStep("let it label the rest.", where="topic=a")
-    numbers = alt("replace")
-    assert step(a=failed, b=numbers).words.endswith(f"random share of it; {REPORT}")
-    assert step(a=failed, b=numbers, c=numbers).words.startswith("For b, c only: let it label the rest, and people ")
-    assert step(a=numbers, b=numbers).words.endswith("what people would say of all items (here for a):")
-    assert step(a=open_, b=failed).words.startswith("read the items where it is farthest from people")
-    assert step(a=open_).words.startswith("have these 3 annotators label about 40 more items")
-    assert step() is None
-
-
-@pytest.mark.parametrize(
-    ("verdict", "reason", "more", "p"),
-    [
-        ("replace", None, {}, " (p = 0.012)"),  # of all three tests, the largest
-        ("do_not_replace", None, {"p_worse": 0.004, "p_loses": 0.02}, " (p = 0.004)"),
-        # It is worse; that its agreement ratio is low has another p-value.
-        ("do_not_replace", None, {"p_worse": 0.04, "p_loses": 0.003}, " (p = 0.040)"),
-        ("do_not_replace", "agreement_ratio_too_low", {"p_worse": 0.2, "p_loses": 0.02},
-         ", its agreement ratio is below 0.50 (p = 0.020)"),
-        ("mixed", None, {"p_as_good": 0.011, "p_worse": 0.04}, " (p = 0.040)"),  # both were shown
-        ("undecided", "too_few_clusters", {}, ", too few clusters of items"),  # a count, no test
-        ("undecided", "human_agreement_undecided", {},
-         ", people are not shown to agree with each other (p = 0.060)"),
-        ("not_testable", "human_agreement_too_low", {}, ", people hardly agree with each other"),
-    ],
-)  # fmt: skip
-def test_domain_line_has_the_p_value_of_its_verdict_or_reason(verdict, reason, more, p):
-    words = page._DOMAIN_VERDICTS[verdict]
-    assert _domain_line("law", alt(verdict, reason, grounds=grounds(**more))) == (
-        f"law: {words}{p}; ρ = 0.80 [0.70, 0.90], ω = 0.67, R = 0.90, 60 items."
-    )
-
-
-@pytest.mark.parametrize(
-    ("reason", "p", "words"),
-    [
-        ("comparison_undecided", {"p_as_good": 0.2, "p_looks": 0.3},
-         "60 items do not settle whether it is as good as at least 2 of 3 annotators (p = 0.200)"),
-        ("item_level_agreement_undecided", {"p_looks": 0.3, "p_keeps": 0.4},
-         "item-level agreement is not demonstrated (p = 0.300)"),
-        ("agreement_ratio_undecided", {"p_keeps": 0.4},
-         "an agreement ratio above 0.50 is not demonstrated (p = 0.400)"),
-    ],
-)  # fmt: skip
-def test_domain_line_of_an_open_domain_has_the_reason_its_p_value_and_a_sample_size(reason, p, words):
-    assert _domain_line("law", alt(reason=reason, grounds=grounds(**p))) == (
-        f"law: cannot tell yet, {words}; ρ = 0.80 [0.70, 0.90], ω = 0.67, R = 0.90, 60 items. "
-        "About 100 items labelled by these 3 annotators (40 more than now) would tell, yes or no, in four studies out "
-        "of five. The number itself is not sure: 90 to 700, in 80% of what these items leave open."
-    )
-
-
-def test_domain_line_without_annotators():
-    assert _domain_line("law", alt(reason="too_few_items_per_annotator", n_annotators=0)) == (
-        "law: nobody has enough items."
-    )
-
-
-# -- what a paper says --------------------------------------------------------------------------------
-
-LEADS = "; advantage probability ρ = 0.80, 95% CI [0.70, 0.90]; winning rate ω = 0.67."
-SEES = "to look at the items (p = 0.002), and to keep what people agree on (R = 0.90 [0.60, 1.20], p = 0.003)"
-
-
-@pytest.mark.parametrize(
-    ("verdict", "reason", "more", "words"),
-    [
-        ("replace", None, {},
-         f"was shown to be as good as at least 2 of 3 annotators, allowing ε = 0.10 (p = 0.010), {SEES}"),
-        ("do_not_replace", None, {"p_worse": 0.02},
-         "was shown to be worse than at least 3 of 3 annotators, even allowing ε = 0.10 (p = 0.020)"),
-        ("do_not_replace", "agreement_ratio_too_low", {"p_loses": 0.03},
-         "has an agreement ratio below 0.50 (R = 0.90 [0.60, 1.20], p = 0.030)"),
-        ("mixed", None, {"p_worse": 0.02},
-         "was shown to be as good as at least 2 of 3 annotators, allowing ε = 0.10 (p = 0.010), and worse than at "
-         "least 3 (p = 0.020)"),
-        ("undecided", "comparison_undecided", {"p_as_good": 0.051, "p_looks": 0.05},
-         "was not shown to be one of annotators like these: not shown to be as good as at least 2 of 3 annotators, "
-         "allowing ε = 0.10 (p = 0.051); shown to look at the items (p = 0.050); shown to keep enough of what people "
-         "agree on (R = 0.90 [0.60, 1.20]) (p = 0.003)"),
-    ],
-)  # fmt: skip
-def test_a_result_for_a_paper(verdict, reason, more, words):
-    assert _result(alt(verdict, reason, grounds=grounds(**more))) == f"On 60 items, m {words}{LEADS}"
-
-
-def test_a_result_for_a_paper_names_the_domain_whom_it_repeats_and_what_is_not_known():
-    test = alt(grounds=grounds(repeats="ann"), domain="topic=law")
-    assert _result(test).startswith("On 60 items (topic law), m was not shown to be")
-    assert "; it repeats ann's labels; advantage" in _result(test)
-    bare = alt("replace", advantage_probability=Estimate(0.8, NONE, NONE, NONE, "why not"),
-                  retention=Estimate(NONE, NONE, NONE, NONE, "too few"))  # fmt: skip
-    assert "(R not known, p = 0.003)" in _result(bare)
-    assert _result(bare).endswith("ρ = 0.80, no interval; winning rate ω = 0.67.")
-    assert _result(alt(n_annotators=0, domain="topic=law")) == (
-        "m (topic law) could not be tested: no annotator has 30 comparable items."
-    )
-
-
-@pytest.mark.parametrize(
-    ("options", "agree", "more"),
-    [
-        ({}, "none", []),
-        ({"clusters": "document"}, "none", ["miettinen1985comparative"]),
-        ({"balance": True}, "none", ["miettinen1985comparative"]),
-        ({}, None, ["krippendorff2004content"]),
-    ],
-)
-def test_works_are_those_that_the_methods_name(options, agree, more):
-    one = alt(settings=settings(**options), human_agreement=Estimate(0.5, 0.4, 0.6, 0.05, agree))
-    other = alt(human_agreement=Estimate(NONE, NONE, NONE, NONE, "none"))
-    assert works([other, one])[6:] == more
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({}, "exact unconditional tests, Tango 1998"),
-        ({"balance": True}, "score tests, Tango 1998, Miettinen & Nurminen 1985"),
-        ({"clusters": "document"},
-         "score tests with a design effect for clusters, Tango 1998, Miettinen & Nurminen 1985"),
-    ],
-)  # fmt: skip
-def test_the_test_behind_the_verdict_is_named(options, words):
-    assert _verdict_test(settings(**options)) == words
-
-
-def test_methods_are_those_of_the_test_with_most_annotators():
-    first, second, third = methods([alt(n_annotators=2), alt(score="neg_rmse")])
-    assert "Each of 3 annotators was left out in turn" in first
-    assert first.endswith("compared with the labels of the remaining annotators by negative root mean squared error.")
-    assert "tested by one-sided paired t-tests and one-sided Wilcoxon signed-rank tests (annotators with" in second
-    assert second.endswith("where H0 is rejected for at least 50% of the annotators.")
-    assert "as good as at least 50% of the annotators" in third
-    more = methods([
-        alt(settings=settings(fixed_reference=True, balance=True, normalise="zscore"), interval_method="bootstrap",
-               score="mine", annotators=pl.DataFrame({"test": []}, schema={"test": pl.String}))
-    ])  # fmt: skip
-    assert more[0].endswith("compared with a reference label by mine.")
-    assert "was tested by no test, with" in more[1]
-    assert more[3:] == [
-        "Uncertainty of ρ: bootstrap.",
-        "Items were weighted by the inverse frequency of their majority label (inverse probability).",
-        "Labels were normalised within each annotator (zscore).",
-    ]
-
-
-# -- why a test tells, or does not --------------------------------------------------------------------
-
-
-def reason_of(verdict, clusters=None, n_annotators=3, **more):
-    clustering = None if clusters is None else SimpleNamespace(n_clusters=np.array(clusters))
-    return AltTest.reason.func(
-        SimpleNamespace(verdict=verdict, grounds=grounds(**more), n_annotators=n_annotators,
-                        tally=SimpleNamespace(clustering=clustering))
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("verdict", "more", "reason"),
-    [
-        ("replace", {}, None),
-        ("mixed", {}, None),
-        ("do_not_replace", {"p_worse": 0.05}, None),
-        ("do_not_replace", {"p_worse": 0.051}, "agreement_ratio_too_low"),
-        ("not_testable", {}, "human_agreement_too_low"),
-        ("undecided", {"n_annotators": 0}, "too_few_items_per_annotator"),
-        ("undecided", {"clusters": [12, 9]}, "too_few_clusters"),
-        ("undecided", {"clusters": [12, 10], "p_looks": 0.06}, "item_level_agreement_undecided"),
-        ("undecided", {"p_as_good": 0.051, "repeats": "ann"}, "comparison_undecided"),
-        ("undecided", {"p_as_good": math.nan}, "comparison_undecided"),
-        ("undecided", {"p_as_good": 0.05, "repeats": "ann", "people_agree": False}, "matches_one_annotator"),
-        ("undecided", {"people_agree": False, "p_looks": 0.06}, "human_agreement_undecided"),
-        ("undecided", {"p_looks": 0.051}, "item_level_agreement_undecided"),
-        ("undecided", {"p_looks": 0.05}, "agreement_ratio_undecided"),
-    ],
-)
-def test_the_first_thing_that_is_not_shown_is_the_reason(verdict, more, reason):
-    assert reason_of(verdict, **more) == reason
-
-
-@pytest.mark.parametrize(
-    ("people", "reference", "caution"),
-    [(0, False, False), (1, False, True), (2, False, True), (3, False, False), (1, True, False)],
-)
-def test_fewer_than_three_people_are_no_consensus(people, reference, caution):
-    found = cautions(people, reference=reference)
-    assert found == (("With fewer than three annotators there is no consensus to compare with.",) if caution else ())
-
-
-def cautions(people, *, tests=("t",), tolerance=0.1, balance=False, reference=False, clusters=None):
-    clustering = None if clusters is None else SimpleNamespace(n_clusters=np.array(clusters))
-    tally = SimpleNamespace(
-        tested=np.arange(people), decided=SimpleNamespace(tests=tests), clustering=clustering
-    )  # fmt: skip
-    return _cautions(tally, settings(tolerance=tolerance, balance=balance, fixed_reference=reference))
-
-
-def test_each_caution_has_its_cause():
-    wilcoxon = "Under 30 items Wilcoxon's test is used, as published; with epsilon above 0"
-    assert cautions(3, tests=("t", "wilcoxon"))[0].startswith(wilcoxon)
-    assert cautions(3, tests=("wilcoxon",), tolerance=0.0) == cautions(3) == ()
-    assert cautions(3, balance=True)[0].startswith("Under balance ω and its p-values take one variance")
-    assert cautions(3, clusters=[25, 19])[0].startswith("With 19 clusters, one on which everything goes wrong may be")
-    assert cautions(3, clusters=[25, 20]) == ()
-    assert len(cautions(2, tests=("wilcoxon",), balance=True, clusters=[12])) == 4
-
-
-# -- what the verdict rests on, in three sentences -----------------------------------------------------
-
-
-def evidence(p=None, *, agreement=True, structure=None, **more):
-    test = alt(**{"people_agreement": Estimate(0.4, 0.3, 0.5, 0.05)} | more)
-    test.grounds = grounds(**(p or {}))
-    test.looked = SimpleNamespace(
-        kept=SimpleNamespace(structure=structure), least_sure=SimpleNamespace(structure=structure)
-    )
-    test._count_sentence = lambda: AltTest._count_sentence(test)
-    test._item_level_sentence = lambda: AltTest._item_level_sentence(test)
-    test._ratio_sentence = lambda agreement: AltTest._ratio_sentence(test, agreement)
-    return AltTest.evidence(test, agreement=agreement)
-
-
-@pytest.mark.parametrize(
-    ("p", "more", "words"),
-    [
-        ({"p_as_good": 0.05}, {}, "as good as at least 2 of 3 annotators within the margin ε = 0.1 (p = 0.050)."),
-        ({"p_as_good": 0.051, "p_worse": 0.05}, {"worse_than": ("ann", "bob")},
+        ({"p_noninferior": 0.05}, {}, "as good as at least 2 of 3 annotators within the margin ε = 0.1 (p = 0.050)."),
+        ({"p_noninferior": 0.051, "p_worse": 0.05}, {"worse_than": ("ann", "bob")},
          "worse than at least 3 of 3 annotators, beyond the margin ε = 0.1 (p = 0.050); worse than ann, bob (each, "
          "Holm-adjusted)."),
-        ({"p_as_good": 0.051}, {}, "not demonstrated for at least 2 of 3 annotators, margin ε = 0.1 (p = 0.051)."),
-        ({"p_worse": 0.02}, {"worse_than": ("cho",)},
+        ({"p_noninferior": 0.051}, {}, "not demonstrated for at least 2 of 3 annotators, margin ε = 0.1 (p = 0.051)."),
+        (MIXED, {"worse_than": ("cho",)},
          "as good as at least 2 of 3 annotators within the margin ε = 0.1 (p = 0.010); worse than cho (each, "
          "Holm-adjusted)."),
     ],
 )  # fmt: skip
-def test_evidence_has_the_required_count_with_its_p_value(p, more, words):
-    assert evidence(p, **more)[0] == f"Non-inferiority: {words}"
+def test_evidence_has_the_required_count_with_its_p_value(p, more, sentence):
+    assert words.evidence(alt(p, **more))[0] == f"Non-inferiority: {sentence}"
 
 
 @pytest.mark.parametrize(
-    ("p", "structure", "words"),
+    ("p", "options", "sentence"),
     [
-        (0.05, None, "matches annotators of the same item better than of other items (p = 0.050)."),
-        (0.051, None, "not demonstrated (p = 0.051)."),
-        (0.01, "topic", "matches annotators of the same item better than of other items with the same “topic” "
-                        "(p = 0.010)."),
-        (0.06, "topic", "not demonstrated within “topic” (p = 0.060)."),
+        (0.05, {}, "matches annotators of the same item better than of other items (p = 0.050)."),
+        (0.051, {}, "not demonstrated (p = 0.051)."),
+        (0.01, {"strata": ("topic",)},
+         "matches annotators of the same item better than of other items with the same “topic” (p = 0.010)."),
+        (0.06, {"strata": ("topic",)}, "not demonstrated within “topic” (p = 0.060)."),
     ],
 )  # fmt: skip
-def test_evidence_of_item_level_agreement(p, structure, words):
-    assert evidence({"p_looks": p}, structure=structure)[1] == f"Item-level agreement: {words}"
+def test_evidence_of_item_level_agreement(p, options, sentence):
+    assert words.evidence(alt({"p_item_level": p}, options))[1] == f"Item-level agreement: {sentence}"
+
+
+def test_evidence_of_the_agreement_ratio():
+    r, a = real_test().agreement_ratio, real_test().annotator_agreement
+    value = f"R = {r.estimate:.2f} [{r.low:.2f}, {r.high:.2f}]"
+    among = f" Annotators agree with each other at A = {a.estimate:.2f} [{a.low:.2f}, {a.high:.2f}]."
+
+    def said(p, agreement=False, **options):
+        return words.evidence(alt(p, options), agreement=agreement)[2]
+
+    assert said({}, True) == f"Agreement ratio: {value}, above the required 0.50 (p = 0.003).{among}"
+    assert said(LOW_RATIO) == f"Agreement ratio: {value}, below the required 0.50 (p = 0.020)."
+    assert said({"p_ratio_above": 0.051}) == f"Agreement ratio: {value}; not demonstrated to exceed 0.50 (p = 0.051)."
+    assert "above the required 0.40" in said({}, min_agreement_ratio=0.4)
+    assert said({}, strata=("topic",)).startswith("Agreement ratio within “topic”: R = ")
+
+
+def test_evidence_of_a_constant_judge_has_a_ratio_without_an_interval():
+    labels = study().labels.join(study().annotators, on="annotator")
+    one = pl.when(pl.col("annotator") == "m").then(pl.lit("a")).otherwise(pl.col("label"))
+    constant = assay.Annotations.from_frame(labels.with_columns(label=one), scale=study().scale)
+    test = assay.alt_test(constant, "m", epsilon=0.1)
+    assert ": R = 0.00 (" in words.evidence(test)[2]
+    assert words.evidence(test)[2].count("[") == 1  # the interval of A alone
+
+
+def test_evidence_without_agreement_that_can_be_estimated():
+    rows = study().labels.join(study().annotators, on="annotator").with_columns(label=pl.lit("a"))
+    test = assay.alt_test(assay.Annotations.from_frame(rows, scale=study().scale), "m", epsilon=0.1)
+    assert words.evidence(test)[2] == "Agreement ratio: not estimable: labels do not vary within strata of items."
+
+
+def test_larger_count_has_its_own_p_value():
+    test = real_test(epsilon=0.5)
+    assert (test.verdict_tests.least, test.noninferior_to) == (2, 3)
+    p = test.win_counts.verdict_p[0].max()  # the conjunction of 3 of 3 is the largest p-value
+    assert p < 0.001
+    one = "as good as at least 3 of 3 annotators within the margin ε = 0.5 (p < 0.001"
+    assert words.larger_count(test) == [f"{one})"]
+    assert words.larger_count(replace(test, n_verdicts=2)) == [f"{one}, Bonferroni-adjusted for 2 verdicts)"]
+    assert words.larger_count(alt(UNDECIDED)) == []
+    assert f"Notes: {one})." in test.summary()
+    assert f"A{one[1:]})." in card(test).beside
+
+
+# -- notes beside the verdict ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("p", "more", "words"),
+    ("found", "line"),
     [
-        ({"p_keeps": 0.05}, {}, ": R = 0.90 [0.60, 1.20], above the required 0.50 (p = 0.050). Annotators agree with "
-                                "each other at A = 0.40 [0.30, 0.50]."),
-        ({"p_keeps": 0.051, "loses": True, "p_loses": 0.02}, {"agreement": False},
-         ": R = 0.90 [0.60, 1.20], below the required 0.50 (p = 0.020)."),
-        ({"p_keeps": 0.051}, {"agreement": False, "structure": "topic"},
-         " within “topic”: R = 0.90 [0.60, 1.20]; not demonstrated to exceed 0.50 (p = 0.051)."),
-        ({}, {"settings": settings(fixed_reference=True, least_retention=0.4)},
-         ": R = 0.90 [0.60, 1.20], above the required 0.40 (p = 0.003). Annotators agree with the reference at "
-         "A = 0.40 [0.30, 0.50]."),
-        ({}, {"agreement": False, "retention": Estimate(NONE, NONE, NONE, NONE, "why")},
-         ": no estimate (why), above the required 0.50 (p = 0.003)."),
-        ({"p_keeps": 1.0}, {"agreement": False, "retention": Estimate(0.0, NONE, NONE, NONE, "one label only")},
-         ": R = 0.00 (one label only); not demonstrated to exceed 0.50 (p = 1.000)."),
-        ({}, {"people_agreement": Estimate(NONE, NONE, NONE, NONE, "too few items decide")},
-         ": not estimable: too few items decide."),
-    ],
-)  # fmt: skip
-def test_evidence_of_the_agreement_ratio(p, more, words):
-    assert evidence(p, **more)[2] == f"Agreement ratio{words}"
-
-
-@pytest.mark.parametrize(
-    ("as_good_as", "n_verdicts", "p_as_good", "words"),
-    [
-        # The conjunction of 3 of 3 is the largest p-value; of 2 of 3 it is min(2 · .015 / 1, .02 · 2 / 2) = .02.
-        (3, 1, 0.02, ["as good as at least 3 of 3 annotators within the margin ε = 0.1 (p = 0.020)"]),
-        (3, 2, 0.02, ["as good as at least 3 of 3 annotators within the margin ε = 0.1 (p = 0.040, Bonferroni-adjusted "
-                      "for 2 verdicts)"]),
-        (2, 1, 0.02, []), (0, 1, 0.02, []), (3, 1, 0.051, []),
-    ],
-)  # fmt: skip
-def test_larger_count_has_a_p_value_of_its_own(as_good_as, n_verdicts, p_as_good, words):
-    p = np.array([0.001, 0.015, 0.02])
-    tally = SimpleNamespace(verdict_p=(p,), table=alt().tally.table)
-    test = alt(
-        "replace", as_good_as=as_good_as, n_verdicts=n_verdicts, tally=tally, grounds=grounds(p_as_good=p_as_good)
-    )
-    assert AltTest.larger_count(test) == words
-
-
-def test_nobody_has_enough_items_for_evidence():
-    assert evidence(n_annotators=0) == ["Nobody has the 30 comparable items that the test asks for."]
-
-
-@pytest.mark.parametrize(
-    ("reason", "found", "words"),
-    [
-        ("comparison_undecided", needed(1160, power=0.8),
-         ["About 1,160 items (90 to 700) by these annotators would tell, yes or no, with assurance 0.8."]),
-        ("item_level_agreement_undecided", needed(None),
-         ["No number of items up to 3,000 would probably tell: hopeless."]),
-        ("too_few_clusters", needed(100), []),
-        (None, needed(100), []),
-    ],
-)  # fmt: skip
-def test_how_many_items_would_tell_is_said_where_they_would(reason, found, words):
-    assert AltTest._items_sentences(alt(reason=reason, items_needed=found)) == words
-
-
-@pytest.mark.parametrize(
-    ("p", "least", "level", "k"),
-    [
-        # Simes' test of those from the u-th smallest on: min over i of (m - u + 1) / i times the i-th of them.
-        ([0.01, 0.02, 0.2], 2, 0.05, 2),  # 3 * .01 = .03, then 2 * .02 = .04, then .2
-        ([0.01, 0.03, 0.2], 2, 0.05, 1),
-        ([0.04, 0.045, 0.05], 2, 0.05, 3),  # all of them at once: the largest is enough
-        ([0.2, 0.3, 0.4], 2, 0.05, 0),
+        ((0.1, -0.02, 0.22), "−0.100 [−0.220, 0.020]; no significant difference."),
+        ((0.1, 0.0, 0.2), "−0.100 [−0.200, 0.000]; no significant difference."),
+        ((0.1, 0.01, 0.19), "−0.100 [−0.190, −0.010]; the annotators are significantly closer."),
+        ((-0.1, -0.19, -0.01), "+0.100 [0.010, 0.190]; the judge is significantly closer."),
+        ((-0.1, -0.2, 0.0), "+0.100 [0.000, 0.200]; no significant difference."),
+        ((0.1, NONE, NONE), "−0.100 (no interval)."),
     ],
 )
-def test_as_good_as_the_most_annotators_whose_conjunction_is_shown(p, least, level, k):
-    test = SimpleNamespace(grounds=grounds(p_as_good=0.5, least=least), tally=SimpleNamespace(verdict_p=(np.array(p),)))
-    assert AltTest._count_as_good(test, level) == k
-    # Weights may show a share that no count shows.
-    test.grounds = grounds(p_as_good=level, least=least)
-    assert AltTest._count_as_good(test, level) == (k or least)
+def test_notes_have_the_difference_of_advantage_probabilities(found, line):
+    lines = card(alt(mean_difference=Estimate(*found, 0.05))).beside
+    assert lines[1] == f"Advantage probability, judge − annotators: {line}"
 
 
-# -- the whole in sentences ---------------------------------------------------------------------------
+def test_notes_have_the_published_rule_and_the_margins():
+    test = alt(advantage_probability=Estimate(0.8, 0.7, 0.9, 0.05), smallest_epsilon=0.089,
+               needed_epsilon=Estimate(-0.1, -0.2, 0.01, 0.05))  # fmt: skip
+    first, _, published, exploratory, *_ = card(test).beside
+    assert first == (
+        "On 80% [70%, 90%] of items, averaged over annotators, it is at least as close to the others as the annotator "
+        "left out (advantage probability ρ)."
+    )
+    assert published == (
+        f"Published rule: {'passes' if test.passed else 'does not pass'} (winning rate ω = {test.winning_rate:.2f}, "
+        f"losing rate {test.losing_rate:.2f}; required 0.50)."
+    )
+    margins = "smallest passing margin 0.089; parity margin −0.10 [−0.20, 0.01]"
+    assert exploratory == f"Exploratory; choose ε before seeing the labels: {margins}."
+    assert f"Notes, exploratory: {margins}." in test.summary()
+    assert words.margins(alt(smallest_epsilon=NONE)).startswith("no passing margin; parity margin ")
 
 
-def summary_of(*, tests=("t", "t"), **more):
-    test = alt(**{"reason": "comparison_undecided", "winning_rate": 1 / 3, "n_won": 1, "n_labels": 1200} | more)
-    test.decided = SimpleNamespace(tests=tests)
-    test.run = SimpleNamespace(closing=lambda: ["the signature"])
-    test.evidence = lambda: ["What it rests on."]
-    test._items_sentences = lambda: ["About 90 items."]
-    return AltTest.summary(test).split("\n")
+def test_notes_have_population_baselines_and_prefixes():
+    baseline = {"ann": alt(), "bob": alt(UNDECIDED), "cho": alt()}
+    effect = DocumentEffect(10, 60, 1.1)
+    lines = card(alt(n_verdicts=1, human_baseline=baseline, document_effect=effect)).beside
+    assert "Human baseline: tested in the same way, 2 of 3 annotators pass (ann, cho)." in lines
+    assert "60 item ids share 10 prefixes; design effect 1.10." in lines
+    none = card(alt(human_baseline={"ann": alt(UNDECIDED)})).beside
+    assert "Human baseline: tested in the same way, 0 of 1 annotator pass." in none
+    test = real_test(epsilon=0.5)
+    # As good as all of three: the share p with p³ = .025 is the lower limit, .05 / 2 verdicts have .0125 each.
+    assert test.population_share == pytest.approx(0.025 ** (1 / 3))
+    assert replace(test, n_verdicts=2).population_share == pytest.approx(0.0125 ** (1 / 3))
+    assert (
+        "Applies to these 3 annotators. If they are a random sample, with 95% confidence the judge is as good (within "
+        "ε) as at least 29% of such annotators."
+    ) in card(test).beside
+    assert "with 97.5% confidence" in " ".join(card(replace(test, n_verdicts=2)).beside)
 
 
-def test_a_summary_is_the_verdict_its_grounds_the_published_numbers_and_what_would_tell():
-    assert summary_of(tests=("t", "wilcoxon", "t"), interval_method="95% bootstrap") == [
-        "m: cannot be told yet: 60 items do not settle whether it is as good as at least 2 of 3 annotators.",
-        "What it rests on.",
-        "As published: does not pass, winning rate 0.33 (1 of 3 annotators, epsilon = 0.1, threshold 0.5); advantage "
-        "probability 0.80 [0.70, 0.90] (95% bootstrap).",
-        "Score: accuracy with the other annotators; paired t-tests, Wilcoxon signed-rank tests (fewer than 30 items), "
-        "one-sided, Benjamini-Yekutieli at q = 0.05; 60 items, 1,200 human labels.",
-        "Smallest epsilon: passes at ε ≥ 0.030; as good as half of the annotators at ε = −0.10 [−0.20, 0.01].",
-        "About 90 items.",
-        "the signature",
+def test_document_effect_is_a_caution_from_1_2():
+    assert words.document_effect(DocumentEffect(1000, 3000, 1.19)) == (
+        "3,000 item ids share 1,000 prefixes; design effect 1.19."
+    )
+    # 3000 / 1.2 = 2500
+    assert words.document_effect(DocumentEffect(1000, 3000, 1.2)) == (
+        "Caution: 3,000 item ids share 1,000 prefixes; design effect 1.20, equivalent to 2,500 independent items. Keep "
+        "the prefix in an item column and name that column with clusters=... (--clusters)."
+    )
+
+
+# -- the next step and the advice ------------------------------------------------------------------
+
+
+def test_step_after_replace_reports_corrected_estimates():
+    step = card(alt()).step
+    assert step.words == (
+        "let the judge label further items, have annotators check a random sample, and report corrected estimates:"
+    )
+    assert (step.ask, step.judge) == ("estimate", "m")
+    rows = study().labels.join(study().annotators, on="annotator")
+    some = rows.filter((pl.col("annotator") == "m") | (pl.col("item") < "item_55"))
+    part = assay.alt_test(assay.Annotations.from_frame(some, scale=study().scale), "m", epsilon=0.6, strata="none")
+    assert part.verdict == "replace"
+    assert card(part).step.words.startswith("let the judge label the remaining items, have annotators check")
+
+
+@pytest.mark.parametrize(
+    ("p", "more", "step", "ask"),
+    [
+        (WORSE, {}, "review the items with the largest disagreement; revise the prompt or test another judge:",
+         "disagreement"),
+        (MIXED, {"worse_than": ("ann", "bob")}, "decide whose labels it can replace; it is worse than ann, bob:",
+         "disagreement"),
+        (MIXED, {}, "decide whose labels it can replace; it is worse than some of them:", "disagreement"),
+        (UNDECIDED, {"sample_size": size(None)},
+         "revise the judge or test another one; more items are unlikely to give a conclusive verdict:", "disagreement"),
+        (UNDECIDED, {"sample_size": size(1160)},
+         "plan a new study of about 1,160 items, or add items as a planned interim analysis (assay plan alt-test).",
+         ""),
+        (UNDECIDED, {"sample_size": size(60)},
+         "studies of this size give a conclusive verdict with 80% probability; this one did not.", ""),
+    ],
+)  # fmt: skip
+def test_step_follows_verdict_and_sample_size(p, more, step, ask):
+    found = card(alt(p, **more)).step
+    assert (found.words, found.ask) == (step, ask)
+
+
+@pytest.mark.parametrize(
+    ("p", "options", "more", "advice"),
+    [
+        (LOW_RATIO, {}, {}, "It agrees with annotators less than 0.50 times as much as they agree with each other. "
+                            "Check its label distribution and its prompt."),
+        (LOW_RATIO, {"strata": ("topic",)}, {},
+         "Within “topic” it agrees with annotators less than 0.50 times as much "),
+        (WORSE, {}, {}, "More items are unlikely to change this. Check its label distribution and its prompt, or test "
+                        "another judge."),
+        (MIXED, {}, {"worse_than": ("ann",)}, "It is worse than ann. Decide whose labels it can replace."),
+        (MIXED, {}, {}, "It is worse than some annotators. Decide whose labels it can replace."),
+        ({"annotators_agree": None}, {}, {}, "More labels of this kind will not help. Revise the instructions, "
+                                             "simplify the question or train the annotators."),
+        ({"annotators_agree": False}, {}, {}, "Agreement among annotators is not demonstrated. Label more items, "
+                                              "especially with the rarer labels."),
+        (UNDECIDED, {}, {"sample_size": size(270, 75, 1300)},
+         "A study of about 270 items by these 3 annotators gives a conclusive verdict with 80% probability (80% range: "
+         "75–1,300). This is the total of a new study: adding items to these labels is a second analysis."),
+        (UNDECIDED, {}, {"sample_size": size(None)},
+         "No size up to 3,000 items is likely to give a conclusive verdict: the judge is close. Revise the judge or "
+         "test another one."),
+    ],
+)  # fmt: skip
+def test_advice_follows_the_reason(p, options, more, advice):
+    assert card(alt(p, options, **more)).advice.startswith(advice)
+
+
+def test_advice_on_a_match_with_one_annotator():
+    rows = study().labels.join(study().annotators, on="annotator")
+    copied = rows.filter(annotator="bob").with_columns(annotator=pl.lit("copy"), kind=pl.lit("judge"))
+    labels = assay.Annotations.from_frame(pl.concat([rows, copied.select(rows.columns)]), scale=study().scale)
+    test = assay.alt_test(labels, "copy", epsilon=0.5)
+    assert test.reason == "matches_one_annotator"
+    match = test.item_agreement.match
+    assert (match.annotator, match.same) == ("bob", 1)
+    assert card(test).advice.startswith(
+        f"Its labels equal bob's on 100% of items; other annotators' equal bob's on {100 * match.others:.0f}% "
+    )
+    assert "exclude bob from the comparison: copies='leave out'" in card(test).advice
+    assert "its labels matched bob's unusually often" in results([test])[0]
+
+
+@pytest.mark.parametrize(
+    ("p", "passed", "sentence"),
+    [
+        (REPLACE, False, "The published rule does not pass it because it counts annotators one by one, corrected for "
+                         "their number; the verdict tests at least 2 of them together"),
+        (UNDECIDED, True, "The published rule passes it because it counts wins without testing that they amount to "
+                          "half of the annotators."),
+        ({"p_item_level": 0.06}, True, "The published rule passes it because it does not test item-level agreement."),
+        ({"p_ratio_above": 0.06}, True, "The published rule passes it because it does not test the agreement ratio."),
+        ({"annotators_agree": False}, True, "because it does not test agreement among annotators."),
+    ],
+)  # fmt: skip
+def test_advice_explains_a_different_published_result(p, passed, sentence):
+    assert sentence in card(alt(p, passed=passed)).advice
+    assert "published rule" not in card(alt(p, passed=not passed)).advice
+
+
+# -- sample sizes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("p", "found", "sentences"),
+    [
+        (UNDECIDED, size(1160), ["a study of about 1,160 items by these annotators gives a conclusive verdict "
+                                 "(Replace, Do not replace or Mixed) with 80% probability (80% range: 90–700)"]),
+        ({"p_item_level": 0.06}, size(None),
+         ["no size up to 3,000 items is likely to give a conclusive verdict: the judge is close"]),
+        ({"annotators_agree": False}, size(100), []),
+        (REPLACE, size(100), []),
+    ],
+)  # fmt: skip
+def test_sample_size_is_given_if_more_items_can_help(p, found, sentences):
+    test = alt(p, sample_size=found)
+    assert words.sample_size(test) == sentences
+    assert [line for line in test.summary().splitlines() if line.startswith("Sample size: ")] == [
+        f"Sample size: {one}." for one in sentences
     ]
 
 
+def test_size_range_ends_beyond_the_limit_or_nowhere():
+    assert words.size_range(size(100, 90, None)) == "90 to more than 3,000"
+    assert words.size_range(size(None)) == words.size_range(size(100, None)) == "no range"
+
+
+# -- summaries -------------------------------------------------------------------------------------
+
+
+def test_summary_has_verdict_tests_rule_size_and_notes_in_order():
+    lines = alt(UNDECIDED).summary().splitlines()
+    starts = (
+        "Undecided for m: ", "Non-inferiority: ", "Item-level agreement: ", "Agreement ratio: ", "Published rule: ",
+        "Sample size: ", "Notes: score accuracy; one-sided paired t-tests, Benjamini–Yekutieli q = 0.05 (published "
+        "rule); 60 items, 180 human labels; 95% ", "Notes, exploratory: smallest passing margin ",
+    )  # fmt: skip
+    for line, start in zip(lines, starts, strict=False):
+        assert line.startswith(start)
+    assert lines[-1].startswith("alt-test|items:60|")
+    rho = real_test().advantage_probability
+    assert f"Advantage probability ρ = {rho.estimate:.2f} [{rho.low:.2f}, {rho.high:.2f}]." in lines[4]
+
+
+def test_summary_names_clusters_and_missing_intervals():
+    test = assay.alt_test(study(), "m", epsilon=0.1, clusters="topic", method="none")
+    assert "t-tests with standard errors robust to clusters of 'topic', Benjamini" in test.summary()
+    assert "(no interval)." in test.summary()
+    assert "Notes: no interval for ρ: no interval was asked for." in test.summary()
+    effect = DocumentEffect(10, 60, 3.0)
+    assert words.document_effect(effect) in alt(document_effect=effect).summary()
+    assert "design effect" not in alt(document_effect=DocumentEffect(10, 60, 1.19)).summary()
+
+
 @pytest.mark.parametrize(
-    ("more", "at", "words"),
+    ("annotators", "caution"), [(["ann", "bob"], True), (["ann", "bob", "cho"], False)]
+)  # fmt: skip
+def test_summary_cautions_if_two_annotators_have_no_consensus(annotators, caution):
+    test = assay.alt_test(study().where(annotator=[*annotators, "m"]), "m", epsilon=0.1)
+    assert any("no consensus" in one for one in test.cautions) == caution
+
+
+# -- several domains -------------------------------------------------------------------------------
+
+
+def domains(**verdicts: dict[str, Any]) -> assay.results.AltTestBy:
+    by = assay.alt_test_by(study(), "m", by="topic", epsilon=0.1, min_items=2)
+    tests = {name: alt(p, domain=f"topic={name}") for name, p in verdicts.items()}
+    return replace(by, tests=tests)
+
+
+def test_card_by_counts_the_domains_with_each_verdict():
+    found = card_by(domains(law=REPLACE, art=UNDECIDED, war=WORSE))
+    assert found.headline == "m: replace on 1, do not replace on 1, undecided on 1 of 3 domains (topic)."
+    assert found.evidence.startswith("Replace: law; Do not replace: war; Undecided: art. Published rule: passes in ")
+    assert found.tone == "open"
+    assert found.step.words.startswith("For law only: let the judge label")
+    assert found.step.where == "topic=law"
+    assert found.advice.startswith("P-values are Holm-adjusted for the number of domains, and of judges if there are")
+    both = card_by(domains(law=UNDECIDED, art=UNDECIDED))
+    assert both.headline == "m: undecided on both domains (topic)."
+    assert card_by(domains(law=WORSE)).headline == "m: do not replace on the only domain (topic)."
+    assert card_by(domains(a=REPLACE, b=REPLACE, c=REPLACE)).headline == "m: replace on all 3 domains (topic)."
+    assert card_by(domains(a=REPLACE, b=REPLACE)).step.words.endswith("corrected estimates (here for a):")
+
+
+def test_card_by_plans_the_largest_size():
+    found = domains(law=UNDECIDED, art=UNDECIDED)
+    vars(found.tests["art"])["sample_size"] = size(500)
+    assert card_by(found).step.words.startswith("plan a new study of about 500 items, or add")
+    assert card_by(domains(law=UNDECIDED, art=WORSE)).step.words.startswith("review the items with the largest")
+
+
+@pytest.mark.parametrize(
+    ("p", "start"),
     [
-        ({"verdict": "replace", "reason": None}, 0, "m: may stand in for these annotators."),
-        ({"verdict": "replace", "reason": None}, 2, "As published: passes, "),
-        ({"verdict": "do_not_replace", "reason": None}, 0, "m: must not stand in for these annotators."),
-        ({"advantage_probability": Estimate(0.8, NONE, NONE, NONE)}, 2, "advantage probability 0.80 (no interval)."),
-        ({"settings": settings(fixed_reference=True, gold="truth", expert=None)}, 3, "with the gold labels; "),
-        ({"settings": settings(fixed_reference=True, expert="dr")}, 3, "with the expert 'dr'; "),
-        ({"settings": settings(clusters="topic")}, 3, "t-tests with standard errors robust to clusters of 'topic', "),
-        ({"tests": ()}, 3, "annotators; no test, one-sided"),
-        ({"advantage_probability": Estimate(0.8, NONE, NONE, NONE, "none was wanted")}, 4,
-         "No interval: none was wanted."),
+        (WORSE, "law: Do not replace, it is worse than at least 3 of 3 annotators, beyond the margin (p = 0.010); "),
+        (LOW_RATIO, "law: Do not replace, its agreement ratio is below 0.50 (p = 0.020); ρ = "),
+        (MIXED, "law: Mixed (p = 0.020); ρ = "),
+        (UNDECIDED, "law: Undecided, 60 items do not settle whether it is as good as half of the annotators (p = "),
+        ({"annotators_agree": None}, "law: Not testable, agreement among annotators is not demonstrated, and its upper "
+                                     "confidence limit is below 0.20; ρ = "),
     ],
 )  # fmt: skip
-def test_each_part_of_a_summary_has_its_cause(more, at, words):
-    assert words in summary_of(**more)[at]
+def test_domain_line_has_verdict_reason_and_p_value(p, start):
+    line = card_by(domains(law=p)).beside[0]
+    assert line.startswith(start)
+    assert ("A study of about 100 items" in line) == (p is UNDECIDED)
 
 
-@pytest.mark.parametrize(("design", "said"), [(None, False), (1.19, False), (1.2, True), (3.0, True)])
-def test_documents_are_in_the_summary_from_a_design_effect_of_1_2(design, said):
-    effect = None if design is None else DocumentEffect(10, 60, design)
-    assert (len(summary_of(document_effect=effect)) == 8) == said
-    if said:
-        assert summary_of(document_effect=effect)[6] == effect.words()
-        assert len(summary_of(document_effect=effect, n_annotators=0)) == 5  # of nobody there is nothing more to say
-
-
-def test_the_share_of_people_like_these_is_a_lower_end_at_half_of_its_level():
-    """As good as all of three: the share p with p³ = .025 is the lower end; .05 / 2 verdicts have .0125 each."""
-
-    def speaks(k, n_verdicts=1):
-        asked = []
-        test = SimpleNamespace(
-            grounds=grounds(), n_verdicts=n_verdicts, n_annotators=3,
-            _count_as_good=lambda level: asked.append(level) or k,
-        )  # fmt: skip
-        test._each_level = AltTest._each_level.fget(test)
-        return AltTest.speaks_of.fget(test), asked
-
-    assert speaks(3) == (pytest.approx(0.025 ** (1 / 3)), [0.025])
-    assert speaks(3, 2) == (pytest.approx(0.0125 ** (1 / 3)), [0.0125])
-    assert speaks(1) == (pytest.approx(1 - 0.975 ** (1 / 3)), [0.025])  # not one of three: (1 - p)³ = .975
-    assert speaks(0) == (0.0, [0.025])
+# -- text for a paper ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("p", "level", "names"),
+    ("p", "sentence"),
     [
-        ((0.01, 0.025, 0.05), 0.05, ("ann", "bob", "dan")),  # Holm: .03, .05, .05
-        ((0.01, 0.026, 0.05), 0.05, ("ann",)),  # .03, .052, .052
-        ((0.9, 0.01, 0.01), 0.05, ("bob", "dan")),
-        ((0.9, 0.01, 0.01), 0.025, ()),  # .03 each
-        ((0.9, 0.8, math.nan), 0.05, ()),
+        (REPLACE, "On 60 items, m was non-inferior to at least 2 of 3 annotators (margin ε = 0.10, p = 0.010), agreed "
+                  "with annotators at the level of items (p = 0.002), and had an agreement ratio above 0.50 (R = "),
+        (WORSE, "On 60 items, m was worse than at least 3 of 3 annotators (margin ε = 0.10, p = 0.010); advantage "),
+        (LOW_RATIO, "On 60 items, m had an agreement ratio below 0.50 (R = "),
+        (MIXED, "On 60 items, m was non-inferior to at least 2 of 3 annotators (margin ε = 0.10, p = 0.010) and worse "
+                "than at least 3 (p = 0.020); advantage probability ρ = "),
+        (UNDECIDED, "On 60 items, m had an undecided result: non-inferiority to at least 2 of 3 annotators was not "
+                    "demonstrated (margin ε = 0.10, p = 0.200); item-level agreement was demonstrated (p = 0.002); an "
+                    "agreement ratio above 0.50 was demonstrated (R = "),
     ],
-)
-def test_it_is_worse_than_whom_it_is_shown_to_be_worse(p, level, names):
-    """Of ann, bob, cho and dan, cho has too few items."""
-    tally = SimpleNamespace(
-        verdict_p=(None, np.array(p)), tested=np.array([0, 1, 3]),
-        table=SimpleNamespace(humans=("ann", "bob", "cho", "dan")),
-    )  # fmt: skip
-    assert AltTest.worse_than.func(SimpleNamespace(tally=tally, _each_level=level)) == names
+)  # fmt: skip
+def test_results_are_a_sentence_for_each_test(p, sentence):
+    assert results([alt(p)])[0].startswith(sentence)
+
+
+def test_results_name_the_domain():
+    assert results([alt(domain="topic=law")])[0].startswith("On 60 items (topic law), m was non-inferior")
+
+
+def test_methods_describe_the_options_that_were_used():
+    plain = methods([real_test()])
+    assert "by exact agreement (accuracy)." in plain[0]
+    assert (
+        "minus ε = 0.10) was tested by one-sided paired t-tests, with the false discovery rate controlled" in plain[1]
+    )
+    assert plain[2].startswith("Our verdict requires three tests at level 0.05: non-inferiority to at least 50% of the")
+    assert "exact unconditional tests, Tango 1998)" in plain[2]
+    more = methods([assay.alt_test(study(), "m", epsilon=0.1, clusters="topic", balance=True, min_class=0)])
+    assert "score tests with a design effect for clusters, Tango 1998, Miettinen & Nurminen 1985)" in more[2]
+    assert more[-1] == "Items were weighted by the inverse frequency of their majority label (inverse probability)."
+
+
+def test_works_are_those_that_methods_cite():
+    assert "miettinen1985comparative" not in works([real_test()])
+    assert "krippendorff2004content" in works([real_test()])
+    assert "miettinen1985comparative" in works([assay.alt_test(study(), "m", epsilon=0.1, clusters="topic")])

@@ -156,7 +156,7 @@ def test_report_follows_plan(tmp_path, labels):
         ({}, {"expertise": "expert"}, "Epsilon is 0.2, and 0.1 was planned."),
         ({}, {"alpha": 0.1}, "Alpha is 0.1, and 0.05 was planned."),
         ({}, {"min_items": 10}, "min_items is 10, and 30 was planned."),
-        ({}, {"least_retention": 0.4}, "least_retention is 0.4, and 0.5 was planned."),
+        ({}, {"min_agreement_ratio": 0.4}, "min_agreement_ratio is 0.4, and 0.5 was planned."),
         (
             {"verdict": {"epsilon": 0.1, "clusters": "doc"}},
             {"clusters": None},
@@ -195,13 +195,13 @@ def test_other_options_are_not_deviations(tmp_path, labels):
 def test_report_compares_analyses_with_plan(tmp_path, labels):
     plan = written(tmp_path, looks=3, items=180)
     lines = first(labels, plan)
-    assert lines[0] == "Counted as look 1 of 3: say which it is with look=... (--look)."
+    assert lines[0] == "Counted as interim analysis 1 of 3; set analysis=... (--analysis) if it is a later one."
     assert lines[1].startswith("As planned")
-    found = report(labels, plan=plan, look=2, n_resamples=50)
+    found = report(labels, plan=plan, analysis=2, n_resamples=50)
     assert found.page.first[1:] == ("60 items have labels, and 120 were planned at look 2 of 3.",)
-    assert "|looks:3|look:2|" in found.signature
-    lines = first(labels, plan, looks=2, look=2)
-    assert "Looks is 2, and 3 was planned." in lines
+    assert "|analyses:3|analysis:2|" in found.signature
+    lines = first(labels, plan, analyses=2, analysis=2)
+    assert "Analyses is 2, and 3 was planned." in lines
 
 
 # -- by the command line -----------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def test_plan_command_writes_plan_for_report(tmp_path, labels, capsys, monkeypat
     assert run(*plan)[0] == 2
     code, _, said = run(*plan, "--expertise", "crowd", "--only", "good,poor")
     assert code == 0
-    assert "decided: epsilon 0.1, alpha 0.05, threshold 0.5, least_retention 0.5" in said
+    assert "decided: epsilon 0.1, alpha 0.05, threshold 0.5, min_agreement_ratio 0.5" in said
     assert "60 items, 3 annotators, judges good, poor; written to plan.yaml" in said
     code, out, _ = run("report", "labels.csv", "--plan", "plan.yaml", "--n-resamples", "50")
     assert code == 0
@@ -397,12 +397,12 @@ def test_plan_options_do_not_override_given_options() -> None:
     def decided(**given: Any) -> dict[str, Any]:
         return plan.options(AltTestSettings, given)
 
-    assert decided() == {"epsilon": 0.1, "alpha": 0.01, "looks": 3}
-    assert decided(alpha=0.05) == {"epsilon": 0.1, "looks": 3}
+    assert decided() == {"epsilon": 0.1, "alpha": 0.01, "analyses": 3}
+    assert decided(alpha=0.05) == {"epsilon": 0.1, "analyses": 3}
     # Who would be replaced is another way to say epsilon.
-    assert decided(expertise="crowd") == decided(epsilon=0.2) == {"alpha": 0.01, "looks": 3}
-    assert decided(expertise=None) == {"epsilon": 0.1, "alpha": 0.01, "looks": 3}
-    assert "looks" not in Preregistration(verdict={}).options(AltTestSettings, {})
+    assert decided(expertise="crowd") == decided(epsilon=0.2) == {"alpha": 0.01, "analyses": 3}
+    assert decided(expertise=None) == {"epsilon": 0.1, "alpha": 0.01, "analyses": 3}
+    assert "analyses" not in Preregistration(verdict={}).options(AltTestSettings, {})
 
 
 @pytest.mark.parametrize("bad", [0, -1, True, 1.0, "3"])

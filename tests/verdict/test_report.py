@@ -88,7 +88,7 @@ def test_report_verdicts_of_simulation(found: Report) -> None:
         "Undecided for middling: 150 items do not settle whether it is as good as half of the annotators."
     )
     assert re.search(
-        r"About [\d,]+ items labelled by these 4 annotators \([\d,]+ more than now\)", found.cards[1].advice
+        r"A study of about [\d,]+ items by these 4 annotators gives a conclusive verdict", found.cards[1].advice
     )
     assert found.cards[2].headline == (
         "Do not replace a skilled annotator with careless: it is worse than at least 2 of 4 annotators, beyond the "
@@ -145,9 +145,9 @@ def test_report_by_criterion() -> None:
     found = report(labels, expertise="skilled", n_resamples=40)
     assert found.comparison is None
     assert set(found.by) == {"judge"}
-    assert found.cards[0].headline == "judge may stand in for people on both criteria."
-    assert "As published it passes in" in found.cards[0].evidence
-    assert "corrected for the number of domains" in found.cards[0].advice
+    assert found.cards[0].headline == "judge: replace on both criteria."
+    assert "Published rule: passes in" in found.cards[0].evidence
+    assert "Holm-adjusted for the number of domains" in found.cards[0].advice
     assert found.table.columns[:2] == ["judge", "criterion"]
     assert "By criterion" in found.html()
 
@@ -205,7 +205,7 @@ def test_report_rejects_table_without_judge(labels: assay.Annotations) -> None:
 def test_report_without_enough_items_is_undecided() -> None:
     labels = assay.simulate(n_items=20, seed=2)
     found = report(labels, epsilon=0.2, n_resamples=40)
-    assert found.cards[0].evidence == "Nobody has the 30 comparable items that the test asks for."
+    assert found.cards[0].evidence == "No annotator has the 30 comparable items that the test requires."
     assert "fewer than 30 comparable items" in found.html()
 
 
@@ -316,10 +316,13 @@ def test_votes_of_judges_are_separate_from_human_votes() -> None:
     assert [one.get_text() for one in columns] == ["first", "tie", "second"]
 
 
-def test_report_page_starts_with_question_and_scope(found: Report, page: str) -> None:
-    assert found.title == "May one of these judges stand in for a skilled annotator?"
-    assert "3 judges (careful, middling, careless) beside 4 annotators (ann_1, ann_2, ann_3, ann_4)" in found.page.scope
-    assert page.index(f"<h1>{found.title}") < page.index(found.page.scope) < page.index('<table class="card')
+def test_the_page_says_first_what_was_asked_of_whom(found: Report, page: str) -> None:
+    assert found.title == "Can one of these judges replace a skilled annotator?"
+    assert (
+        "3 judges (careful, middling, careless) compared with 4 annotators (ann_1, ann_2, ann_3, ann_4)"
+        in found.page.asked
+    )
+    assert page.index("<h1>Can one") < page.index("3 judges (careful") < page.index('<table class="card')
     titled = replace(found.page, title="Mine")
     assert "<h1>Mine</h1>" in titled.html()
 
@@ -328,9 +331,12 @@ def test_results_methods_and_references(found: Report, page: str) -> None:
     assert len(found.results) == 3
     rho = found.comparison.tests["careful"].advantage_probability
     assert f"ρ = {rho.estimate:.2f}, 95% CI [{rho.low:.2f}, {rho.high:.2f}]" in found.results[0]
-    assert found.results[0].startswith("On 150 items, careful was shown to be as good as at least 2 of 4 annotators")
-    assert "was not shown to be one of annotators like these: not shown to be as good as" in found.results[1]
-    assert "careless was shown to be worse than at least 2 of 4 annotators" in found.results[2]
+    assert found.results[0].startswith("On 150 items, careful was non-inferior to at least 2 of 4 annotators")
+    assert (
+        "had an undecided result: non-inferiority to at least 2 of 4 annotators was not demonstrated"
+        in found.results[1]
+    )
+    assert "careless was worse than at least 2 of 4 annotators" in found.results[2]
     said = " ".join((*found.results, *found.methods))
     for key, entry in references.REFERENCES.items():
         named = re.search(r"author\s*= {(\w+)", entry)
@@ -495,7 +501,7 @@ def test_card_over_criteria_has_a_line_per_criterion() -> None:
             assert line.startswith(f"{name}: ")
             assert f"ρ = {rho.estimate:.2f} [{rho.low:.2f}, {rho.high:.2f}]" in line
             assert "60 items" in line
-            assert (test.reason == "comparison_undecided") == ("would" in line)
+            assert (test.reason == "comparison_undecided") == ("conclusive verdict" in line)
 
 
 def test_verdict_colours_are_consistent(found: Report, page: str) -> None:
@@ -574,8 +580,8 @@ def test_replace_verdict_mentions_precision_of_other_labels():
     assert good.step.command == "assay.estimate(labels, 'careful')"
     assert "more labelled item" not in bad.evidence
     early = assay.report(checked(np.arange(200)), expertise="skilled", n_resamples=40).cards[0]
-    assert "Corrected estimates: not estimable: the 200 labelled items" in early.evidence
-    assert early.step.words.startswith("let it label the rest, and people a random share of it")
+    assert "is not known: the 200 labelled items are no random sample" in early.evidence
+    assert early.step.words.startswith("let the judge label the remaining items, have annotators check a random sample")
     whole = full.where(item=full.items["item"].head(60).to_list())
     assert "more labelled" not in assay.report(whole, expertise="skilled", n_resamples=40).cards[0].evidence
 

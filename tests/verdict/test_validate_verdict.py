@@ -388,7 +388,7 @@ def test_verdicts_of_planted_judges(monkeypatch, judge, verdict, repeats, answer
     def test(labels, name, **options):
         asked.append((name, labels, options))
         mine = (verdict, repeats) if name == judge else ("open", None)
-        return SimpleNamespace(verdict=mine[0], grounds=SimpleNamespace(repeats=mine[1]))
+        return SimpleNamespace(verdict=mine[0], verdict_tests=SimpleNamespace(matched_annotator=mine[1]))
 
     monkeypatch.setattr(verdict_validation, "alt_test", test)
     marks = {"unfair": "✗", "good": "✓"}

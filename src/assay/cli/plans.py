@@ -45,7 +45,7 @@ def plan(
 
         decided, write = load_study(study), write or study / PLAN_FILE
         given.setdefault("n_items", len(decided.tested_items()))
-        given.setdefault("looks", decided.config.analyses or 1)
+        given.setdefault("analyses", decided.config.looks or 1)
     ask.to(write, pilot, force=True, suffixes=(".yaml", ".yml"))  # a plan is never written over: it says so itself
     _refuse_unread(ask, pilot)
     if pilot is not None:

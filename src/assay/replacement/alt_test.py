@@ -2,7 +2,7 @@
 
 Calderon, Reichart & Dror (2025): leave out each annotator in turn; is the judge as close to the others as
 the annotator is, allowing epsilon for what people cost? Four movements: `alt_test` checks; `AltTestTable`
-turns the table into arrays; `tally` and `decision` compute; `AltTest` carries the answer.
+turns the table into arrays; `win_counts` and `decision` compute; `AltTest` carries the answer.
 """
 
 from __future__ import annotations
@@ -18,19 +18,17 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
-from assay.errors import DesignError, counted, listing
+from assay.errors import DesignError
 from assay.estimation.intervals import Estimate, Estimates, adjust_p, missing, partial_conjunction
 from assay.estimation.options import number_in, question, question_of_two
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats
 from assay.replacement import decision, studies, words
-from assay.replacement.closeness import Constant, PairwiseScore
-from assay.replacement.decision import Reason, Tally, Verdict, tally
-from assay.replacement.looks import Looked
-from assay.replacement.panel import AltTestSettings, AltTestTable, human_agreement
-from assay.replacement.studies import Enough
+from assay.replacement.decision import Reason, Verdict, WinCounts, win_counts
+from assay.replacement.item_agreement import ItemLevelAgreement
+from assay.replacement.panel import AltTestSettings, AltTestTable, ConstantBaseline, PairwiseScore, human_agreement
+from assay.replacement.studies import SampleSize
 from assay.reporting import pictures
-from assay.reporting.tables import estimated, interval, number, p_value, said
 from assay.statistics.wins import advantage
 
 if TYPE_CHECKING:
@@ -47,22 +45,22 @@ class AltTest(Result):
         The judge that was tested.
     verdict : str
         ``replace``: the judge is as good, within the margin epsilon, as at least half (``threshold``) of the
-        annotators, item-level agreement is demonstrated, and its agreement ratio is above ``least_retention``.
+        annotators, item-level agreement is demonstrated, and its agreement ratio is above ``min_agreement_ratio``.
         ``do_not_replace``: it is worse than at least half of them, beyond the margin, or its agreement ratio is below
-        ``least_retention``. ``mixed``: it is as good as half of them and worse than half of them. ``not_testable``:
+        ``min_agreement_ratio``. ``mixed``: it is as good as half of them and worse than half of them. ``not_testable``:
         the annotators agree too little with each other. ``undecided``: none of these. Each is demonstrated at level
         ``alpha``. ``verdict_text`` is the label.
     reason : str
         The code of the reason, see `Reason`; empty for ``replace`` and ``mixed``. ``reason_text`` is its sentence.
-    grounds : Grounds
+    verdict_tests : VerdictTests
         The p-values that the verdict rests on.
-    looked : Looked
+    item_agreement : ItemLevelAgreement
         What the judge sees of the items, within each structure that is known of them.
-    retention : Estimate
+    agreement_ratio : Estimate
         R = A(judge, people) / A(people, people), chance-corrected within what is known of the items.
-    people_agreement : Estimate
+    annotator_agreement : Estimate
         A(people, people): what R is a share of.
-    constant : Constant or None
+    constant_baseline : ConstantBaseline or None
         The constant answer that is closest to people, beside the judge; it decides nothing.
     human_agreement : Estimate
         Krippendorff's alpha of the people.
@@ -82,13 +80,13 @@ class AltTest(Result):
     needed_epsilon : Estimate
         The smallest epsilon at which the judge is truly as good as half (``threshold``) of the annotators, whatever is
         significant; below 0 where it is closer than they are. `smallest_epsilon` nears it as items are added.
-    items_needed : Enough
+    sample_size : SampleSize
         How many items would probably tell, yes or no: the number, its range and the assurance of every size.
     annotators : polars.DataFrame
         One row a tested annotator: ``annotator``, ``n``, ``rho_judge`` (with ``low``, ``high``),
         ``rho_human``, ``difference``, ``test``, ``statistic``, ``p``, ``p_adjusted``, ``rejected``, ``p_reverse``,
         ``rejected_reverse``, ``n_judge_better``, ``n_tie``, ``n_human_better``, ``quality``; and of the verdict's own
-        tests ``p_as_good``, ``p_worse``.
+        tests ``p_noninferior``, ``p_worse``.
     n_items, n_labels : int
         Items compared, and human labels on them.
     score, epsilon, settings, exclusions, signature
@@ -109,86 +107,86 @@ class AltTest(Result):
     epsilon: float
     domain: str | None
     run: Run
-    tally: Tally = field(repr=False, metadata={"json": False})
+    win_counts: WinCounts = field(repr=False, metadata={"json": False})
     decided: decision.Decision = field(repr=False, metadata={"json": False})
     estimates: Estimates | None = field(repr=False, metadata={"json": False})
-    among: tuple[Tally, ...] = field(default=(), repr=False, metadata={"json": False})
+    among: tuple[WinCounts, ...] = field(default=(), repr=False, metadata={"json": False})
     """The tests of all domains, where they are corrected together."""
-    corrected: Callable[[], decision.Grounds] | None = field(default=None, repr=False, metadata={"json": False})
+    corrected: Callable[[], decision.VerdictTests] | None = field(default=None, repr=False, metadata={"json": False})
     """Makes the grounds with the correction for several domains or judges."""
     n_verdicts: int = 1
     """Verdicts that are corrected together: of domains, or of judges."""
 
     @cached_property
-    def grounds(self) -> decision.Grounds:
+    def verdict_tests(self) -> decision.VerdictTests:
         """The p-values that the verdict rests on; made when asked for, since exact ones take longer than the rest."""
         if self.corrected is not None:
             return self.corrected()
-        found, s = self.tally, self.settings
-        return decision.grounds(*found.verdict_p, found.looked, found.quality, s.threshold, s.level)
+        found, s = self.win_counts, self.settings
+        return decision.verdict_tests_of(*found.verdict_p, found.item_agreement, found.quality, s.threshold, s.level)
 
     @property
     def verdict(self) -> Verdict:
         """One of five answers; see the class."""
-        return self.grounds.verdict
+        return self.verdict_tests.verdict
 
     @cached_property
     def annotators(self) -> pl.DataFrame:
         """One row a tested annotator."""
-        names = [self.tally.table.humans[j] for j in self.tally.tested]
-        rows = _rows(names, self.tally.quality, self.tally.counts, self.decided, self.estimates)
-        as_good, worse = self.tally.verdict_p
-        return rows.with_columns(p_as_good=pl.Series(as_good), p_worse=pl.Series(worse))
+        names = [self.win_counts.table.humans[j] for j in self.win_counts.tested]
+        rows = _rows(names, self.win_counts.quality, self.win_counts.counts, self.decided, self.estimates)
+        as_good, worse = self.win_counts.verdict_p
+        return rows.with_columns(p_noninferior=pl.Series(as_good), p_worse=pl.Series(worse))
 
     @property
-    def looked(self) -> Looked:
+    def item_agreement(self) -> ItemLevelAgreement:
         """What the judge sees of the items."""
-        return self.tally.looked
+        return self.win_counts.item_agreement
 
     @property
-    def retention(self) -> Estimate:
+    def agreement_ratio(self) -> Estimate:
         """R, the share of people's chance-corrected agreement that the judge keeps."""
-        return self.looked.kept.retention(self.settings.confidence)
+        return self.item_agreement.for_ratio.agreement_ratio(self.settings.confidence)
 
     @property
-    def people_agreement(self) -> Estimate:
+    def annotator_agreement(self) -> Estimate:
         """A(people, people), within what is known of the items."""
-        return self.looked.kept.agreement(1, self.settings.confidence)
+        return self.item_agreement.for_ratio.agreement(1, self.settings.confidence)
 
     @property
-    def constant(self) -> Constant | None:
+    def constant_baseline(self) -> ConstantBaseline | None:
         """The constant answer that is closest to people."""
-        return self.tally.constant
+        return self.win_counts.constant_baseline
 
     @cached_property
     def human_agreement(self) -> Estimate:
         """Krippendorff's alpha of the people."""
-        return human_agreement(self.tally.table)
+        return human_agreement(self.win_counts.table)
 
     @cached_property
-    def as_good_as(self) -> int:
+    def noninferior_to(self) -> int:
         """As how many annotators, less epsilon, it is shown to be as good: the most whose conjunction is shown."""
-        return self._count_as_good(self._each_level)
+        return self._count_noninferior(self.level)
 
     @property
-    def _each_level(self) -> float:
+    def level(self) -> float:
         """The level that this verdict surely has among those it is corrected with."""
-        return self.grounds.alpha / self.n_verdicts
+        return self.verdict_tests.alpha / self.n_verdicts
 
-    def _count_as_good(self, level: float) -> int:
-        g, p = self.grounds, self.tally.verdict_p[0]
+    def _count_noninferior(self, level: float) -> int:
+        g, p = self.verdict_tests, self.win_counts.verdict_p[0]
         shown = [u for u in range(1, len(p) + 1) if float(partial_conjunction(p, u)) <= level]
-        return max(shown, default=0) or (g.least if g.p_as_good <= level else 0)
+        return max(shown, default=0) or (g.least if g.p_noninferior <= level else 0)
 
     @cached_property
     def worse_than(self) -> tuple[str, ...]:
         """The annotators than whom it is shown to be worse, each (Holm)."""
-        p = adjust_p(self.tally.verdict_p[1], "holm")
-        humans = self.tally.table.humans
-        return tuple(humans[j] for j, one in zip(self.tally.tested, p, strict=True) if one <= self._each_level)
+        p = adjust_p(self.win_counts.verdict_p[1], "holm")
+        humans = self.win_counts.table.humans
+        return tuple(humans[j] for j, one in zip(self.win_counts.tested, p, strict=True) if one <= self.level)
 
     @property
-    def speaks_of(self) -> float:
+    def population_share(self) -> float:
         """Of annotators like these, at least this share are people whom it is as good as, less epsilon; 0 to 1.
 
         The lower end of a binomial share (Clopper & Pearson) of those it is shown to be as good as, both at half of
@@ -196,17 +194,17 @@ class AltTest(Result):
         """
         from scipy.special import betaincinv
 
-        half, m = self._each_level / 2, self.n_annotators
-        k = self._count_as_good(half)
+        half, m = self.level / 2, self.n_annotators
+        k = self._count_noninferior(half)
         return 0.0 if k == 0 else float(betaincinv(k, m - k + 1, half))
 
     @cached_property
-    def people_in_its_place(self) -> Mapping[str, AltTest]:
+    def human_baseline(self) -> Mapping[str, AltTest]:
         """Each person put to the same question, as a judge beside the others: what a person would have earned.
 
         Nobody where fewer than two others are left, or labels come in chunks.
         """
-        table = self.tally.table
+        table = self.win_counts.table
         if len(table.humans) < 3 or table.ratings.in_chunks:
             return {}
         found: dict[str, AltTest] | None = vars(table).get("_places")
@@ -214,18 +212,18 @@ class AltTest(Result):
             return found
         found = vars(table)["_places"] = {}  # of the table, whichever judge asks
         for j, name in enumerate(table.humans):
-            one = tally(table.without(j), [(name, table.ratings.annotators.index(name))])[0]
+            one = win_counts(table.without(j), [(name, table.ratings.annotators.index(name))])[0]
             found[name] = wrap(one)
         return found
 
     @cached_property
     def document_effect(self) -> DocumentEffect | None:
         """What items that share a stem of their name take from the tests, where clusters were not said; else None."""
-        table = self.tally.table
+        table = self.win_counts.table
         found = None if table.settings.clusters is not None or table.ratings.in_chunks else table.documents
         if found is None or not self.n_annotators:
             return None
-        design = self.tally.clustering_by(found.stem.codes.astype(np.int64)).design
+        design = self.win_counts.clustering_by(found.stem.codes.astype(np.int64)).design
         return DocumentEffect(len(found.stem.names), len(found.stem.codes), float(np.nanmean(design)))
 
     @property
@@ -236,7 +234,7 @@ class AltTest(Result):
     @cached_property
     def reason(self) -> Reason | Literal[""]:
         """The code of the reason for a verdict of do_not_replace, undecided or not_testable; empty for the others."""
-        g = self.grounds
+        g = self.verdict_tests
         if self.verdict == "do_not_replace":
             return "worse_than_half" if g.p_worse <= g.alpha else "agreement_ratio_too_low"
         if self.verdict == "not_testable":
@@ -245,16 +243,16 @@ class AltTest(Result):
             return ""
         if not self.n_annotators:
             return "too_few_items_per_annotator"
-        clustering = self.tally.clustering
+        clustering = self.win_counts.clustering
         if clustering is not None and (clustering.n_clusters < decision.FEWEST).any():
             return "too_few_clusters"
-        if not g.p_as_good <= g.alpha:
+        if not g.p_noninferior <= g.alpha:
             return "comparison_undecided"
-        if g.repeats is not None:
+        if g.matched_annotator is not None:
             return "matches_one_annotator"
-        if not g.people_agree:
+        if not g.annotators_agree:
             return "human_agreement_undecided"
-        return "item_level_agreement_undecided" if g.p_looks > g.alpha else "agreement_ratio_undecided"
+        return "item_level_agreement_undecided" if g.p_item_level > g.alpha else "agreement_ratio_undecided"
 
     @property
     def reason_text(self) -> str:
@@ -263,13 +261,13 @@ class AltTest(Result):
 
     def p_of(self, what: Verdict | Reason) -> float:
         """The p-value behind a verdict or a reason; NaN for one that is a count of items or rests on an interval."""
-        g, repeated = self.grounds, self.looked.repeated
+        g, repeated = self.verdict_tests, self.item_agreement.match
         found: Mapping[Verdict | Reason, float] = {
-            "replace": g.p_replace, "do_not_replace": g.p_worse, "mixed": max(g.p_as_good, g.p_worse),
-            "worse_than_half": g.p_worse, "comparison_undecided": g.p_as_good,
-            "item_level_agreement_undecided": g.p_looks, "agreement_ratio_undecided": g.p_keeps,
-            "agreement_ratio_too_low": g.p_loses,
-            "human_agreement_undecided": self.looked.kept.p_people,
+            "replace": g.p_replace, "do_not_replace": g.p_worse, "mixed": max(g.p_noninferior, g.p_worse),
+            "worse_than_half": g.p_worse, "comparison_undecided": g.p_noninferior,
+            "item_level_agreement_undecided": g.p_item_level, "agreement_ratio_undecided": g.p_ratio_above,
+            "agreement_ratio_too_low": g.p_ratio_below,
+            "human_agreement_undecided": self.item_agreement.for_ratio.p_agreement,
             "matches_one_annotator": math.nan if repeated is None else repeated.p,
         }  # fmt: skip
         return found.get(what, math.nan)
@@ -277,7 +275,7 @@ class AltTest(Result):
     @property
     def settings(self) -> AltTestSettings:
         """Every option."""
-        return self.tally.table.settings
+        return self.win_counts.table.settings
 
     @property
     def interval_method(self) -> str:
@@ -299,7 +297,7 @@ class AltTest(Result):
     @property
     def n_annotators(self) -> int:
         """How many annotators were tested."""
-        return len(self.tally.tested)
+        return len(self.win_counts.tested)
 
     @property
     def n_won(self) -> int:
@@ -307,125 +305,22 @@ class AltTest(Result):
         return int(self.decided.rejected.sum())
 
     def summary(self) -> str:
-        """The finding in sentences fit to paste, with what a reviewer asks for."""
-        rho = self.advantage_probability
-        against = {True: "the gold labels", False: f"the expert '{self.settings.expert}'"}
-        reference = against[self.settings.gold is not None] if self.settings.fixed_reference else "the other annotators"
-        tests = ", ".join(dict.fromkeys(_TEST_NAMES[t] for t in self.decided.tests)) or "no test"
-        if self.settings.clusters is not None:
-            tests += f" with standard errors robust to clusters of '{self.settings.clusters}'"
-        lines = [
-            words.verdict_line(self),
-            *self.evidence(),
-            f"As published: {'passes' if self.passed else 'does not pass'}, winning rate {said(self.winning_rate)} "
-            f"({self.n_won} of {self.n_annotators} annotators, "
-            f"epsilon = {self.epsilon:g}, threshold {self.settings.threshold:g}); advantage probability "
-            f"{estimated(rho.estimate, rho.low, rho.high)}"
-            + (f" ({self.interval_method})." if math.isfinite(rho.low) else "."),
-            f"Score: {self.score} with {reference}; {tests}, one-sided, Benjamini-Yekutieli at "
-            f"q = {self.settings.fdr:g}; {counted(self.n_items, 'item')}, {counted(self.n_labels, 'human label')}.",
-        ]
-        if rho.reason:
-            lines.append(f"No interval: {rho.reason}.")
-        if self.n_annotators:
-            lines += [f"Smallest epsilon: {epsilon_words(self)}.", *self._items_sentences()]
-            lines += [f"Notes: {one}." for one in self.larger_count()]
-            if self.document_effect is not None and self.document_effect.design >= MATTERS:
-                lines.append(self.document_effect.words())
-        return "\n".join([*lines, *self.run.closing()])
-
-    def evidence(self, *, agreement: bool = True) -> list[str]:
-        """The three tests of the verdict in a sentence each: non-inferiority, item-level agreement, agreement ratio.
-
-        ``agreement=False`` leaves out the figure of people's agreement, for a page that has their α elsewhere.
-        """
-        if not self.n_annotators:
-            return [f"Nobody has the {self.settings.min_items} comparable items that the test asks for."]
-        return [self._count_sentence(), self._item_level_sentence(), self._ratio_sentence(agreement)]
-
-    def _count_sentence(self) -> str:
-        """Non-inferiority to the required number of annotators, with the p-value of that number."""
-        g, n = self.grounds, counted(self.n_annotators, "annotator")
-        margin = f"margin ε = {self.epsilon:g}"
-        if g.p_as_good <= g.alpha:
-            found = f"as good as at least {g.least} of {n} within the {margin} ({p_value(g.p_as_good)})"
-        elif g.p_worse <= g.alpha:
-            found = f"worse than at least {g.least_worse} of {n}, beyond the {margin} ({p_value(g.p_worse)})"
-        else:
-            found = f"not demonstrated for at least {g.least} of {n}, {margin} ({p_value(g.p_as_good)})"
-        each = f"; worse than {listing(self.worse_than, 4)} (each, Holm-adjusted)" if self.worse_than else ""
-        return f"Non-inferiority: {found}{each}."
-
-    def _item_level_sentence(self) -> str:
-        """Whether the labels depend on the item, within the strata that decided."""
-        g, stratum = self.grounds, self.looked.least_sure.structure
-        p = p_value(g.p_looks)
-        if g.p_looks <= g.alpha:
-            alike = f" with the same “{stratum}”" if stratum else ""
-            return f"Item-level agreement: matches annotators of the same item better than of other items{alike} ({p})."
-        return f"Item-level agreement: not demonstrated{f' within “{stratum}”' if stratum else ''} ({p})."
-
-    def _ratio_sentence(self, agreement: bool) -> str:
-        """The agreement ratio R with the p-value of the side of the required one on which it was demonstrated."""
-        g, people, least = self.grounds, self.people_agreement, number(self.settings.least_retention)
-        within = f" within “{self.looked.kept.structure}”" if self.looked.kept.structure else ""
-        if people.reason:
-            return f"Agreement ratio{within}: not estimable: {people.reason}."
-        kept = self.retention
-        value = f"R = {number(kept.estimate)}"
-        value += f" ({kept.reason})" if kept.reason else f" {interval(kept.low, kept.high)}"
-        if math.isnan(kept.estimate):
-            value = f"no estimate ({kept.reason})"
-        if g.p_keeps <= g.alpha:
-            found = f"{value}, above the required {least} ({p_value(g.p_keeps)})"
-        elif g.loses:
-            found = f"{value}, below the required {least} ({p_value(g.p_loses)})"
-        else:
-            found = f"{value}; not demonstrated to exceed {least} ({p_value(g.p_keeps)})"
-        if not agreement:
-            return f"Agreement ratio{within}: {found}."
-        whom = "the reference" if self.settings.fixed_reference else "each other"
-        a = f"A = {number(people.estimate)} {interval(people.low, people.high)}"
-        return f"Agreement ratio{within}: {found}. Annotators agree with {whom} at {a}."
-
-    def larger_count(self) -> list[str]:
-        """That it is as good as more annotators than are asked for, with the p-value of that number; empty if not.
-
-        The p-value is corrected for several verdicts (Bonferroni), as the number itself is.
-        """
-        g, k = self.grounds, self.as_good_as
-        if not (self.n_annotators and g.p_as_good <= g.alpha and k > g.least):
-            return []
-        p = min(1.0, self.n_verdicts * float(partial_conjunction(self.tally.verdict_p[0], k)))
-        together = f", Bonferroni-adjusted for {self.n_verdicts} verdicts" if self.n_verdicts > 1 else ""
-        n = counted(self.n_annotators, "annotator")
-        return [f"as good as at least {k} of {n} within the margin ε = {self.epsilon:g} ({p_value(p)}{together})"]
-
-    def _items_sentences(self) -> list[str]:
-        """How many items would tell, where too few are why these do not."""
-        if self.reason not in MORE_ITEMS_TELL:
-            return []
-        found = self.items_needed
-        if found.n_items is None:
-            return [f"No number of items up to {found.limit:,} would probably tell: {found.reason}."]
-        return [
-            f"About {found.n_items:,} items ({found.range}) by these annotators would tell, yes or no, with assurance "
-            f"{found.power:g}."
-        ]
+        """Return the verdict in sentences to paste, with the numbers that a reviewer asks for."""
+        return words.summary(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, safe for JSON; how many items would tell where more of them would."""
         found: dict[str, Any] = {
             "verdict": self.verdict,
             "verdict_text": self.verdict_text,
-            "grounds": self.grounds,
+            "verdict_tests": self.verdict_tests,
             "smallest_epsilon": self.smallest_epsilon,
             "needed_epsilon": self.needed_epsilon,
-            "items_needed": self.items_needed if self.reason in MORE_ITEMS_TELL else None,
+            "sample_size": self.sample_size if self.reason in words.MORE_ITEMS_HELP else None,
             "reason": self.reason,
             "reason_text": self.reason_text,
-            "retention": self.retention,
-            "people_agreement": self.people_agreement,
+            "agreement_ratio": self.agreement_ratio,
+            "annotator_agreement": self.annotator_agreement,
         }
         return {**super().to_dict(), **{name: json_safe(one) for name, one in found.items()}}
 
@@ -454,7 +349,7 @@ class AltTest(Result):
     @question(studies.EpsilonCurveSettings)
     def epsilon_curve(self, settings: studies.EpsilonCurveSettings) -> studies.EpsilonCurve:
         """The winning rate as a function of epsilon, and the smallest epsilon at which the judge passes."""
-        return studies.epsilon_curve(self.tally, self.run, settings, self.among)
+        return studies.epsilon_curve(self.win_counts, self.run, settings, self.among)
 
     @cached_property
     def smallest_epsilon(self) -> float:
@@ -462,55 +357,44 @@ class AltTest(Result):
 
         Domains that are corrected together have one epsilon.
         """
-        return decision.smallest_epsilon(self.tally, self.among)
+        return decision.smallest_epsilon(self.win_counts, self.among)
 
     @cached_property
     def needed_epsilon(self) -> Estimate:
         """The smallest epsilon at which the judge is truly as good as half of the annotators, with its interval."""
         if not self.n_annotators:
-            return missing("nobody has enough items to be tested")
-        return decision.needed_epsilon(self.tally)[0]
+            return missing("no annotator has enough items")
+        return decision.needed_epsilon(self.win_counts)[0]
 
     @question(studies.SizeCurveSettings)
     def size_curve(self, settings: studies.SizeCurveSettings) -> studies.SizeCurve:
         """omega, rho and assurance against the number of items, over draws of annotators and items (section 5.1)."""
-        return studies.size_curve(self.tally, self.run, settings, self.among)
+        return studies.size_curve(self.win_counts, self.run, settings, self.among)
 
     def items_to_decide(self, power: float = 0.8) -> int | None:
         """Items by these annotators until a study would tell, yes or no; None where none looked at would.
 
         The size at which studies end in a verdict with this assurance: power, averaged over what the items at hand
-        leave open. The range, and how far was looked, is in `enough_items`.
+        leave open. The range, and how far was item_agreement, is in `sample_size_at`.
         """
-        return self.enough_items(power).n_items
+        return self.sample_size_at(power).n_items
 
-    def enough_items(self, power: float = 0.8) -> Enough:
+    def sample_size_at(self, power: float = 0.8) -> SampleSize:
         """`items_to_decide` with its range, and the assurance of every size that was looked at."""
         number_in("power", power, above=0, below=1)
         if not self.n_annotators:
-            return replace(studies.NOBODY, power=power)
+            return replace(studies.NO_ANNOTATOR, power=power)
         settings = studies.level_of_domain(self.settings, self.n_verdicts)
-        return studies.enough(self._pilot, self.n_items, settings, power)
+        return studies.sample_size(self._pilot, self.n_items, settings, power)
 
     @cached_property
-    def items_needed(self) -> Enough:
+    def sample_size(self) -> SampleSize:
         """How many items would tell in four studies of five."""
-        return self.enough_items()
+        return self.sample_size_at()
 
     @cached_property
     def _pilot(self) -> studies.Pilot:
-        return studies.pilot_of_test(self.tally)
-
-
-def epsilon_words(test: AltTest) -> str:
-    """The smallest epsilon as published, and where the true one lies, in words."""
-    needed, smallest = test.needed_epsilon, test.smallest_epsilon
-    published = "passes at no ε" if math.isnan(smallest) else f"passes at ε ≥ {smallest:.3f}"
-    share = "half" if test.settings.threshold == 0.5 else f"{100 * test.settings.threshold:g}%"
-    return (
-        f"{published}; as good as {share} of the annotators at ε = {number(needed.estimate)} "
-        f"{interval(needed.low, needed.high)}"
-    )
+        return studies.pilot_of_test(self.win_counts)
 
 
 @dataclass(frozen=True)
@@ -528,34 +412,9 @@ class DocumentEffect:
     n_items: int
     design: float
 
-    def words(self) -> str:
-        """What they are, and what to do where it matters."""
-        what = f"{self.n_items:,} names share {self.n_stems:,} stems"
-        if self.design < MATTERS:
-            return f"{what}; items that share one are hardly alike (design effect {number(self.design)})."
-        return (
-            f"Caution: {what}, and items that share one are alike: design effect {number(self.design)}, so these items "
-            f"say as much as {self.n_items / self.design:,.0f} independent ones. Keep the stem in an item column and "
-            "give clusters=... its name."
-        )
-
-
-MATTERS = 1.2
-"""A design effect from which on it is a caution: standard errors are a tenth too small then."""
-
-MORE_ITEMS_TELL = ("comparison_undecided", "item_level_agreement_undecided", "agreement_ratio_undecided")
-"""Reasons that more items by the same people would remove, so that their number is told."""
 
 FEW_CLUSTERS = 20
 """With fewer clusters the level of the verdict depends on how alike their items are; see docs/type-one-error.md."""
-
-_TEST_NAMES = {
-    "t": "paired t-tests",
-    "wilcoxon": "Wilcoxon signed-rank tests (fewer than 30 items)",
-    "exact": "exact tests where all differences are equal",
-    "exact score": "exact unconditional tests (Tango's score)",
-    "score": "Tango's score tests (more than 300 items; up to .06 in place of .05)",
-}
 
 
 @question_of_two(AltTestSettings)
@@ -595,7 +454,7 @@ def alt_test(labels: Annotations | Chunks, judge: str, settings: AltTestSettings
     probability .95.
     """
     table = table_of(labels, settings)
-    return wrap(tally(table, [(judge, table.judge_code(judge))])[0])
+    return wrap(win_counts(table, [(judge, table.judge_code(judge))])[0])
 
 
 # -- compute and wrap -------------------------------------------------------------------------------
@@ -614,21 +473,23 @@ def table_of(labels: Annotations | Chunks, settings: AltTestSettings) -> AltTest
     return table
 
 
-def wrap(found: Tally, estimate: Estimates | None = None, domain: str | None = None) -> AltTest:
+def wrap(found: WinCounts, estimate: Estimates | None = None, domain: str | None = None) -> AltTest:
     """Decide and wrap; ``estimate`` is given where several judges were estimated together."""
     s, left_out = found.table.settings, None
-    if s.copies == "leave out" and found.looked.repeated is not None:
-        left_out = found.looked.repeated
-        rest = found.table.without(found.table.humans.index(left_out.person))
+    if s.copies == "leave out" and found.item_agreement.match is not None:
+        left_out = found.item_agreement.match
+        rest = found.table.without(found.table.humans.index(left_out.annotator))
         if len(rest.humans) < 2:
-            raise DesignError(f"without '{left_out.person}', whom the judge repeats, there is nobody to compare with")
-        found, estimate = tally(rest, [(found.name, found.code)])[0], None
+            raise DesignError(
+                f"without '{left_out.annotator}', whom the judge repeats, there is nobody to compare with"
+            )
+        found, estimate = win_counts(rest, [(found.name, found.code)])[0], None
     table = found.table
     estimate = found.estimate() if estimate is None else estimate
     decided = found.decided
     wins = decision.winning_rate(decided.rejected, found.quality)
     losses = decision.winning_rate(decided.rejected_reverse, found.quality)
-    nobody = missing("nobody has enough items to be tested")
+    nobody = missing("no annotator has enough items")
     run = Run(
         question="alt-test",
         settings=s,
@@ -655,15 +516,15 @@ def wrap(found: Tally, estimate: Estimates | None = None, domain: str | None = N
         epsilon=s.tolerance,
         domain=domain,
         run=run,
-        tally=found,
+        win_counts=found,
         decided=decided,
         estimates=estimate,
     )
 
 
-def _cautions(tally: Tally, settings: AltTestSettings) -> tuple[str, ...]:
-    found, n_annotators = [], len(tally.tested)
-    if "wilcoxon" in tally.decided.tests and settings.tolerance > 0:
+def _cautions(win_counts: WinCounts, settings: AltTestSettings) -> tuple[str, ...]:
+    found, n_annotators = [], len(win_counts.tested)
+    if "wilcoxon" in win_counts.decided.tests and settings.tolerance > 0:
         found.append(
             "Under 30 items Wilcoxon's test is used, as published; with epsilon above 0 it takes every tie for the "
             "judge and rejects true hypotheses far too often. test='exact' keeps its level, 30 items are best."
@@ -673,9 +534,9 @@ def _cautions(tally: Tally, settings: AltTestSettings) -> tuple[str, ...]:
             "Under balance ω and its p-values take one variance for all classes, as published: their level is about "
             ".01 to .11 in place of .05. The verdict does not rest on them."
         )
-    if n_annotators and tally.clustering is not None and tally.clustering.n_clusters.min() < FEW_CLUSTERS:
+    if n_annotators and win_counts.clustering is not None and win_counts.clustering.n_clusters.min() < FEW_CLUSTERS:
         found.append(
-            f"With {int(tally.clustering.n_clusters.min())} clusters, one on which everything goes wrong may be "
+            f"With {int(win_counts.clustering.n_clusters.min())} clusters, one on which everything goes wrong may be "
             "missing by chance: what spoils one in five spares all of ten with probability .11, and no test can know."
         )
     if 0 < n_annotators < 3 and not settings.fixed_reference:

@@ -20,12 +20,20 @@ from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement import words
-from assay.replacement.alt_test import MORE_ITEMS_TELL, AltTest, table_of, wrap
-from assay.replacement.closeness import Accuracy, NegRMSE, PairwiseScore, Panel, majority_share
-from assay.replacement.decision import OPTIMAL, TONES, Grounds, Reason, Tally, correct_grounds, tally
-from assay.replacement.panel import AltTestTable, CompareSettings, Rule, labels_of
+from assay.replacement.alt_test import AltTest, table_of, wrap
+from assay.replacement.decision import OPTIMAL, TONES, Reason, VerdictTests, WinCounts, adjust_verdict_tests, win_counts
+from assay.replacement.panel import (
+    Accuracy,
+    AltTestTable,
+    CompareSettings,
+    NegRMSE,
+    PairwiseScore,
+    Panel,
+    Rule,
+    labels_of,
+    majority_share,
+)
 from assay.reporting import pictures
-from assay.reporting.tables import estimated, interval, p_value, said
 from assay.statistics.wins import SideBySide
 
 if TYPE_CHECKING:
@@ -34,7 +42,7 @@ if TYPE_CHECKING:
 CEILING = {"accuracy": "majority vote", "neg_rmse": "mean"}
 """What the optimal judge of theorem 1 answers, by score."""
 
-ITEMS_NEEDED = ("items_needed", "items_needed_low", "items_needed_high")
+SAMPLE_SIZE = ("sample_size", "sample_size_low", "sample_size_high")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,17 +104,17 @@ class JudgeComparison(Result):
                     "winning_rate": test.winning_rate,
                     "passed": test.passed,
                     "verdict": test.verdict,
-                    **{f"retention{end}": v for end, v in zip(("", "_low", "_high"), _three(test), strict=True)},
+                    **{f"agreement_ratio{end}": v for end, v in zip(("", "_low", "_high"), _three(test), strict=True)},
                     self.traditional_name: self.traditional.get(name),
                     "smallest_epsilon": test.smallest_epsilon,
                     "needed_epsilon": test.needed_epsilon.estimate,
                     "needed_epsilon_low": test.needed_epsilon.low,
                     "needed_epsilon_high": test.needed_epsilon.high,
-                    **_items_needed(test),
+                    **_sample_size(test),
                 }
                 for name, test, kind in self._rows()
             ],
-            schema_overrides=dict.fromkeys(ITEMS_NEEDED, pl.Int64),
+            schema_overrides=dict.fromkeys(SAMPLE_SIZE, pl.Int64),
             infer_schema_length=None,
         )
 
@@ -119,50 +127,8 @@ class JudgeComparison(Result):
         return rows + ([(self.ceiling.judge, self.ceiling, "ceiling")] if self.ceiling else [])
 
     def summary(self) -> str:
-        """Who is best, by how much, and who passes."""
-        first = next(iter(self.tests.values()))
-        best, k = self.tests[self.best].advantage_probability, len(self.tests)
-        low, high = best.interval(1 - (1 - first.settings.confidence) / k)
-        chosen = f", widened for having been chosen among {k}, to cover at least as often as it says" if k > 1 else ""
-        lines = [f"{self.best} has the largest advantage probability, {estimated(best.estimate, low, high)}{chosen}."]
-        if self.next_best is not None:
-            lines.append(self._lead_sentence(self.next_best))
-        for verdict in dict.fromkeys(test.verdict for test in self.tests.values()):
-            names = [name for name, test in self.tests.items() if test.verdict == verdict]
-            lines.append(f"{words.LABELS[verdict]} ({len(names)} of {k}): {', '.join(names)}.")
-        passed = [name for name, test in self.tests.items() if test.passed]
-        lines.append(
-            f"{len(passed)} of {k} judges pass the alt-test as published, at epsilon = {first.epsilon:g}"
-            + (f": {', '.join(passed)}." if passed else ".")
-        )
-        alpha = first.settings.level
-        if first.n_verdicts > 1:
-            lines.append(
-                f"Verdicts are corrected for {k} judges (Holm): a wrong replace among them has level {alpha:g}."
-            )
-        elif k > 1:
-            lines.append(
-                f"Each verdict has a level of {alpha:g} of its own: among {k} judges of which none is as good, one or "
-                f"more would be told to replace in up to {100 * min(1, k * alpha):.0f}% of studies."
-            )
-        if self.ceiling is not None and not self.ceiling.passed:
-            lines.append(
-                f"Even the optimal judge ({self.ceiling.judge}) does not pass on these data: they are too few to show "
-                "that anybody is as good as these annotators."
-            )
-        return "\n".join([*lines, *self.run.closing()])
-
-    def _lead_sentence(self, other: str) -> str:
-        """Whether the best judge is ahead of the next, or why its larger rho does not say so."""
-        difference = f"{said(self.lead.estimate)} {interval(self.lead.low, self.lead.high)}"
-        if self.lead.low > 0 and not self.lead_is_clear and (doubt := self.lead_doubt) is not None:
-            test = self.tests[self.best]
-            return (
-                f"{self.best} − {other}: {difference}, on the same items. This does not rank {self.best} higher: "
-                f"{words.reason_text(test, doubt)} ({p_value(test.p_of(doubt))})."
-            )
-        clear = "ahead of" if self.lead_is_clear else "not clearly ahead of"
-        return f"It is {clear} {other}: difference {difference}, on the same items."
+        """Return the judge with the highest ρ, its lead, and the verdicts of all judges."""
+        return words.comparison_summary(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """rho with its interval, a row a judge."""
@@ -170,7 +136,7 @@ class JudgeComparison(Result):
         ax = pictures.axes(ax, height=1.0 + 0.32 * max(len(rows), 3))
         rho = [t.advantage_probability for _, t, _ in rows]
         colours = [pictures.MUTED if k == "ceiling" else pictures.TONES[TONES[t.verdict]] for _, t, k in rows]
-        names = [f"{n} (ceiling)" if k == "ceiling" else n for n, _, k in rows]
+        names = [name for name, _, _ in rows]
         pictures.forest(
             ax, names, [r.estimate for r in rho], [r.low for r in rho], [r.high for r in rho], colour=colours
         )  # fmt: skip
@@ -181,24 +147,24 @@ class JudgeComparison(Result):
 
 def _doubt(test: AltTest) -> Reason | None:
     """What the verdict's tests found against a judge's labels, whoever it is compared with."""
-    g = test.grounds
-    if g.p_looks > g.alpha:
+    g = test.verdict_tests
+    if g.p_item_level > g.alpha:
         return "item_level_agreement_undecided"
-    if g.loses:
+    if g.ratio_too_low:
         return "agreement_ratio_too_low"
-    return None if g.repeats is None else "matches_one_annotator"
+    return None if g.matched_annotator is None else "matches_one_annotator"
 
 
 def _three(test: AltTest) -> tuple[float, float, float]:
     """R with its ends."""
-    return test.retention.estimate, test.retention.low, test.retention.high
+    return test.agreement_ratio.estimate, test.agreement_ratio.low, test.agreement_ratio.high
 
 
-def _items_needed(test: AltTest) -> dict[str, int | None]:
+def _sample_size(test: AltTest) -> dict[str, int | None]:
     """How many items would tell, with its range, where too few are why these do not."""
-    found = test.items_needed if test.reason in MORE_ITEMS_TELL else None
+    found = test.sample_size if test.reason in words.MORE_ITEMS_HELP else None
     numbers = (None, None, None) if found is None else (found.n_items, found.low, found.high)
-    return dict(zip(ITEMS_NEEDED, numbers, strict=True))
+    return dict(zip(SAMPLE_SIZE, numbers, strict=True))
 
 
 @question(CompareSettings)
@@ -225,9 +191,9 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
     table, judges = table_of(labels, settings.single_test), settings.judges
     chosen = table.ratings.judges if judges is None else [judges] if isinstance(judges, str) else judges
     names = list(dict.fromkeys(chosen))
-    tallies = tally(table, [(name, table.judge_code(name)) for name in names])
-    estimates, joint = _estimate_together(tallies)
-    tests = {t.name: wrap(t, e) for t, e in zip(tallies, estimates, strict=True)}
+    counts_of_judges = win_counts(table, [(name, table.judge_code(name)) for name in names])
+    estimates, joint = _estimate_together(counts_of_judges)
+    tests = {t.name: wrap(t, e) for t, e in zip(counts_of_judges, estimates, strict=True)}
     if settings.together == "holm" and len(tests) > 1:
         family = _Family(tuple(tests.values()))
         tests = {
@@ -235,7 +201,7 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
             for name, test in tests.items()
         }  # fmt: skip
     order = sorted(names, key=lambda n: (-np.nan_to_num(tests[n].advantage_probability.estimate, nan=-1.0), n))
-    lead = _lead(joint, [t.name for t in tallies if len(t.tested)], [tests[name] for name in order[:2]])
+    lead = _lead(joint, [t.name for t in counts_of_judges if len(t.tested)], [tests[name] for name in order[:2]])
     traditional, measure = _traditional(table, names)
     ceiling = _ceiling(table)
     first = tests[order[0]]
@@ -265,31 +231,31 @@ class _Family:
     tests: tuple[AltTest, ...]
 
     @cached_property
-    def _grounds(self) -> dict[str, Grounds]:
-        found = correct_grounds([test.grounds for test in self.tests])
+    def _tests(self) -> dict[str, VerdictTests]:
+        found = adjust_verdict_tests([test.verdict_tests for test in self.tests])
         return dict(zip((test.judge for test in self.tests), found, strict=True))
 
-    def of(self, judge: str) -> Grounds:
+    def of(self, judge: str) -> VerdictTests:
         """Those of one judge."""
-        return self._grounds[judge]
+        return self._tests[judge]
 
 
-def _estimate_together(tallies: list[Tally]) -> tuple[list[Estimates | None], Estimates | None]:
+def _estimate_together(counts_of_judges: list[WinCounts]) -> tuple[list[Estimates | None], Estimates | None]:
     """Each judge's estimates, and rho of those that can be tested, under the same resamples.
 
     Resampling counts are drawn once for all judges; a judge alone has the same ones, and so the same digits.
     """
-    settings = tallies[0].table.settings
-    testable = [t for t in tallies if len(t.tested)]
+    settings = counts_of_judges[0].table.settings
+    testable = [t for t in counts_of_judges if len(t.tested)]
     if settings.method == "none" or not testable:
-        return [t.estimate() for t in tallies], None
+        return [t.estimate() for t in counts_of_judges], None
     units = [t.units for t in testable]
     statistic = SideBySide(tuple(len(t.tested) for t in testable), tuple(u.shape[1] for u in units))
-    unit = tallies[0].table.units.name
+    unit = counts_of_judges[0].table.units.name
     joint = estimate_sums(statistic, np.concatenate(units, axis=1), settings, unit=unit, transform=statistic.transforms)
     edges = np.cumsum([0, *(2 + len(t.tested) for t in testable)])
     parts = iter([joint.part(slice(a, b)) for a, b in itertools.pairwise(edges)])
-    return [next(parts) if len(t.tested) else None for t in tallies], joint.part(edges[:-1])
+    return [next(parts) if len(t.tested) else None for t in counts_of_judges], joint.part(edges[:-1])
 
 
 def _lead(joint: Estimates | None, testable: list[str], best: list[AltTest]) -> Estimate:
@@ -310,7 +276,7 @@ def _ceiling(table: AltTestTable) -> AltTest | None:
     name = CEILING.get(table.score.name)
     if table.settings.fixed_reference or table.ratings.in_chunks or name is None:
         return None
-    return wrap(tally(table, [(f"optimal judge: {name}", OPTIMAL)])[0])
+    return wrap(win_counts(table, [(f"optimal judge ({name} of annotators; for reference)", OPTIMAL)])[0])
 
 
 # -- what papers report -----------------------------------------------------------------------------

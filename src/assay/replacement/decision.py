@@ -2,7 +2,7 @@
 
 Tests are functions of how often the judge was closer, equally close and farther than each annotator (by class of the
 majority label, where labels are balanced), so they broadcast over leading axes: resamples, values of epsilon, sizes.
-`Tally` holds the counts of one judge and what follows from them; `tally` makes it in one pass over the labels.
+`WinCounts` holds the counts of one judge and what follows from them; `win_counts` makes it in one pass over the labels.
 """
 
 from __future__ import annotations
@@ -25,9 +25,17 @@ from assay.estimation.intervals import Estimates, adjust_p, partial_conjunction
 from assay.estimation.resampling import Units, estimate_open, estimate_sums
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.replacement.closeness import Constant, Panel, closest_constant
-from assay.replacement.looks import Looked, look_at
-from assay.replacement.panel import AltTestTable, HeadToHead, Rule, Test, labels_of
+from assay.replacement.item_agreement import ItemLevelAgreement, item_level_agreement
+from assay.replacement.panel import (
+    AltTestTable,
+    ConstantBaseline,
+    HeadToHead,
+    Panel,
+    Rule,
+    Test,
+    closest_constant,
+    labels_of,
+)
 from assay.reporting.pictures import Tone
 from assay.statistics.wins import (
     EXACT,
@@ -369,25 +377,25 @@ def by_rejects(p: Floats, fdr: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class Grounds:
+class VerdictTests:
     """What the verdict rests on: p-values, each of a statement that the judge is not so good, or not so bad.
 
     Attributes
     ----------
-    p_as_good : float
+    p_noninferior : float
         Of H0: the judge is as good, less epsilon, as fewer than ``least`` of the annotators.
     p_worse : float
         Of H0: it is worse, by more than epsilon, than fewer than ``least_worse`` of them.
-    p_looks : float
+    p_item_level : float
         Of H0: there is something known without reading the items beyond which its labels say nothing of them.
-    p_keeps : float
-        Of H0: its retention R is ``least_retention`` or less.
-    p_loses : float
-        Of H0: R is ``least_retention`` or more.
-    people_agree : bool or None
+    p_ratio_above : float
+        Of H0: its retention R is ``min_agreement_ratio`` or less.
+    p_ratio_below : float
+        Of H0: R is ``min_agreement_ratio`` or more.
+    annotators_agree : bool or None
         Whether people are shown to agree beyond chance; None where they are shown to hardly do so: these labels can
         tell of nobody.
-    repeats : str or None
+    matched_annotator : str or None
         The annotator whose labels the judge repeats.
     least, least_worse : int
         How many annotators are asked for.
@@ -395,13 +403,13 @@ class Grounds:
         Level of each.
     """
 
-    p_as_good: float
+    p_noninferior: float
     p_worse: float
-    p_looks: float
-    p_keeps: float
-    p_loses: float
-    people_agree: bool | None
-    repeats: str | None
+    p_item_level: float
+    p_ratio_above: float
+    p_ratio_below: float
+    annotators_agree: bool | None
+    matched_annotator: str | None
     least: int
     least_worse: int
     alpha: float
@@ -409,29 +417,33 @@ class Grounds:
     @property
     def p_replace(self) -> float:
         """Of "replace", which needs all three: an intersection-union test, so none is corrected for the others."""
-        return max(self.p_as_good, self.p_looks, self.p_keeps)
+        return max(self.p_noninferior, self.p_item_level, self.p_ratio_above)
 
     @property
-    def loses(self) -> bool:
+    def ratio_too_low(self) -> bool:
         """Whether it is shown to keep less than is asked for, of an agreement that is shown to be there."""
-        return self.people_agree is True and self.p_loses <= self.alpha
+        return self.annotators_agree is True and self.p_ratio_below <= self.alpha
 
     @property
     def verdict(self) -> Verdict:
         """One of the five answers."""
         # Of an agreement that is not shown to be there, nothing can be shown to be kept or lost.
-        told = self.people_agree is True
-        sees = max(self.p_looks, self.p_keeps) if told and self.repeats is None else 1.0
-        loses = self.p_loses if told else 1.0
-        found = VERDICTS[int(verdicts(self.p_as_good, self.p_worse, sees, loses, self.alpha))]
-        return "not_testable" if found == "undecided" and self.people_agree is None else found
+        told = self.annotators_agree is True
+        sees = max(self.p_item_level, self.p_ratio_above) if told and self.matched_annotator is None else 1.0
+        loses = self.p_ratio_below if told else 1.0
+        found = VERDICTS[int(verdicts(self.p_noninferior, self.p_worse, sees, loses, self.alpha))]
+        return "not_testable" if found == "undecided" and self.annotators_agree is None else found
 
 
 VERDICTS: tuple[Verdict, ...] = ("replace", "do_not_replace", "mixed", "undecided")
 
 
 def verdicts(
-    p_as_good: float | Floats, p_worse: float | Floats, p_sees: float | Floats, p_loses: float | Floats, alpha: float
+    p_noninferior: float | Floats,
+    p_worse: float | Floats,
+    p_sees: float | Floats,
+    p_ratio_below: float | Floats,
+    alpha: float,
 ) -> NDArray[np.int64]:
     """The verdict from its p-values, as its position in `VERDICTS`; NaN shows nothing.
 
@@ -439,7 +451,7 @@ def verdicts(
     is shown below the required one is not to replace an annotator, even if it is as close as some.
     """
     with np.errstate(invalid="ignore"):
-        as_good, worse, sees, loses = (np.asarray(p) <= alpha for p in (p_as_good, p_worse, p_sees, p_loses))
+        as_good, worse, sees, loses = (np.asarray(p) <= alpha for p in (p_noninferior, p_worse, p_sees, p_ratio_below))
     open_ = np.where(as_good & sees, 0, 3)
     return np.where(loses, 1, np.where(worse, np.where(as_good, 2, 1), open_))
 
@@ -458,7 +470,7 @@ def conjunctions(p: Floats, reverse: Floats, quality: Floats, threshold: float) 
 
     Returns
     -------
-    p_as_good, p_worse : (...) float
+    p_noninferior, p_worse : (...) float
     least, least_worse : (...) int
         How many annotators have that share of the weight, whichever they are.
     """
@@ -484,24 +496,34 @@ NO_AGREEMENT = 0.2
 half of such agreement could not be told from none with any number of items that people label."""
 
 
-def grounds(p: Floats, reverse: Floats, looked: Looked, quality: Floats, threshold: float, alpha: float) -> Grounds:
-    """What the verdict on one judge rests on."""
-    seen, as_good, worse, least, least_worse = looked.kept, math.nan, math.nan, 0, 0
+def verdict_tests_of(
+    p: Floats, reverse: Floats, item_level: ItemLevelAgreement, quality: Floats, threshold: float, alpha: float
+) -> VerdictTests:
+    """Return the tests behind the verdict on one judge."""
+    stratum, noninferior, worse, least, least_worse = item_level.for_ratio, math.nan, math.nan, 0, 0
     if len(p):
         found = conjunctions(p, reverse, quality, threshold)
-        as_good, worse, least, least_worse = float(found[0]), float(found[1]), int(found[2]), int(found[3])
-    agree: bool | None = seen.p_people <= alpha
-    if not agree and seen.pseudo is not None and seen.agreement(1, 1 - 2 * alpha).high < NO_AGREEMENT:
+        noninferior, worse, least, least_worse = float(found[0]), float(found[1]), int(found[2]), int(found[3])
+    agree: bool | None = stratum.p_agreement <= alpha
+    if not agree and stratum.pseudo is not None and stratum.agreement(1, 1 - 2 * alpha).high < NO_AGREEMENT:
         agree = None
-    repeats = None if looked.repeated is None else looked.repeated.person
-    return Grounds(
-        as_good, worse, looked.p_looks, looked.p_keeps, looked.p_loses, agree, repeats, least, least_worse, alpha
-    )  # fmt: skip
+    return VerdictTests(
+        p_noninferior=noninferior,
+        p_worse=worse,
+        p_item_level=item_level.p_item_level,
+        p_ratio_above=item_level.p_ratio_above,
+        p_ratio_below=item_level.p_ratio_below,
+        annotators_agree=agree,
+        matched_annotator=None if item_level.match is None else item_level.match.annotator,
+        least=least,
+        least_worse=least_worse,
+        alpha=alpha,
+    )
 
 
-def correct_grounds(each: Sequence[Grounds]) -> list[Grounds]:
+def adjust_verdict_tests(each: Sequence[VerdictTests]) -> list[VerdictTests]:
     """The grounds of several verdicts, corrected for their number (Holm): "replace" in none of them by chance."""
-    names = ("p_as_good", "p_worse", "p_looks", "p_keeps", "p_loses")
+    names = ("p_noninferior", "p_worse", "p_item_level", "p_ratio_above", "p_ratio_below")
     adjusted = {name: adjust_p(np.array([getattr(one, name) for one in each]), "holm").tolist() for name in names}
     return [replace(one, **{name: adjusted[name][i] for name in names}) for i, one in enumerate(each)]
 
@@ -518,7 +540,7 @@ FACTS = ("few", "missing", "unasked", "items", "labels")
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class WinCounts:
     """One judge against the annotators of a table, summed over items.
 
     Attributes
@@ -581,6 +603,11 @@ class Tally:
         mine = np.isin(compared.panel.annotator[compared.row], self.tested)
         return int(np.count_nonzero(np.bincount(compared.panel.item[compared.row[mine]])))
 
+    @property
+    def items_without_humans(self) -> int:
+        """Items with a label of the judge and none of an annotator."""
+        return int(self.facts[FACTS.index("unasked")])
+
     @cached_property
     def judge(self) -> Floats:
         """The judge's label of each item, in memory: (items,)."""
@@ -623,20 +650,20 @@ class Tally:
         return best_p(self.counts, s.tolerance, self.clustering)
 
     @cached_property
-    def looked(self) -> Looked:
+    def item_agreement(self) -> ItemLevelAgreement:
         """What the judge sees of the items."""
-        s, table = self.table.settings, self.table.looked_at
+        s, table = self.table.settings, self.table.item_level_table
         if self.code == OPTIMAL:
             judge = _optimal(table.rule, table.panel)
         else:
             judge = labels_of(table.ratings.answers, self.code)
-        return look_at(
-            table.score, table.panel, table.rule.usable_labels(table.panel, judge), table.structures,
-            table.ratings.clusters, s.least_retention, s.seed, table.humans,
+        return item_level_agreement(
+            table.score, table.panel, table.rule.usable_labels(table.panel, judge), table.strata,
+            table.ratings.clusters, s.min_agreement_ratio, s.seed, table.humans,
         )  # fmt: skip
 
     @cached_property
-    def constant(self) -> Constant | None:
+    def constant_baseline(self) -> ConstantBaseline | None:
         """The constant answer that is closest to people, beside the judge; none for texts and labels in chunks."""
         table = self.table
         if table.ratings.in_chunks:
@@ -675,7 +702,7 @@ class Tally:
 # -- which epsilon would do? As published, and in truth ----------------------------------------------
 
 
-def winning_at(test: Tally, epsilons: Floats, among: Sequence[Tally] = ()) -> Floats:
+def winning_at(test: WinCounts, epsilons: Floats, among: Sequence[WinCounts] = ()) -> Floats:
     """The winning rate at each epsilon, corrected together with the tests ``among`` which it is: (values,)."""
     together = among or (test,)
     mine = next(i for i, one in enumerate(together) if one is test)
@@ -685,7 +712,7 @@ def winning_at(test: Tally, epsilons: Floats, among: Sequence[Tally] = ()) -> Fl
     return np.asarray(rejected @ (test.quality / test.quality.sum()))
 
 
-def _winning_p_at(test: Tally, epsilons: Floats) -> Floats:
+def _winning_p_at(test: WinCounts, epsilons: Floats) -> Floats:
     """The p-value of each annotator by which the judge wins, at each epsilon: (values, annotators)."""
     p = winning_p(test.counts[None], epsilons[:, None], test.table.settings.test, test.clustering)
     for j in np.flatnonzero(np.array(test.decided.tests) == "wilcoxon"):
@@ -693,7 +720,7 @@ def _winning_p_at(test: Tally, epsilons: Floats) -> Floats:
     return p
 
 
-def smallest_epsilon(test: Tally, among: Sequence[Tally] = ()) -> float:
+def smallest_epsilon(test: WinCounts, among: Sequence[WinCounts] = ()) -> float:
     """The smallest epsilon at which the judge passes as published; NaN where it does not pass at 1.
 
     Where the test is ``among`` others that are corrected together with it, epsilon is the same for all of them.
@@ -723,7 +750,7 @@ def smallest_epsilon(test: Tally, among: Sequence[Tally] = ()) -> float:
     return high
 
 
-def _passing_from(test: Tally, among: Sequence[Tally]) -> float:
+def _passing_from(test: WinCounts, among: Sequence[WinCounts]) -> float:
     """The epsilon from which on t-tests pass, by quantiles of t; 1 where tests are others, or corrected with others.
 
     An annotator's p is c or less where epsilon is at least d − t_c · se. Benjamini and Yekutieli reject whoever has p
@@ -749,7 +776,7 @@ def _passing_from(test: Tally, among: Sequence[Tally]) -> float:
 _NEEDED: dict[bytes, Estimates] = {}
 
 
-def needed_epsilon(test: Tally) -> Estimates:
+def needed_epsilon(test: WinCounts) -> Estimates:
     """The smallest epsilon at which the judge is truly as good as half of the annotators, with its interval."""
     s, unit = test.table.settings, test.table.units.name
     statistic = NeededEpsilon(test.quality, s.threshold)
@@ -795,7 +822,7 @@ def content_key(*parts: object) -> bytes:
 # -- one pass over the labels ----------------------------------------------------------------------
 
 
-def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]:
+def win_counts(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[WinCounts]:
     """The win counts of judges, by name and code, in one pass over the labels."""
     codes = tuple(code for _, code in judges)
     m, c = len(table.humans), table.n_classes
@@ -805,7 +832,7 @@ def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]
     # The optimal judge draws tied majorities for all items at once; what a panel knows of itself is kept for others.
     whole = table.whole or OPTIMAL in codes or (not table.ratings.in_chunks and table.ratings.n_labels <= LABELS)
     shapes = (len(codes), units.n, m, c, 3), (len(codes), len(FACTS))
-    reduce = partial(_tally, table.rule, codes, table.panel if whole else None, shapes)
+    reduce = partial(_count_slice, table.rule, codes, table.panel if whole else None, shapes)
     if whole:
         found = reduce(table.ratings.answers, units.of_item)
     elif table.ratings.in_chunks or _uses_workers():
@@ -817,7 +844,7 @@ def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]
             reduce(read(), units.of_item[first:last], found)
     wins, facts = _parts(found, shapes)
     counted = np.rint(facts).astype(np.int64)
-    found_all = [Tally(table, name, code, wins[i], counted[i]) for i, (name, code) in enumerate(judges)]
+    found_all = [WinCounts(table, name, code, wins[i], counted[i]) for i, (name, code) in enumerate(judges)]
     if table.settings.balance:
         for one in found_all:
             _refuse_small_classes(one)
@@ -831,7 +858,7 @@ def _uses_workers() -> bool:
     return get_active_backend()[1] not in (None, 1)
 
 
-def _refuse_small_classes(found: Tally) -> None:
+def _refuse_small_classes(found: WinCounts) -> None:
     """A class of a few items cannot carry as much weight as the others."""
     table, least = found.table, found.table.settings.min_class
     items = found.counts.sum(axis=2)
@@ -854,7 +881,7 @@ def _parts(flat: Floats, shapes: Shapes) -> list[Floats]:
     return [flat[a:b].reshape(shape) for (a, b), shape in zip(itertools.pairwise(edges), shapes, strict=True)]
 
 
-def _tally(
+def _count_slice(
     rule: Rule, codes: tuple[int, ...], whole: Panel | None, shapes: Shapes, answers: Answers, unit: Ints,
     into: Floats | None = None,
 ) -> Floats:  # fmt: skip

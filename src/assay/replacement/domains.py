@@ -20,12 +20,11 @@ from assay.estimation.options import question_of_two
 from assay.estimation.resampling import estimate_sums
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Ints
-from assay.replacement import decision
+from assay.replacement import decision, words
 from assay.replacement.alt_test import AltTest, wrap
-from assay.replacement.decision import TONES, tally
+from assay.replacement.decision import TONES, win_counts
 from assay.replacement.panel import AltTestBySettings, AltTestTable, Correction, PairedSettings
 from assay.reporting import pictures
-from assay.reporting.tables import said
 from assay.statistics.wins import PairedAdvantage, average_advantage
 
 if TYPE_CHECKING:
@@ -92,21 +91,8 @@ class AltTestBy(Result):
         return [test.advantage_probability for test in self.tests.values()]
 
     def summary(self) -> str:
-        """The sentence of the FAQ, and one line a domain."""
-        scope = {"across": "across all domains", "within": "within each domain"}[self.correction]
-        lines = [
-            f"{self.judge} passes the alt-test in {self.passed_in} out of {self.n_domains} ({self.by}; "
-            f"Benjamini-Yekutieli {scope})."
-        ]
-        for name, test in self.tests.items():
-            rho = test.advantage_probability
-            lines.append(
-                f"  {name}: {test.verdict_text}; winning rate {said(test.winning_rate)}, advantage probability "
-                f"{said(rho.estimate)} [{said(rho.low)}, {said(rho.high)}], {test.n_items} items."
-            )
-            lines += [f"    excluded: {one}." for one in test.exclusions]
-        lines += [f"  {name}: not tested; {why}" for name, why in self.untested.items()]
-        return "\n".join([*lines, self.signature])
+        """Return the verdicts by domain, the published rule, and a line for each domain."""
+        return words.domains_summary(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """rho with its interval, a row a domain."""
@@ -149,7 +135,7 @@ def test_domains(labels: Annotations | Chunks, judge: str, settings: AltTestBySe
         name = str(value)
         try:
             table = AltTestTable.of(part, each)
-            found = tally(table, [(judge, table.judge_code(judge))])[0]
+            found = win_counts(table, [(judge, table.judge_code(judge))])[0]
         except (DesignError, DataError) as problem:
             if judge not in labels.judges:
                 raise
@@ -194,35 +180,35 @@ def _correct_domains(tests: dict[str, AltTest]) -> dict[str, AltTest]:
     found = decision.correct(statistic, p, reverse, settings.fdr, tuple(t for d in each for t in d.tests))
     edges = np.cumsum([0, *(len(d.p) for d in each)])
     corrected = {}
-    together = decision.correct_grounds([test.grounds for test in tests.values()])
-    among = tuple(test.tally for test in tests.values())
-    for (name, test), grounds, (a, b) in zip(tests.items(), together, itertools.pairwise(edges), strict=True):
+    together = decision.adjust_verdict_tests([test.verdict_tests for test in tests.values()])
+    among = tuple(test.win_counts for test in tests.values())
+    for (name, test), verdict_tests, (a, b) in zip(tests.items(), together, itertools.pairwise(edges), strict=True):
         mine = found.part(slice(int(a), int(b)))
-        wins = decision.winning_rate(mine.rejected, test.tally.quality)
-        losses = decision.winning_rate(mine.rejected_reverse, test.tally.quality)
+        wins = decision.winning_rate(mine.rejected, test.win_counts.quality)
+        losses = decision.winning_rate(mine.rejected_reverse, test.win_counts.quality)
         corrected[name] = replace(
             test,
             decided=mine,
             winning_rate=wins,
             losing_rate=losses,
             passed=bool(decision.passes(wins, settings.threshold)),
-            corrected=partial(_same, grounds),
+            corrected=partial(_same, verdict_tests),
             n_verdicts=len(tests),
             among=among,
         )
     return corrected
 
 
-def _same(grounds: decision.Grounds) -> decision.Grounds:
-    return grounds
+def _same(verdict_tests: decision.VerdictTests) -> decision.VerdictTests:
+    return verdict_tests
 
 
 def correct_verdicts(tests: Sequence[AltTest]) -> list[AltTest]:
     """Tests whose verdicts are corrected for their number (Holm), whatever they were corrected for before."""
-    found = decision.correct_grounds([replace(test, corrected=None).grounds for test in tests])
+    found = decision.adjust_verdict_tests([replace(test, corrected=None).verdict_tests for test in tests])
     return [
-        replace(test, corrected=partial(_same, grounds), n_verdicts=len(tests))
-        for test, grounds in zip(tests, found, strict=True)
+        replace(test, corrected=partial(_same, verdict_tests), n_verdicts=len(tests))
+        for test, verdict_tests in zip(tests, found, strict=True)
     ]
 
 
@@ -274,17 +260,8 @@ class PairedAltTest(Result):
         return self.pairings
 
     def summary(self) -> str:
-        """The finding, and that combining annotators is second best."""
-        rho = self.advantage_probability
-        words = (
-            f"{self.judge}: mean winning rate {said(self.winning_rate)} "
-            f"(from {said(self.low)} to {said(self.high)}) over {self.pairings.height} pairings "
-            f"of {' and '.join(str(len(s)) for s in self.sets)} annotators, "
-            f"epsilon = {self.epsilon:g}; advantage probability {said(rho.estimate)} [{said(rho.low)}, "
-            f"{said(rho.high)}]; {self.n_items} items. Combined annotators mix people and add variance; more items "
-            f"by the same people are better."
-        )
-        return "\n".join([words, *self.run.closing()])
+        """Return the mean winning rate over the pairings."""
+        return words.paired_summary(self)
 
 
 @question_of_two(PairedSettings)
@@ -307,7 +284,7 @@ def alt_test_paired(labels: Annotations | Chunks, judge: str, settings: PairedSe
     groups, n_pairings, each = _sets_of(labels, settings.sets), settings.n_pairings, settings.single_test
     settings = replace(settings, sets=tuple("+".join(group) for group in groups))
     table = AltTestTable.of(labels, replace(each, method="jackknife") if each.method == "none" else each)
-    found = tally(table, [(judge, table.judge_code(judge))])[0]
+    found = win_counts(table, [(judge, table.judge_code(judge))])[0]
     first, second = ([table.humans.index(name) for name in group] for group in groups)
     if len(first) > len(second):
         first, second = second, first

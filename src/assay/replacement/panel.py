@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property
 from numbers import Real
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
@@ -28,8 +31,6 @@ from assay.estimation.options import IntervalSettings, Limits, Method, Settings,
 from assay.estimation.resampling import Units
 from assay.estimation.result import fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.replacement.closeness import AlignmentScore, Panel, majority_without, make_score
-from assay.replacement.looks import MOST_ITEMS, Structure
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import FOR_HELP, similarity_named
 from assay.statistics.categories import Alpha, Together
@@ -77,17 +78,17 @@ class RuleSettings(Settings):
         details="How often, at most, a judge that is not as good as `threshold` of the annotators, or does not look at "
         "the items, or keeps too little of what people agree on, may be told to replace.",
     )  # fmt: skip
-    least_retention: float = option(
-        0.5, "Agreement ratio R that the judge must exceed.", low=0, high=1,
+    min_agreement_ratio: float = option(
+        0.5, "Least R: the share of people's agreement that the judge must keep.", low=0, high=1,
         details="R = A(judge, people) / A(people, people), chance-corrected within what is known of the items without "
         "reading them (`strata`). A judge that is exchangeable with the people has R = 1, one that never looks 0.",
     )  # fmt: skip
-    looks: int = option(
-        1, "Number of planned interim analyses.", low=1,
-        details="Each look spends a part of alpha (O'Brien-Fleming's spending function of Lan & DeMets 1983, its "
-        "increments without credit for what looks share), so that a study that is tested as it grows keeps its error.",
+    analyses: int = option(
+        1, "Number of planned interim analyses, the last one included.", low=1,
+        details="Each analysis spends a part of alpha (O'Brien-Fleming type spending function, Lan & DeMets 1983; the "
+        "dependence between analyses is not used), so that a study that is tested as it grows keeps its error rate.",
     )  # fmt: skip
-    look: int = option(1, "Which of the planned interim analyses this is.", low=1)
+    analysis: int = option(1, "Which of the planned interim analyses this is.", low=1)
     threshold: float = option(
         0.5, "Share of annotators to which the judge must be non-inferior.", above=0, high=1,
         details="As published it passes at omega >= threshold; the paper's .5.",
@@ -138,23 +139,25 @@ class RuleSettings(Settings):
         super().__post_init__()
         if isinstance(self.similarity, str):
             object.__setattr__(self, "similarity", similarity_named(self.similarity))
-        if self.look > self.looks:
-            raise DesignError(f"look={self.look} of looks={self.looks} planned: say how many looks were planned")
+        if self.analysis > self.analyses:
+            raise DesignError(
+                f"analysis={self.analysis} of analyses={self.analyses} planned: set analyses=... to the planned number"
+            )
 
     @property
     def level(self) -> float:
-        """The part of alpha that this look may spend."""
-        return spent(self.alpha, self.look, self.looks) - spent(self.alpha, self.look - 1, self.looks)
+        """The part of alpha that this analysis can spend."""
+        return spent(self.alpha, self.analysis, self.analyses) - spent(self.alpha, self.analysis - 1, self.analyses)
 
 
-def spent(alpha: float, look: int, looks: int) -> float:
-    """How much of alpha is spent after a look: 2 - 2 Φ(z / √t), t the share of looks up to it, as of Lan & DeMets.
+def spent(alpha: float, analysis: int, analyses: int) -> float:
+    """Return the part of alpha that is spent after an analysis: 2 - 2 Φ(z / √t), t the share of analyses so far.
 
-    z is the upper alpha / 2 point, so that the last look leaves alpha in all, and early ones next to nothing.
+    z is the upper alpha / 2 point (Lan & DeMets 1983): early analyses spend little, and all of them spend alpha.
     """
     from scipy.special import ndtr, ndtri
 
-    return 0.0 if look <= 0 else float(2 * ndtr(ndtri(alpha / 2) / math.sqrt(look / looks)))
+    return 0.0 if analysis <= 0 else float(2 * ndtr(ndtri(alpha / 2) / math.sqrt(analysis / analyses)))
 
 
 Copies = Literal["refuse", "leave out"]
@@ -164,7 +167,10 @@ Copies = Literal["refuse", "leave out"]
 class AltTestSettings(IntervalSettings, RuleSettings):
     """Everything that decides the outcome of an alt-test besides the labels; see `assay.alt_test`."""
 
-    renamed: ClassVar[Mapping[str, str]] = {"annotators": "expertise=..."}
+    renamed: ClassVar[Mapping[str, str]] = {
+        "annotators": "expertise=...", "least_retention": "min_agreement_ratio=...", "look": "analysis=...",
+        "looks": "analyses=...",
+    }  # fmt: skip
 
     epsilon: float | None = option(
         None, "Non-inferiority margin ε on the advantage probability, 0 to 1.", low=0, high=1, key="eps", always=True,
@@ -301,6 +307,524 @@ class CompareSettings(AltTestSettings):
     )  # fmt: skip
 
 
+# -- strata of items ---------------------------------------------------------------------------------
+
+MOST_ITEMS = 2**15
+"""Items that are drawn where there are more: with 3 people R's standard error is about .01 at this number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stratification:
+    """What is known of items without reading them: a name, and the part that each item is in, (items,)."""
+
+    name: str
+    part: Ints
+    by_stem: bool = False
+    """Whether parts are stems of names, such as documents: what all items of one share may well be read in it."""
+
+
+# -- human labels, and how close a label is to them -----------------------------------------------------
+
+TIE = 1e-9
+"""Score differences of at most this share of the scores' size are ties: rounding is no advantage."""
+
+DENSE_CELLS = 50_000_000
+"""Item-by-label tables up to this size (400 MB) are held whole; larger ones are looked up by sorted keys."""
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Human answers on the items of one question, and what each is compared with.
+
+    Attributes
+    ----------
+    item, annotator : (answers,) int
+        Item and annotator of each human answer.
+    value : (answers,) float
+        The label as a number: its value, or the position of its category or text.
+    n_items, n_annotators : int
+        How many there are.
+    quality : (annotators,) float
+        Weight of each annotator, all 1 by default (appendix C.4).
+    reference : (items,) float or None
+        One label an item that everybody is compared with, NaN where there is none: a single expert's
+        (C.2) or gold (C.3). None compares each annotator with the others.
+    labels : tuple or None
+        What the positions in ``value`` stand for, where labels are categories or text.
+    """
+
+    item: Ints
+    annotator: Ints
+    value: Floats
+    n_items: int
+    n_annotators: int
+    quality: Floats
+    reference: Floats | None = None
+    labels: tuple[Label, ...] | None = None
+
+    def label(self, value: float) -> Any:
+        """What a number stands for."""
+        return float(value) if self.labels is None else self.labels[int(value)]
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Weight of each answer, its annotator's quality: (answers,)."""
+        return np.asarray(self.quality[self.annotator])
+
+    @cached_property
+    def own(self) -> Floats:
+        """Weight with which each answer stands in what it is compared with, to be taken out again."""
+        return self.weights if self.reference is None else np.zeros(len(self.item))
+
+    @cached_property
+    def compared(self) -> tuple[Ints, Floats, Floats]:
+        """Item, value and weight of every label that others are compared with."""
+        if self.reference is None:
+            return self.item, self.value, self.weights
+        known = np.flatnonzero(~np.isnan(self.reference))
+        return known, self.reference[known], np.ones(len(known))
+
+    @cached_property
+    def people(self) -> Ints:
+        """How many human labels each item has: (items,)."""
+        return np.bincount(self.item, minlength=self.n_items)
+
+    @cached_property
+    def companions(self) -> Ints:
+        """For each answer, how many labels it is compared with: (answers,)."""
+        item, _, _ = self.compared
+        return np.bincount(item, minlength=self.n_items)[self.item] - (self.reference is None)
+
+    @cached_property
+    def others(self) -> Floats:
+        """For each answer, the weight W of what it is compared with: (answers,)."""
+        item, _, weight = self.compared
+        return np.asarray(np.bincount(item, weight, self.n_items)[self.item] - self.own)
+
+    @cached_property
+    def total(self) -> Floats:
+        """For each answer, the weighted sum T of the labels it is compared with: (answers,)."""
+        item, value, weight = self.compared
+        return np.asarray(np.bincount(item, weight * value, self.n_items)[self.item] - self.own * self.value)
+
+    @cached_property
+    def doubled(self) -> Floats:
+        """2 T: (answers,)."""
+        return 2 * self.total
+
+    @cached_property
+    def alone(self) -> Ints:
+        """The answers that have nothing to be compared with."""
+        return np.flatnonzero(self.companions == 0)
+
+    def compared_only(self, difference: Floats) -> Floats:
+        """The differences, NaN for answers that have nothing to be compared with."""
+        if len(self.alone):
+            difference[self.alone] = np.nan
+        return difference
+
+    @cached_property
+    def item_sums(self) -> tuple[Floats, Floats]:
+        """For each item, the weight W and the weighted sum T of what is compared with: (items,) each."""
+        item, value, weight = self.compared
+        weights, sums = (np.asarray(np.bincount(item, w, self.n_items), float) for w in (weight, weight * value))
+        return weights, sums
+
+    @cached_property
+    def agreement(self) -> Floats:
+        """For each answer, the weight of what it is compared with that has the same label: (answers,)."""
+        item, value, weight = self.compared
+        codes, labels = _codes(np.concatenate([value, self.value]))
+        k = len(labels)
+        theirs, mine = item * k + codes[: len(item)], self.item * k + codes[len(item) :]
+        if self.n_items * k <= DENSE_CELLS:
+            return np.asarray(np.bincount(theirs, weight, self.n_items * k)[mine] - self.own)
+        keys, where = np.unique(np.concatenate([theirs, mine]), return_inverse=True)
+        sums = np.bincount(where[: len(theirs)], weight, len(keys))
+        return np.asarray(sums[where[len(theirs) :]] - self.own)
+
+    @cached_property
+    def votes(self) -> tuple[Bools, Ints, Floats]:
+        """(items, labels): which labels have the most weight on each item; their number; the labels."""
+        item, value, weight = self.compared
+        codes, labels = _codes(value)
+        if len(labels) * self.n_items > DENSE_CELLS:
+            raise DesignError(f"a majority vote needs few labels; there are {len(labels)}")
+        table = np.bincount(item * len(labels) + codes, weight, self.n_items * len(labels))
+        table = table.reshape(self.n_items, len(labels))
+        top = table.max(axis=1, keepdims=True)
+        best = (table >= top - TIE * np.maximum(top, 1)) & (top > 0)
+        return best, best.sum(axis=1), labels
+
+    @cached_property
+    def comparisons(self) -> tuple[Ints, Floats, Floats]:
+        """Every (answer, other label on its item): the answer's row, the other's value and weight."""
+        if self.reference is not None:
+            reference = self.reference[self.item]
+            rows = np.flatnonzero(~np.isnan(reference))
+            return rows, reference[rows], np.ones(len(rows))
+        order = np.argsort(self.item, kind="stable")
+        size = np.bincount(self.item, minlength=self.n_items)[self.item[order]]
+        start = np.searchsorted(self.item[order], self.item[order])
+        rows = np.repeat(np.arange(len(order)), size)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(size) - size, size)
+        other = start[rows] + within
+        keep = other != rows
+        rows, other = order[rows[keep]], order[other[keep]]
+        return rows, self.value[other], self.weights[other]
+
+
+class AlignmentScore(ABC):
+    """An alignment score: how close a label is to the other annotators' labels of the item."""
+
+    name: str
+
+    def of_pairs(self, label: Callable[[float], Any], first: Floats, second: Floats) -> Floats:
+        """How close labels are to one other label each, where that calls a function: (pairs,) numbers -> (pairs,)."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def difference(self, panel: Panel, judge: Floats) -> Floats:
+        """Judge's score less the annotator's for each human answer, as far as its sign goes: (answers,).
+
+        ``judge`` holds the judge's label of each item, NaN where it has none. Differences within
+        rounding are exactly 0; where the judge or the reference has no label the value is NaN.
+        """
+
+    def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats | None:
+        """The labels of the optimal judge (theorem 1): (items,); None where no theorem tells."""
+        return None
+
+    def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
+        """For each constant, the judge's score with all people of an item less that of the constant, as far as its
+        sign goes: (items,), NaN where the judge has no label or nobody can be compared with.
+
+        None where each label calls a function: no label stands for all texts.
+        """
+        del panel, judge, constants
+        return iter(())
+
+
+@dataclass(frozen=True)
+class Accuracy(AlignmentScore):
+    """ACC: the share of the others who gave the same label."""
+
+    name: str = "accuracy"
+
+    def difference(self, panel: Panel, judge: Floats) -> Floats:
+        """Weight of the others who share the judge's label, less those who share the annotator's."""
+        item, value, weight = panel.compared
+        f = judge[panel.item]
+        same = np.bincount(item, weight * (value == judge[item]), panel.n_items)[panel.item]
+        with_judge = same - panel.own * (panel.value == f)
+        difference = _zero_rounding(with_judge - panel.agreement, panel.others)
+        difference[np.isnan(f)] = np.nan
+        return panel.compared_only(difference)
+
+    def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats:
+        """The majority vote; ties are drawn."""
+        return majority(panel, rng)
+
+    def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
+        """Weight of the people who share the judge's label, less that of those who gave the constant."""
+        item, value, weight = panel.compared
+        total, n = panel.item_sums[0], panel.n_items
+        mine = np.bincount(item, weight * (value == judge[item]), n)
+        mine[np.isnan(judge) | (total == 0)] = np.nan
+        for constant in constants:
+            yield _zero_rounding(mine - np.bincount(item, weight * (value == constant), n), total)
+
+
+@dataclass(frozen=True)
+class NegRMSE(AlignmentScore):
+    """−RMSE: minus the root mean squared distance to the others' labels.
+
+    With f the judge's label, h the annotator's, W and T the weight and the weighted sum of the others'
+    labels: SSE(f) − SSE(h) = (f − h) · (W (f + h) − 2 T), so the sign needs two sums an item.
+    """
+
+    name: str = "neg_rmse"
+
+    def difference(self, panel: Panel, judge: Floats) -> Floats:
+        """SSE of the annotator less that of the judge: positive where the judge is closer."""
+        f, h = judge[panel.item], panel.value
+        leaning = panel.others * (f + h) - panel.doubled
+        size = panel.others * (np.abs(f) + np.abs(h)) + np.abs(panel.doubled)
+        return panel.compared_only((h - f) * _zero_rounding(leaning, size))
+
+    def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats:
+        """The mean of the labels."""
+        weight, total = panel.item_sums
+        with np.errstate(invalid="ignore"):
+            return np.asarray(total / weight)
+
+    def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
+        """SSE of the constant less that of the judge, over all people of the item."""
+        weight, total = panel.item_sums
+        for constant in constants:
+            leaning = weight * (judge + constant) - 2 * total
+            size = weight * (np.abs(judge) + abs(constant)) + 2 * np.abs(total)
+            yield np.where(weight == 0, np.nan, (constant - judge) * _zero_rounding(leaning, size))
+
+
+@dataclass(frozen=True)
+class PairwiseScore(AlignmentScore):
+    """The mean over the others of a function of two labels, such as the similarity of two texts (SIM)."""
+
+    pairs: Callable[[Sequence[Any], Sequence[Any]], Floats] = field(repr=False)
+    """Two equally long lists of labels -> a number for each pair; higher is closer."""
+    name: str = "similarity"
+    about: str = ""
+    """Which model and settings the similarity has, in words."""
+
+    def difference(self, panel: Panel, judge: Floats) -> Floats:
+        """Summed similarity of the judge's label to the others' less that of the annotator's."""
+        rows, value, weight = panel.comparisons
+        f = judge[panel.item]
+        known = ~np.isnan(f)
+        use = known[rows]
+        rows, value, weight = rows[use], value[use], weight[use]
+        # The same others in the same order for both, so that equal labels give equal sums to the last bit.
+        scores = self._similarity(panel, np.concatenate([f[rows], panel.value[rows]]), np.concatenate([value, value]))
+        of_judge, of_annotator = np.split(scores, 2)
+        n = len(panel.item)
+        judged, annotated = (np.bincount(rows, weight * s, n) for s in (of_judge, of_annotator))
+        difference = _zero_rounding(judged - annotated, np.abs(judged) + np.abs(annotated))
+        return np.where(known & (panel.companions > 0), difference, np.nan)
+
+    def mean_with_humans(self, panel: Panel, judge: Floats) -> tuple[Ints, Floats]:
+        """Similarity of the judge's label to each human answer: (items of the answers, similarities)."""
+        use = ~np.isnan(judge[panel.item])
+        item, value = panel.item[use], panel.value[use]
+        return item, self._similarity(panel, judge[item], value)
+
+    def _similarity(self, panel: Panel, first: Floats, second: Floats) -> Floats:
+        return self.of_pairs(panel.label, first, second)
+
+    def of_pairs(self, label: Callable[[float], Any], first: Floats, second: Floats) -> Floats:
+        """Similarities, each distinct pair of labels asked once."""
+        distinct, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
+        a, b = np.split(codes.astype(np.int64), 2)
+        keys, where = np.unique(a * len(distinct) + b, return_inverse=True)
+        named = [label(v) for v in distinct]
+        found = np.asarray(
+            self.pairs([named[k // len(distinct)] for k in keys], [named[k % len(distinct)] for k in keys]), dtype=float
+        )
+        if found.shape != keys.shape:
+            raise DataError(f"the similarity gave {found.shape} numbers for {len(keys)} pairs")
+        if np.isnan(found).any():
+            bad = keys[np.flatnonzero(np.isnan(found))[0]]
+            pair = named[bad // len(distinct)], named[bad % len(distinct)]
+            raise DataError(f"there is no similarity for the labels {pair[0]!r} and {pair[1]!r}")
+        return np.asarray(found[where])
+
+
+@dataclass(frozen=True)
+class CustomScore(AlignmentScore):
+    """Any function of a label and the list of the others' labels; higher is closer."""
+
+    function: Callable[[Any, list[Any]], float] = field(repr=False)
+    name: str = "custom"
+
+    def difference(self, panel: Panel, judge: Floats) -> Floats:
+        """The function's score of the judge's label less that of the annotator's, item by item."""
+        if not np.all(panel.quality == 1):
+            raise DesignError("a score that is a function of your own cannot weigh annotators by quality")
+        difference = np.full(len(panel.item), np.nan)
+        for row, others in self._answers(panel):
+            f = judge[panel.item[row]]
+            if not np.isnan(f):
+                mine = self.function(panel.label(panel.value[row]), others)
+                difference[row] = self.function(panel.label(f), others) - mine
+        return difference
+
+    def of_pairs(self, label: Callable[[float], Any], first: Floats, second: Floats) -> Floats:
+        """The function's scores of labels with one other label."""
+        return np.array([float(self.function(label(a), [label(b)])) for a, b in zip(first, second, strict=True)])
+
+    @staticmethod
+    def _answers(panel: Panel) -> Iterator[tuple[int, list[Any]]]:
+        """Each answer that can be compared, and the others' labels of its item."""
+        rows, value, _ = panel.comparisons
+        edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
+        for start, end in itertools.pairwise(edges):
+            yield int(rows[start]), [panel.label(v) for v in value[start:end]]
+
+
+def make_score(score: str | Callable[..., float] | AlignmentScore, similarity: Any = None) -> AlignmentScore:
+    """The score of that name: ``accuracy``, ``neg_rmse`` or ``similarity``; or a function of one's own.
+
+    Parameters
+    ----------
+    score : str or callable
+        A callable takes a label and the list of the others' labels and returns a number, higher is closer.
+    similarity : callable, mapping or frame
+        For ``similarity``: a function of two labels, a mapping of label pairs to numbers, or a frame with
+        two columns of labels and one of numbers. Pairs are looked up in both orders.
+    """
+    if isinstance(score, AlignmentScore):
+        return score
+    if score == "accuracy":
+        return Accuracy()
+    if score == "neg_rmse":
+        return NegRMSE()
+    if score == "similarity":
+        if similarity is None:
+            raise DesignError(
+                "the score 'similarity' needs similarity=...: a function of two labels, or a table of label pairs"
+            )
+        about = similarity.about if isinstance(similarity, Similarity) else ""
+        return PairwiseScore(_pairs_of(similarity), name=_name_of(similarity), about=about)
+    if callable(score):
+        return CustomScore(score, name=getattr(score, "__name__", "custom"))
+    raise DesignError(f"score '{score}' is not known; take accuracy, neg_rmse, similarity, or give a function")
+
+
+def majority(panel: Panel, rng: np.random.Generator) -> Floats:
+    """The most frequent label of each item, ties drawn at random: (items,), NaN where there is none."""
+    best, n_best, labels = panel.votes
+    choice = np.argmax(np.where(best, rng.random(best.shape), -1.0), axis=1)
+    return np.where(n_best > 0, labels[choice], np.nan)
+
+
+def majority_share(panel: Panel, judge: Floats) -> tuple[Ints, Floats]:
+    """Does the judge give the majority's label? 1 / (number of tied labels) where it gives one of them.
+
+    Returns the items that count, and the credit of each: the expectation over ties drawn at random.
+    """
+    best, n_best, labels = panel.votes
+    rows = np.flatnonzero((n_best > 0) & ~np.isnan(judge))
+    at = np.minimum(np.searchsorted(labels, judge[rows]), len(labels) - 1)
+    hit = best[rows, at] & (labels[at] == judge[rows])
+    return rows, hit / n_best[rows]
+
+
+def majority_without(panel: Panel, rng: np.random.Generator, ties: str) -> tuple[Floats, Floats]:
+    """The majority label of each answer's item without that answer (C.1), as class shares.
+
+    Returns
+    -------
+    shares : (answers, classes) float
+        1 at the class of the majority; with ``ties="share"`` split evenly between tied classes.
+    labels : (classes,) float
+        The label of each class.
+    """
+    labels = np.unique(panel.value if panel.reference is None else panel.reference[~np.isnan(panel.reference)])
+    if len(labels) * len(panel.item) > DENSE_CELLS:
+        raise DesignError(f"weights against imbalance need few labels; there are {len(labels)}")
+    item, value, weight = panel.compared
+    table = np.zeros((panel.n_items, len(labels)))
+    np.add.at(table, (item, np.searchsorted(labels, value)), weight)
+    each = table[panel.item]
+    if panel.reference is None:
+        each[np.arange(len(each)), np.searchsorted(labels, panel.value)] -= panel.weights
+    top = each.max(axis=1, keepdims=True)
+    best = (each >= top - TIE * np.maximum(top, 1)) & (top > 0)
+    if ties == "share":
+        with np.errstate(invalid="ignore"):
+            return best / best.sum(axis=1, keepdims=True), labels
+    if ties == "random":
+        rank = rng.random(best.shape)
+    elif ties == "lowest":
+        rank = np.broadcast_to(np.arange(len(labels))[::-1], best.shape).astype(float)
+    elif ties == "highest":
+        rank = np.broadcast_to(np.arange(len(labels)), best.shape).astype(float)
+    else:
+        raise DesignError(f"ties must be random, lowest, highest or share; got '{ties}'")
+    chosen = np.argmax(np.where(best, rank, -1.0), axis=1)
+    shares = np.zeros(best.shape)
+    shares[np.arange(len(best)), chosen] = best.any(axis=1)
+    return shares, labels
+
+
+def _codes(values: Floats) -> tuple[Ints, Floats]:
+    """Each value's position among ``labels``, which hold every value and stand in order; and ``labels``."""
+    if len(values):
+        low, high = values.min(), values.max()
+        if high - low < 1000 and np.array_equal(values, np.rint(values)):
+            # Whole numbers of a short range, as nearly all labels are, need no sorting.
+            return (values - low).astype(np.int64), np.arange(low, high + 1)
+    labels, codes = np.unique(values, return_inverse=True)
+    return codes, labels
+
+
+def _zero_rounding(difference: NDArray[Any], size: NDArray[Any]) -> Floats:
+    return np.where(np.abs(difference) <= TIE * size, 0.0, difference)
+
+
+def _pairs_of(similarity: Any) -> Callable[[Sequence[Any], Sequence[Any]], Floats]:
+    """Anything that tells the similarity of two labels, as a function of two lists."""
+    if hasattr(similarity, "pairs"):
+        pairs: Callable[[Sequence[Any], Sequence[Any]], Floats] = similarity.pairs
+        return pairs
+    if callable(similarity):
+        return lambda first, second: np.array([float(similarity(a, b)) for a, b in zip(first, second, strict=True)])
+    table = similarity if isinstance(similarity, Mapping) else _table_of(similarity)
+
+    def look_up(first: Sequence[Any], second: Sequence[Any]) -> Floats:
+        found = (
+            1.0 if a == b and (a, b) not in table else table.get((a, b), table.get((b, a), np.nan))
+            for a, b in zip(first, second, strict=True)
+        )
+        return np.fromiter(found, dtype=float, count=len(first))
+
+    return look_up
+
+
+def _table_of(frame: Any) -> dict[tuple[Any, Any], float]:
+    from assay.data.columns import to_polars
+
+    table = to_polars(frame)
+    if table.width < 3:
+        raise DataError("a table of similarities has three columns: a label, another label, their similarity")
+    first, second, number = table.columns[:3]
+    if not table[number].dtype.is_numeric():
+        raise DataError(f"column '{number}' of the similarities must hold numbers")
+    return {(a, b): float(s) for a, b, s in table.select(first, second, number).iter_rows()}
+
+
+def _name_of(similarity: Any) -> str:
+    name = getattr(similarity, "name", None) or getattr(similarity, "__name__", None)
+    return f"similarity({name})" if name and name != "<lambda>" else "similarity"
+
+
+# -- constant answers ---------------------------------------------------------------------------------
+
+MOST_CONSTANTS = 25
+"""Constants that are tried: every label where there are no more, else the 25 commonest, and of numbers 25 evenly spaced
+ones beside these, each 4% of the range from the next. Each one is a pass over the items."""
+
+
+@dataclass(frozen=True)
+class ConstantBaseline:
+    """The constant answer that is closest to people beside a judge: the label, and on how many items who is closer."""
+
+    label: Label
+    closer: int
+    equal: int
+    farther: int
+    """Items on which the judge is farther from people than the constant."""
+
+
+def closest_constant(
+    score: AlignmentScore, panel: Panel, judge: Floats, name: Callable[[float], Label]
+) -> ConstantBaseline | None:
+    """The constant that leads the judge on the most items, less those on which it falls behind; None for texts."""
+    labels, often = np.unique(np.concatenate([panel.value, judge[~np.isnan(judge)]]), return_counts=True)
+    if len(labels) > MOST_CONSTANTS:
+        common = labels[np.sort(np.argsort(-often, kind="stable")[:MOST_CONSTANTS])]
+        spaced = np.linspace(labels[0], labels[-1], MOST_CONSTANTS) if isinstance(score, NegRMSE) else common
+        labels = np.union1d(common, spaced)
+    outcomes = [
+        (np.count_nonzero(d > 0), np.count_nonzero(d == 0), np.count_nonzero(d < 0))
+        for d in score.constant_differences(panel, judge, labels)
+    ]
+    if not outcomes:
+        return None
+    best = min(range(len(outcomes)), key=lambda i: outcomes[i][0] - outcomes[i][2])
+    return ConstantBaseline(name(float(labels[best])), *map(int, outcomes[best]))
+
+
 # -- the panel of people, and how a judge is compared with them ---------------------------------------
 
 NEED_MEMORY = ("normalise", "expert", "gold", "quality", "clusters", "balance")
@@ -428,7 +952,7 @@ class AltTestTable:
         How they are compared.
     fingerprint : str
         Of the labels and everything else that decides the numbers.
-    columns : tuple of Structure
+    columns : tuple of Stratification
         Columns that are known of items without reading them.
     about : polars.DataFrame or None
         The table of items.
@@ -438,7 +962,7 @@ class AltTestTable:
     humans: tuple[str, ...]
     rule: Rule
     fingerprint: str
-    columns: tuple[Structure, ...] = ()
+    columns: tuple[Stratification, ...] = ()
     about: pl.DataFrame | None = None
 
     @classmethod
@@ -529,7 +1053,7 @@ class AltTestTable:
         return pl.concat([one.series if isinstance(one, Names) else pl.Series(one) for one in names])
 
     @cached_property
-    def looked_at(self) -> AltTestTable:
+    def item_level_table(self) -> AltTestTable:
         """The items that it is looked at whether a judge looks, in memory: all, or some that are drawn of very many."""
         usable = np.flatnonzero(self.rule.usable(self.people_of_item, self.rule.reference))
         if len(usable) <= MOST_ITEMS and not self.ratings.in_chunks:
@@ -555,16 +1079,16 @@ class AltTestTable:
         )  # fmt: skip
         rule = replace(self.rule, reference=None if reference is None else reference[usable])
         found = replace(self, ratings=ratings, rule=rule)
-        vars(found)["structures"] = tuple(replace(one, part=one.part[usable]) for one in self.structures)
+        vars(found)["strata"] = tuple(replace(one, part=one.part[usable]) for one in self.strata)
         return found
 
     @cached_property
-    def structures(self) -> tuple[Structure, ...]:
+    def strata(self) -> tuple[Stratification, ...]:
         """What is known of items without reading them: columns and suffixes, their cross, then stems."""
         suffix = None
         if self.settings.strata != "none" and self._pairs_of is None and self._names is not None:
             suffix = common_suffix(self._names, LEAST_HELD) if self.documents is None else self.documents.suffix
-        return _structures(self.columns, self.documents, suffix, self.settings.strata)
+        return _all_strata(self.columns, self.documents, suffix, self.settings.strata)
 
     def without(self, j: int) -> AltTestTable:
         """The same table without the person in position j, who may be tested as a judge then."""
@@ -572,7 +1096,7 @@ class AltTestTable:
         codes = np.where(codes == j, -1, np.where(codes > j, codes - 1, codes))
         rule = replace(self.rule, code_of_human=codes, quality=np.delete(self.rule.quality, j))
         found = replace(self, humans=(*self.humans[:j], *self.humans[j + 1 :]), rule=rule)
-        vars(found)["documents"], vars(found)["structures"] = self.documents, self.structures
+        vars(found)["documents"], vars(found)["strata"] = self.documents, self.strata
         return found
 
     @property
@@ -786,7 +1310,7 @@ LEAST_HELD = 5
 with, and a column with a value of its own for each item says nothing of the others."""
 
 LEAST_CROSSED = 4
-"""The same of a cell of two or more structures, which asks for more of the items."""
+"""The same of a cell of two or more strata, which asks for more of the items."""
 
 LEAST_OF_STEM = 3
 """Items that a stem must have on average: within pairs hardly any judge could be seen to look."""
@@ -798,13 +1322,13 @@ JUDGED_NAMES = frozenset(("label", "target", "reference"))
 """Names that alone say so; a ``target_language`` is known without reading."""
 
 
-def _columns_asked(labels: Annotations, settings: AltTestSettings) -> tuple[Structure, ...]:
-    """The item columns among the structures: those named, or all of which each value has several items."""
+def _columns_asked(labels: Annotations, settings: AltTestSettings) -> tuple[Stratification, ...]:
+    """The item columns among the strata: those named, or all of which each value has several items."""
     wanted, frame = settings.strata, labels.items
     if wanted != "auto":
         names = [wanted] if isinstance(wanted, str) else list(wanted)
         names = [name for name in names if name in frame.columns or name not in ("none", "stem", "suffix")]
-        return tuple(Structure(name, cluster_codes(labels, name)) for name in names)
+        return tuple(Stratification(name, cluster_codes(labels, name)) for name in names)
     said, found = {str(category).lower() for category in labels.scale.categories or ()}, []
     for name in frame.columns:
         column = frame[name]
@@ -817,13 +1341,13 @@ def _columns_asked(labels: Annotations, settings: AltTestSettings) -> tuple[Stru
         if said and {str(v).lower() for v in column.drop_nulls().unique().to_list()} <= said:
             continue
         place = column.cast(pl.String).fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
-        found.append(Structure(name, place))
+        found.append(Stratification(name, place))
     return tuple(found)
 
 
-def _structures(
-    columns: tuple[Structure, ...], documents: NameParts | None, suffix: Coded | None, wanted: Sequence[str] | str
-) -> tuple[Structure, ...]:
+def _all_strata(
+    columns: tuple[Stratification, ...], documents: NameParts | None, suffix: Coded | None, wanted: Sequence[str] | str
+) -> tuple[Stratification, ...]:
     """Columns and the suffix, their cross where its cells hold several items, then the stem."""
     plain, stem, auto = list(columns), [], wanted == "auto"
     named = {wanted} if isinstance(wanted, str) else set(wanted)
@@ -831,19 +1355,19 @@ def _structures(
     if not auto and any(name in asked and part is None for name, part in known.items()):
         raise DesignError(f"strata={wanted!r}: the names of items share nothing")
     if suffix is not None and ("suffix" in named or (auto and len(suffix.codes) >= LEAST_HELD * len(suffix.names))):
-        plain.append(Structure("suffix", suffix.codes.astype(np.int64)))
+        plain.append(Stratification("suffix", suffix.codes.astype(np.int64)))
     if documents is not None and ("stem" in named or (auto and documents.items_per_stem >= LEAST_OF_STEM)):
-        stem.append(Structure("stem", documents.stem.codes.astype(np.int64), by_stem=auto))
+        stem.append(Stratification("stem", documents.stem.codes.astype(np.int64), by_stem=auto))
     if len(plain) > 1:
         _, crossed = np.unique(np.column_stack([one.part for one in plain]), axis=0, return_inverse=True)
         if len(crossed) >= LEAST_CROSSED * (int(crossed.max()) + 1):
-            plain.append(Structure(" × ".join(one.name for one in plain), crossed.reshape(-1)))
+            plain.append(Stratification(" × ".join(one.name for one in plain), crossed.reshape(-1)))
     return (*plain, *stem)
 
 
 # -- do people agree with each other at all? ---------------------------------------------------------
 
-MOST = 100
+MOST_LABELS = 100
 """Different labels that alpha counts one by one: its work grows with their square."""
 
 
@@ -860,8 +1384,8 @@ def human_agreement(table: AltTestTable) -> Estimate:
         return missing("free text has no chance-corrected agreement")
     if ratings.scale.numeric or own_scale:
         statistic = Alpha.of("interval", np.empty(0), 0.0 if own_scale else ratings.centre)
-    elif len(ratings.values) > MOST:
-        return missing(f"there are more than {MOST} different labels")
+    elif len(ratings.values) > MOST_LABELS:
+        return missing(f"there are more than {MOST_LABELS} different labels")
     else:
         statistic = Alpha.of("ordinal" if ratings.scale.ordered else "nominal", ratings.values)
     how = IntervalSettings(method="jackknife", confidence=table.settings.confidence)

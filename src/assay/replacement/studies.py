@@ -28,13 +28,11 @@ from assay.estimation.intervals import DECIDING, Estimate, hall_statistic, quant
 from assay.estimation.options import Settings, option
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.replacement import decision
-from assay.replacement.closeness import DENSE_CELLS, Panel
-from assay.replacement.decision import Clustering, Tally
-from assay.replacement.looks import RetentionStudies
-from assay.replacement.panel import AltTestSettings, AltTestTable, Rule, labels_of
+from assay.replacement import decision, words
+from assay.replacement.decision import Clustering, WinCounts
+from assay.replacement.item_agreement import AgreementRatioStudies
+from assay.replacement.panel import DENSE_CELLS, AltTestSettings, AltTestTable, Panel, Rule, labels_of
 from assay.reporting import pictures
-from assay.reporting.tables import said
 from assay.statistics.wins import LOSS, WIN, Posterior, average_advantage, score
 
 if TYPE_CHECKING:
@@ -82,10 +80,10 @@ class SimulatedStudies:
         Of the judge against each annotator.
     quality : (studies, annotators) float
         Weights of the annotators.
-    kept : (studies, sizes) float or None
-        How many standard errors A(judge, people) lies above ``least_retention`` times A(people, people); None where
+    ratio_z : (studies, sizes) float or None
+        How many standard errors A(judge, people) lies above ``min_agreement_ratio`` times A(people, people); None where
         that was not asked, so that nobody fails by it.
-    agree : (studies, sizes) float or None
+    agreement_z : (studies, sizes) float or None
         How many standard errors A(people, people) lies above 0; None where people are taken to agree.
     exact : bool
         Whether tests are exact; else, as where many sizes are looked at, their score tests.
@@ -95,8 +93,8 @@ class SimulatedStudies:
 
     counts: Floats
     quality: Floats
-    kept: Floats | None = None
-    agree: Floats | None = None
+    ratio_z: Floats | None = None
+    agreement_z: Floats | None = None
     exact: bool = True
     clustering: Clustering | None = None
 
@@ -109,7 +107,7 @@ class SimulatedStudies:
         enough = self.tested(settings)
         p, reverse = (np.where(enough, one, np.nan) for one in self._p(self.counts, epsilon, self.clustering))
         as_good, worse, _, _ = decision.conjunctions(p, reverse, self.quality[:, None, :], settings.threshold)
-        keeps, loses = self._p_kept(as_good.shape)
+        keeps, loses = self._p_ratio(as_good.shape)
         ends = decision.verdicts(as_good, worse, keeps, loses, settings.level)
         if not settings.balance:
             return ends
@@ -117,19 +115,19 @@ class SimulatedStudies:
         items = np.where(enough[..., None], self.counts.sum(axis=-1), 0.0)
         there = items.sum(axis=-2, keepdims=True) > 0
         small = there & enough[..., None] & (items < settings.min_class - 1e-9)
-        return np.where(small.any(axis=(-1, -2)), CANNOT_TELL, ends)
+        return np.where(small.any(axis=(-1, -2)), UNDECIDED, ends)
 
-    def _p_kept(self, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+    def _p_ratio(self, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
         """The p-values by which the judge keeps enough, and too little: (studies, sizes) each."""
         from scipy.special import ndtr
 
-        if self.kept is None:
+        if self.ratio_z is None:
             return np.zeros(shape), np.ones(shape)
-        if self.agree is None:
-            return ndtr(-self.kept), ndtr(self.kept)
-        # Of an agreement that is not shown to be there, nothing is shown to be kept or lost, as in `decision.Grounds`.
-        unshown = ndtr(-self.agree)
-        return np.maximum(ndtr(-self.kept), unshown), np.maximum(ndtr(self.kept), unshown)
+        if self.agreement_z is None:
+            return ndtr(-self.ratio_z), ndtr(self.ratio_z)
+        # Without demonstrated agreement among annotators, R is undecided, as in `decision.VerdictTests`.
+        unshown = ndtr(-self.agreement_z)
+        return np.maximum(ndtr(-self.ratio_z), unshown), np.maximum(ndtr(self.ratio_z), unshown)
 
     def _p(self, counts: Floats, epsilon: float, clustering: Clustering | None) -> tuple[Floats, Floats]:
         """The two one-sided p-values of each comparison."""
@@ -142,19 +140,19 @@ class SimulatedStudies:
         return ndtr(z), ndtr(-z)
 
 
-CANNOT_TELL = decision.VERDICTS.index("undecided")
+UNDECIDED = decision.VERDICTS.index("undecided")
 
 
-def settles(ends: Ints) -> Bools:
+def is_conclusive(ends: Ints) -> Bools:
     """Which studies end in a verdict, either way."""
-    return np.asarray(ends != CANNOT_TELL)
+    return np.asarray(ends != UNDECIDED)
 
 
 # -- a pilot, and studies drawn from what it leaves open ------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Retained:
+class AgreementRatio:
     """How many standard errors A(judge, people) lies above what is asked for, and on how many items that was seen."""
 
     errors: float
@@ -184,7 +182,7 @@ class Pilot:
     posterior : Posterior
     quality : (annotators,) float
         Weights of the annotators.
-    retained : Retained or None
+    agreement_ratio : AgreementRatio or None
         None where that cannot be told, so that it is not asked for.
     clustering : Clustering or None
         What shared clusters take from the tests.
@@ -192,17 +190,17 @@ class Pilot:
 
     posterior: Posterior
     quality: Floats
-    retained: Retained | None = None
+    agreement_ratio: AgreementRatio | None = None
     clustering: Clustering | None = None
 
     @classmethod
     def of(
-        cls, by_unit: Floats, n_items: int, quality: Floats, retained: Retained | None = None,
+        cls, by_unit: Floats, n_items: int, quality: Floats, agreement_ratio: AgreementRatio | None = None,
         clustering: Clustering | None = None,
     ) -> Pilot:  # fmt: skip
         """From what each unit shows: (units, annotators, classes, 3), as `unit_wins` gives it."""
         used = by_unit[by_unit.any(axis=(1, 2, 3))]
-        return cls(Posterior.of(used, n_items), quality, retained, clustering)
+        return cls(Posterior.of(used, n_items), quality, agreement_ratio, clustering)
 
     def studies(self, sizes: Sequence[int], n_truths: int, n_each: int, rng: np.random.Generator) -> SimulatedStudies:
         """Studies of ascending sizes, the smaller ones the beginning of the larger: ``n_each`` of each truth drawn."""
@@ -210,7 +208,7 @@ class Pilot:
         units = np.maximum(np.rint(np.array(sizes) / of.per_unit).astype(np.int64), 1)
         found = of.totals(self._shrink(self._truths(n_truths, rng), rng), n_each, units, rng)
         quality = np.tile(self.quality, (len(found), 1))
-        kept = None if self.retained is None else self.retained.studies(sizes, n_truths, n_each, rng)
+        kept = None if self.agreement_ratio is None else self.agreement_ratio.studies(sizes, n_truths, n_each, rng)
         return SimulatedStudies(found, quality, kept, exact=False, clustering=self.clustering)
 
     @cached_property
@@ -224,7 +222,7 @@ class Pilot:
 
         Of so many more truths, in the order of how far the judge is behind people, one of each `TRIED` at random: each
         is as likely as before, but they are spread as evenly as can be over what decides most. With what is kept, which
-        `Retained.studies` spreads likewise, a Latin hypercube (McKay, Beckman & Conover 1979).
+        `AgreementRatio.studies` spreads likewise, a Latin hypercube (McKay, Beckman & Conover 1979).
         """
         share = self.posterior.truths(n * TRIED, rng)
         behind, of = self._compared
@@ -305,23 +303,23 @@ def _tilt(share: Floats, behind: Floats, n: Floats, wanted: Floats) -> Floats:
     return found
 
 
-def pilot_of_test(test: Tally) -> Pilot:
+def pilot_of_test(test: WinCounts) -> Pilot:
     """The items of a test as a pilot for further studies by those who were tested."""
     table, units = test.table, test.table.units
     if table.ratings.in_chunks:
         found = table.ratings.add_up(partial(_slice_wins, table.rule, test.code, units.n), units, 1)
     else:
         found = unit_wins(table.rule, table.panel, test.judge, units.of_item, units.n)
-    return Pilot.of(found[:, test.tested], test.n_items, test.quality, retained_of(test), test.clustering)
+    return Pilot.of(found[:, test.tested], test.n_items, test.quality, agreement_ratio_of(test), test.clustering)
 
 
-def retained_of(test: Tally) -> Retained | None:
+def agreement_ratio_of(test: WinCounts) -> AgreementRatio | None:
     """What the judge of a test kept, as its items show it; None where they do not."""
-    looked = test.looked
-    contrast = looked.kept.contrast(test.table.settings.least_retention, 0.9)
+    item_agreement = test.item_agreement
+    contrast = item_agreement.for_ratio.contrast(test.table.settings.min_agreement_ratio, 0.9)
     if contrast.reason or not contrast.standard_error > 0:
         return None
-    return Retained(contrast.estimate / contrast.standard_error, looked.n_items)
+    return AgreementRatio(contrast.estimate / contrast.standard_error, item_agreement.n_items)
 
 
 def pilot_of_panel(rule: Rule, panel: Panel, judge: Floats, members: Ints) -> Pilot:
@@ -458,13 +456,15 @@ def score_studies(
     counts = compared.counts(group, n_studies * n_sizes * k).reshape(n_studies, n_sizes, k, -1, 3)
     kept, agree = None, None
     if least is not None:
-        kept, agree = _kept_by(
-            RetentionStudies.of(rule.score, panel, rule.usable_labels(panel, judge.ravel()), n_studies), sizes, least
+        kept, agree = _ratio_errors(
+            AgreementRatioStudies.of(rule.score, panel, rule.usable_labels(panel, judge.ravel()), n_studies),
+            sizes,
+            least,
         )
     return SimulatedStudies(counts.cumsum(axis=1), quality, kept, agree)
 
 
-def _kept_by(studies: RetentionStudies, sizes: Sequence[int], least: float) -> Floats:
+def _ratio_errors(studies: AgreementRatioStudies, sizes: Sequence[int], least: float) -> Floats:
     """How many standard errors each judge keeps more than is asked for, after its first items, and people agree.
 
     By the pseudo-values of the largest study: those of the first items stand for a study of them. Studies in which it
@@ -496,7 +496,7 @@ def _kept_by(studies: RetentionStudies, sizes: Sequence[int], least: float) -> F
 
 
 @dataclass(frozen=True, eq=False)
-class Enough:
+class SampleSize:
     """How many items would probably tell, yes or no.
 
     Attributes
@@ -512,7 +512,7 @@ class Enough:
     power : float
     sizes : (sizes,) int
         Studies that were looked at.
-    settled : (sizes,) float
+    assurance : (sizes,) float
         The assurance of each: the share that ends in a verdict.
     reason : str or None
         Why there is no number, or no upper end of its range.
@@ -524,21 +524,16 @@ class Enough:
     limit: int
     power: float
     sizes: Ints
-    settled: Floats
+    assurance: Floats
     reason: str | None = None
 
-    @property
-    def range(self) -> str:
-        """The range in words."""
-        if self.n_items is None or self.low is None:
-            return "no range"
-        return f"{self.low:,} to " + (f"more than {self.limit:,}" if self.high is None else f"{self.high:,}")
 
-
-NOBODY = Enough(None, None, None, 0, math.nan, np.empty(0, np.int64), np.empty(0), "no annotator has enough items")
+NO_ANNOTATOR = SampleSize(
+    None, None, None, 0, math.nan, np.empty(0, np.int64), np.empty(0), "no annotator has enough items"
+)
 """Where no annotator has enough items for a test."""
 
-_ENOUGH: dict[bytes, Enough] = {}
+_SAMPLE_SIZES: dict[bytes, SampleSize] = {}
 """Of the last pilots: tests of the same counts share it, as do the card, the table and the picture of a report."""
 
 
@@ -553,40 +548,39 @@ def sizes_up_to(limit: int, first: int) -> Ints:
     return np.unique(np.rint(first * (limit / first) ** (np.arange(steps + 1) / steps)).astype(np.int64))
 
 
-def enough(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float = 0.8) -> Enough:
+def sample_size(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float = 0.8) -> SampleSize:
     """How many items until a study would probably tell, with the range that a pilot of ``n_items`` leaves open."""
     s = settings
     decides = (s.level, s.threshold, s.tolerance, s.min_items, s.balance, s.min_class, s.seed)
     key = decision.content_key(pilot, n_items, decides, power, TRUTHS)
-    return decision.remember(_ENOUGH, key, lambda: _enough(pilot, n_items, settings, power))
+    return decision.remember(_SAMPLE_SIZES, key, lambda: _sample_size(pilot, n_items, settings, power))
 
 
-def _enough(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float) -> Enough:
+def _sample_size(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float) -> SampleSize:
     first = max(settings.min_items, 2)
     limit = max(LIMIT, GROWTH * n_items, 2 * first)
     sizes = sizes_up_to(limit, first)
     studies = pilot.studies(sizes.tolist(), TRUTHS, EACH, np.random.default_rng(settings.seed))
     found = power_of_truths(studies, settings)
-    settled = rising(middle(found))
-    number = crossing(sizes, settled[None], power)[0]
-    made = Enough(None, None, None, limit, power, sizes, settled)
+    assurance = rising(middle(found))
+    number = crossing(sizes, assurance[None], power)[0]
+    made = SampleSize(None, None, None, limit, power, sizes, assurance)
     if not np.isfinite(number):
-        # Would the largest studies tell, if nothing had to be kept?
-        alone = replace(studies, counts=studies.counts[:, -1:], kept=None)
-        told = middle(power_of_truths(alone, settings))[-1] >= power
-        kept = "the judge keeps about as little of people's agreement as is allowed"
-        why = kept if told else "the judge is about as good as epsilon allows"
-        return replace(made, reason=why)
+        # Would the largest studies be conclusive if the agreement ratio were not tested?
+        alone = replace(studies, counts=studies.counts[:, -1:], ratio_z=None)
+        conclusive = middle(power_of_truths(alone, settings))[-1] >= power
+        ratio, margin = "the agreement ratio is close to the required one", "the judge is close to the margin ε"
+        return replace(made, reason=ratio if conclusive else margin)
     low, high = range_of(sizes, found, power)
     low, high = min(low, number), max(high, number)
     if not np.isfinite(high):
-        made = replace(made, reason="the pilot leaves open that the judge is about as good as epsilon allows")
+        made = replace(made, reason="the pilot does not exclude that the judge is at the margin ε")
     return replace(made, n_items=about(number), low=about(low), high=about(high) if np.isfinite(high) else None)
 
 
 def power_of_truths(studies: SimulatedStudies, settings: AltTestSettings) -> Floats:
     """The share of the `EACH` studies of each truth that end in a verdict: (truths, sizes)."""
-    found = settles(studies.ends(settings, settings.tolerance))
+    found = is_conclusive(studies.ends(settings, settings.tolerance))
     return np.asarray(found.reshape(-1, EACH, found.shape[-1]).mean(axis=1))
 
 
@@ -691,15 +685,8 @@ class EpsilonCurve(Result):
         return pl.DataFrame({"epsilon": self.epsilon, "estimate": self.winning_rate})
 
     def summary(self) -> str:
-        """The smallest epsilon in a sentence."""
-        if np.isnan(self.smallest):
-            words = f"{self.judge} does not pass at any epsilon."
-        else:
-            words = (
-                f"{self.judge} passes, as published, at epsilon ≥ {self.smallest:.3f}; the test was made at "
-                f"{self.chosen:g}, and an epsilon that is chosen by these labels is for exploring."
-            )
-        return "\n".join([words, *self.run.closing()])
+        """Return the smallest margin at which the published rule passes."""
+        return words.epsilon_curve_summary(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """omega as steps, the threshold, and the epsilon that was chosen."""
@@ -713,7 +700,9 @@ class EpsilonCurve(Result):
         return ax
 
 
-def epsilon_curve(test: Tally, run: Run, settings: EpsilonCurveSettings, among: Sequence[Tally] = ()) -> EpsilonCurve:
+def epsilon_curve(
+    test: WinCounts, run: Run, settings: EpsilonCurveSettings, among: Sequence[WinCounts] = ()
+) -> EpsilonCurve:
     """The winning rate of a finished test at other values of epsilon; ``among``: the tests it is corrected with."""
     grid = np.linspace(0, 0.5, 51) if settings.epsilons is None else np.array(settings.epsilons)
     s = test.table.settings
@@ -775,7 +764,7 @@ class SizeCurve(Result):
     n_annotators, n_draws, seed : int
         Annotators in a panel, draws for each size.
     studies : function
-        Simulates the studies that `settled` counts.
+        Simulates the studies that `assurance` counts.
     """
 
     judge: str
@@ -806,7 +795,7 @@ class SizeCurve(Result):
         return [quantile_estimate(rho, each, MIDDLE) for rho, each in drawn]
 
     @cached_property
-    def settled(self) -> Floats:
+    def assurance(self) -> Floats:
         """The assurance: the share of studies that end in a verdict, either way: (sizes,).
 
         Averaged over the middle four fifths of what the items at hand leave open; NaN for smaller panels of items that
@@ -816,27 +805,20 @@ class SizeCurve(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, safe for JSON."""
-        return {**super().to_dict(), "settled": json_safe(self.settled)}
+        return {**super().to_dict(), "assurance": json_safe(self.assurance)}
 
     @property
     def table(self) -> pl.DataFrame:
         """One row a size; ``estimate`` is rho."""
         columns = {
             "n": self.size, "estimate": self.advantage_probability, "low": self.low, "high": self.high,
-            "winning_rate": self.winning_rate, "passing": self.passing, "settled": self.settled,
+            "winning_rate": self.winning_rate, "passing": self.passing, "assurance": self.assurance,
         }  # fmt: skip
         return pl.DataFrame(columns)
 
     def summary(self) -> str:
-        """omega and rho at the smallest and the largest size."""
-        a, b = 0, len(self.size) - 1
-        words = (
-            f"{self.judge}, panels of {self.n_annotators} annotators: winning rate {self.winning_rate[a]:.2f} with "
-            f"{self.size[a]} items and {self.winning_rate[b]:.2f} with {self.size[b]}; passes in "
-            f"{100 * self.passing[a]:.0f}% and {100 * self.passing[b]:.0f}% of {self.n_draws} draws. "
-            f"A study ends in a verdict with assurance {said(self.settled[a])} and {said(self.settled[b])}."
-        )
-        return "\n".join([words, *self.run.closing()])
+        """Return ω, the published rule and the assurance at the smallest and the largest size."""
+        return words.size_curve_summary(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """omega and rho against the number of items."""
@@ -844,7 +826,7 @@ class SizeCurve(Result):
         ax.fill_between(self.size, self.low, self.high, color=pictures.HUMAN, alpha=0.15, linewidth=0)
         ax.plot(self.size, self.advantage_probability, color=pictures.HUMAN, linestyle="--", label="ρ, middle 90%")
         ax.plot(self.size, self.winning_rate, color=pictures.JUDGE, marker="o", markersize=3.5, label="ω")
-        ax.plot(self.size, self.settled, color=pictures.JUDGE, linestyle=":", label="ends in a verdict")
+        ax.plot(self.size, self.assurance, color=pictures.JUDGE, linestyle=":", label="ends in a verdict")
         ax.axhline(self.threshold, color=pictures.MUTED, linewidth=1, linestyle=":")
         ax.set_xlabel(f"items, each with up to {self.n_annotators} annotators")
         ax.set_ylim(-0.03, 1.05)
@@ -852,7 +834,7 @@ class SizeCurve(Result):
         return ax
 
 
-def size_curve(test: Tally, run: Run, settings: SizeCurveSettings, among: Sequence[Tally] = ()) -> SizeCurve:
+def size_curve(test: WinCounts, run: Run, settings: SizeCurveSettings, among: Sequence[WinCounts] = ()) -> SizeCurve:
     """omega and rho for studies of other sizes, by drawing panels and items from the table (section 5.1).
 
     Raises
@@ -898,7 +880,7 @@ def size_curve(test: Tally, run: Run, settings: SizeCurveSettings, among: Sequen
     )
 
 
-def _assurance(test: Tally, panels: Panels, chosen: SizeCurveSettings, s: AltTestSettings) -> Floats:
+def _assurance(test: WinCounts, panels: Panels, chosen: SizeCurveSettings, s: AltTestSettings) -> Floats:
     """The share of studies by such panels that end in a verdict: (sizes,)."""
     table, sizes, rng = test.table, tuple(chosen.sizes or ()), np.random.default_rng(chosen.seed)
     if panels.members.shape[1] == len(test.tested):

@@ -1,19 +1,26 @@
-"""The sentences of the alternative annotator test, made from codes and numbers of its results.
+"""The sentences of the alternative annotator test, made from the codes and numbers of its results.
 
-`summary`, the page and the command line print them; no test reads them.
+`summary`, the page and the command line print them. The results themselves hold codes and numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from assay.errors import counted, listing
+from assay.estimation.intervals import Estimate, partial_conjunction
 from assay.replacement.decision import FEWEST, NO_AGREEMENT, Reason, Verdict
-from assay.reporting.tables import number
+from assay.reporting.tables import estimated, interval, number, p_value, said
 
-if TYPE_CHECKING:
-    from assay.replacement.alt_test import AltTest
+AltTest: TypeAlias = Any
+"""`assay.replacement.alt_test.AltTest`. The results import this file, so that it does not import them."""
+
+AltTestBy: TypeAlias = Any
+JudgeComparison: TypeAlias = Any
+SampleSize: TypeAlias = Any
+DocumentEffect: TypeAlias = Any
 
 LABELS: Mapping[Verdict, str] = {
     "replace": "Replace", "do_not_replace": "Do not replace", "mixed": "Mixed", "undecided": "Undecided",
@@ -21,66 +28,365 @@ LABELS: Mapping[Verdict, str] = {
 }  # fmt: skip
 """The label of each verdict, on every page and in every picture."""
 
+MORE_ITEMS_HELP: tuple[Reason, ...] = (
+    "comparison_undecided", "item_level_agreement_undecided", "agreement_ratio_undecided",
+)  # fmt: skip
+"""Reasons that more items by the same annotators can remove, so that a sample size is estimated."""
 
-def verdict_sentence(test: AltTest, annotator: str = "these annotators", where: str = "") -> str:
-    """The verdict in a sentence that begins with its label, or would after one.
+LARGE_EFFECT = 1.2
+"""A design effect from which a caution is printed: standard errors that ignore it are 10% too small."""
 
-    ``annotator`` is who would be replaced, ``where`` names a domain, as in " for law".
-    """
+_TESTS = {
+    "t": "paired t-tests",
+    "wilcoxon": "Wilcoxon signed-rank tests (fewer than 30 items)",
+    "exact": "exact tests (all differences equal)",
+    "exact score": "exact unconditional tests (Tango's score)",
+    "score": "Tango's score tests (more than 300 items; error rate up to 0.06 at 0.05)",
+}
+
+
+# -- the verdict and its reason --------------------------------------------------------------------
+
+
+def verdict_sentence(test: AltTest, annotator: str = "these annotators", domain: str = "") -> str:
+    """Return the verdict as a sentence. ``annotator`` is who would be replaced, ``domain`` as in " for law"."""
     judge, reason = test.judge, test.reason_text
     if test.verdict == "replace":
-        return f"{judge} may replace {annotator}{where}."
+        return f"{judge} may replace {annotator}{domain}."
     if test.verdict == "do_not_replace":
-        return f"Do not replace {annotator} with {judge}{where}: {reason}."
+        return f"Do not replace {annotator} with {judge}{domain}: {reason}."
     if test.verdict == "mixed":
         worse = f" ({listing(test.worse_than, 4)})" if test.worse_than else ""
-        return f"{judge} is as good as some annotators and worse than others{worse}{where}."
+        return f"{judge} is as good as some annotators and worse than others{worse}{domain}."
     if test.verdict == "not_testable":
-        return f"{judge} cannot be tested{where}: the annotators agree too little with each other."
-    return f"Undecided for {judge}{where}: {reason}."
+        return f"{judge} cannot be tested{domain}: the annotators agree too little with each other."
+    return f"Undecided for {judge}{domain}: {reason}."
 
 
 def verdict_line(test: AltTest) -> str:
-    """The verdict by its label, and its sentence, on a line."""
+    """Return the label of the verdict and its sentence, on one line."""
     sentence, label = verdict_sentence(test), LABELS[test.verdict]
     return sentence if sentence.startswith(label) else f"{label}: {sentence}"
 
 
 def share_of_annotators(threshold: float) -> str:
-    """The share of the annotators that the judge must be as good as: *half of the annotators*."""
+    """Return the share of the annotators that the threshold asks for: *half of the annotators*."""
     return f"{'half' if threshold == 0.5 else f'{100 * threshold:g}%'} of the annotators"
 
 
 def reason_text(test: AltTest, reason: Reason) -> str:
-    """The sentence of a reason, to follow a colon."""
-    s, tests, n = test.settings, test.grounds, test.n_annotators
+    """Return the part of a sentence that follows the colon after a verdict."""
+    s, tests, n = test.settings, test.verdict_tests, test.n_annotators
     if reason == "worse_than_half":
         return f"it is worse than at least {tests.least_worse} of {counted(n, 'annotator')}, beyond the margin"
     if reason == "agreement_ratio_too_low":
-        return f"its agreement ratio is below {number(s.least_retention)}"
+        return f"its agreement ratio is below {number(s.min_agreement_ratio)}"
     if reason == "comparison_undecided":
         settle = "does" if test.n_items == 1 else "do"
-        return (
-            f"{counted(test.n_items, 'item')} {settle} not settle whether it is as good as "
-            f"{share_of_annotators(s.threshold)}"
-        )
+        items = counted(test.n_items, "item")
+        return f"{items} {settle} not settle whether it is as good as {share_of_annotators(s.threshold)}"
     if reason == "too_few_items_per_annotator":
         return f"no annotator has {s.min_items} comparable items"
     if reason == "too_few_clusters":
-        clustering = test.tally.clustering
-        k = 0 if clustering is None else int(clustering.n_clusters.min())
+        k = int(test.win_counts.clustering.n_clusters.min())
         return f"{counted(k, 'cluster')}; at least {FEWEST} are required"
     if reason == "item_level_agreement_undecided":
         return "item-level agreement is not demonstrated"
     if reason == "agreement_ratio_undecided":
-        return f"an agreement ratio above {number(s.least_retention)} is not demonstrated"
+        return f"an agreement ratio above {number(s.min_agreement_ratio)} is not demonstrated"
     if reason == "matches_one_annotator":
-        return (
-            f"its labels match {tests.repeats}'s more often than agreement with the others explains; check for label "
-            "leakage"
-        )
+        whose = f"its labels match {tests.matched_annotator}'s more often than agreement with the others explains"
+        return f"{whose}; check for label leakage"
     agreement = "agreement with the reference" if s.fixed_reference else "agreement among annotators"
     if reason == "human_agreement_undecided":
         return f"{agreement} is not demonstrated"
     assert reason == "human_agreement_too_low"
     return f"{agreement} is not demonstrated, and its upper confidence limit is below {number(NO_AGREEMENT)}"
+
+
+# -- the three tests -------------------------------------------------------------------------------
+
+
+def evidence(test: AltTest, *, agreement: bool = True) -> list[str]:
+    """Return a sentence for each test: non-inferiority, item-level agreement, agreement ratio.
+
+    ``agreement=False`` leaves out the agreement of the annotators, for a page that shows their α elsewhere.
+    """
+    if not test.n_annotators:
+        return [f"No annotator has the {test.settings.min_items} comparable items that the test requires."]
+    return [_noninferiority(test), _item_level(test), _agreement_ratio(test, agreement)]
+
+
+def _noninferiority(test: AltTest) -> str:
+    """Return the result for the required number of annotators, with the p-value of that number."""
+    g, n = test.verdict_tests, counted(test.n_annotators, "annotator")
+    margin = f"margin ε = {test.epsilon:g}"
+    if g.p_noninferior <= g.alpha:
+        found = f"as good as at least {g.least} of {n} within the {margin} ({p_value(g.p_noninferior)})"
+    elif g.p_worse <= g.alpha:
+        found = f"worse than at least {g.least_worse} of {n}, beyond the {margin} ({p_value(g.p_worse)})"
+    else:
+        found = f"not demonstrated for at least {g.least} of {n}, {margin} ({p_value(g.p_noninferior)})"
+    each = f"; worse than {listing(test.worse_than, 4)} (each, Holm-adjusted)" if test.worse_than else ""
+    return f"Non-inferiority: {found}{each}."
+
+
+def _item_level(test: AltTest) -> str:
+    """Return whether the labels depend on the item, within the strata with the largest p-value."""
+    g, strata = test.verdict_tests, test.item_agreement.for_item_level.strata
+    p = p_value(g.p_item_level)
+    if g.p_item_level <= g.alpha:
+        same = f" with the same “{strata}”" if strata else ""
+        return f"Item-level agreement: matches annotators of the same item better than of other items{same} ({p})."
+    return f"Item-level agreement: not demonstrated{f' within “{strata}”' if strata else ''} ({p})."
+
+
+def _agreement_ratio(test: AltTest, agreement: bool) -> str:
+    """Return R with the p-value of the side of the required ratio on which it lies, if either is demonstrated."""
+    g, annotators = test.verdict_tests, test.annotator_agreement
+    least, strata = number(test.settings.min_agreement_ratio), test.item_agreement.for_ratio.strata
+    within = f" within “{strata}”" if strata else ""
+    if annotators.reason:
+        return f"Agreement ratio{within}: not estimable: {annotators.reason}."
+    ratio = test.agreement_ratio
+    value = f"R = {number(ratio.estimate)}"
+    value += f" ({ratio.reason})" if ratio.reason else f" {interval(ratio.low, ratio.high)}"
+    if math.isnan(ratio.estimate):
+        value = f"no estimate ({ratio.reason})"
+    if g.p_ratio_above <= g.alpha:
+        found = f"{value}, above the required {least} ({p_value(g.p_ratio_above)})"
+    elif g.ratio_too_low:
+        found = f"{value}, below the required {least} ({p_value(g.p_ratio_below)})"
+    else:
+        found = f"{value}; not demonstrated to exceed {least} ({p_value(g.p_ratio_above)})"
+    if not agreement:
+        return f"Agreement ratio{within}: {found}."
+    reference = "the reference" if test.settings.fixed_reference else "each other"
+    a = f"A = {number(annotators.estimate)} {interval(annotators.low, annotators.high)}"
+    return f"Agreement ratio{within}: {found}. Annotators agree with {reference} at {a}."
+
+
+def larger_count(test: AltTest) -> list[str]:
+    """Return the larger number of annotators that it is as good as, with the p-value of that number; or nothing.
+
+    The p-value is adjusted for several verdicts (Bonferroni), as the number is.
+    """
+    g, k = test.verdict_tests, test.noninferior_to
+    if not (test.n_annotators and g.p_noninferior <= g.alpha and k > g.least):
+        return []
+    p = min(1.0, test.n_verdicts * float(partial_conjunction(test.win_counts.verdict_p[0], k)))
+    adjusted = f", Bonferroni-adjusted for {test.n_verdicts} verdicts" if test.n_verdicts > 1 else ""
+    n = counted(test.n_annotators, "annotator")
+    return [f"as good as at least {k} of {n} within the margin ε = {test.epsilon:g} ({p_value(p)}{adjusted})"]
+
+
+# -- the published rule, margins and sample sizes ----------------------------------------------------
+
+
+def published_rule(test: AltTest) -> str:
+    """Return the result of the published rule and the advantage probability."""
+    rho = test.advantage_probability
+    return (
+        f"Published rule: {'passes' if test.passed else 'does not pass'} (ω = {said(test.winning_rate)}, {test.n_won} "
+        f"of {counted(test.n_annotators, 'annotator')}; required {test.settings.threshold:g}). Advantage probability "
+        f"ρ = {estimated(rho.estimate, rho.low, rho.high)}."
+    )
+
+
+def margins(test: AltTest) -> str:
+    """Return the smallest passing margin of the published rule and the parity margin."""
+    smallest, parity = test.smallest_epsilon, test.needed_epsilon
+    passing = "no passing margin" if math.isnan(smallest) else f"smallest passing margin {smallest:.3f}"
+    return f"{passing}; parity margin {number(parity.estimate)} {interval(parity.low, parity.high)}"
+
+
+def size_range(found: SampleSize) -> str:
+    """Return the range of a sample size: *75–1,300*."""
+    if found.n_items is None or found.low is None:
+        return "no range"
+    return f"{found.low:,}–{found.high:,}" if found.high is not None else f"{found.low:,} to more than {found.limit:,}"
+
+
+def sample_size(test: AltTest) -> list[str]:
+    """Return the sample size of a study that is likely to give a conclusive verdict, if more items can help."""
+    if test.reason not in MORE_ITEMS_HELP:
+        return []
+    found = test.sample_size
+    if found.n_items is None:
+        return [f"no size up to {found.limit:,} items is likely to give a conclusive verdict: {found.reason}"]
+    return [
+        f"a study of about {found.n_items:,} items by these annotators gives a conclusive verdict (Replace, Do not "
+        f"replace or Mixed) with {100 * found.power:g}% probability (80% range: {size_range(found)})"
+    ]
+
+
+def document_effect(effect: DocumentEffect) -> str:
+    """Return how many item ids share a prefix, and the remedy if it matters."""
+    shared = f"{effect.n_items:,} item ids share {effect.n_stems:,} prefixes; design effect {number(effect.design)}"
+    if effect.design < LARGE_EFFECT:
+        return f"{shared}."
+    return (
+        f"Caution: {shared}, equivalent to {effect.n_items / effect.design:,.0f} independent items. Keep the prefix in "
+        "an item column and name that column with clusters=... (--clusters)."
+    )
+
+
+# -- summaries -------------------------------------------------------------------------------------
+
+
+def summary(test: AltTest) -> str:
+    """Return the verdict, its three tests, the published rule, the sample size and the notes."""
+    s, lines = test.settings, [verdict_line(test), *evidence(test), published_rule(test)]
+    if test.n_annotators:
+        lines += [f"Sample size: {one}." for one in sample_size(test)]
+    lines.append(f"Notes: {_methods_note(test)}.")
+    if test.advantage_probability.reason:
+        lines.append(f"Notes: no interval for ρ: {test.advantage_probability.reason}.")
+    if test.n_annotators:
+        lines += [f"Notes: {one}." for one in larger_count(test)]
+        lines.append(f"Notes, exploratory: {margins(test)}.")
+        effect = test.document_effect
+        if effect is not None and effect.design >= LARGE_EFFECT and s.clusters is None:
+            lines.append(document_effect(effect))
+    return "\n".join([*lines, *test.run.closing()])
+
+
+def _methods_note(test: AltTest) -> str:
+    """Return the score, the tests of the published rule, the counts and the interval method."""
+    s = test.settings
+    reference = ""
+    if s.fixed_reference:
+        reference = f" with {'the gold labels' if s.gold is not None else f'the expert {s.expert!r}'}"
+    tests = ", ".join(dict.fromkeys(_TESTS[t] for t in test.decided.tests))
+    if s.clusters is not None:
+        tests += f" with standard errors robust to clusters of '{s.clusters}'"
+    one_sided = (
+        f"one-sided {tests}, Benjamini–Yekutieli q = {s.fdr:g} (published rule)" if test.decided.tests else "no test"
+    )
+    parts = [
+        f"score {test.score}{reference}", one_sided,
+        f"{counted(test.n_items, 'item')}, {counted(test.n_labels, 'human label')}",
+    ]  # fmt: skip
+    if math.isfinite(test.advantage_probability.low):
+        parts.append(test.interval_method)
+    return "; ".join(parts)
+
+
+def domains_sentence(found: AltTestBy) -> str:
+    """Return how many domains have each verdict: *gpt: replace on 1, undecided on 2 of 3 criteria.*"""
+    tests, n = found.tests.values(), found.n_domains
+    some = "criteria" if found.by == "criterion" else f"domains ({found.by})"
+    one = "criterion" if found.by == "criterion" else f"domain ({found.by})"
+    numbers = {label: sum(test.verdict == v for test in tests) for v, label in LABELS.items()}
+    if found.untested:
+        numbers["Not tested"] = len(found.untested)
+    groups = [(label.lower(), k) for label, k in numbers.items() if k]
+    if len(groups) == 1:
+        every = f"the only {one}" if n == 1 else f"both {some}" if n == 2 else f"all {n} {some}"
+        return f"{found.judge}: {groups[0][0]} on {every}."
+    return f"{found.judge}: {', '.join(f'{label} on {k}' for label, k in groups)} of {n} {some}."
+
+
+def domains_summary(found: AltTestBy) -> str:
+    """Return the verdicts by domain, the published rule, and a line for each domain."""
+    scope = {"across": "across all domains", "within": "within each domain"}[found.correction]
+    lines = [
+        domains_sentence(found),
+        f"Published rule: passes in {found.passed_in} of {found.n_domains} ({found.by}; Benjamini–Yekutieli {scope}).",
+    ]
+    for name, test in found.tests.items():
+        rho = test.advantage_probability
+        lines.append(
+            f"  {name}: {test.verdict_text}; ω = {said(test.winning_rate)}, ρ = "
+            f"{said(rho.estimate)} [{said(rho.low)}, {said(rho.high)}], {counted(test.n_items, 'item')}."
+        )
+        lines += [f"    excluded: {one}." for one in test.exclusions]
+    lines += [f"  {name}: not tested: {why}" for name, why in found.untested.items()]
+    return "\n".join([*lines, found.signature])
+
+
+def paired_summary(found: Any) -> str:
+    """Return the mean winning rate over the pairings, and the limit of combined annotators."""
+    rho = found.advantage_probability
+    sentence = (
+        f"{found.judge}: mean winning rate ω = {said(found.winning_rate)} (minimum {said(found.low)}, maximum "
+        f"{said(found.high)}) over {found.pairings.height} pairings of {' and '.join(str(len(s)) for s in found.sets)} "
+        f"annotators, margin ε = {found.epsilon:g}; advantage probability ρ = {said(rho.estimate)} [{said(rho.low)}, "
+        f"{said(rho.high)}]; {found.n_items} items. Combined annotators mix several people, which adds variance. "
+        "Prefer more items by the same annotators."
+    )
+    return "\n".join([sentence, *found.run.closing()])
+
+
+def comparison_summary(found: JudgeComparison) -> str:
+    """Return the judge with the highest ρ, its lead, the verdicts of all judges and the published rule."""
+    first = next(iter(found.tests.values()))
+    best, k = found.tests[found.best].advantage_probability, len(found.tests)
+    low, high = best.interval(1 - (1 - first.settings.confidence) / k)
+    chosen = f" (interval adjusted for selecting the best of {k})" if k > 1 else ""
+    lines = [f"Highest advantage probability: {found.best}, {estimated(best.estimate, low, high)}{chosen}."]
+    if found.next_best is not None:
+        lines.append(_lead(found, found.next_best))
+    for verdict in dict.fromkeys(test.verdict for test in found.tests.values()):
+        names = [name for name, test in found.tests.items() if test.verdict == verdict]
+        lines.append(f"{LABELS[verdict]} ({len(names)} of {k}): {', '.join(names)}.")
+    passed = [name for name, test in found.tests.items() if test.passed]
+    lines.append(
+        f"Published rule: {len(passed)} of {k} judges pass (ε = {first.epsilon:g})"
+        + (f": {', '.join(passed)}." if passed else ".")
+    )
+    alpha = first.settings.level
+    if first.n_verdicts > 1:
+        lines.append(f"Probability of any false Replace among {k} judges: at most {alpha:g} (Holm-adjusted).")
+    elif k > 1:
+        lines.append(
+            f"Probability of any false Replace among {k} judges: up to {min(1, k * alpha):.2f} (each at {alpha:g}, not "
+            "adjusted)."
+        )
+    if found.ceiling is not None and not found.ceiling.passed:
+        lines.append(
+            f"The {found.ceiling.judge} does not pass the published rule either: these data are too few to show that "
+            "any judge passes."
+        )
+    return "\n".join([*lines, *found.run.closing()])
+
+
+def _lead(found: JudgeComparison, other: str) -> str:
+    """Return the difference in ρ between the best judge and the next, or why it does not rank them."""
+    lead: Estimate = found.lead
+    difference = f"{found.best} − {other}: {said(lead.estimate)} {interval(lead.low, lead.high)}, same items"
+    if lead.low > 0 and not found.lead_is_clear and (doubt := found.lead_doubt) is not None:
+        test = found.tests[found.best]
+        return (
+            f"{difference}. This does not rank {found.best} higher: {reason_text(test, doubt)} "
+            f"({p_value(test.p_of(doubt))})."
+        )
+    if not math.isfinite(lead.low):
+        return f"{difference}."
+    ahead = f"{found.best} is significantly higher" if found.lead_is_clear else "no significant difference"
+    return f"{difference}; {ahead}."
+
+
+def epsilon_curve_summary(found: Any) -> str:
+    """Return the smallest margin at which the published rule passes."""
+    if math.isnan(found.smallest):
+        sentence = f"{found.judge}: the published rule passes at no margin ε."
+    else:
+        sentence = (
+            f"{found.judge}: the published rule passes at ε ≥ {found.smallest:.3f} (the test used {found.chosen:g}). "
+            "Exploratory; choose ε before seeing the labels."
+        )
+    return "\n".join([sentence, *found.run.closing()])
+
+
+def size_curve_summary(found: Any) -> str:
+    """Return ω, the published rule and the assurance at the smallest and the largest size."""
+    a, b = 0, len(found.size) - 1
+    sizes: Sequence[int] = found.size
+    sentence = (
+        f"{found.judge}, panels of {found.n_annotators} annotators: ω = {found.winning_rate[a]:.2f} with {sizes[a]} "
+        f"items and {found.winning_rate[b]:.2f} with {sizes[b]}; the published rule passes in "
+        f"{100 * found.passing[a]:.0f}% and {100 * found.passing[b]:.0f}% of {found.n_draws} draws. A study of this "
+        f"size gives a conclusive verdict with probability {said(found.assurance[a])} and {said(found.assurance[b])}."
+    )
+    return "\n".join([sentence, *found.run.closing()])

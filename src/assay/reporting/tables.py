@@ -332,7 +332,7 @@ def _cell(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        if name in ("p", "p_adjusted", "p_reverse", "p_as_good", "p_worse"):
+        if name in ("p", "p_adjusted", "p_reverse", "p_noninferior", "p_worse"):
             return "< 0.001" if value < 0.001 else number(value, 3)
         return number(value) if not value.is_integer() or abs(value) <= 1 else f"{int(value):,}"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -122,6 +122,39 @@ class CardSettings(Settings):
 
 
 @dataclass(frozen=True, eq=False)
+class CardRow:
+    """One judge, family or person on one criterion.
+
+    Attributes
+    ----------
+    kind : {"judge", "family", "person"}
+    parts : mapping of dimension to its measures
+    test : AltTest or None
+        The alternative annotator test behind the first cell.
+    marks, alone : mapping of dimension to mark
+        Corrected over judges and criteria, and not.
+    """
+
+    name: str
+    kind: str
+    criterion: str | None
+    parts: Mapping[Dimension, tuple[CellMeasure, ...]]
+    test: AltTest | None = None
+    marks: Mapping[Dimension, Mark] = field(default_factory=dict)
+    alone: Mapping[Dimension, Mark] = field(default_factory=dict)
+
+    @property
+    def repeats(self) -> str | None:
+        """The person whose labels the judge repeats."""
+        return None if self.test is None else self.test.verdict_tests.matched_annotator
+
+    @property
+    def where(self) -> str:
+        """The judge, with its criterion where there are several."""
+        return self.name if self.criterion is None else f"{self.name}, {self.criterion}"
+
+
+@dataclass(frozen=True, eq=False)
 class JudgeCard(Result):
     """Seven criteria for every judge, as marks, with the contrasts behind them.
 
@@ -419,7 +452,7 @@ class _Criterion:
         self, name: str, kind: str, judge: Sequence[str], humans: Sequence[str], test: AltTest | str | None
     ) -> CardRow:  # fmt: skip
         tested = test if isinstance(test, AltTest) else None
-        repeated = None if tested is None else tested.grounds.repeats
+        repeated = None if tested is None else tested.verdict_tests.matched_annotator
         parts: dict[Dimension, tuple[CellMeasure, ...]] = {"replacement": (_replacement(test, self.settings),)}
         if self.codes is None:
             why = "free texts cannot be compared as numbers"

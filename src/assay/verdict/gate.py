@@ -28,6 +28,7 @@ from assay.reading import read
 from assay.replacement.alt_test import alt_test
 from assay.replacement.page import card
 from assay.replacement.panel import AltTestSettings
+from assay.replacement.words import evidence, verdict_line
 from assay.reporting.page import GATE_MARK
 from assay.verdict import words
 from assay.verdict.preregistration import before_verdict, study_plan
@@ -299,9 +300,9 @@ def _verdicts(policy: Mapping[str, Any], labels: Annotations) -> tuple[list[Gate
             else "undecided"
         )  # fmt: skip
         name = "verdict" if criterion is None else f"verdict of {criterion}"
-        found = " ".join([test.verdict_line, *test.evidence()])
+        words = " ".join([verdict_line(test), *evidence(test)])
         advice = "" if status == "pass" else " ".join(shown.advice.split())
-        checks.append(GateCheck(name, status, found, advice, test.retention, test.n_items))
+        checks.append(GateCheck(name, status, words, advice, test.agreement_ratio, test.n_items))
     return checks, first
 
 

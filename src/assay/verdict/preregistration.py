@@ -35,12 +35,12 @@ S = TypeVar("S", bound=AltTestSettings)
 QUESTION = "alt-test"
 """The analysis of a plan file."""
 
-_UNDECIDED = {"expertise", "look", "looks", *(f.name for f in fields(IntervalSettings))}
-"""Options of the alt-test that are not part of a plan's verdict: epsilon includes expertise, the number of interim
-analyses is a separate key, the number of this analysis is known later, and the others concern intervals."""
+_UNDECIDED = {"expertise", "analysis", "analyses", *(f.name for f in fields(IntervalSettings))}
+"""Options of the alt-test that a plan does not decide by their name: epsilon says what expertise is for, how many looks
+there are stands by itself and which one it is shows later, and the others make intervals."""
 
-ALWAYS = ("epsilon", "alpha", "threshold", "least_retention")
-"""Options that a plan file always states, also at their default: a referee asks for them first."""
+ALWAYS = ("epsilon", "alpha", "threshold", "min_agreement_ratio")
+"""What a plan file states even where it is the default: what a referee asks for first."""
 
 DEVELOPMENT, TEST = PARTS
 
@@ -114,7 +114,7 @@ class Preregistration:
             },
             n_items=int(n_items),
             n_annotators=settings.panels[0],
-            looks=test.looks,
+            looks=test.analyses,
             **({"judges": {name: {} for name in judges}} | known),
         )
 
@@ -209,7 +209,7 @@ class Preregistration:
         known = {f.name for f in fields(kind)}
         both = {"epsilon", "expertise"}
         taken = {*given, *(both if both & {k for k, v in given.items() if v is not None} else ())}
-        decided = dict(self.verdict) | ({"looks": self.looks} if self.looks > 1 else {})
+        decided = dict(self.verdict) | ({"analyses": self.looks} if self.looks > 1 else {})
         return {name: value for name, value in decided.items() if name in known and name not in taken}
 
     # -- deviations -----------------------------------------------------------------------------------
@@ -230,9 +230,9 @@ class Preregistration:
         for name in _deciding_options():
             was, now = ((one.tolerance if name == "epsilon" else getattr(one, name)) for one in (planned, settings))
             if _plain_value(was, name, strict=False) != _plain_value(now, name, strict=False):
-                yield f"{name} {_value_words(now)}, {_value_words(was)} planned"
-        if settings.looks != self.looks:
-            yield f"analyses {settings.looks}, {self.looks} planned"
+                yield f"{name} is {_value_words(now)}, and {_value_words(was)} was planned"
+        if settings.analyses != self.looks:
+            yield f"analyses is {settings.analyses}, and {self.looks} was planned"
 
     def _other_questions(self, labels: Annotations) -> Iterator[str]:
         if not self.criteria:
@@ -393,9 +393,11 @@ def before_verdict(
         beyond = _beyond(look, looks)
         lines.append(f"{beyond[:1].upper()}{beyond[1:]}." if look > looks else f"Interim analysis {look} of {looks}.")
     else:
-        look = settings.look
-        if looks > 1 and "look" not in settings.changed():
-            lines.append(f"Counted as interim analysis 1 of {looks}; set its number with analysis=... (--analysis).")
+        look = settings.analysis
+        if looks > 1 and "analysis" not in settings.changed():
+            lines.append(
+                f"Counted as interim analysis 1 of {looks}; set analysis=... (--analysis) if it is a later one."
+            )
     if planned is not None:
         found = planned.deviations(labels, judges, settings, study=study, look=look)
         found += [] if study is None else _late(planned, study)
@@ -437,8 +439,10 @@ def _pooled_words(labels: Annotations) -> list[str]:
 
 
 def _set_look(settings: S, look: int, looks: int) -> S:
-    """The settings with the number of this analysis, unless it is set; one beyond the last counts as the last."""
-    return settings if "look" in settings.changed() else replace(settings, look=min(look, looks), looks=looks)
+    """The settings with this look, unless somebody said which it is; a look beyond the last counts as the last."""
+    return (
+        settings if "analysis" in settings.changed() else replace(settings, analysis=min(look, looks), analyses=looks)
+    )
 
 
 def tuned_on(labels: Annotations, judges: Sequence[str], study: Study | None = None) -> list[str]:

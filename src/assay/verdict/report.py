@@ -480,7 +480,7 @@ def _judges_section(found: JudgeComparison, tested: Sequence[AltTest]) -> Sectio
 
 
 _COLUMNS = (
-    "annotator", "n", "estimate", "low", "high", "rho_human", "p_adjusted", "rejected", "p_as_good", "p_worse",
+    "annotator", "n", "estimate", "low", "high", "rho_human", "p_adjusted", "rejected", "p_noninferior", "p_worse",
     "n_judge_better", "n_tie", "n_human_better",
 )  # fmt: skip
 

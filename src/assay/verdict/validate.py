@@ -360,7 +360,7 @@ def _verdicts(s: ValidateVerdictSettings, seed: int) -> Iterator[tuple[str, Dese
     for name, labels in among.items():
         test = alt_test(labels, name, expertise=s.expertise, epsilon=s.epsilon, alpha=s.alpha, clusters=clusters,
                         method="none")  # fmt: skip
-        named = name == "copy" and test.verdict != "replace" and test.grounds.repeats == GUESSING
+        named = name == "copy" and test.verdict != "replace" and test.verdict_tests.matched_annotator == GUESSING
         yield name, PLANTED[name][0], "named" if named else test.verdict
     if _asks_fairness(s):
         for name, judge in (("unfair", "unfair"), ("fair", "good")):

@@ -28,10 +28,15 @@ import numpy as np
 from assay.estimation.intervals import Estimate, EstimateByRule, Pseudo, missing
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.replacement.closeness import DENSE_CELLS, AlignmentScore, CustomScore, NegRMSE, PairwiseScore, Panel
-
-MOST_ITEMS = 2**15
-"""Items that are drawn where there are more: with 3 people R's standard error is about .01 at this number."""
+from assay.replacement.panel import (
+    DENSE_CELLS,
+    AlignmentScore,
+    CustomScore,
+    NegRMSE,
+    PairwiseScore,
+    Panel,
+    Stratification,
+)
 
 MOST_CALLED = 500
 """Items that are drawn where each distance calls a similarity or a function: of 3 people 25,000 pairs of labels."""
@@ -59,16 +64,6 @@ DRAWN_CELLS = 400_000
 
 MOST_DRAWN = 20_000
 """With more items the p-value by moments has no error that could decide."""
-
-
-@dataclass(frozen=True, eq=False)
-class Structure:
-    """What is known of items without reading them: a name, and the part that each item is in, (items,)."""
-
-    name: str
-    part: Ints
-    by_stem: bool = False
-    """Whether parts are stems of names, such as documents: what all items of one share may well be read in it."""
 
 
 # -- distances of labels, in sums ----------------------------------------------------------------------
@@ -445,16 +440,16 @@ TINY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class StratumResult:
     """A judge within the parts of one structure.
 
     Attributes
     ----------
-    structure : str
+    strata : str
         What divides the items; empty where nothing does.
     by_stem : bool
         Whether that are stems of names.
-    p_looks : float
+    p_item_level : float
         Of H0: within parts the judge's labels are exchangeable.
     pseudo : Pseudo or None
         Of A(judge, people) and A(people, people); None where too few units, or one alone, decide.
@@ -463,23 +458,23 @@ class Seen:
     n_units : int
     """
 
-    structure: str
+    strata: str
     by_stem: bool
-    p_looks: float
+    p_item_level: float
     pseudo: Pseudo | None
     agreements: tuple[float, float]
     n_units: int
 
-    def p_keeps(self, least: float) -> float:
+    def p_ratio_above(self, least: float) -> float:
         """Of H0: R is truly ``least`` or less."""
         return 1.0 if self.pseudo is None else self.pseudo.p_above(np.array([1.0, -least]))
 
-    def p_loses(self, least: float) -> float:
+    def p_ratio_below(self, least: float) -> float:
         """Of H0: R is truly ``least`` or more."""
         return 1.0 if self.pseudo is None else self.pseudo.p_above(np.array([-1.0, least]))
 
     @property
-    def p_people(self) -> float:
+    def p_agreement(self) -> float:
         """Of H0: people agree within parts no more than chance."""
         return 1.0 if self.pseudo is None else self.pseudo.p_above(np.array([0.0, 1.0]))
 
@@ -496,7 +491,7 @@ class Seen:
             return missing(FEW_DECIDE)
         return _by_pseudo(self.pseudo, np.array([1.0, -least]), level)
 
-    def retention(self, level: float) -> Estimate:
+    def agreement_ratio(self, level: float) -> Estimate:
         """R, with Fieller's interval by Hall's statistic; none where people's own agreement may be none."""
         if self.pseudo is None:
             return missing(NO_AGREEMENT if math.isnan(self.agreements[1]) else FEW_DECIDE)
@@ -506,7 +501,7 @@ class Seen:
         judge, people = pseudo.mean.tolist()
         low, high = pseudo.ratio_interval(level)
         if people <= 0 or not (math.isfinite(low) and math.isfinite(high)):
-            return missing("people's own agreement is not told well enough to divide by")
+            return missing("agreement among annotators is too imprecise to divide by")
         error = float((pseudo.values @ np.array([1, -judge / people])).std(ddof=1)) / people / math.sqrt(self.n_units)
 
         def test(null: float) -> float:
@@ -516,9 +511,9 @@ class Seen:
         return EstimateByRule(judge / people, low, high, error, ends=pseudo.ratio_interval, test=test)
 
 
-NO_AGREEMENT = "labels do not vary where items are alike in what is known of them"
-NEVER_VARIES = "where items are alike in what is known of them the judge says one thing only, so it keeps nothing"
-FEW_DECIDE = "too few items, or a single one, decide"
+NO_AGREEMENT = "labels do not vary within strata of items"
+NEVER_VARIES = "the judge gives one label within each stratum, so that its agreement is 0"
+FEW_DECIDE = "too few items determine the agreement"
 
 
 def _by_pseudo(pseudo: Pseudo, weights: Floats, level: float) -> Estimate:
@@ -534,56 +529,56 @@ def _by_pseudo(pseudo: Pseudo, weights: Floats, level: float) -> Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class Looked:
+class ItemLevelAgreement:
     """What a judge sees of the items, within each structure.
 
     Attributes
     ----------
-    within : tuple of Seen
+    within : tuple of StratumResult
         By structure, those by stems last.
     least : float
         The retention that is asked for.
     n_items : int
         Items that were looked at, drawn where there are very many.
-    repeated : Repeated or None
+    match : AnnotatorMatch or None
         The person that it repeats.
     """
 
-    within: tuple[Seen, ...]
+    within: tuple[StratumResult, ...]
     least: float
     n_items: int
-    repeated: Repeated | None = None
+    match: AnnotatorMatch | None = None
 
     @cached_property
-    def _asked(self) -> list[Seen]:
+    def _asked(self) -> list[StratumResult]:
         """Those in which people are known to agree, where stems alone might say all that they see."""
-        return [one for one in self.within if not one.by_stem or one.p_people <= STEM_LEVEL]
+        return [one for one in self.within if not one.by_stem or one.p_agreement <= STEM_LEVEL]
 
     @cached_property
-    def least_sure(self) -> Seen:
+    def for_item_level(self) -> StratumResult:
         """The structure within which it is the least sure that the judge looks."""
-        return max(self._asked, key=lambda one: one.p_looks)
+        return max(self._asked, key=lambda one: one.p_item_level)
 
     @cached_property
-    def kept(self) -> Seen:
+    def for_ratio(self) -> StratumResult:
         """The structure within which it is the least sure that R is large enough; stems are no such structure."""
-        return max((one for one in self.within if not one.by_stem), key=lambda one: one.p_keeps(self.least))
+        return max((one for one in self.within if not one.by_stem), key=lambda one: one.p_ratio_above(self.least))
 
     @property
-    def p_looks(self) -> float:
+    def p_item_level(self) -> float:
         """Of H0: there is a structure beyond which the judge does not look."""
-        return self.least_sure.p_looks
+        return self.for_item_level.p_item_level
 
     @property
-    def p_keeps(self) -> float:
+    def p_ratio_above(self) -> float:
         """Of H0: there is a structure within which R is ``least`` or less."""
-        return self.kept.p_keeps(self.least)
+        return self.for_ratio.p_ratio_above(self.least)
 
     @property
-    def p_loses(self) -> float:
+    def p_ratio_below(self) -> float:
         """Of H0: R is ``least`` or more within each structure (Bonferroni)."""
         n = sum(not one.by_stem for one in self.within)
-        return min(1.0, n * self.kept.p_loses(self.least))
+        return min(1.0, n * self.for_ratio.p_ratio_below(self.least))
 
 
 STEM_LEVEL = 0.05
@@ -591,32 +586,32 @@ STEM_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class Repeated:
+class AnnotatorMatch:
     """The person with whom a judge agrees beyond what both share with the others.
 
     Attributes
     ----------
-    person : str
+    annotator : str
     p : float
         Corrected for the number of people (Bonferroni).
     same, others : float
         The share of items on which the judge gives the person's label, and on which two people give the same.
     """
 
-    person: str
+    annotator: str
     p: float
     same: float
     others: float
 
     def exclusion(self) -> Exclusion:
         """That the person was left out, and why."""
-        return Exclusion("annotator", 1, "the judge repeats the labels", (self.person,))
+        return Exclusion("annotator", 1, "the judge repeats the labels", (self.annotator,))
 
 
-def look_at(
-    score: AlignmentScore, panel: Panel, judge: Floats, structures: Sequence[Structure], clusters: Ints | None,
+def item_level_agreement(
+    score: AlignmentScore, panel: Panel, judge: Floats, strata: Sequence[Stratification], clusters: Ints | None,
     least: float, seed: int, names: Sequence[str],
-) -> Looked:  # fmt: skip
+) -> ItemLevelAgreement:  # fmt: skip
     """What a judge sees of the items.
 
     Parameters
@@ -625,7 +620,7 @@ def look_at(
     panel : Panel
     judge : (items,) float
         NaN where it has no label or the item does not count.
-    structures : sequence of Structure
+    strata : sequence of Stratification
         What is known of items without reading them; none: all items are alike.
     clusters : (items,) int or None
         Items that are left out together.
@@ -636,14 +631,16 @@ def look_at(
     """
     sides = _Sides.of(score, panel, judge, seed)
     units = np.arange(len(sides.items)) if clusters is None else clusters[sides.items]
-    plain = [one for one in structures if not one.by_stem] or [Structure("", np.zeros(panel.n_items, dtype=np.int64))]
-    stems = [one for one in structures if one.by_stem]
+    plain = [one for one in strata if not one.by_stem] or [Stratification("", np.zeros(panel.n_items, dtype=np.int64))]
+    stems = [one for one in strata if one.by_stem]
     within = tuple(_test_looks(sides, one, units, clusters is not None, seed) for one in (*plain, *stems))
-    return Looked(within, least, len(sides.items), _find_repeated(sides, units, plain[-1].part[sides.items], names))
+    return ItemLevelAgreement(
+        within, least, len(sides.items), _find_match(sides, units, plain[-1].part[sides.items], names)
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class RetentionStudies:
+class AgreementRatioStudies:
     """Pseudo-values of A(judge, people) and A(people, people) in many studies.
 
     Attributes
@@ -661,7 +658,7 @@ class RetentionStudies:
     deciding: Floats
 
     @classmethod
-    def of(cls, score: AlignmentScore, panel: Panel, judge: Floats, n_studies: int) -> RetentionStudies:
+    def of(cls, score: AlignmentScore, panel: Panel, judge: Floats, n_studies: int) -> AgreementRatioStudies:
         """Of studies of one size by panels of one size, numbered study by study; nothing divides their items."""
         width, members = panel.n_items // n_studies, panel.n_annotators // n_studies
         found = cls(np.zeros((n_studies, width, 2)), np.zeros(n_studies, dtype=np.int64), np.zeros(n_studies))
@@ -780,26 +777,26 @@ def _observed(distance: LabelDistance, a: Side, b: Side, n: int) -> Floats:
     return each / (1 - sums_of(a.item, a.weight**2, n)) if a is b else each
 
 
-def _test_looks(sides: _Sides, structure: Structure, units: Ints, clustered: bool, seed: int) -> Seen:
+def _test_looks(sides: _Sides, strata: Stratification, units: Ints, clustered: bool, seed: int) -> StratumResult:
     """A judge within the parts of one structure: of items that are alone in theirs nothing is expected."""
-    part = structure.part[sides.items]
+    part = strata.part[sides.items]
     keep = np.bincount(part)[part] > 1 if len(part) else np.zeros(0, dtype=bool)
     if np.count_nonzero(keep) < 2:
-        return Seen(structure.name, structure.by_stem, 1.0, None, (math.nan, math.nan), 0)
+        return StratumResult(strata.name, strata.by_stem, 1.0, None, (math.nan, math.nan), 0)
     if not keep.all():
         sides = sides.part(keep)
     at = Arrangement(codes_of(part[keep]), codes_of(units[keep]))
     called = None
     if sides.distance is None:
         called = call_distances(sides.score, sides.judge, sides.people, sides.to, sides.label, at.part, seed)
-        p_looks = permutation_p(called.fit(), called.block, seed)
+        p_item_level = permutation_p(called.fit(), called.block, seed)
     else:
-        p_looks = permutation_p(sides.distance.fit(sides.judge, sides.to, at.part), at.part, seed)
+        p_item_level = permutation_p(sides.distance.fit(sides.judge, sides.to, at.part), at.part, seed)
     pseudo, agreements = _pseudo(sides, at, called)
     if clustered:
         # Items of a cluster are not exchangeable with others: agreement that holds over clusters is asked for besides.
-        p_looks = max(p_looks, 1.0 if pseudo is None else pseudo.p_above(np.array([1.0, 0.0])))
-    return Seen(structure.name, structure.by_stem, p_looks, pseudo, agreements, at.n_units)
+        p_item_level = max(p_item_level, 1.0 if pseudo is None else pseudo.p_above(np.array([1.0, 0.0])))
+    return StratumResult(strata.name, strata.by_stem, p_item_level, pseudo, agreements, at.n_units)
 
 
 def _pseudo(sides: _Sides, at: Arrangement, called: Called | None = None) -> tuple[Pseudo | None, tuple[float, float]]:
@@ -862,7 +859,7 @@ FEWEST_REPEATED = 30
 """Items that a person must share with the judge to be named."""
 
 
-def _find_repeated(sides: _Sides, units: Ints, part: Ints, names: Sequence[str]) -> Repeated | None:
+def _find_match(sides: _Sides, units: Ints, part: Ints, names: Sequence[str]) -> AnnotatorMatch | None:
     """The person j whose labels the judge shares beyond what both share with the others.
 
     With c the mean expected less observed distance (twice a covariance), and r the others: where one trait makes all
@@ -897,7 +894,7 @@ def _find_repeated(sides: _Sides, units: Ints, part: Ints, names: Sequence[str])
     best = _copy_test(sides, distance, int(lead.argmax()), units, part)
     if best[0] * m > REPEATS:
         return None
-    return Repeated(names[best[1]], min(1.0, best[0] * m), best[2], best[3])
+    return AnnotatorMatch(names[best[1]], min(1.0, best[0] * m), best[2], best[3])
 
 
 def _better(values: Floats, without: Floats) -> float:

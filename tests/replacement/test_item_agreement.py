@@ -17,16 +17,25 @@ from scipy import stats
 import assay
 from assay.data.names import Coded, NameParts
 from assay.estimation.intervals import Pseudo
-from assay.replacement import looks
+from assay.replacement import item_agreement
 from assay.replacement.alt_test import AltTest, alt_test
-from assay.replacement.closeness import Accuracy, CustomScore, NegRMSE, Panel
 from assay.replacement.compare import compare_judges
-from assay.replacement.looks import Structure, look_at
+from assay.replacement.item_agreement import item_level_agreement
 from assay.replacement.page import card
-from assay.replacement.panel import AltTestSettings, _columns_asked, _structures, spent
+from assay.replacement.panel import (
+    Accuracy,
+    AltTestSettings,
+    CustomScore,
+    NegRMSE,
+    Panel,
+    Stratification,
+    _all_strata,
+    _columns_asked,
+    spent,
+)
 from references import chance_corrected
 
-pytestmark = pytest.mark.xdist_group("looks")
+pytestmark = pytest.mark.xdist_group("item agreement")
 
 SEEDS = 12  # benchmarks/verdict_error.py has many more
 
@@ -61,7 +70,9 @@ def test_agreement_and_what_is_left_without_each_unit_are_those_of_loops(score, 
     grid, judge = missing_some(rng, 24, 4)
     part, quality = rng.integers(0, 3, 24), np.array([1.0, 2.0, 0.5, 1.0])
     unit = rng.integers(0, 15, 24) if clustered else np.arange(24)
-    found = look_at(score, panel_of(grid, quality), judge, [Structure("topic", part)], unit, 0.5, 0, "abcd").kept
+    found = item_level_agreement(
+        score, panel_of(grid, quality), judge, [Stratification("topic", part)], unit, 0.5, 0, "abcd"
+    ).for_ratio
     each = (judge[:, None], grid, part, False, (np.ones(1), quality)), (grid, grid, part, True, (quality, quality))
     whole = [chance_corrected(distance, *one) for one in each]
     assert found.agreements == pytest.approx(whole)
@@ -75,11 +86,14 @@ def test_agreement_and_what_is_left_without_each_unit_are_those_of_loops(score, 
 
 def test_the_unit_of_labels_changes_nothing():
     grid, judge = missing_some(np.random.default_rng(4), 24, 4)
-    found = [look_at(NegRMSE(), panel_of(u * grid), u * judge, [], None, 0.5, 0, "abcd").kept for u in (1.0, 1e-7, 1e7)]
+    found = [
+        item_level_agreement(NegRMSE(), panel_of(u * grid), u * judge, [], None, 0.5, 0, "abcd").for_ratio
+        for u in (1.0, 1e-7, 1e7)
+    ]
     for one in found[1:]:
         assert one.agreements == pytest.approx(found[0].agreements)
-        assert one.p_looks == pytest.approx(found[0].p_looks)
-        assert one.p_keeps(0.5) == pytest.approx(found[0].p_keeps(0.5))
+        assert one.p_item_level == pytest.approx(found[0].p_item_level)
+        assert one.p_ratio_above(0.5) == pytest.approx(found[0].p_ratio_above(0.5))
 
 
 def test_texts_meet_the_other_items_of_their_block():
@@ -89,8 +103,8 @@ def test_texts_meet_the_other_items_of_their_block():
     grid = rng.integers(0, 3, (n, 3)).astype(float)
     judge = rng.integers(0, 3, n).astype(float)
     score = CustomScore(lambda label, others: -float(np.mean([(label - other) ** 2 for other in others])))
-    called = look_at(score, panel_of(grid), judge, [], None, 0.5, 0, "abc").kept
-    summed = look_at(NegRMSE(), panel_of(grid), judge, [], None, 0.5, 0, "abc").kept
+    called = item_level_agreement(score, panel_of(grid), judge, [], None, 0.5, 0, "abc").for_ratio
+    summed = item_level_agreement(NegRMSE(), panel_of(grid), judge, [], None, 0.5, 0, "abc").for_ratio
     assert called.agreements == pytest.approx(summed.agreements)
     assert called.pseudo.values == pytest.approx(summed.pseudo.values)
 
@@ -101,7 +115,7 @@ def test_moments_over_all_orders_are_those_of_enumeration(score):
     n, score = 7, DISTANCES[score][0]
     part = np.array([0, 0, 0, 0, 1, 1, 1])
     grid, judge = missing_some(rng, n, 3)
-    sides = looks._Sides.of(score, panel_of(grid), judge, 0)
+    sides = item_agreement._Sides.of(score, panel_of(grid), judge, 0)
     fit = sides.distance.fit(sides.judge, sides.to, part)
     orders = np.array(
         [[*a, *(4 + np.array(b))] for a in itertools.permutations(range(4)) for b in itertools.permutations(range(3))]
@@ -123,10 +137,10 @@ def test_retention_in_many_studies_is_that_in_each(score):
     quality = rng.uniform(0.5, 2, (6, 3))
     study, item, who = np.nonzero(~np.isnan(grids))
     whole = Panel(study * 14 + item, study * 3 + who, grids[study, item, who], 6 * 14, 6 * 3, quality.ravel())
-    found = looks.RetentionStudies.of(score, whole, judges.ravel(), 6)
+    found = item_agreement.AgreementRatioStudies.of(score, whole, judges.ravel(), 6)
     assert (found.n_items > 0).tolist() == [True, False, False, False, True, True]
     for i in range(6):
-        seen = look_at(score, panel_of(grids[i], quality[i]), judges[i], [], None, 0.5, 0, "abc").within[0]
+        seen = item_level_agreement(score, panel_of(grids[i], quality[i]), judges[i], [], None, 0.5, 0, "abc").within[0]
         n = found.n_items[i]
         assert (seen.pseudo is not None) == (n > 0)
         if seen.pseudo is not None:
@@ -138,21 +152,21 @@ def test_retention_in_many_studies_is_that_in_each(score):
 def test_the_p_value_of_orders_is_that_of_all_of_them():
     rng = np.random.default_rng(5)
     grid, judge = missing_some(rng, 7, 3)
-    sides = looks._Sides.of(NegRMSE(), panel_of(grid), judge, 0)
+    sides = item_agreement._Sides.of(NegRMSE(), panel_of(grid), judge, 0)
     fit = sides.distance.fit(sides.judge, sides.to, np.zeros(7, dtype=int))
     orders = np.array(list(itertools.permutations(range(7))))
     exact = (fit.again(orders) >= fit.value - 1e-9).mean()
-    assert looks.permutation_p(fit, np.zeros(7, dtype=int), 0) == pytest.approx(exact, abs=0.02)
+    assert item_agreement.permutation_p(fit, np.zeros(7, dtype=int), 0) == pytest.approx(exact, abs=0.02)
 
 
 def fit_of(z, skewness, again=None):
-    return looks.Fit(2 * z, 4.0, 8 * skewness, again or (lambda orders: np.zeros(len(orders))))
+    return item_agreement.Fit(2 * z, 4.0, 8 * skewness, again or (lambda orders: np.zeros(len(orders))))
 
 
 @pytest.mark.parametrize("skewness", [0.0, 0.6, -0.6, 1e-5])
 @pytest.mark.parametrize("z", [7.0, -1.5])
 def test_p_values_by_moments_are_pearsons_of_type_iii(z, skewness):
-    p = looks.permutation_p(fit_of(z, skewness), np.zeros(50, dtype=int), 0)
+    p = item_agreement.permutation_p(fit_of(z, skewness), np.zeros(50, dtype=int), 0)
     assert p == pytest.approx(stats.pearson3.sf(z, skewness), rel=1e-4)
 
 
@@ -164,12 +178,12 @@ def test_where_moments_might_decide_wrongly_orders_are_drawn():
         return np.where(np.arange(len(orders)) < 7, 99.0, -99.0)  # seven orders fit better
 
     part = np.array([0, 0, 1, 1, 1, 0] * 10)
-    p = looks.permutation_p(fit_of(1.7, 0.2, again), part, 0)
+    p = item_agreement.permutation_p(fit_of(1.7, 0.2, again), part, 0)
     (orders,) = asked
     assert p == pytest.approx(8 / (1 + len(orders)))
     assert (part[orders] == part).all()  # within parts
     assert (np.sort(orders, axis=1) == np.arange(60)).all()
-    assert looks.permutation_p(looks.Fit(1.0, 0.0, 0.0, again), part, 0) == 1.0
+    assert item_agreement.permutation_p(item_agreement.Fit(1.0, 0.0, 0.0, again), part, 0) == 1.0
     assert len(asked) == 1
 
 
@@ -190,48 +204,48 @@ def test_items_that_are_looked_at_have_the_judge_and_somebody_to_compare_both_wi
     grid = np.array([[0, 1, np.nan], [0, np.nan, np.nan], [np.nan] * 3, [1, 1, 1], [0, 1, np.nan]])
     judge = np.array([0.0, 1.0, 1.0, 0.0, np.nan])
     panel = panel_of(grid)
-    assert looks._Sides.of(Accuracy(), panel, judge, 0).items.tolist() == [0, 3]  # two people, and the judge
+    assert item_agreement._Sides.of(Accuracy(), panel, judge, 0).items.tolist() == [0, 3]  # two people, and the judge
     gold = replace(panel, reference=np.array([1.0, 0.0, 1.0, np.nan, 1.0]))
-    sides = looks._Sides.of(Accuracy(), gold, judge, 0)
+    sides = item_agreement._Sides.of(Accuracy(), gold, judge, 0)
     assert sides.items.tolist() == [0, 1]  # one person beside a reference
     assert sides.to.value.tolist() == [1, 0]
     assert sides.judge.tolist() == [0, 1]
 
 
-def seen(name, p_looks, p_keeps, p_loses=0.9, *, stem=False, p_people=0.01):
+def seen(name, p_item_level, p_ratio_above, p_ratio_below=0.9, *, stem=False, p_agreement=0.01):
     return SimpleNamespace(
-        structure=name, by_stem=stem, p_looks=p_looks, p_people=p_people,
-        p_keeps=lambda least: p_keeps, p_loses=lambda least: p_loses,
+        strata=name, by_stem=stem, p_item_level=p_item_level, p_agreement=p_agreement,
+        p_ratio_above=lambda least: p_ratio_above, p_ratio_below=lambda least: p_ratio_below,
     )  # fmt: skip
 
 
 def test_the_verdict_rests_on_the_structure_in_which_it_is_the_least_sure():
     one, other = seen("topic", 0.01, 0.2, 0.03), seen("length", 0.03, 0.1, 0.01)
-    found = looks.Looked((one, other), 0.5, 40)
-    assert (found.least_sure, found.p_looks) == (other, 0.03)
-    assert (found.kept, found.p_keeps) == (one, 0.2)
-    assert found.p_loses == pytest.approx(0.06)  # of two structures, Bonferroni
-    assert looks.Looked((seen("topic", 0.01, 0.9, 0.7), other), 0.5, 40).p_loses == 1.0
+    found = item_agreement.ItemLevelAgreement((one, other), 0.5, 40)
+    assert (found.for_item_level, found.p_item_level) == (other, 0.03)
+    assert (found.for_ratio, found.p_ratio_above) == (one, 0.2)
+    assert found.p_ratio_below == pytest.approx(0.06)  # of two strata, Bonferroni
+    assert item_agreement.ItemLevelAgreement((seen("topic", 0.01, 0.9, 0.7), other), 0.5, 40).p_ratio_below == 1.0
 
 
-@pytest.mark.parametrize(("p_people", "p_looks"), [(0.05, 0.4), (0.051, 0.01)])
-def test_stems_are_asked_about_where_people_agree_within_them(p_people, p_looks):
-    stem = seen("stem", 0.4, 0.9, 0.001, stem=True, p_people=p_people)
-    found = looks.Looked((seen("", 0.01, 0.02, 0.3), stem), 0.5, 40)
+@pytest.mark.parametrize(("p_agreement", "p_item_level"), [(0.05, 0.4), (0.051, 0.01)])
+def test_stems_are_asked_about_where_people_agree_within_them(p_agreement, p_item_level):
+    stem = seen("stem", 0.4, 0.9, 0.001, stem=True, p_agreement=p_agreement)
+    found = item_agreement.ItemLevelAgreement((seen("", 0.01, 0.02, 0.3), stem), 0.5, 40)
     # Of what is kept they are no structure, and no p-value is multiplied for them.
-    assert (found.p_looks, found.p_keeps, found.p_loses) == (p_looks, 0.02, 0.3)
+    assert (found.p_item_level, found.p_ratio_above, found.p_ratio_below) == (p_item_level, 0.02, 0.3)
 
 
 def kept_of(values, agreements=(0.4, 0.5)):
     pseudo = None if values is None else Pseudo(np.asarray(values, dtype=float))
-    return looks.Seen("topic", False, 0.01, pseudo, agreements, 0 if values is None else len(values))
+    return item_agreement.StratumResult("topic", False, 0.01, pseudo, agreements, 0 if values is None else len(values))
 
 
 def test_what_is_kept_is_a_ratio_with_an_interval_or_a_reason():
     rng = np.random.default_rng(2)
     values = rng.normal([0.45, 0.5], 0.2, (60, 2))
     found = kept_of(values)
-    r = found.retention(0.95)
+    r = found.agreement_ratio(0.95)
     judge, people = values.mean(axis=0)
     assert r.estimate == pytest.approx(judge / people)
     each = values @ np.array([1, -judge / people])
@@ -250,33 +264,33 @@ def test_what_is_kept_is_a_ratio_with_an_interval_or_a_reason():
 
 def test_what_cannot_be_told_of_what_is_kept_has_its_reason():
     few, none = kept_of(None), kept_of(None, (math.nan, math.nan))
-    assert few.retention(0.95).reason == few.agreement(1, 0.95).reason == few.contrast(0.5, 0.95).reason
-    assert few.retention(0.95).reason == "too few items, or a single one, decide"
-    assert none.retention(0.95).reason == none.agreement(0, 0.95).reason
-    assert none.retention(0.95).reason.startswith("labels do not vary where items are alike")
-    assert few.p_people == 1.0
+    assert few.agreement_ratio(0.95).reason == few.agreement(1, 0.95).reason == few.contrast(0.5, 0.95).reason
+    assert few.agreement_ratio(0.95).reason == "too few items determine the agreement"
+    assert none.agreement_ratio(0.95).reason == none.agreement(0, 0.95).reason
+    assert none.agreement_ratio(0.95).reason.startswith("labels do not vary within strata")
+    assert few.p_agreement == 1.0
     rng = np.random.default_rng(2)
-    same = kept_of(np.column_stack([np.zeros(60), rng.normal(0.5, 0.2, 60)])).retention(0.95)
+    same = kept_of(np.column_stack([np.zeros(60), rng.normal(0.5, 0.2, 60)])).agreement_ratio(0.95)
     assert (same.estimate, math.isnan(same.low)) == (0.0, True)
     assert same.reason.endswith("the judge says one thing only, so it keeps nothing")
-    hardly = kept_of(rng.normal([0.4, 0.0], 0.5, (30, 2))).retention(0.95)
-    assert hardly.reason == "people's own agreement is not told well enough to divide by"
+    hardly = kept_of(rng.normal([0.4, 0.0], 0.5, (30, 2))).agreement_ratio(0.95)
+    assert hardly.reason == "agreement among annotators is too imprecise to divide by"
 
 
 def test_ranges_stand_one_behind_the_other():
-    assert looks._ranges(np.array([5, 0, 9]), np.array([2, 0, 3])).tolist() == [5, 6, 9, 10, 11]
-    assert looks._ranges(np.array([4]), np.array([1])).tolist() == [4]
+    assert item_agreement._ranges(np.array([5, 0, 9]), np.array([2, 0, 3])).tolist() == [5, 6, 9, 10, 11]
+    assert item_agreement._ranges(np.array([4]), np.array([1])).tolist() == [4]
     none = np.zeros(0, dtype=int)
-    assert looks._ranges(none, none).tolist() == []
+    assert item_agreement._ranges(none, none).tolist() == []
 
 
 def test_up_to_three_labels_of_an_item_are_asked_about():
     """Items 0, 1 and 3 have four labels, one and three; item 2 none."""
     item = np.array([3, 0, 0, 1, 3, 0, 0, 3])
-    side = looks.Side(item, np.zeros(8, dtype=int), np.zeros(8), np.ones(8))
+    side = item_agreement.Side(item, np.zeros(8, dtype=int), np.zeros(8), np.ones(8))
     drawn = set()
     for seed in range(20):
-        row, start, many = looks._some_labels(side, 4, np.random.default_rng(seed))
+        row, start, many = item_agreement._some_labels(side, 4, np.random.default_rng(seed))
         assert (start.tolist(), many.tolist()) == ([0, 3, 4, 4], [3, 1, 0, 3])
         assert item[row].tolist() == [0, 0, 0, 1, 3, 3, 3]
         assert (row[3], sorted(row[4:])) == (3, [0, 4, 7])
@@ -286,9 +300,9 @@ def test_up_to_three_labels_of_an_item_are_asked_about():
 
 def test_expected_distances_without_a_cell_by_hand():
     """Parts of 3 and 2 items, each a unit; the second part falls away with either of its items, and keeps its mean."""
-    at = looks.Arrangement(np.array([0, 0, 0, 1, 1, 2]), np.arange(6))
+    at = item_agreement.Arrangement(np.array([0, 0, 0, 1, 1, 2]), np.arange(6))
     assert (at.n_parts, at.n_units, at.by_item) == (3, 6, True)
-    chance = looks.Chance(
+    chance = item_agreement.Chance(
         np.array([12.0, 4.0, 0.0]), np.array([6.0, 2.0, 0.0]), np.array([8.0, 9, 10, 4, 4, 0]),
         np.array([4.0, 4, 5, 2, 2, 0]),
     )  # fmt: skip
@@ -296,7 +310,7 @@ def test_expected_distances_without_a_cell_by_hand():
     assert each.tolist() == [2, 2, 0]
     assert without.tolist() == [4 / 2, 3 / 2, 2 / 1, 2, 2, 0]
     # Without an item two are left of the first part, one of the second, and none of the third.
-    met = looks.Met.of(np.array([1.0, 0, 2, 3, 0, 1]), chance, at)
+    met = item_agreement.Met.of(np.array([1.0, 0, 2, 3, 0, 1]), chance, at)
     assert (met.observed, met.expected) == (7, 10)
     assert met.observed_without.tolist() == [6, 7, 5, 4, 7, 6]
     assert met.expected_without.tolist() == [4 + 4, 3 + 4, 4 + 4, 6 + 2, 6 + 2, 10]
@@ -310,7 +324,7 @@ def test_expected_distances_without_a_cell_by_hand():
 
 
 def test_units_of_several_parts_have_a_cell_in_each():
-    at = looks.Arrangement(np.array([0, 1, 0, 1, 1]), np.array([0, 0, 1, 1, 1]))
+    at = item_agreement.Arrangement(np.array([0, 1, 0, 1, 1]), np.array([0, 0, 1, 1, 1]))
     unit, part, cell = at.cells
     assert (unit.tolist(), part.tolist(), cell.tolist()) == ([0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 2, 3, 3])
     assert not at.by_item
@@ -318,7 +332,7 @@ def test_units_of_several_parts_have_a_cell_in_each():
 
 def test_an_agreement_is_none_where_nothing_is_expected_to_differ():
     def met(expected, *without):
-        return looks.Met(0.0, expected, np.zeros(len(without)), np.array(without))
+        return item_agreement.Met(0.0, expected, np.zeros(len(without)), np.array(without))
 
     for expected in (0.0, 1e-9):
         value, without = met(expected, 1.0, 2.0).agreement()
@@ -330,9 +344,11 @@ def test_an_agreement_is_none_where_nothing_is_expected_to_differ():
 
 
 def told(grid, judge, unit=None):
-    sides = looks._Sides.of(Accuracy(), panel_of(grid), judge, 0)
+    sides = item_agreement._Sides.of(Accuracy(), panel_of(grid), judge, 0)
     n = len(sides.items)
-    return looks._pseudo(sides, looks.Arrangement(np.zeros(n, dtype=int), np.arange(n) if unit is None else unit))
+    return item_agreement._pseudo(
+        sides, item_agreement.Arrangement(np.zeros(n, dtype=int), np.arange(n) if unit is None else unit)
+    )
 
 
 def test_agreement_has_an_interval_from_eight_units_on_of_which_four_decide():
@@ -352,23 +368,25 @@ def test_agreement_has_an_interval_from_eight_units_on_of_which_four_decide():
 
 def test_items_that_are_alone_in_their_part_are_asked_nothing():
     half = np.arange(20) % 2.0
-    sides = looks._Sides.of(Accuracy(), panel_of(np.column_stack([half, half])), half, 0)
+    sides = item_agreement._Sides.of(Accuracy(), panel_of(np.column_stack([half, half])), half, 0)
     units = np.arange(20)
-    alone = looks._test_looks(sides, Structure("topic", np.arange(20), by_stem=True), units, False, 0)
-    assert (alone.structure, alone.by_stem, alone.p_looks, alone.pseudo, alone.n_units) == ("topic", True, 1, None, 0)
+    alone = item_agreement._test_looks(sides, Stratification("topic", np.arange(20), by_stem=True), units, False, 0)
+    assert (alone.strata, alone.by_stem, alone.p_item_level, alone.pseudo, alone.n_units) == ("topic", True, 1, None, 0)
     assert np.isnan(alone.agreements).all()
-    two = looks._test_looks(sides, Structure("topic", np.r_[0, 0, np.arange(1, 19)]), units, False, 0)
+    two = item_agreement._test_looks(sides, Stratification("topic", np.r_[0, 0, np.arange(1, 19)]), units, False, 0)
     assert (two.n_units, two.agreements) == (2, (1, 1))
-    most = looks._test_looks(sides, Structure("topic", np.r_[np.zeros(19, dtype=int), 1]), units, False, 0)
+    most = item_agreement._test_looks(
+        sides, Stratification("topic", np.r_[np.zeros(19, dtype=int), 1]), units, False, 0
+    )
     assert most.n_units == 19
     # In clusters agreement has to hold over clusters besides: of fewer than eight that is not shown.
-    same = Structure("", np.zeros(20, dtype=int))
-    assert looks._test_looks(sides, same, units, False, 0).p_looks < 1e-4
-    assert looks._test_looks(sides, same, units // 4, True, 0).p_looks == 1
+    same = Stratification("", np.zeros(20, dtype=int))
+    assert item_agreement._test_looks(sides, same, units, False, 0).p_item_level < 1e-4
+    assert item_agreement._test_looks(sides, same, units // 4, True, 0).p_item_level == 1
 
 
 def test_who_is_repeated_is_left_out_with_the_reason():
-    found = looks.Repeated("ann", 0.001, 0.9, 0.4).exclusion()
+    found = item_agreement.AnnotatorMatch("ann", 0.001, 0.9, 0.4).exclusion()
     assert (found.what, found.count, found.reason, found.names) == (
         "annotator", 1, "the judge repeats the labels", ("ann",)
     )  # fmt: skip
@@ -380,8 +398,8 @@ def test_who_is_repeated_is_left_out_with_the_reason():
 def repeated(judge: np.ndarray, *people: np.ndarray):
     grid = np.column_stack(people)
     n = np.arange(len(grid))
-    sides = looks._Sides.of(Accuracy(), panel_of(grid), judge, 0)
-    return looks._find_repeated(sides, n, np.zeros(len(grid), dtype=int), [f"p{j}" for j in range(grid.shape[1])])
+    sides = item_agreement._Sides.of(Accuracy(), panel_of(grid), judge, 0)
+    return item_agreement._find_match(sides, n, np.zeros(len(grid), dtype=int), [f"p{j}" for j in range(grid.shape[1])])
 
 
 @pytest.mark.parametrize(
@@ -398,7 +416,7 @@ def repeated(judge: np.ndarray, *people: np.ndarray):
 def test_a_person_agrees_better_with_the_others_than_they_do_as_far_as_that_is_shown(person, others, swing, better):
     ratio = person / others + swing * np.array([1, -1] * 5)
     without = np.column_stack([np.zeros(10), np.zeros(10), ratio * others, np.full(10, others)])
-    assert looks._better(np.array([0, 0, person, others]), without) == pytest.approx(better)
+    assert item_agreement._better(np.array([0, 0, person, others]), without) == pytest.approx(better)
 
 
 @pytest.mark.parametrize(("shared", "named"), [(29, False), (30, True)])
@@ -410,7 +428,7 @@ def test_who_is_repeated_shares_30_items_with_the_judge(shared, named):
     assert (found is not None) is named
     if found is not None:
         # All labels are ann's; bob and cho give hers where two of four labels meet by chance.
-        assert (found.person, found.same) == ("p0", 1)
+        assert (found.annotator, found.same) == ("p0", 1)
         assert found.others == pytest.approx(np.mean([ann[:shared] == bob[:shared], ann[:shared] == cho[:shared]]))
         assert found.p < 1e-4
 
@@ -425,7 +443,7 @@ def test_who_is_repeated_is_held_against_the_mean_of_the_others_of_an_item():
     found = repeated(judge, ann, bob)
     # Hand count: same as ann in 4 of 5, bob is the same as ann in 3 of 5.
     assert found is not None
-    assert (found.person, found.same, found.others) == ("p0", 0.8, pytest.approx(0.6))
+    assert (found.annotator, found.same, found.others) == ("p0", 0.8, pytest.approx(0.6))
     # Bob, who is as near as ann, leaves nobody ahead.
     assert repeated(judge, ann, ann.copy()) is None
 
@@ -437,7 +455,7 @@ def test_a_judge_that_says_one_thing_only_repeats_nobody(seed):
     truth = rng.normal(size=60)
     people = [np.clip(np.round(3 + truth + 0.7 * rng.normal(size=60)), 1, 5) for _ in range(3)]
     panel, three = panel_of(np.column_stack(people)), np.full(60, 3.0)
-    assert look_at(NegRMSE(), panel, three, [], None, 0.5, 0, ["p0", "p1", "p2"]).repeated is None
+    assert item_level_agreement(NegRMSE(), panel, three, [], None, 0.5, 0, ["p0", "p1", "p2"]).match is None
 
 
 # -- planted judges ---------------------------------------------------------------------------------------
@@ -535,11 +553,11 @@ def test_what_deserves_nothing_earns_no_replace_and_is_told_why(kind, how):
 @pytest.mark.parametrize("kind", ["80/20", "50/50", "1-5", "piled"])
 def test_a_judge_like_the_people_is_not_refused(kind):
     found = [put_to_test(kind, "exchangeable", 200, 3, seed) for seed in range(SEEDS)]
-    as_good = [test for test in found if test.grounds.p_as_good <= 0.05]
+    as_good = [test for test in found if test.verdict_tests.p_noninferior <= 0.05]
     assert len(as_good) >= 0.9 * SEEDS
     assert sum(test.verdict == "replace" for test in as_good) >= 0.9 * len(as_good)
-    assert [test.retention.estimate for test in found] == pytest.approx(np.ones(SEEDS), abs=0.45)
-    assert np.mean([test.retention.estimate for test in found]) == pytest.approx(1, abs=0.1)
+    assert [test.agreement_ratio.estimate for test in found] == pytest.approx(np.ones(SEEDS), abs=0.45)
+    assert np.mean([test.agreement_ratio.estimate for test in found]) == pytest.approx(1, abs=0.1)
 
 
 def test_a_copy_of_one_who_tosses_coins_among_people_who_do():
@@ -548,8 +566,8 @@ def test_a_copy_of_one_who_tosses_coins_among_people_who_do():
     test = alt_test(study(people, people[:, 1]), "judge", expertise="expert")
     assert test.passed
     assert test.verdict != "replace"
-    assert test.looked.repeated.person == "h1"
-    assert (test.looked.repeated.same, test.looked.repeated.p < 0.01) == (1.0, True)
+    assert test.item_agreement.match.annotator == "h1"
+    assert (test.item_agreement.match.same, test.item_agreement.match.p < 0.01) == (1.0, True)
 
 
 def questions(seed: int, n: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -576,13 +594,13 @@ def test_a_judge_that_knows_the_question_alone_earns_nothing(how):
             ("do_not_replace", "agreement_ratio_too_low"),
             ("do_not_replace", None),
         )
-        assert found.looked.kept.structure == ("suffix" if how == "names" else "question")
-        assert found.retention.estimate == 0
+        assert found.item_agreement.for_ratio.strata == ("suffix" if how == "names" else "question")
+        assert found.agreement_ratio.estimate == 0
         assert deserving.verdict == "replace"
     # Taken as if nothing were known of the items, the blind judge seems to keep a lot.
     plain = alt_test(labels, "blind", expertise="expert", strata="none")
-    assert plain.looked.kept.structure == ""
-    assert plain.retention.estimate > 0.5
+    assert plain.item_agreement.for_ratio.strata == ""
+    assert plain.agreement_ratio.estimate > 0.5
     assert "strata:none" in plain.signature
 
 
@@ -596,12 +614,12 @@ def test_columns_that_hold_what_people_said_are_no_structure():
         }
     )  # fmt: skip
     test = alt_test(study(people, good, names, about), "judge", expertise="expert")
-    assert test.tally.table.structures == ()
+    assert test.win_counts.table.strata == ()
     known = about.with_columns(target_language=pl.Series(["en", "de", "fr"] * 100))
     test = alt_test(study(people, good, names, known), "judge", expertise="expert")
-    assert [one.name for one in test.tally.table.structures] == ["target_language"]
+    assert [one.name for one in test.win_counts.table.strata] == ["target_language"]
     named = alt_test(study(people, good, names, about), "judge", expertise="expert", strata=["answer"])
-    assert named.looked.kept.structure == "answer"
+    assert named.item_agreement.for_ratio.strata == "answer"
     with pytest.raises(assay.errors.AssayError, match="names of items share nothing"):
         alt_test(study(people, good, names, about), "judge", expertise="expert", strata="stem").verdict  # noqa: B018
 
@@ -613,18 +631,18 @@ def test_stems_count_where_people_agree_within_them():
     names = [f"doc{s:02}-{k}" for k, s in enumerate(stem)]
     by_document = rng.integers(0, 2, 60)[stem]
     test = alt_test(study(people, good, names), "judge", expertise="expert")
-    assert [one.structure for one in test.looked.within] == ["", "stem"]
-    assert test.grounds.p_looks < 0.01
+    assert [one.strata for one in test.item_agreement.within] == ["", "stem"]
+    assert test.verdict_tests.p_item_level < 0.01
     blind = alt_test(study(people, by_document, names), "judge", expertise="expert")
-    assert blind.looked.least_sure.p_looks == 1
+    assert blind.item_agreement.for_item_level.p_item_level == 1
     # Where all items of a document have the same label nobody could be seen to look within it.
     alike = np.stack([by_document] * 3, axis=1) ^ (rng.random((300, 3)) < 0.1)
     whole = alt_test(study(alike, by_document, names), "judge", expertise="expert")
-    assert whole.looked.least_sure.structure == ""
-    assert whole.grounds.p_looks < 0.01
+    assert whole.item_agreement.for_item_level.strata == ""
+    assert whole.verdict_tests.p_item_level < 0.01
     assert whole.document_effect.n_stems == 60
     assert whole.document_effect.design < 1.2
-    assert "hardly alike" in whole.document_effect.words()
+    assert whole.document_effect.n_items == 300
 
 
 def test_a_person_whom_the_judge_repeats_may_be_left_out():
@@ -637,31 +655,34 @@ def test_a_person_whom_the_judge_repeats_may_be_left_out():
     assert any("h0" in str(one) and "repeats" in str(one) for one in rest.exclusions)
     alone = alt_test(labels.where(annotator=["h1", "h2", "h3", "judge"]), "judge", expertise="expert")
     assert rest.verdict == alone.verdict == "replace"
-    assert rest.grounds.p_as_good == alone.grounds.p_as_good
-    assert rest.retention.estimate == pytest.approx(alone.retention.estimate)
+    assert rest.verdict_tests.p_noninferior == alone.verdict_tests.p_noninferior
+    assert rest.agreement_ratio.estimate == pytest.approx(alone.agreement_ratio.estimate)
 
 
 def test_everybody_in_the_judges_place():
     people, person, _ = world("50/50", 200, 4, 2)
     people[:, 3] = np.random.default_rng(0).integers(0, 2, 200)
     test = alt_test(study(people, person()), "judge", expertise="expert")
-    places = test.people_in_its_place
+    places = test.human_baseline
     assert places["h3"].verdict == "do_not_replace"
     earned = [name for name, one in places.items() if one.verdict == "replace"]
     labels = study(people[:, [1, 2, 3]], people[:, 0])
     alone = alt_test(labels, "judge", expertise="expert")
-    assert places["h0"].grounds.p_as_good == alone.grounds.p_as_good
-    assert places["h0"].retention.estimate == pytest.approx(alone.retention.estimate)
-    assert any(line.startswith(f"Put in the judge's place, {len(earned)} of 4 people") for line in card(test).beside)
+    assert places["h0"].verdict_tests.p_noninferior == alone.verdict_tests.p_noninferior
+    assert places["h0"].agreement_ratio.estimate == pytest.approx(alone.agreement_ratio.estimate)
+    assert any(
+        line.startswith(f"Human baseline: tested in the same way, {len(earned)} of 4 annotators pass")
+        for line in card(test).beside
+    )
 
 
 def test_whom_the_verdict_speaks_of():
     people, person, _ = world("50/50", 300, 5, 3)
     test = alt_test(study(people, person()), "judge", expertise="expert")
-    assert test.as_good_as == 5
+    assert test.noninferior_to == 5
     # Of five all: the share with (1 - share) the lower .025 point of a maximum, .025^(1/5).
-    assert test.speaks_of == pytest.approx(0.025 ** (1 / 5))
-    assert "at least 48% of annotators like them" in " ".join(card(test).beside)
+    assert test.population_share == pytest.approx(0.025 ** (1 / 5))
+    assert "at least 48% of such annotators" in " ".join(card(test).beside)
 
 
 def test_planned_looks_spend_alpha():
@@ -669,14 +690,14 @@ def test_planned_looks_spend_alpha():
     people, person, _ = world("50/50", 120, 3, 3)
     labels = study(people, person())
     one, early, last = (
-        alt_test(labels, "judge", expertise="expert", look=k, looks=n) for k, n in ((1, 1), (1, 4), (4, 4))
+        alt_test(labels, "judge", expertise="expert", analysis=k, analyses=n) for k, n in ((1, 1), (1, 4), (4, 4))
     )
-    assert [test.grounds.alpha for test in (one, early, last)] == pytest.approx([0.05, 0.0001, 0.0264], abs=5e-5)
+    assert [test.verdict_tests.alpha for test in (one, early, last)] == pytest.approx([0.05, 0.0001, 0.0264], abs=5e-5)
     assert (one.verdict, early.verdict) == ("replace", "undecided")
-    assert "|looks:4|" in early.signature
-    assert "|look:4|" in last.signature
-    with pytest.raises(assay.errors.AssayError, match="look=3 of looks=2"):
-        alt_test(labels, "judge", expertise="expert", look=3, looks=2)
+    assert "|analyses:4|" in early.signature
+    assert "|analysis:4|" in last.signature
+    with pytest.raises(assay.errors.AssayError, match="analysis=3 of analyses=2"):
+        alt_test(labels, "judge", expertise="expert", analysis=3, analyses=2)
 
 
 def test_verdicts_of_several_judges_are_corrected_together():
@@ -690,11 +711,13 @@ def test_verdicts_of_several_judges_are_corrected_together():
     )  # fmt: skip
     labels = assay.read(frame, judges=["m0", "m1", "m2", "m3"])
     together, each = (compare_judges(labels, expertise="expert", together=how) for how in ("holm", "each"))
-    alone = {name: alt_test(labels, name, expertise="expert").grounds for name in labels.judges}
+    alone = {name: alt_test(labels, name, expertise="expert").verdict_tests for name in labels.judges}
     for name, grounds in alone.items():
-        assert each.tests[name].grounds == grounds
-        others = [one.p_as_good for one in alone.values()]
-        assert together.tests[name].grounds.p_as_good == pytest.approx(assay_holm(others)[list(alone).index(name)])
+        assert each.tests[name].verdict_tests == grounds
+        others = [one.p_noninferior for one in alone.values()]
+        assert together.tests[name].verdict_tests.p_noninferior == pytest.approx(
+            assay_holm(others)[list(alone).index(name)]
+        )
     assert together.tests["m0"].n_verdicts == 4
 
 
@@ -710,17 +733,17 @@ def assay_holm(p: list[float]) -> list[float]:
 def test_retention_can_be_asked_again():
     people, person, _ = world("1-5", 150, 4, 6)
     test = alt_test(study(people, person()), "judge", expertise="expert", score="neg_rmse")
-    r = test.retention
+    r = test.agreement_ratio
     assert r.low < r.estimate < r.high
     assert r.interval(0.8)[0] > r.low
     for end in (r.low, r.high):
         assert r.p(end) == pytest.approx(0.05, abs=0.01)
-    assert test.people_agreement.p(0) < 0.001
+    assert test.annotator_agreement.p(0) < 0.001
     made = test.to_dict()
-    assert made["retention"]["estimate"] == r.estimate
-    never = alt_test(study(people, np.full(150, 3)), "judge", expertise="expert", score="neg_rmse").retention
+    assert made["agreement_ratio"]["estimate"] == r.estimate
+    never = alt_test(study(people, np.full(150, 3)), "judge", expertise="expert", score="neg_rmse").agreement_ratio
     assert (never.estimate, np.isnan(never.low)) == (0.0, True)
-    assert "says one thing only" in never.reason
+    assert "gives one label within each stratum" in never.reason
 
 
 def test_a_folder_in_chunks_has_the_same_looks(tmp_path):
@@ -730,8 +753,8 @@ def test_a_folder_in_chunks_has_the_same_looks(tmp_path):
     frame.write_parquet(tmp_path / "labels.parquet")
     chunks = assay.scan(tmp_path, judges=["judge"], scale=labels.scale, labels_per_chunk=200)
     found, known = (alt_test(one, "judge", expertise="expert") for one in (chunks, labels))
-    assert found.grounds == known.grounds
-    assert found.retention == known.retention
+    assert found.verdict_tests == known.verdict_tests
+    assert found.agreement_ratio == known.agreement_ratio
 
 
 def test_very_many_items_are_drawn(monkeypatch):
@@ -740,12 +763,12 @@ def test_very_many_items_are_drawn(monkeypatch):
     people, person, _ = world("50/50", 400, 3, 8)
     labels = study(people, person())
     whole = alt_test(labels, "judge", expertise="expert")
-    assert whole.looked.n_items == 400
+    assert whole.item_agreement.n_items == 400
     monkeypatch.setattr(panel, "MOST_ITEMS", 150)
     some = alt_test(study(people, labels_of_judge(labels)), "judge", expertise="expert")
-    assert some.looked.n_items == 150
-    assert some.retention.estimate == pytest.approx(whole.retention.estimate, abs=0.3)
-    assert some.retention.high - some.retention.low > whole.retention.high - whole.retention.low
+    assert some.item_agreement.n_items == 150
+    assert some.agreement_ratio.estimate == pytest.approx(whole.agreement_ratio.estimate, abs=0.3)
+    assert some.agreement_ratio.high - some.agreement_ratio.low > whole.agreement_ratio.high - whole.agreement_ratio.low
 
 
 def labels_of_judge(labels: assay.Annotations) -> np.ndarray:
@@ -767,9 +790,11 @@ def test_half_of_peoples_agreement_is_called_more_as_often_as_it_says(kind, m, n
     for seed in range(80):
         people, person, rng = world(kind, n, m, seed)
         judge = np.where(rng.random(n) < 0.5, person(), rng.permutation(person())).astype(float)
-        kept = look_at(score, panel_of(people.astype(float)), judge, [], None, 0.5, 0, "abcdefghij"[:m]).kept
-        more, less = more + (kept.p_keeps(0.5) <= 0.05), less + (kept.p_loses(0.5) <= 0.05)
-        r = kept.retention(0.95)
+        kept = item_level_agreement(
+            score, panel_of(people.astype(float)), judge, [], None, 0.5, 0, "abcdefghij"[:m]
+        ).for_ratio
+        more, less = more + (kept.p_ratio_above(0.5) <= 0.05), less + (kept.p_ratio_below(0.5) <= 0.05)
+        r = kept.agreement_ratio(0.95)
         if not r.reason:
             asked, hits = asked + 1, hits + (r.low <= 0.5 <= r.high)
     assert more / 80 <= most + 0.042
@@ -787,7 +812,9 @@ def test_an_honest_judge_hardly_ever_seems_to_repeat_anybody(m):
         names = "abcdefghij"[:m]
         for how in ("exchangeable", "copy"):
             judge = judge_of(how, people, person, rng).astype(float)
-            found = look_at(Accuracy(), panel_of(people.astype(float)), judge, [], None, 0.5, 0, names).repeated
+            found = item_level_agreement(
+                Accuracy(), panel_of(people.astype(float)), judge, [], None, 0.5, 0, names
+            ).match
             honest, copied = (
                 honest + (how == "exchangeable" and found is not None),
                 copied + (how == "copy" and found is not None),
@@ -802,10 +829,10 @@ def test_endings_that_names_share_are_a_structure_though_no_stem_is_shared():
     found, deserving = (
         alt_test(study(people, judge, names, split_item="no"), "judge", expertise="expert") for judge in (blind, good)
     )
-    assert (found.looked.kept.structure, found.verdict) == ("suffix", "do_not_replace")
+    assert (found.item_agreement.for_ratio.strata, found.verdict) == ("suffix", "do_not_replace")
     assert deserving.verdict == "replace"
     plain = [f"i{i:04}" for i in range(len(question))]
-    assert alt_test(study(people, good, plain), "judge", expertise="expert").tally.table.structures == ()
+    assert alt_test(study(people, good, plain), "judge", expertise="expert").win_counts.table.strata == ()
 
 
 def coded(codes: list[int]) -> Coded:
@@ -815,13 +842,13 @@ def coded(codes: list[int]) -> Coded:
 def test_what_is_a_structure_and_which_of_them_cross():
     """Two columns of two values: each cell needs four items, a suffix five of each value, a stem three."""
     one, other = np.arange(16) % 2, np.arange(16) // 2 % 2
-    columns = (Structure("a", one), Structure("b", other))
+    columns = (Stratification("a", one), Stratification("b", other))
 
     def names(items: int, wanted: str = "auto", **parts: Coded) -> list[str]:
         stem, suffix = parts.get("stem"), parts.get("suffix")
         documents = None if stem is None else NameParts("_", stem, stem)
-        cut = tuple(Structure(c.name, c.part[:items]) for c in columns)
-        return [found.name for found in _structures(cut, documents, suffix, wanted)]
+        cut = tuple(Stratification(c.name, c.part[:items]) for c in columns)
+        return [found.name for found in _all_strata(cut, documents, suffix, wanted)]
 
     assert names(16) == ["a", "b", "a × b"]
     assert names(15) == ["a", "b"]
@@ -832,7 +859,7 @@ def test_what_is_a_structure_and_which_of_them_cross():
     assert names(15, wanted="stem", stem=coded([0, 1, 2])) == ["a", "b", "stem"]  # asked for, and few all the same
     with pytest.raises(assay.errors.DesignError, match="strata='suffix': the names of items share nothing"):
         names(15, wanted="suffix", stem=coded([0, 1]))
-    crossed = _structures(columns, None, None, "auto")[2].part
+    crossed = _all_strata(columns, None, None, "auto")[2].part
     assert [len(set(crossed[(one == a) & (other == b)])) for a in (0, 1) for b in (0, 1)] == [1] * 4
     assert len(set(crossed.tolist())) == 4
 
