@@ -1,4 +1,4 @@
-"""What judges answer when they are asked once more: values by hand, faults that are planted, and a whole study."""
+"""Probes that a study asks its judges: values by hand, planted faults, and a whole study."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from assay import Annotations
 from assay.cli.app import main
 from assay.estimation.intervals import Estimate
 from assay.verdict import probe_calls as module
-from assay.verdict.probe_calls import LEAST_ASKED, ONCE_MORE, AnswersToProbes, drop_probes, probe_answers, sign_p
-from assay.verdict.probe_measures import LEAST_EFFECT, CalledProbe
+from assay.verdict.probe_calls import LEAST_ASKED, AnswersToProbes, drop_probes, probe_answers, sign_p
+from assay.verdict.probe_measures import LEAST_EFFECT, CalledProbe, ProbeRow
+from assay.verdict.words import CHANGES, fact, fault
 
 N = 24
 
 
 def called(answers, scale, hints=None, **columns):
-    """A judge's labels, and its answers to probes by name; a label for each of the items."""
+    """The labels of a judge and its answers to probes, a label for each item."""
     frames = []
     for probe, labels in answers.items():
         rows = {"item": [f"i{i:02}" for i in range(len(labels))], "annotator": "m", "label": labels}
@@ -37,7 +38,7 @@ def called(answers, scale, hints=None, **columns):
 
 
 def measures(found):
-    return {(row.one.probe, row.one.change): row for row in found.rows if row.one.probe in ONCE_MORE}
+    return {(row.one.probe, row.one.change): row for row in found.rows if row.one.probe in CHANGES}
 
 
 def test_categories_by_hand():
@@ -51,17 +52,23 @@ def test_categories_by_hand():
     assert (padded.one.alone, padded.one.again) == pytest.approx((10 / 24, 2 / 24))
     assert padded.one.found.estimate == pytest.approx(8 / 24)
     assert padded.one.p == pytest.approx(max(2 / 2**8, padded.one.found.p(0.0)))
-    assert padded.shown
+    assert padded.detected
     hint = rows["hint", "hint"]
-    assert (hint.one.found.estimate, hint.one.p, hint.shown) == (pytest.approx(9 / 24), pytest.approx(0.00390625), True)
-    words = found.summary()
-    assert "m changes its label when the text is a list: 0.42 of the items, 0.08 when asked the same again" in words
-    assert "m follows a hint: +0.38" in words
-    assert "gives the same label when asked again on 0.92 of 24 items" in words
+    assert (hint.one.found.estimate, hint.one.p, hint.detected) == (
+        pytest.approx(9 / 24),
+        pytest.approx(0.00390625),
+        True,
+    )
+    text = " ".join(found.summary().split())
+    assert (
+        "changes its label when the text is written as a list: 0.42 of the items, compared with 0.08 in a repeated"
+    ) in text
+    assert "m follows a hint: share of hinted labels, with minus without the hint, +0.38" in text
+    assert "gives the same label in a repeated call on 0.92 of 24 items" in text
 
 
 def test_numbers_by_hand():
-    """Half of the hints are 1 and half 5; with a 5 the label is one higher: a quarter of a point for each point."""
+    """Half of the hints are 1 and half 5; with a 5 the label is one higher: a quarter of a point per point."""
     plain = [2, 3] * 12
     hints = [1] * 12 + [5] * 12
     answers = {"": plain, "repeat": plain, "hint": plain[:12] + [x + 1 for x in plain[12:]]}
@@ -75,29 +82,29 @@ def test_numbers_by_hand():
 
 
 def test_swapped_probe_detects_choice_by_position():
-    """Always the first place: the label turns with the options. A judge that goes by the text turns its place."""
+    """Always the first position: the label changes with the order. A judge that follows the text changes position."""
     first, texts = [1] * N, [-1, 1] * 12
     by_place = called({"": [-1] * N, "swapped": [1] * N}, "preference", position={"": first, "swapped": first})
     found = measures(assay.probes(by_place))["swapped", "place"]
-    assert (found.one.found.estimate, found.shown) == (1, True)
-    assert "prefers the first place, with both orders asked: first less last +1.00" in found.sentence()
+    assert (found.one.found.estimate, found.detected) == (1, True)
+    assert "prefers the first position over both orders: first minus last +1.00" in fault(found)
     places = {"": [1 if x < 0 else 2 for x in texts], "swapped": [2 if x < 0 else 1 for x in texts]}
     by_text = measures(assay.probes(called({"": texts, "swapped": texts}, "preference", position=places)))
-    assert (by_text["swapped", "place"].one.found.estimate, by_text["swapped", "place"].shown) == (0, False)
+    assert (by_text["swapped", "place"].one.found.estimate, by_text["swapped", "place"].detected) == (0, False)
 
 
 def test_change_without_repeated_call_is_not_a_fault():
     answers = {"": ["a"] * N, "padded": ["b"] * 12 + ["a"] * 12}
     row = measures(assay.probes(called(answers, "nominal:a,b")))["padded", "change"]
-    assert (row.one.found.estimate, row.shown) == (0.5, False)
-    assert "the probe repeat would tell how much of that is chance" in row.sentence()
+    assert (row.one.found.estimate, row.detected) == (0.5, False)
+    assert "the probe repeat is required to separate this from chance" in fact(row)
     few = measures(assay.probes(called({"": ["a"] * 9, "padded": ["b"] * 9}, "nominal:a,b")))
-    assert f"needs {LEAST_ASKED} items that were asked both ways; 9 were" in str(few["padded", "same"].one.found.reason)
+    assert f"requires {LEAST_ASKED} items with both answers; 9 have both" in str(few["padded", "same"].one.found.reason)
 
 
 def test_probes_flag_planted_faults_and_not_noisy_judge():
-    """Forty judges whose labels change on a third of the items by themselves; and with what does it."""
-    accused = found_out = 0
+    """Forty judges whose labels change at random on a third of the items; with and without planted faults."""
+    flagged = found_out = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
         quality, hints = rng.normal(3, 1, 50), rng.integers(1, 6, 50)
@@ -106,11 +113,11 @@ def test_probes_flag_planted_faults_and_not_noisy_judge():
             return np.clip(np.round(quality + 0.3 * rng.standard_normal(50) + more), 1, 5).astype(int).tolist()
 
         quiet = {"": said(), "repeat": said(), "padded": said(), "hint": said()}
-        accused += len(assay.probes(called(quiet, "1-5", hints=hints)).shown)
+        flagged += len(assay.probes(called(quiet, "1-5", hints=hints)).detected)
         guilty = quiet | {"padded": said(0.5), "hint": said(0.4 * (hints - 3))}
-        shown = {row.one.probe for row in assay.probes(called(guilty, "1-5", hints=hints)).shown}
-        found_out += shown == {"padded", "hint"}
-    assert accused <= 2
+        faults = {row.one.probe for row in assay.probes(called(guilty, "1-5", hints=hints)).detected}
+        found_out += faults == {"padded", "hint"}
+    assert flagged <= 2
     assert found_out >= 18
 
 
@@ -175,8 +182,8 @@ def answered(study):
         run = work.start_run(store)
         hints = {}
         for claim in work.claim(store, run, ["m1"], 1000):
-            if claim.shown and "about" in claim.shown and "hint" in claim.shown["about"]:
-                hints[claim.item.name] = claim.shown["about"]["hint"]
+            if claim.detected and "about" in claim.detected and "hint" in claim.detected["about"]:
+                hints[claim.item.name] = claim.detected["about"]["hint"]
         work.end_run(store, run)
     lines = []
     for i in range(30):
@@ -197,22 +204,22 @@ def test_probes_of_study_are_in_probes_and_report(study, capsys, tmp_path):
     printed = capsys.readouterr().out
     assert (ended.value.code, "m1, stars follows a hint: +" in printed) == (0, True)
     found = assay.report(str(folder), expertise="crowd", n_resamples=200)
-    assert "Asked once more, m1, stars follows a hint: +" in found.summary()
-    assert found.page.marks.faults[0].startswith("m1, stars follows a hint: +")
+    assert "Probe: Hint: m1, stars follows a hint: +" in found.summary()
+    assert found.page.marks.faults[0].startswith("Hint: m1, stars follows a hint: +")
     page = found.html()
-    assert "</span> m1, stars follows a hint: +" in page
-    assert "Do labels change when nothing should?" in page
-    assert "gives the same label when asked again on 1.00 of 30 items" in page
-    asked = probe_answers(assay.read(str(folder)))
-    assert asked is not None
-    assert asked.labels["probe"].null_count() == 30 * 4
+    assert "</span> Hint: m1, stars follows a hint: +" in page
+    assert "Probes of the judges" in page
+    assert "gives the same label in a repeated call on 1.00 of 30 items" in page
+    answers = probe_answers(assay.read(str(folder)))
+    assert answers is not None
+    assert answers.labels["probe"].null_count() == 30 * 4
 
 
 def test_called_probes_match_study_schema():
     from assay.study.schema import Probe
 
     assert get_args(CalledProbe) == get_args(Probe)
-    assert set(ONCE_MORE) == set(get_args(Probe))
+    assert set(CHANGES) == set(get_args(Probe))
 
 
 # -- one step at a time ----------------------------------------------------------------------------------
@@ -225,22 +232,22 @@ def asked_of(n, label, before, **columns) -> pl.DataFrame:
 ORDINAL, WORDS = assay.Ordinal(1, 5), assay.Nominal(["x", "y"])
 
 
-@pytest.mark.parametrize(("n", "told"), [(LEAST_ASKED - 1, False), (LEAST_ASKED, True)])
-def test_called_probe_needs_twenty_items_with_both_answers(n, told):
+@pytest.mark.parametrize(("n", "enough"), [(LEAST_ASKED - 1, False), (LEAST_ASKED, True)])
+def test_called_probe_needs_twenty_items_with_both_answers(n, enough):
     asked = asked_of(n, [1.0] * n, [1.0] * (n - 5) + [2.0] * 5)
     table = SimpleNamespace(confidence=0.95)
     (one,) = AnswersToProbes._measures_of(table, "repeat", asked, asked, ORDINAL)
-    if told:
-        assert (one.measure, one.n) == ("share of labels that stay the same", 20)
+    if enough:
+        assert (one.measure, one.n) == ("share of unchanged labels", 20)
         assert one.found.estimate == pytest.approx(0.75)
         low, high = stats.binomtest(15, 20).proportion_ci(method="wilson")
         assert (one.found.low, one.found.high) == pytest.approx((low, high))
     else:
-        assert one.found.reason == "needs 20 items that were asked both ways; 19 were"
+        assert one.found.reason == "requires 20 items with both answers; 19 have both"
 
 
 @pytest.mark.parametrize(
-    ("probe", "scale", "stood", "asked_for"),
+    ("probe", "scale", "was_at", "asked_for"),
     [
         ("swapped", ORDINAL, True, ["change", "shift"]), ("swapped", WORDS, True, ["change"]),
         ("swapped", assay.Preference(), True, ["change", "place"]), ("swapped", assay.Preference(), False, ["change"]),
@@ -248,9 +255,9 @@ def test_called_probe_needs_twenty_items_with_both_answers(n, told):
         ("hint", WORDS, True, ["hint False"]),
     ],
 )  # fmt: skip
-def test_measures_of_probe_by_scale(probe, scale, stood, asked_for):
+def test_measures_of_probe_by_scale(probe, scale, was_at, asked_for):
     before = [1.0, 3.0] * 10
-    columns = {"stood": [1, 2] * 10, "position": [1, 1] * 10} if stood else {}
+    columns = {"was_at": [1, 2] * 10, "position": [1, 1] * 10} if was_at else {}
     asked = asked_of(20, [2.0, 3.0] * 10, before, **columns)
     seen = {}
 
@@ -270,7 +277,7 @@ def test_measures_of_probe_by_scale(probe, scale, stood, asked_for):
 
 
 @pytest.mark.parametrize(("points", "least", "measure"), [
-    (True, LEAST_EFFECT * 2, "change of the label"), (False, 0.05, "share of labels that change"),
+    (True, LEAST_EFFECT * 2, "change of the label"), (False, 0.05, "share of changed labels"),
 ])  # fmt: skip
 @pytest.mark.parametrize("repeated", [19, 20])
 def test_change_is_measured_beyond_repeated_call(points, least, measure, repeated):
@@ -283,7 +290,7 @@ def test_change_is_measured_beyond_repeated_call(points, least, measure, repeate
         assert found.found.tolist() == [4 if points else 1] * 20
         return
     (probe, words, change, both, values), more = found
-    assert (probe, words, change, both.height) == ("swapped", f"{measure} beyond the same call again", "change", 20)
+    assert (probe, words, change, both.height) == ("swapped", f"{measure} beyond a repeated call", "change", 20)
     assert values.tolist() == ([4, 2] if points else [1, 0]) * 10
     moved, alone = (4, 1) if points else (1, 0.5)
     assert more == {
@@ -292,19 +299,19 @@ def test_change_is_measured_beyond_repeated_call(points, least, measure, repeate
 
 
 def test_hint_effect_in_points_or_share():
-    told = []
+    calls = []
     table = SimpleNamespace(
-        _test_mean=lambda *given, **more: told.append((given, more)), units=None, confidence=0.9, _spread=None
+        _test_mean=lambda *given, **more: calls.append((given, more)), units=None, confidence=0.9, _spread=None
     )
     hinted = asked_of(4, [1.0, 2, 1, 2], [1.0, 1, 2, 2], hinted=[1.0, 2, 1, 1])
     label, before = hinted["code"].to_numpy(), hinted["before"].to_numpy()
     AnswersToProbes._hint(table, hinted, label, before, points=False)
-    ((given, more),) = told
-    # Took 1, 2, 1 but not the last; 1 and nothing else would have stood there without.
+    ((given, more),) = calls
+    # The label is the hint for 1, 2, 1 but not the last; without the hint only the first label would equal it.
     assert given[4].tolist() == [0, 1, 1, 0]
     assert more == {"least": 0.05, "side": 1}
-    alike = hinted.with_columns(hinted=pl.lit(2.0))
-    assert AnswersToProbes._hint(table, alike, label, before, points=True).found.reason == "needs hints that differ"
+    equal = hinted.with_columns(hinted=pl.lit(2.0))
+    assert AnswersToProbes._hint(table, equal, label, before, points=True).found.reason == "requires hints that differ"
 
 
 @pytest.mark.parametrize(
@@ -353,7 +360,7 @@ def test_side_is_first_or_last_position():
 
 
 def rows_asked(rows, conditions=("probe",), scale="nominal:a,b"):
-    """What each probe is asked about, of rows of a judge m: item, probe, label and more columns."""
+    """The answers that each probe uses, from rows of a judge m: item, probe, label and further columns."""
     frame = pl.DataFrame(rows).with_columns(annotator=pl.lit("m"))
     repeat = "repeat" if "repeat" in frame.columns else None
     labels = Annotations.from_frame(frame, judges=["m"], scale=scale, conditions=list(conditions), repeat=repeat)
@@ -368,13 +375,13 @@ def rows_asked(rows, conditions=("probe",), scale="nominal:a,b"):
 
 
 def rows_of(**by_item):
-    """Items with the labels of the first answers, or of a probe, in turn."""
+    """Items with labels, and answers to probes, in this order."""
     return [{"item": item, "probe": probe, "label": label, "repeat": k} for item, answers in by_item.items()
             for k, (probe, label) in enumerate(answers, 1)]  # fmt: skip
 
 
 def test_second_label_counts_as_repeated_call():
-    """i1 and i2 have two labels without a probe; of i3 there is an answer to the probe alone."""
+    """i1 and i2 have two labels without a probe; i3 has only an answer to the probe."""
     rows = rows_of(i1=[(None, "a"), (None, "b"), ("padded", "b")], i2=[(None, "b"), (None, "b"), (None, "a")],
                    i3=[("padded", "a")])  # fmt: skip
     found, seen = rows_asked(rows[::-1])
@@ -390,7 +397,7 @@ def test_probe_repeat_replaces_repeated_label():
 
 
 def test_answers_match_label_of_same_condition_once_per_item():
-    """A label without a temperature is beside the answer without one; of two temperatures the first counts."""
+    """An answer without a temperature matches the label without one; of two temperatures the first counts."""
 
     def row(item, probe, label, t):
         return {"item": item, "probe": probe, "label": label, "t": t}
@@ -420,7 +427,7 @@ def test_slope_from_sums_by_hand():
 
 
 def test_answers_to_probes_are_read_from_the_study_of_the_labels(monkeypatch):
-    """Of the same items and annotators; without probes in the study, or where it cannot be read, there are none."""
+    """Of the same items and annotators; none if the study has no probes or cannot be read."""
     full = called({"": ["a"] * 4, "repeat": ["b"] * 4}, "nominal:a,b")
     some = drop_probes(full).where(item=["i00", "i01"])
     asked, study = [], SimpleNamespace(config=SimpleNamespace(probes=["repeat"]))
@@ -454,31 +461,35 @@ def test_probe_answers_is_none_without_answers():
 @pytest.mark.parametrize(
     ("probe", "change", "value", "more", "words"),
     [
-        ("repeat", "same", 0.9, {}, "gives the same label when asked again on 0.90 of 30 items [0.80, 1.00]"),
+        ("repeat", "same", 0.9, {}, "gives the same label in a repeated call on 0.90 of 30 items [0.80, 1.00]"),
         ("padded", "change", 0.3, {"in_points": True},
-         "changes its label by 0.30 points when the text is a list [0.20, 0.40]; the probe repeat would tell how much "
-         "of that is chance"),
+         "changes its label by 0.30 points when the text is written as a list [0.20, 0.40]; the probe repeat is "
+         "required to separate this from chance"),
         ("sibling", "change", 0.3, {},
-         "changes its label on 0.30 of the items when its sibling is asked [0.20, 0.40]; the probe repeat would tell "
-         "how much of that is chance"),
+         "changes its label on 0.30 of the items when its sibling model is used [0.20, 0.40]; the probe repeat is "
+         "required to separate this from chance"),
         ("stripped", "change", 0.3, {"null": 0.0, "alone": 0.5, "again": 0.2},
-         "changes its label when Markdown is left out: 0.50 of the items, 0.20 when asked the same again, +0.30 "
-         "[0.20, 0.40] more"),
+         "changes its label when Markdown is removed: 0.50 of the items, compared with 0.20 in a repeated call "
+         "(difference +0.30 [0.20, 0.40])"),
         ("swapped", "change", 0.3, {"null": 0.0, "alone": 0.5, "again": 0.2, "in_points": True},
-         "changes its label when the options are swapped: 0.50 points, 0.20 when asked the same again, +0.30 "
-         "[0.20, 0.40] more"),
-        ("padded", "shift", 0.3, {"null": 0.0}, "gives higher labels when the text is a list: +0.30 [0.20, 0.40]"),
-        ("padded", "shift", -0.3, {"null": 0.0}, "gives lower labels when the text is a list: −0.30 [−0.40, −0.20]"),
+         "changes its label when the options are swapped: 0.50 points, compared with 0.20 in a repeated call "
+         "(difference +0.30 [0.20, 0.40])"),
+        ("padded", "shift", 0.3, {"null": 0.0},
+         "gives higher labels when the text is written as a list: +0.30 [0.20, 0.40]"),
+        ("padded", "shift", -0.3, {"null": 0.0},
+         "gives lower labels when the text is written as a list: −0.30 [−0.40, −0.20]"),
         ("hint", "hint", 0.3, {"null": 0.0, "in_points": True},
-         "follows a hint: +0.30 [0.20, 0.40] points for each point of the hint"),
+         "follows a hint: +0.30 [0.20, 0.40] points per point of the hint"),
         ("hint", "hint", 0.3, {"null": 0.0},
-         "follows a hint: +0.30 [0.20, 0.40] of the items have the hinted label beyond those without it"),
+         "follows a hint: share of hinted labels, with minus without the hint, +0.30 [0.20, 0.40]"),
         ("swapped", "place", 0.3, {"null": 0.0},
-         "prefers the first place, with both orders asked: first less last +0.30 [0.20, 0.40]"),
+         "prefers the first position over both orders: first minus last +0.30 [0.20, 0.40]"),
         ("swapped", "place", -0.3, {"null": 0.0},
-         "prefers the last place, with both orders asked: first less last −0.30 [−0.40, −0.20]"),
+         "prefers the last position over both orders: first minus last −0.30 [−0.40, −0.20]"),
     ],
 )  # fmt: skip
 def test_called_fact_words(probe, change, value, more, words):
     found = Estimate(value, value - 0.1, value + 0.1, 0.05)
-    assert module.CalledMeasure(probe, "m", found, n=30, change=change, **more).sentence() == words
+    one = module.CalledMeasure(probe, "m", found, n=30, change=change, **more)
+    assert fact(ProbeRow("m", None, one)) == words
+    assert fault(ProbeRow("m", None, one)) == f"{probe.capitalize()}: m {words}."

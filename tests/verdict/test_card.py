@@ -1,4 +1,4 @@
-"""The card: planted judges get the marks they deserve, and nothing that they do not."""
+"""The card: planted judges get the right marks, and no wrong ones."""
 
 import json
 from functools import cache
@@ -14,11 +14,10 @@ import assay
 from assay import Annotations, card
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
+from assay.verdict import words
 from assay.verdict.card import (
-    DIMENSIONS,
-    CardRow,
+    NO_MARGIN,
     CardSettings,
-    JudgeCard,
     _Codes,
     _Criterion,
     _group_codes,
@@ -28,7 +27,17 @@ from assay.verdict.card import (
     _number_labels,
     _replacement,
 )
-from assay.verdict.cells import LEAST_PEOPLE, TOWARD, Boundaries, CellMeasure, JudgeCells, SpreadContrast, shown
+from assay.verdict.cells import (
+    DIMENSIONS,
+    LEAST_ANNOTATORS,
+    TOWARD,
+    Boundaries,
+    CardRow,
+    CellMeasure,
+    JudgeCells,
+    SpreadContrast,
+    cell_p_values,
+)
 
 pytestmark = pytest.mark.xdist_group("card")  # one process, so that each table is made once
 
@@ -38,7 +47,7 @@ BY_TEACHER = {"object": "teacher", "lesson": "lesson", "family": "family", "grou
 
 
 def observed(seed, teachers=80, lessons=4, segments=3, people=12):
-    """Teachers seen by people, two in most lessons, and families of two judges that differ in one thing each."""
+    """Teachers rated by annotators, two in most lessons, and families of two judges with one property each."""
     rng = np.random.default_rng(seed)
 
     def draw(sd, *shape):
@@ -85,7 +94,7 @@ def seen(seed):
 
 @cache
 def full_card(seed):
-    """All that 80 teachers say of the ten judges."""
+    """The card of ten judges from 80 teachers."""
     return card(seen(seed), **BY_TEACHER)
 
 
@@ -119,7 +128,7 @@ def test_card_marks_planted_families():
 
 @pytest.mark.slow
 def test_card_does_not_pass_useless_judges():
-    """A coin, a constant and a copy of one who guesses, 12 studies: none is as concordant as people, nor helps."""
+    """A coin, a constant and a copy of an annotator who guesses, 12 studies: none is concordant or helpful."""
     claims = 0
     for seed in range(12):
         labels = assay.simulate(100, 4, annotator_noise=0.3, judges={"coin": 1.0}, scale="1-5", seed=seed)
@@ -146,14 +155,15 @@ def test_card_explains_missing_data():
     assert {d for d, mark in marks.items() if mark == "–"} == {
         "replacement", "confidence", "validity", "bias", "fairness",
     }  # fmt: skip
-    words = found.summary()
-    assert "say whom the judge would replace (the option expertise)" in words
-    assert "several items of each object: the option object names its column" in words
-    assert f"bias: needs {LEAST_PEOPLE} people" in words
-    assert "fairness: the option group names the column of groups" in words
-    told = card(labels, epsilon=0.2, group="item").rows[0]
-    assert told.marks["replacement"] == "✓"
-    assert "needs two groups of 10 objects or more; the largest have 1, 1" in card(labels, group="item").summary()
+    printed = " ".join(found.summary().split())
+    assert "Replacement: requires a margin: set expertise=... (--expertise) or epsilon=... (--epsilon)." in printed
+    assert "requires several items of each object of measurement (--object)" in printed
+    assert f"Bias: requires {LEAST_ANNOTATORS} annotators" in printed
+    assert "Fairness: requires a column with groups of objects (--group)" in printed
+    with_margin = card(labels, epsilon=0.2, group="item").rows[0]
+    assert with_margin.marks["replacement"] == "✓"
+    needs = "requires two groups of at least 10 objects; the largest have 1, 1"
+    assert needs in card(labels, group="item").summary()
     text = assay.read(
         pl.DataFrame({"item": ["a", "b"] * 3, "annotator": list("pppqqq"), "label": ["x y", "z", "w", "u", "v", "t"]})
         .unique(["item", "annotator"], maintain_order=True), scale="text", judges=["q"],
@@ -172,10 +182,11 @@ def scored(rows, **columns):
 
 @pytest.mark.parametrize("lessons", [["1", "2"] * 3, ["s1", "s2", "t1", "t2", "u1", "u2"]])
 def test_card_treats_lesson_one_of_each_teacher_as_different(lessons):
-    """Three people give teachers s, t, u 1, 3, 5 in both lessons; the judge gives 1, 3, 5, then 3, 3, 3.
+    """Three annotators give teachers s, t, u 1, 3, 5 in both lessons; the judge gives 1, 3, 5, then 3, 3, 3.
 
-    Less the mean, 3: people −2, 0, 2 in both, the judge −2, 0, 2, then 0, 0, 0. Products of one teacher at different
-    lessons less those of different teachers: c_h = (4 + 0 + 4)/3 + 4/3 = 4; c_hm = (0 + 0 + 0 + 4 + 0 + 4)/6 + 2/3 = 2;
+    Minus the mean, 3: annotators −2, 0, 2 in both, the judge −2, 0, 2, then 0, 0, 0. Products of one teacher at
+    different lessons minus those of different teachers:
+    c_h = (4 + 0 + 4)/3 + 4/3 = 4; c_hm = (0 + 0 + 0 + 4 + 0 + 4)/6 + 2/3 = 2;
     c_m = 0 + 1/3. The correlation of scores is 2/√(4/3) = √3, which is unbiased, so that it may be above 1.
     """
     of = dict(zip(("s1", "s2", "t1", "t2", "u1", "u2"), (1, 1, 3, 3, 5, 5), strict=True))
@@ -209,13 +220,13 @@ def test_report_is_the_same_however_lessons_are_named():
 
 def test_card_refuses_an_item_of_several_objects():
     rows = [(item, who, 3) for item in "ab" for who in ("p", "q", "j")]
-    with pytest.raises(DesignError, match="an item lies in several of 'annotator': objects and lessons are columns of"):
+    with pytest.raises(DesignError, match="an item has several values of 'annotator': objects and lessons are columns"):
         card(scored(rows), object="annotator")
 
 
 def summaries(seed, systems, articles=30, gap=1.0, guess=False):
-    """Summaries of articles by the same systems, from good to bad, four people, and two judges drawn like them (or by
-    chance): both sides differ in severity and err alike."""
+    """Summaries of articles by the same systems, from good to bad, four annotators, and two judges drawn like them (or
+    at random): both have differences in severity and the same error variance."""
     rng = np.random.default_rng(seed)
     content = 0.4 * rng.normal(size=(articles, 1)) + 0.4 * rng.normal(size=(articles, systems))
     content = content + np.linspace(gap, -gap, systems)
@@ -236,12 +247,12 @@ BY_SCORES = ("confidence", "validity", "helpfulness")
 @pytest.mark.parametrize("guess", [False, True])
 @pytest.mark.parametrize("lesson", [None, "system"])
 def test_card_has_no_score_cells_if_systems_mask_objects(guess, lesson):
-    """People's labels of one article go apart: c_h is below 0, so that a person's clone had ✗ and a guess ✓."""
+    """Human labels of one article diverge: c_h is below 0, so that a clone of an annotator had ✗ and a guess ✓."""
     found = card(summaries(0, 2, guess=guess), object="article", lesson=lesson, family="family")
     assert {row.alone[d] for row in found.rows for d in BY_SCORES} == {"–"}
     assert "single labels" not in found.summary()
     assert (
-        "confidence, validity, helpfulness: agreement among annotators on the objects is not demonstrated at level "
+        "Confidence, Validity, Helpfulness: agreement among annotators on the objects is not demonstrated at level "
         "0.05; collect labels of more objects, or of more items or lessons of each. If the items of an object are "
         "outputs of different systems, give the option object the column of systems."
     ) in found.needs()
@@ -251,7 +262,7 @@ def test_card_by_system_follows_its_advice():
     labels = summaries(1, 8, articles=12)
     assert {row.marks["validity"] for row in card(labels, object="article").rows} == {"–"}
     assert {row.marks["validity"] for row in card(labels, object="system").rows} == {"✓"}
-    # With two systems there are too few objects, which is said; each item by itself still has an answer.
+    # Two systems are too few objects, with that reason; without objects the items have an answer.
     few = summaries(0, 2)
     assert "agreement among annotators on the objects is not estimable" in card(few, object="system").summary()
     assert {row.marks["helpfulness"] for row in card(few).rows} == {"✓"}
@@ -263,7 +274,7 @@ def test_card_explains_missing_helpfulness_without_agreement():
     found = card(scored(rows))
     assert found.rows[0].marks["helpfulness"] == "–"
     assert (
-        "helpfulness: agreement among annotators is not demonstrated at level 0.05; collect labels of more items, each "
+        "Helpfulness: agreement among annotators is not demonstrated at level 0.05; collect labels of more items, each "
         "by two annotators."
     ) in found.needs()
 
@@ -275,7 +286,7 @@ def test_card_of_two_annotators_explains_missing_cells():
     marks = found.rows[0].marks
     assert [marks[d] for d in ("concordance", "validity", "helpfulness")] == ["–", "–", "–"]
     assert found.needs()[1].startswith(
-        "concordance, validity, helpfulness: not estimable without one of the annotators"
+        "Concordance, Validity, Helpfulness: not estimable without one of the annotators"
     )
 
 
@@ -283,48 +294,50 @@ def test_card_of_two_annotators_explains_missing_cells():
 @pytest.mark.parametrize("gap", [1.0, 0.4])
 @pytest.mark.parametrize("systems", [2, 4])
 def test_card_fails_judge_drawn_like_annotators_in_at_most_one_of_twenty_studies(systems, gap):
-    """40 studies of 30 articles, two such judges each: validity and helpfulness ✗, uncorrected, in at most 5%."""
+    """40 studies of 30 articles, two such judges each: validity and helpfulness ✗, unadjusted, in at most 5%."""
     failed = dict.fromkeys(BY_SCORES, 0)
-    too_far = 0
+    below = 0
     for seed in range(40):
         found = card(summaries(100 + seed, systems, gap=gap), object="article")
-        too_far += found.summary().count("too far")
+        below += found.summary().replace("\n", " ").count("below the required share")
         for row in found.rows:
             for dimension in BY_SCORES:
                 failed[dimension] += row.alone[dimension] == "✗"
-    assert max(*failed.values(), too_far) <= 0.05 * 80
+    assert max(*failed.values(), below) <= 0.05 * 80
 
 
 def test_sentences_mention_replacement_without_validity():
     row = card(seen(1), **BY_TEACHER, epsilon=0.3, judges=["invalid1", "good1"])
-    words = {r.name: r for r in row.rows if r.kind == "judge"}
+    judges = {r.name: r for r in row.rows if r.kind == "judge"}
     line = next(x for x in row.sentences() if x.startswith("invalid1"))
-    said = "as close to people as they are to each other, and yet does not measure what they do" in line
-    assert said == (words["invalid1"].marks["replacement"] == "✓" and words["invalid1"].marks["validity"] == "✗")
+    mentioned = "its scores of objects do not measure the same construct" in line
+    marks = judges["invalid1"].marks
+    assert mentioned == (marks["replacement"] == "✓" and marks["validity"] == "✗")
 
 
 @pytest.mark.slow
 def test_single_judge_labels_are_correlated_with_annotators_scores():
-    """The dash of confidence stays; a good judge's labels are shown near enough to people's scores, noise too far."""
+    """Confidence remains –; labels of a good judge are above the required share, noise is below."""
     for seed in range(2):
         found = full_card(seed)
-        rows = found.table.filter(pl.col("measure") == "toward people's scores")
+        rows = found.table.filter(pl.col("measure") == TOWARD)
         assert set(rows["mark"]) == {"–"}
         by_judge = {row["judge"]: row for row in rows.iter_rows(named=True)}
         assert set(by_judge) == set(found.settings.judges or seen(seed).judges)
         assert by_judge["good1"]["p_above"] < 0.01
-        assert by_judge["good1"]["judge_value"] > by_judge["good1"]["people_value"]
+        assert by_judge["good1"]["judge_value"] > by_judge["good1"]["human_value"]
         assert by_judge["noise1"]["p_below"] < 0.01
         assert by_judge["invalid1"]["p_below"] < 0.01
         lines = {line.split(":")[0]: line for line in found.sentences()}
-        assert "its single labels are near enough to people's scores: correlation 0." in lines["good1"]
-        assert "too far" in lines["noise1"]
+        assert "its single labels correlate 0." in lines["good1"]
+        assert "above the required share" in lines["good1"]
+        assert "below the required share" in lines["noise1"]
 
 
 def test_squared_correlation_of_one_label_is_dependability():
     """The squared correlation of one label with universe scores is Φ of one rater."""
-    people = {row["measure"]: row["people_value"] for row in full_card(1).table.iter_rows(named=True)}
-    assert people["toward people's scores"] ** 2 == pytest.approx(people["Φ"], abs=0.01)
+    human = {row["measure"]: row["human_value"] for row in full_card(1).table.iter_rows(named=True)}
+    assert human[TOWARD] ** 2 == pytest.approx(human["Φ"], abs=0.01)
 
 
 def test_marks_are_corrected_for_judges_and_criteria_within_a_dimension():
@@ -346,15 +359,16 @@ def test_next_steps_follow_replacement():
     found = card(labels, expertise="skilled")
     marks = {row.name: row.marks["replacement"] for row in found.rows}
     assert marks == {"good": "✓", "poor": "✗"}
-    assert found.next_steps()[0].startswith("Next: good may label the rest.")
-    assert found.next_steps()[1].startswith("Next: poor should not: ")
+    assert found.next_steps()[0].startswith("Next: let good label the remaining items")
+    assert found.next_steps()[1].startswith("Next: review the largest disagreements of poor")
     assert card(labels).next_steps() == []
 
 
 def test_human_baseline_compares_each_annotator_with_others():
     labels = assay.simulate(80, 4, annotator_noise=0.25, judges={"m": 0.2}, scale="1-5", seed=4)
-    found = card(labels, epsilon=0.2, people=True)
-    assert [(r.name, r.kind) for r in found.rows] == [("m", "judge"), *((f"ann_{k}", "person") for k in range(1, 5))]
+    found = card(labels, epsilon=0.2, human_baseline=True)
+    kinds = [("m", "judge"), *((f"ann_{k}", "annotator") for k in range(1, 5))]
+    assert [(r.name, r.kind) for r in found.rows] == kinds
     person = next(r for r in found.rows if r.name == "ann_2")
     alone = card(
         Annotations.from_frame(
@@ -398,16 +412,16 @@ def test_bias_is_compared_with_spread_of_annotators():
 
 def test_card_table_plot_and_errors():
     found = card(observed(0, teachers=30), **BY_TEACHER, judges=["good1", "good2", "noise1"])
-    assert found.cells.columns[:2] == ["judge", "replace"]
+    assert found.cells.columns[:2] == ["judge", "replacement"]
     assert json.loads(json.dumps(found.to_dict()))["table"][0]["dimension"] == "replacement"
     marks = [t.get_text() for t in found.plot().texts]
     assert marks == [row.marks[d] for row in found.rows for d in DIMENSIONS]
     small = observed(0, teachers=10)
-    for bad, words in (
-        ({"judges": ["nobody"]}, "nobody"), ({"lesson": "lesson"}, "object=... is its column"),
+    for bad, message in (
+        ({"judges": ["unknown"]}, "unknown"), ({"lesson": "lesson"}, "set object=..."),
         ({"object": "school"}, "school"), ({"group": "colour"}, "colour"), ({"family": "maker"}, "maker"),
     ):  # fmt: skip
-        with pytest.raises((DataError, DesignError), match=words):
+        with pytest.raises((DataError, DesignError), match=message):
             card(small, **bad)
     with pytest.raises(DesignError, match="name the judges"):
         card(assay.simulate(20, 3, seed=1).where(kind="human"))
@@ -427,16 +441,16 @@ def test_card_gives_verdicts_of_report():
 def test_cell_p_values_are_largest_above_and_smallest_below():
     value = Estimate(0.1, 0.0, 0.2, 0.05)
     parts = (CellMeasure("a", value, 0.01, 0.9), CellMeasure("b", value, 0.04, 0.02, needs=(0.06, 0.03)))
-    assert shown(parts) == (0.06, 0.04)
-    assert shown((parts[0], CellMeasure("c", value, 0.1, 0.7))) == (0.1, 1.0)
-    assert np.isnan(shown((*parts, CellMeasure.absent("why")))).all()
-    assert np.isnan(shown(())).all()
+    assert cell_p_values(parts) == (0.06, 0.04)
+    assert cell_p_values((parts[0], CellMeasure("c", value, 0.1, 0.7))) == (0.1, 1.0)
+    assert np.isnan(cell_p_values((*parts, CellMeasure.absent("why")))).all()
+    assert np.isnan(cell_p_values(())).all()
     given = [(0.05, 0.9), (0.06, 0.05), (0.06, 0.06), (np.nan, 0.01)]
     assert [_mark(*one, 0.05) for one in given] == ["✓", "✗", "?", "–"]
 
 
 def test_spread_contrast_ends_by_hand():
-    """Six people with a variance of .035, means that err by .005, boundary √(2.25 v + .01); the judge .3 away."""
+    """Six annotators with variance .035, error variance of means .005, boundary √(2.25 v + .01); the judge .3 away."""
     d = np.array([0.1, -0.2, 0.3, 0.0, -0.1, 0.2])
     one = SpreadContrast(-0.3, d, 0.005, 1.5, 0.1)
     assert (one.spread, one.value) == pytest.approx((np.sqrt(0.03), np.sqrt(2.25 * 0.03 + 0.01) - 0.3))
@@ -446,9 +460,9 @@ def test_spread_contrast_ends_by_hand():
     assert one.ends(0.9) == pytest.approx(
         (one.value - np.hypot(reach, here - low), one.value + np.hypot(reach, high - here))
     )
-    near = SpreadContrast(0.05, d, 0.005, 1.5, 0.1)  # no nearer than at people's mean itself
+    near = SpreadContrast(0.05, d, 0.005, 1.5, 0.1)  # the smallest distance is that at the annotators' mean
     assert near.ends(0.9)[1] == pytest.approx(here - 0.05 + np.hypot(0.05, high - here))
-    assert SpreadContrast(0.0, d * 0, 0.005, 1.5, 0.1).value == pytest.approx(0.1)  # nobody differs: the floor
+    assert SpreadContrast(0.0, d * 0, 0.005, 1.5, 0.1).value == pytest.approx(0.1)  # no spread: the floor
 
 
 def test_spread_contrast_p_values_match_ends():
@@ -475,12 +489,12 @@ def test_groups_of_items():
     assert (codes.tolist(), names) == ([1, 0, -1, -1], ("g1", "g2"))
     mixed = frame.with_columns(group=pl.Series(["g1", "g2", "g1", "g1", None]))
     several = assay.Annotations.from_frame(mixed, judges=["m"], scale="1-2")
-    with pytest.raises(DesignError, match="an item lies in several groups of 'group'"):
+    with pytest.raises(DesignError, match="an item has several values of 'group'"):
         _group_codes(several, "group", ["a"])
 
 
 def test_bias_and_fairness_match_slow_reference():
-    """Differences judge less person: means person by person, and a regression on the group with a mean a person."""
+    """Differences judge minus annotator: means by annotator; a regression on the group with annotator means."""
     labels = observed(3, teachers=24)
     parts = {row.name: row.parts for row in card(labels, **BY_TEACHER, judges=["unfair1"]).rows}["unfair1"]
     both = labels.where(annotator="unfair1").labels.select("item", judge="label")
@@ -495,12 +509,12 @@ def test_bias_and_fairness_match_slow_reference():
         squares.append((sums**2).sum() * len(sums) / (len(sums) - 1) / mine.height**2)
     severity = parts["bias"][0]
     assert severity.judge == pytest.approx(np.mean(d))
-    assert severity.people == pytest.approx(np.sqrt(np.var(d, ddof=1) - np.mean(squares)))
+    assert severity.human == pytest.approx(np.sqrt(np.var(d, ddof=1) - np.mean(squares)))
     x = np.column_stack([rows["race"] == "b", *(rows["annotator"] == who for who in people)]).astype(float)
     y = rows["y"].to_numpy().astype(float)
     slope = np.linalg.lstsq(x, y, rcond=None)[0]
     fair = parts["fairness"][0]
-    assert fair.measure == "b less a"
+    assert fair.measure == "b minus a"
     assert fair.judge == pytest.approx(slope[0])
     spread = labels.where(kind="human").labels["label"].cast(pl.Float64).std(ddof=0)
     assert fair.found.estimate == pytest.approx(0.25 * spread - abs(slope[0]))
@@ -510,7 +524,7 @@ def test_bias_and_fairness_match_slow_reference():
     bread = np.linalg.inv(x.T @ x)
     assert fair.found.standard_error == pytest.approx(np.sqrt((bread @ meat @ bread)[0, 0] * 24 / 23))
     error = fair.found.standard_error
-    assert fair.below == pytest.approx(stats.t.cdf(fair.found.estimate / error, 11))  # the smaller group less 1
+    assert fair.below == pytest.approx(stats.t.cdf(fair.found.estimate / error, 11))  # the smaller group minus 1
 
 
 def test_replacement_cell_is_the_verdict():
@@ -522,76 +536,68 @@ def test_replacement_cell_is_the_verdict():
     assert (good.found.low, good.found.high) == pytest.approx(rho.interval(0.9))
 
 
-# -- words, and what a table is asked for -------------------------------------------------------------
+# -- words and settings --------------------------------------------------------------------------------
 
 
 def a_row(name="m", kind="judge", criterion=None, repeats=None, parts=None, **marks):
     every = dict.fromkeys(DIMENSIONS, "?") | marks
-    where = name if criterion is None else f"{name}, {criterion}"
     none = {d: (CellMeasure.absent(""),) for d in DIMENSIONS}
-    return SimpleNamespace(name=name, kind=kind, where=where, marks=every, repeats=repeats, test=None,
-                           parts=none | (parts or {}))  # fmt: skip
-
-
-def words(*rows, needs=(), steps=()):
-    found = SimpleNamespace(
-        rows=rows, settings=SimpleNamespace(alpha=0.05), needs=lambda: list(needs), next_steps=lambda: list(steps)
-    )
-    found._toward = lambda row: JudgeCard._toward(found, row)
-    return JudgeCard.sentences(found)
+    test = None if repeats is None else SimpleNamespace(grounds=SimpleNamespace(repeats=repeats))
+    return CardRow(name, kind, criterion, none | (parts or {}), test, every)
 
 
 def test_card_sentence_lists_passes_and_failures():
     rows = (
         a_row(replacement="✓", bias="✓", fairness="✗"), a_row("k", criterion="tone", validity="✗", helpfulness="–"),
-        a_row("open"), a_row("ann", kind="person", bias="✓"),
+        a_row("new"), a_row("part", bias="–"), a_row("none", **dict.fromkeys(DIMENSIONS, "–")),
     )  # fmt: skip
-    assert words(*rows, needs=["confidence: why."], steps=["Next: on."]) == [
-        "m: shown good in replacement, bias, bad in fairness.",
-        "k, tone: shown bad in validity.",
-        "open: nothing is shown yet.",
-        "– confidence: why.",
-        "Next: on.",
+    assert [words.card_sentence(row, 0.05) for row in rows] == [
+        "m: passes Replacement, Bias; fails Fairness.",
+        "k, tone: fails Validity.",
+        "new: all criteria undecided.",
+        "part: all criteria with sufficient data undecided.",
+        "none: insufficient data for all criteria.",
     ]
-    assert words(a_row(repeats="ann"))[0] == (
-        "m: nothing is shown yet; it repeats the labels of 'ann', who is left out beside it."
+    assert words.card_sentence(a_row(repeats="ann"), 0.05) == (
+        "m: all criteria undecided; ann excluded from its comparison (labels match unusually often)."
     )
-    contrary = "; it is as close to people as they are to each other, and yet does not measure what they do."
-    both, open_, alone = {"replacement": "✓", "validity": "✗"}, {"validity": "✗"}, {"replacement": "✓"}
-    said = [words(a_row(**marks))[0].endswith(contrary) for marks in (both, open_, alone)]
-    assert said == [True, False, False]
+    contrary = "; its labels agree with single annotators, but its scores of objects do not measure the same construct."
+    both, one, other = {"replacement": "✓", "validity": "✗"}, {"validity": "✗"}, {"replacement": "✓"}
+    ends = [words.card_sentence(a_row(**marks), 0.05).endswith(contrary) for marks in (both, one, other)]
+    assert ends == [True, False, False]
 
 
 @pytest.mark.parametrize(
-    ("above", "below", "people", "start"),
-    [
-        (0.05, 0.95, 0.7, "; its single labels are near enough to people's scores: correlation 0.61, a person's 0.70"),
-        (0.95, 0.05, 0.7, "; its single labels are too far from people's scores: correlation 0.61, a person's 0.70"),
-        (0.06, 0.06, 0.7, ""),
-        (0.01, 0.99, np.nan, ""),
-    ],
+    ("above", "below", "human", "side"),
+    [(0.05, 0.95, 0.7, "above"), (0.95, 0.05, 0.7, "below"), (0.06, 0.06, 0.7, ""), (0.01, 0.99, np.nan, "")],
 )
-def test_card_sentence_reports_significant_correlation_of_single_labels(above, below, people, start):
+def test_card_sentence_reports_significant_correlation_of_single_labels(above, below, human, side):
     value = Estimate(0.1, 0.0, 0.2, 0.05)
-    one = CellMeasure(TOWARD, value, above, below, 0.61, people)
-    told = words(a_row(parts={"confidence": (CellMeasure.absent("a single judge"), one)}))[0]
-    assert told == f"m: nothing is shown yet{start + ' (not corrected)' if start else ''}."
+    one = CellMeasure(TOWARD, value, above, below, 0.61, human)
+    sentence = words.card_sentence(a_row(parts={"confidence": (CellMeasure.absent("a single judge"), one)}), 0.05)
+    more = (
+        "; its single labels correlate 0.61 with the annotators' scores (one annotator's: 0.70), "
+        f"{side} the required share (not adjusted)"
+    )
+    assert sentence == f"m: all criteria undecided{more if side else ''}."
 
 
 def test_card_needs_lists_each_requirement_once():
     value, reasoned = Estimate(0.1, 0.0, 0.2, 0.05), Estimate(0.1, np.nan, np.nan, np.nan, "labels do not vary")
-    parts = [
-        (None, "confidence", CellMeasure.absent("needs an object")),
-        (None, "bias", CellMeasure("severity", reasoned, np.nan, np.nan)),
-        (None, "confidence", CellMeasure(TOWARD, reasoned, np.nan, np.nan)),  # beside the cell, which has its reason
-        (None, "concordance", CellMeasure("correlation", value, 0.1, 0.9)),
-        (None, "concordance", CellMeasure("", value, 0.1, 0.9)),
-        (None, "validity", CellMeasure.absent("needs an object")),
-        (None, "confidence", CellMeasure.absent("needs an object")),
-        (None, "fairness", CellMeasure.absent("needs a group")),
-    ]
-    assert JudgeCard.needs(SimpleNamespace(_parts=lambda: iter(parts))) == [
-        "confidence, validity: needs an object.", "bias: labels do not vary.", "fairness: needs a group.",
+    known = (CellMeasure("ρ", value, 0.1, 0.9),)
+    parts = {
+        "replacement": known,
+        "concordance": (CellMeasure("correlation", value, 0.1, 0.9), CellMeasure("", value, 0.1, 0.9)),
+        # The correlation of single labels does not decide the cell, which has a reason.
+        "confidence": (CellMeasure.absent("requires an object"), CellMeasure(TOWARD, reasoned, np.nan, np.nan)),
+        "validity": (CellMeasure.absent("requires an object"),),
+        "bias": (CellMeasure("severity", reasoned, np.nan, np.nan),),
+        "fairness": (CellMeasure.absent("requires a group"),),
+        "helpfulness": known,
+    }
+    again = dict.fromkeys(DIMENSIONS, known) | {"confidence": (CellMeasure.absent("requires an object"),)}
+    assert words.card_needs([a_row(parts=parts), a_row("k", parts=again)]) == [
+        "Confidence, Validity: requires an object.", "Bias: labels do not vary.", "Fairness: requires a group.",
     ]  # fmt: skip
 
 
@@ -599,28 +605,30 @@ def test_card_steps_for_passing_and_failing_judges():
     rows = (
         a_row("a", criterion="x", replacement="✓"), a_row("a", criterion="y", replacement="✓"),
         a_row("b", replacement="✗"), a_row("c"), a_row("fam", kind="family", replacement="✓"),
-        a_row("ann", kind="person", replacement="✗"),
+        a_row("ann", kind="annotator", replacement="✗"),
     )  # fmt: skip
-    may, should_not = JudgeCard.next_steps(SimpleNamespace(rows=rows))
-    assert may.startswith("Next: a may label the rest.")
-    assert should_not.startswith("Next: b should not: ")
-    assert JudgeCard.next_steps(SimpleNamespace(rows=rows[3:])) == []
+    passing, failing = words.card_steps(rows)
+    assert passing.startswith("Next: let a label the remaining items, and report corrected estimates")
+    assert failing.startswith("Next: review the largest disagreements of b with ")
+    assert words.card_steps(rows[3:]) == []
 
 
 @pytest.mark.parametrize(
     ("lessons", "people", "why"),
     [
-        (False, 3, "how far needs several items of each object: the option object names its column"),
-        (True, 1, "how far needs two people or more"),
+        (False, 3, "requires several items of each object of measurement (--object)"),
+        (True, 1, "requires two or more annotators"),
         (True, 2, None),
     ],
 )
 def test_scores_require_several_items_and_two_annotators(lessons, people, why):
     tables = SimpleNamespace(lessons=lessons, people=np.array([True] * people + [False]))
-    found = JudgeCells._untold(SimpleNamespace(tables=tables), "how far")
+    found = JudgeCells._unscored(SimpleNamespace(tables=tables))
     assert (found and found[0].found.reason) == why
     if lessons and people == 1:
-        assert JudgeCells.helpfulness(SimpleNamespace(tables=tables))[0].found.reason == "needs two people or more"
+        assert (
+            JudgeCells.helpfulness(SimpleNamespace(tables=tables))[0].found.reason == "requires two or more annotators"
+        )
 
 
 @pytest.mark.parametrize(
@@ -629,7 +637,7 @@ def test_scores_require_several_items_and_two_annotators(lessons, people, why):
         ((10, 12, 9), [(1, 0)]),  # the first is the largest; 9 objects are too few
         ((10, 12, 11), [(1, 0), (1, 2)]),
         ((10, 10), [(0, 1)]),
-        ((9, 30), "needs two groups of 10 objects or more; the largest have 30, 9"),
+        ((9, 30), "requires two groups of at least 10 objects; the largest have 30, 9"),
     ],
 )
 def test_fairness_compares_groups_of_ten_with_largest(sizes, found):
@@ -642,13 +650,13 @@ def test_fairness_compares_groups_of_ten_with_largest(sizes, found):
     made = JudgeCells.fairness(cells)
     assert (made[0].found.reason if isinstance(found, str) else list(made)) == found
     cells.group_of = None
-    assert JudgeCells.fairness(cells)[0].found.reason == "the option group names the column of groups"
+    assert JudgeCells.fairness(cells)[0].found.reason == "requires a column with groups of objects (--group)"
     cells.numeric = False
-    assert JudgeCells.fairness(cells)[0].found.reason == "categories have no order, so nobody is severe"
+    assert JudgeCells.fairness(cells)[0].found.reason == "severity is not defined for unordered categories"
 
 
-@pytest.mark.parametrize(("shared", "people", "told"), [(5, 6, True), (4, 6, False), (5, 5, False)])
-def test_bias_requires_six_annotators_with_five_shared_items(shared, people, told):
+@pytest.mark.parametrize(("shared", "people", "enough"), [(5, 6, True), (4, 6, False), (5, 5, False)])
+def test_bias_requires_six_annotators_with_five_shared_items(shared, people, enough):
     both = np.zeros((8, people))
     both[:shared] = 1
     severities = np.linspace(-1, 1, people)
@@ -657,37 +665,37 @@ def test_bias_requires_six_annotators_with_five_shared_items(shared, people, tol
         _errors=lambda difference, both: np.zeros(both.shape[1]),
     )  # fmt: skip
     (found,) = JudgeCells.bias(cells)
-    if told:
+    if enough:
         assert found.judge == pytest.approx(0, abs=1e-12)
-        assert found.people == pytest.approx(severities.std(ddof=1))
+        assert found.human == pytest.approx(severities.std(ddof=1))
     else:
-        assert found.found.reason == "needs 6 people with 5 items that the judge labelled too"
+        assert found.found.reason == "requires 6 annotators with 5 items that the judge also labelled"
 
 
 def test_cells_are_absent_without_labels():
     none = np.empty(0, dtype=np.int64)
     codes = _Codes(np.empty((0, 1)), {"i": none, "o": none, "s": none, "r": none}, ("ann", "m"), None, True, False)
-    found = codes.beside(("m",), ("ann",), CardSettings()).cells()
+    found = codes.cells_of(("m",), ("ann",), CardSettings()).cells()
     assert {one.found.reason for parts in found.values() for one in parts} == {
-        "no label by people, or none by the judge"
+        "no human labels, or no labels of the judge"
     }
     assert list(found) == [d for d in DIMENSIONS if d != "replacement"]
 
 
 @pytest.mark.parametrize(
-    ("test", "told", "reason"),
+    ("test", "margin", "reason"),
     [
-        (None, True, "a family is no annotator: see its judges"),
+        (None, True, "a family is not an annotator; see its judges"),
         ("no test: too few", True, "no test: too few"),
-        ("replace", False, "say whom the judge would replace (the option expertise) or what its low cost is worth"),
-        ("not_testable", True, "people agree no more than chance on these items"),
+        ("replace", False, "requires a margin: set expertise=... (--expertise) or epsilon=... (--epsilon)"),
+        ("these labels cannot tell", True, "agreement among annotators is too low to test a judge"),
         ("replace", True, None),
     ],
 )
-def test_replacement_cell_is_absent_without_test_or_margin(test, told, reason):
+def test_replacement_cell_is_absent_without_test_or_margin(test, margin, reason):
     if test is not None and not test.startswith("no test"):
         test = SimpleNamespace(verdict=test, advantage_probability=Estimate(0.8, 0.7, 0.9, 0.05))
-    one = _replacement(test, CardSettings(epsilon=0.1 if told else None))
+    one = _replacement(test, CardSettings(epsilon=0.1 if margin else None))
     if reason is None:
         assert (one.measure, one.above, one.below, one.judge) == ("ρ", 0.0, 1.0, 0.8)
     else:
@@ -695,33 +703,37 @@ def test_replacement_cell_is_absent_without_test_or_margin(test, told, reason):
 
 
 def test_card_fits_a_terminal():
-    """A name of 26 characters and seven questions fill 80; none of its lines goes on below."""
+    """Seven whole words do not fit next to a name: the criteria are rows, the judges are columns."""
     name = "a-judge-of-26-letters-long"
     found = card(
         assay.simulate(30, 4, scale="1-5", judges={name: 0.2}, documents=10), object="document", expertise="crowd"
     )
-    head, row = found.summary().splitlines()[2:4]
-    assert head == " " * 26 + "  replace  concord.  confid.  valid  bias  fair  helps"
-    assert (len(head), len(row), row[:26]) == (80, 80, name)
-    assert row.split()[1:] == [found.rows[0].marks[d] for d in DIMENSIONS]
+    head, *rows = found.summary().splitlines()[2:10]
+    assert head.split() == [name]
+    assert [row.split() for row in rows] == [[d.capitalize(), found.rows[0].marks[d]] for d in DIMENSIONS]
+    assert max(map(len, (head, *rows))) <= 80
 
 
 def test_card_settings():
     assert CardSettings().signed() == CardSettings(judges=("gpt",)).signed() == {}
-    plain, told = CardSettings(), CardSettings(epsilon=0.0)
-    assert (plain.told, told.told, CardSettings(expertise="crowd").told) == (False, True, True)
+    plain, given = CardSettings(), CardSettings(epsilon=0.0)
+    assert (plain.has_margin, given.has_margin, CardSettings(expertise="crowd").has_margin) == (False, True, True)
     assert plain.confidence == 0.9  # 5% at each end
     assert plain.interval == (
-        "90% intervals, 5% at each end, objects and people as samples; marks corrected over judges and criteria (Holm)"
+        "90% intervals, objects and annotators as samples; pass and fail are each demonstrated at the one-sided 5% "
+        "level, Holm-adjusted over judges and criteria"
     )
     bare = CardSettings(alpha=0.1, adjust=False).interval
-    assert bare == "80% intervals, 10% at each end, objects and people as samples; marks not corrected"
+    assert bare == (
+        "80% intervals, objects and annotators as samples; pass and fail are each demonstrated at the one-sided 10% "
+        "level, not adjusted"
+    )
     bounds = CardSettings(concordance=0.1, confidence_share=0.2, validity=0.3, bias=0.4, fairness=0.5).boundaries
     assert bounds == Boundaries(0.1, 0.2, 0.3, 0.4, 0.5)
     assert CardSettings(object="o", lesson="l").lesson == "l"
-    with pytest.raises(DesignError, match=r"object=\.\.\. is its column"):
+    with pytest.raises(DesignError, match=r"set object=\.\.\."):
         CardSettings(lesson="l")
-    with pytest.raises(DesignError, match="both set epsilon"):
+    with pytest.raises(DesignError, match="both set the margin"):
         CardSettings(epsilon=0.0, expertise="crowd")
 
 
@@ -729,10 +741,9 @@ def test_card_settings():
     ("repeated", "options", "notes"),
     [
         (False, {"epsilon": 0.1}, ()),
-        (True, {"epsilon": 0.1, "repeats": "first"}, ("repeated answers: first",)),
-        (False, {}, ("replacement needs the option expertise or epsilon: what the judge's low cost is worth",)),
-        (True, {}, ("repeated answers: error",
-                    "replacement needs the option expertise or epsilon: what the judge's low cost is worth")),
+        (True, {"epsilon": 0.1, "repeats": "first"}, ("repeated labels: first",)),
+        (False, {}, (NO_MARGIN,)),
+        (True, {}, ("repeated labels: error", NO_MARGIN)),
     ],
 )  # fmt: skip
 def test_card_notes(repeated, options, notes):
@@ -740,7 +751,7 @@ def test_card_notes(repeated, options, notes):
 
 
 def criterion_of(annotators, **options):
-    """The labels of one criterion, of which only the annotators are known."""
+    """The labels of one criterion, with only its annotators."""
     made = _Criterion.__new__(_Criterion)
     made.settings, made.criterion, made.tested = CardSettings(**options), None, None
     made.judges = [name for name, kind, *_ in annotators if kind == "judge"]
@@ -764,8 +775,8 @@ def test_families_have_at_least_two_judges():
 
 @pytest.mark.parametrize(("people", "humans", "asked"), [(True, 3, True), (True, 2, False), (False, 3, False)])
 def test_rows_are_judges_families_and_annotators(people, humans, asked):
-    """m2 repeats h2, who is left out beside families; a person stands beside the others of three."""
-    one = criterion_of(PANEL[: 4 + humans], family="maker", people=people)
+    """m2 matches h2, who is excluded from families; an annotator is compared with the other two."""
+    one = criterion_of(PANEL[: 4 + humans], family="maker", human_baseline=people)
     one._test = lambda name, others=None: name
     rows = []
 
@@ -775,11 +786,11 @@ def test_rows_are_judges_families_and_annotators(people, humans, asked):
 
     one._row = row
     list(one.rows())
-    everybody = ("h1", "h2", "h3")[:humans]
-    assert rows[:4] == [(name, "judge", (name,), everybody, name) for name in ("m1", "m2", "m3", "m4")]
-    assert rows[4] == ("a", "family", ("m1", "m3"), tuple(h for h in everybody if h != "h2"), None)
+    panel = ("h1", "h2", "h3")[:humans]
+    assert rows[:4] == [(name, "judge", (name,), panel, name) for name in ("m1", "m2", "m3", "m4")]
+    assert rows[4] == ("a", "family", ("m1", "m3"), tuple(h for h in panel if h != "h2"), None)
     others = {"h1": ("h2", "h3"), "h2": ("h1", "h3"), "h3": ("h1", "h2")}
-    assert rows[5:] == ([(h, "person", (h,), others[h], h) for h in everybody] if asked else [])
+    assert rows[5:] == ([(h, "annotator", (h,), others[h], h) for h in panel] if asked else [])
 
 
 def test_annotator_is_tested_as_judge_against_others(monkeypatch):
@@ -797,7 +808,7 @@ def test_annotator_is_tested_as_judge_against_others(monkeypatch):
     ((table, name, options),) = asked
     assert (name, table.judges, table.humans) == ("h1", ("h1",), ("h2", "h3"))
     assert options == {"expertise": None, "epsilon": 0.3, "alpha": 0.1}
-    one.settings = CardSettings()  # nothing is told: the test says only whom the judge repeats
+    one.settings = CardSettings()  # without a margin the test only screens for label leakage
     one._test("m")
     assert asked[1][0] is one.labels
     assert asked[1][2] == {"expertise": None, "epsilon": 0.0, "alpha": 0.05}
@@ -825,7 +836,7 @@ def test_number_labels_codes_categories_by_position():
 
 @pytest.mark.parametrize(("adjust", "marks"), [(True, ("?", "?", "✓")), (False, ("✓", "✓", "✓"))])
 def test_mark_rows_adjusts_judges_separately(adjust, marks):
-    """Two judges with p of .03: twice that is .06; the family, alone of its kind, keeps its .03."""
+    """Two judges with p = .03: twice that is .06; the only family has .03."""
 
     def row(kind, p, verdict=(1.0, 1.0)):
         one = {d: (CellMeasure("m", Estimate(0.1, 0, 0.2, 0.1), p, 1.0),) for d in DIMENSIONS}
@@ -836,7 +847,7 @@ def test_mark_rows_adjusts_judges_separately(adjust, marks):
     themselves = [rows[0], row("judge", 0.03, (1.0, 0.0)), rows[2]]
     found = list(_mark_rows(rows, themselves, CardSettings(adjust=adjust)))
     for dimension in DIMENSIONS:
-        if dimension == "replacement":  # the verdicts were corrected before
+        if dimension == "replacement":  # the verdicts are already adjusted
             assert [one.marks[dimension] for one in found] == ["?", "✓", "✗"]
             assert [one.alone[dimension] for one in found] == ["?", "✗", "✗"]
         else:

@@ -1,4 +1,4 @@
-"""Contrasts of a card's cells: from sums whose covariances and variances are said, by formulas in plain numbers."""
+"""Contrasts of the cells of a card, from sums with known covariances and variances, by formulas in plain numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy import stats
 
 from assay.psychometrics.covariances import JudgeMoments, Leftout
 from assay.verdict import cells
-from assay.verdict.cells import TOWARD, Boundaries, CellMeasure, JudgeCells, SpreadContrast, shown
+from assay.verdict.cells import TOWARD, Boundaries, CellMeasure, JudgeCells, SpreadContrast, cell_p_values
 
 NAN = math.nan
 NUMBERS = np.array([7.0, 40.0, 9.0, 30.0, 5.0, 20.0, 11.0, 12.0, 13.0, 14.0])
@@ -57,7 +57,7 @@ def judge_cells(means=None, *, members=2, people=3, at=None, **kept):
 
 
 def assert_contrast(one, values):
-    """The jackknife of a value over six units: its bias taken off, its error, and t with 5 degrees of freedom."""
+    """The jackknife of a value over six units: corrected for bias, its error, and t with 5 degrees of freedom."""
     whole, without = values[0], values[1:]
     value = 6 * whole - 5 * without.mean()
     error = math.sqrt(5 / 6 * ((without - without.mean()) ** 2).sum())
@@ -69,38 +69,38 @@ def assert_contrast(one, values):
 
 
 def test_confidence_of_family_by_hand():
-    """Eρ² is c / V within a rater, Φ c / V over all: people 4 / 6 and 4 / 16, the family 9 / 8 and 9 / 25."""
+    """Eρ² is c / V within a rater, Φ c / V over all: annotators 4 / 6 and 4 / 16, the family 9 / 8 and 9 / 25."""
     m = rows(**WORLD)
     relative, absolute = judge_cells(m, at=Boundaries(confidence=0.6)).confidence()
     assert (relative.measure, absolute.measure) == ("Eρ²", "Φ")
-    assert (relative.judge, relative.people) == pytest.approx((9 / 8, 4 / 6))
-    assert (absolute.judge, absolute.people) == pytest.approx((9 / 25, 4 / 16))
+    assert (relative.judge, relative.human) == pytest.approx((9 / 8, 4 / 6))
+    assert (absolute.judge, absolute.human) == pytest.approx((9 / 25, 4 / 16))
     assert_contrast(relative, m["c_m"] / m["within_m"] - 0.6 * m["c_h"] / m["within_h"])
     v_h, v_m = m["square_h"] - m["o_h"], m["square_m"] - m["o_m"]
     assert_contrast(absolute, m["c_m"] / v_m - 0.6 * m["c_h"] / v_h)
 
 
 def test_correlation_of_single_label_with_scores_by_hand():
-    """Correlation with people's scores, whose deviation is 2: 3 / (2 · 5), and of a person's label 4 / (2 · 4)."""
+    """Correlation with universe scores, whose SD is 2: 3 / (2 · 5), and of an annotator's label 4 / (2 · 4)."""
     m = rows(**WORLD)
     none, toward = judge_cells(m, members=1, at=Boundaries(confidence=0.64)).confidence()
-    assert none.found.reason == "a single judge has no spread of raters: the option family names the column of families"
-    assert (toward.measure, toward.judge, toward.people) == (TOWARD, pytest.approx(0.3), pytest.approx(0.5))
+    assert none.found.reason == "requires two or more judges of one family (--family)"
+    assert (toward.measure, toward.judge, toward.human) == (TOWARD, pytest.approx(0.3), pytest.approx(0.5))
     v_h, v_m = m["square_h"] - m["o_h"], m["square_m"] - m["o_m"]
     assert_contrast(toward, m["c_hm"] / np.sqrt(v_m) - 0.8 * m["c_h"] / np.sqrt(v_h))
     quarter = judge_cells(rows(**WORLD | {"c_h": 0.25}), members=1).confidence()[1]
-    assert (quarter.judge, quarter.people) == pytest.approx((3 / (0.5 * 5), 0.25 / (0.5 * 4)))
+    assert (quarter.judge, quarter.human) == pytest.approx((3 / (0.5 * 5), 0.25 / (0.5 * 4)))
 
 
 @pytest.mark.parametrize(("c_h", "finding"), [(NAN, "not estimable"), (-4.0, "not demonstrated at level 0.05")])
 @pytest.mark.parametrize(("members", "c_m"), [(1, 9.0), (1, -4.0), (2, 9.0), (2, -4.0)])
 def test_score_cells_are_absent_without_demonstrated_covariance(c_h, finding, members, c_m):
-    """Also for a judge drawn like people, whose c_hm and c_m are the same −4."""
+    """Also for a judge drawn like the annotators, whose c_hm and c_m are the same −4."""
     means = rows(**WORLD | {"c_h": c_h, "c_m": c_m, "c_hm": min(c_m, 3.0)})
     for make in (JudgeCells.confidence, JudgeCells.validity, JudgeCells.helpfulness):
         (one,) = make(judge_cells(means, members=members))
         assert one.found.reason.startswith(f"agreement among annotators on the objects is {finding}; collect labels of")
-        assert np.isnan(shown((one,))).all()
+        assert np.isnan(cell_p_values((one,))).all()
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_validity_by_hand(c_h, c_m, root):
     """3 / √(4 · 9); without a variance of the judge there is no correlation, and the covariance itself is tested."""
     m = rows(**WORLD | {"c_h": c_h, "c_m": c_m})
     (one,) = judge_cells(m, at=Boundaries(validity=0.4)).validity()
-    assert one.measure == "correlation of scores"
+    assert one.measure == "universe-score correlation"
     assert one.judge == pytest.approx(3 / root if root else NAN, nan_ok=True)
-    assert math.isnan(one.people)
+    assert math.isnan(one.human)
     assert_contrast(one, m["c_hm"] - 0.4 * np.sqrt(np.maximum(m["c_h"], 0) * np.maximum(m["c_m"], 0)))
     for p, name in zip(one.needs, ("c_h", "c_m"), strict=True):  # ✓ asks for both variances
         if m[name][0] == 0:
@@ -124,7 +124,7 @@ def test_validity_by_hand(c_h, c_m, root):
 
 
 def test_helpfulness_by_hand(monkeypatch):
-    """(4 + 3) / √(16 + 25 + 2 · 2) beside 4 / √16, each over people's deviation of 2; 2 is their covariance on an item:
+    """(4 + 3) / √(16 + 25 + 2 · 2) and 4 / √16, each over the annotators' SD of 2; 2 is their covariance on an item:
     mean products of 1.6 there less −.4 on other objects."""
     m = rows(**WORLD, same=1.6)
     there = np.full(7, 8.0)
@@ -137,19 +137,19 @@ def test_helpfulness_by_hand(monkeypatch):
     monkeypatch.setattr(cells, "JudgeMoments", lambda products, judge, d: made)
     (one,) = judge_cells(m).helpfulness()
     assert asked == [("people", "judge")]
-    assert one.measure == "with people's scores"
-    assert (one.judge, one.people) == pytest.approx((7 / math.sqrt(45) / 2, 4 / 4 / 2))
+    assert one.measure == "correlation with universe scores"
+    assert (one.judge, one.human) == pytest.approx((7 / math.sqrt(45) / 2, 4 / 4 / 2))
     v_h, v_m = m["square_h"] - m["o_h"], m["square_m"] - m["o_m"]
     both = (m["c_h"] + m["c_hm"]) / np.sqrt(v_h + v_m + 2 * (m["same"] - m["o_hm"]))
     assert_contrast(one, both - m["c_h"] / np.sqrt(v_h))
     for c_h, alone in ((0.25, 0.25 / 4 / 0.5), (0.0, NAN), (-0.1, NAN)):
         made.__dict__["sums"] = leftout(sums_of(rows(**WORLD | {"c_h": c_h})))
         (one,) = judge_cells(m).helpfulness()
-        assert one.people == pytest.approx(alone, nan_ok=True)
+        assert one.human == pytest.approx(alone, nan_ok=True)
         assert math.isnan(one.judge) == math.isnan(alone)
     made.__dict__["sums"] = leftout(sums_of(m))
     assert judge_cells(m, people=2).helpfulness()[0].found.reason is None
-    assert judge_cells(people=1).helpfulness()[0].found.reason == "needs two people or more"
+    assert judge_cells(people=1).helpfulness()[0].found.reason == "requires two or more annotators"
 
 
 def test_concordance_by_hand():
@@ -162,7 +162,7 @@ def test_concordance_by_hand():
     ]
     on_items = leftout(np.concatenate(sums).T)
     r, agreement = judge_cells(at=Boundaries(concordance=0.7), on_items=on_items, constant=False).concordance()
-    assert (r.measure, agreement.measure) == ("correlation", "agreement beyond chance")
+    assert (r.measure, agreement.measure) == ("correlation", "chance-corrected agreement")
     each = [
         (
             (one["p"] - one["x"] * one["y"]) / np.sqrt((one["xx"] - one["x"] ** 2) * (one["yy"] - one["y"] ** 2)),
@@ -171,20 +171,22 @@ def test_concordance_by_hand():
         for one in (h, j)
     ]
     for i, one in enumerate((r, agreement)):
-        assert (one.judge, one.people) == pytest.approx((each[1][i][0], each[0][i][0]))
+        assert (one.judge, one.human) == pytest.approx((each[1][i][0], each[0][i][0]))
         assert_contrast(one, each[1][i] - 0.7 * each[0][i])
     none = leftout(np.zeros((7, 12)))
     with np.errstate(all="ignore"):
         absent = judge_cells(on_items=none, constant=False).concordance()
-    assert [one.found.reason for one in absent] == ["needs items with labels of two people, and labels that vary"]
+    assert [one.found.reason for one in absent] == [
+        "requires items with labels of two annotators, and labels that vary"
+    ]
 
 
-@pytest.mark.parametrize(("people", "told"), [(1, False), (2, True)])
-def test_two_people_are_enough_for_scores_of_objects(people, told):
+@pytest.mark.parametrize(("people", "enough"), [(1, False), (2, True)])
+def test_score_cells_require_two_annotators(people, enough):
     for make in (JudgeCells.confidence, JudgeCells.validity):
         reason = make(judge_cells(rows(**WORLD), people=people))[0].found.reason
-        assert (reason is None) == told
-        assert told or reason.endswith(" needs two people or more")
+        assert (reason is None) == enough
+        assert enough or reason == "requires two or more annotators"
 
 
 def test_boundaries_are_those_that_are_documented():
@@ -196,21 +198,21 @@ def test_cell_passes_by_all_measures_and_fails_by_one():
     def measure(above, below, *needs):
         return CellMeasure("x", None, above, below, needs=needs)
 
-    assert shown(()) == pytest.approx((NAN, NAN), nan_ok=True)
-    assert shown((measure(0.01, 0.99),)) == (0.01, 0.99)
-    assert shown((measure(0.01, 0.3), measure(0.02, 0.2))) == (0.02, 0.4)  # twice the smaller
-    assert shown((measure(0.01, 0.9, 0.03, 0.005),)) == (0.03, 0.9)
-    assert shown((measure(0.6, 0.6), measure(0.6, 0.7))) == (0.6, 1.0)
-    assert np.isnan(shown((measure(0.01, 0.9), measure(NAN, NAN)))).all()
-    assert shown((measure(0.01, 0.9, 0.02, NAN),)) == (1.0, 0.9), "a need without a p-value is not demonstrated"
-    assert (measure(0.1, 0.9).judge, measure(0.1, 0.9).people) == pytest.approx((NAN, NAN), nan_ok=True)
+    assert cell_p_values(()) == pytest.approx((NAN, NAN), nan_ok=True)
+    assert cell_p_values((measure(0.01, 0.99),)) == (0.01, 0.99)
+    assert cell_p_values((measure(0.01, 0.3), measure(0.02, 0.2))) == (0.02, 0.4)  # twice the smaller
+    assert cell_p_values((measure(0.01, 0.9, 0.03, 0.005),)) == (0.03, 0.9)
+    assert cell_p_values((measure(0.6, 0.6), measure(0.6, 0.7))) == (0.6, 1.0)
+    assert np.isnan(cell_p_values((measure(0.01, 0.9), measure(NAN, NAN)))).all()
+    assert cell_p_values((measure(0.01, 0.9, 0.02, NAN),)) == (1.0, 0.9), "a need without a p-value is not demonstrated"
+    assert (measure(0.1, 0.9).judge, measure(0.1, 0.9).human) == pytest.approx((NAN, NAN), nan_ok=True)
 
 
 # -- severity -------------------------------------------------------------------------------------------
 
 
 SPREAD = SpreadContrast(0.3, np.array([0.1, 0.5, -0.2, 0.8, 0.3]), 0.03, 1.5, 0.2)
-"""φ .3; five people, whose severities have the variance .145, of which .03 is error."""
+"""φ .3; five annotators, whose severities have variance .145, of which .03 is error."""
 
 
 def test_spread_contrast_boundary_is_corrected_spread_with_floor():
@@ -242,7 +244,7 @@ def test_spread_contrast_ends_combine_spread_and_distance(phi, level):
 
 @pytest.mark.parametrize("null", [0.0, 0.9, -0.4])
 def test_spread_contrast_p_value_inverts_interval(null):
-    """The level at which an end stands there; .5 where the value is beyond."""
+    """The level at which an end equals the null; .5 if the value is beyond."""
     low, high = SPREAD.one_sided(0, null), SPREAD.one_sided(1, null)
     assert max(low, high) == pytest.approx(0.5, abs=1e-6)
     side = int(null > SPREAD.value)
@@ -253,11 +255,11 @@ def test_spread_contrast_p_value_inverts_interval(null):
     assert part.found.p(null) == pytest.approx(2 * p)
     assert (part.found.low, part.found.high) == pytest.approx(SPREAD.ends(0.9))
     assert (part.above, part.below) == (SPREAD.one_sided(0), SPREAD.one_sided(1))
-    assert (part.measure, part.judge, part.people) == ("severity", 0.3, SPREAD.spread)
+    assert (part.measure, part.judge, part.human) == ("severity", 0.3, SPREAD.spread)
 
 
 def severe(labels, judge, objects, *, group_of=None, groups=(), numeric=True, bias=1.0, fairness=0.5) -> JudgeCells:
-    """Cells of labels (items, annotators), NaN where there is none, of which the last columns are the judge's."""
+    """Cells of labels (items, annotators), NaN if there is none; the last columns are those of the judge."""
     labels = np.asarray(labels, dtype=float)
     labelled = (~np.isnan(labels)).astype(float)
     centre = np.nanmean(labels, axis=0)[:, None]
@@ -298,7 +300,7 @@ def test_errors_of_mean_differences_have_objects_as_clusters():
 
 
 @pytest.mark.parametrize("other", [1, 2])
-def test_fairness_is_a_regression_within_persons_with_objects_as_clusters(other):
+def test_fairness_is_a_regression_within_annotators_with_objects_as_clusters(other):
     rng = np.random.default_rng(5)
     group = np.array([0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 0, 1])
     objects = np.arange(12) // 2 * 2 // 2
@@ -322,7 +324,7 @@ def test_fairness_is_a_regression_within_persons_with_objects_as_clusters(other)
     n = sizes[0] + sizes[other]
     error = math.sqrt((bread @ meat @ bread)[3, 3] * n / (n - 1))
     one = cells_of._group_difference(0, other, sizes)
-    assert one.measure == f"{'abc'[other]} less a"
+    assert one.measure == f"{'abc'[other]} minus a"
     assert one.judge == pytest.approx(fitted[3])
     value = 0.5 * 2 - abs(fitted[3])
     assert (one.found.estimate, one.found.standard_error) == pytest.approx((value, error))
@@ -332,7 +334,7 @@ def test_fairness_is_a_regression_within_persons_with_objects_as_clusters(other)
 def test_fairness_skips_groups_without_common_annotator():
     labels = [[1, NAN, 2], [NAN, 3, 4], [2, NAN, 3], [NAN, 1, 2]]
     found = severe(labels, 1, range(4), group_of=np.array([0, 1, 0, 1]), groups=("a", "b"))
-    assert "b less a: nobody labelled both groups" in str(found._group_difference(0, 1, np.array([2, 2])))
+    assert "b minus a: no annotator labelled both groups" in str(found._group_difference(0, 1, np.array([2, 2])))
 
 
 @pytest.mark.parametrize("least", [4, 5])
@@ -345,15 +347,15 @@ def test_fairness_compares_with_largest_group(least, monkeypatch):
     )
     assert found.fairness() == tuple((1, g, [4, 6, 5]) for g in ([0, 2] if least == 4 else [2]))
     monkeypatch.setattr(cells, "LEAST_IN_GROUP", 6)
-    assert "needs two groups of 6 objects or more; the largest have 6, 5" in str(found.fairness())
-    assert "names the column of groups" in str(severe(np.ones((2, 2)), 1, [0, 1]).fairness())
+    assert "requires two groups of at least 6 objects; the largest have 6, 5" in str(found.fairness())
+    assert "requires a column with groups of objects" in str(severe(np.ones((2, 2)), 1, [0, 1]).fairness())
     for one in (severe(np.ones((2, 2)), 1, [0, 1], numeric=False, group_of=group),):
-        assert "nobody is severe" in str(one.fairness()) and "nobody is severe" in str(one.bias())  # noqa: PT018
+        assert "severity is not defined" in str(one.fairness()) and "severity is not defined" in str(one.bias())  # noqa: PT018
 
 
-def test_bias_rests_on_people_with_enough_items(monkeypatch):
+def test_bias_uses_annotators_with_enough_items(monkeypatch):
     monkeypatch.setattr(cells, "LEAST_SHARED", 3)
-    monkeypatch.setattr(cells, "LEAST_PEOPLE", 2)
+    monkeypatch.setattr(cells, "LEAST_ANNOTATORS", 2)
     labels = np.array([[1, 2, 1, 3], [2, 2, 1, 4], [1, 3, NAN, 3], [2, NAN, NAN, 5]], dtype=float)
     (one,) = severe(labels, 1, range(4), bias=1.5).bias()
     # Of the first person (2 + 2 + 2 + 3) / 4, of the second (1 + 2 + 0) / 3; the third has two items.
@@ -362,7 +364,7 @@ def test_bias_rests_on_people_with_enough_items(monkeypatch):
     noise = float((found._errors(*(part[:, :2] for part in found.apart)) ** 2).mean())
     wanted = SpreadContrast(float(d.mean()), d, noise, 1.5, cells.SPREAD_FLOOR * 2)
     assert one.judge == pytest.approx(13 / 8)
-    assert one.people == pytest.approx(wanted.spread)
+    assert one.human == pytest.approx(wanted.spread)
     assert (one.found.estimate, one.found.low) == pytest.approx((wanted.value, wanted.ends(0.9)[0]))
-    monkeypatch.setattr(cells, "LEAST_PEOPLE", 3)
-    assert "needs 3 people with 3 items that the judge labelled too" in str(severe(labels, 1, range(4)).bias())
+    monkeypatch.setattr(cells, "LEAST_ANNOTATORS", 3)
+    assert "requires 3 annotators with 3 items that the judge also labelled" in str(severe(labels, 1, range(4)).bias())

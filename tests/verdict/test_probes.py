@@ -1,4 +1,4 @@
-"""Probes: a planted fault is found, a judge without it is left in peace, and what a table cannot say is a dash."""
+"""Probes: a planted fault is detected, a judge without it is not flagged, and missing data give a dash."""
 
 import dataclasses
 import json
@@ -17,6 +17,7 @@ from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
 from assay.estimation.resampling import Units
 from assay.estimation.result import Run
+from assay.verdict import words
 from assay.verdict.probe_measures import (
     LEAST_ITEMS,
     AtEqualQuality,
@@ -25,6 +26,7 @@ from assay.verdict.probe_measures import (
     JudgeLabels,
     OneReply,
     ProbeMeasure,
+    ProbeRow,
     _larger,
     _pairs,
     halo_of,
@@ -32,10 +34,8 @@ from assay.verdict.probe_measures import (
 )
 from assay.verdict.probes import (
     JudgeProbes,
-    ProbeRow,
     ProbeSettings,
     _decide_faults,
-    _distance,
     _ProbedTable,
     _sign,
     probe_parts,
@@ -58,7 +58,7 @@ def long(columns, scale="1-5", **items):
 
 
 def world(seed, n=400, people=4):
-    """Quality, a length that goes with it by .8, and people whose labels err as much as quality varies."""
+    """Quality, a length correlated with it by .8, and annotators whose error variance equals that of quality."""
     rng = np.random.default_rng(seed)
     quality = rng.standard_normal(n)
     length = 0.8 * quality + 0.6 * rng.standard_normal(n)
@@ -71,7 +71,7 @@ def row_of(found, probe, judge="good"):
 
 
 def test_length_probe_detects_length_and_not_quality():
-    """Both correlate with length by .7 and more; people's mean as a regressor accuses the second in 9 of 10 studies."""
+    """Both correlate with length by .7 or more; with the mean human label the second is flagged in 9 of 10 studies."""
     guilty = innocent = accused_by_the_mean = 0
     for seed in range(12):
         rng, quality, length, said = world(seed)
@@ -79,8 +79,8 @@ def test_length_probe_detects_length_and_not_quality():
         wordy = cut(0.5 * quality + 0.8 * length + 0.4 * rng.standard_normal(len(quality)))
         assert np.corrcoef(good, length)[0, 1] > 0.65
         found = probes(long({**said, "good": good, "wordy": wordy}, length=length), length="length")
-        innocent += row_of(found, "length").shown
-        guilty += row_of(found, "length", "wordy").shown
+        innocent += row_of(found, "length").detected
+        guilty += row_of(found, "length", "wordy").detected
         mean = np.mean([*said.values()], axis=0)
         x = np.stack([np.ones(len(mean)), mean, length], axis=1)
         slope, residual = np.linalg.lstsq(x, good, rcond=None)[:2]
@@ -106,16 +106,16 @@ def test_own_family_probe_detects_preference_and_not_quality():
             labels.labels, judges=["good", "vain"], scale="1-5", items=labels.items, annotators=about
         )
         found = probes(labels, system="maker", family="house")
-        better += row_of(found, "own").shown
-        favoured += row_of(found, "own", "vain").shown
-        if row_of(found, "own", "vain").shown:
-            assert "vain favours its own: +" in found.summary()
+        better += row_of(found, "own").detected
+        favoured += row_of(found, "own", "vain").detected
+        if row_of(found, "own", "vain").detected:
+            assert "vain's labels increase by" in found.summary()
     assert better <= 1
     assert favoured >= 8
 
 
 def test_covariate_equals_regression_without_label_errors():
-    """Two people who say the ideal label: λ is what least squares give, by another road."""
+    """Two annotators who give the ideal label: λ equals the least-squares coefficient."""
     rng = np.random.default_rng(2)
     ideal, z = rng.standard_normal((2, 300))
     z = 0.5 * ideal + z
@@ -130,10 +130,10 @@ def test_covariate_equals_regression_without_label_errors():
 def test_probe_statistics_by_hand():
     # C_yz 3, C_yh 2, C_hz 1, V_z 4 over 10 items; V_ξ 6 / 4 = 1.5: λ = (3 · 1.5 − 2) / (1.5 · 4 − 1) = .5.
     assert AtEqualQuality().value(np.array([30.0, 20, 10, 40, 6, 4, 10])).tolist() == pytest.approx([0.5, 2.5])
-    # One person, two levels: the judge 8 and 8 of 16, the person 16 and 0: log 2 + 1/32 less 0.
+    # One annotator, two levels: the judge 8 and 8 of 16, the annotator 16 and 0: log 2 + 1/32 minus 0.
     counts = np.array([8.0, 8, 16, 0])
     assert EntropyDifference(1, 2).value(counts)[0] == pytest.approx(math.log(2) + 1 / 32)
-    # 10 items: products of two replies .6 a mean, squares 1, means 0: Φ = .6; 6 replies reach .9.
+    # 10 items: products of two responses .6 on average, squares 1, means 0: Φ = .6; 6 responses reach .9.
     assert OneReply().value(np.array([6.0, 10, 10, 0])).tolist() == [0.6]
     assert [replies_needed(phi) for phi in (0.9, 0.6, 0.5, 0.0)] == [1, 6, 9, math.inf]
 
@@ -145,21 +145,22 @@ def test_resolution_and_shares_probes_detect_coarse_judge():
     people = {f"p{k}": cut(quality + 0.5 * rng.standard_normal(300), cuts) for k in range(3)}
     good = cut(quality + 0.5 * rng.standard_normal(300), cuts)
     found = probes(long({**people, "good": good, "coarse": (good + 1) // 2 * 2}, "1-10"))
-    assert not row_of(found, "resolution").shown
-    assert not any(row.shown for row in found.rows if row.judge == "good")
+    assert not row_of(found, "resolution").detected
+    assert not any(row.detected for row in found.rows if row.judge == "good")
     coarse = row_of(found, "resolution", "coarse")
-    assert coarse.shown
+    assert coarse.detected
     assert coarse.levels == 5
     assert math.exp(coarse.one.found.estimate) == pytest.approx(0.5, abs=0.08)
-    assert "coarse uses fewer levels than people: 5 in all, a person 10.0" in found.summary()
+    text = " ".join(found.summary().split())
+    assert "coarse uses fewer levels than the annotators: 5 in all (one annotator: 10.0)" in text
     shares = found.table.filter((pl.col("probe") == "shares") & (pl.col("judge") == "coarse"))
-    assert shares.filter(pl.col("shown"))["measure"].str.contains("'1'|'3'|'5'|'7'|'9'").any()
+    assert shares.filter(pl.col("detected"))["measure"].str.contains("'1'|'3'|'5'|'7'|'9'").any()
     assert shares["estimate"].sum() == pytest.approx(0)
-    assert "coarse gives labels otherwise than people: '" in found.summary()
+    assert "Label shares: coarse minus the annotators: '" in text
 
 
 def test_pairs_match_slow_reference():
-    """Means, and mean products over all pairs of different people, item by item."""
+    """Means, and mean products over all pairs of different annotators, item by item."""
     nan = np.nan
     first = np.array([[1.0, 2.0, 4.0], [3.0, nan, 5.0], [nan, nan, 2.0], [nan, nan, nan]])
     second = np.array([[2.0, 2.0, 1.0], [nan, 4.0, 5.0], [nan, nan, 3.0], [1.0, nan, nan]])
@@ -207,7 +208,7 @@ def test_larger_requires_both_tests():
 
 
 def test_halo_probe_detects_halo_and_not_correlated_criteria():
-    """Qualities correlate by .8. One judge errs alike on both criteria, one by itself."""
+    """Qualities correlate by .8. The errors of one judge are equal on both criteria, those of the other independent."""
     innocent = guilty = 0
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -219,9 +220,9 @@ def test_halo_probe_detects_halo_and_not_correlated_criteria():
             said |= {"good": cut(quality + 0.6 * rng.standard_normal(400)), "halo": cut(quality + 0.7 * bad)}
             frames.append(long(said).labels.with_columns(criterion=pl.lit(criterion)))
         found = probes(Annotations.from_frame(pl.concat(frames), judges=["good", "halo"], scale="1-5"))
-        innocent += row_of(found, "halo").shown
-        guilty += row_of(found, "halo", "halo").shown
-        assert abs(row_of(found, "halo", "halo").one.people) < 0.15
+        innocent += row_of(found, "halo").detected
+        guilty += row_of(found, "halo", "halo").detected
+        assert abs(row_of(found, "halo", "halo").one.human) < 0.15
     assert innocent == 0
     assert guilty >= 9
 
@@ -239,19 +240,19 @@ def test_response_and_missing_probes():
     high = pl.Series([f"i{i:04}" for i in np.flatnonzero(quality > 1)])
     labels = labels.filter(~((pl.col("annotator") == "shaky") & pl.col("item").is_in(high.to_list())))
     found = probes(Annotations.from_frame(labels, judges=["steady", "shaky"], scale="1-5", repeat="repeat"))
-    assert "repeated answers: first" in found.notes
+    assert "repeated labels: first" in found.notes
     shaky, steady = (row_of(found, "consistency", name) for name in ("shaky", "steady"))
-    assert shaky.shown
+    assert shaky.detected
     assert 0.3 < shaky.one.found.estimate < 0.8
-    assert "replies for Φ = .9: Φ of one reply is 0." in shaky.sentence()
-    assert "gives the same label in every reply; has a label on every item." in found.summary()
+    assert "responses for Φ = 0.9 (Φ of one response = 0." in words.fault(shaky)
+    assert "gives the same label in every response; has a label on every item." in found.summary()
     assert steady.one.found.estimate == pytest.approx(1.0)
-    assert not steady.shown  # replies that are all equal: no interval, with the reason
+    assert not steady.detected  # equal responses: no interval, with the reason
     assert steady.one.found.reason
     skipped = [row for row in found.rows if row.judge == "shaky" and row.one.probe == "missing"]
     assert skipped[0].one.found.estimate == pytest.approx(len(high) / 300)
-    assert skipped[1].shown
-    assert "shaky skips items that people rate higher" in found.summary()
+    assert skipped[1].detected
+    assert "shaky skips items that the annotators rate higher" in found.summary()
 
 
 def test_position_probe_uses_chosen_positions():
@@ -267,13 +268,13 @@ def test_position_probe_uses_chosen_positions():
         pl.DataFrame(rows), judges=["first", "fair"], scale=assay.Preference(), conditions=["order"]
     )
     found = probes(labels)
-    assert row_of(found, "position", "first").shown
-    assert not row_of(found, "position", "fair").shown
-    assert "first chooses by place: share of choices of the first place" in found.summary()
+    assert row_of(found, "position", "first").detected
+    assert not row_of(found, "position", "fair").detected
+    assert "Position: first, share of choices of the first position" in found.summary()
 
 
 def test_probes_use_one_order_except_position():
-    """200 pairs: a judge that names the first text in .6 + .4 · .5 of them, people who answer by the texts alone."""
+    """200 pairs: a judge that names the first text in .6 + .4 · .5 of them; annotators who follow only the texts."""
     rng = np.random.default_rng(9)
     rows = []
     for i in range(200):
@@ -288,7 +289,7 @@ def test_probes_use_one_order_except_position():
     frame = pl.DataFrame(rows, schema=names, orient="row")
     found = probes(Annotations.from_frame(frame, judges=["m"], scale=assay.Preference(), conditions=["order"]))
     position = row_of(found, "position", "m").one
-    assert row_of(found, "position", "m").shown
+    assert row_of(found, "position", "m").detected
     assert position.found.estimate == pytest.approx(0.8, abs=0.06)
     assert position.n == 400
     assert row_of(found, "shares", "m").one.n == 200
@@ -298,27 +299,27 @@ def test_probes_use_one_order_except_position():
 def test_probes_explain_missing_data():
     labels = assay.simulate(60, 1, scale="1-5", judges={"m": 0.2}, seed=1)
     found = probes(labels)
-    words = found.summary()
+    text = " ".join(found.summary().split())
     for needed in (
-        "– length: the option length names a column of the items.",
-        "– own family: the option system names the column of who made the item.",
-        "– halo: needs two criteria or more.",
-        "needs several replies of the judge about an item",
-        "needs preferences or choices of three with a column 'position'",
+        "– length: requires a column with the length (--length).",
+        "– own family: requires a column with the system that produced the item (--system).",
+        "– halo: requires two or more criteria.",
+        "requires several responses of the judge per item",
+        "requires preferences or choices of three with a column 'position'",
     ):
-        assert needed in words
+        assert needed in text
     items = labels.items.with_columns(length=pl.Series(range(60)))
     alone = Annotations.from_frame(labels.labels, judges=["m"], scale="1-5", items=items)
-    needs = f"needs {LEAST_ITEMS} items with the judge's label and two people's"
+    needs = f"requires {LEAST_ITEMS} items with labels of the judge and two annotators"
     assert needs in probes(alone, length="length").summary()
-    assert "no item's 'truth' is the judge's name or family" in probes(alone, system="truth").summary()
+    assert "no item has the judge's name or family in 'truth'" in probes(alone, system="truth").summary()
     assert set(found.cells.row(0)[1:]) == {"–", "·"}
     assert json.loads(json.dumps(found.to_dict()))["table"]
-    text = assay.read(
+    texts = assay.read(
         pl.DataFrame({"item": ["a", "b"] * 2, "annotator": list("ppqq"), "label": ["x y", "z", "w", "u"]}),
         scale="text", judges=["q"],
     )  # fmt: skip
-    assert "these are texts" in probes(text).summary()
+    assert "not texts or choices of three" in probes(texts).summary()
 
 
 def test_probes_adjust_over_all_checks():
@@ -331,12 +332,12 @@ def test_probes_adjust_over_all_checks():
     p = tested["p"].gather(order).to_numpy()
     holm = np.maximum.accumulate(np.minimum(1, p * (len(p) - np.arange(len(p)))))
     assert tested["p_adjusted"].gather(order).to_numpy() == pytest.approx(holm)
-    assert len(found.shown) <= len(loose.shown)
-    assert (found.table.filter("shown")["p_adjusted"] <= 0.05).all()
+    assert len(found.detected) <= len(loose.detected)
+    assert (found.table.filter("detected")["p_adjusted"] <= 0.05).all()
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "words"),
+    ("options", "error", "message"),
     [
         ({"judges": "n"}, DesignError, "judge 'n'"),
         ({"length": "lenght"}, DataError, "lenght"),
@@ -346,13 +347,13 @@ def test_probes_adjust_over_all_checks():
         ({"confidence": 1.0}, DesignError, "confidence"),
     ],
 )
-def test_probes_reject_unknown_names(options, error, words):
+def test_probes_reject_unknown_names(options, error, message):
     _, quality, length, said = world(3, 40)
     labels = long({**said, "m": cut(quality)}, length=length, maker=["a"] * 40)
-    with pytest.raises(error, match=words):
+    with pytest.raises(error, match=message):
         probes(labels, **options)
     people = Annotations.from_frame(labels.labels.filter(pl.col("annotator") != "m"), scale="1-5")
-    with pytest.raises(DesignError, match="probes are of judges, and the table has none"):
+    with pytest.raises(DesignError, match="the table has no judge to probe"):
         probes(people)
 
 
@@ -373,124 +374,126 @@ def test_probes_command_prints_and_writes_page(tmp_path, capsys):
     labels = long({**said, "m": cut(0.4 * quality + length)}, length=length)
     frame = labels.labels.join(labels.items, on="item")
     frame.write_csv(tmp_path / "labels.csv")
-    words = ["probes", str(tmp_path / "labels.csv"), "--judges", "m", "--scale", "1-5", "--length", "length"]
+    command = ["probes", str(tmp_path / "labels.csv"), "--judges", "m", "--scale", "1-5", "--length", "length"]
     page = tmp_path / "probes.html"
     with pytest.raises(SystemExit) as ended:
-        main([*words, "--output", str(page)])
+        main([*command, "--output", str(page)])
     assert ended.value.code == 0
-    assert "m follows length at equal quality: +" in capsys.readouterr().out
-    assert "m follows length at equal quality" in page.read_text()
+    assert "Length: m's labels increase by" in capsys.readouterr().out
+    assert "points per SD of length at equal quality" in page.read_text()
     with pytest.raises(SystemExit):
-        main([*words, "--json"])
-    told = json.loads(capsys.readouterr().out)
-    assert next(row for row in told["table"] if row["probe"] == "length")["shown"]
+        main([*command, "--json"])
+    printed = json.loads(capsys.readouterr().out)
+    assert next(row for row in printed["table"] if row["probe"] == "length")["detected"]
 
 
-def probed(probe, measure, value, low, high, *, null=0.0, criterion=None, levels=0, shown=False, **more):
+def probed(probe, measure, value, low, high, *, null=0.0, criterion=None, levels=0, detected=False, **more):
     one = ProbeMeasure(probe, measure, Estimate(value, low, high, 0.1), null, 0.5, n=50, **more)
-    return ProbeRow("m", criterion, one, levels, "words", shown=shown)
+    return ProbeRow("m", criterion, one, levels, "words", detected=detected)
 
 
 @pytest.mark.parametrize(
-    ("row", "shown", "open_words"),
+    ("row", "fault", "undetected"),
     [
         (
             probed("length", "points", 0.3, 0.1, 0.5),
-            "follows words at equal quality: +0.30 [0.10, 0.50] points for one standard deviation",
+            "Length: m's labels increase by 0.30 [0.10, 0.50] points per SD of words at equal quality.",
             "length (+0.30 [0.10, 0.50])",
         ),
         (
             probed("own", "points", -0.3, -0.5, -0.1),
-            "is harder on its own: −0.30 [−0.50, −0.10] points at equal quality",
+            "Own family: m's labels decrease by 0.30 [0.10, 0.50] points for outputs of its family at equal quality.",
             "own family (−0.30 [−0.50, −0.10])",
         ),
         (
-            probed("halo", "r", 0.4, 0.2, 0.6, people=-0.05),
-            "lets criteria run together: correlation beyond quality +0.40 [0.20, 0.60], people's own −0.05",
+            probed("halo", "r", 0.4, 0.2, 0.6, human=-0.05),
+            "Halo: m's labels of different criteria correlate beyond quality: +0.40 [0.20, 0.60] (annotators: −0.05).",
             "halo (+0.40 [0.20, 0.60])",
         ),
         (
-            probed("resolution", "log", math.log(0.5), math.log(0.4), math.log(0.6), levels=3, people=4.5),
-            "uses fewer levels than people: 3 in all, a person 4.5; in effect 0.50 [0.40, 0.60] times people's",
-            "levels (0.50 [0.40, 0.60])",
+            probed("resolution", "log", math.log(0.5), math.log(0.4), math.log(0.6), levels=3, human=4.5),
+            "Levels used: m uses fewer levels than the annotators: 3 in all (one annotator: 4.5); the effective number "
+            "is 0.50 [0.40, 0.60] times the annotators'.",
+            "levels used (0.50 [0.40, 0.60])",
         ),
         (
-            probed("shares", "share of '4' less people's", 0.1, 0.05, 0.15),
-            "gives '4' more often than people: +0.10 [0.05, 0.15]",
-            "shares of '4' (+0.10 [0.05, 0.15])",
+            probed("shares", "share of '4' minus annotators'", 0.1, 0.05, 0.15),
+            "Label shares: m gives '4' more often than the annotators: +0.10 [0.05, 0.15].",
+            "label shares of '4' (+0.10 [0.05, 0.15])",
         ),
         (
-            probed("shares", "share of '4' less people's", -0.1, -0.15, -0.05),
-            "gives '4' less often than people: −0.10 [−0.15, −0.05]",
-            "shares of '4' (−0.10 [−0.15, −0.05])",
+            probed("shares", "share of '4' minus annotators'", -0.1, -0.15, -0.05),
+            "Label shares: m gives '4' less often than the annotators: −0.10 [−0.15, −0.05].",
+            "label shares of '4' (−0.10 [−0.15, −0.05])",
         ),
         (
-            probed("position", "share of choices of the first place", 0.6, 0.55, 0.65, null=0.5),
-            "chooses by place: share of choices of the first place 0.60 [0.55, 0.65], chance 0.50",
+            probed("position", "share of choices of the first position", 0.6, 0.55, 0.65, null=0.5),
+            "Position: m, share of choices of the first position: 0.60 [0.55, 0.65]; chance 0.50.",
             "position (0.60 [0.55, 0.65])",
         ),
         (
             probed("missing", "people's label", -0.4, -0.6, -0.2),
-            "skips items that people rate lower: −0.40 [−0.60, −0.20] points",
+            "Missing: m skips items that the annotators rate lower: −0.40 [−0.60, −0.20] points.",
             "missing (−0.40 [−0.60, −0.20])",
         ),
         (
             probed("missing", "share", 0.25, 0.2, 0.3, null=math.nan),
-            "has no label on 0.25 of the items [0.20, 0.30]",
+            "Missing: m has no label on 0.25 of the items [0.20, 0.30].",
             "missing (+0.25 [0.20, 0.30])",
         ),
         (
             probed("consistency", "Φ", 0.6, 0.5, 0.7, null=0.9),
-            "needs 6 (up to 9) replies for Φ = .9: Φ of one reply is 0.60 [0.50, 0.70]",
-            "replies (+0.60 [0.50, 0.70])",
+            "Responses: m needs 6 (up to 9) responses for Φ = 0.9 (Φ of one response = 0.60 [0.50, 0.70]).",
+            "responses (+0.60 [0.50, 0.70])",
         ),
         (
             probed("consistency", "Φ", 0.6, -0.1, 0.7, null=0.9),
-            "needs 6 (and perhaps no number will do) replies for Φ = .9: Φ of one reply is 0.60 [−0.10, 0.70]",
-            "replies (+0.60 [−0.10, 0.70])",
+            "Responses: m needs 6 (possibly no number is sufficient) responses for Φ = 0.9 (Φ of one response = 0.60 "
+            "[−0.10, 0.70]).",
+            "responses (+0.60 [−0.10, 0.70])",
         ),
         (
             probed("consistency", "Φ", 0.92, 0.91, 0.93, null=0.9),
-            "is consistent with one reply: Φ of one reply is 0.92 [0.91, 0.93]",
-            "replies (+0.92 [0.91, 0.93])",
+            "Responses: m reaches Φ = 0.9 with one response (Φ of one response = 0.92 [0.91, 0.93]).",
+            "responses (+0.92 [0.91, 0.93])",
         ),
         (
             probed("consistency", "Φ", -0.1, -0.2, 0.1, null=0.9),
-            "has replies that no number makes consistent: Φ of one reply is −0.10 [−0.20, 0.10]",
-            "replies (−0.10 [−0.20, 0.10])",
+            "Responses: m does not reach Φ = 0.9 with any number of responses (Φ of one response = −0.10 [−0.20, "
+            "0.10]).",
+            "responses (−0.10 [−0.20, 0.10])",
         ),
     ],
     ids=lambda value: value.one.probe if isinstance(value, ProbeRow) else "",
 )
-def test_probe_words_with_numbers(row, shown, open_words):
-    assert row.sentence() == shown
-    assert row.open_words() == open_words
+def test_probe_words_with_numbers(row, fault, undetected):
+    assert words.fault(row) == fault
+    assert words.undetected(row) == undetected
 
 
 def test_probe_summary_lists_faults_then_others_then_needs():
-    """Of label shares two are said together where both are shown, and the farthest where none is."""
-    several = [("share of '1' less people's", 0.05), ("share of '2' less people's", -0.2), ("share of '3' less "
-               "people's", 0.15)]  # fmt: skip
+    """Two detected label shares are one line; of undetected shares only the largest is listed."""
+    several = [(f"share of '{k}' minus annotators'", value) for k, value in ((1, 0.05), (2, -0.2), (3, 0.15))]
     rows = (
-        probed("length", "points", 0.3, 0.1, 0.5, shown=True, criterion="x"),
+        probed("length", "points", 0.3, 0.1, 0.5, detected=True, criterion="x"),
         *(probed("shares", name, v, v - 0.1, v + 0.1, criterion="x") for name, v in several),
         probed("consistency", "Φ", 0.92, 0.91, 0.93, null=0.9, criterion="x"),
         ProbeRow("m", "x", ProbeMeasure.absent("own", "the option")),
-        *(probed("shares", name, v, v - 0.1, v + 0.1, criterion="y", shown=v > 0) for name, v in several),
+        *(probed("shares", name, v, v - 0.1, v + 0.1, criterion="y", detected=v > 0) for name, v in several),
         ProbeRow("m", "y", ProbeMeasure.absent("own", "the option")),
         ProbeRow("m", None, ProbeMeasure.absent("halo", "two criteria")),
     )
     found = JudgeProbes(rows, 1234, 1, Run("probes", ProbeSettings(), "none", {}, "95% intervals"))
-    words = found.summary().splitlines()
-    assert words[0] == "3 faults shown in 8 tests; 1,234 items, 1 person."
-    assert words[3].split() == ["m,", "x", *"–!––·–·–"]
-    assert words[4].split() == ["m,", "y", *"––––!–––"]
-    assert words[5].split() == ["m", *"––––––––"]
+    lines = found.summary().splitlines()
+    assert lines[0] == "3 faults detected in 8 checks; 1,234 items, 1 annotator."
+    assert lines[4].split() == ["m,", "x", *"–!––·–·–"]
+    assert lines[5].split() == ["m,", "y", *"––––!–––"]
+    assert lines[6].split() == ["m", *"––––––––"]
     assert found.sentences() == [
-        "m, x follows words at equal quality: +0.30 [0.10, 0.50] points for one standard deviation.",
-        "m, y gives labels otherwise than people: '1' +0.05 [−0.05, 0.15], '3' +0.15 [0.05, 0.25].",
-        "m, x: not shown amiss in shares of '2' (−0.20 [−0.30, −0.10]); is consistent with one reply: Φ of one reply "
-        "is 0.92 [0.91, 0.93].",
+        "Length: m, x's labels increase by 0.30 [0.10, 0.50] points per SD of words at equal quality.",
+        "Label shares: m, y minus the annotators: '1' +0.05 [−0.05, 0.15], '3' +0.15 [0.05, 0.25].",
+        "m, x: no fault detected in label shares of '2' (−0.20 [−0.30, −0.10]); reaches Φ = 0.9 with one response (Φ "
+        "of one response = 0.92 [0.91, 0.93]).",
         "– own family: the option.",
         "– halo: two criteria.",
     ]
@@ -503,7 +506,7 @@ def test_probe_summary_lists_faults_then_others_then_needs():
     assert [text.get_text() for text in ax.get_yticklabels()] == ["m", "m, y", "m, x"]
 
 
-def beside(judge, *people, numeric=True, levels=None):
+def judge_labels(judge, *people, numeric=True, levels=None):
     judge = np.asarray(judge, dtype=float)
     people = np.stack([np.asarray(p, dtype=float) for p in people], axis=1)
     levels = np.unique(judge[~np.isnan(judge)]) if levels is None else np.asarray(levels, dtype=float)
@@ -513,12 +516,12 @@ def beside(judge, *people, numeric=True, levels=None):
 def test_probe_measure_side_and_size():
     value = Estimate(0.25, 0.2, 0.3, 0.05)
     one = ProbeMeasure.of("own", "", value, 0.5, 0.01, n=9, least=0.25)
-    assert (one.p, one.amiss) == (0.01, True)
-    assert not ProbeMeasure.of("own", "", value, 0.5, 0.01, n=9, least=0.26).amiss
+    assert (one.p, one.large_enough) == (0.01, True)
+    assert not ProbeMeasure.of("own", "", value, 0.5, 0.01, n=9, least=0.26).large_enough
     below = ProbeMeasure.of("resolution", "", value, 0.5, 0.01, n=9, side=-1)
-    assert (below.p, below.amiss) == (0.01, True)
+    assert (below.p, below.large_enough) == (0.01, True)
     above = ProbeMeasure.of("halo", "", value, 0.5, 0.01, n=9, side=1)  # on the other side: no evidence
-    assert (above.p, above.amiss) == (1.0, False)
+    assert (above.p, above.large_enough) == (1.0, False)
     assert ProbeMeasure.of("halo", "", value, 0.25, 0.01, n=9, side=1).p == 1.0
     assert math.isnan(ProbeMeasure.of("own", "", Estimate(0.25, 0.25, 0.25, 0, "why"), 0.5, 0.01, n=9).p)
 
@@ -527,38 +530,40 @@ def test_ideal_centres_annotators_with_enough_labels():
     first = np.r_[np.ones(10), np.full(10, 3.0), np.full(5, np.nan)]  # 20 labels: by its own mean, 2
     few = np.r_[np.full(19, 4.0), np.full(6, np.nan)]  # 19 labels, together with the next: mean of 19 4s and 1 24
     one = np.r_[24.0, np.full(24, np.nan)]
-    ideal = beside(np.zeros(25), first, few, one, np.full(25, np.nan)).ideal
+    ideal = judge_labels(np.zeros(25), first, few, one, np.full(25, np.nan)).ideal
     assert ideal[[0, 19], 0].tolist() == [-1.0, 1.0]
     assert ideal[0, 1:3].tolist() == [-1.0, 19.0]
     assert np.isnan(ideal[:, 3]).all()
-    assert beside(np.zeros(25), few, one).deviation == pytest.approx(math.sqrt(19 * 1 + 19**2) / math.sqrt(20))
+    assert judge_labels(np.zeros(25), few, one).deviation == pytest.approx(math.sqrt(19 * 1 + 19**2) / math.sqrt(20))
 
 
 def test_resolution_requires_thirty_items_and_five_per_level():
     for levels, least in ((4, 30), (8, 40)):
         first = np.arange(least) % levels
-        found = beside(first, first).resolution()
-        assert (found.found.estimate, found.n, found.people) == (pytest.approx(0.0), least, levels)
-        assert beside(first[1:], first[1:]).resolution().found.reason == (
-            f"needs a person with {least} items that the judge labelled too (5 a level)"
+        found = judge_labels(first, first).resolution()
+        assert (found.found.estimate, found.n, found.human) == (pytest.approx(0.0), least, levels)
+        assert judge_labels(first[1:], first[1:]).resolution().found.reason == (
+            f"requires an annotator with {least} items that the judge also labelled (5 per level)"
         )
-    # Half of the levels: log 2 less, and two people who both count on their own items.
+    # Half of the levels: minus log 2; two annotators, each on other items.
     four = np.arange(60) % 4
-    half = beside(four // 2 * 2, np.where(np.arange(60) < 32, four, np.nan), np.where(np.arange(60) < 28, np.nan, four))
+    half = judge_labels(
+        four // 2 * 2, np.where(np.arange(60) < 32, four, np.nan), np.where(np.arange(60) < 28, np.nan, four)
+    )
     # Each side has half a label more for each level but one that it uses, over its 32 labels (Miller and Madow).
     assert half.resolution().found.estimate == pytest.approx(-math.log(2) + (1 - 3) / 64)
-    assert (half.resolution().n, half.resolution().people) == (60, 4)
+    assert (half.resolution().n, half.resolution().human) == (60, 4)
 
 
 def test_shares_and_missing_labels_by_hand():
-    """40 items; the judge says 1 on 10, 2 on 20, nothing on 10; one person 1 on 20, another 2 on the first 15."""
+    """40 items; the judge labels 10 with 1, 20 with 2, 10 not; one annotator 20 with 1, another the first 15 with 2."""
     judge = np.r_[np.full(10, 1.0), np.full(20, 2.0), np.full(10, np.nan)]
     first = np.r_[np.full(20, 1.0), np.full(20, 2.0)]
     other = np.r_[np.full(15, 2.0), np.full(25, np.nan)]
-    one = beside(judge, first, other, levels=[1, 2, 3])
+    one = judge_labels(judge, first, other, levels=[1, 2, 3])
     shares = one.shares(["a", "b", "c"])
-    assert [s.measure for s in shares] == ["share of 'a' less people's", "share of 'b' less people's"]  # no c
-    assert [s.people for s in shares] == pytest.approx([(15 * 0.5 + 5) / 30, (15 * 0.5 + 10) / 30])
+    assert [s.measure for s in shares] == ["share of 'a' minus annotators'", "share of 'b' minus annotators'"]  # no c
+    assert [s.human for s in shares] == pytest.approx([(15 * 0.5 + 5) / 30, (15 * 0.5 + 10) / 30])
     assert shares[0].found.estimate == pytest.approx((10 - 12.5) / 30)
     assert (shares[0].n, shares[0].null, shares[0].least) == (30, 0.0, 0.0)
     gone, rated = one.missing()
@@ -568,22 +573,22 @@ def test_shares_and_missing_labels_by_hand():
     # the mean of −.5 and 0, on 5 −.5, on 10 +.5.
     assert rated.found.estimate == pytest.approx(0.5 - (15 * -0.25 + 5 * -0.5 + 10 * 0.5) / 30)
     assert (rated.n, rated.least) == (10, pytest.approx(0.1 * np.std(np.r_[first, other[:15]])))
-    assert beside(judge[:34], first[:34]).missing()[1].found.reason.startswith("needs 5 items without a label")
-    assert len(beside(judge[:35], first[:35]).missing()) == 2
-    assert len(beside(judge, first, numeric=False).missing()) == 1
-    assert beside(judge[1:], first[1:], levels=[1, 2]).shares("ab")[0].found.reason is not None  # 29 items
-    assert beside(judge, first, levels=range(26)).shares(range(26))[0].found.reason == (
-        "needs a scale of at most 25 labels"
+    assert judge_labels(judge[:34], first[:34]).missing()[1].found.reason.startswith("requires 5 items without a label")
+    assert len(judge_labels(judge[:35], first[:35]).missing()) == 2
+    assert len(judge_labels(judge, first, numeric=False).missing()) == 1
+    assert judge_labels(judge[1:], first[1:], levels=[1, 2]).shares("ab")[0].found.reason is not None  # 29 items
+    assert judge_labels(judge, first, levels=range(26)).shares(range(26))[0].found.reason == (
+        "requires a scale of at most 25 labels"
     )
     rare = np.r_[np.ones(9), np.full(31, 2.0)]
-    assert len(beside(rare, rare, levels=[1, 2]).shares("ab")) == 1  # 9 items with a 1
+    assert len(judge_labels(rare, rare, levels=[1, 2]).shares("ab")) == 1  # 9 items with a 1
     rare[9] = 1
-    assert len(beside(rare, rare, levels=[1, 2]).shares("ab")) == 2
+    assert len(judge_labels(rare, rare, levels=[1, 2]).shares("ab")) == 2
 
 
 def test_halo_by_hand():
-    # Judge: covariances with people's means 2 and 3, variances of the ideal 4 and 2, its own covariance 1.75; people's
-    # across criteria 1, on one person's labels 1.5. Halo (1.75 − 2 · 3 / 8) / 2 = .5; over 1.75 · 8 − 6; people .5 / 4.
+    # Judge: covariances with human means 2 and 3, variances of the ideal 4 and 2, covariance 1.75; human across
+    # criteria 1, on one annotator's labels 1.5. Halo (1.75 − 2 · 3 / 8) / 2 = .5; over 1.75 · 8 − 6; human .5 / 4.
     means = np.array([2.0, 4, 3, 2, 1.75, 1, 1.5])
     counts = np.array([10.0, 8, 10, 9, 7, 6, 5])
     sums = np.stack([means * counts, counts], axis=1).ravel()
@@ -591,12 +596,12 @@ def test_halo_by_hand():
     rng = np.random.default_rng(3)
     quality, bad = rng.standard_normal((2, 60))
     people = [[quality + rng.standard_normal(60) for _ in range(2)] for _ in range(2)]
-    criteria = [beside(quality + bad, *people[j]) for j in range(2)]
+    criteria = [judge_labels(quality + bad, *people[j]) for j in range(2)]
     for j, k in ((29, False), (30, True)):
-        cut_off = [beside(np.where(np.arange(60) < j, one.judge, np.nan), *one.people.T) for one in criteria]
+        cut_off = [judge_labels(np.where(np.arange(60) < j, one.judge, np.nan), *one.people.T) for one in criteria]
         assert (halo_of(cut_off).found.reason is None) == k
     assert halo_of(criteria).n == 60
-    # One pair of criteria by a slow road: every pair of different people, item by item.
+    # One pair of criteria by a slow reference: every pair of different annotators, item by item.
     a, b = (one.people - one.people.mean(axis=0) for one in criteria)
     y = [one.judge - one.judge.mean() for one in criteria]
     c = [(y[j] * p.mean(axis=1)).mean() for j, p in enumerate((a, b))]
@@ -606,25 +611,28 @@ def test_halo_by_hand():
     spread, theirs = (np.prod([np.std(getattr(one, w)) for one in criteria]) for w in ("judge", "people"))
     found = halo_of(criteria)
     assert found.found.estimate == pytest.approx(((y[0] * y[1]).mean() - c[0] * c[1] * cross / (v[0] * v[1])) / spread)
-    assert found.people == pytest.approx((same - cross) / theirs)
-    assert halo_of([beside(np.ones(60), *people[0]), criteria[1]]).found.reason == "needs labels of the judge that vary"
+    assert found.human == pytest.approx((same - cross) / theirs)
+    assert (
+        halo_of([judge_labels(np.ones(60), *people[0]), criteria[1]]).found.reason
+        == "requires labels of the judge that vary"
+    )
 
 
 def test_consistency_of_numbers_and_of_categories_by_hand():
-    """Two replies on 30 items, equal on 24: of categories, and of numbers, from products of pairs."""
+    """Two responses on 30 items, equal on 24: as categories, and as numbers, from products of pairs."""
     first = np.tile([1.0, 2.0, 2.0], 10)
     second = np.r_[3 - first[:6], first[6:]]
     replies = np.vstack([np.stack([first, second], axis=1), [[1.0, np.nan]]])
-    numbers = beside(np.r_[first, 1.0], np.r_[first, 1.0]).consistency(replies)
+    numbers = judge_labels(np.r_[first, 1.0], np.r_[first, 1.0]).consistency(replies)
     kept = replies[:30] - replies[:30].mean()
     phi = (kept[:, 0] * kept[:, 1]).mean() - kept.mean() ** 2
     assert numbers.found.estimate == pytest.approx(phi / ((kept**2).mean() - kept.mean() ** 2))
-    words = beside(np.r_[first, 1.0], np.r_[first, 1.0], numeric=False).consistency(replies)
+    categories = judge_labels(np.r_[first, 1.0], np.r_[first, 1.0], numeric=False).consistency(replies)
     one = (replies[:30] == 1).mean()
     chance = one**2 + (1 - one) ** 2
-    assert words.found.estimate == pytest.approx((24 / 30 - chance) / (1 - chance))
-    assert (words.n, words.null, words.side) == (30, 0.9, -1)
-    assert beside(np.r_[first, 1.0], np.r_[first, 1.0]).consistency(replies[1:]).found.reason is not None  # 29
+    assert categories.found.estimate == pytest.approx((24 / 30 - chance) / (1 - chance))
+    assert (categories.n, categories.null, categories.side) == (30, 0.9, -1)
+    assert judge_labels(np.r_[first, 1.0], np.r_[first, 1.0]).consistency(replies[1:]).found.reason is not None  # 29
 
 
 @pytest.mark.parametrize(
@@ -632,7 +640,7 @@ def test_consistency_of_numbers_and_of_categories_by_hand():
     [
         ("1-5", [1, 2, 3, 4, 5], True),
         ("ordinal:low<mid<high", [0, 1, 2], True),  # ordered words, by their positions
-        ("nominal:a,b", [0, 1], True),  # of two categories one is more
+        ("nominal:a,b", [0, 1], True),  # two categories have an order
         ("nominal:a,b,c", [0, 1, 2], False),
         ("preference", [-1, 0, 1], True),
     ],
@@ -644,15 +652,15 @@ def test_judge_labels_have_levels_of_scale(scale, levels, ordered):
         grids={"c": (grid, ("p", "q"))}, scales={"c": scale}, items=["a", "b", "c"], units=Units.of(3),
         settings=SimpleNamespace(confidence=0.9),
     )  # fmt: skip
-    found = _ProbedTable.beside_people(table, "m", "c")
+    found = _ProbedTable.judge_labels(table, "m", "c")
     assert (found.levels.tolist(), found.numeric, found.level) == (levels, ordered, 0.9)
     assert found.people[:, 1].tolist() == pytest.approx([np.nan, 1, 0], nan_ok=True)
-    gone = _ProbedTable.beside_people(table, "nobody", "c")
+    gone = _ProbedTable.judge_labels(table, "unknown", "c")
     assert np.isnan(gone.judge).all()
     assert gone.people.shape == (3, 2)
-    assert _ProbedTable.beside_people(table, "m", "text") is None
+    assert _ProbedTable.judge_labels(table, "m", "text") is None
     table.grids["c"] = (grid, ())
-    assert _ProbedTable.beside_people(table, "m", "c").people.shape == (3, 0)
+    assert _ProbedTable.judge_labels(table, "m", "c").people.shape == (3, 0)
 
 
 def test_judge_labels_of_interval_have_given_levels():
@@ -661,40 +669,39 @@ def test_judge_labels_of_interval_have_given_levels():
         grids={None: (grid, ("p",))}, scales={None: Interval(0, 1)}, items=["a", "b", "c"], units=Units.of(3),
         settings=SimpleNamespace(confidence=0.95),
     )  # fmt: skip
-    found = _ProbedTable.beside_people(table, "m", None)
+    found = _ProbedTable.judge_labels(table, "m", None)
     assert (found.levels.tolist(), found.numeric) == ([0.1, 0.5, 0.9], True)
 
 
-# -- what is decided of a judge, and shown ---------------------------------------------------------------
+# -- decisions and marks -----------------------------------------------------------------------------------
 
 
-def decided(p, amiss=True, estimate=0.5) -> ProbeRow:
-    one = SimpleNamespace(p=p, amiss=amiss, found=SimpleNamespace(estimate=estimate))
+def decided(p, large=True, estimate=0.5) -> ProbeRow:
+    one = SimpleNamespace(p=p, large_enough=large, found=SimpleNamespace(estimate=estimate))
     return ProbeRow("j", None, one, 3)
 
 
 @pytest.mark.parametrize(
-    ("p", "amiss", "adjust", "adjusted", "shown"),
+    ("p", "large", "adjust", "adjusted", "detected"),
     [
-        # Holm of two: the smaller twice, then the larger, but no less.
+        # Holm for two: twice the smaller, then the larger, but not below the first.
         ((0.02, 0.04), True, True, (0.04, 0.04), (True, True)), ((0.02, 0.06), True, True, (0.04, 0.06), (True, False)),
         ((0.03, 0.05), True, True, (0.06, 0.06), (False, False)),
         ((0.05, 0.051), True, False, (0.05, 0.051), (True, False)),
         ((0.01, 0.01), False, True, (0.02, 0.02), (False, False)),
     ],
 )  # fmt: skip
-def test_decide_faults_requires_significance_and_size(p, amiss, adjust, adjusted, shown):
+def test_decide_faults_requires_significance_and_size(p, large, adjust, adjusted, detected):
     settings = SimpleNamespace(adjust=adjust, alpha=0.05)
-    found = _decide_faults([decided(one, amiss) for one in p], settings)
+    found = _decide_faults([decided(one, large) for one in p], settings)
     assert tuple(row.adjusted for row in found) == pytest.approx(adjusted)
-    assert tuple(row.shown for row in found) == shown
+    assert tuple(row.detected for row in found) == detected
 
 
 def test_sign_of_detected_undetected_and_missing():
-    shown = dataclasses.replace(decided(0.01), shown=True)
+    fault = dataclasses.replace(decided(0.01), detected=True)
     unknown = decided(math.nan, estimate=math.nan)
-    assert [_sign(rows) for rows in ([shown, unknown], [unknown, decided(0.5)], [unknown], [])] == ["!", "·", "–", "–"]
-    assert _distance(decided(0.1, estimate=-0.25)) == 0.25
+    assert [_sign(rows) for rows in ([fault, unknown], [unknown, decided(0.5)], [unknown], [])] == ["!", "·", "–", "–"]
 
 
 @pytest.mark.parametrize(("criteria", "where"), [(("x",), "x"), (("x", "y"), None)])
@@ -703,7 +710,7 @@ def test_halo_is_the_last_row(criteria, where, monkeypatch):
     monkeypatch.setattr("assay.verdict.probes.halo_of", lambda every: kept.append(len(every)) or "halo")
     labels = {"x": SimpleNamespace(judge=np.array([1.0]), levels_used=4), "y": None}
     table = SimpleNamespace(
-        criteria=criteria, beside_people=lambda judge, c: labels[c], settings=SimpleNamespace(length=None),
+        criteria=criteria, judge_labels=lambda judge, c: labels[c], settings=SimpleNamespace(length=None),
         _position=lambda judge, c: ["place"], _measures=lambda judge, c, mine: ["one", "two"],
     )  # fmt: skip
     found = list(_ProbedTable.rows(table, "j"))

@@ -231,11 +231,15 @@ class JudgeCard(Result):
         alpha = float(self.settings.alpha)  # type: ignore[attr-defined]
         rows = [row for row in self.rows[:SHOWN_ROWS] if row.kind != "annotator"]
         lines = [words.card_sentence(row, alpha) for row in rows]
-        return [*lines, *(f"– {line}" for line in self.needs()), *words.card_steps(self.rows)]
+        return [*lines, *(f"– {line}" for line in self.needs()), *self.next_steps()]
 
     def needs(self) -> list[str]:
         """The data that the criteria marked – require."""
         return words.card_needs(self.rows)
+
+    def next_steps(self) -> list[str]:
+        """What to do with judges that pass or fail the replacement."""
+        return words.card_steps(self.rows)
 
     def marks(self) -> Marks:
         """The card as a page shows it; the verdict Mixed has a separate mark."""
