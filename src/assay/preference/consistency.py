@@ -385,7 +385,8 @@ def _cautions(sets: pl.DataFrame) -> tuple[str, ...]:
 
 # -- Ratings saved if items are chosen by separability ---------------------------------------------
 # The yield of a rating set is its consistency c. With items drawn at random, the mean yield is Σ c / n. With items
-# drawn by separability, with inclusion probabilities π, it is Σ π c / Σ π. The ratio of the two is the share of the ratings
+# drawn by separability, with inclusion probabilities π, it is Σ π c / Σ π. The ratio of the two is the share of the
+# ratings
 # that gives the same number of consistent votes, and the rest is saved:
 #
 #     saving = 1 − (Σ c / n) / (Σ π c / Σ π)

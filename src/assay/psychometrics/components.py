@@ -1,7 +1,7 @@
 """Of what is the variance of these scores made, and how sure is that? One table, its components and coefficients.
 
 The terms that a table tells apart (`resolve_confounding`) are fitted; coefficients are ratios of sums of their
-variances (Brennan 2001, section 4); every number can be asked for another interval or a p-value.
+variances (Brennan 2001, section 4); every estimate has other intervals and p-values.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Fitted:
         The terms, the residual last.
     theta : (terms,) float
     raw : (terms,) float
-        Before what is below 0 was set to 0; only the analysis of variance gives such.
+        Before negative values were set to 0; only the analysis of variance gives them.
     fit : RemlFit or None
         None for the analysis of variance.
     value : (labels,) float
@@ -73,7 +73,7 @@ class Fitted:
 
     @property
     def few_objects(self) -> str | None:
-        """Why they are too few for the interval of a variance that is not the residual's; None where they are not."""
+        """Reason if there are too few objects for the interval of a variance other than the residual's, else None."""
         return few_levels(self.n_objects, self.settings.least_contrasts, self.settings.object)
 
     @property
@@ -82,7 +82,7 @@ class Fitted:
         return self.confounding.random(self.value)
 
     def refit_objects(self, counts: Ints) -> Floats:
-        """The variances where each object occurs ``counts`` times, each copy as another object; the terms stay."""
+        """The variances with each object repeated ``counts`` times, as different objects; the terms do not change."""
         measured = self.settings.object
         times = counts[self.codes[measured]]
         rows = np.repeat(np.arange(len(times)), times)
@@ -116,7 +116,7 @@ class Fitted:
     def squares(self) -> tuple[Floats, Floats]:
         """Degrees of freedom and sums of squares of each term and the residual: (terms + 1,), see `sequential_squares`.
 
-        Of a complete table those of its strata; what is omitted is in the residual.
+        For a complete table, those of its strata; omitted effects are in the residual.
         """
         if not isinstance(self.likelihood, Balanced):
             return sequential_squares(self.terms)
@@ -142,7 +142,7 @@ class Fitted:
 
 
 def fit_components(design: Design, value: Floats, codes: Mapping[str, Ints], settings: DesignSettings) -> Fitted:
-    """Find what the table tells apart, then the variances.
+    """Find the identified terms, then their variances.
 
     A complete table is fitted from its mean squares, any other in blocks.
     """
@@ -162,7 +162,7 @@ def fit_components(design: Design, value: Floats, codes: Mapping[str, Ints], set
 # -- How sure --------------------------------------------------------------------------------------
 
 MOST_PROFILED = 20_000
-"""Labels of an unbalanced table up to which intervals are profiles when nothing else is asked for: minutes above."""
+"""Largest number of labels of an unbalanced table with profile intervals by default: more take minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +185,7 @@ class VarianceEstimate(Estimate):
     df: float | None = field(repr=False, compare=False, metadata={"json": False})
 
     def interval(self, level: float) -> tuple[float, float]:
-        """The interval at another level; NaN where the labels cannot show how sure the value is."""
+        """The interval at another level; NaN if it is not estimable."""
         number_in("level", level, above=0, below=1)
         if self.profiled:
             low, high = profile(self.fit, self.quantity, level, self.df)
@@ -240,13 +240,13 @@ def _root(value: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """How intervals are made of a fit: by its likelihood, or from variances of other samples.
+    """Intervals of a fit: from its likelihood, or from variances of other samples.
 
     Attributes
     ----------
     how : {"profile", "delta", "parametric", "objects", "none"}
     samples : (samples, terms) float
-        Variances of samples drawn from the model, or of resampled objects; empty where there are none.
+        Variances of samples drawn from the model, or of resampled objects; can be empty.
     """
 
     fitted: Fitted
@@ -256,15 +256,15 @@ class Uncertainty:
     samples: Floats
 
     def estimate(self, quantity: Ratio, *, quick: bool = False) -> Estimate:
-        """The value with its interval; ``quick`` takes the delta method in place of a profile."""
+        """The value with its interval; ``quick`` uses the delta method instead of a profile."""
         fitted = self.fitted
         value = float(quantity.value(fitted.theta))
         if not np.isfinite(value):
             return missing("all its variances are 0")
         error = np.nan if fitted.fit is None else standard_error(fitted.fit, quantity)
         if self.how == "none":
-            return Estimate(value, np.nan, np.nan, error, "no interval was asked for")
-        # The residual has its many labels; whatever else is known rests on few levels.
+            return Estimate(value, np.nan, np.nan, error, "no interval was requested")
+        # The residual has many labels; all other variances depend on few levels.
         of_residual = quantity.rest is None and not quantity.top[:-1].any()
         if (few := fitted.few_objects) and (self.how == "objects" or not of_residual):
             return Estimate(value, np.nan, np.nan, error, few)
@@ -283,21 +283,21 @@ class Uncertainty:
     def coefficient(
         self, name: CoefficientName, weights: Weights, sizes: Mapping[str, float] | None = None, *, quick: bool = False
     ) -> Estimate:  # fmt: skip
-        """Eρ² or Φ of a mean over these numbers of levels, one of each when not given, where it can be told."""
+        """Eρ² or Φ of a mean over these numbers of levels (default: one each), or the reason if not estimable."""
         if why := self.fitted.confounding.why_not(name, sizes or {}):
             return missing(why)
         return self.estimate(getattr(weights, name), quick=quick)
 
     def error(self, name: CoefficientName, weights: Weights) -> Estimate:
-        """The error variance of a coefficient: relative of Eρ², absolute of Φ; missing where that one holds severity
-        that these labels do not show."""
+        """The error variance of a coefficient: relative for Eρ², absolute for Φ; missing if the latter contains a
+        severity that is not estimable."""
         found = self.fitted.confounding
         if why := found.single and found.why_not(name, {}):
             return missing(why)
         return self.estimate(Ratio(weights.relative if name == "generalizability" else weights.absolute))
 
     def sample_estimate(self, value: float, found: Floats) -> Estimate:
-        """A value with the percentile interval of what the samples gave."""
+        """A value with the percentile interval of the samples."""
         n = self.fitted.n_objects
         how = IntervalSettings(
             method="percentile", confidence=self.confidence, seed=self.seed
@@ -378,9 +378,9 @@ def weights(
     """Each term's part in the mean over these numbers of levels of each facet.
 
     An effect with the object and only fixed facets is a part of the universe score; one without the object and
-    without a random facet is in no error; all others are error, relative where they hold the object. A term of
-    several confounded effects shrinks with the facets that all of them share (``careful``), or with all that index any
-    of them (``usual``).
+    without a random facet is not part of any error; all others are error, relative if they contain the object. A term
+    of several confounded effects shrinks with the facets that all of them share (``careful``), or with all that index
+    any of them (``usual``).
     """
     own = design.nests[measured] | {measured}
     found = np.zeros((3, len(terms)))
@@ -418,7 +418,7 @@ class Component:
     at_zero : bool
         Whether the search ended at the bound.
     raw : float
-        Below 0 where the analysis of variance gave that.
+        Negative if the analysis of variance gave that.
     """
 
     name: str
@@ -450,7 +450,7 @@ class CriterionStudy:
         The REML (or ML) criterion at its least; NaN for the analysis of variance.
     cautions, notes : tuple of str
     objects : tuple of str
-        What the levels of the object are called.
+        Names of the levels of the object.
     lone : tuple of str
         Random facets of one level, with that level: ``r (gpt)``.
     """
@@ -475,7 +475,7 @@ class CriterionStudy:
 
     @property
     def name(self) -> str:
-        """Criterion and group, where there are any."""
+        """Criterion and group, if any."""
         return ", ".join(str(v) for v in (self.criterion, self.group) if v is not None) or "all"
 
     @property
@@ -503,21 +503,21 @@ class CriterionStudy:
         }
 
     def weights(self, fixed: Sequence[str], sizes: Mapping[str, float], merged: Merged) -> Weights:
-        """Each term's part in a mean over other numbers of levels; fixed facets stand at all of theirs."""
+        """Each term's part in a mean over other numbers of levels; fixed facets have all their levels."""
         found = self.fitted.confounding
         kept = {f: float(n) for f, n in sizes.items() if f in found.design.facets}
         kept |= {f: float(self.levels[f]) for f in fixed if f in found.design.facets}
         return weights(found.terms, found.design, self.fitted.settings.object, fixed, kept, merged)
 
     def score_rows(self, confidence: float) -> Iterator[dict[str, Any]]:
-        """One row an object: its labels, their mean, its universe score and how far that is known."""
+        """One row per object: its labels, their mean, its universe score and the interval."""
         from scipy.special import ndtri
 
         fitted = self.fitted
         code = np.unique(fitted.codes[fitted.settings.object], return_inverse=True)[1]
         number = np.bincount(code)
         mean = np.bincount(code, weights=fitted.value) / number
-        reason = fitted.confounding.untold
+        reason = fitted.confounding.not_estimable
         score, error = fitted.scores() if reason is None else np.full((2, len(number)), np.nan)
         half = float(ndtri((1 + confidence) / 2)) * error
         columns = (self.objects, score, score - half, score + half, error, mean, number)
@@ -527,7 +527,7 @@ class CriterionStudy:
                    "labels": int(values[-1]), "reason": reason}  # fmt: skip
 
     def anova_rows(self) -> Iterator[dict[str, Any]]:
-        """One row a term: the analysis of variance beside the variances that were fitted."""
+        """One row per term: the analysis of variance and the fitted variances."""
         fitted = self.fitted
         df, squares = fitted.squares()
         solved = fitted.likelihood.anova() if isinstance(fitted.likelihood, Balanced) else anova(fitted.terms)
@@ -580,12 +580,12 @@ class DesignStudies(Result):
         return found[0]
 
     def one(self, what: str) -> CriterionStudy:
-        """The study, where there is one.
+        """The study, if there is one.
 
         Raises
         ------
         DesignError
-            Where there are several.
+            If there are several.
         """
         if len(self.studies) > 1:
             names = [s.name for s in self.studies]

@@ -2,7 +2,7 @@
 
 The card of judges rests on these. An object (a teacher, or an item that has no lessons) has a universe score: what
 all people would say of it over all of its lessons. Labels of *different* lessons by *different* people share nothing
-else, so their mean product, less that of labels of different objects, is the variance of universe scores, and with a
+else, so their mean product, minus that of labels of different objects, is the variance of universe scores, and with a
 judge in one place the covariance of the judge's scores with people's. Every contrast of such means is judged by leaving
 out each object, each person, and each person's labels of each object (a two-way jackknife), so that both are samples.
 
@@ -39,16 +39,16 @@ class LabelTables:
     Attributes
     ----------
     item : (items, raters, d) float
-        The label, centred by its own side's grand mean; 0 where there is none.
+        The label, centred by the grand mean of its side; 0 if missing.
     labelled : (items, raters) float
-        1 where there is a label.
+        1 if there is a label.
     lesson_of, object_of : (items,) int
         Codes from 0. Without lessons each item is an object.
     people : (raters,) bool
     lessons : bool
-        Whether objects have lessons: else pairs of people on the same item stand for pairs of lessons.
+        Whether objects have lessons; otherwise pairs of humans on the same item replace pairs of lessons.
     centre : (raters, d) float
-        The grand mean that was taken off each rater's labels.
+        The grand mean that was subtracted from each rater's labels.
     """
 
     item: Floats
@@ -134,7 +134,7 @@ class Leftout:
     units : (units, k) float
     persons : (people, k) float
     cells : (cells, k) float
-        Without one person's labels of one unit; only where there are such labels.
+        Without one human's labels of one unit, if there are any.
     """
 
     whole: Floats
@@ -150,14 +150,14 @@ class Leftout:
 
     @classmethod
     def additive(cls, by_unit: Floats, by_cell: Floats, there: Bools) -> Leftout:
-        """Of sums to which units and cells add up, (units, k) and (units, people, k): what is left is less."""
+        """Leave-out sums by subtraction, from sums by unit, (units, k), and by cell, (units, people, k)."""
         whole = by_unit.sum(axis=0)
         return cls(whole, whole - by_unit, whole - by_cell.sum(axis=0), whole - by_cell[there])
 
 
 @dataclass(frozen=True, eq=False)
 class RaterSide:
-    """A panel: people, of whom each may be left out, or a judge's or a family's members, who are as they are.
+    """A panel: humans, who are left out one by one, or a judge or the members of a family, who are fixed.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class Products:
         self.there = tables.by_unit(number[:, self.people]) > 0
 
     def same_object(self, one: RaterSide, two: RaterSide) -> Leftout:
-        """Over pairs of labels of one object, of different lessons where there are some: products and their number."""
+        """Over pairs of labels of one object, of different lessons if there are any: products and their number."""
         t = self.tables
         lesson, n_lesson, obj, n_obj = t.sums
         by_object, by_cell = [], []
@@ -197,7 +197,7 @@ class Products:
         return Leftout.additive(units, t.by_unit(np.stack(by_cell, axis=-1)), self.there)
 
     def _object_products(self, obj: Floats, lesson: Floats, one: RaterSide, two: RaterSide) -> tuple[Floats, Floats]:
-        """Products within each object, (objects,), and what each person's labels add to them, (objects, people)."""
+        """Products within each object, (objects,), and the contribution of each human's labels, (objects, people)."""
         t = self.tables
 
         def pairs(table: Floats) -> tuple[Floats, Floats]:
@@ -227,7 +227,7 @@ class Products:
         return Leftout(*(np.stack([part[i] for part in both], axis=-1) for i in range(4)))
 
     def _cross_products(self, obj: Floats, one: RaterSide, two: RaterSide) -> tuple[Floats, Floats, Floats, Floats]:
-        """All products of totals, less those of one rater with itself and those within an object."""
+        """All products of totals, minus those of one rater with itself and those within an object."""
         t, same = self.tables, one.who & two.who
         skip = bool(same.any()) and not one.itself
         unit = t.by_unit(obj)  # (units, raters, d)
@@ -343,7 +343,7 @@ class Contrast:
     Attributes
     ----------
     value : float
-        Its bias over objects taken off.
+        Corrected for its bias over objects.
     error, df : float
         The standard error and Satterthwaite's degrees of freedom.
     reason : str or None
@@ -390,8 +390,9 @@ class Contrast:
 def contrast(sums: Leftout, of: Callable[[Floats], Floats], *, people: bool = True) -> Contrast:
     """A contrast of sums: value, error by leaving out objects, people and cells, degrees of freedom.
 
-    V = V_objects + max(V_people − V_cells, 0), each a delete-one jackknife: what a person's labels of one object add is
-    in both of the others. The value's bias is taken off over objects only: over people the correction is noise.
+    V = V_objects + max(V_people − V_cells, 0), each a delete-one jackknife: the contribution of a
+    human's labels of one object is in both of the others. The value is corrected for bias over objects only: over
+    humans the correction is noise.
 
     Parameters
     ----------
@@ -425,7 +426,7 @@ def _leave_one_out(values: Floats) -> float:
 class JudgeMoments:
     """Covariances and variances of people and one judge (or family), to be put into contrasts.
 
-    Every property takes sums (..., k) as `sums` has them. h stands for people, m for the judge.
+    Every property takes sums (..., k) as `sums` has them. h denotes humans, m the judge.
     """
 
     products: Products
@@ -453,7 +454,7 @@ class JudgeMoments:
         return Leftout.join([self.products.same_item(h, each, centred=False) for each in (h, m)])
 
     def covariance(self, sums: Floats, which: int) -> Floats:
-        """c_h (0), c_hm (1) or c_m (2): the mean product of one object's less that of different objects."""
+        """c_h (0), c_hm (1) or c_m (2): the mean product within objects minus that between different objects."""
         at = 4 * which
         # Products that cancel leave rounding behind: divided by no pairs it would be infinite, and not missing.
         same, other = (np.where(n > 0, n, np.nan) for n in (sums[..., at + 1], sums[..., at + 3]))
@@ -472,7 +473,7 @@ class JudgeMoments:
         """Of labels of the same item: r and 1 − D_o/D_e of people with each other, then of people with the judge."""
         width = 4 + 2 * self.d
         found = [_agreement(sums[..., i * width : (i + 1) * width], self.d) for i in range(2)]
-        # A judge that gives one label only goes with nothing that people say.
+        # A judge that always gives the same label is uncorrelated with all human labels.
         return found[0][0], found[0][1], np.where(self.constant, 0.0, found[1][0]), found[1][1]
 
     @cached_property

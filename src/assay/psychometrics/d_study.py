@@ -1,4 +1,4 @@
-"""What would another rater or lesson buy? Decision studies, and a judge beside a person."""
+"""Decision studies: reliability for other numbers of raters and lessons, and for adding a judge to a human."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats
-from assay.psychometrics import plots
+from assay.psychometrics import plots, words
 from assay.psychometrics.components import CriterionStudy, DesignStudies, Weights
 from assay.psychometrics.design import CoefficientName, DesignSettings, DStudySettings, LoopSettings, parse
-from assay.reporting.tables import estimated, said
+from assay.reporting.tables import estimated
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 MOST = 100_000
-"""Levels of a facet up to which the smallest number is looked for: more than anybody collects."""
-
-NAMES = {"generalizability": "Eρ²", "dependability": "Φ"}
+"""Largest number of levels in the search for the smallest number that reaches the target."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,17 +35,17 @@ class DStudy(Result):
     Attributes
     ----------
     projected : polars.DataFrame
-        One row a study (or scenario), coefficient and choice of numbers.
+        One row per study (or scenario), coefficient and choice of numbers.
     smallest : polars.DataFrame
-        The least number of the facet ``along`` that reaches the target, for each choice of the others; null, with the
-        limit that more of them tend to, where none does.
+        The smallest number of the facet ``along`` that reaches the target, for each choice of the others; null, with
+        the limit for many levels, if none does.
     facets : tuple of str
     along : str
     target : float
     coefficient : str
     run : Run
     estimates : tuple of Estimate
-        Of each row of ``projected``: they answer ``.interval(level)`` and ``.p(null)``.
+        Estimates of ``projected``, one per row, with methods ``.interval(level)`` and ``.p(null)``.
     """
 
     projected: pl.DataFrame
@@ -65,97 +63,57 @@ class DStudy(Result):
         return self.projected
 
     def row_estimates(self) -> Sequence[Estimate]:
-        """Of each row of the projection."""
+        """The estimate in each row of the projection."""
         return self.estimates
 
     @cached_property
     def columns(self) -> Mapping[str, str]:
-        """The column behind each facet, where the design has letters of its own."""
-        asked = self.run.of.settings if self.run.of is not None else None
-        return dict(asked.facets or {}) if isinstance(asked, DesignSettings) else {}
-
-    def _count_facet(self, number: int, facet: str) -> str:
-        """``3 annotators``: a number of a facet, by its column; ``3 r`` where a letter is all there is."""
-        return f"{number:,} {self._noun(facet, number)}"
-
-    def _noun(self, facet: str, number: int = 2) -> str:
-        column = self.columns.get(facet, facet)
-        return column if number == 1 or len(column) == 1 else f"{column}s"
+        """The column of each facet, if the design uses letters."""
+        design = self.run.of.settings if self.run.of is not None else None
+        return dict(design.facets or {}) if isinstance(design, DesignSettings) else {}
 
     def sentences(self) -> tuple[str, ...]:
-        """How many reach the target, and what they cost."""
+        """The numbers that reach the target, with their cost; or the effect of adding a judge."""
         if "scenario" in self.projected.columns:
-            return self._scenario_sentences()
-        lines = []
-        for row in self.smallest.iter_rows(named=True):
-            others = [self._count_facet(row[c], c) for c in self.facets if c != self.along and row.get(c) is not None]
-            along = self._noun(self.along)
-            place = f"{row['study']}: " if "study" in row and self.smallest["study"].n_unique() > 1 else ""
-            with_others = f" with {', '.join(others)}" if others else ""
-            name = NAMES[self.coefficient]
-            if row["reason"] is not None:
-                lines.append(
-                    f"{place}how {name} changes with the number of {along}{with_others} is not known: {row['reason']}."
-                )
-            elif row["smallest"] is None:
-                lines.append(
-                    f"{place}no number of {along} reaches {name} = {self.target:g}{with_others}; "
-                    f"more of them tend to {said(row['limit'], 3)}."
-                )
-            else:
-                cost = f", at a cost of {row['cost']:,.2f}" if row.get("cost") is not None else ""
-                one = row["smallest"] == 1 and not others
-                reach = f"{self._count_facet(row['smallest'], self.along)}{with_others} reach{'es' if one else ''}"
-                lines.append(f"{place}{reach} {name} = {self.target:g}{cost}.")
-        return tuple(lines)
-
-    def _scenario_sentences(self) -> tuple[str, ...]:
-        """Each scenario at the largest number, and whether the judge helps the person."""
-        most = self.projected.filter(pl.col(self.along) == pl.col(self.along).max())
-        lines = []
-        for one in most.partition_by("study", maintain_order=True):
-            values = dict(zip(one["scenario"].to_list(), one["estimate"].to_list(), strict=True))
-            each = ", ".join(f"{name} {said(value, 3)}" for name, value in values.items())
-            alone, other, *beside = values.values()
-            place = f"{one['study'][0]}: " if one["study"][0] != "all" else ""
-            words = "lowers" if beside[0] < alone else "adds less than" if beside[0] < other else "adds as much as"
-            verdict = "lowers what one person reaches" if words == "lowers" else f"{words} another person"
-            if np.isnan(alone) or np.isnan(beside[0]):
-                verdict = f"cannot be valued: {one.filter(pl.col('estimate').is_nan())['reason'][0]}"
-            lines.append(
-                f"{place}Φ with {self._count_facet(one[self.along][0], self.along)}: {each}. A judge beside {verdict}."
-            )
-        return tuple(lines)
+            return words.scenario_lines(self.projected, self.along, self.columns)
+        return words.target_lines(
+            self.smallest, self.facets, self.along, self.target, self.coefficient, self.columns
+        )  # fmt: skip
 
     def summary(self) -> str:
-        """What reaches the target, then where the numbers come from."""
+        """The numbers that reach the target, the largest coefficient, and the method."""
         rows = self.projected.filter(pl.col("coefficient") == self.coefficient)
         best = rows.filter(pl.col("estimate").is_not_nan()).sort("estimate", descending=True).head(1)
         lines = [*self.sentences(), *([f"{self.run.interval}."] if self.run.interval else [])]
         for row in best.iter_rows(named=True):
-            sizes = ", ".join(self._count_facet(row[c], c) for c in self.facets if row.get(c) is not None)
-            place = row.get("scenario") or (row["study"] if rows["study"].n_unique() > 1 else "")
+            counts = (words.facet_count(row[c], c, self.columns) for c in self.facets if row.get(c) is not None)
+            name = row.get("scenario") or (row["study"] if rows["study"].n_unique() > 1 else "")
             value = estimated(row["estimate"], row["low"], row["high"], 3)
             lines.append(
-                f"The largest {NAMES[self.coefficient]} here: {value} with {sizes}{f' ({place})' if place else ''}."
+                f"Largest projected {words.COEFFICIENTS[self.coefficient]}: {value} with {', '.join(counts)}"
+                f"{f' ({name})' if name else ''}."
             )
         return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The coefficient with its intervals against the number of one facet, a line for each choice of the others."""
+        """The coefficient with its intervals by the number of one facet, a line for each choice of the others."""
         rows = self.projected.filter(pl.col("coefficient") == self.coefficient)
         names = [c for c in ("study", "scenario", *self.facets) if c != self.along and c in self.projected.columns]
         lines = [c for c in names if self.projected[c].n_unique() > 1]
-        return plots.curves(rows, self.along, lines, NAMES[self.coefficient], self.target, self.columns, ax)
+        return plots.curves(
+            rows, self.along, lines, words.COEFFICIENTS[self.coefficient], self.target, self.columns, ax
+        )
 
 
 def project(study: DesignStudies, settings: DStudySettings) -> DStudy:
-    """Coefficients at every choice of numbers, and the least number of one facet that reaches the target."""
+    """Coefficients at every choice of numbers, and the smallest number of one facet that reaches the target."""
     random = _random_facets(study)
     numbers = settings.levels or {}
     for name in (*numbers, *(settings.prices or {})):
         if name in study.fixed:
-            raise DesignError(f"{name} is fixed: scores are means over all of its levels, and no others are chosen")
+            raise DesignError(
+                f"{name} is fixed: scores are means over all of its levels; remove it from sizes and prices"
+            )
     named = [*numbers, *(settings.prices or {}), *([] if settings.along is None else [settings.along])]
     replace(parse(study.design), text=f"{study.design}, object {study.object}").check_facets(named, among=random)
     grid = {name: _whole_numbers(name, numbers[name]) for name in numbers}
@@ -176,7 +134,7 @@ def project(study: DesignStudies, settings: DStudySettings) -> DStudy:
 
 
 def _random_facets(study: DesignStudies) -> tuple[str, ...]:
-    """Facets whose number can be chosen."""
+    """Facets whose numbers of levels can be chosen."""
     parsed = parse(study.design)
     return tuple(f for f in parsed.facets if f not in parsed.nests[study.object] | {study.object, *study.fixed})
 
@@ -184,7 +142,7 @@ def _random_facets(study: DesignStudies) -> tuple[str, ...]:
 def _whole_numbers(name: str, values: Any) -> tuple[int, ...]:
     bad = [v for v in values if not isinstance(v, int | np.integer) or isinstance(v, bool) or v < 1]
     if bad or not len(values):
-        raise DesignError(f"numbers of {name} are whole and at least 1; got {listing(bad) or 'none'}")
+        raise DesignError(f"numbers of {name} must be whole and at least 1; got {listing(bad) or 'none'}")
     return tuple(values)
 
 
@@ -200,14 +158,16 @@ def _result(
         frames.append(frame.drop("cost") if frame["cost"].null_count() == frame.height else frame)
     cautions = list(study.run.cautions)
     if any(len(t.effects) > 1 for one in study.studies for t in one.fitted.confounding.terms):
-        careful = "only with the facets that all of them share; merged='usual' takes all"
-        usual = "with every facet that any of them has, which promises most"
-        cautions.append(f"variance of confounded effects shrinks {careful if settings.merged == 'careful' else usual}.")
+        careful = "only with the facets that all of them share; merged='usual' uses all facets"
+        usual = "with every facet of any of them, the most optimistic assumption"
+        cautions.append(
+            f"variance of confounded effects is divided {careful if settings.merged == 'careful' else usual}."
+        )
     how = study.run.interval
     if not len(study.studies[0].uncertainty.samples):
         how = how.replace("profile-likelihood interval", "interval by the delta method on the logit scale")
-    decides = isinstance(settings, DStudySettings)
-    run = Run("d-study" if decides else "human-in-the-loop", settings, study.run.data,
+    is_d_study = isinstance(settings, DStudySettings)
+    run = Run("d-study" if is_d_study else "human-in-the-loop", settings, study.run.data,
               {"along": along, "numbers": ",".join(facets)}, how, study.run.exclusions, study.run.notes,
               tuple(cautions), of=study.run)  # fmt: skip
     coefficient = settings.coefficient if isinstance(settings, DStudySettings) else "dependability"
@@ -216,7 +176,7 @@ def _result(
 
 @dataclass(frozen=True, eq=False)
 class _Projection:
-    """One study, at other numbers."""
+    """Projections of one study to other numbers."""
 
     study: CriterionStudy
     of: DesignStudies
@@ -231,15 +191,15 @@ class _Projection:
         )  # fmt: skip
         for name, error in names:
             value = self.study.uncertainty.coefficient(name, by_size, sizes, quick=True)
-            left = np.nan if np.isnan(value.estimate) else float(self.study.fitted.theta @ error)
+            error_variance = np.nan if np.isnan(value.estimate) else float(self.study.fitted.theta @ error)
             found.append((value, {
                 "study": self.study.name, **sizes, "coefficient": name, **value.row(),
-                "error": left, "cost": self.cost(sizes), "reason": value.reason,
+                "error": error_variance, "cost": self.cost(sizes), "reason": value.reason,
             }))  # fmt: skip
         return found
 
     def cost(self, sizes: Mapping[str, int]) -> float | None:
-        """Of one object: its ratings, and the levels of facets that have a price."""
+        """Cost per object: its ratings, and the levels of facets with a price."""
         s = self.settings
         if s.price is None and s.prices is None:
             return None
@@ -251,18 +211,18 @@ class _Projection:
         return total
 
     def value_at(self, sizes: Mapping[str, float]) -> float:
-        """The coefficient that is to reach the target."""
+        """The coefficient that must reach the target."""
         if self.reason(sizes):
             return float("nan")
         by_size = self.study.weights(self.of.fixed, sizes, self.settings.merged)
         return float(getattr(by_size, self.settings.coefficient).value(self.study.fitted.theta))
 
     def reason(self, sizes: Mapping[str, float]) -> str | None:
-        """Why the coefficient that is to reach the target cannot be told."""
+        """Why the coefficient that must reach the target is not estimable."""
         return self.study.fitted.confounding.why_not(self.settings.coefficient, sizes)
 
     def smallest(self, along: str, others: Mapping[str, int]) -> dict[str, Any]:
-        """The least number that reaches the target, by halving: the coefficient grows with every facet."""
+        """The smallest number that reaches the target, by bisection: the coefficient increases with every facet."""
         target, limit = self.settings.target, self.value_at({**others, along: 1e15})
         n: int | None = None
         if limit > target and self.value_at({**others, along: MOST}) >= target:
@@ -276,28 +236,28 @@ class _Projection:
         return {"study": self.study.name, **others, "smallest": n, "limit": limit, "cost": cost, "reason": why}
 
 
-# -- A judge beside a person -------------------------------------------------------------------------
+# -- Adding a judge to a human -------------------------------------------------------------------------
 
 
 class _Share(NamedTuple):
-    """One family's share of a scenario: its study, what a rating of it costs, how many levels of each facet it sees."""
+    """One family's share of a scenario: its study, the price of a rating, the number of levels of each facet."""
 
     study: CriterionStudy
     price: float
     sizes: Mapping[str, int]
-    lessons_apart: bool = False
+    separate_lessons: bool = False
 
 
 def compare_scenarios(study: DesignStudies, settings: LoopSettings) -> DStudy:
-    """One person; another one; a judge beside the person; several judges beside: Φ of each, over numbers of lessons."""
+    """Φ of one human, two humans, a human and a judge, a human and several judges, by the number of lessons."""
     sizes = _whole_numbers("sizes", settings.sizes)
     along, rater_facet = _loop_facets(study, settings)
-    people, judges = (_group(study, n) for n in (settings.human or "human", settings.judge or "judge"))
+    humans, judges = (_group(study, n) for n in (settings.human or "human", settings.judge or "judge"))
     rows, estimates = [], []
     for criterion in dict.fromkeys(s.criterion for s in study.studies):
-        if criterion not in people or criterion not in judges:
+        if criterion not in humans or criterion not in judges:
             continue
-        loop = _Loop(people[criterion], judges[criterion], study, along, rater_facet, settings)
+        loop = _Loop(humans[criterion], judges[criterion], study, along, rater_facet, settings)
         for n in sizes:
             for scenario, shares in loop.scenarios(n).items():
                 found = loop.dependability(shares)
@@ -306,7 +266,7 @@ def compare_scenarios(study: DesignStudies, settings: LoopSettings) -> DStudy:
                              "coefficient": "dependability", **found.row(), "cost": loop.cost(shares),
                              "reason": found.reason})  # fmt: skip
     if not rows:
-        raise DesignError("no criterion has both a study of people and one of judges")
+        raise DesignError("no criterion has both a study of humans and one of judges")
     return _result(study, rows, _first_reaching(rows, along, settings.target), estimates, (along,), along, settings)
 
 
@@ -316,8 +276,9 @@ def _group(study: DesignStudies, name: str) -> dict[str | None, CriterionStudy]:
     if not found:
         groups = list(dict.fromkeys(s.group for s in study.studies if s.group is not None))
         raise DesignError(
-            f"there is no study of '{name}' ({listing(groups) or 'no groups'}); make the G-study with by='kind', or "
-            "name its groups with human=... and judge=..."
+            f"there is no study of '{name}' ({listing(groups) or 'no groups'}); run the G-study with by='kind', or "
+            "name "
+            "its groups with human=... and judge=..."
         )
     return found
 
@@ -330,15 +291,15 @@ def _loop_facets(study: DesignStudies, settings: LoopSettings) -> tuple[str, str
     along = settings.along or next(iter(inside or [f for f in facets if f != raters]), "")
     for given, what in ((along, "along"), (raters, "rater_facet")):
         if given not in facets:
-            raise DesignError(f"say which facet is shared and which holds raters: {what}=..., one of {listing(facets)}")
+            raise DesignError(f"name the shared facet and the rater facet: {what}=..., one of {listing(facets)}")
     return along, raters
 
 
 @dataclass(frozen=True, eq=False)
 class _Loop:
-    """People and judges of one criterion."""
+    """Humans and judges of one criterion."""
 
-    people: CriterionStudy
+    humans: CriterionStudy
     judges: CriterionStudy
     of: DesignStudies
     along: str
@@ -346,22 +307,22 @@ class _Loop:
     settings: LoopSettings
 
     def scenarios(self, n: int) -> dict[str, tuple[_Share, ...]]:
-        """The four of figure 4, with n lessons."""
+        """The four scenarios of figure 4, with n lessons."""
         s, along, raters = self.settings, self.along, self.rater_facet
         price = s.price or 0.0
         human = {along: n, raters: 1, **(s.of_human or {})}
         judge = {along: n, raters: 1, **(s.of_judge or {})}
         two = {**human, along: 2 * n if s.another == "other" else n, raters: 2}
-        one = _Share(self.people, price, human)
+        one = _Share(self.humans, price, human)
         return {
-            "one person": (one,),
-            "another person": (_Share(self.people, price, two, s.another == "other"),),
-            "a judge beside": (one, _Share(self.judges, s.judge_price, judge)),
-            f"{s.ensemble} judges beside": (one, _Share(self.judges, s.judge_price, {**judge, raters: s.ensemble})),
+            "one human": (one,),
+            "second human": (_Share(self.humans, price, two, s.another == "other"),),
+            "human and judge": (one, _Share(self.judges, s.judge_price, judge)),
+            f"human and {s.ensemble} judges": (one, _Share(self.judges, s.judge_price, {**judge, raters: s.ensemble})),
         }
 
     def dependability(self, shares: Sequence[_Share]) -> Estimate:
-        """Φ of the shares together, with an interval where the G-study drew samples."""
+        """Φ of the shares together, with an interval if the G-study drew samples."""
         each = [self._weights(share) for share in shares]
         for share in shares:
             if why := share.study.fitted.confounding.why_not("dependability", share.sizes):
@@ -375,11 +336,11 @@ class _Loop:
     def _weights(self, share: _Share) -> Weights:
         merged, both = self.settings.merged, {self.along, self.rater_facet}
         made = share.study.weights(self.of.fixed, share.sizes, merged)
-        if not share.lessons_apart:
+        if not share.separate_lessons:
             return made
-        # Each lesson is seen by one person: what holds lessons and raters is averaged over lessons alone.
-        held = np.array([both <= t.facets(merged) for t in share.study.fitted.confounding.terms])
-        many = np.where(held, share.sizes[self.rater_facet], 1.0)
+        # One human per lesson: effects of lessons and raters are averaged over lessons only.
+        both_facets = np.array([both <= t.facets(merged) for t in share.study.fitted.confounding.terms])
+        many = np.where(both_facets, share.sizes[self.rater_facet], 1.0)
         return replace(made, relative=made.relative * many, absolute=made.absolute * many)
 
     def _composite(self, each: Sequence[Weights], thetas: Sequence[Any]) -> Any:
@@ -397,18 +358,18 @@ class _Loop:
             return np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), np.nan)
 
     def cost(self, shares: Sequence[_Share]) -> float | None:
-        """Of one object, where people's ratings have a price; lessons of their own are seen by one person each."""
+        """Cost per object, if human ratings have a price; separate lessons have one human each."""
         if self.settings.price is None:
             return None
         total = 0.0
         for share in shares:
-            often = share.sizes[self.rater_facet] if share.lessons_apart else 1
+            often = share.sizes[self.rater_facet] if share.separate_lessons else 1
             total += share.price * float(np.prod(list(share.sizes.values()))) / often
         return total
 
 
 def _first_reaching(rows: Sequence[dict[str, Any]], along: str, target: float) -> list[dict[str, Any]]:
-    """Of the numbers that were asked for, the least at which each scenario reaches the target."""
+    """The smallest requested number at which each scenario reaches the target."""
     found = []
     for study, scenario in dict.fromkeys((r["study"], r["scenario"]) for r in rows):
         mine = sorted((r for r in rows if (r["study"], r["scenario"]) == (study, scenario)), key=lambda r: r[along])

@@ -1,7 +1,7 @@
-"""What is asked of a table of facets? The design as the field writes it, and the effects that its labels tell apart.
+"""Designs of G-studies, and the effects that their labels identify.
 
-``r x (s:o:i)`` has the effects of Brennan (2001, chapter 3). Before anything is fitted, effects that are confounded in
-these labels are merged, or refused, with the reason.
+``r x (s:o:i)`` has the effects of Brennan (2001, chapter 3). Before the fit, effects that are confounded in the labels
+are merged, or raise an error, with the reason.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from assay.statistics.blocks import (
     dependent_terms,
     left_over,
     nested_codes,
-    untold,
+)
+from assay.statistics.blocks import (
+    untold as not_identified,
 )
 
 # -- Options ---------------------------------------------------------------------------------------
@@ -42,44 +44,42 @@ PairWeights = Literal["pairs", "objects"]
 
 @dataclass(frozen=True)
 class DesignSettings(Settings):
-    """Which labels a design is fitted to, and how."""
+    """Options of a design, the labels and the estimator."""
 
     design: Annotated[
         str,
         Limits(
-            "Facets crossed (x) and nested (:), such as 'r x (o:i)'.", always=True,
+            "Design with facets crossed (x) and nested (:), such as 'r x (o:i)'.", always=True,
             details="``r x (s:o:i)`` is raters crossed with segments in lessons in teachers.", first=True,
         ),
     ]  # fmt: skip
-    object: Annotated[str, Limits("The facet whose levels are measured.", always=True, first=True)]
+    object: Annotated[str, Limits("Object of measurement (a facet).", always=True, first=True)]
     _: KW_ONLY
     facets: Mapping[str, str] | None = option(
-        None, "The column of each facet: r=annotator,o=lesson.", key="",
-        details="Of the answers, the items or the annotators; a facet that is not named is a column of that name.",
+        None, "Column of each facet: r=annotator,o=lesson.", key="",
+        details="A column of the labels, the items or the annotators. Default: the column with the facet's name.",
         first=True,
     )  # fmt: skip
-    annotators: str | Sequence[str] | None = option(
-        None, "Annotators whose labels count.", details="All when not given."
-    )
+    annotators: str | Sequence[str] | None = option(None, "Annotators to include (default: all).")
     repeats: Repeats = option(
         "error", "How to combine repeated labels.",
-        details="Of one annotator to one item, where ``repeat`` is no facet.",
+        details="Labels of one annotator for one item, if ``repeat`` is not a facet.",
     )  # fmt: skip
     omit: str | Sequence[str] | None = option(
-        None, "Effects taken to be nothing, separated by commas: ro:i.",
-        details="Their variance, if there is any, is in the residual.",
+        None, "Effects assumed to be zero, separated by commas: ro:i.",
+        details="Their variance, if any, is part of the residual.",
     )  # fmt: skip
     reverse: str | Sequence[str] | None = option(
-        None, "Criteria that are worded negatively, separated by commas.",
-        details="Their labels are turned round on the scale.",
+        None, "Negatively worded criteria, separated by commas.",
+        details="Their labels are reversed on the scale.",
     )  # fmt: skip
-    confounded: Literal["merge", "refuse"] = option("merge", "What becomes of confounded effects.")
+    confounded: Literal["merge", "refuse"] = option("merge", "How to treat confounded effects.")
     least_contrasts: int = option(
-        3, "Differences that tell two effects apart, at least.", low=1,
-        details="A variance of fewer rests on one or two numbers.",
+        3, "Minimum number of contrasts that separate two effects.", low=1,
+        details="A variance with fewer contrasts depends on one or two numbers.",
     )  # fmt: skip
     estimator: Estimator = option(
-        "reml", "How variances are estimated.",
+        "reml", "Estimator of the variances.",
         details="Restricted or full maximum likelihood, or the analysis of variance (Henderson's method 1).",
     )  # fmt: skip
 
@@ -95,23 +95,22 @@ class GStudySettings(DesignSettings):
     """Options of `assay.g_study`."""
 
     fixed: str | Sequence[str] | None = option(
-        None, "Facets whose levels are all there are, separated by commas.",
-        details="Scores are means over them, and what the object has with them is a part of its universe score.",
+        None, "Fixed facets, separated by commas.",
+        details="Scores are means over their levels; the object's interactions with them belong to its universe score.",
         first=True,
     )  # fmt: skip
     by: str | None = option(
-        None, "A column whose values are studied one by one: kind for people and judges apart.",
-        details="Together they are one population of raters, or families in the design: ``(r:f) x (o:i)`` with "
+        None, "Analyse each value of this column separately: kind for humans and judges.",
+        details="Pooled, they are one population of raters, or families in the design: ``(r:f) x (o:i)`` with "
         '``facets={"f": "kind"}``.',
         first=True,
     )  # fmt: skip
     method: IntervalMethod | None = option(
-        None, "How intervals are made; by profile where variances come from a likelihood, by delta for large tables.",
+        None, "Interval method (default: profile; delta for large unbalanced tables; parametric for ANOVA).",
         details="Profile likelihood; the delta method; samples drawn from the fitted variances; resampled objects. "
-        "When not given: profile, delta for unbalanced tables of more than 20,000 labels, and parametric for the "
-        "analysis of variance.",
+        "Large tables have more than 20,000 labels.",
     )  # fmt: skip
-    n_resamples: int = option(200, "Samples drawn, where intervals come from some.", low=20, key="resamples")
+    n_resamples: int = option(200, "Bootstrap resamples, for parametric and objects.", low=20, key="resamples")
     confidence: float = level_option()
     seed: int = seed_option()
 
@@ -120,36 +119,36 @@ class GStudySettings(DesignSettings):
 class DStudySettings(Settings):
     """Options of `GStudy.d_study`."""
 
-    levels: Mapping[str, int | Sequence[int]] | None = option(
-        None, "How many levels of each facet: o=1-10,r=1,2,3.",
-        details="``d_study(r=[1, 2], o=range(1, 11))`` says the same. A facet that is not named stands at one level, a "
-        "fixed one at all of its levels. A nested facet is counted within what it is nested in: segments of a lesson.",
+    sizes: Mapping[str, int | Sequence[int]] | None = option(
+        None, "Numbers of levels of each facet: o=1-10,r=1,2,3.",
+        details="``d_study(r=[1, 2], o=range(1, 11))`` is equivalent. A facet that is not named has one level, a fixed "
+        "one all of its levels. A nested facet is counted within its outer facet: segments of a lesson.",
         first=True,
     )  # fmt: skip
     _: KW_ONLY
-    target: float = option(0.7, "The coefficient that is to be reached.", above=0, below=1, first=True)
-    coefficient: CoefficientName = option("dependability", "Which coefficient is to reach it.")
+    target: float = option(0.7, "Target value of the coefficient.", above=0, below=1, first=True)
+    coefficient: CoefficientName = option("dependability", "Coefficient that must reach the target.")
     along: str | None = option(
-        None, "The facet whose smallest number is looked for.", details="The one with most numbers when not given."
+        None, "Facet whose smallest sufficient number is reported.", details="Default: the one with most numbers."
     )
     price: float | None = option(
         None,
-        "What one rating costs.",
+        "Cost of one rating.",
         low=0,
-        details="Each object has as many as all numbers multiplied.",
+        details="The ratings of an object are the product of all numbers.",
         first=True,
     )
     prices: Mapping[str, float] | None = option(
-        None, "What one level of a facet costs: o=20.", details="Such as a visit to a lesson."
+        None, "Cost of one level of a facet: o=20.", details="For example, a visit to a lesson."
     )
     merged: Merged = option(
-        "careful", "Whether merged variance shrinks only with facets that all of its effects share.",
-        details="``usual`` lets it shrink with all that any of them has, which promises most.",
+        "careful", "Divide merged variance only by the numbers of facets that all of its effects share.",
+        details="``usual`` divides it by the numbers of all facets of any of them, the most optimistic assumption.",
     )  # fmt: skip
 
     @classmethod
     def of(cls, options: Mapping[str, Any], question: str | None = None) -> Self:
-        """Settings from keyword options; what is no option is a facet with its numbers."""
+        """Settings from keyword options; other keywords are facets with their numbers."""
         known = {f.name for f in fields(cls)}
         if "sizes" in options:
             raise DesignError("sizes=... is now levels=...", option="sizes")
@@ -165,43 +164,42 @@ class LoopSettings(Settings):
     renamed: ClassVar[Mapping[str, str]] = {"raters": "rater_facet=..."}
 
     sizes: Sequence[int] = option(
-        (1, 2, 3, 4, 5, 6, 7, 8, 9, 10), "Numbers of lessons, or whatever people and judges share."
+        (1, 2, 3, 4, 5, 6, 7, 8, 9, 10), "Numbers of levels of the shared facet, such as lessons."
     )
     along: str | None = option(
-        None, "The facet that people and judges share.", details="What is nested in the object when not given."
+        None, "Facet that humans and judges share.", details="Default: the facet nested in the object."
     )
     rater_facet: str | None = option(
-        None, "The facet of raters, which they do not share.",
-        details="The one whose column is ``annotator`` when not given.",
+        None, "Facet of raters, which they do not share.",
+        details="Default: the facet with the column ``annotator``.",
     )  # fmt: skip
-    human: str | None = option(None, "The study of people.", details="The group ``human`` when not given.")
-    judge: str | None = option(None, "The study of judges.", details="The group ``judge`` when not given.")
+    human: str | None = option(None, "Study of humans.", details="Default: the group ``human``.")
+    judge: str | None = option(None, "Study of judges.", details="Default: the group ``judge``.")
     of_human: Mapping[str, int] | None = option(
-        None, "Levels of further facets that a person sees.", hidden=True, details="Such as segments of a lesson."
+        None, "Levels of further facets per human.", hidden=True, details="For example, segments of a lesson."
     )
-    of_judge: Mapping[str, int] | None = option(None, "Levels of further facets that a judge sees.", hidden=True)
-    ensemble: int = option(3, "Judges of an ensemble.", low=2)
+    of_judge: Mapping[str, int] | None = option(None, "Levels of further facets per judge.", hidden=True)
+    ensemble: int = option(3, "Number of judges in an ensemble.", low=2)
     reading: Literal["sum", "composite"] = option(
         "sum", "Equation 8 as printed, or the variance of the mean of both.",
-        details="``sum`` adds up the universe and error variances of the families, which takes people's and judges' "
-        "universe scores as unrelated and both scores at their own scale; ``composite`` lets universe scores correlate "
-        "as ``correlation`` says.",
+        details="``sum`` adds the universe and error variances of the families: it assumes that universe scores of "
+        "humans and judges are uncorrelated. ``composite`` uses their ``correlation``.",
     )  # fmt: skip
     another: Literal["other", "same"] = option(
-        "other", "Whether the other person sees other lessons, or the same.",
-        details='Other ones (the text\'s "separate from the baseline observer") are twice as many, each seen by one; '
-        "the same, as equation 12 crosses them.",
+        "other", "Whether the second human observes other lessons, or the same.",
+        details='With other lessons (the text\'s "separate from the baseline observer") there are twice as many, with '
+        "one human each; with the same lessons they are crossed, as in equation 12.",
     )  # fmt: skip
     correlation: float = option(
-        1.0, "Of people's and judges' universe scores, for the mean of both.", low=-1, high=1,
+        1.0, "Universe-score correlation of humans and judges, for reading='composite'.", low=-1, high=1,
         details="`assay.disattenuated_correlation` estimates it.",
     )  # fmt: skip
-    target: float = option(0.7, "The Φ that is to be reached.", above=0, below=1)
+    target: float = option(0.7, "Target value of Φ.", above=0, below=1)
     merged: Merged = option(
-        "careful", "Whether merged variance shrinks only with facets that all of its effects share."
+        "careful", "Divide merged variance only by the numbers of facets that all of its effects share."
     )
-    price: float | None = option(None, "What a person's rating costs.", low=0)
-    judge_price: float = option(0.0, "What a judge's rating costs.", low=0)
+    price: float | None = option(None, "Cost of a human rating.", low=0)
+    judge_price: float = option(0.0, "Cost of a judge rating.", low=0)
 
     def __post_init__(self) -> None:
         if isinstance(self.sizes, range | np.ndarray):
@@ -214,32 +212,31 @@ class DisattenuationSettings(DesignSettings):
     """Options of `assay.disattenuated_correlation`; the design is that of each family's G-study."""
 
     different: str | None = option(
-        None, "The facet in which two scores of an object must differ.",
-        details="The one nested in the object when not given.",
+        None, "Facet in which two scores of an object must differ.",
+        details="Default: the facet nested in the object.",
     )  # fmt: skip
-    by: str = option("kind", "The column that tells families apart.")
+    by: str = option("kind", "Column of the families.")
     families: Sequence[str] | None = option(
-        None, "Values of that column; each two are correlated.", details="All when not given."
+        None, "Families to correlate in pairs (default: all values of that column)."
     )  # fmt: skip
-    weights: PairWeights = option("pairs", "Whether every pair of scores counts alike, or every object.")
+    weights: PairWeights = option("pairs", "Weight all pairs of scores equally, or all objects.")
     n_resamples: int = option(
         200, "Resamples of the objects.", low=20, key="resamples",
-        details="Both families' reliabilities are estimated anew in each.",
+        details="Both reliabilities are re-estimated in each.",
     )  # fmt: skip
     confidence: float = level_option()
     seed: int = seed_option()
-    n_pairs: int = option(1500, "Pairs of each published resample.", low=20)
-    observed_high: float = option(0.3, "An observed correlation of this size looks good.", low=0, high=1)
+    n_pairs: int = option(1500, "Pairs in each resample of the published method.", low=20)
+    observed_high: float = option(0.3, "Observed correlation from which agreement seems good.", low=0, high=1)
     implied_low: float = option(
-        0.5, "An implied correlation below this is spurious agreement.", low=0, high=1,
-        details="Where the observed one looks good.",
+        0.5, "Universe-score correlation below which such agreement is spurious.", low=0, high=1,
     )  # fmt: skip
 
 
 # -- The design and its effects --------------------------------------------------------------------
 
 MOST_FACETS = 6
-"""Facets of a design: six crossed ones have 63 effects, and each merge of two looks at every pair of effects."""
+"""Largest number of facets: six crossed ones have 63 effects, and each merge compares every pair of effects."""
 
 
 @dataclass(frozen=True)
@@ -249,9 +246,9 @@ class Effect:
     Attributes
     ----------
     name : str
-        ``i``, ``o:i``, ``ro:i``: what interacts, then what that is nested in.
+        ``i``, ``o:i``, ``ro:i``: the interacting facets, then their outer facets.
     primary, index : frozenset of str
-        The facets that interact, and these with all that they are nested in.
+        The interacting facets, and these with all their outer facets.
     """
 
     name: str
@@ -261,16 +258,16 @@ class Effect:
 
 @dataclass(frozen=True)
 class Design:
-    """Facets, what each is nested in, and the effects.
+    """Facets, their nesting, and the effects.
 
     Attributes
     ----------
     text : str
-        As it was written.
+        The design as written.
     facets : tuple of str
         In the order of the text.
     nests : mapping of facet to facets
-        All that each facet is nested in.
+        All outer facets of each facet.
     """
 
     text: str
@@ -279,7 +276,7 @@ class Design:
 
     @cached_property
     def effects(self) -> tuple[Effect, ...]:
-        """Every effect, main effects first; the last has all facets, so that only replicates tell it from error."""
+        """Every effect, main effects first; the last has all facets, so that only replicates separate it from error."""
         found = []
         for size in range(1, len(self.facets) + 1):
             for chosen in combinations(self.facets, size):
@@ -297,12 +294,12 @@ class Design:
         return f"{joined}:{self.name_of(nearest)}" if nearest else joined
 
     def effect(self, name: str) -> Effect:
-        """The effect that a name means; ``ir`` is ``ri``.
+        """The effect with a name; ``ir`` is ``ri``.
 
         Raises
         ------
         DesignError
-            For a name that is no effect of this design.
+            For a name that is not an effect of this design.
         """
         for one in self.effects:
             if one.name == name or self._letters(one.name) == self._letters(name):
@@ -316,7 +313,7 @@ class Design:
         return tuple("".join(sorted(p)) if single else "x".join(sorted(p.split("x"))) for p in parts)
 
     def check_facets(self, named: Iterable[str], what: str = "facet", among: Sequence[str] | None = None) -> None:
-        """Refuse a name that is no facet, or none of some."""
+        """Raise if a name is not a facet, or not one of some facets."""
         for name in named:
             if name not in (among or self.facets):
                 raise DesignError(unknown(what, name, among or self.facets, f"the design {self.text}"))
@@ -332,7 +329,7 @@ class Design:
         return cross_codes(*(codes[f] for f in self.facets if f in index))[0]
 
     def nested_levels(self, facet: str, codes: Mapping[str, Ints]) -> Ints:
-        """The level of a facet for each label, numbered from 0 within each level of what it is nested in."""
+        """The level of a facet for each label, numbered from 0 within each level of its outer facets."""
         nests = self.nests[facet]
         return nested_codes(codes[facet], self.codes_of(nests, codes) if nests else None)
 
@@ -346,7 +343,7 @@ def parse(text: str) -> Design:
     Raises
     ------
     DesignError
-        For a text that is no design, with what is wrong in it.
+        For a text that is not a design, with the error in it.
 
     Examples
     --------
@@ -359,9 +356,12 @@ def parse(text: str) -> Design:
     if reader.tokens:
         raise reader.wrong(f"'{reader.tokens[0]}' is not expected")
     if len(nests) > MOST_FACETS:
-        raise DesignError(f"the design '{text}' has {len(nests)} facets; {MOST_FACETS} are the most that are fitted")
+        raise DesignError(f"the design '{text}' has {len(nests)} facets; at most {MOST_FACETS} are supported")
     if len(nests) < 2:
-        raise DesignError(f"the design '{text}' has one facet; write what it is crossed with or nested in: r x {text}")
+        raise DesignError(
+            f"the design '{text}' has one facet; add a facet that is crossed with it or that it is nested in: r x "
+            f"{text}"
+        )
     order = tuple(t for t in tokens if t in nests)
     return Design(text, order, {f: frozenset(nests[f]) for f in order})
 
@@ -372,7 +372,7 @@ def design_of(settings: DesignSettings) -> tuple[Design, dict[str, str]]:
     Raises
     ------
     DesignError
-        For a design that cannot be read, an object that is no facet, or columns of facets that it does not have.
+        For a design that cannot be parsed, an object that is not a facet, or columns of facets that it does not have.
     """
     design, columns = parse(settings.design), settings.facets or {}
     design.check_facets([settings.object], "object")
@@ -381,7 +381,7 @@ def design_of(settings: DesignSettings) -> tuple[Design, dict[str, str]]:
 
 
 class _Reader:
-    """Reads tokens from the left."""
+    """Parse tokens from the left."""
 
     def __init__(self, text: str, tokens: list[str]) -> None:
         self.text, self.tokens = text, list(tokens)
@@ -415,9 +415,9 @@ class _Reader:
         return found
 
     def read_part(self) -> dict[str, set[str]]:
-        """A facet, or what is in brackets."""
+        """A facet, or a group in brackets."""
         if not self.tokens:
-            raise self.wrong("it ends where a facet should stand")
+            raise self.wrong("a facet is missing at the end")
         token = self.tokens.pop(0)
         if token == "(":
             found = self.read_crossed()
@@ -425,7 +425,7 @@ class _Reader:
                 raise self.wrong("a bracket is not closed")
             return found
         if not re.fullmatch(r"[^\W\d]\w*", token) or token in ("x", "X"):
-            raise self.wrong(f"'{token}' stands where a facet should")
+            raise self.wrong(f"'{token}' is not a facet")
         return {token: set()}
 
     def _refuse_twice(self, found: Mapping[str, object], other: Mapping[str, object]) -> None:
@@ -433,38 +433,38 @@ class _Reader:
             raise self.wrong(f"{listing(twice)} appears twice")
 
 
-# -- Confounding: which effects these labels tell apart -----------------------------------------------
+# -- Confounding: the effects that these labels identify -----------------------------------------------
 
 UNKNOWN_OBJECT = "the object's variance is confounded with that of its interactions"
-"""Why there is no coefficient."""
+"""Reason for a missing coefficient."""
 
 NOTHING = 1e-12
-"""Squares below this share of all are rounding: a double has 16 digits, and a sum of many squares loses a few."""
+"""Sums of squares below this share of the total are rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """What has one variance: an effect, or several that are confounded.
+    """A variance component: an effect, or several that are confounded.
 
     Attributes
     ----------
     effects : tuple of Effect
-        Of the residual, all that replicates do not tell from it: the highest interaction and what was merged with it.
+        For the residual, the highest interaction and the effects merged with it.
     code : (labels,) int or None
         Its levels; None for the residual.
     levels : int
-    apart_by : int or None
-        Differences by which it is told from the next coarser effect.
+    contrasts : int or None
+        Contrasts that separate it from the next coarser effect.
     omitted : tuple of Effect
-        Effects that the user takes to be nothing; they are in the residual.
+        Effects that the user assumes to be zero; they are part of the residual.
     cell : frozenset of str
-        Of the residual, the facets of a cell: all.
+        For the residual, the facets of a cell: all.
     """
 
     effects: tuple[Effect, ...]
     code: Ints | None
     levels: int
-    apart_by: int | None = None
+    contrasts: int | None = None
     omitted: tuple[Effect, ...] = ()
     cell: frozenset[str] = frozenset()
 
@@ -480,14 +480,14 @@ class Term:
 
     @property
     def level(self) -> Ints:
-        """The level of each label, of a term that is not the residual."""
+        """The level of each label, for a term other than the residual."""
         assert self.code is not None
         return self.code
 
 
 @dataclass(frozen=True, eq=False)
 class Confounding:
-    """The terms that are fitted, the residual last, and what was decided on the way.
+    """The fitted terms, the residual last, and the decisions about confounding.
 
     Attributes
     ----------
@@ -496,13 +496,13 @@ class Confounding:
     terms : tuple of Term
     notes, cautions : tuple of str
     complete : Balanced or None
-        The mean squares, where no cell is missing and nothing was merged.
+        The mean squares, if no cell is missing and no effects were merged.
     single : tuple of str
-        Random facets of one level, which were taken out: how others of them would differ is not known.
+        Random facets with one level, which were removed: their variance is not estimable.
     replicated : bool
-        Whether cells hold several labels, so that the highest interaction and the residual are apart.
-    untold : str or None
-        Why nothing can be told of the object.
+        Whether cells have several labels, so that the highest interaction and the residual are separable.
+    not_estimable : str or None
+        Why no coefficient of the object is estimable.
     """
 
     design: Design
@@ -512,52 +512,53 @@ class Confounding:
     complete: Balanced | None
     single: tuple[str, ...] = ()
     replicated: bool = False
-    untold: str | None = None
+    not_estimable: str | None = None
 
     def why_not(self, coefficient: CoefficientName, sizes: Mapping[str, float]) -> str | None:
-        """Why a coefficient of a mean over these numbers of levels cannot be told; None where it can."""
-        if self.untold is not None or not self.single:
-            return self.untold
+        """Why a coefficient of a mean over these numbers of levels is not estimable; None if it is."""
+        if self.not_estimable is not None or not self.single:
+            return self.not_estimable
         name = listing(self.single)
         if coefficient == "generalizability" and all(sizes.get(f, 1) == 1 for f in self.single):
             return None
         return (
-            f"{name} has one level, so that nothing shows how others would differ; take more of them, or "
-            f"fixed={self.single[0]} where there are no others"
+            f"{name} has one level, so that its variance is unknown; collect more levels, or set "
+            f"fixed={self.single[0]} if there are no others"
         )
 
     def random(self, value: Floats) -> Terms:
-        """The terms as a fit takes them."""
+        """The terms in the form of a fit."""
         return Terms(value, tuple(t.code for t in self.terms if t.code is not None))
 
 
 def complete_table(
-    design: Design, apart: Sequence[Effect], value: Floats, codes: Mapping[str, Ints], restricted: bool
+    design: Design, separate: Sequence[Effect], value: Floats, codes: Mapping[str, Ints], restricted: bool
 ) -> Balanced | None:
-    """The mean squares of a table without missing cells, for a variance of each effect ``apart``; None of any other."""
+    """The mean squares of a table without missing cells, for a variance of each effect ``separate``; None for any
+    other."""
     place = {f: k for k, f in enumerate(design.facets)}
     strata = [frozenset(place[f] for f in e.index) for e in design.effects]
-    terms = [s for s, e in zip(strata, design.effects, strict=True) if e in apart]
+    terms = [s for s, e in zip(strata, design.effects, strict=True) if e in separate]
     return balanced_table(value, [design.nested_levels(f, codes) for f in design.facets], strata, terms, restricted)
 
 
 def resolve_confounding(
     design: Design, value: Floats, codes: Mapping[str, Ints], settings: DesignSettings
 ) -> Confounding:  # fmt: skip
-    """Which variances do these labels tell apart?
+    """Find the variances that these labels identify.
 
     Raises
     ------
     DesignError
-        Where nothing is told of the object, labels do not vary, or effects are confounded and the user wants to know.
+        If the object is not identified, labels do not vary, or effects are confounded with ``confounded="refuse"``.
     """
     if not len(value) or np.ptp(value) == 0:
-        raise DesignError("the labels do not vary, so that there is no variance to take apart")
+        raise DesignError("all labels are equal; a G-study needs labels that vary")
     return _Resolver(design, value, codes, settings).resolve()
 
 
 class _Resolver:
-    """Merges step by step, and keeps the reasons."""
+    """Merge confounded effects step by step, and record the reasons."""
 
     def __init__(self, design: Design, value: Floats, codes: Mapping[str, Ints], settings: DesignSettings) -> None:
         self.value, self.codes, self.settings = value, codes, settings
@@ -575,27 +576,28 @@ class _Resolver:
             raise DesignError(
                 f"neither the object's effect nor the residual can be omitted; got {listing(settings.omit or ())}"
             )
-        apart = [e for e in (effects if self.replicated else effects[:-1]) if e not in omitted]
+        separate = [e for e in (effects if self.replicated else effects[:-1]) if e not in omitted]
         self.terms = []
-        for effect in apart:
+        for effect in separate:
             code = self.design.codes_of(effect.index, codes)
             self.terms.append(Term((effect,), code, int(code.max()) + 1))
-        self.complete = complete_table(self.design, apart, value, codes, settings.estimator != "ml")
+        self.complete = complete_table(self.design, separate, value, codes, settings.estimator != "ml")
         rest = () if self.replicated else (effects[-1],)
         self.rest = Term(rest, None, len(value), spare, omitted, frozenset(self.design.facets))
         if 0 < spare < settings.least_contrasts:
             self.notes.append(
-                f"cells of {design.text} hold several labels, {counted(spare, 'difference')} in all, too few to tell "
+                f"cells of {design.text} have several labels, {counted(spare, 'contrast')} in total, too few to "
+                "separate "
                 f"{effects[-1].name} from error"
             )
 
     def _drop_single_levels(self, design: Design) -> Design:
-        """Without facets of one level, which vary with nothing."""
+        """Remove facets with one level."""
         self.single: tuple[str, ...] = ()
-        # Lesson 1 of each teacher is another lesson: levels are counted with what a facet is nested in.
+        # Lesson 1 of each teacher is a different lesson: levels are counted within the outer facets.
         single = [f for f in design.facets if not design.codes_of({f, *design.nests[f]}, self.codes).any()]
         if self.settings.object in single:
-            raise DesignError(f"the object {self.settings.object} has one level; there is nothing to tell apart")
+            raise DesignError(f"the object {self.settings.object} has one level; a G-study needs several")
         if not single:
             return design
         fixed = getattr(self.settings, "fixed", None) or ()
@@ -604,13 +606,13 @@ class _Resolver:
             name = listing(self.single)
             self._refuse(f"{name} has one level, so that its effects are confounded with others")
             self.cautions.append(
-                f"{name} has one level and is taken out of the design: what is found holds for that level alone."
+                f"{name} has one level and is removed from the design: results apply to that level only."
             )
         return design.drop(single)
 
     def _refuse(self, why: str) -> None:
         if self.settings.confounded == "refuse":
-            raise DesignError(f"{why}. confounded='merge' goes on with them as one, and says so")
+            raise DesignError(f"{why}. confounded='merge' merges them, with a caution")
 
     def resolve(self) -> Confounding:
         """All steps, in order."""
@@ -621,13 +623,14 @@ class _Resolver:
         if self.complete is None:
             self._refuse_dependent()
         measured = self.settings.object
-        why = untold(self.value, self.codes[measured], least=self.settings.least_contrasts, name=measured)
-        terms = (*(replace(t, apart_by=self._nearest_differences(t)) for t in self.terms), self.rest)
+        why = not_identified(self.value, self.codes[measured], least=self.settings.least_contrasts, name=measured)
+        terms = (*(replace(t, contrasts=self._nearest_differences(t)) for t in self.terms), self.rest)
         for term in terms:
             others = [e.name for e in term.effects if e != self.object]
             if self.object in term.effects and others:
                 self.cautions.append(
-                    f"the object's own variance is confounded with that of {listing(others)}: no coefficient is given."
+                    f"the object's variance is confounded with that of {listing(others)}: coefficients are not "
+                    "estimable."
                 )
         if why is None and not any(t.effects == (self.object,) and t.code is not None for t in terms):
             why = UNKNOWN_OBJECT
@@ -637,7 +640,7 @@ class _Resolver:
         )
 
     def _differences(self, fine: Term, coarse: Term) -> int | None:
-        """Differences of levels of one term within levels of another; None where it does not lie within."""
+        """Contrasts of levels of one term within levels of another; None if it is not nested in it."""
         if fine.facets("usual") > coarse.facets("usual"):
             return fine.levels - coarse.levels
         if fine.levels < coarse.levels or self.complete is not None:
@@ -645,12 +648,12 @@ class _Resolver:
         return contrasts(fine.level, coarse.level)
 
     def _nearest_differences(self, term: Term) -> int | None:
-        """Differences within the nearest coarser term, or between its own levels."""
+        """Contrasts within the nearest coarser term, or between its own levels."""
         each = [self._differences(term, other) for other in self.terms if other is not term]
         return min((n for n in each if n is not None), default=term.levels - 1)
 
     def _merge_effects(self) -> None:
-        """Effects whose levels are, but for a few, the same."""
+        """Merge effects whose levels are almost the same."""
         least = self.settings.least_contrasts
         while True:
             pairs = [
@@ -663,14 +666,15 @@ class _Resolver:
             n, coarse, fine = min(pairs, key=lambda p: (p[0], p[1].levels, len(p[1].facets("usual"))))
             why = (
                 f"{fine.name} and {coarse.name} are confounded: {counted(coarse.levels, 'level')} of "
-                f"{coarse.name} hold {counted(fine.levels, 'level')} of {fine.name}, {counted(n, 'difference')} in all"
+                f"{coarse.name} contain {counted(fine.levels, 'level')} of {fine.name}, {counted(n, 'contrast')} in "
+                "total"
             )
-            self._note_merge(why, f"they are one term, {coarse.name},{fine.name}")
+            self._note_merge(why, f"they are fitted as one term, {coarse.name},{fine.name}")
             both = replace(coarse, effects=coarse.effects + fine.effects)
             self.terms = [both if t is coarse else t for t in self.terms if t is not fine]
 
     def _merge_with_rest(self) -> None:
-        """Terms of which nearly every level has one label; in a complete table the residual has squares of its own."""
+        """Merge terms with one label in almost every level; in a complete table the residual has separate squares."""
         if self.complete is not None and not self.merged:
             return
         for term in list(self.terms):
@@ -678,12 +682,12 @@ class _Resolver:
             if n < self.settings.least_contrasts:
                 self._merge_into_rest(
                     term,
-                    f"{term.name} is confounded with the residual: its {counted(term.levels, 'level')} hold "
-                    f"{counted(len(self.value), 'label')}, {counted(n, 'difference')} in all",
+                    f"{term.name} is confounded with the residual: its {counted(term.levels, 'level')} have "
+                    f"{counted(len(self.value), 'label')}, {counted(n, 'contrast')} in total",
                 )
 
     def _merge_unbounded(self) -> None:
-        """Where the terms explain every label, the criterion falls without bound as the residual goes to 0."""
+        """Merge while the terms explain every label: the criterion is then unbounded as the residual goes to 0."""
         whole = float(((self.value - self.value.mean()) ** 2).sum())
         while self.terms:
             n, squares = self._residual()
@@ -692,23 +696,23 @@ class _Resolver:
             finest = max(self.terms, key=lambda t: t.levels)
             if finest.effects[0] == self.object:
                 alone = left_over(Terms(self.value, (finest.level,)))[1]
-                why = "the labels of each object are all the same"
+                why = "the labels of each object are all equal"
                 if alone > NOTHING * whole:
-                    why = f"what {listing([t.name for t in self.terms])} do not explain of the labels is exactly 0"
+                    why = f"{listing([t.name for t in self.terms])} explain the labels exactly"
                 raise DesignError(f"{why}, so that no error can be estimated")
             several = int((np.bincount(finest.level) > 1).sum())
             self._merge_into_rest(
                 finest,
                 f"{finest.name} and the residual have no solution: {several:,} of {counted(finest.levels, 'level')} of "
-                f"{finest.name} have more than one label, and what no effect explains there "
-                f"({counted(n, 'contrast')}) is exactly 0, "
-                "so that the likelihood grows without bound as the residual goes to 0",
+                f"{finest.name} have more than one label, and their residuals ({counted(n, 'contrast')}) are exactly "
+                "0, "
+                "so that the likelihood is unbounded as the residual variance goes to 0",
             )
 
     def _residual(self) -> tuple[int, float]:
-        """What no term explains: contrasts, and their squares."""
+        """Residual contrasts, and their squares."""
         if self.complete is not None and not self.merged:
-            # Effects that were omitted have strata of their own, which the residual holds.
+            # The strata of omitted effects are part of the residual.
             own = self.complete.weights[:-1, :-1].sum(axis=1) == 0
             return int(self.complete.df[own].sum()), float(self.complete.squares[own].sum())
         return left_over(Terms(self.value, tuple(t.level for t in self.terms)))
@@ -724,11 +728,11 @@ class _Resolver:
         self.cautions.append(f"{why}; {what}.")
 
     def _refuse_dependent(self) -> None:
-        """Variances of which a combination leaves every covariance as it is."""
+        """Raise if a combination of variances leaves every covariance unchanged."""
         dependent = dependent_terms([t.level for t in self.terms], len(self.value))
         if dependent:
             names = [(*self.terms, self.rest)[k].name for k in dependent]
             raise DesignError(
-                f"the variances of {listing(names)} are not identified: more of one and less of the others gives the "
-                "same labels. Leave one of them out with omit=(...), or collect labels that cross them"
+                f"the variances of {listing(names)} are not identified: different values imply the same covariances. "
+                "Omit one of them with omit=(...), or collect labels that cross them"
             )

@@ -1,4 +1,4 @@
-"""Do people and judges measure the same thing? Correlations across lessons, corrected for unreliability."""
+"""Disattenuated correlations: universe-score correlations of two families of raters across lessons."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
@@ -20,52 +20,52 @@ from assay.estimation.options import IntervalSettings, number_in, question
 from assay.estimation.resampling import estimate_replicates
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
+from assay.psychometrics import words
 from assay.psychometrics.components import Fitted, fit_components, weights
 from assay.psychometrics.design import CoefficientName, Design, DisattenuationSettings, design_of
+from assay.psychometrics.words import Finding
 from assay.reporting import pictures
-from assay.reporting.tables import estimated, interval, said
+from assay.reporting.tables import interval
 from assay.statistics.bivariate import FURTHEST, Family, JointFit, fit_joint
 from assay.statistics.blocks import cross_codes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Finding = Literal["spurious", "shared", "unclear", "cannot be told"]
-
 MOST_ZERO = 0.05
-"""A correction is given while at most this share of the resamples leaves a family without variance of objects: the
-share of undefined resamples from which no interval is given anywhere."""
+"""Largest share of resamples in which a family has no variance of objects: with more, as elsewhere, no interval is
+estimable."""
 
 LEAST_OBJECTS = 3
-"""Objects whose scores are correlated: through two points any correlation is ±1."""
+"""Smallest number of objects: with two any correlation is ±1."""
 
 VANISHING, LEAST_RELIABILITY = 1e-6, 1e-9
-"""A share of variance, and a reliability, that are nothing: a correlation divided by their roots says nothing."""
+"""A share of variance, and a reliability, that count as 0: a correlation divided by their roots is meaningless."""
 
 NAMES = ("observed, same", "observed, different", "eq. 3 (Eρ²)", "by Φ", "structural")
 
 
 @dataclass(frozen=True, kw_only=True)
 class StructuralEstimate(Estimate):
-    """The objects' correlation, whose intervals and p-values come from the likelihood of both families.
+    """The objects' correlation, with intervals and p-values from the likelihood of both families.
 
     Attributes
     ----------
     fit : JointFit
     df : float
-        Of the t distribution that a profile is compared with: objects less one.
+        Degrees of freedom of the t distribution for a profile: objects minus one.
     """
 
     fit: JointFit = field(repr=False, compare=False, metadata={"json": False})
     df: float = field(repr=False, compare=False, metadata={"json": False})
 
     def interval(self, level: float) -> tuple[float, float]:
-        """The profile-likelihood interval, within −1 and 1 where the estimate is."""
+        """The profile-likelihood interval, within −1 and 1 if the estimate is."""
         number_in("level", level, above=0, below=1)
         return self.fit.interval(level, self.df, min(-1.0, self.estimate), max(1.0, self.estimate))
 
     def p(self, null: float = 0.0) -> float:
-        """Two-sided p-value of a true correlation of ``null``: the level at which the interval would end there."""
+        """Two-sided p-value for a true correlation of ``null``, by inverting the interval."""
         return self.fit.p(null, self.df)
 
 
@@ -78,23 +78,23 @@ class FamilyCorrelation:
     criterion : str or None
     families : (str, str)
     observed : Estimate
-        Of scores of the same object at the same lesson.
+        Correlation of scores of the same object at the same lesson.
     across : Estimate
-        Of scores of the same object at different lessons: all cross pairs.
+        Correlation of scores of the same object at different lessons: all cross pairs.
     published : Estimate
-        Equation 3: ``across`` over √(Eρ² Eρ²). Its numerator holds variance of raters and lessons that Eρ² leaves out,
+        Equation 3: ``across`` over √(Eρ² Eρ²). Its numerator contains variance of raters and lessons that Eρ² excludes,
         so that it corrects too little.
     dependable : Estimate
         ``across`` over √(Φ Φ), whose denominator is the whole variance of a score.
     structural : Estimate
         The correlation of both families' universe scores: their covariance over their standard deviations, from the
-        restricted likelihood of both families at once. Unbiased, so that it may be above 1. The answer to read.
+        restricted likelihood of both families. It is unbiased, so that it can exceed 1. Report this estimate.
     resampled : (float, float, float)
-        The paper's way: mean and interval of equation 3 over resamples of pairs. It takes pairs as independent, and is
-        too narrow.
+        The published method: mean and interval of equation 3 over resamples of pairs. It assumes independent pairs, so
+        that the interval is too narrow.
     reliabilities : polars.DataFrame
         Eρ², Φ and the variance of objects of each family.
-    finding : {"spurious", "shared", "unclear", "cannot be told"}
+    finding : {"spurious", "shared", "undecided", "not_estimable"}
     n_objects, n_pairs : int
     """
 
@@ -118,39 +118,21 @@ class FamilyCorrelation:
         return self.observed, self.across, self.published, self.dependable, self.structural
 
     def sentences(self, name: str = "") -> tuple[str, ...]:
-        """The finding, then what it rests on."""
-        first, second = self.families
-        words: Mapping[Finding, str] = {
-            "spurious": "agreement on the same lesson is not about the object: the implied correlation is low",
-            "shared": "both measure something in common",
-            "unclear": "the implied correlation is not known well enough to say what both share",
-            "cannot be told": "what both share cannot be told: scores hardly tell objects apart",
-        }
-        implied = self.structural
-        lines = [f"{name}{first} and {second}: {words[self.finding]}."]
-        same, other = (estimated(e.estimate, e.low, e.high) for e in (self.observed, self.across))
-        lines.append(f"Observed correlation {same} on the same, {other} on different ones.")
-        if implied.reason is not None and not np.isfinite(implied.estimate):
-            return (*lines, f"Implied correlation: {implied.reason}.")
-        lines.append(
-            f"Implied correlation {estimated(implied.estimate, implied.low, implied.high)} (structural); "
-            f"equation 3 as published gives {said(self.published.estimate)}, over Φ {said(self.dependable.estimate)}."
-        )
-        if implied.estimate > 1:
-            lines.append("An implied correlation above 1 is one of about 1 with its error.")
-        return tuple(lines)
+        """The finding, then the correlations."""
+        return words.correlation_lines(name, self.families, self.finding, self.estimates)
 
 
 @dataclass(frozen=True, eq=False)
 class Disattenuation(Result):
-    """Correlations of families' scores, as observed and as implied without error: of each criterion and two families.
+    """Observed and universe-score correlations of two families, for each criterion and pair of families.
 
-    Where there is one, the result itself answers what `FamilyCorrelation` holds: ``found.structural``.
+    If there is one correlation, the result has the attributes of `FamilyCorrelation`: ``found.structural``.
 
     Attributes
     ----------
     each : tuple of FamilyCorrelation
-        ``found["CLPC"]`` is the one of a criterion, ``found["CLPC", "human", "gpt"]`` of a criterion and two families.
+        ``found["CLPC"]`` is that of a criterion, ``found["CLPC", "human", "gpt"]`` that of a criterion and two
+        families.
     run : Run
     """
 
@@ -165,7 +147,7 @@ class Disattenuation(Result):
         Raises
         ------
         DesignError
-            Where that is none, or several.
+            If there is none, or several.
         """
         wanted = {name} if isinstance(name, str) else set(name)
         found = [one for one in self.each if wanted <= {one.criterion, *one.families}]
@@ -175,12 +157,12 @@ class Disattenuation(Result):
         return found[0]
 
     def one(self, what: str) -> FamilyCorrelation:
-        """The correlation, where there is one.
+        """The correlation, if there is one.
 
         Raises
         ------
         DesignError
-            Where there are several.
+            If there are several.
         """
         if len(self.each) > 1:
             raise DesignError(f"there are {len(self.each)} correlations; take one, such as found[...].{what}")
@@ -188,57 +170,57 @@ class Disattenuation(Result):
 
     @property
     def families(self) -> tuple[str, str]:
-        """Both families, where there is one correlation."""
+        """Both families, if there is one correlation."""
         return self.one("families").families
 
     @property
     def observed(self) -> Estimate:
-        """Of scores of the same object at the same lesson, where there is one correlation."""
+        """Correlation of scores of the same object at the same lesson, if there is one correlation."""
         return self.one("observed").observed
 
     @property
     def across(self) -> Estimate:
-        """Of scores of the same object at different lessons, where there is one correlation."""
+        """Correlation of scores of the same object at different lessons, if there is one correlation."""
         return self.one("across").across
 
     @property
     def published(self) -> Estimate:
-        """Equation 3, where there is one correlation."""
+        """Equation 3, if there is one correlation."""
         return self.one("published").published
 
     @property
     def dependable(self) -> Estimate:
-        """Over √(Φ Φ), where there is one correlation."""
+        """Over √(Φ Φ), if there is one correlation."""
         return self.one("dependable").dependable
 
     @property
     def structural(self) -> Estimate:
-        """Of universe scores: the answer to read, where there is one correlation."""
+        """Universe-score correlation, if there is one correlation."""
         return self.one("structural").structural
 
     @property
     def resampled(self) -> tuple[float, float, float]:
-        """Equation 3 over resamples of pairs: mean and interval, where there is one correlation."""
+        """Equation 3 over resamples of pairs: mean and interval, if there is one correlation."""
         return self.one("resampled").resampled
 
     @property
     def finding(self) -> Finding:
-        """What is found, where there is one correlation."""
+        """The finding, if there is one correlation."""
         return self.one("finding").finding
 
     @property
     def n_objects(self) -> int:
-        """Objects with scores of both, where there is one correlation."""
+        """Objects with scores of both, if there is one correlation."""
         return self.one("n_objects").n_objects
 
     @property
     def n_pairs(self) -> int:
-        """Pairs of scores at different lessons, where there is one correlation."""
+        """Pairs of scores at different lessons, if there is one correlation."""
         return self.one("n_pairs").n_pairs
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a correlation."""
+        """One row per correlation."""
         rows = [
             {"criterion": c.criterion, "families": " and ".join(c.families), "correlation": name, **one.row(),
              "n": c.n_objects, "reason": one.reason}
@@ -259,29 +241,30 @@ class Disattenuation(Result):
         return pl.concat(frames).unique(["criterion", "family"], maintain_order=True)
 
     def row_estimates(self) -> Sequence[Estimate]:
-        """The five of each."""
+        """The five estimates of each."""
         return tuple(one for c in self.each for one in c.estimates)
 
     def sentences(self) -> tuple[str, ...]:
-        """Each finding, then what it rests on."""
+        """Each finding, then its correlations."""
         if len(self.each) == 1:
             return self.each[0].sentences()
-        findings = Counter(c.finding for c in self.each)
+        findings = Counter(c.finding.replace("_", " ") for c in self.each)
         first = ", ".join(f"{n} {finding}" for finding, n in findings.most_common())
-        lines = [f"Of {len(self.each)} correlations: {first} (findings at a level corrected for their number)."]
+        lines = [f"Of {len(self.each)} correlations: {first} (Bonferroni-adjusted)."]
         return (*lines, *(line for c in self.each for line in c.sentences(f"{c.criterion}, " if c.criterion else "")))
 
     def summary(self) -> str:
-        """The finding in sentences fit to paste."""
+        """The findings and correlations in sentences."""
         low, high = self.each[0].resampled[1:]
         more = []
         if len(self.each) == 1 and np.isfinite(low):
-            why = "too narrow, for pairs of one object are not independent"
-            more = [f"Resamples of pairs, as published: {interval(low, high)}; {why}."]
+            why = "too narrow, because pairs of one object are not independent"
+            more = [f"Published interval (resampled pairs): {interval(low, high)}; {why}."]
         return "\n".join([*self.sentences(), *more, f"{self.run.interval}.", *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """All correlations as a forest plot; of several, observed (faint) and implied by criterion, as figure 2."""
+        """Forest plot of all correlations; for several, observed (faint) and universe-score by criterion, as figure
+        2."""
         if len(self.each) == 1:
             ax = super().plot(ax)
             ax.set_xlabel(f"correlation of {' and '.join(self.each[0].families)}")
@@ -292,7 +275,7 @@ class Disattenuation(Result):
         return ax
 
     def _plot_several(self, ax: Axes | None) -> Axes:
-        """A row a criterion; two families are a colour, faint where observed on the same lesson, full where implied."""
+        """A row per criterion and a colour per pair of families: observed faint, universe-score full."""
         names = list(dict.fromkeys(str(c.criterion or "") for c in self.each))
         pairs = list(dict.fromkeys(c.families for c in self.each))
         ax = pictures.axes(ax, height=1.2 + 0.3 * len(names) * max(len(pairs), 2) ** 0.5)
@@ -302,27 +285,27 @@ class Disattenuation(Result):
             for what, shade, step in (("observed", f"{colour}66", 0.12), ("structural", colour, -0.0)):
                 some = [getattr(mine[n], what) if n in mine else missing("none") for n in names]
                 ends = ([getattr(e, end) for e in some] for end in ("estimate", "low", "high"))
-                word = "observed" if what == "observed" else "implied"
+                name = "observed" if what == "observed" else "universe score"
                 pictures.forest(
                     ax, names, *ends, colour=shade, offset=step + 0.5 * (0.5 - (k + 0.5) / len(pairs)),
-                    label=f"{' and '.join(pair)}, {word}",
+                    label=f"{' and '.join(pair)}, {name}",
                 )  # fmt: skip
-        ax.set_xlabel("correlation: observed on the same (faint), implied without error")
+        ax.set_xlabel("correlation: observed on the same lesson (faint), universe score")
         pictures.legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
         return ax
 
 
 @question(DisattenuationSettings)
 def disattenuated_correlation(labels: Annotations | Chunks, settings: DisattenuationSettings) -> Disattenuation:
-    """Would people and judges rank objects alike, were there no error in either?
+    """Estimate the universe-score correlation of two families, such as humans and judges.
 
-    Hardy, "All that glitters", section 4.3, equation 3: scores of the same object at *different* lessons, so that what
-    both see in one lesson does not count, corrected by the reliabilities of both families.
+    Hardy, "All that glitters", section 4.3, equation 3: the correlation of scores of the same object at *different*
+    lessons, which excludes agreement on the lesson itself, corrected for the reliabilities of both families.
 
     Parameters
     ----------
     labels : Annotations
-        Labels that are numbers, of two families or more. Each criterion and each two families have their own.
+        Numeric labels of at least two families. Each criterion and pair of families has one correlation.
 
     Returns
     -------
@@ -331,32 +314,32 @@ def disattenuated_correlation(labels: Annotations | Chunks, settings: Disattenua
     Raises
     ------
     DesignError
-        Where there are not two families, or no object with scores of both at different lessons.
+        With fewer than two families, or too few objects with scores of both at different lessons.
     """
     labels = labels.in_memory("a disattenuated correlation")
     design, columns = design_of(settings)
     pairs = _families(labels, settings)
     used = {labels.column_name(c) for c in columns.values()}
     criteria = labels.criteria if len(labels.criteria) > 1 and "criterion" not in used else (None,)
-    asked = [(criterion, pair) for criterion in criteria for pair in pairs]
+    combinations_ = [(criterion, pair) for criterion in criteria for pair in pairs]
     each, excluded, data = [], [], []
     notes: list[str] = []
-    for criterion, pair in asked:
+    for criterion, pair in combinations_:
         part = labels if criterion is None else labels.where(criterion=criterion)
         try:
             table, family = _family_table(part, columns, settings, pair)
             study = _Pairs(table, family, design, _lesson_facet(design, settings), settings, pair)
         except DesignError as reason:
-            if len(asked) == 1:
+            if len(combinations_) == 1:
                 raise
             name = ", ".join(v for v in (criterion, *pair) if v is not None)
             excluded.append(Exclusion("correlation", 1, str(reason), (name,)))
             continue
-        each.append(_correlate_families(study, criterion, pair, settings, len(asked)))
+        each.append(_correlate_families(study, criterion, pair, settings, len(combinations_)))
         data.append(fingerprint_with(table.fingerprint, families=pair))
         notes += table.notes
     if not each:
-        raise DesignError(f"no correlation can be made: {excluded[0].reason}")
+        raise DesignError(f"no correlation is estimable: {excluded[0].reason}")
     return Disattenuation(tuple(each), _run(each, excluded, data, notes, columns, settings))
 
 
@@ -387,7 +370,7 @@ def _run(
     of = f"{objects:,} objects" if objects else "the objects"
     how = (
         f"{100 * s.confidence:g}% intervals: structural by profile likelihood of both families; others percentile "
-        f"bootstrap, {s.n_resamples:,} resamples of {of} ({s.object}), variances estimated anew in each, seed {s.seed}"
+        f"bootstrap, {s.n_resamples:,} resamples of {of} ({s.object}), variances re-estimated in each, seed {s.seed}"
     )
     facts = {
         "correlations": len(each) if len(each) > 1 else None,
@@ -403,7 +386,7 @@ def _run(
 
 
 def _families(labels: Annotations, settings: DisattenuationSettings) -> list[tuple[str, str]]:
-    """Each two values of the column."""
+    """Each pair of values of the column."""
     table = labels if settings.annotators is None else labels.where(annotator=list(settings.annotators))
     there = [str(v) for v in table.values_of(settings.by) if v is not None]
     chosen = settings.families or there
@@ -412,7 +395,7 @@ def _families(labels: Annotations, settings: DisattenuationSettings) -> list[tup
             raise DesignError(unknown("family", name, there, f"the column '{settings.by}'"))
     if len(set(chosen)) < 2:
         raise DesignError(
-            f"two families are correlated; '{settings.by}' has {listing(there)}. Name two with families=(..., ...)"
+            f"a correlation needs two families; '{settings.by}' has {listing(there)}. Name two with families=(..., ...)"
         )
     return list(combinations(chosen, 2))
 
@@ -425,20 +408,20 @@ def _lesson_facet(design: Design, settings: DisattenuationSettings) -> str:
         return settings.different
     inside = [f for f in facets if design.nests[f] == design.nests[settings.object] | {settings.object}]
     if len(inside) != 1:
-        raise DesignError(f"say in which facet two scores must differ: different=..., one of {listing(facets)}")
+        raise DesignError(f"name the facet in which two scores must differ: different=..., one of {listing(facets)}")
     return inside[0]
 
 
 def _family_table(
     labels: Annotations, columns: Mapping[str, str], settings: DisattenuationSettings, pair: tuple[str, str]
 ) -> tuple[Faceted, Ints]:
-    """Labels of both families with their facets, and which family each is of."""
+    """Labels of both families with their facets, and the family of each label."""
     if settings.annotators is not None:
         there = {*labels.humans, *labels.judges}
         labels = labels.where(annotator=[name for name in settings.annotators if name in there])
     wanted = {str(v): v for v in labels.values_of(settings.by)}
     if absent := [name for name in pair if name not in wanted]:
-        raise DesignError(f"no label is of {listing(absent)}, a value of '{settings.by}'")
+        raise DesignError(f"no label has '{settings.by}' = {listing(absent)}")
     labels = labels.where(**{settings.by: [wanted[name] for name in pair]})
     table = facet_ratings(
         labels, {**columns, "\0family": settings.by}, repeats=settings.repeats, reverse=settings.reverse or ()
@@ -450,7 +433,7 @@ def _family_table(
 
 
 class _Pairs:
-    """Sums of pairs by object, reliabilities, and both again for resampled objects."""
+    """Sums of pairs by object, reliabilities, and both for resampled objects."""
 
     def __init__(
         self, table: Faceted, family: Ints, design: Design, different: str, settings: DisattenuationSettings,
@@ -480,12 +463,12 @@ class _Pairs:
                 sums /= np.maximum(sums[:, :1], 1.0)
         if self.n_shared < LEAST_OBJECTS:
             raise DesignError(
-                f"{self.n_shared} objects have scores of both families at different {different}; three are needed at "
-                "least"
+                f"{self.n_shared} objects have scores of both families at different {different}; at least three are "
+                "needed"
             )
 
     def _fit(self, design: Design, table: Faceted, k: int) -> Fitted:
-        # Objects keep their codes, so that both families are resampled alike.
+        # Objects keep their codes, so that both families use the same resamples.
         mine = table.rows(np.flatnonzero(self.family == k))
         try:
             return fit_components(design, mine.value, mine.codes, self.settings)
@@ -506,7 +489,7 @@ class _Pairs:
         return found
 
     def replicates(self) -> Floats:
-        """All four where objects are drawn with replacement."""
+        """All four correlations with objects drawn with replacement."""
         s = self.settings
         found = np.empty((s.n_resamples, 4))
         for i in range(s.n_resamples):
@@ -519,7 +502,7 @@ class _Pairs:
         return found
 
     def estimates(self) -> list[Estimate]:
-        """Values with intervals; none where a family's scores do not tell objects apart."""
+        """Values with intervals; missing if a family has no variance of objects."""
         s = self.settings
         value = self.values(self.cross.sum(axis=0), self.same.sum(axis=0), [f.theta for f in self.fits])
         drawn = self.replicates()
@@ -533,28 +516,28 @@ class _Pairs:
         names: tuple[CoefficientName, ...] = ("generalizability", "dependability")
         for k, name in enumerate(names, 2):
             lost = float(np.isnan(drawn[:, k]).mean())
-            if np.isnan(value[k]) or lost > MOST_ZERO or self._untold(name):
-                found[k] = missing(f"cannot be told: {self._untold(name) or self._no_variance(lost)}")
+            if np.isnan(value[k]) or lost > MOST_ZERO or self._not_estimable(name):
+                found[k] = missing(self._not_estimable(name) or self._no_variance(lost))
         return [*found, self.structural()]
 
     def structural(self) -> Estimate:
         """The correlation of universe scores, from the likelihood of both families."""
-        if why := self._untold("generalizability"):
-            return missing(f"cannot be told: {why}")
+        if why := self._not_estimable("generalizability"):
+            return missing(why)
         own = self.design.nests[self.settings.object] | {self.settings.object}
         block = self.design.codes_of(own, self.codes)
         fit = fit_joint(self.value, (self._joint(0), self._joint(1)), own, block)
         if fit is None:
-            return missing("cannot be told: too many labels of an object for a likelihood of both families; take means")
+            return missing("too many labels per object for a likelihood of both families; use means")
         value, df = fit.correlation, self.n_shared - 1
         if not abs(value) <= FURTHEST:
-            return missing(f"cannot be told: {self._no_variance(0.0)}")
+            return missing(self._no_variance(0.0))
         found = StructuralEstimate(value, np.nan, np.nan, fit.standard_error, fit=fit, df=df)
         low, high = found.interval(self.settings.confidence)
         return replace(found, low=low, high=high)
 
     def _joint(self, k: int) -> Family:
-        """One family's fit, with its terms coded for both alike."""
+        """One family's fit, with the same codes of terms for both families."""
         fitted, mine = self.fits[k], self.family == k
         found = fitted.confounding
         terms = [(t.effects[0].index, found.design.codes_of(t.effects[0].index, self.codes)) for t in found.terms[:-1]]
@@ -565,8 +548,8 @@ class _Pairs:
         strata = [e.index for e in found.design.effects]
         return Family(mine, [*terms, last], np.maximum(fitted.theta, 0.0), found.complete, strata)
 
-    def _untold(self, name: CoefficientName) -> str | None:
-        """Why a coefficient of a family cannot be told."""
+    def _not_estimable(self, name: CoefficientName) -> str | None:
+        """Why a coefficient of a family is not estimable."""
         for family, f in zip(self.pair, self.fits, strict=True):
             if why := f.confounding.why_not(name, {}):
                 return f"{family}: {why}"
@@ -575,13 +558,13 @@ class _Pairs:
     def _no_variance(self, lost: float) -> str:
         each = zip(self.pair, self.fits, self.weights, strict=True)
         if zero := [name for name, f, w in each if not f.theta @ w.universe > VANISHING * float(f.theta.sum())]:
-            return f"scores of {listing(zero)} hold no variance of objects"
+            return f"scores of {listing(zero)} have no variance of objects"
         if lost:
-            return f"in {100 * lost:.0f}% of the resamples a family's scores hold no variance of objects"
-        return "a family's scores hardly hold variance of objects"
+            return f"in {100 * lost:.0f}% of the resamples a family's scores have no variance of objects"
+        return "a family's scores have almost no variance of objects"
 
     def published_interval(self) -> tuple[float, float, float]:
-        """Equation 3 over resamples of pairs, as in the paper: its mean and interval."""
+        """Mean and interval of equation 3 over resamples of pairs, as published."""
         s = self.settings
         each = [float(w.generalizability.value(f.theta)) for w, f in zip(self.weights, self.fits, strict=True)]
         if not min(each) > LEAST_RELIABILITY:
@@ -601,19 +584,19 @@ class _Pairs:
 def finding_of(
     observed: Estimate, implied: Estimate, settings: DisattenuationSettings, several: int = 1
 ) -> Finding:  # fmt: skip
-    """Whether a good correlation on the same lesson is about the object at all; of several, at Bonferroni's level."""
+    """The code of a finding; for several correlations, at Bonferroni's level."""
     if not np.isfinite(implied.estimate):
-        return "cannot be told"
+        return "not_estimable"
     low, high = implied.low, implied.high
     if several > 1:
         low, high = implied.interval(1 - (1 - settings.confidence) / several)
     if observed.estimate >= settings.observed_high and high < settings.implied_low:
         return "spurious"
-    return "shared" if low > 0 else "unclear"
+    return "shared" if low > 0 else "undecided"
 
 
 def _pair_sums(value: Floats, family: Ints, group: Ints, n: int) -> Floats:
-    """Of all pairs of a label of one family with one of the other in a group: number, Σx, Σy, Σx², Σy², Σxy."""
+    """Sums over all pairs of labels of the two families in a group: number, Σx, Σy, Σx², Σy², Σxy."""
     sums = []
     for k in (0, 1):
         mine = family == k
@@ -635,7 +618,7 @@ def _correlation(sums: Floats) -> float:
 
 
 def _rows_of_objects(rows: Ints, of: Ints, n: int) -> tuple[Ints, Ints, Ints]:
-    """Rows in the order of their objects, where each object's begin, and how many there are."""
+    """Rows in the order of their objects, with the start and the number of each object's rows."""
     size = np.bincount(of[rows], minlength=n)
     return rows[np.argsort(of[rows], kind="stable")], np.cumsum(size) - size, size
 
@@ -643,7 +626,7 @@ def _rows_of_objects(rows: Ints, of: Ints, n: int) -> tuple[Ints, Ints, Ints]:
 def _draw_correlation(
     objects: Ints, families: Sequence[tuple[Ints, Ints, Ints]], lesson: Ints, value: Floats, rng: np.random.Generator
 ) -> float:
-    """Of one pair of scores for each object drawn, at different lessons; pairs at one lesson are drawn again."""
+    """The correlation of one pair of scores per drawn object, at different lessons; other pairs are redrawn."""
     pair = np.empty((2, len(objects)), dtype=np.int64)
     left = np.arange(len(objects))
     while len(left):

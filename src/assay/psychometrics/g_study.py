@@ -1,4 +1,4 @@
-"""How far do these scores carry? Generalizability studies."""
+"""Generalizability studies: variance components, and the generalizability and dependability of scores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import question
 from assay.estimation.result import Exclusion, Run, fingerprint_with
-from assay.psychometrics import plots
+from assay.psychometrics import plots, words
 from assay.psychometrics.components import (
     Component,
     CriterionStudy,
@@ -28,7 +28,6 @@ from assay.psychometrics.components import (
 )
 from assay.psychometrics.d_study import DStudy, compare_scenarios, project
 from assay.psychometrics.design import Design, DStudySettings, Estimator, GStudySettings, LoopSettings, design_of
-from assay.reporting.tables import estimated
 from assay.statistics.reml import Ratio
 
 if TYPE_CHECKING:
@@ -51,44 +50,44 @@ ESTIMATORS: Mapping[Estimator, str] = {
     "ml": "full maximum likelihood",
     "anova": "analysis of variance",
 }
-"""How variances are estimated, by its name in the field."""
+"""Names of the estimators of variances."""
 
 
 def _accept_facets(method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[A, ...], R]:
-    """A method that takes the facets of a design as keywords too: ``r=[1, 2]``."""
-    shown = signature(method)
+    """A method that also takes the facets of a design as keywords: ``r=[1, 2]``."""
+    own = signature(method)
     facets = Parameter("facets", Parameter.VAR_KEYWORD, annotation=int | Sequence[int])
-    method.__signature__ = shown.replace(parameters=[*shown.parameters.values(), facets])  # type: ignore[attr-defined]
+    method.__signature__ = own.replace(parameters=[*own.parameters.values(), facets])  # type: ignore[attr-defined]
     return method
 
 
 @dataclass(frozen=True, eq=False)
 class GStudy(DesignStudies):
-    """Variance components and how far scores carry, for each criterion and group that was asked for.
+    """Variance components and generalizability of scores, for each criterion and group.
 
     Attributes
     ----------
     design, object : str
     fixed : tuple of str
     studies : tuple of CriterionStudy
-        ``study["CLPC"]`` is the one of a criterion. Its components' ``variance``, its ``generalizability`` and the rest
-        are estimates that answer ``.interval(level)`` and ``.p(null)``.
+        ``study["CLPC"]`` is the study of one criterion. The ``variance`` of its components, its ``generalizability``
+        and its other estimates have the methods ``.interval(level)`` and ``.p(null)``.
     run : Run
     """
 
     @property
     def generalizability(self) -> float:
-        """Eρ² of a single score, where there is one study."""
+        """Eρ² of a single score, if there is one study."""
         return self.one("generalizability").generalizability.estimate
 
     @property
     def dependability(self) -> float:
-        """Φ of a single score, where there is one study."""
+        """Φ of a single score, if there is one study."""
         return self.one("dependability").dependability.estimate
 
     @property
     def components(self) -> pl.DataFrame:
-        """One row a variance: estimate, interval, percent, levels and the differences that tell it apart."""
+        """One row per variance: estimate, interval, percent, levels and the contrasts that identify it."""
         return pl.DataFrame(
             [
                 {"criterion": s.criterion, "group": s.group, "effect": c.name, **c.variance.row(),
@@ -101,20 +100,20 @@ class GStudy(DesignStudies):
 
     @property
     def anova(self) -> pl.DataFrame:
-        """One row a variance: ``df``, ``squares`` and ``mean_square``; ``anova``, the variance that expected mean
-        squares give (below 0 where they do); ``estimate`` and ``percent`` of the study.
+        """One row per variance: ``df``, ``squares`` and ``mean_square``; ``anova``, the variance from expected mean
+        squares (negative values are kept); ``estimate`` and ``percent`` of the study.
 
-        Of a table with missing cells, squares are those of each term given the ones before it (type I), NaN above three
-        million entries of its design, and ``anova`` is Henderson's method 1.
+        With missing cells, the squares of each term are given the preceding terms (type I), NaN above three million
+        entries of the design, and ``anova`` is Henderson's method 1.
         """
         return pl.DataFrame([row for s in self.studies for row in s.anova_rows()], schema_overrides=_TEXT)
 
     @property
     def scores(self) -> pl.DataFrame:
-        """One row an object: ``estimate``, its universe score (mean + best linear unbiased prediction, in units of the
+        """One row per object: ``estimate``, its universe score (mean + best linear unbiased prediction, in units of the
         labels), ``low``, ``high`` and ``standard_error`` given the variances; ``mean`` and number of its ``labels``.
 
-        With few labels a score is drawn to the mean of all. NaN with a reason where the object cannot be told.
+        With few labels a score is shrunk to the overall mean. NaN with a reason if the score is not estimable.
         """
         level = self.confidence
         rows = [row for s in self.studies for row in s.score_rows(level)]
@@ -122,7 +121,7 @@ class GStudy(DesignStudies):
 
     @property
     def coefficients(self) -> pl.DataFrame:
-        """One row a study: Eρ², Φ, error variances, standard errors of measurement."""
+        """One row per study: Eρ², Φ, error variances, standard errors of measurement."""
         return pl.DataFrame(
             [
                 {"criterion": s.criterion, "group": s.group,
@@ -136,65 +135,42 @@ class GStudy(DesignStudies):
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a variance, a coefficient or a standard error of measurement."""
+        """One row per variance, coefficient or standard error of measurement."""
         rows = [row for s in self.studies for row in s.rows()]
         numbers = dict.fromkeys(("estimate", "low", "high", "percent"), pl.Float64)
         found = pl.DataFrame(rows, schema_overrides={**_TEXT, **numbers}, infer_schema_length=None)
         return found.drop([c for c in ("criterion", "group") if found[c].null_count() == found.height])
 
     def row_estimates(self) -> Sequence[Estimate]:
-        """Of each row of the table."""
+        """The estimate in each row of the table."""
         return tuple(one for s in self.studies for one in s.estimates())
 
     def sentences(self) -> tuple[str, ...]:
-        """One sentence a study, and one for each variance at 0."""
-        lines = []
-        for s in self.studies:
-            place = "" if s.name == "all" else f"{s.name}: "
-            g, d = s.generalizability, s.dependability
-            if g.reason and not np.isfinite(g.estimate):
-                lines.append(f"{place}no coefficient: {g.reason}.")
-                continue
-            largest = max(s.components, key=lambda c: c.percent)
-            most = f"most variance is {largest.name}'s ({largest.percent:.0f}%)."
-            if s.lone:
-                lines.append(
-                    f"{place}Eρ² = {estimated(g.estimate, g.low, g.high, 3)} is the consistency of this one "
-                    f"{listing(s.lone)}, without its severity; Φ is not known: {d.reason}. Standard error of "
-                    f"measurement {s.relative_sem:.2f} for comparisons; {most}"
-                )
-                continue
-            lines.append(
-                f"{place}Eρ² = {estimated(g.estimate, g.low, g.high, 3)}, "
-                f"Φ = {estimated(d.estimate, d.low, d.high, 3)} for one score; "
-                f"standard error of measurement {s.absolute_sem:.2f} ({s.relative_sem:.2f} for comparisons); {most}"
-            )
-            if zero := [c.name for c in s.components if c.at_zero]:
-                lines.append(f"{place}{listing(zero)} at 0, the bound: no such variance is seen.")
-        return tuple(lines)
+        """One sentence for each study, and one for variances estimated as 0."""
+        return words.study_lines(self.studies)
 
     def summary(self) -> str:
-        """Each study in a sentence, how it was made, which effects were confounded."""
+        """Each study in a sentence, the method, and confounded effects."""
         interval = [f"{self.run.interval}."] if self.run.interval else []
         return "\n".join(
             [f"{self.design}, object {self.object}.", *self.sentences(), *interval, *self.run.closing()]
         )  # fmt: skip
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Each study's variance as a stacked bar."""
+        """Stacked bars of the variance components of each study."""
         return plots.variance_bars([(s.name, [(c.name, c.percent) for c in s.components]) for s in self.studies], ax)
 
     @_accept_facets
     @question(DStudySettings)
     def d_study(self, settings: DStudySettings) -> DStudy:
-        """Which Eρ² and Φ would means over other numbers of raters and lessons have?
+        """Project Eρ² and Φ for means over other numbers of raters and lessons.
 
-        Called as ``study.d_study(r=[1, 2, 3], o=range(1, 11))``.
+        Call it as ``study.d_study(r=[1, 2, 3], o=range(1, 11))``.
 
         Returns
         -------
         DStudy
-            Intervals are those of the G-study's samples where it drew some; otherwise by the delta method, on the logit
+            Intervals come from the G-study's samples if it drew any, otherwise from the delta method on the logit
             scale.
 
         Raises
@@ -206,19 +182,19 @@ class GStudy(DesignStudies):
 
     @question(LoopSettings)
     def human_in_the_loop(self, settings: LoopSettings) -> DStudy:
-        """Would a judge do instead of a second person? Equations 8 and 12 of Hardy, "All that glitters".
+        """Compare adding a judge with adding a second human (equations 8 and 12 of Hardy, "All that glitters").
 
-        Asked of a G-study with ``by="kind"``: ``study.human_in_the_loop(of_human={"s": 2}, of_judge={"s": 8})``.
+        Requires a G-study with ``by="kind"``: ``study.human_in_the_loop(of_human={"s": 2}, of_judge={"s": 8})``.
 
         Returns
         -------
         DStudy
-            With a column ``scenario``; Φ only, as in the paper.
+            With a column ``scenario``; only Φ, as in the paper.
 
         Raises
         ------
         DesignError
-            Where there is no study of people and one of judges.
+            Without a study of humans and one of judges.
         """
         return compare_scenarios(self, settings)
 
@@ -228,13 +204,12 @@ _TEXT = {"criterion": pl.String, "group": pl.String, "reason": pl.String}
 
 @question(GStudySettings)
 def g_study(labels: Annotations | Chunks, settings: GStudySettings) -> GStudy:
-    """How far do these scores carry: to other raters, lessons, segments?
+    """Estimate variance components and generalizability coefficients (G-study).
 
     Parameters
     ----------
     labels : Annotations
-        Labels that are numbers. Where there are several criteria, each has a study of its own, unless ``criterion``
-        is a facet of the design.
+        Numeric labels. Each criterion is studied separately, unless ``criterion`` is a facet of the design.
 
     Returns
     -------
@@ -243,13 +218,13 @@ def g_study(labels: Annotations | Chunks, settings: GStudySettings) -> GStudy:
     Raises
     ------
     DesignError
-        For a design that cannot be read or that these labels do not identify, or labels that are no numbers.
+        For a design that cannot be parsed or is not identified by these labels, or labels that are not numbers.
     DataError
-        For a column that is not there, or labels without a level of a facet.
+        For a missing column, or labels without a level of a facet.
 
     Examples
     --------
-    Three raters score four people on two tasks; `p` are the people.
+    Three raters score four persons on two tasks; `p` are the persons.
 
     >>> import assay, polars as pl
     >>> scores = [[4, 3, 4, 5, 4, 5], [2, 2, 1, 3, 2, 3], [5, 4, 4, 5, 5, 4], [3, 2, 2, 2, 3, 3]]
@@ -261,16 +236,14 @@ def g_study(labels: Annotations | Chunks, settings: GStudySettings) -> GStudy:
     >>> round(study.generalizability, 2)
     0.82
 
-    Of the variance of one rater's score on one task, as far as it ranks people, 82% is theirs.
+    For ranking persons by one rater's score on one task, 82% of the variance is between persons.
     """
     labels = labels.in_memory("a G-study")
     design, columns = design_of(settings)
     _check_fixed(design, settings.fixed or (), settings.object)
     for name in settings.reverse or ():
         if name not in labels.criteria:
-            raise DesignError(
-                f"reverse names '{name}', which is no criterion; there are {listing(labels.criteria) or 'none'}"
-            )
+            raise DesignError(f"reverse='{name}' is not a criterion; criteria: {listing(labels.criteria) or 'none'}")
     studies, excluded, data = [], [], []
     for criterion, group, part in _parts(labels, columns, settings):
         present = {*part.humans, *part.judges}
@@ -290,7 +263,7 @@ def g_study(labels: Annotations | Chunks, settings: GStudySettings) -> GStudy:
             name = ", ".join(str(v) for v in (criterion, group) if v is not None)
             excluded.append(Exclusion("study", 1, str(reason), (name,)))
     if not studies:
-        raise DesignError(f"no study can be made: {excluded[0].reason}" if excluded else "there are no labels")
+        raise DesignError(f"no study is possible: {excluded[0].reason}" if excluded else "there are no labels")
     run = _run(labels, settings, columns, studies, excluded, data)
     return GStudy(settings.design, settings.object, tuple(settings.fixed or ()), tuple(studies), run)
 
@@ -298,22 +271,24 @@ def g_study(labels: Annotations | Chunks, settings: GStudySettings) -> GStudy:
 def _check_fixed(design: Design, fixed: Sequence[str], measured: str) -> None:
     design.check_facets(fixed, "fixed facet")
     if measured in fixed:
-        raise DesignError(f"'{measured}' is measured; a facet that is fixed is one that scores are averaged over")
+        raise DesignError(
+            f"'{measured}' is the object of measurement and cannot be fixed; fix a facet of the conditions"
+        )
     if not set(design.facets) - set(fixed) - {measured}:
-        raise DesignError("every facet is fixed, so that there is no error; leave one random")
+        raise DesignError("every facet is fixed, so that there is no error variance; leave at least one facet random")
 
 
 def _parts(
     labels: Annotations, columns: Mapping[str, str], settings: GStudySettings
 ) -> Iterator[tuple[str | None, str | None, Annotations]]:
-    """Each criterion and each value of the column ``by``, where the design does not hold them."""
+    """Each criterion and each value of the column ``by``, unless they are facets of the design."""
     by, used = settings.by, {labels.column_name(c) for c in columns.values()}
     if settings.annotators is not None:
         labels = labels.where(annotator=list(settings.annotators))
-    apart = len(labels.criteria) > 1 and "criterion" not in used
+    separate = len(labels.criteria) > 1 and "criterion" not in used
     if by is not None and labels.column_name(by) == "criterion":
-        apart, by = True, None
-    for criterion in labels.criteria if apart else (None,):
+        separate, by = True, None
+    for criterion in labels.criteria if separate else (None,):
         part = labels if criterion is None else labels.where(criterion=criterion)
         if by is None:
             yield criterion, None, part
@@ -324,7 +299,7 @@ def _parts(
 def _raters_of_one(
     part: Annotations, columns: Mapping[str, str], settings: GStudySettings
 ) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Where one annotator answered under several prompts, or several times, these in the place of raters."""
+    """The prompts or repeats of a single annotator as levels of the rater facet."""
     used = {f: part.column_name(c) for f, c in columns.items()}
     raters = next((f for f, c in used.items() if c == "annotator"), None)
     annotators = (*part.humans, *part.judges)
@@ -336,8 +311,8 @@ def _raters_of_one(
         n = values.n_unique()
         if name not in used.values() and n > 1 and not values.null_count():
             return {**columns, raters: name}, (
-                f"{annotators[0]} is the only annotator: the {n} values of its '{name}' stand for {raters}, so that "
-                "severity is that of these, and how other annotators would differ is not known.",
+                f"{annotators[0]} is the only annotator: the {n} values of its '{name}' are the levels of {raters}. "
+                "Severity describes these levels; differences from other annotators are not estimable.",
             )
     return columns, ()
 
@@ -347,9 +322,9 @@ def _study(
 ) -> CriterionStudy:  # fmt: skip
     """Fit one table and value it."""
     fitted = fit_components(design, table.value, table.codes, settings)
-    sure = uncertainty(fitted, settings.method, settings.n_resamples, settings.confidence, settings.seed)
+    intervals = uncertainty(fitted, settings.method, settings.n_resamples, settings.confidence, settings.seed)
     found = fitted.confounding
-    # Of a nested facet, levels within each level of what it is nested in, at most.
+    # For a nested facet, the largest number of levels within one level of its outer facets.
     levels = {f: int(design.nested_levels(f, table.codes).max()) + 1 for f in design.facets}
     fixed = {f: float(levels[f]) for f in settings.fixed or () if f in found.design.facets}
     one = weights(found.terms, found.design, settings.object, settings.fixed or (), fixed)
@@ -357,31 +332,38 @@ def _study(
     total = float(fitted.theta.sum())
     unit = np.eye(len(fitted.theta))
     components = tuple(
-        Component(t.name, sure.estimate(Ratio(unit[k])), 100 * float(fitted.theta[k]) / total, t.levels, t.apart_by,
+        Component(t.name, intervals.estimate(Ratio(unit[k])), 100 * float(fitted.theta[k]) / total, t.levels,
+        t.contrasts,
                   bool(fitted.theta[k] <= 0), float(fitted.raw[k]))
         for k, t in enumerate(found.terms)
     )  # fmt: skip
-    notes = (*found.notes, *_shared_names(design, table), *table.notes)
+    notes = (*found.notes, *_repeated_ids(design, table, settings.facets or {}), *table.notes)
     if below := [f"{c.name} (−{-c.raw:.4g})" for c in components if c.raw < 0]:
-        notes += (f"below 0 by the analysis of variance, and set to 0: {', '.join(below)}",)
+        notes += (f"negative ANOVA estimates set to 0: {', '.join(below)}",)
     cautions = found.cautions
     converged, deviance = (True, np.nan) if fitted.fit is None else (fitted.fit.converged, fitted.fit.deviance)
     if not converged:
-        cautions += ("the search did not end where nothing is gained; the variances are not the most likely ones.",)
+        cautions += ("the optimization did not converge; the variances are not the maximum-likelihood estimates.",)
     return CriterionStudy(
-        criterion, group, len(table), levels, components, sure.coefficient("generalizability", one),
-        sure.coefficient("dependability", one), sure.error("generalizability", one), sure.error("dependability", one),
-        fitted.is_balanced, converged, deviance, cautions, notes, sure, table.names[settings.object],
-        tuple(f"{f} ({name})" for f, name in lone),
+        criterion, group, len(table), levels, components, intervals.coefficient("generalizability", one),
+        intervals.coefficient("dependability", one), intervals.error("generalizability", one),
+        intervals.error("dependability", one), fitted.is_balanced, converged, deviance, cautions, notes, intervals,
+        table.names[settings.object], tuple(f"{f} ({name})" for f, name in lone),
     )  # fmt: skip
 
 
-def _shared_names(design: Design, table: Faceted) -> Iterator[str]:
-    """Whether levels of a nested facet have names that occur under several of what they are nested in."""
+def _repeated_ids(design: Design, table: Faceted, columns: Mapping[str, str]) -> Iterator[str]:
+    """Notes about levels of a nested facet whose ids repeat across levels of its outer facets."""
     for f in design.facets:
         nests = design.nests[f]
         if nests and len(np.unique(table.codes[f])) <= int(design.codes_of({f, *nests}, table.codes).max()):
-            yield f"names of {f} occur within several levels of what {f} is nested in; they are taken as different"
+            inner, outer = (
+                words.facet_noun(f, columns, 1),
+                listing([words.facet_noun(g, columns) for g in sorted(nests)]),
+            )
+            ids = f"{inner} ids" if len(inner) > 1 else f"ids of {inner}"
+            levels = words.facet_noun(f, columns) if len(inner) > 1 else f"levels of {inner}"
+            yield f"{ids} repeat across {outer} and are treated as different {levels}"
 
 
 def _run(
@@ -391,8 +373,8 @@ def _run(
     how = studies[0].uncertainty.how
     interval = "no interval"
     if how != "none":
-        words = INTERVALS[how].format(n=settings.n_resamples, seed=settings.seed)
-        interval = f"{100 * settings.confidence:g}% {words}"
+        method = INTERVALS[how].format(n=settings.n_resamples, seed=settings.seed)
+        interval = f"{100 * settings.confidence:g}% {method}"
     facts = {
         "labels": sum(s.n_labels for s in studies),
         "studies": len(studies) if len(studies) > 1 else None,
@@ -401,7 +383,7 @@ def _run(
     cautions = list(_remarks_once([(s.name, c) for s in studies for c in s.cautions]))
     mixed = labels.humans and labels.judges and settings.annotators is None
     if mixed and settings.by is None and "kind" not in columns.values():
-        cautions.append("people and judges are taken as one population of raters; by='kind' studies them apart.")
+        cautions.append("humans and judges are pooled as raters; use by='kind' to analyse them separately.")
     estimator = ESTIMATORS[settings.estimator]
     if settings.estimator == "anova" and not all(s.balanced for s in studies):
         estimator = "Henderson's method 1"
@@ -411,7 +393,7 @@ def _run(
 
 
 def _remarks_once(remarks: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Each remark once, with the studies that it is about."""
+    """Each remark once, with its studies."""
     names: dict[str, list[str]] = {}
     for name, what in remarks:
         names.setdefault(what, []).append(name)

@@ -39,26 +39,26 @@ class NestedSettings(IntervalSettings):
     _: KW_ONLY
     unit: str | None = option(
         None,
-        "Item column that says which unit, a lesson, an item is part of.",
-        details="A unit's score is the mean of its labels, and the result says so. When not given, every item is a "
-        "unit. Names may repeat between groups: lesson 1 of each teacher is another lesson.",
+        "Item column of the units, such as lessons.",
+        details="A unit's score is the mean of its labels, as reported in the result. Default: every item is a unit. "
+        "Ids can repeat between groups: lesson 1 of each teacher is a different lesson.",
     )
     n: float = option(
-        6.0, "Units that are averaged in the adjusted ICC.", low=1, always=True, details="The paper's is 6."
+        6.0, "Number of units averaged in the adjusted ICC.", low=1, always=True, details="The paper's is 6."
     )
     estimator: NestedEstimator = option(
         "reml",
-        "How variances are computed.",
-        details="Restricted maximum likelihood, as the paper's; or the analysis of variance of unbalanced data "
-        "(Searle, Casella & McCulloch 1992, section 3.6), which weighs groups by their size.",
+        "Estimator of the variances.",
+        details="Restricted maximum likelihood, as in the paper; or the analysis of variance of unbalanced data "
+        "(Searle, Casella & McCulloch 1992, section 3.6), which weights groups by their size.",
     )
-    annotators: Sequence[str] | None = option(None, "Annotators whose labels count.")
+    annotators: Sequence[str] | None = option(None, "Annotators to include (default: all).")
     repeats: Repeats = option("error", "How to combine repeated labels.")
 
 
 @dataclass(frozen=True, eq=False)
 class NestedICC(Result):
-    """How much of the variance of lessons is that of their teachers.
+    """Nested ICC: the share of the variance of lessons that is between their teachers.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class NestedICC(Result):
     n_groups, n_units, n_labels : int
         Teachers, lessons, labels.
     f_low, f_high : float
-        From F distributions, exact where all groups have as many units; NaN otherwise.
+        From F distributions, exact if all groups have equally many units; NaN otherwise.
     profile_low, profile_high : float
         From the profile of the likelihood; NaN for the analysis of variance.
     """
@@ -116,7 +116,7 @@ class NestedICC(Result):
         return pl.DataFrame(rows, schema=["coefficient", "averaged", "estimate", "low", "high", "n"], orient="row")
 
     def summary(self) -> str:
-        """Both, and what they rest on."""
+        """Both ICCs, the variances and the counts."""
         others = [
             f"; from {name} {interval(low, high, 3)}"
             for name, low, high in (
@@ -147,7 +147,7 @@ def nested_icc(labels: Annotations | Chunks, settings: NestedSettings) -> Nested
 
     The model of Hardy, "All that glitters", appendix F (eq. 9-10): score of a lesson = mean + teacher + rest,
     ``ICC = var(teacher) / (var(teacher) + var(rest) / n)`` with n = 1, and adjusted with ``n`` lessons.
-    A small G-study, of lessons in teachers; `assay.g_study` takes more facets. The teachers are what is resampled.
+    A small G-study of lessons in teachers; `assay.g_study` supports more facets. Teachers are resampled.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def nested_icc(labels: Annotations | Chunks, settings: NestedSettings) -> Nested
     DataError
         For a column that the items do not have.
     DesignError
-        Where no group has two units, or groups or units are too few to tell them apart (three differences of each).
+        If no group has two units, or there are too few groups or units (at least three contrasts each).
     """
     within, unit = settings.within, settings.unit
     labels = labels.in_memory("a nested ICC")
@@ -176,9 +176,9 @@ def nested_icc(labels: Annotations | Chunks, settings: NestedSettings) -> Nested
             raise DataError(unknown("item column", name, about.columns, "the table of items"))
     nested = _unit_scores(answers, about, within, unit)
     if len(nested) == len(nested.items):
-        raise DesignError(f"no {within} has two of {unit or 'its items'}, so they cannot be told apart")
+        raise DesignError(f"no {within} has two of {unit or 'its items'}; the ICC needs groups with at least two units")
     if why := untold(nested.value, nested.item, name=within):
-        raise DesignError(f"the ICC cannot be told from these labels: {why}")
+        raise DesignError(f"the ICC is not estimable: {why}")
     one_way = OneWay(ratings.centre) if settings.estimator == "anova" else OneWayLikely.of(nested, ratings.centre)
     statistic = _Nested(one_way, settings.n)
     moments = statistic.moments(nested)

@@ -1,6 +1,6 @@
-"""What does a page show of scores and raters? Titles, words, frames and pictures, for a report to lay out.
+"""Parts of a report about scores and raters: titles, sentences, tables and pictures.
 
-Numbers keep all their digits here; whoever lays the page out rounds them.
+Numbers keep all their digits here; the layout rounds them.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from assay.reporting.tables import filled
 # -- Generalizability ------------------------------------------------------------------------------
 
 MOST_STUDIES = 40
-"""Studies with sentences of their own on a page; a table holds all."""
+"""Largest number of studies with sentences on a page; a table has all."""
 
 
 def g_study_parts(found: GStudy) -> tuple[Part, ...]:
-    """How far scores carry, and of what their variance is made."""
+    """Generalizability and variance components."""
     coefficients = filled(found.table.filter(~pl.col("quantity").str.starts_with("σ²")).drop("percent"))
     components = filled(found.components)
     return (
         Part(
-            f"How far do scores carry? {found.design}, object {found.object}",
+            f"Generalizability: {found.design}, object {found.object}",
             (*found.sentences()[: 2 * MOST_STUDIES], *found.cautions),
             (
-                ("Eρ²: is the order of objects kept? Φ: the score itself? Both of one score.", coefficients),
-                ("Variance of each effect; at the bound where none is seen.", components),
+                ("Reliability of a single score: Eρ² for comparing objects, Φ for absolute scores.", coefficients),
+                ("Variance components.", components),
             ),
             (("Variance by effect, in percent.", found.plot),),
             (*map(str, found.exclusions), *found.notes),
@@ -42,35 +42,36 @@ def g_study_parts(found: GStudy) -> tuple[Part, ...]:
 
 
 def d_study_parts(found: DStudy) -> tuple[Part, ...]:
-    """What other numbers of raters and lessons would reach."""
+    """Projected reliability for other numbers of raters and lessons."""
     smallest = found.smallest.drop([c for c in ("study",) if found.smallest[c].n_unique() == 1])
     return (
         Part(
-            "What would another rater or lesson buy?",
+            "Projected reliability (D-study)",
             (*found.sentences(), *found.cautions),
             (
-                (f"The least number of {found.along} that reaches {found.target:g}.", smallest),
-                ("Every choice of numbers.", filled(found.projected)),
+                (f"Smallest number of {found.along} that reaches {found.target:g}.", smallest),
+                ("All combinations of numbers.", filled(found.projected)),
             ),
-            ((f"The coefficient against the number of {found.along}.", found.plot),),
+            ((f"Coefficient by the number of {found.along}.", found.plot),),
             found.notes,
         ),
     )
 
 
 def disattenuation_parts(found: Disattenuation) -> tuple[Part, ...]:
-    """Whether people and judges measure the same thing."""
+    """Observed and universe-score correlations of families."""
     pairs = {c.families for c in found.each}
-    first, second = found.each[0].families if len(pairs) == 1 else ("these families", "each other")
+    families = " and ".join(found.each[0].families) if len(pairs) == 1 else "families of raters"
+    title = f"Universe-score correlation of {families}"
     return (
         Part(
-            f"Do {first} and {second} measure the same thing?",
+            title,
             (*found.sentences(), *found.cautions),
             (
-                ("Correlations, as observed and as implied without error.", filled(found.table, found.counted)),
-                ("Reliability of one score of each family.", found.reliabilities),
+                ("Observed and universe-score correlations.", filled(found.table, found.counted)),
+                ("Reliability of a single score of each family.", found.reliabilities),
             ),
-            (("Observed and implied correlations.", found.plot),),
+            (("Observed and universe-score correlations", found.plot),),
             found.notes,
         ),
     )
@@ -80,32 +81,32 @@ def disattenuation_parts(found: Disattenuation) -> tuple[Part, ...]:
 
 
 def rater_parts(found: RaterModel) -> tuple[Part, ...]:
-    """Who is severe and who erratic; who is unfair, where groups were named; whether to believe it."""
+    """Severity and variability of raters; group differences, if a group was named; convergence."""
     parts = [
         Part(
-            "Who is severe, who is erratic?",
+            "Severity and variability of raters",
             (*found.sentences(), *found.cautions),
-            (("φ in categories from the raters' mean, below 0 severe; ψ in categories, large erratic.",
+            (("Severity φ in categories from the raters' mean (below 0: severe); variability ψ in categories.",
               filled(found.rows)),),
             (("Severity against variability.", found.plot),
-             ("Ideal ratings, as the average rater says them, beside the labels.", found.plot_ideal)),
+             ("Ideal ratings, on the average rater's scale, and labels.", found.plot_ideal)),
             (*map(str, found.exclusions), *found.notes),
         )
     ]  # fmt: skip
     if (fair := found.fairness) is not None:
-        about = f"Δφ against {fair.groups[0]}, less the mean of raters who are not shown to differ."
-        frames = [(about, filled(fair.rows)), ("Judges' mean difference less people's.", fair.families)]
-        pictures = (("Differences between groups of each rater.", found.plot_fairness),)
-        words = tuple(fair.sentences(found.fitted.settings.rope))
-        shown = tuple(frames if fair.families.height else frames[:1])
-        parts.append(Part(f"Who is unfair? By {fair.group}", words, shown, pictures))
+        about = f"Δφ compared with {fair.groups[0]}, minus the mean of raters without a significant difference."
+        frames = [(about, filled(fair.rows)), ("Mean difference of judges minus humans.", fair.families)]
+        pictures = (("Group differences of each rater.", found.plot_fairness),)
+        lines = tuple(fair.sentences(found.fitted.settings.rope))
+        tables = tuple(frames if fair.families.height else frames[:1])
+        parts.append(Part(f"Differential severity by {fair.group}", lines, tables, pictures))
     checked = found.diagnostics.rows
     if checked.height or found.modes.height > 1:
-        frames = [("Modes, and how far their φ and ψ are from the best's.", found.modes)]
+        frames = [("Local optima, and the largest differences of their φ and ψ from the best.", found.modes)]
         if checked.height:
             frames.append(("The ten largest R-hat.", checked.sort("rhat", descending=True).head(10)))
-        trust = "A fit is not to be trusted where starts end in modes that are far apart, or chains have not mixed."
-        parts.append(Part("Can the fit be trusted?", (trust,), tuple(frames)))
+        trust = "Do not use the fit if the local optima are far apart, or if the chains have not mixed."
+        parts.append(Part("Convergence", (trust,), tuple(frames)))
     return tuple(parts)
 
 
@@ -114,9 +115,12 @@ def rasch_parts(found: FacetRasch) -> tuple[Part, ...]:
     rows = filled(found.rows)
     return (
         Part(
-            "How severe is each rater? The many-facet Rasch model",
+            "Many-facet Rasch model",
             (*found.sentences(), *found.cautions),
-            (("λ in logits, above 0 severe; infit and outfit are 1 as expected.", rows), ("Criteria.", found.items)),
+            (
+                ("Severity λ in logits (above 0: severe); infit and outfit have expectation 1.", rows),
+                ("Criteria.", found.items),
+            ),
             (
                 ("Severity of every rater.", found.plot),
                 ("Subjects, raters and steps on one axis (Wright map).", found.plot_map),

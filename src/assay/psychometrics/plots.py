@@ -86,16 +86,16 @@ def curves(
 # -- Raters ----------------------------------------------------------------------------------------
 
 MOST_NAMED = 25
-"""Raters up to whom each is named: more names lie on each other."""
+"""Largest number of raters with names: more names would overlap."""
 
-KINDS = (("human", pictures.HUMAN, "P", "people"), ("judge", pictures.JUDGE, "v", "judges"))
+KINDS = (("human", pictures.HUMAN, "P", "humans"), ("judge", pictures.JUDGE, "v", "judges"))
 
 
 def raters(rows: pl.DataFrame, converged: bool, ax: Axes | None = None) -> Axes:
     """Each rater at its φ and ψ, with both intervals."""
     ax = _bias_against_scatter(rows, "psi", ax)
     ax.set_xlabel("← severe    φ, categories from the raters' mean    lenient →")
-    ax.set_ylabel("ψ, categories    erratic ↑")
+    ax.set_ylabel("ψ, categories    variable ↑")
     if not converged:
         pictures.title(ax, "NOT CONVERGED: do not use")
     return ax
@@ -104,7 +104,7 @@ def raters(rows: pl.DataFrame, converged: bool, ax: Axes | None = None) -> Axes:
 def fairness(found: Fairness | None, settings: RaterSettings, ax: Axes | None = None) -> Axes:
     """Each rater's difference of φ between groups, and the ratio of its ψ."""
     if found is None:
-        raise DesignError("no group was named, so there is no fairness to draw; name one with group=...")
+        raise DesignError("group differences need a group; name one with group=...")
     rows, several = found.rows.filter(pl.col("verdict").is_not_null()), len(found.groups) > 2
     if several:
         rows = rows.with_columns(annotator=pl.col("annotator") + ", " + pl.col("group"))
@@ -112,7 +112,7 @@ def fairness(found: Fairness | None, settings: RaterSettings, ax: Axes | None = 
     ax.axvspan(-settings.rope, settings.rope, color=pictures.FAINT, alpha=0.4, linewidth=0, zorder=0)
     ax.axhline(1, color=pictures.FAINT, linewidth=1, zorder=0)
     other = "others" if several else found.groups[1]
-    ax.set_xlabel(f"← severer with {other}    Δφ, categories, against {found.groups[0]}    more lenient →")
+    ax.set_xlabel(f"← more severe with {other}    Δφ, categories, compared with {found.groups[0]}    more lenient →")
     ax.set_ylabel(f"ψ with {other} / ψ with {found.groups[0]}")
     return ax
 
@@ -140,7 +140,7 @@ def _bias_against_scatter(rows: pl.DataFrame, up: str, ax: Axes | None) -> Axes:
 
 
 def ideal(found: RaterFit, ax: Axes | None = None) -> Axes:
-    """The shares of ideal ratings beside those of all labels."""
+    """The shares of ideal ratings and of all labels."""
     table = found.table
     shares = ideal_shares(found)
     names, cells = [], []

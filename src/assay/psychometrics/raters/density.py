@@ -7,8 +7,8 @@ Ideal ratings are summed out, traits integrated.
     p(x_r = k | ξ, r) ∝ exp(−(k − (ξ + φ))² / 2ψ²)                  the signal-detection stage, eq. 6
     p(ξ | θ) ∝ exp(ξ α·θ − Σ_{h ≤ ξ} γ_h)                           the generalized partial credit model, eq. 5
 
-The formulas are written once, for numpy and for jax alike; what gathers by position is given in either's own terms.
-The gradient is by hand (`Density.value_and_gradient`), so that the quick road needs no more than the base install.
+The formulas are written once for both numpy and jax; operations that gather by position are passed for each. The
+gradient is by hand (`Density.value_and_gradient`), so that ``quick`` needs only the base install.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Traits:
     names : tuple of str
     criteria : (c,) int
     loads : (c, traits) int
-        The parameter ln α of each criterion on each trait; −1 where it does not load.
+        The parameter ln α of each criterion on each trait; −1 if it does not load.
     points : (q, traits) float
     log_weights : (q,) float
     """
@@ -69,7 +69,7 @@ class Traits:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where each parameter stands; ``p`` is their number.
+    """Positions of the parameters; ``p`` is their number.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Layout:
     gamma : (groups · criteria, categories − 1) int
         The parameter γ of each step; −1 beyond the criterion's categories.
     traits : tuple of Traits
-        Criteria that load on none stand in one without points: their ideal ratings have shares of their own.
+        Criteria without a trait are in one without points: their ideal ratings have separate shares.
     mean, sd : (p,) float
         Normal priors.
     kinds : (p,) tuple of str
@@ -114,7 +114,7 @@ class Layout:
         return np.asarray((x @ self.psi.T).reshape(*x.shape[:-1], *self.shape).mean(axis=-2))
 
     def indices(self, kind: str) -> Ints:
-        """Where the parameters of a kind stand."""
+        """Positions of the parameters of a kind."""
         return np.flatnonzero(np.array(self.kinds) == kind)
 
 
@@ -128,7 +128,8 @@ def contrasts(n: int) -> Floats:
 
 
 LEAST_COMPARED = 10
-"""Subjects of a group that is compared: what a rater thinks of one subject is a third as large in the mean of ten."""
+"""Smallest number of subjects per compared group: a rater's error on one subject is a third as large in the mean of
+ten."""
 
 
 def layout(table: RaterTable, settings: RaterSettings) -> Layout:
@@ -194,8 +195,9 @@ def _traits(
     for names, criteria in _linked_traits(loading):
         if len(names) > MOST_TRAITS_TOGETHER:
             raise DesignError(
-                f"criteria tie {len(names)} traits together ({listing(names)}); a grid is made of at most "
-                f"{MOST_TRAITS_TOGETHER}. Let each criterion load on one trait, or on two that no other two share"
+                f"criteria connect {len(names)} traits ({listing(names)}); at most {MOST_TRAITS_TOGETHER} can be "
+                "connected. "
+                "Let each criterion load on one trait, or on two that no other two share"
             )
         if len(criteria) == 1 and len(table.subjects) == len(table.items):
             free += criteria
@@ -207,7 +209,7 @@ def _traits(
     if free:
         named = [str(table.criteria[j]) for j in free if table.criteria[j] is not None]
         of = f" of {listing(named)}" if named else ""
-        notes.append(f"ideal ratings{of} share no trait with others, so their shares are estimated as they are")
+        notes.append(f"ideal ratings{of} have no shared trait; their shares are estimated directly")
         empty = np.empty((len(free), 0), dtype=np.int64)
         found.append(Traits((), np.array(free), empty, np.zeros((1, 0)), np.zeros(1)))
     return tuple(found), tuple(notes)
@@ -271,7 +273,7 @@ TINY = 1e-290
 
 @dataclass(frozen=True, eq=False)
 class Stages:
-    """What the likelihood is made of on the way; arrays of numpy or jax.
+    """Intermediate quantities of the likelihood; arrays of numpy or jax.
 
     Attributes
     ----------
@@ -303,7 +305,7 @@ class Stages:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """One grid of traits and what is integrated over it: different units by their cells."""
+    """One grid of traits, and the distinct units that are integrated over it, by their cells."""
 
     traits: Traits
     cells: Ints
@@ -315,7 +317,7 @@ class Grid:
 
     @property
     def start(self) -> Ints:
-        """Where the cells of each unit begin."""
+        """The first cell of each unit."""
         return np.concatenate([[0], np.cumsum([len(p) for p in self.patterns])])
 
 
@@ -384,7 +386,7 @@ class Density:
         return Stages(distance, spread, detection, likelihood, tuple(ideal), tuple(mixed), tuple(unit), value)
 
     def detection(self, x: Any, xp: Any) -> tuple[Any, Any, Any]:
-        """What each block's raters make of an ideal rating: how far off it is, 1 / ψ², and ln p(label | ideal).
+        """For each block's raters and each ideal rating: the distance of labels, 1 / ψ², and ln p(label | ideal).
 
         The first and last are (blocks × raters, labels, ideal ratings), the second (blocks × raters,).
         """
@@ -435,7 +437,7 @@ class Density:
         return xp.clip(xp.asarray(self.layout.psi) @ x, -FARTHEST, FARTHEST)
 
     def log_prior(self, x: Any) -> Any:
-        """The log prior, but for a constant."""
+        """The log prior, up to a constant."""
         return -0.5 * (((x - self.layout.mean) / self.layout.sd) ** 2).sum()
 
     # -- numpy --------------------------------------------------------------------------------------
@@ -472,7 +474,7 @@ class Density:
         return self.stages(x, np, lambda rows: self._label_sums @ rows, sums)
 
     def value(self, x: Floats) -> float:
-        """The log posterior, but for a constant."""
+        """The log posterior, up to a constant."""
         return float(self.evaluate(x).value + self.log_prior(x))
 
     def value_and_gradient(self, x: Floats) -> tuple[float, Floats]:
@@ -521,7 +523,7 @@ def point_probabilities(unit: Floats) -> Floats:
 
 
 def _slices(grid: Grid) -> list[tuple[int, slice]]:
-    """The cells of each block of a grid, which stand together."""
+    """The cells of each block of a grid, which are contiguous."""
     ends = np.searchsorted(grid.block_of_cell, np.arange(len(grid.blocks) + 1))
     return [(b, slice(int(ends[b]), int(ends[b + 1]))) for b in range(len(grid.blocks))]
 

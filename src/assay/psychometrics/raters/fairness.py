@@ -1,9 +1,9 @@
-"""Is anybody severer with one group of subjects than others are? Differences of φ and ψ by group (eq. 7, H.2).
+"""Differential severity: differences of φ and ψ between groups of subjects (eq. 7, H.2).
 
-Ideal ratings have shares of their own in every group, so a real gap between groups is no bias of anybody; what is left
-of a rater's difference is compared with the mean of all raters (or of people, or of judges), because a bias that all
-share cannot be told from a real gap. Who is shown to differ leaves that mean, one after the other: otherwise a rater's
-bias would make all others look biased the other way (anchors are purified so for items that function differently).
+Ideal ratings have separate shares in every group, so that a real difference between groups is not a bias of a rater.
+Each rater's remaining difference is compared with the mean of all raters (or of humans, or of judges), because a bias
+that all share is confounded with a real difference. Raters with a significant difference are removed from that mean one
+by one: otherwise their bias would appear as the opposite bias of the others (as in the purification of anchor items).
 """
 
 from __future__ import annotations
@@ -17,37 +17,38 @@ import polars as pl
 from assay.errors import DesignError, counted, listing
 from assay.estimation.intervals import Estimate, Estimates, simultaneous_p
 from assay.estimation.statistic import Bools, Floats
+from assay.psychometrics import words
 from assay.psychometrics.raters.density import LEAST_COMPARED
 from assay.psychometrics.raters.fit import RaterFit
-from assay.reporting.tables import interval, p_value, signed
 
 LEAST_SUBJECTS = 30
-"""Subjects that a group should have: with 30, its mean trait is known to about a fifth of a standard deviation."""
+"""Recommended subjects per group: with 30, the standard error of its mean trait is about a fifth of a standard
+deviation."""
 
 LEAST_LABELS = 20
-"""Labels that a rater should have in a group: at ψ = .5 the difference of two means of 20 alone has an error of .16."""
+"""Recommended labels per rater and group: at ψ = .5 the difference of two means of 20 has a standard error of .16."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fairness:
-    """Differences between groups of subjects.
+    """Differences of raters between groups of subjects.
 
     Attributes
     ----------
     group : str
         The column.
     groups : tuple of str
-        The first is the one that others are compared with.
+        The first is the baseline.
     rows : polars.DataFrame
-        One row a rater and further group: ``annotator``, ``kind``, ``group``, ``against``; ``estimate``, ``low``,
-        ``high`` of Δφ in categories, less the mean of the reference raters who are not shown to differ, below 0 where
-        the rater is severer with ``group``; ``p_adjusted`` over all rows; ``probability`` that Δφ has the sign of the
-        estimate, ``within_rope`` that it is too small to matter; ``ratio`` of ψ with its ends; ``labels``,
-        ``labels_against``; ``verdict``; ``reason`` where nothing can be said.
+        One row per rater and further group: ``annotator``, ``kind``, ``group``, ``baseline``; ``estimate``, ``low``,
+        ``high`` of Δφ in categories, minus the mean of the reference raters without a significant difference, below 0
+        if the rater is more severe with ``group``; ``p_adjusted`` over all rows; ``probability`` that Δφ has the sign
+        of the estimate, ``within_rope`` that it is within the rope; ``ratio`` of ψ with its interval; ``labels``,
+        ``labels_baseline``; ``verdict`` (a `FairnessVerdict` code); ``reason`` if not estimable.
     families : polars.DataFrame
-        Where there are people and judges: the judges' mean Δφ less the people's, a row a group.
+        With humans and judges: the judges' mean Δφ minus the humans', one row per group.
     gaps, ratios : Estimates
-        Δφ and the ratio of ψ of each row, in its order; each answers ``.interval(level)`` and ``.p(null)``.
+        Δφ and the ratio of ψ of each row, in order, with methods ``.interval(level)`` and ``.p(null)``.
     notes, cautions : tuple of str
     """
 
@@ -61,32 +62,8 @@ class Fairness:
     cautions: tuple[str, ...]
 
     def sentences(self, rope: float) -> Iterator[str]:
-        """Who is unfair to whom, and who is not shown to be."""
-        for group in self.groups[1:]:
-            rows = self.rows.filter(pl.col("group") == group)
-            shown = rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))
-            for row in shown.sort("p_adjusted", "annotator").iter_rows(named=True):
-                yield (
-                    f"{row['annotator']} is {row['verdict']} with {group} than with {self.groups[0]}, compared with "
-                    f"the other raters: {signed(row['estimate'])} categories {interval(row['low'], row['high'])}, "
-                    f"{p_value(row['p_adjusted'])} corrected for {counted(self.rows.height, 'comparison')}."
-                )
-            n = dict(rows["verdict"].value_counts().iter_rows())
-            ends = (
-                ("the same in practice", f"within {rope:g} categories of 0, whatever the sign"),
-                ("shown, too small to matter", "shown to differ, by less than matters"),
-                ("not shown", "neither shown to differ nor to be the same"),
-                (None, "without labels in both groups, or groups too small"),
-            )
-            others = "; ".join(f"{counted(n[verdict], 'rater')} {words}" for verdict, words in ends if verdict in n)
-            yield f"{group} against {self.groups[0]}: {shown.height} of {rows.height} raters differ" + (
-                f"; {others}." if others else "."
-            )
-        for row in self.families.iter_rows(named=True):
-            yield (
-                f"Judges less people, {row['group']} against {self.groups[0]}: {signed(row['estimate'])} categories "
-                f"{interval(row['low'], row['high'])}."
-            )
+        """Raters with a significant difference between groups, and the numbers of the others."""
+        yield from words.fairness_lines(self.rows, self.families, self.groups, rope)
 
 
 def fairness(found: RaterFit) -> Fairness:
@@ -95,7 +72,7 @@ def fairness(found: RaterFit) -> Fairness:
     Raises
     ------
     DesignError
-        Where no two raters saw two groups, or no rater of the reference did.
+        If no two raters labelled the same two groups, or no rater of the reference did.
     """
     table, settings = found.table, found.settings
     assert settings.group is not None
@@ -104,13 +81,13 @@ def fairness(found: RaterFit) -> Fairness:
     if small[0] or small[1:].all():
         each = [f"{name} has {n}" for name, n in zip(table.groups, table.group_sizes, strict=True)]
         raise DesignError(
-            f"groups of '{settings.group}' are too small to be compared: {', '.join(each)} of the {LEAST_COMPARED} "
-            "subjects that each needs, because what a rater thinks of one subject is not of its group"
+            f"groups of '{settings.group}' are too small to compare: {', '.join(each)}; each needs at least "
+            f"{LEAST_COMPARED} subjects"
         )
     if not compared.any():
         raise DesignError(
-            f"no two raters labelled subjects of the same two groups of '{settings.group}', so a rater's difference "
-            "between groups is confounded with a real one"
+            f"no two raters labelled subjects of the same two groups of '{settings.group}', so that a "
+            "rater's difference between groups is confounded with a real one"
         )
     reference = _reference(found)
     anchors, gaps, p = _choose_anchors(found, reference, 1 - settings.confidence)
@@ -124,18 +101,17 @@ def fairness(found: RaterFit) -> Fairness:
         rope = float(np.mean(np.abs(draws) <= settings.rope)) if known else None
         reason = None if known else f"no labels in both {table.groups[0]} and {table.groups[g + 1]}"
         if small[g + 1]:
-            reason = (
-                f"{table.groups[g + 1]} has {counted(int(table.group_sizes[g + 1]), 'subject')} of {LEAST_COMPARED}"
-            )
+            size = counted(int(table.group_sizes[g + 1]), "subject")
+            reason = f"{table.groups[g + 1]} has {size}; at least {LEAST_COMPARED} are needed"
         verdict = None
         if rope is not None:
             verdict = _verdict(gap.estimate, float(p[i]), rope, 1 - settings.confidence, settings.confidence)
         rows.append(
             {"annotator": table.raters[r], "kind": table.kinds[r],
-             "group": table.groups[g + 1], "against": table.groups[0], **gap.row(),
+             "group": table.groups[g + 1], "baseline": table.groups[0], **gap.row(),
              "p_adjusted": float(p[i]) if known else None, "probability": share, "within_rope": rope,
              "ratio": ratio.estimate, "ratio_low": ratio.low, "ratio_high": ratio.high,
-             "labels": int(table.counts[g + 1, r]), "labels_against": int(table.counts[0, r]), "verdict": verdict,
+             "labels": int(table.counts[g + 1, r]), "labels_baseline": int(table.counts[0, r]), "verdict": verdict,
              "reason": reason or gap.reason}
         )  # fmt: skip
     types = {"verdict": pl.String, "reason": pl.String, "p_adjusted": pl.Float64, "probability": pl.Float64,
@@ -146,30 +122,30 @@ def fairness(found: RaterFit) -> Fairness:
     )  # fmt: skip
 
 
-def _verdict(value: float, p: float, within: float, alpha: float, enough: float) -> str:
+def _verdict(value: float, p: float, within: float, alpha: float, enough: float) -> words.FairnessVerdict:
     if within >= enough:
-        return "the same in practice" if p > alpha else "shown, too small to matter"
+        return "equivalent" if p > alpha else "negligible"
     if p > alpha:
-        return "not shown"
-    return "severer" if value < 0 else "more lenient"
+        return "undecided"
+    return "more_severe" if value < 0 else "more_lenient"
 
 
 def _choose_anchors(found: RaterFit, reference: Bools, alpha: float) -> tuple[Bools, Estimates, Floats]:
-    """Raters who are compared with, differences from their mean, p-values over all raters and groups.
+    """Anchor raters, differences from their mean, and p-values over all raters and groups.
 
-    The most certain of those who are shown to differ is taken out, and so on, while more than half of the reference
-    are left. Nobody is taken out where nobody is shown to differ, so the rate of false alarms is that of one test.
+    The rater with the most significant difference is removed, and so on, while more than half of the reference remain.
+    If no rater differs significantly none is removed, so that the rate of false alarms is that of one test.
     """
     anchors = reference.copy()
     while True:
         gaps = found.severity_gaps(anchors)
         p = simultaneous_p(gaps.value, gaps.replicates)
         enough = 2 * (anchors.sum(axis=1, keepdims=True) - 1) > reference.sum(axis=1, keepdims=True)
-        shown = anchors & enough & (p.reshape(anchors.shape) <= alpha)
-        if not shown.any():
+        significant = anchors & enough & (p.reshape(anchors.shape) <= alpha)
+        if not significant.any():
             return anchors, gaps, p
         certain = np.abs(gaps.value / gaps.standard_error).reshape(anchors.shape)
-        anchors[np.unravel_index(np.argmax(np.where(shown, certain, -1)), anchors.shape)] = False
+        anchors[np.unravel_index(np.argmax(np.where(significant, certain, -1)), anchors.shape)] = False
 
 
 def _notes(found: RaterFit, reference: Bools, anchors: Bools) -> Iterator[str]:
@@ -178,26 +154,26 @@ def _notes(found: RaterFit, reference: Bools, anchors: Bools) -> Iterator[str]:
         out = [table.raters[r] for r in np.flatnonzero(reference[g] & ~anchors[g])]
         if out:
             yield (
-                f"Δφ with {group} is taken from the mean of {anchors[g].sum()} raters, without {listing(out)}, so that "
-                "no bias of theirs makes others look biased the other way"
+                f"Δφ with {group} is relative to the mean of {anchors[g].sum()} raters, without {listing(out)}, whose "
+                "differences are significant"
             )
 
 
 def _reference(found: RaterFit) -> Bools:
-    """Raters whose mean counts as no bias: (groups − 1, raters) bool."""
+    """Raters whose mean is the reference for bias: (groups − 1, raters) bool."""
     table, which = found.table, found.settings.reference
     mine = {"all": np.ones(len(table.raters), bool), "humans": table.is_judge == 0, "judges": table.is_judge == 1}
     compared = found.density.layout.compared[1:].astype(bool)
     among = compared & mine[which]
     if (compared.any(axis=1) & ~among.any(axis=1)).any():
         raise DesignError(
-            f"reference='{which}' needs {which} with labels in every group; take another reference, such as 'all'"
+            f"reference='{which}' needs {which} with labels in every group; use another reference, such as 'all'"
         )
     return np.asarray(among)
 
 
 def _families(found: RaterFit, gaps: Estimates) -> pl.DataFrame:
-    """Judges' mean difference less people's."""
+    """Mean difference of judges minus humans."""
     table, compared = found.table, found.density.layout.compared[1:]
     rows = []
     for g, group in enumerate(table.groups[1:]):
@@ -217,13 +193,14 @@ def _cautions(found: RaterFit) -> Iterator[str]:
     few = [f"{name} has {n}" for name, n in zip(table.groups, table.group_sizes, strict=True) if n < LEAST_SUBJECTS]
     if few:
         yield (
-            f"small groups: {', '.join(few)} subjects of the {LEAST_SUBJECTS} that a comparison of groups should have; "
-            "take no difference, and no absence of one, for shown."
+            f"small groups: {', '.join(few)} subjects; at least {LEAST_SUBJECTS} are recommended. Results for these "
+            "groups "
+            "are unreliable."
         )
     seen = table.counts
     thin = [r for i, r in enumerate(table.raters) if 0 < seen[:, i].min() < LEAST_LABELS]
     if thin and not few:
         yield (
             f"{counted(len(thin), 'rater')} ({', '.join(thin[:6])}{' …' if len(thin) > 6 else ''}) gave fewer than "
-            f"{LEAST_LABELS} labels in a group; their differences are known badly."
+            f"{LEAST_LABELS} labels in a group; their differences are imprecise."
         )

@@ -1,7 +1,7 @@
 """Which parameters fit these labels? The best mode of the posterior, or draws around it.
 
-The quick road takes the mode and draws from the normal with the observed information there; the other one samples. From
-then on both are draws, and everything that is reported is made from those.
+With ``quick``, draws come from the normal approximation at the mode with the observed information; otherwise from MCMC.
+All reported quantities are computed from the draws.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class RaterFit:
     modes : tuple of Mode
         The one with most mass first.
     chains : Chains or None
-        None by the quick road.
+        None with ``quick``.
     draws : (s, p) float
-        Of the posterior; by the quick road, of the normal that has the observed information.
+        Draws of the posterior; with ``quick``, of the normal with the observed information.
     """
 
     density: Density
@@ -52,12 +52,12 @@ class RaterFit:
 
     @property
     def table(self) -> RaterTable:
-        """What it is fitted to."""
+        """The table of labels."""
         return self.density.table
 
     @property
     def center(self) -> Floats:
-        """The parameters that stand for all: the mode by the quick road, else the mean of the draws."""
+        """The point estimate: the mode with ``quick``, otherwise the mean of the draws."""
         return self.modes[0].x if self.chains is None else self.draws.mean(axis=0)
 
     def spread_draws(self, n: int) -> Floats:
@@ -67,7 +67,7 @@ class RaterFit:
 
     @cached_property
     def severity(self) -> Estimates:
-        """φ of each rater, centred over raters, groups alike: (raters,) values."""
+        """φ of each rater, centred over raters, with equal weights of groups: (raters,) values."""
         return self.estimates(lambda x: self.density.layout.severity(x).mean(axis=-2))
 
     @cached_property
@@ -76,7 +76,7 @@ class RaterFit:
         return self.estimates(lambda x: np.exp(self.density.layout.variability(x).mean(axis=-2)))
 
     def severity_gaps(self, anchors: Bools) -> Estimates:
-        """φ with each further group less φ with the first, less the mean of the anchors: (groups − 1) · raters.
+        """φ with each further group minus φ with the first, minus the mean of the anchors: (groups − 1) · raters.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ def estimate_from_draws(value: Floats, draws: Floats, table: RaterTable, setting
 
 
 def fit(table: RaterTable, settings: RaterSettings) -> RaterFit:
-    """The model fitted by the road that the settings name."""
+    """Fit the model by the method in the settings."""
     density = Density(table, layout(table, settings))
     modes = find_modes(density, settings.starts, settings.seed, settings.progress)
     if settings.quick:
@@ -138,10 +138,10 @@ def fit(table: RaterTable, settings: RaterSettings) -> RaterFit:
 
 # -- Modes -----------------------------------------------------------------------------------------
 # Moving an item's ideal ratings by one category and its η back changes the likelihood little, so the posterior has
-# modes a category apart. The best is taken; what the others would say of raters is reported.
+# modes a category apart. The best is used; the differences of the others are reported.
 
 SAME = 0.02
-"""Modes whose severities and variabilities differ by less, everywhere, are one: less than anybody reports."""
+"""Modes are equal if all their severities and variabilities differ by less: less than the reported digits."""
 
 STEEP = 1e-2
 """A gradient, in posterior standard deviations, above which a fit has not arrived: an interval moves by less."""
@@ -170,7 +170,7 @@ class Surface(Protocol):
     """A log posterior that can be climbed."""
 
     def value(self, x: Floats) -> float:
-        """The log posterior, but for a constant."""
+        """The log posterior, up to a constant."""
 
     def value_and_gradient(self, x: Floats) -> tuple[float, Floats]:
         """The same with its gradient."""
@@ -233,10 +233,10 @@ def find_modes(density: Density, starts: int, seed: int, progress: Progress | No
 def _climb_from_starts(
     density: Density, starts: int, seed: int, progress: Progress | None
 ) -> tuple[list[tuple[Floats, float]], Floats]:
-    """Where each start leads, and coordinates in which the first of these maxima is round.
+    """The maximum from each start, and coordinates in which the first of these maxima is round.
 
-    The first start is made from the labels. Of the others, every second is the best maximum so far with the ideal
-    ratings of one or two criteria moved by a category, which is where other modes are; the rest are anywhere.
+    The first start is computed from the labels. Every second of the others is the best maximum so far with the ideal
+    ratings of one or two criteria moved by a category, near which other modes are; the rest are random.
     """
     first = _start_from_labels(density)
     wide = widths(density, first, density.layout.sd) * np.identity(len(first), dtype=np.float64)
@@ -250,7 +250,7 @@ def _climb_from_starts(
             progress("fitting", i, starts)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7, i)))
         top = max(reached, key=lambda pair: pair[1])[0]
-        start = _random_start(density, begun, rng) if i % 2 == 0 else _start_beside(density, top, rng)
+        start = _random_start(density, begun, rng) if i % 2 == 0 else _nearby_start(density, top, rng)
         reached.append(climb(density, start, root))
     return reached, root
 
@@ -258,14 +258,14 @@ def _climb_from_starts(
 def _sweep(
     density: Density, best: tuple[Floats, float], root: Floats, progress: Progress | None
 ) -> list[tuple[Floats, float]]:
-    """Where the best maximum leads with one criterion, or one subset of raters, moved by a category; each in turn."""
+    """The maxima from the best one with one criterion, or one subset of raters, moved by a category; each in turn."""
     raters, criteria = density.table.raters, range(len(density.table.criteria))
     apart = [[raters.index(r) for r in subset] for subset in disjoint_subsets(density.table)]
     moves: list[Callable[[Floats], Floats]] = [
         partial(_move_criterion, density, j=j, by=by) for j in criteria for by in (-1, 1)
     ]
     if len(apart) > 1:
-        # Ideal ratings of cells that nobody else rated move with their raters' severity.
+        # Ideal ratings of cells without other raters move with their raters' severity.
         moves += [partial(_move_subset, density, subset=p, by=by) for p in apart for by in (-1.0, 1.0)]
     reached = []
     for i, move in enumerate(moves):
@@ -277,7 +277,7 @@ def _sweep(
 
 
 def _distinct_maxima(density: Density, reached: list[tuple[Floats, float]]) -> list[tuple[Floats, float, int]]:
-    """What was reached, the highest first, each mode once, with how many starts led to it."""
+    """The maxima, the highest first, each mode once, with the number of its starts."""
     different: list[tuple[Floats, float, int]] = []
     for x, value in sorted(reached, key=lambda pair: -pair[1]):
         same = next((n for n, one in enumerate(different) if _same_mode(density, x, one[0])), None)
@@ -295,14 +295,14 @@ def _measure_modes(density: Density, reached: list[tuple[Floats, float]]) -> tup
         if not found or (value > found[0].log_posterior - NEAR and len(found) < MOST_MEASURED):
             found.append(mode_near(density, x, often))
         else:
-            # So far below that its mass is none, whatever its shape; it is taken for the best one's.
+            # Its mass is negligible for any shape; the shape of the best mode is used.
             apart = value - found[0].log_posterior
             found.append(Mode(x, value, found[0].covariance, found[0].evidence + apart, often, np.inf))
     return tuple(sorted(found, key=lambda m: -m.evidence))
 
 
 def climb(density: Surface, start: Floats, root: Floats, gain: float = ROUGH) -> tuple[Floats, float]:
-    """Up from a start, in the coordinates z of x = start + root z, while a step gains so much."""
+    """Ascend from a start, in the coordinates z of x = start + root z, while a step gains at least ``gain``."""
     from scipy.optimize import minimize
 
     def down(z: Floats) -> tuple[float, Floats]:
@@ -319,7 +319,7 @@ def climb(density: Surface, start: Floats, root: Floats, gain: float = ROUGH) ->
 
 
 def widths(density: Surface, x: Floats, sd: Floats) -> Floats:
-    """Roughly how far each parameter alone may move."""
+    """Approximate scale of each parameter alone."""
     width = 1e-3
     _, here = density.value_and_gradient(x)
     curvature = np.empty(len(x))
@@ -339,9 +339,9 @@ def _same_mode(density: Density, x: Floats, other: Floats) -> bool:
 def mode_near(density: Surface, x: Floats, found: int = 1) -> Mode:
     """The maximum that a search has come near, with its covariance.
 
-    It has arrived where the Newton decrement √(gᵀ I⁻¹ g) is small: the gradient in posterior standard deviations, which
-    says how far the maximum still is in the unit that intervals are in. Until then, the search goes on in coordinates
-    in which the posterior around the latest point is round, so that a long ridge is no longer than anything else.
+    It has converged if the Newton decrement √(gᵀ I⁻¹ g) is small: the distance of the maximum in posterior standard
+    deviations, the unit of the intervals. Until then, the search continues in coordinates in which the posterior
+    around the latest point is round, so that ridges have the same length as other directions.
     """
     for left in range(MOST_POLISHED, -1, -1):
         information = _information(density, x)
@@ -359,7 +359,7 @@ def mode_near(density: Surface, x: Floats, found: int = 1) -> Mode:
 
 
 def _round_coordinates(information: Floats) -> Floats:
-    """Coordinates in which the posterior is round; where it is a saddle, by the size of its curvature."""
+    """Coordinates in which the posterior is round; at a saddle, by the absolute curvature."""
     curvature, vectors = np.linalg.eigh(information)
     return np.asarray(vectors / np.sqrt(np.maximum(np.abs(curvature), 0.5)))
 
@@ -395,7 +395,7 @@ def _start_from_labels(density: Density) -> Floats:
 
 
 def _severities(density: Density, wanted: Floats) -> Floats:
-    """The parameters that give these severities to raters, less their mean: (p,), 0 but for φ."""
+    """The parameters with these severities of raters, minus their mean: (p,), 0 except for φ."""
     layout, mine = density.layout, density.layout.indices("phi")
     found = np.zeros(layout.p)
     found[mine] = np.linalg.lstsq(layout.phi[: len(wanted)][:, mine], wanted - wanted.mean(), rcond=None)[0]
@@ -430,7 +430,7 @@ def _random_start(density: Density, first: Floats, rng: np.random.Generator) -> 
     return x
 
 
-def _start_beside(density: Density, best: Floats, rng: np.random.Generator) -> Floats:
+def _nearby_start(density: Density, best: Floats, rng: np.random.Generator) -> Floats:
     """A maximum with the ideal ratings of one or two criteria moved by a category, and their η moved back."""
     n = len(density.table.criteria)
     for j in rng.choice(n, size=min(n, int(rng.integers(1, 3))), replace=False):
@@ -457,7 +457,7 @@ def _move_subset(density: Density, x: Floats, subset: Sequence[int], by: float) 
 
 # -- Sampling, by NUTS in numpyro and jax ----------------------------------------------------------
 # Chains run around the best mode in coordinates in which the posterior there is a standard normal, so that few draws
-# are needed to find the step and the mass matrix. Each has a thread of its own and the same compiled program, so digits
+# are needed to find the step and the mass matrix. Each has a separate thread and the same compiled program, so digits
 # do not depend on the number of cores.
 
 PURPOSE = "sampling the rater model (quick=True fits it without)"
@@ -465,7 +465,7 @@ MOST_RHAT = 1.01
 """Vehtari et al. (2021)."""
 
 MOST_DEPTH = 8
-"""Doublings of a trajectory: 256 steps; where the posterior is round, 7 are usual."""
+"""Doublings of a trajectory: 256 steps; for a round posterior, 7 are usual."""
 
 MOST_DENSE = 4_000_000
 """Entries of a matrix of zeros and ones by which labels are summed (32 MB); beyond, they are gathered."""

@@ -1,10 +1,10 @@
-"""How severe is each rater, the simple way? The many-facet Rasch model (Linacre 1989).
+"""The many-facet Rasch model (Linacre 1989): severity and fit of raters.
 
     ln p(k) / p(k − 1) = σ θ − λ_r − δ_j − τ_jk
 
-of subject, rater r and criterion j: severity λ, difficulty δ and steps τ in logits. The trait θ is a standard normal
-that is integrated out (marginal maximum likelihood), so that few labels of a subject do no harm; joint maximum
-likelihood, which FACETS uses, makes all logits too large by about L / (L − 1) with L labels of a subject.
+for a subject, rater r and criterion j: severity λ, difficulty δ and steps τ in logits. The trait θ is a standard normal
+that is integrated out (marginal maximum likelihood), so that few labels per subject cause no bias; joint maximum
+likelihood, which FACETS uses, makes all logits too large by about L / (L − 1) with L labels per subject.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
-from assay.errors import listing
 from assay.estimation.intervals import Estimate, Estimates, adjust_p, simultaneous_p
 from assay.estimation.options import question
 from assay.estimation.result import ResultOfRows, Run
 from assay.estimation.statistic import Floats, Ints
+from assay.psychometrics import words
 from assay.psychometrics.raters.density import contrasts, quadrature
 from assay.psychometrics.raters.fit import Mode, Quantity, climb, estimate_from_draws, mode_near, widths
-from assay.psychometrics.raters.results import severity_sentences
 from assay.psychometrics.raters.table import RaschSettings, RaterTable, distinct_contents, link_cautions, rater_table
 from assay.reporting import pictures
 from assay.reporting.tables import signed
@@ -35,19 +34,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 N_DRAWS = 4000
-"""Draws of the normal: ends of intervals are known to about a hundredth of their width."""
+"""Draws of the normal: limits of intervals are accurate to about a hundredth of their width."""
 
 WIDE = {"severity": 3.0, "steps": 5.0, "spread": 1.0}
 """Standard deviations of the weak normal priors on λ, δ + τ and ln σ, which keep estimates finite."""
 
 STEP = 1e-4
-"""Of parameters, in differences of the gradient: errors of 1e-8 beside information of 1 and more."""
+"""Step of numerical differences of the gradient: errors of 1e-8, compared with information of at least 1."""
 
 MOST_BIASES = 600
-"""Raters times criteria up to which biases are looked for: a gradient for each, minutes above."""
-
-MISFIT = 1.3
-"""Mean squares beyond this, or below its inverse, are reported where they are no chance (Wright and Linacre 1994)."""
+"""Largest number of raters times criteria for which biases are estimated: more take minutes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,26 +53,26 @@ class FacetRasch(ResultOfRows):
     Attributes
     ----------
     rows : polars.DataFrame
-        One row a rater: ``annotator``, ``kind``, ``estimate`` (λ, centred over raters: above 0 is severe), its ends,
-        ``p_adjusted`` of λ = 0 over all raters, ``fair_average`` (the label to expect from this rater on a subject in
-        the middle, mean over criteria), ``infit`` and ``outfit`` (mean squares, 1 as the model expects), ``fit_p``
-        (corrected for the number of raters), ``labels``.
+        One row per rater: ``annotator``, ``kind``, ``estimate`` (λ, centred over raters: above 0 is severe), ``low``,
+        ``high``, ``p_adjusted`` of λ = 0 over all raters, ``fair_average`` (expected label for an average subject, mean
+        over criteria), ``infit`` and ``outfit`` (mean squares with expectation 1), ``fit_p`` (adjusted for the number
+        of raters), ``labels``.
     items : polars.DataFrame
-        One row a criterion: ``difficulty`` δ with its ends, ``steps`` τ, lowest first, ``infit`` and ``outfit``.
+        One row per criterion: ``difficulty`` δ with its interval, ``steps`` τ, lowest first, ``infit`` and ``outfit``.
     subjects : polars.DataFrame
-        One row a subject: ``estimate`` of σθ in logits and its ``standard_error`` (mean and standard deviation of the
-        posterior, so that few labels draw it to 0), ``infit``, ``outfit``, ``labels``.
+        One row per subject: ``estimate`` of σθ in logits and its ``standard_error`` (mean and standard deviation of the
+        posterior, so that few labels shrink it to 0), ``infit``, ``outfit``, ``labels``.
     bias : polars.DataFrame
-        One row a rater and criterion, where there are several: ``estimate``, by how much severer the rater is there
-        than elsewhere, in logits (one scoring step), ``standard_error``, ``p_adjusted`` (Holm, over all rows).
+        One row per rater and criterion, with several criteria: ``estimate``, the additional severity of the rater on
+        this criterion in logits (one scoring step), ``standard_error``, ``p_adjusted`` (Holm, over all rows).
     separation : polars.DataFrame
         One row for raters, criteria and subjects: ``rmse`` of their estimates, ``sd`` without that error,
-        ``separation`` (sd over rmse), ``strata`` (levels that are told apart, (4 separation + 1) / 3), ``reliability``
-        (share of variance that is no error); NaN with a ``reason`` where nothing can be said.
+        ``separation`` (sd over rmse), ``strata`` (distinct levels, (4 separation + 1) / 3), ``reliability`` (share of
+        true variance); NaN with a ``reason`` if not estimable.
     spread : Estimate
         σ, the standard deviation of subjects in logits.
     reliability : float
-        Of raters' severities, from ``separation``: how reproducibly raters differ.
+        Reliability of separation of raters' severities.
     run : Run
     severity, difficulty : Estimates
         λ of each rater and δ of each criterion; ``severity[0].interval(.9)`` is another interval of the first.
@@ -98,7 +94,7 @@ class FacetRasch(ResultOfRows):
 
     @property
     def reliability(self) -> float:
-        """Share of the variance of severities that is no error."""
+        """Reliability of separation of severities: their share of true variance."""
         return float(self.separation["reliability"][0])
 
     def row_estimates(self) -> Sequence[Estimate]:
@@ -106,15 +102,15 @@ class FacetRasch(ResultOfRows):
         return tuple(self.severity)
 
     def sentences(self) -> tuple[str, ...]:
-        """Who is severe, who does not fit."""
+        """Severity, fit and reliability of separation in sentences."""
         return tuple(_sentences(self))
 
     def summary(self) -> str:
-        """Who is severe, who does not fit."""
+        """Severity, fit and reliability of separation in sentences."""
         return "\n".join([*self.sentences(), *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Severity of every rater, the severest on top."""
+        """Forest plot of severities, the most severe rater on top."""
         rows = self.rows.sort("estimate", descending=True).head(pictures.MOST_ROWS)
         ax = pictures.axes(ax, height=1.1 + 0.28 * max(rows.height, 2))
         colour = [pictures.JUDGE if k == "judge" else pictures.HUMAN for k in rows["kind"]]
@@ -124,7 +120,7 @@ class FacetRasch(ResultOfRows):
         return ax
 
     def plot_map(self, ax: Axes | None = None) -> Axes:
-        """The Wright map: subjects, raters, criteria and steps on one axis of logits, what is high or hard on top."""
+        """The Wright map: subjects, raters, criteria and steps on one axis of logits, high values on top."""
         ax = pictures.axes(ax, width=6.6, height=5.2)
         place = self.subjects["estimate"].to_numpy()
         count, edge = np.histogram(place, bins=min(24, max(6, len(place) // 4)))
@@ -149,7 +145,9 @@ class FacetRasch(ResultOfRows):
 
 @question(RaschSettings)
 def many_facet_rasch(labels: Annotations | Chunks, settings: RaschSettings) -> FacetRasch:
-    """How severe is each rater, and who rates as nobody would expect? The many-facet Rasch model.
+    """Estimate rater severity and fit with a many-facet Rasch model.
+
+    The sign of λ is opposite to that of φ in the hierarchical rater model: λ > 0 is more severe.
 
     Parameters
     ----------
@@ -163,9 +161,9 @@ def many_facet_rasch(labels: Annotations | Chunks, settings: RaschSettings) -> F
     Raises
     ------
     DesignError
-        For labels that are no ordered categories, or fewer than two raters.
+        For labels that are not ordered categories, or fewer than two raters.
     DataError
-        For a column that is not there, or items without a value in it.
+        For a missing column, or items without a value in it.
 
     Examples
     --------
@@ -196,7 +194,7 @@ class Rasch:
 
     @cached_property
     def units(self) -> tuple[Any, Floats]:
-        """Different subjects by block, rater and category, sparse; how many are like each."""
+        """Distinct subjects by block, rater and category, sparse; the number of subjects equal to each."""
         from scipy.sparse import csr_matrix
 
         table = self.table
@@ -208,7 +206,7 @@ class Rasch:
 
     @cached_property
     def steps(self) -> Ints:
-        """Where the steps of each criterion stand: (criteria, categories − 1), −1 for none."""
+        """Positions of the steps of each criterion: (criteria, categories − 1), −1 for none."""
         found, at = np.full((len(self.table.criteria), self.table.n_categories - 1), -1), len(self.table.raters) - 1
         for j, size in enumerate(self.table.sizes):
             found[j, : size - 1] = np.arange(at, at + size - 1)
@@ -224,12 +222,12 @@ class Rasch:
 
     @cached_property
     def sd(self) -> Floats:
-        """Of the priors: (p,)."""
+        """Standard deviations of the priors: (p,)."""
         n = len(self.table.raters) - 1, int((self.table.sizes - 1).sum()), 1
         return np.repeat(list(WIDE.values()), n)
 
     def start(self) -> Floats:
-        """Steps from the shares of labels."""
+        """Starting values: steps from the shares of labels."""
         x = np.zeros(len(self.sd))
         for j, places in enumerate(self.steps):
             size = self.table.sizes[j]
@@ -238,7 +236,7 @@ class Rasch:
         return x
 
     def log_p(self, x: Floats, bias: Floats | float = 0.0) -> Floats:
-        """log p(k) at each point, (criteria, raters, categories, q); each rater severer by bias, (criteria, raters)."""
+        """log p(k) at each point, (criteria, raters, categories, q); ``bias`` adds to severity, (criteria, raters)."""
         k = np.arange(self.table.n_categories)
         climbed = np.where(self.steps >= 0, x[self.steps], np.inf)
         height = np.concatenate([np.zeros((len(climbed), 1)), np.cumsum(climbed, axis=1)], axis=1)
@@ -260,7 +258,7 @@ class Rasch:
         return value, np.asarray(counts.T @ (share / total * n[:, None])).reshape(log_p.shape)
 
     def value(self, x: Floats) -> float:
-        """The log posterior, but for a constant."""
+        """The log posterior, up to a constant."""
         return self.weights(self.log_p(x))[0] - 0.5 * float(((x / self.sd) ** 2).sum())
 
     def value_and_gradient(self, x: Floats) -> tuple[float, Floats]:
@@ -282,10 +280,10 @@ class Rasch:
         return value - 0.5 * float(((x / self.sd) ** 2).sum()), slope, -per_tilt.sum(axis=2)
 
     def biases(self, x: Floats) -> tuple[Floats, Floats]:
-        """One scoring step of each rater's further severity on each criterion, and its standard error.
+        """One scoring step of each rater's additional severity on each criterion, and its standard error.
 
-        The score of a bias over its information, what the other parameters explain of it taken out (a Lagrange
-        multiplier step, Rao 1948): (criteria, raters).
+        The score of a bias over its information given the other parameters (a Lagrange multiplier step,
+        Rao 1948): (criteria, raters).
         """
         shape = len(self.table.criteria), len(self.table.raters)
         n = len(x)
@@ -307,7 +305,7 @@ class Rasch:
         return found.reshape(shape), error.reshape(shape)
 
     def subjects(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Of each subject σθ (posterior mean and standard deviation), infit and outfit."""
+        """σθ (posterior mean and standard deviation), infit and outfit of each subject."""
         log_p = self.log_p(x)
         counts, _ = self.units
         flat = np.where(np.isfinite(log_p), log_p, 0.0).reshape(-1, len(self.grid[0]))
@@ -332,7 +330,7 @@ class Rasch:
         return away**2, np.maximum(variance, 1e-9), fourth
 
     def mean_squares(self, x: Floats, of: int = 1) -> tuple[Floats, Floats, Floats]:
-        """Infit, outfit and a z of infit (Wilson–Hilferty) of each rater: residuals, weighted by where θ may be.
+        """Infit, outfit and a z of infit (Wilson–Hilferty) of each rater: residuals, weighted by the posterior of θ.
 
         With ``of`` 0, of each criterion.
         """
@@ -386,7 +384,7 @@ def _result(rasch: Rasch, best: Mode, settings: RaschSettings) -> FacetRasch:
         [
             _separation("raters", severity.value, severity.standard_error),
             _separation("criteria", difficulty.value, difficulty.standard_error),
-            # A posterior mean has less variance than what it estimates, by that of the posterior.
+            # A posterior mean has less variance than its estimand, by that of the posterior.
             _separation("subjects", subjects["estimate"].to_numpy(), subjects["standard_error"].to_numpy(), drawn=True),
         ],
         schema_overrides={"reason": pl.String},
@@ -398,24 +396,24 @@ def _result(rasch: Rasch, best: Mode, settings: RaschSettings) -> FacetRasch:
 
 
 def _separation(facet: str, value: Floats, error: Floats, drawn: bool = False) -> dict[str, Any]:
-    """How far a facet's estimates are told apart, as FACETS prints it (Wright and Masters 1982, chapter 5)."""
+    """Separation statistics of a facet, as in FACETS (Wright and Masters 1982, chapter 5)."""
     found: dict[str, Any] = {"facet": facet, "n": len(value)}
     names = ("rmse", "sd", "separation", "strata", "reliability")
     if len(value) < 2 or not np.isfinite(error).all():
-        unknown = f"there is one of {facet}" if len(value) < 2 else "standard errors are not known"
+        unknown = f"only one of {facet}" if len(value) < 2 else "standard errors are not estimable"
         return found | dict.fromkeys(names, np.nan) | {"reason": unknown}
     rmse = float(np.sqrt(np.mean(error**2)))
     true = float(np.var(value, ddof=1)) - (0.0 if drawn else rmse**2)
     sd = float(np.sqrt(max(true, 0.0)))
     ratio = sd / rmse if rmse > 0 else np.nan
     reliability = sd**2 / (sd**2 + rmse**2) if sd + rmse > 0 else np.nan
-    why = None if true > 0 else "they differ by no more than their errors"
+    why = None if true > 0 else "their differences do not exceed their standard errors"
     values = (rmse, sd, ratio, (4 * ratio + 1) / 3, reliability)
     return found | dict(zip(names, values, strict=True)) | {"reason": why}
 
 
 def _bias(rasch: Rasch, best: Mode) -> pl.DataFrame:
-    """Each rater's further severity on each criterion."""
+    """Each rater's additional severity on each criterion."""
     from scipy.special import ndtr
 
     table = rasch.table
@@ -458,29 +456,4 @@ def _rows(rasch: Rasch, best: Mode, severity: Estimates) -> pl.DataFrame:
 def _sentences(found: FacetRasch) -> Iterator[str]:
     if not found.converged:
         yield "NOT CONVERGED: the fit stopped before a maximum. Do not use these numbers."
-    alpha = 1 - found.severity.confidence
-    yield from severity_sentences(found.rows, alpha, "logits", 1)
-    off = found.rows.filter(pl.col("fit_p") <= alpha)
-    for words, some in (
-        ("Labels that the model does not expect (infit)", off.filter(pl.col("infit") > MISFIT)),
-        ("More predictable than the model expects (infit)", off.filter(pl.col("infit") < 1 / MISFIT)),
-    ):
-        if some.height:
-            each = [f"{r['annotator']} ({r['infit']:.2f})" for r in some.sort("infit").iter_rows(named=True)]
-            yield f"{words}: {listing(each, 6)}."
-    shown = found.bias.filter(pl.col("p_adjusted") <= alpha).sort("p_adjusted", "annotator")
-    if shown.height:
-        each = [
-            f"{r['annotator']} on {r['criterion']} ({signed(r['estimate'])} logits)"
-            for r in shown.iter_rows(named=True)
-        ]
-        yield f"Severer (+) or more lenient (−) on a criterion than elsewhere: {listing(each, 6)}."
-    for row in found.separation.iter_rows(named=True):
-        name = {"raters": "severities", "subjects": "subjects"}.get(row["facet"])
-        if name and row["reason"]:
-            yield f"{name.capitalize()} are not told apart: {row['reason']}."
-        elif name:
-            yield (
-                f"Reliability of {name} {row['reliability']:.2f}: separation "
-                f"{row['separation']:.1f}, {row['strata']:.1f} strata."
-            )
+    yield from words.rasch_lines(found.rows, found.bias, found.separation, 1 - found.severity.confidence)

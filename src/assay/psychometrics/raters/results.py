@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from assay.errors import counted, listing
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.raters.density import Density, point_probabilities
 from assay.psychometrics.raters.fit import MOST_RHAT, STEEP, RaterFit, rhat_and_samples
-from assay.reporting.tables import interval, signed
 
 # -- May the fit be trusted ------------------------------------------------------------------------
 
@@ -26,21 +23,21 @@ SIMULATED, LEAST_TABLES = 2_000_000, 120
 """Labels drawn for the predictive check, about; tables, at least, so that a p-value can be below `UNLIKELY`."""
 
 UNLIKELY, FAR = 0.01, 0.05
-"""A rater's labels are not described where a p-value is below the first and shares are off by more than the second."""
+"""Misfit: the p-value is at most the first, and shares of labels differ by more than the second."""
 
 
 @dataclass(frozen=True, eq=False)
 class Diagnostics:
-    """Whether the numbers are what they claim.
+    """Convergence diagnostics.
 
     Attributes
     ----------
     rows : polars.DataFrame
-        One row a quantity that is reported: ``quantity``, ``annotator``, ``rhat``, ``effective_draws``; none by the
-        quick road.
+        One row a quantity that is reported: ``quantity``, ``annotator``, ``rhat``, ``effective_draws``; empty with
+        ``quick``.
     divergences : int or None
     problems : tuple of str
-        Why the fit did not converge; empty where it did.
+        Reasons if the fit did not converge.
     """
 
     rows: pl.DataFrame
@@ -54,7 +51,8 @@ class Diagnostics:
 
 
 def diagnose(found: RaterFit) -> Diagnostics:
-    """R-hat, effective draws and divergences of what is reported; by the quick road, whether it arrived."""
+    """R-hat, effective draws and divergences of the reported quantities; with ``quick``, whether the mode was
+    reached."""
     types = {"quantity": pl.String, "annotator": pl.String, "rhat": pl.Float64, "effective_draws": pl.Float64}
     if found.chains is None:
         best = found.modes[0]
@@ -99,7 +97,7 @@ def _problems(found: RaterFit, rows: pl.DataFrame) -> list[str]:
 
 
 def modes_frame(found: RaterFit) -> pl.DataFrame:
-    """One row a mode: its share of the mass, and how far its φ and ψ are from the best."""
+    """One row per mode: its share of the mass, and the largest differences of its φ and ψ from the best."""
     best, layout = found.modes[0], found.density.layout
     share = np.exp([m.evidence - best.evidence for m in found.modes])
     rows = [
@@ -122,7 +120,7 @@ def modes_frame(found: RaterFit) -> pl.DataFrame:
 
 
 def predictive(found: RaterFit) -> pl.DataFrame:
-    """How often new labels of each rater, drawn from the model, are as far from what it expects as the real ones.
+    """Predictive check: how often labels drawn from the model deviate from its expectation as much as the real ones.
 
     Returns
     -------
@@ -151,7 +149,7 @@ def predictive(found: RaterFit) -> pl.DataFrame:
 
 
 def _simulate(density: Density, x: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Counts by rater and category: expected, and of labels drawn anew."""
+    """Counts by rater and category: expected, and of newly drawn labels."""
     table, cells = density.table, density.table.cells
     _, _, detection = density.detection(x, np)
     detect = np.exp(detection).reshape(table.n_blocks, len(table.raters), *detection.shape[1:])
@@ -189,7 +187,8 @@ def _distance(counts: Floats, mean: Floats) -> Floats:
 # -- Ideal ratings and traits, which were summed and integrated out -----------------------------------
 
 AVERAGED = 40
-"""Draws over which posteriors of ideal ratings are averaged: their spread between draws is small beside their own."""
+"""Draws over which posteriors of ideal ratings are averaged: their spread between draws is small compared with the
+posterior's."""
 
 PIECE = 20_000
 """Cells at a time, so that (cells, points, categories) stays near 20 MB."""
@@ -198,13 +197,13 @@ PIECE = 20_000
 def ideal_ratings(found: RaterFit) -> pl.DataFrame:
     """The posterior of each cell's ideal rating, as the label that the average rater gives to it.
 
-    ξ itself is known up to a shift that η takes back; what the average rater says of it is the same in every mode.
+    ξ itself is identified up to a shift compensated by η; the average rater's rating is the same in every mode.
 
     Returns
     -------
     polars.DataFrame
         ``item``, ``criterion``, ``ideal`` (the most probable label), ``certainty`` (its probability), ``expected`` and
-        ``sd`` (in numbers, before rounding to a label, and how far it is known), ``labels``.
+        ``sd`` (numbers, before rounding to a label, with standard deviation), ``labels``.
     """
     table, cells = found.table, found.table.cells
     p = np.zeros((len(cells.kind), table.n_categories))
@@ -304,28 +303,3 @@ def ideal_shares(found: RaterFit) -> Floats:
         mine = _cell_posteriors(found.density, x)
         np.add.at(total, cells.criterion, _label_shares(found.density, mine, _average_label(found.density, x)))
     return np.asarray(total / total.sum(axis=1, keepdims=True))
-
-
-# -- Words -----------------------------------------------------------------------------------------
-
-
-def severity_sentences(rows: pl.DataFrame, alpha: float, unit: str, severe: int) -> Iterator[str]:
-    """Who is severer and who more lenient than the mean; ``severe`` is the sign of a severe rater's estimate."""
-    shown = rows.filter(pl.col("p_adjusted") <= alpha).sort(pl.col("estimate") * severe)
-    for words, some in (
-        (f"Severer than the raters' mean, in {unit}", shown.filter(pl.col("estimate") * severe > 0).reverse()),
-        (f"More lenient, in {unit}", shown.filter(pl.col("estimate") * severe < 0)),
-    ):
-        if some.height:
-            each = [
-                f"{r['annotator']} ({signed(r['estimate'])} {interval(r['low'], r['high'])})"
-                for r in some.iter_rows(named=True)
-            ]
-            yield f"{words}: {listing(each, 6)}."
-    yield from others_sentence(rows.height - shown.height, rows.height, "severity")
-
-
-def others_sentence(left: int, n: int, what: str) -> Iterator[str]:
-    """Raters who are not shown to differ from the mean."""
-    if left:
-        yield f"{counted(left, 'rater')} of {n} not shown to differ from the mean in {what}."

@@ -1,4 +1,4 @@
-"""What do rater models speak of? Cells, the labels in each, the traits that cells share, and who shares items.
+"""Tables of rater models: cells and their labels, traits that cells share, and raters that share items.
 
 A *cell* is one criterion of one item, with the labels that raters gave to it. Cells with the same labels by the same
 raters have the same likelihood, so each different one is kept once; so are items (or what shares a trait) whose cells
@@ -29,27 +29,25 @@ from assay.statistics.blocks import untold
 
 RepeatsKept = Literal["error", "first", "last", "majority", "each"]
 Progress = Callable[[str, int, int], None]
-"""Called with what is done, how many steps are done, and of how many."""
+"""Called with the name of the task, the steps done, and all steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FacetSettings(Settings):
-    """Which labels a rater model is fitted to."""
+    """Options about the labels of a rater model."""
 
-    annotators: str | Sequence[str] | None = option(
-        None, "Annotators whose labels count, separated by commas.", details="All when not given."
-    )
+    annotators: str | Sequence[str] | None = option(None, "Annotators to include, separated by commas (default: all).")
     repeats: RepeatsKept = option(
         "error", "How to combine repeated labels.",
-        details="Several of one annotator to one item; ``each`` counts every one.",
+        details="Several labels of one annotator for one item; ``each`` uses every one.",
     )  # fmt: skip
     reverse: str | Sequence[str] | None = option(
-        None, "Criteria that are worded negatively, separated by commas.",
-        details="Their labels are turned round on the scale.", first=True,
+        None, "Negatively worded criteria, separated by commas.",
+        details="Their labels are reversed on the scale.", first=True,
     )  # fmt: skip
     object: str | None = option(
         None, "Item column whose items share a trait, such as a teacher's lessons.",
-        details="Each item has its own when not given.", first=True,
+        details="Default: each item has a separate trait.", first=True,
     )  # fmt: skip
     confidence: float = level_option()
     seed: int = seed_option()
@@ -66,41 +64,35 @@ class RaterSettings(FacetSettings):
     """Options of `assay.rater_model`."""
 
     group: str | None = option(
-        None, "Item column with the group of the subject: is anybody severer with one?",
-        details="Then φ and ψ are estimated by group.", first=True,
+        None, "Item column with the group of the subject, for differential severity.",
+        details="φ and ψ are then estimated by group.", first=True,
     )  # fmt: skip
     _: KW_ONLY
-    renamed: ClassVar[Mapping[str, str]] = {"dimensions": "traits=..."}
-
-    baseline: str | None = option(
-        None, "The group that others are compared with; the largest when not given.", details="By its labels."
-    )
+    baseline: str | None = option(None, "Group to compare with (default: the one with most labels).")
     reference: Literal["all", "humans", "judges"] = option(
-        "all", "Raters whose mean difference between groups counts as no bias, but for who is shown to differ."
+        "all", "Raters whose mean group difference is the reference (without significantly different raters)."
     )
     rope: float = option(
-        0.1, "Differences up to this many categories do not matter in practice.", low=0,
-        details="One label of ten moved by one category.",
+        0.1, "Equivalence margin for group differences, in categories.", low=0,
+        details="0.1 is one label of ten moved by one category.",
     )  # fmt: skip
-    traits: Mapping[str, str | Sequence[str]] | None = option(
-        None, "The trait of each criterion: clarity=style,depth=content; style+content for two.",
-        details="Or its traits, which are independent; one for all criteria when not given.", first=True,
+    dimensions: Mapping[str, str | Sequence[str]] | None = option(
+        None, "Trait of each criterion: clarity=style,depth=content; style+content for two.",
+        details="Traits are independent. Default: one trait for all criteria.", first=True,
     )  # fmt: skip
     quick: bool = option(
-        False, "Penalised maximum likelihood in place of sampling.",
-        details="The most probable parameters, with errors from the observed information: seconds, and no more than "
-        "the base install; intervals are those of a normal.", first=True,
+        False, "Penalized maximum likelihood instead of MCMC.",
+        details="Posterior mode with standard errors from the observed information: takes seconds and needs only the "
+        "base install; intervals are normal approximations.", first=True,
     )  # fmt: skip
-    starts: int = option(
-        10, "Fits from other starts, of which the best counts.", low=1, details="The one with most mass."
-    )
+    starts: int = option(10, "Number of starts; the best fit is used.", low=1, details="The fit with most mass.")
     nodes: int = option(
-        21, "Points at which each trait is evaluated.", low=3,
-        details="Two that criteria share have about two thirds as many each.",
+        21, "Quadrature points per trait.", low=3,
+        details="Two traits of one criterion have about two thirds as many each.",
     )  # fmt: skip
-    chains: int = option(4, "Chains that are sampled.", low=2, details="By the sampler NUTS.")
-    warmup: int = option(500, "Draws of each chain that are thrown away.", low=50)
-    draws: int = option(1000, "Draws of each chain that count; quick: of all together.", low=100)
+    chains: int = option(4, "Number of MCMC chains.", low=2, details="Sampled with NUTS.")
+    warmup: int = option(500, "Warm-up draws per chain.", low=50)
+    draws: int = option(1000, "Posterior draws per chain.", low=100)
     progress: Progress | None = option(
         None, "Called with (what, done, steps).", transient=True, details="For a progress bar."
     )
@@ -110,13 +102,13 @@ class RaterSettings(FacetSettings):
 class RaschSettings(FacetSettings):
     """Options of `assay.many_facet_rasch`."""
 
-    nodes: int = option(31, "Points at which the trait is evaluated.", low=5)
+    nodes: int = option(31, "Quadrature points of the trait.", low=5)
 
 
 # -- The table -------------------------------------------------------------------------------------
 
 MOST_CATEGORIES = 20
-"""Categories that ideal ratings are summed over: work grows with their square."""
+"""Largest number of categories: the work is proportional to its square."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,15 +121,15 @@ class RaterTable:
         People first, each in natural order.
     is_judge : (raters,) bool
     criteria : tuple of str or None
-        ``None`` where the table has no criteria.
+        ``None`` without criteria.
     categories : tuple of tuple
-        The labels of each criterion from the lowest to the highest; of a reversed one, as turned round.
+        The labels of each criterion from the lowest to the highest; of a reversed one, in reversed order.
     groups : tuple of str
-        Groups of the subjects, the one that others are compared with first; one, unnamed, where there are none.
+        Groups of the subjects, the baseline first; one, unnamed, without groups.
     item, criterion, rater, value, group, subject : (labels,) int
         Each label: codes, and its category from 0.
     items, subjects : tuple
-        What the codes are called.
+        Names of the codes.
     """
 
     raters: tuple[str, ...]
@@ -188,7 +180,7 @@ class RaterTable:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What each rater is: ``human`` or ``judge``."""
+        """The kind of each rater: ``human`` or ``judge``."""
         return tuple("judge" if one else "human" for one in self.is_judge)
 
     @cached_property
@@ -225,11 +217,12 @@ class RaterTable:
 
     @cached_property
     def widening(self) -> Floats:
-        """How much less is known of a rater's difference between a group and the first than the model says, because
-        what a rater thinks of a subject is in all of its labels: (groups − 1, raters), 1 and above.
+        """Inflation of the standard error of a rater's group difference over the model's, because the labels of a
+        subject
+        share the rater's error on it: (groups − 1, raters), at least 1.
 
-        Errors of a difference of means of labels, less the mean of their cell, by subjects over those by labels (Liang
-        and Zeger 1986), and t in place of the normal for few subjects.
+        Standard errors of a difference of means of labels, minus the mean of their cell, clustered by subjects over
+        those by labels (Liang and Zeger 1986), and t instead of the normal for few subjects.
         """
         from scipy.special import ndtri, stdtrit
 
@@ -272,7 +265,7 @@ class Cells:
     column : (labels,) int
         `RaterTable.column` of the labels of each different cell, one after the other.
     start : (cells + 1,) int
-        Where those of each begin.
+        The first of each cell.
     """
 
     block: Ints
@@ -332,7 +325,7 @@ def rater_table(labels: Annotations, settings: FacetSettings) -> RaterTable:
     DataError
         For columns that are not there, or items without a value in them.
     DesignError
-        For labels that are no ordered categories, fewer than two raters, or repeats that nobody has resolved.
+        For labels that are not ordered categories, fewer than two raters, or unresolved repeats.
     """
     group, baseline = (settings.group, settings.baseline) if isinstance(settings, RaterSettings) else (None, None)
     if baseline is not None and group is None:
@@ -373,7 +366,7 @@ def rater_table(labels: Annotations, settings: FacetSettings) -> RaterTable:
         elif len(labels.scale_of(name).categories or ()) > len(categories[j]):
             place = "" if name is None else f" of '{name}'"
             ends = f"{categories[j][0]} to {categories[j][-1]}"
-            notes.append(f"nobody gave the lowest or highest labels{place}; ideal ratings run from {ends}")
+            notes.append(f"no label is the lowest or highest of the scale{place}; ideal ratings range from {ends}")
     raters = (*labels.humans, *labels.judges)
     subjects, subject = _levels(labels, settings.object or "item", "object")
     groups, of_group = _levels(labels, group, "group") if group else (("",), np.zeros(len(value), np.int64))
@@ -386,9 +379,9 @@ def rater_table(labels: Annotations, settings: FacetSettings) -> RaterTable:
     table = _put_baseline_first(_drop_constant_criteria(table), baseline)
     if len(table.items) <= LEAST_DIFFERENCES:
         few = untold(table.value.astype(float), table.item, least=LEAST_DIFFERENCES)
-        raise DesignError(f"how raters differ cannot be told from these labels: {few}")
+        raise DesignError(f"differences between raters are not estimable: {few}")
     if len(table.raters) < 2:
-        raise DesignError(f"a rater model compares raters, and there is only {table.raters[0]}; it needs two or more")
+        raise DesignError(f"a rater model needs at least two raters; the only one is {table.raters[0]}")
     if group and len(table.groups) < 2:
         raise DesignError(f"'{group}' has one value only ({groups[0]}); fairness compares two groups or more")
     return table
@@ -413,7 +406,7 @@ def _whole_numbers(name: str | None, value: Floats) -> Ints:
 
 
 def _category_names(labels: Annotations, name: str | None, whole: Ints, reverse: bool) -> tuple[Any, ...]:
-    """What the categories from the lowest to the highest label are called."""
+    """Names of the categories from the lowest to the highest label."""
     scale, numbers = labels.scale_of(name), range(int(whole.min()), int(whole.max()) + 1)
     if scale.numeric or scale.categories is None:
         return tuple(numbers)
@@ -439,7 +432,7 @@ def _levels(labels: Annotations, column: str, role: str) -> tuple[tuple[Any, ...
         )
     names = natural(values.unique().to_list())
     if labels.labels.select("item").with_columns(v=values).group_by("item").agg(pl.col("v").n_unique())["v"].max() != 1:
-        raise DesignError(f"'{column}' differs within an item; the {role} is a property of what is rated")
+        raise DesignError(f"'{column}' differs within an item; the {role} must be constant for each item")
     return names, _position(values, names)
 
 
@@ -477,13 +470,13 @@ def _put_baseline_first(table: RaterTable, baseline: str | None) -> RaterTable:
 # -- What raters share -----------------------------------------------------------------------------
 
 ALONE = 0.05
-"""Of a rater with a smaller share of labels beside others in a cell, only the shape of the model shows ψ."""
+"""Smallest share of a rater's labels in cells with other labels: with less, only model assumptions identify ψ."""
 
 
 def disjoint_subsets(table: RaterTable, together: Sequence[Ints] = ()) -> tuple[tuple[str, ...], ...]:
-    """Raters who share something, directly or through others; one subset where all do.
+    """Subsets of raters that are connected, directly or through others; one subset if all are.
 
-    What is shared are cells, and of criteria that stand ``together`` in one trait whatever shares that trait.
+    Raters are connected by cells, and for criteria ``together`` in one trait by its subjects.
     """
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
@@ -500,7 +493,7 @@ def disjoint_subsets(table: RaterTable, together: Sequence[Ints] = ()) -> tuple[
 
 
 def link_cautions(table: RaterTable, together: Sequence[Ints], what: str | None, symbol: str) -> Iterator[str]:
-    """Who can be compared with whom only if more is believed than the labels show.
+    """Cautions about raters whose comparison depends on assumptions.
 
     Parameters
     ----------
@@ -509,30 +502,33 @@ def link_cautions(table: RaterTable, together: Sequence[Ints], what: str | None,
     what : str or None
         The column whose items share a trait.
     """
-    apart, shared = disjoint_subsets(table, together), f"'{what}'"
-    if len(apart) > 1:
+    subsets, shared = disjoint_subsets(table, together), f"'{what}'"
+    if len(subsets) > 1:
         yield (
-            f"{_subset_words(apart, shared if what else 'items')}, {symbol} differs by whatever their items differ, "
-            "unless items were dealt out at random."
+            f"{_subset_words(subsets, shared if what else 'items')}, differences in {symbol} include differences of "
+            "their "
+            "items, unless items were assigned at random."
         )
         return
-    apart = disjoint_subsets(table)
-    if len(apart) > 1:
+    subsets = disjoint_subsets(table)
+    if len(subsets) > 1:
         yield (
-            f"{_subset_words(apart, 'items')} they are compared through {shared if what else 'other criteria'} that "
-            "they share, as if the items that each subset saw of it differed by chance alone."
+            f"{_subset_words(subsets, 'items')}, comparisons use shared {shared if what else 'criteria'} and assume "
+            "that "
+            "the items of each subset differ only by chance."
         )
 
 
-def _subset_words(apart: Sequence[Sequence[str]], shared: str) -> str:
-    names = "; ".join(listing(one, 4) for one in apart[:3]) + (" …" if len(apart) > 3 else "")
-    return f"raters form {len(apart)} disjoint subsets that share no {shared} ({names}); between subsets"
+def _subset_words(subsets: Sequence[Sequence[str]], shared: str) -> str:
+    names = "; ".join(listing(one, 4) for one in subsets[:3]) + (" …" if len(subsets) > 3 else "")
+    return f"raters form {len(subsets)} disjoint subsets that share no {shared} ({names}); between subsets"
 
 
 def raters_upside_down(table: RaterTable, alpha: float) -> tuple[tuple[str, float], ...]:
-    """Raters whose labels run against the others': the name and the correlation, Holm-corrected, below 0.
+    """Raters with a significantly negative correlation with the others (Holm-adjusted): name and correlation.
 
-    Of a rater's labels with the mean of the others' of the same cell, within criteria; Fisher's z over subjects.
+    The correlation is of a rater's labels with the mean of the others' of the same cell, within criteria; Fisher's z
+    over subjects.
     """
     from scipy.special import ndtr
 
@@ -556,12 +552,14 @@ def raters_upside_down(table: RaterTable, alpha: float) -> tuple[tuple[str, floa
 
 
 def _centre_criteria(value: Floats | Ints, criterion: Ints) -> Floats:
-    """Less the mean of each criterion."""
+    """Subtract the mean of each criterion."""
     return np.asarray(value - (np.bincount(criterion, value) / np.maximum(np.bincount(criterion), 1))[criterion])
 
 
 def raters_alone(table: RaterTable) -> tuple[str, ...]:
-    """Raters whose labels hardly ever stand beside another label of the same cell."""
+    """Raters whose labels are almost always the only one of their cell."""
     n, size = len(table.raters), np.bincount(table.cell)
-    beside = np.bincount(table.rater, size[table.cell] > 1, n) / np.maximum(np.bincount(table.rater, minlength=n), 1)
-    return tuple(name for name, share in zip(table.raters, beside, strict=True) if share < ALONE)
+    overlapping = np.bincount(table.rater, size[table.cell] > 1, n) / np.maximum(
+        np.bincount(table.rater, minlength=n), 1
+    )
+    return tuple(name for name, share in zip(table.raters, overlapping, strict=True) if share < ALONE)

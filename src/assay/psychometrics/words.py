@@ -1,0 +1,273 @@
+"""Sentences about generalizability, reliability and raters, for summaries and pages, from the tables of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from assay.errors import counted, listing
+from assay.estimation.intervals import Estimate
+from assay.psychometrics.components import CriterionStudy
+from assay.psychometrics.design import CoefficientName
+from assay.reporting.tables import estimated, interval, p_value, said, signed
+
+COEFFICIENTS: Mapping[CoefficientName, str] = {"generalizability": "Eρ²", "dependability": "Φ"}
+
+Finding = Literal["spurious", "shared", "undecided", "not_estimable"]
+"""Codes for the universe-score correlation of two families."""
+
+FairnessVerdict = Literal["more_severe", "more_lenient", "equivalent", "negligible", "undecided"]
+"""Codes for one rater's difference between two groups: `negligible` is significant, but within the rope."""
+
+MISFIT = 1.3
+"""Mean squares above this, or below its inverse, are reported if they are significant (Wright and Linacre 1994)."""
+
+# -- G- and D-studies ---------------------------------------------------------------------------------
+
+
+def study_lines(studies: Sequence[CriterionStudy]) -> tuple[str, ...]:
+    """One line for each study, and one for its variances estimated as 0."""
+    lines = []
+    for s in studies:
+        name = "" if s.name == "all" else f"{s.name}: "
+        g, d = s.generalizability, s.dependability
+        if g.reason and not np.isfinite(g.estimate):
+            lines.append(f"{name}Eρ² and Φ not estimable: {g.reason}.")
+            continue
+        largest = max(s.components, key=lambda c: c.percent)
+        most = f"Largest component: {largest.name} ({largest.percent:.0f}%)."
+        single = f"{name}Single score: Eρ² = {estimated(g.estimate, g.low, g.high, 3)}"
+        if s.lone:
+            lines.append(
+                f"{single}. Eρ² describes the consistency of {listing(s.lone)} alone; Φ is not estimable: {d.reason}. "
+                f"SEM: relative {s.relative_sem:.2f}. {most}"
+            )
+            continue
+        lines.append(
+            f"{single}, Φ = {estimated(d.estimate, d.low, d.high, 3)}. "
+            f"SEM: absolute {s.absolute_sem:.2f}, relative {s.relative_sem:.2f}. {most}"
+        )
+        if zero := [c.name for c in s.components if c.at_zero]:
+            lines.append(f"{name}{listing(zero)}: estimated as 0 (boundary).")
+    return tuple(lines)
+
+
+def facet_noun(facet: str, columns: Mapping[str, str], number: int = 2) -> str:
+    """A facet by its column, in the plural for several: ``annotators``; a letter if that is its only name."""
+    column = columns.get(facet, facet)
+    return column if number == 1 or len(column) == 1 else f"{column}s"
+
+
+def facet_count(number: int, facet: str, columns: Mapping[str, str]) -> str:
+    """``3 annotators``."""
+    return f"{number:,} {facet_noun(facet, columns, number)}"
+
+
+def target_lines(
+    smallest: pl.DataFrame, facets: Sequence[str], along: str, target: float, coefficient: CoefficientName,
+    columns: Mapping[str, str],
+) -> tuple[str, ...]:  # fmt: skip
+    """The smallest number of the facet ``along`` that reaches the target, for each choice of the other facets."""
+    lines, several = [], "study" in smallest.columns and smallest["study"].n_unique() > 1
+    symbol, noun = COEFFICIENTS[coefficient], facet_noun(along, columns)
+    for row in smallest.iter_rows(named=True):
+        others = [facet_count(row[c], c, columns) for c in facets if c != along and row.get(c) is not None]
+        name = f"{row['study']}: " if several else ""
+        given = f" with {', '.join(others)}" if others else ""
+        if row["reason"] is not None:
+            lines.append(f"{name}{symbol} for other numbers of {noun}{given} is not estimable: {row['reason']}.")
+        elif row["smallest"] is None:
+            limit = said(row["limit"], 3)
+            lines.append(f"{name}{symbol} ≥ {target:g}{given} is not reachable with more {noun} (limit {limit}).")
+        else:
+            cost = f" (cost {row['cost']:,.2f})" if row.get("cost") is not None else ""
+            number = facet_count(row["smallest"], along, columns)
+            lines.append(f"{name}{symbol} ≥ {target:g} requires {number}{given}{cost}.")
+    return tuple(lines)
+
+
+def scenario_lines(projected: pl.DataFrame, along: str, columns: Mapping[str, str]) -> tuple[str, ...]:
+    """Φ of each scenario at the largest number, and the effect of adding a judge."""
+    most = projected.filter(pl.col(along) == pl.col(along).max())
+    lines = []
+    for one in most.partition_by("study", maintain_order=True):
+        values = dict(zip(one["scenario"].to_list(), one["estimate"].to_list(), strict=True))
+        each = ", ".join(f"{name} {said(value, 3)}" for name, value in values.items())
+        alone, second, added, *_ = values.values()
+        name = f"{one['study'][0]}: " if one["study"][0] != "all" else ""
+        if np.isnan(alone) or np.isnan(added):
+            effect = f"The effect of a judge is not estimable: {one.filter(pl.col('estimate').is_nan())['reason'][0]}."
+        elif added < alone:
+            effect = "Adding a judge gives a lower Φ than one human alone (point estimates)."
+        elif added < second:
+            effect = "Adding a judge gives a higher Φ than one human alone, but a lower one than a second human (point "
+            effect += "estimates)."
+        else:
+            effect = "Adding a judge gives at least the Φ of a second human (point estimates)."
+        lines.append(f"{name}Φ with {facet_count(one[along][0], along, columns)}: {each}. {effect}")
+    return tuple(lines)
+
+
+# -- correlations of families -------------------------------------------------------------------------
+
+FINDINGS: Mapping[Finding, str] = {
+    "spurious": "agreement on the same lesson does not extend to the object: the universe-score correlation is low "
+    "(spurious)",
+    "shared": "universe-score correlation significantly above 0",
+    "undecided": "universe-score correlation undecided",
+    "not_estimable": "universe-score correlation not estimable",
+}
+
+
+def correlation_lines(
+    name: str, families: tuple[str, str], finding: Finding, estimates: Sequence[Estimate]
+) -> tuple[str, ...]:
+    """The finding about two families, then its correlations, in the order of `FamilyCorrelation.estimates`."""
+    observed, across, published, dependable, implied = estimates
+    first, second = families
+    missing = implied.reason is not None and not np.isfinite(implied.estimate)
+    why = f": {implied.reason}" if missing and finding == "not_estimable" else ""
+    same, other = (estimated(e.estimate, e.low, e.high) for e in (observed, across))
+    lines = [
+        f"{name}{first} and {second}: {FINDINGS[finding]}{why}.",
+        f"Observed correlation: {same} on the same lesson, {other} on different lessons.",
+    ]
+    if missing:
+        return tuple(lines)
+    lines.append(
+        f"Universe-score correlation (structural): {estimated(implied.estimate, implied.low, implied.high)}. Published "
+        f"equation 3: {said(published.estimate)}; with Φ: {said(dependable.estimate)}."
+    )
+    if implied.estimate > 1:
+        lines.append("An estimate above 1 is compatible with a correlation of about 1.")
+    return tuple(lines)
+
+
+# -- raters -------------------------------------------------------------------------------------------
+
+
+def severity_lines(rows: pl.DataFrame, alpha: float, unit: str, severe: int) -> Iterator[str]:
+    """Raters who differ significantly in severity; ``severe`` is the sign of a severe rater's estimate."""
+    differing = rows.filter(pl.col("p_adjusted") <= alpha).sort(pl.col("estimate") * severe)
+    for how, some in (
+        ("severe", differing.filter(pl.col("estimate") * severe > 0).reverse()),
+        ("lenient", differing.filter(pl.col("estimate") * severe < 0)),
+    ):
+        if some.height:
+            each = [
+                f"{r['annotator']} ({signed(r['estimate'])} {interval(r['low'], r['high'])})"
+                for r in some.iter_rows(named=True)
+            ]
+            yield f"Significantly more {how} than the mean ({unit}): {listing(each, 6)}."
+    yield from no_difference_line(rows.height - differing.height, rows.height, "severity")
+
+
+def variability_lines(rows: pl.DataFrame) -> Iterator[str]:
+    """Raters who differ significantly in ψ; ``rows`` are all raters, with ``different`` and ``away`` from the mean."""
+    differing = rows.filter("different")
+    for how, some in (
+        ("more", differing.filter(pl.col("away") > 0).sort("psi", descending=True)),
+        ("less", differing.filter(pl.col("away") < 0).sort("psi")),
+    ):
+        if some.height:
+            each = [
+                f"{r['annotator']} ({estimated(r['psi'], r['psi_low'], r['psi_high'])})"
+                for r in some.iter_rows(named=True)
+            ]
+            yield f"Significantly {how} variable than the mean (ψ, categories): {listing(each, 6)}."
+    yield from no_difference_line(rows.height - differing.height, rows.height, "variability")
+
+
+def no_difference_line(number: int, n: int, what: str) -> Iterator[str]:
+    """The number of raters without a significant difference from the mean."""
+    if number:
+        yield f"{number} of {counted(n, 'rater')}: no significant difference in {what}."
+
+
+def judge_line(one: Estimate) -> str:
+    """The mean severity of judges minus that of humans."""
+    return f"Judges − humans, mean severity: {signed(one.estimate)} categories {interval(one.low, one.high)}."
+
+
+def optima_line(optima: pl.DataFrame, starts: int, rival: float, *, partial: bool) -> str:
+    """How many local optima the starts reached; ``optima`` are the rows of `RaterModel.modes`."""
+    begin = f"{counted(starts, 'start')}{' on a part of the subjects' if partial else ''}"
+    if optima.height == 1:
+        return f"{begin}, 1 local optimum."
+    line = f"{begin}, {optima.height} local optima; the best holds {100 * optima['share'][0]:.0f}% of the mass"
+    near = optima.filter((pl.col("mode") > 1) & (pl.col("share") >= rival))
+    if near.height:
+        phi, psi = near.select("severity_apart", "variability_apart").max().row(0)
+        line += f"; those with at least {100 * rival:.0f}% differ by up to {phi:.2f} in φ and {psi:.2f} in ψ"
+    return line + "."
+
+
+def fairness_lines(rows: pl.DataFrame, families: pl.DataFrame, groups: Sequence[str], rope: float) -> Iterator[str]:
+    """Raters with a significant difference between groups, and the numbers of the others."""
+    for group in groups[1:]:
+        mine = rows.filter(pl.col("group") == group)
+        differing = mine.filter(pl.col("verdict").is_in(["more_severe", "more_lenient"]))
+        for row in differing.sort("p_adjusted", "annotator").iter_rows(named=True):
+            yield (
+                f"{row['annotator']} is significantly {row['verdict'].replace('_', ' ')} with {group} than with "
+                f"{groups[0]}, compared with the other raters: {signed(row['estimate'])} categories "
+                f"{interval(row['low'], row['high'])}, {p_value(row['p_adjusted'])} adjusted for "
+                f"{counted(rows.height, 'comparison')}."
+            )
+        yield f"Group {group} vs. {groups[0]}: {_group_counts(mine, differing.height, rope)}."
+    for row in families.iter_rows(named=True):
+        yield (
+            f"Judges − humans, {row['group']} vs. {groups[0]}: {signed(row['estimate'])} categories "
+            f"{interval(row['low'], row['high'])}."
+        )
+
+
+def _group_counts(rows: pl.DataFrame, differing: int, rope: float) -> str:
+    n: dict[Any, int] = dict(rows["verdict"].value_counts().iter_rows())
+    size = f"±{rope:g} categories"
+    beyond = f" by more than {size}" if "negligible" in n else ""
+    who = f"{differing} of {counted(rows.height, 'rater')}" if differing else "no rater"
+    parts = [f"{who} {'differ' if differing > 1 else 'differs'} significantly{beyond}"]
+    if "equivalent" in n:
+        parts.append(f"equivalence (within {size}) demonstrated for {n['equivalent']}")
+    if "negligible" in n:
+        parts.append(f"{n['negligible']} significant but within {size}")
+    if n.get("undecided") == rows.height:
+        parts.append(f"equivalence is not demonstrated for any of {rows.height}")
+    elif "undecided" in n:
+        parts.append(f"{n['undecided']} undecided")
+    if None in n:
+        parts.append(f"{n[None]} not estimable (no labels in both groups, or groups too small)")
+    return "; ".join(parts)
+
+
+def rasch_lines(rows: pl.DataFrame, bias: pl.DataFrame, separation: pl.DataFrame, alpha: float) -> Iterator[str]:
+    """Severity, fit and bias of raters in a many-facet Rasch model, and reliabilities of separation."""
+    yield from severity_lines(rows, alpha, "logits", 1)
+    off = rows.filter(pl.col("fit_p") <= alpha)
+    for how, some in (
+        (f"Misfit (infit > {MISFIT:g})", off.filter(pl.col("infit") > MISFIT)),
+        (f"Overfit (infit < {1 / MISFIT:.2f})", off.filter(pl.col("infit") < 1 / MISFIT)),
+    ):
+        if some.height:
+            each = [f"{r['annotator']} ({r['infit']:.2f})" for r in some.sort("infit").iter_rows(named=True)]
+            yield f"{how}: {listing(each, 6)}."
+    differing = bias.filter(pl.col("p_adjusted") <= alpha).sort("p_adjusted", "annotator")
+    if differing.height:
+        each = [
+            f"{r['annotator']} on {r['criterion']} ({signed(r['estimate'])} logits)"
+            for r in differing.iter_rows(named=True)
+        ]
+        yield f"Significantly more severe (+) or more lenient (−) on one criterion: {listing(each, 6)}."
+    for row in separation.iter_rows(named=True):
+        name = {"raters": "severities", "subjects": "subjects"}.get(row["facet"])
+        if name and row["reason"]:
+            yield f"Reliability of {name} not estimable: {row['reason']}."
+        elif name:
+            yield (
+                f"Reliability of {name} {row['reliability']:.2f}: separation "
+                f"{row['separation']:.1f}, {row['strata']:.1f} strata."
+            )
