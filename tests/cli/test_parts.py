@@ -198,7 +198,7 @@ def test_a_plan_of_a_split_study_is_about_its_test_items(run: Run, study: Path) 
 
 @pytest.mark.slow
 def test_looks_are_counted_by_the_data(run: Run, study: Path) -> None:
-    rewrite(study, looks=2)
+    rewrite(study, analyses=2)
     items = (study / "items.csv").read_text().splitlines(keepends=True)
     (study / "items.csv").write_text("".join(items[:25]))
     run("judge", study)
@@ -258,8 +258,8 @@ def test_answers_that_were_there_before_the_plan_are_said(run: Run, study: Path)
 
 
 def test_parts_versions_and_looks_on_either_database(run: Run, study: Path, url: str) -> None:
-    rewrite(study, store=url, looks=2)
-    run("study", "split", study)
+    rewrite(study, store=url, analyses=2)
+    run("split", study)
     assert "12 questions in" in run("judge", study)[1]
     assert "36 questions in" in run("judge", study, "--part", "test")[1]
     loaded = load_study(study)
@@ -270,5 +270,5 @@ def test_parts_versions_and_looks_on_either_database(run: Run, study: Path, url:
     out = run("report", study, "--where", "part=test")[1]
     assert "This is look 1 of 2 at the study's labels." in out
     assert "36 items have labels, and 18 were planned at look 1 of 2." in out
-    rewrite(study, looks=3)
+    rewrite(study, analyses=3)
     assert "study.yaml says 3 looks, and 2 were planned." in run("report", study, "--where", "part=test")[1]

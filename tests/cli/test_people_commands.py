@@ -17,7 +17,7 @@ Run = Callable[..., tuple[int, str, str]]
 STUDY = """
 items: {file: items.jsonl}
 questions: [{name: stars, text: "How many stars?", scale: 1-5}]
-people: {group: Job, overlap: {nurse: 1, doctor: 1}, pay: {item: 0.1, currency: EUR}}
+people: {overlap: {Job: {nurse: 1, doctor: 1}}, pay: {EUR: {item: 0.1}}}
 """
 
 

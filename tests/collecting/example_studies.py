@@ -135,7 +135,7 @@ def odd(folder: Path) -> Site:
                     "show": ["document"],
                 }
             ],
-            "people": {"order": "fixed", "idle": 1, "instructions": "Look at what is said, not at how it is said."},
+            "people": {"order": "fixed", "instructions": "Look at what is said, not at how it is said."},
         },
         {"items.jsonl": rows},
     )

@@ -242,7 +242,7 @@ def test_ranking_gives_a_vote_for_every_pair(serve: Callable[..., Served]) -> No
 
 def test_several_labels_are_refused_in_label_files(tmp_path: Path) -> None:
     asked = {"name": "about", "text": "?", "scale": "several:a,b"}
-    with pytest.raises(StudyError, match=r"cannot hold answers to 'about', which are lists: have people"):
+    with pytest.raises(StudyError, match=r"cannot hold answers to 'about', which are lists: collect"):
         load_study(write_study(tmp_path / "s", questions=[asked], labels="labels.csv"))
 
 
@@ -356,7 +356,7 @@ def test_drafts_have_at_most_twenty_levels() -> None:
 def test_answer_saved_in_time_can_arrive_two_minutes_late(
     serve: Callable[..., Served], clock: Any, late: float, is_saved: bool
 ) -> None:
-    page = serve(items=1, people={"days": 1})
+    page = serve(items=1, people={"until": "1 day"})
     ana = page.annotator()
     clock.stop()
     (task,) = ana.work()

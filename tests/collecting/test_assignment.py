@@ -31,6 +31,7 @@ from assay.data.scales import parse_scale
 from assay.errors import StudyError
 from assay.estimation.result import Exclusion
 from assay.statistics.triplets import PairCounts, Sampler
+from assay.study import schema
 from assay.study.definition import load_study
 from assay.study.store import people, work
 from assay.study.store.connection import Store, open_store
@@ -47,13 +48,21 @@ class Site:
     """A study in a folder, and the people who answer it, without a server."""
 
     def __init__(
-        self, folder: Path, people: str, *, questions: str = STARS, items: str | int = 8, url: str | None = None
+        self,
+        folder: Path,
+        people: str,
+        *,
+        questions: str = STARS,
+        items: str | int = 8,
+        url: str | None = None,
+        seed: int = 0,
     ):
         folder.mkdir(exist_ok=True)
         if isinstance(items, int):
             items = "item,review\n" + "".join(f"r{n:02},text {n}\n" for n in range(items))
         (folder / "items.csv").write_text(items)
-        text = questions + "people:\n" + textwrap.indent(textwrap.dedent(people).strip() or "seed: 0", "  ") + "\n"
+        people = textwrap.indent(textwrap.dedent(people).strip() or "order: shuffled", "  ")
+        text = f"{questions}seed: {seed}\npeople:\n{people}\n"
         (folder / "study.yaml").write_text(text)
         self.study = load_study(folder)
         self.store = open_store(self.study, url)
@@ -99,10 +108,12 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path):
+def site(tmp_path, monkeypatch):
     made: list[Site] = []
 
-    def make(people: str = "", **more) -> Site:
+    def make(people: str = "", *, reserve: float = 30, retest_gap: int = 10, **more) -> Site:
+        monkeypatch.setattr(schema, "PAGE_RESERVED_MINUTES", reserve)
+        monkeypatch.setattr(schema, "RETEST_GAP", retest_gap)
         made.append(Site(tmp_path / f"study{len(made)}", people, **more))
         return made[-1]
 
@@ -128,8 +139,8 @@ def test_every_annotator_answers_all_items_in_a_separate_order(site):
     assert made.hold("ana").end.kind == "done"
 
 
-def test_orders_depend_on_the_seed(site):
-    assert site("seed: 1").work("ana") == site("seed: 1").work("ana") != site("seed: 2").work("ana")
+def test_the_same_seed_draws_the_same_orders_and_another_seed_does_not(site):
+    assert site(seed=1).work("ana") == site(seed=1).work("ana") != site(seed=2).work("ana")
     assert site("order: fixed").work("ana") == [f"r{n:02}" for n in range(8)]
 
 
@@ -150,10 +161,10 @@ def test_tight_quotas_fill_every_place(site, people, items, overlap, quota, seed
         quota *= 3
         rows = "".join(f"r{n:03},d{n // 3},text {n}\n" for n in range(3 * items))
         about = STARS + "items: {file: items.csv, document: document}\n"
-        words = f"overlap: {overlap}\nquota: {quota}\nseed: {seed}\ntogether: true"
+        words = f"overlap: {overlap}\nquota: {quota}\ntogether: true"
         made = site(words, questions=about, items="item,document,review\n" + rows)
     else:
-        made = site(f"overlap: {overlap}\nquota: {quota}\nseed: {seed}", items=items)
+        made = site(f"overlap: {overlap}\nquota: {quota}", items=items, seed=seed)
     chance = random.Random(seed)
     weights = {f"p{number}": chance.random() ** 3 + 0.05 for number in range(people)}  # some are much faster
     for name in weights:
@@ -228,7 +239,7 @@ class Simulated:
             self.held[name] = [(page, task) for page in found.pages for task in self.made.tasks(name, [page])]
         seconds = self.about["seconds"] * (0.5 + self.chance.random()) * self.slower[name]
         gone = self.chance.random() < self.about["away"]
-        return seconds + (self.made.design.people.reserve * 60 * (1 + self.chance.random()) if gone else 0.0)
+        return seconds + (schema.PAGE_RESERVED_MINUTES * 60 * (1 + self.chance.random()) if gone else 0.0)
 
 
 def uneven(chance: random.Random) -> float:
@@ -278,7 +289,7 @@ def fills_every_place(
     late: bool = False,
     **about: Any,
 ) -> None:
-    made = site(f"overlap: {overlap}\nquota: {quota}\nseed: {seed}\nreserve: 5", items=items)
+    made = site(f"overlap: {overlap}\nquota: {quota}", items=items, seed=seed, reserve=5)
     names = [f"p{number:02}" for number in range(people)]
     assert people * quota == items * overlap
     for name in () if late else names:
@@ -290,8 +301,8 @@ def fills_every_place(
 
 
 @pytest.mark.parametrize("seed", few_seeds(2))
-def test_hold_fills_every_place_after_replacement_of_annotators(site, clock, seed):
-    made = site(f"overlap: 3\nquota: 9\nseed: {seed}", items=24)
+def test_hold_fills_every_place_after_the_lead_replaces_people_who_left(site, clock, seed):
+    made = site("overlap: 3\nquota: 9", items=24, seed=seed)
     chance, names = random.Random(seed), [f"p{number}" for number in range(8)]
     for name in names:
         made.person(name)
@@ -313,8 +324,8 @@ def test_hold_fills_every_place_after_replacement_of_annotators(site, clock, see
     assert Counter(simulated.answered.values()) == {3: 24}
 
 
-def test_open_places_agree_with_all_tasks(site, clock):
-    made, quota = site("overlap: 2\nquota: 7\nseed: 1\nreserve: 30", items=12), 7
+def test_what_is_left_is_what_all_tasks_say_one_by_one(site, clock):
+    made, quota = site("overlap: 2\nquota: 7", items=12, seed=1), 7
     chance = random.Random(2)
     for turn in range(15):
         name = "abcde"[turn % 5]
@@ -387,7 +398,7 @@ def test_safe_items_lose_no_place(data):
 
 
 def test_overlap_by_group(site):
-    made = site("overlap: {nurse: 1, doctor: 2}\ngroup: job", items=4)
+    made = site("overlap: {job: {nurse: 1, doctor: 2}}", items=4)
     for name, job in (("ana", "nurse"), ("ben", "nurse"), ("chi", "doctor"), ("dan", "doctor"), ("eva", "doctor")):
         made.person(name, job=job)
     had = {name: made.work(name) for name in ("ana", "ben", "chi", "dan", "eva")}
@@ -398,8 +409,8 @@ def test_overlap_by_group(site):
         made.person("fay", job="clerk")
 
 
-def test_expired_place_is_reassigned_and_late_answer_is_extra(site, clock):
-    made = site("overlap: 1\nreserve: 10", items=1)
+def test_a_place_that_nobody_used_in_time_goes_to_somebody_else_and_a_late_answer_is_extra(site, clock):
+    made = site("overlap: 1", reserve=10, items=1)
     (late,) = made.tasks("ana", made.hold("ana").pages)
     waiting = made.hold("ben")
     assert waiting.pages == ()
@@ -415,16 +426,16 @@ def test_expired_place_is_reassigned_and_late_answer_is_extra(site, clock):
     assert rows == {"ana": True, "ben": None}
 
 
-def test_late_answer_with_free_place_is_not_extra(site, clock):
-    made = site("overlap: 1\nreserve: 10", items=1)
+def test_a_late_answer_whose_place_is_still_free_is_not_extra(site, clock):
+    made = site("overlap: 1", reserve=10, items=1)
     (task,) = made.tasks("ana", made.hold("ana").pages)
     clock.at += 6000
     assert not made.answer("ana", task).extra
     assert made.hold("ben").end.kind == "done"
 
 
-def test_opening_the_page_renews_the_reservation(site, clock):
-    made = site("overlap: 1\nreserve: 10", items=1)
+def test_a_look_at_the_page_keeps_the_place(site, clock):
+    made = site("overlap: 1", reserve=10, items=1)
     made.hold("ana")
     for _ in range(5):
         clock.at += 540
@@ -486,8 +497,8 @@ def test_item_is_shown_in_its_assigned_version_and_versions_are_stored(site, tmp
     assert new.fields[0].text == "another text"
 
 
-def test_retest_repeats_a_share_of_items_with_a_gap(site):
-    made = site("retest: 0.25\nretest_gap: 3", items=12)
+def test_a_share_comes_again_with_others_between(site):
+    made = site("retest: 0.25", retest_gap=3, items=12)
     order = made.work("ana")
     again = [item for item, number in Counter(order).items() if number == 2]
     assert len(again) == 3
@@ -690,14 +701,14 @@ def test_overlap_is_exact_with_simultaneous_annotators(tmp_path, url):
     [
         ("", STARS, "item,review,writer\na,b,c\n", "must say with 'show' which columns people see, .*review, writer"),
         ("", PAIRS.replace("article]", "artikel]"), _pairs(1, 1), "shows the column 'artikel', which no item has"),
-        ("together: true", STARS, 3, "together: needs items.document"),
-        ("overlap: {a: 1}", STARS, 3, "people.group: is missing"),
+        ("together: true", STARS, 3, "together: requires items.document"),
+        ("overlap: {a: {}}", STARS, 3, "people.overlap: must be at least 1"),
         ("overlap: 0", STARS, 3, "people.overlap: must be at least 1"),
-        ("", STARS.replace("1-5}", "1-5, keys: {1: s}}"), 3, "'s' skips on every page; take another letter"),
-        ("", STARS.replace("1-5}", "'nominal:yes,no', keys: {yes: y, no: Y}}"), 3, "'Y' is the key of 'yes' already"),
+        ("", STARS.replace("1-5}", "1-5, keys: {1: s}}"), 3, "'s' skips on every page; choose another letter"),
+        ("", STARS.replace("1-5}", "'nominal:yes,no', keys: {yes: y, no: Y}}"), 3, "'Y' is already the key of 'yes'"),
         ("", STARS.replace("1-5}", "'nominal:yes,no', keys: {yes: yy}}"), 3, "'yy' is not one letter"),
         ("", STARS.replace("1-5}", "'nominal:yes,no', keys: {maybe: m}}"), 3, "label 'maybe' is not in the scale"),
-        ("", TRIPLETS.replace("}]", "}, {name: b, text: c, scale: 1-5}]"), 3, "every question of its study must be"),
+        ("", TRIPLETS.replace("}]", "}, {name: b, text: c, scale: 1-5}]"), 3, "every question of this study must be"),
         (
             "",
             "items: {images: [photo]}\n" + STARS,
@@ -791,8 +802,8 @@ def test_disagreements_are_updated_every_ten_seconds(site, monkeypatch):
     assert found == [([], 1), (["r0"], 2), (["r0"], 2), (["r0"], 3), (["r0"], 4)]
 
 
-def test_reservation_is_renewed_after_a_tenth_of_its_time(site, clock):
-    made = site("overlap: 1\nreserve: 10", items=1)
+def test_a_place_is_renewed_when_a_tenth_of_its_time_is_gone(site, clock):
+    made = site("overlap: 1", reserve=10, items=1)
 
     def until() -> float:
         made.hold("ana")
@@ -880,12 +891,12 @@ def test_added_questions_are_asked_alone_about_answered_items() -> None:
         usual = {"item": item, "questions": questions, "role": "item", "state": "answered", "repeat": 1}
         return SimpleNamespace(**({"condition": "{}"} | usual | more))
 
-    def design(*counted: tuple[int, ...], added: str = "all-items") -> SimpleNamespace:
+    def design(*counted: tuple[int, ...], added: str = "ask-again") -> SimpleNamespace:
         def lacking(had: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
             there = set(itertools.chain(*had))
             return tuple(one for one in counted[-1] if one not in there)
 
-        return SimpleNamespace(people=SimpleNamespace(added_questions=added), counted=counted, lacking=lacking)
+        return SimpleNamespace(people=SimpleNamespace(after_change=added), counted=counted, lacking=lacking)
 
     mine = [
         task("a", (1,)), task("b", (1, 2)), task("c", (1,), state="open"), task("d", (1,)),
@@ -893,7 +904,7 @@ def test_added_questions_are_asked_alone_about_answered_items() -> None:
     ]  # fmt: skip
     assert [(one.item, more) for one, more in additions(design((1,), (1, 2)), mine)] == [("a", (2,))]
     assert additions(design((1, 2)), mine) == []  # nothing was added
-    assert additions(design((1,), (1, 2), added="new-items"), mine) == []
+    assert additions(design((1,), (1, 2), added="keep"), mine) == []
 
 
 @pytest.mark.parametrize(
@@ -918,7 +929,7 @@ def test_progress_counts_added_questions_if_total_is_known(monkeypatch, counted,
     monkeypatch.setattr(assignment, "tasks_of", lambda db, name: mine)
     design = SimpleNamespace(
         counted=counted,
-        people=SimpleNamespace(added_questions="all-items"),
+        people=SimpleNamespace(after_change="ask-again"),
         party=lambda attributes: "",
         expected_tasks=lambda party: expected,
         lacking=lambda had: tuple({1, 2} - set(itertools.chain(*had))),
@@ -932,11 +943,11 @@ def test_progress_counts_added_questions_if_total_is_known(monkeypatch, counted,
     ("answered", "added", "words"),
     [
         # 3 items without why, of which 2 were asked it since; tone was asked with all
-        ([("[1, 3]", "item", 3), ("[1, 2, 3]", "item", 4), ("[2]", ADDED, 2)], "new-items", "'why' (1 item)"),
-        ([("[1]", "item", 3), ("[1, 2]", "triplet", 4)], "new-items", "'why' (3 items), 'tone' (7 items)"),
-        ([("[1, 3]", "item", 3)], "all-items", "'why' (3 items)"),
-        ([("[1, 3]", "item", 3), ("[2]", ADDED, 3)], "new-items", ""),
-        ([("[1, 2, 3]", "item", 3)], "all-items", ""),
+        ([("[1, 3]", "item", 3), ("[1, 2, 3]", "item", 4), ("[2]", ADDED, 2)], "keep", "'why' (1 item)"),
+        ([("[1]", "item", 3), ("[1, 2]", "triplet", 4)], "keep", "'why' (3 items), 'tone' (7 items)"),
+        ([("[1, 3]", "item", 3)], "ask-again", "'why' (3 items)"),
+        ([("[1, 3]", "item", 3), ("[2]", ADDED, 3)], "keep", ""),
+        ([("[1, 2, 3]", "item", 3)], "ask-again", ""),
     ],
 )
 def test_additions_words_report_added_questions(monkeypatch, answered, added, words) -> None:
@@ -945,10 +956,10 @@ def test_additions_words_report_added_questions(monkeypatch, answered, added, wo
         SimpleNamespace(id=n, definition=SimpleNamespace(name=name))
         for n, name in enumerate(("stars", "why", "tone"), 1)
     ]
-    design = SimpleNamespace(questions=questions, people=SimpleNamespace(added_questions=added), counted=("old", "new"))
+    design = SimpleNamespace(questions=questions, people=SimpleNamespace(after_change=added), counted=("old", "new"))
     rest = {
-        "all-items": "The annotators of these items receive the added questions only.",
-        "new-items": "To ask it, alone, of those who answered them, write 'added_questions: all-items' under people:.",
+        "ask-again": "Whoever answered them gets what was added, alone.",
+        "keep": "To ask it, alone, of those who answered them, write 'after_change: ask-again' under people:.",
     }[added]
     said = f"Added later, and not asked on items answered before: {words}. {rest}" if words else ""
     assert additions_words(design, None) == said
@@ -970,11 +981,11 @@ def test_stop_reasons_after_practice(monkeypatch, passing, right, reason) -> Non
     monkeypatch.setattr(assignment, "known_items", lambda store, role: dict.fromkeys("abcd"))
     wrong = {"warm-up": {"ana": [not one for one in right]}, "check": {"ben": [True, True, False]}}
     monkeypatch.setattr(assignment, "_wrong_answers", lambda design, db, role, person: wrong[role])
-    checks = SimpleNamespace(stops=False, too_many=lambda failed, of: failed > 1)
-    design = SimpleNamespace(people=SimpleNamespace(pass_warm_up=passing, checks=checks), store=None)
+    checks = SimpleNamespace(has_limit=False, too_many=lambda failed, of: failed > 1)
+    design = SimpleNamespace(people=SimpleNamespace(practice_share=passing, checks=checks), store=None)
     mine = {} if reason is None else {"ana": reason}
     assert assignment.stop_reasons(design, None) == mine
-    checks.stops = True
+    checks.has_limit = True
     assert assignment.stop_reasons(design, None) == {"ben": "failed 2 of 3 checks"} | mine
     wrong["check"]["ben"] = [True, False, False]
     assert assignment.stop_reasons(design, None) == mine
@@ -984,7 +995,7 @@ class TurnOf:
     """One person's turn with artificial tasks; assignments are recorded instead of written."""
 
     def __init__(self, *tasks: SimpleNamespace, **people: Any) -> None:
-        usual = {"retest": 0, "checks": None, "pass_warm_up": None, "seed": 0, "reserve": 30, "quota": None}
+        usual = {"retest": 0, "checks": None, "practice_share": None, "seed": 0, "quota": None}
         self.people, self.design = (
             SimpleNamespace(**usual | people),
             SimpleNamespace(counted=((1,),), overlap=lambda _: 2),
@@ -1059,8 +1070,8 @@ def test_practice_is_first_and_only_in_the_first_session():
 @pytest.mark.parametrize(("passing", "state", "waits"), [
     (0.5, "given", True), (0.5, "reopened", True), (0.5, "answered", False), (None, "given", False), (0, "given", True),
 ])  # fmt: skip
-def test_required_practice_precedes_all_other_items(passing, state, waits):
-    turn = TurnOf(pass_warm_up=passing)
+def test_nothing_else_comes_before_practice_that_must_be_passed(passing, state, waits):
+    turn = TurnOf(practice_share=passing)
     assert turn._practises([task_of("w1", role="warm-up", state=state)]) == waits
     assert not turn._practises([task_of("i1", state="given")])
 

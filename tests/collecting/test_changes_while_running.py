@@ -65,7 +65,7 @@ def test_added_question_is_not_asked_about_answered_items(serve: Any) -> None:
 def test_added_question_can_be_asked_alone_about_answered_items(serve: Any) -> None:
     first = serve(items=6, people={"overlap": 2}, who=("ana", "ben", "chi"))
     assert [finish(first.annotator(name)) for name in ("ana", "ben")] == [6, 6]
-    with changed(first, [STARS, WHY], added_questions="all-items") as now:
+    with changed(first, [STARS, WHY], after_change="ask-again") as now:
         assert "&#39;why&#39; (12 items). Whoever answered them gets" in now.lead().send("GET", "/lead").text
         ana = now.annotator("ana")
         assert set(map(tuple, names(ana.work()))) == {("why",)}
@@ -87,7 +87,7 @@ def test_added_question_is_asked_with_new_items_and_alone_about_earlier_ones(ser
     ana = first.annotator()
     held = [ana.work()[0], ana.work()[1]]
     assert [ana.answer(task).status for task in held[:1]] == [200]
-    with changed(first, [STARS, TONE], added_questions="all-items") as now:
+    with changed(first, [STARS, TONE], after_change="ask-again") as now:
         ana = now.annotator()
         assert ana.pages()[1]["progress"] == {"done": 1, "total": 7}
         ana.join()
@@ -164,8 +164,8 @@ def test_changed_item_is_not_asked_again_by_default(serve: Any) -> None:
         assert len(stored_annotations(now.store)) == 3
 
 
-def test_changed_item_is_asked_again_as_new_version(serve: Any) -> None:
-    first = serve(items=3, people={"new_text": "ask-again", "overlap": 1}, who=("ana", "ben"))
+def test_a_new_text_is_asked_again_where_it_is_said(serve: Any) -> None:
+    first = serve(items=3, people={"after_change": "ask-again", "overlap": 1}, who=("ana", "ben"))
     assert finish(first.annotator()) == 3
     rewrite(first, 1, "Another text.")
     with pytest.raises(ChangedStudyError, match=r"1 answer to 'stars' \(1 of people\) would no longer count"):
@@ -186,8 +186,8 @@ def test_changed_item_is_asked_again_as_new_version(serve: Any) -> None:
         ]
 
 
-def test_same_question_keeps_answers_to_the_old_text(serve: Any) -> None:
-    first = serve(items=2, people={"new_text": "ask-again"})
+def test_the_same_question_keeps_answers_to_the_old_text(serve: Any) -> None:
+    first = serve(items=2, people={"after_change": "ask-again"})
     ana = first.annotator()
     answered, _ = ana.work()
     assert ana.answer(answered).status == 200
@@ -287,7 +287,7 @@ def test_drawn_triplet_shows_differing_fields_of_each_option(serve: Any) -> None
 def test_queue_of_a_route_precedes_other_items(serve: Any, tmp_path: Any, overlap: int | None) -> None:
     uncertain = ["i003", "i007", "i009"]
     queue = [{"item": name, "signal": 0.2, "who": "people"} for name in uncertain]
-    people = {"first": "queue.jsonl", "overlap": overlap, "ahead": 1}
+    people = {"order": "queue.jsonl", "overlap": overlap, "ahead": 1}
     page = serve(items=12, people=people, tables={"queue.jsonl": queue}, who=("ana", "ben"))
     ana = page.annotator("ana")
     for _ in uncertain:

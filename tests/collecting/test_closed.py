@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from annotating import Annotator, Served
 
+from assay.study import schema
 from assay.study.store import tables
 from assay.study.store.connection import connect
 from assay.study.store.people import closed_up_to
@@ -79,8 +80,11 @@ def test_session_is_closed_while_the_next_waits(serve: Callable[..., Served], cl
     says_nothing_of(page, ana, [first, last])
 
 
-def test_repeated_item_closes_its_first_answer(serve: Callable[..., Served]) -> None:
-    page = serve(items=6, people={"retest": 0.5, "retest_gap": 2, "ahead": 1, "order": "fixed"}, **{
+def test_what_came_again_closes_what_was_said_the_first_time(
+    serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "RETEST_GAP", 2)
+    page = serve(items=6, people={"retest": 0.5, "ahead": 1, "order": "fixed"}, **{
         "questions": TWO_SCALES["questions"]
     })  # fmt: skip
     ana = page.annotator()
@@ -115,9 +119,12 @@ def test_reopened_item_is_answered_in_a_closed_session(serve: Callable[..., Serv
     assert ana.answer(back, {back.questions[0].id: 2}, revision=3).json()["error"] == "closed"
 
 
-def test_first_answer_in_transit_is_kept(serve: Callable[..., Served], clock: Any) -> None:
+def test_a_first_answer_that_was_under_way_is_kept(
+    serve: Callable[..., Served], clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Given in the first session, answered on a train, sent when others had its place and the second had begun."""
-    page = serve(items=1, who=("ana", "ben"), people={"overlap": 1, "reserve": 10, "days_apart": 0}, **TWO_SCALES)
+    monkeypatch.setattr(schema, "PAGE_RESERVED_MINUTES", 10)
+    page = serve(items=1, who=("ana", "ben"), people={"overlap": 1, "days_apart": 0}, **TWO_SCALES)
     ana, ben = page.annotator("ana"), page.annotator("ben")
     (task,) = ana.work()
     clock.later(minutes=11)

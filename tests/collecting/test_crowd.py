@@ -147,8 +147,8 @@ def test_open_entry_gives_each_browser_one_place(serve: Callable[..., Served]) -
     assert row.person.startswith("visitor-")
 
 
-def test_screening_question_is_asked_once(serve: Callable[..., Served]) -> None:
-    screening = {"question": "Are you a nurse?", "options": ["yes", "no"], "let_in": ["yes"], "attribute": "nurse"}
+def test_the_screening_question_decides_and_is_asked_once(serve: Callable[..., Served]) -> None:
+    screening = {"question": "Are you a nurse?", "options": {"yes": True, "no": False}}
     page = serve(who=(), people={"crowd": crowd(screening=screening)})
     reply = Worker(page, "p1", "no").come()
     assert "C-OUT" in reply.text
@@ -200,8 +200,8 @@ def test_leaving_participant_decides_about_their_answers(serve: Callable[..., Se
     assert max(row.expires_at for row in held) <= now, "their items are free at once"
 
 
-def test_time_limit_ends_a_visit(serve: Callable[..., Served], clock: Clock) -> None:
-    page = serve(who=(), people={"crowd": crowd(minutes=20, places=1), "pay": {"item": 0.6, "currency": "EUR"}})
+def test_time_that_is_over_ends_a_visit(serve: Callable[..., Served], clock: Clock) -> None:
+    page = serve(who=(), people={"crowd": crowd(minutes=20, places=1), "pay": {"EUR": {"item": 0.6}}})
     clock.stop()
     ana = Worker(page, "p1")
     ana.come()
@@ -258,8 +258,8 @@ def test_participant_without_items_gets_outcome_full(serve: Callable[..., Served
     assert outcomes(page) == {"p1": "completed", "p2": "full"}
 
 
-def test_invited_annotators_and_a_crowd_share_a_study(serve: Callable[..., Served]) -> None:
-    page = serve(who=("ana",), items=2, people={"crowd": crowd(), "pay": {"item": 0.5, "hour": 6}})
+def test_people_by_name_and_a_crowd_answer_the_same_study(serve: Callable[..., Served]) -> None:
+    page = serve(who=("ana",), items=2, people={"crowd": crowd(), "pay": {"USD": {"item": 0.5, "hour": 6}}})
     ana = page.annotator()
     assert ana.work_through() == "done"
     assert ana.form("/leave", answers="keep").status == 404
@@ -306,15 +306,15 @@ def test_pay_table_refuses_empty_study(serve: Callable[..., Served]) -> None:
 @pytest.mark.parametrize(
     ("people", "words"),
     [
-        ({"crowd": {"places": 2, "platform": "prolific"}}, "needs completed, the completion code"),
-        ({"crowd": {"places": 2, "id": ""}}, "platform: open"),
+        ({"crowd": {"places": 2, "platform": "prolific"}}, "requires completed, the completion code"),
+        ({"crowd": {"places": 2, "parameters": []}}, "platform: open"),
         ({"crowd": {"places": 2, "back": "https://x.org/{cod}"}}, "cod"),
         ({"crowd": {"places": 2, "back": "x.org/{code}"}}, "must begin with http"),
-        ({"crowd": {"places": 2, "minutes": 5}, "days_apart": 1}, "lets days pass"),
-        ({"crowd": {"places": 2}, "group": "job", "overlap": {"nurse": 1}}, "attribute: job"),
+        ({"crowd": {"places": 2, "minutes": 5}, "days_apart": 1}, "puts days between"),
+        ({"crowd": {"places": 2}, "overlap": {"job": {"nurse": 1}}}, "does not determine the group (job)"),
         ({"crowd": {"places": 2, "codes": {"finished": "X"}}}, "finished"),
-        ({"crowd": {"places": 2, "screening": {"question": "?", "options": ["a", "b"], "let_in": ["c"]}}}, "'c'"),
-        ({"checks": {"file": "items.jsonl", "exclude": True}}, "needs most_failed"),
+        ({"crowd": {"places": 2, "screening": {"question": "?", "options": {"a": False, "b": False}}}}, "admit"),
+        ({"checks": {"file": "items.jsonl", "exclude": True}}, "requires most_failed"),
     ],
 )
 def test_invalid_crowd_settings_are_refused(tmp_path: Any, people: dict[str, Any], words: str) -> None:
@@ -342,7 +342,7 @@ def test_prolific_stub(serve: Callable[..., Served], clock: Clock, workers: int,
     chance = random.Random(3)
     gold = [{"item": f"g{n}", "text": f"gold {n}", "stars": 5} for n in range(4)]
     checks = {"file": "gold.jsonl", "every": 2, "most_failed": 0, "exclude": True}
-    pay = {"completed": 1.5, "failed": 0.2, "item": 0.05, "currency": "GBP"}
+    pay = {"GBP": {"completed": 1.5, "failed": 0.2, "item": 0.05}}
     page = serve(
         who=(), items=5 * workers // 8, tables={"gold.jsonl": gold},
         people={"crowd": crowd(places=places), "checks": checks, "overlap": 8, "quota": 4, "ahead": 1, "pay": pay},
@@ -387,7 +387,7 @@ def test_prolific_stub(serve: Callable[..., Served], clock: Clock, workers: int,
     assert not any(name in labels for name in failed)
 
 
-PEOPLE_OF = {"platform": "other", "places": 2, "id": "who", "keep": ["batch"]}
+PEOPLE_OF = {"platform": "other", "places": 2, "parameters": ["who", "batch"]}
 
 
 @pytest.mark.parametrize(
@@ -472,7 +472,7 @@ def test_code_of_each_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_return_link_is_filled_in(monkeypatch: pytest.MonkeyPatch, back: str, codes: dict[str, str], way: str) -> None:
     monkeypatch.setattr(crowd_module, "visit_of", lambda db, name: SimpleNamespace(given={"batch": "b/1"}))
     monkeypatch.setattr(crowd_module, "code_of", lambda store, crowd, name, outcome: codes.get(outcome, ""))
-    crowd = SimpleNamespace(named="who", way_back=back)
+    crowd = SimpleNamespace(id_parameter="who", return_address=back)
     state: Any = SimpleNamespace(
         design=SimpleNamespace(people=SimpleNamespace(crowd=crowd)), store=SimpleNamespace(reading=nullcontext)
     )

@@ -21,7 +21,7 @@ from assay.collecting.design import StudyDesign
 from assay.study.store import tables
 from waiting import wait_until
 
-SCREENING = {"question": "Is Spanish your first language?", "options": ["Yes", "No"], "let_in": ["Yes"]}
+SCREENING = {"question": "Is Spanish your first language?", "options": {"Yes": True, "No": False}}
 
 TEXT = """# Text {}
 
@@ -38,7 +38,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     # The stub of the platform: no server listens there; only the address matters.
     with reserved_port() as stub:
         back = f"http://127.0.0.1:{stub.getsockname()[1]}/submissions/complete?cc={{code}}&s={{SESSION_ID}}"
-    people = {"auto_advance": True, "pay": {"completed": 2}}
+    people = {"pay": {"USD": {"completed": 2}}}
     crowd = {"platform": "prolific", "places": 40, "codes": {"completed": "C-DONE", "screened": "C-OUT"}, "back": back}
     study = {
         "name": "Stars",
@@ -131,7 +131,7 @@ def test_mechanical_turk_task_with_individual_code(browser: Browser, tmp_path: P
         "name": "Stars",
         "items": {"file": "items.jsonl"},
         "questions": [STARS],
-        "people": {"auto_advance": True, "crowd": {"platform": "mturk", "places": 2}},
+        "people": {"crowd": {"platform": "mturk", "places": 2}},
     }
     made = Site(tmp_path / "study", study, {"items.jsonl": [{"item": "i1", "text": "Fine."}]})
     with closing(made) as site, reserved_port() as stub:

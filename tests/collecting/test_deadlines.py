@@ -14,6 +14,7 @@ from test_crowd import Worker, crowd
 
 from assay.collecting.crowd import crowd_counts
 from assay.errors import StudyError
+from assay.study import schema
 from assay.study.definition import load_study
 
 
@@ -47,9 +48,12 @@ def test_no_items_or_answers_after_the_deadline(serve: Callable[..., Served], cl
     assert ana.pages()[1]["left"] is None
 
 
-def test_expired_places_go_to_others(serve: Callable[..., Served], clock: Any) -> None:
+def test_places_of_annotators_out_of_time_go_to_others(
+    serve: Callable[..., Served], clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock.stop()
-    page = serve(items=2, who=("ana",), people={"overlap": 1, "days": 2, "reserve": 10_000})
+    monkeypatch.setattr(schema, "PAGE_RESERVED_MINUTES", 10_000)
+    page = serve(items=2, who=("ana",), people={"overlap": 1, "until": "2 days"})
     ana = page.annotator("ana")
     first, *_ = ana.work()
     assert ana.answer(first).status == 200
@@ -69,9 +73,15 @@ def test_expired_places_go_to_others(serve: Callable[..., Served], clock: Any) -
     [
         ({"until": "2027-03-01T18:00"}, r"people\.until: needs a time zone, as in 2027-03-01T18:00\+01:00"),
         ({"until": "soon"}, r"people\.until"),
-        ({"days": 0}, r"people\.days"),
-        ({"days": 3, "crowd": {"places": 5}}, "is for people who are invited by name; a crowd has crowd.minutes"),
-        ({"until": "2027-03-01T18:00+01:00", "keep_until": "2027-02-01"}, "is before people.until, the day on which"),
+        ({"until": "0 days"}, r"people\.until"),
+        (
+            {"until": "3 days", "crowd": {"places": 5}},
+            "in days is for invited annotators; for a crowd",
+        ),
+        (
+            {"until": "2027-03-01T18:00+01:00", "keep_until": "2027-02-01"},
+            "is before people.until, the end of",
+        ),
     ],
 )
 def test_invalid_deadlines_are_refused(tmp_path: Path, people: dict[str, Any], words: str) -> None:

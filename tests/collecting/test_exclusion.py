@@ -174,7 +174,7 @@ def test_erase_asks_for_confirmation_at_a_terminal(serve: Callable[..., Served],
 
 PRACTICE = [{"item": f"w{n}", "text": f"Press {n}.", "stars": n} for n in (1, 2)]
 GATED = {
-    "people": {"warm_up": "gold.jsonl", "pass_warm_up": 1.0, "order": "fixed"},
+    "people": {"warm_up": {"gold.jsonl": 1.0}, "order": "fixed"},
     "tables": {"gold.jsonl": PRACTICE},
     "items": 3,
 }
@@ -214,7 +214,7 @@ def test_failed_practice_stops_assignment(serve: Callable[..., Served]) -> None:
 
 @pytest.mark.parametrize(
     ("rule", "failed"),
-    [({"most_failed": 1}, 2), ({"most_failed_share": 0.4, "share_from": 3}, 3), ({"most_failed_share": 0.4}, 0)],
+    [({"most_failed": 1}, 2), ({"most_failed": 0.4}, 0)],
 )
 def test_too_many_failed_checks_stop_assignment(
     serve: Callable[..., Served], rule: dict[str, Any], failed: int
@@ -237,17 +237,17 @@ def test_too_many_failed_checks_stop_assignment(
     assert Watch(page.design).look().people[0].stopped == (f"failed {failed} of {failed} checks" if failed else "")
 
 
-def test_share_of_failed_checks_is_exact() -> None:
-    rule = Checks.model_validate({"file": "c.csv", "most_failed_share": 0.29})
+def test_a_share_of_checks_is_exact() -> None:
+    rule = Checks.model_validate({"file": "c.csv", "most_failed": 0.29})
     assert not rule.too_many(29, 100), ".29 * 100 is less than 29 in a computer"
     assert rule.too_many(30, 100)
     assert not rule.too_many(4, 4)
-    both = Checks.model_validate({"file": "c.csv", "most_failed_share": 0.4, "most_failed": 2})
-    assert both.too_many(3, 4)
-    assert both.too_many(3, 5)
-    assert not both.too_many(2, 5)
+    count = Checks.model_validate({"file": "c.csv", "most_failed": 2})
+    assert count.too_many(3, 4)
+    assert not count.too_many(2, 5)
+    assert Checks.model_validate({"file": "c.csv", "most_failed": 0}).too_many(1, 9)
 
 
-def test_pass_warm_up_requires_warm_up(tmp_path: Path, serve: Callable[..., Served]) -> None:
-    with pytest.raises(StudyError, match=r"people\.pass_warm_up: needs people\.warm_up"):
-        serve(people={"pass_warm_up": 0.5})
+def test_practice_that_must_be_passed_needs_a_practice(tmp_path: Path, serve: Callable[..., Served]) -> None:
+    with pytest.raises(StudyError, match=r"people\.warm_up: must have one entry"):
+        serve(people={"warm_up": {}})

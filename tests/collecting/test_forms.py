@@ -292,7 +292,7 @@ def test_formulas_require_markdown_and_libraries(serve, tmp_path, monkeypatch):
         (folder / "study.yaml").write_text(yaml.safe_dump(content))
         return folder
 
-    with pytest.raises(StudyError, match=r"items\.formulas: needs items\.markdown"):
+    with pytest.raises(StudyError, match=r"items\.formulas: requires items\.markdown"):
         load_study(study("a", formulas=True))
     folder = study("b", markdown=["text"], formulas=True)
     with Served(folder) as page:

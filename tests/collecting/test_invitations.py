@@ -29,6 +29,7 @@ from assay.collecting.invitations import (
     study_id,
 )
 from assay.errors import StudyError
+from assay.study import schema
 from assay.study.store import tables
 from assay.study.store.people import find
 
@@ -216,7 +217,8 @@ def test_link_is_valid_for_its_days_and_while_newest(monkeypatch: pytest.MonkeyP
 def test_signer_accepts_links_after_the_clock_was_set_back(
     serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch, back: int
 ) -> None:
-    page = serve(people={"link_days": 2})
+    monkeypatch.setattr(schema, "LINK_DAYS", 2)
+    page = serve(people={})
     ana, lead, now = page.annotator("ana"), page.lead(), time.time()
     new = page.links["ana"].removeprefix("/join/")
     with monkeypatch.context() as clock:

@@ -18,7 +18,7 @@ from phrases import ROOM, page_phrases, script_phrases
 from assay.collecting import languages, serving
 from assay.collecting.languages import Catalogue, Said, allowed_words, pick_language, words
 from assay.data.scales import parse_scale
-from assay.study.schema import Language, People
+from assay.study.schema import SKIP_REASONS, Language
 
 OTHERS = [one for one in get_args(Language) if one != "en"]
 
@@ -49,8 +49,8 @@ def test_catalogue_has_exactly_the_messages_of_the_code(language: str) -> None:
         assert (english[-1] in ".!?") <= (other[-1] in ".!?。！？؟"), english
 
 
-def test_default_skip_reasons_are_in_the_catalogues() -> None:
-    assert set(People().skip_reasons) <= page_phrases()
+def test_the_reasons_that_every_study_offers_are_in_the_catalogues() -> None:
+    assert set(SKIP_REASONS) <= page_phrases()
 
 
 def test_scale_descriptions_are_translatable() -> None:
@@ -228,7 +228,7 @@ QUESTIONS = [
     {"name": "ε", "text": "τι;", "scale": "nominal:ναι,όχι"},
 ]
 ITEMS = [{"item": f"ι{n}", "ένα": "α", "δύο": "β", "τρία": "γ"} for n in range(4)]
-CROWD = {"platform": "other", "places": 3, "screening": {"question": "τι;", "options": ["ν", "ο"], "let_in": ["ν"]}}
+CROWD = {"platform": "other", "places": 3, "screening": {"question": "τι;", "options": {"ν": True, "ο": False}}}
 
 
 def test_pages_have_no_untranslated_text(serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch) -> None:

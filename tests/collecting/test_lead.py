@@ -200,7 +200,7 @@ def studies() -> Iterator[Any]:
         id="together",
     )
     yield pytest.param(
-        {"items": 5, "conditions": {"scale": ["interval:0-1", "0-10"]}, "people": {"retest": 0.5, "retest_gap": 1}},
+        {"items": 5, "conditions": {"scale": ["interval:0-1", "0-10"]}, "people": {"retest": 0.5}},
         id="sessions",
     )
     yield pytest.param(

@@ -24,7 +24,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    people = {"overlap": {"nurse": 2, "doctor": 1}, "group": "role", "order": "fixed", "consent": "Please read."}
+    people = {"overlap": {"role": {"nurse": 2, "doctor": 1}}, "order": "fixed", "consent": "Please read."}
     items = [{"item": f"i{n}", "text": f"Text {n}."} for n in range(12)]
     study = {"name": "Stars", "items": {"file": "items.jsonl"}, "questions": [STARS], "people": people}
     made = Site(tmp_path_factory.mktemp("lead") / "study", study, {"items.jsonl": items})

@@ -39,7 +39,7 @@ def study_of(folder: Path, rows: list[dict[str, Any]], **items: Any) -> Path:
     )
     path = folder / "study.yaml"
     content = yaml.safe_load(path.read_text())
-    content["items"] |= {"media": ["clip"], "captions": {"clip": "said"}} | items
+    content["items"] |= {"media": {"clip": "said"}} | items
     path.write_text(yaml.safe_dump(content))
     files = {"a.wav": sound(), "a.vtt": VTT.encode(), "empty.mp3": b"", "text.mp3": b"no sound at all", "a.srt": b"1\n"}
     files |= {"film.mp4": b"\0\0\0\x18ftypisom", "film.webm": b"\x1a\x45\xdf\xa3", "page.vtt": b"<html>"}
@@ -123,11 +123,10 @@ def test_policy_permits_recordings_from_hosts_of_the_study_only(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("items", "why"),
     [
-        ({"images": ["clip"]}, "items.media[0]: 'clip' is named in images, too"),
-        ({"captions": {"klip": "said"}}, "items.captions.klip: column 'klip' is not in media; did you mean 'clip'"),
-        ({"markdown": ["said"]}, "items.markdown[0]: 'said' holds a file, and no text"),
+        ({"images": ["clip"]}, "items.media[0]: 'clip' is also listed in images"),
+        ({"markdown": ["said"]}, "items.markdown[0]: 'said' holds a file, not text"),
         ({"show": ["clip", "said"]}, "questions[0]: shows 'said', which holds captions"),
-        ({"media_hosts": ["https://a.org/"]}, "items.media_hosts: 'https://a.org/' is no host; write it without"),
+        ({"media_hosts": ["https://a.org/"]}, "items.media_hosts: 'https://a.org/' is not a host; write it without"),
     ],
 )  # fmt: skip
 def test_columns_with_two_roles_are_refused(tmp_path: Path, items: dict[str, Any], why: str) -> None:
@@ -139,7 +138,7 @@ def test_columns_with_two_roles_are_refused(tmp_path: Path, items: dict[str, Any
 
 def test_model_gets_no_recording_and_function_gets_its_path(tmp_path: Path) -> None:
     model = {"name": "gpt", "model": "gpt-4o-mini"}
-    own = {"name": "own", "provider": "python", "function": "hear.py:hear"}
+    own = {"name": "own", "provider": "python", "model": "hear.py:hear"}
     rows = [{"item": "i1", "clip": "a.wav", "said": "a.vtt", "words": "Hello."}]
 
     def plan(name: str, **about: Any) -> None:

@@ -22,7 +22,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Any:
     picture(folder / "wide.png", (40, 120, 90), 640, 320)
     study = {
         "name": "Sounds",
-        "items": {"file": "items.jsonl", "media": ["clip"], "captions": {"clip": "said"}, "images": ["photo"]},
+        "items": {"file": "items.jsonl", "media": {"clip": "said"}, "images": ["photo"]},
         "questions": [{**STARS, "show": ["clip", "photo"]}],
         "people": {"order": "fixed", "overlap": 9},
     }

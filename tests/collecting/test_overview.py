@@ -23,6 +23,7 @@ from assay.collecting import overview as watching
 from assay.collecting.design import is_wrong
 from assay.collecting.overview import Moment, Overview, Watch
 from assay.data.scales import parse_scale
+from assay.study import schema
 from assay.study.store import tables, work_log
 from assay.study.store.people import erase, set_state
 from assay.study.store.table import stored_annotations
@@ -119,8 +120,9 @@ def test_overview_of_small_study_by_hand(serve: Any, url: str) -> None:
     assert (flagged.task, flagged.can_reopen, flagged.practice) == (hers["i003"], True, False)
 
 
-def test_held_places_are_in_progress(serve: Any, clock: Any) -> None:
-    page = serve(items=3, people={**FIXED, "overlap": 1, "reserve": 10}, who=["ana", "ben"])
+def test_places_that_somebody_holds(serve: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "PAGE_RESERVED_MINUTES", 10)
+    page = serve(items=3, people={**FIXED, "overlap": 1}, who=["ana", "ben"])
     ana = page.annotator("ana")
     held = len(page.rows(tables.tasks))
     (short,) = look(page).short
@@ -158,8 +160,8 @@ def test_reopened_answer_is_missing(serve: Any) -> None:
     assert (found.short[0].answers, found.short[0].held, found.numbers.answered) == (1, 1, 0)
 
 
-def test_shortfall_by_group(serve: Any) -> None:
-    people = {**FIXED, "overlap": {"nurse": 1, "doctor": 2}, "group": "role"}
+def test_what_each_group_lacks(serve: Any) -> None:
+    people = {**FIXED, "overlap": {"role": {"nurse": 1, "doctor": 2}}}
     page = serve(items=3, people=people, who={"ana": {"role": "nurse"}, "ben": {"role": "doctor"}})
     work(page, page.annotator("ana"), {})
     work(page, page.annotator("ben"), {}, most=1)
@@ -332,8 +334,11 @@ def test_agreement_on_preferences_and_triplets_is_nominal(serve: Any) -> None:
     assert (found.estimate, found.low, found.high) == (own.estimate, own.low, own.high)
 
 
-def test_agreement_uses_first_answers(serve: Any) -> None:
-    page = serve(items=6, people={**FIXED, "retest": 1, "retest_gap": 1}, who=["ana", "ben"])
+def test_only_the_first_of_two_answers_to_an_item_counts_for_agreement(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "RETEST_GAP", 1)
+    page = serve(items=6, people={**FIXED, "retest": 1}, who=["ana", "ben"])
     for name in ("ana", "ben"):
         work(page, page.annotator(name), {f"i{n:03d}": 1 + n % 5 for n in range(6)})
     (found,) = look(page).agreement
@@ -403,8 +408,8 @@ def test_error_in_agreement_does_not_break_the_overview(serve: Any, monkeypatch:
 # -- the page ----------------------------------------------------------------------------------------
 
 
-def test_overview_without_annotators(serve: Any) -> None:
-    page = serve(items=3, people={"overlap": {"nurse": 1}, "group": "role"}, who=[])
+def test_a_study_with_nobody_in_it(serve: Any) -> None:
+    page = serve(items=3, people={"overlap": {"role": {"nurse": 1}}}, who=[])
     found = look(page)
     assert (found.people, found.remarks) == ((), ())
     assert (found.numbers.answered, found.numbers.percent, found.short[0].answers) == (0, 0, 3)
@@ -414,8 +419,8 @@ def test_overview_without_annotators(serve: Any) -> None:
         assert "Nobody is invited yet" in reply.text
 
 
-@pytest.mark.parametrize("people", [{}, {"overlap": 2, "group": "role"}, {"quota": 2}])
-def test_overview_of_every_overlap_without_annotators(serve: Any, people: dict[str, Any]) -> None:
+@pytest.mark.parametrize("people", [{}, {"overlap": {"role": 2}}, {"quota": 2}])
+def test_every_kind_of_overlap_with_nobody(serve: Any, people: dict[str, Any]) -> None:
     page = serve(items=3, people=people, who=[])
     assert page.lead().send("GET", "/lead").status == 200
     assert look(page).numbers.percent == 0
@@ -508,13 +513,14 @@ def test_costly_overview_is_reused_unless_annotators_change(serve: Any, monkeypa
 @pytest.mark.served
 def test_incremental_sums_equal_full_sums(serve: Any, clock: Any, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     """Whatever happens: one watch that goes on says the same as a new one."""
+    monkeypatch.setattr(schema, "PAGE_RESERVED_MINUTES", 10)
     monkeypatch.setattr(overview, "AGREEMENT_EVERY", 0.0)
     monkeypatch.setattr(overview, "SHARE", float("inf"))
     clock.stop()
     page = serve(
         items=6,
         questions=[STARS, {**STARS, "name": "again"}],
-        people={**FIXED, "overlap": 2, "reserve": 10, "checks": {"file": "checks.jsonl", "every": 2}},
+        people={**FIXED, "overlap": 2, "checks": {"file": "checks.jsonl", "every": 2}},
         tables={"checks.jsonl": CHECKS},
         who=["ana", "ben", "chi", "dee"],
         store=url,
@@ -600,9 +606,9 @@ def test_verdict_progress_and_interim_analyses(serve: Any) -> None:
     assert "plan.yaml cannot be read; assay report says why" in lead.send("GET", "/lead/live").text
 
 
-def test_verdict_counts_items_answered_by_every_group(serve: Any) -> None:
-    people = {**FIXED, "overlap": {"nurse": 1, "doctor": 1}, "group": "role"}
-    page = serve(items=3, people=people, who={"ana": {"role": "nurse"}, "ben": {"role": "doctor"}}, looks=2)
+def test_an_item_counts_for_the_verdict_once_every_group_has_answered_it(serve: Any) -> None:
+    people = {**FIXED, "overlap": {"role": {"nurse": 1, "doctor": 1}}}
+    page = serve(items=3, people=people, who={"ana": {"role": "nurse"}, "ben": {"role": "doctor"}}, analyses=2)
     assert look(page).verdict is None, "no judge, no plan"
     (page.folder / "plan.yaml").write_text("question: alt-test\nitems: 3\n")
     work(page, page.annotator("ana"), {})
@@ -707,7 +713,7 @@ def test_parties_are_counted() -> None:
     people = [SimpleNamespace(attributes={"job": job}) for job in ("nurse", "doctor", "nurse")]
 
     def parties(overlap: Any, group: str | None) -> list[str]:
-        of = SimpleNamespace(overlap=overlap, group=group)
+        of = SimpleNamespace(per_item=overlap, group=group)
         design = SimpleNamespace(people=of, party=lambda about: about["job"] if group else "")
         return snapshot(design=design, answering=people)._parties()
 
@@ -761,7 +767,7 @@ def progressing(
     """Items still required by a plan with 3 items answered, and the required number of annotators per item."""
     monkeypatch.setattr(overview, "_plan_of", lambda folder: plan)
     monkeypatch.setattr(overview, "setting", lambda db, name: taken)
-    about = {"folder": None, "judge_names": ("m1",), "config": SimpleNamespace(looks=study.pop("looks", None))}
+    about = {"folder": None, "judge_names": ("m1",), "config": SimpleNamespace(analyses=study.pop("looks", None))}
     people = SimpleNamespace(overlap=overlap)
     design = SimpleNamespace(study=SimpleNamespace(**about | study), people=people, drawn_from=None)
     made, wanted = snapshot(design=design, db=None), list[int]()
@@ -912,8 +918,8 @@ def person(name: str = "ana", *, minutes: float | None = None, **more: Any) -> A
         ("job", {"nurse": 2, "doctor": 1}, "job (nurse, doctor)"),
     ],
 )  # fmt: skip
-def test_group_words_name_the_required_attribute(group: Any, overlap: Any, words: str) -> None:
-    design = SimpleNamespace(people=SimpleNamespace(group=group, overlap=overlap))
+def test_what_a_new_person_must_be_said_to_be(group: Any, overlap: Any, words: str) -> None:
+    design = SimpleNamespace(people=SimpleNamespace(group=group, per_item=overlap))
     assert overview._group_words(design) == words  # type: ignore[arg-type]
 
 
@@ -1007,7 +1013,7 @@ def test_item_is_complete_after_every_group_and_session() -> None:
     made = snapshot(answering=people, left_out=["x"], log=SimpleNamespace(lacking=lacking))
     made.__dict__["_names"] = list("abcd")
     made.sessions = [SimpleNamespace(condition="first"), SimpleNamespace(condition="second")]  # type: ignore[assignment]
-    design = {"counted": (1,), "people": SimpleNamespace(overlap=None), "overlap": lambda party: None}
+    design = {"counted": (1,), "people": SimpleNamespace(overlap=None, per_item=None), "overlap": lambda party: None}
     made.design = SimpleNamespace(**design)
     # If every annotator answers every item, all of them count, up to the required number.
     assert made._complete("abcd", 3) == 3
@@ -1015,7 +1021,9 @@ def test_item_is_complete_after_every_group_and_session() -> None:
     assert asked == [("first", "", everybody, 3, ["x"]), ("second", "", everybody, 3, ["x"])]
     asked.clear()
     wanted = {"nurse": 1, "doctor": 2}
-    made.design = SimpleNamespace(**design | {"people": SimpleNamespace(overlap=wanted), "overlap": wanted.get})
+    made.design = SimpleNamespace(
+        **design | {"people": SimpleNamespace(overlap=wanted, per_item=wanted), "overlap": wanted.get}
+    )
     assert made._complete(["a", "c"], 3) == 1
     assert asked == [
         (session, party, None, number, ["x"]) for session in ("first", "second") for party, number in wanted.items()
@@ -1038,7 +1046,7 @@ def test_shortfall_session_by_session(overlap: Any, drawn_from: Any, conditions:
     made = snapshot(answering=[])
     made.sessions = [SimpleNamespace(condition=one, words=words[one]) for one in conditions]  # type: ignore[assignment]
     made.design = SimpleNamespace(
-        people=SimpleNamespace(overlap=overlap, group="job" if isinstance(overlap, dict) else None),
+        people=SimpleNamespace(overlap=overlap, per_item=overlap, group="job" if isinstance(overlap, dict) else None),
         overlap=overlap.get if isinstance(overlap, dict) else lambda party: overlap,
         **{"drawn_from": drawn_from, "counted": (), "party": lambda attributes: ""},
     )

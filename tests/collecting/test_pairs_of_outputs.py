@@ -218,15 +218,15 @@ def test_empty_output_is_missing_and_its_item_is_not_compared(tmp_path):
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ({"systems": [{"name": "alpha", "model": "m"}]}, "systems: needs two at least"),
-        ({"systems": []}, "one question, whose outputs are compared, needs systems"),
+        ({"systems": [{"name": "alpha", "model": "m"}]}, "systems: must be at least two"),
+        ({"systems": []}, "requires two columns to choose between, or one question and systems"),
         ({"questions": [TASK, BETTER | {"options": ["sumary"]}]}, "question 'sumary' is not in those; did you mean"),
         ({"questions": [TASK]}, "this study compares the outputs of 0"),
         ({"questions": [TASK, BETTER, {"name": "good", "text": "Good?", "scale": "1-5"}]}, "'good' is about items"),
-        ({"judges": [{"name": "beta", "model": "m"}]}, "'beta' is a system; give the judge a name of its own"),
-        ({"labels": "labels.csv"}, "labels: cannot be"),
+        ({"judges": [{"name": "beta", "model": "m"}]}, "'beta' is a system; give the judge another name"),
+        ({"labels": "labels.csv"}, "labels: cannot be used"),
         ({"comparisons": {"choose": "best"}}, "input should be 'weighted', 'stratified' or 'top'"),
-        ({"systems": [{"name": n, "model": "m", "repeats": 1} for n in "ab"]}, "repeats: input should be greater than"),
+        ({"systems": [{"name": n, "model": "m", "repeats": 1} for n in "ab"]}, "repeats: must be 2 to 100"),
         ({"systems": [{"name": n, "model": "m", "strategy": "few-shot"} for n in "ab"]}, "strategy: is for judges"),
     ],
 )  # fmt: skip

@@ -271,7 +271,7 @@ def test_work_loads_the_required_pages(
     state.page = lambda template, **values: values
     state.words = lambda request: words("en")
     state.name_in_browser = lambda person: "x"
-    vars(state.design.people).update(instructions="", skip_reasons=["I cannot tell", "own"], idle=5, auto_advance=True)
+    vars(state.design.people).update(instructions="")
     monkeypatch.setattr(people, "_progress", lambda *about: {})
     ana = SimpleNamespace(name="ana")
     if number is not None:
@@ -284,8 +284,8 @@ def test_work_loads_the_required_pages(
     assert asked == [(after, most), []]
     assert (found["page"], found["further"], found["end"], found["may_leave"]) == (None, [], None, False)
     assert found["settings"] == {
-        "idle": 5, "skip_reasons": [people._SKIP_REASONS["I cannot tell"], "own"], "person": "x", "ahead": 2,
-        "closed": 0, "advance": True, "left": None,
+        "idle": 60, "skip_reasons": [*people._SKIP_REASONS.values()], "person": "x", "ahead": 2,
+        "closed": 0, "left": None,
     }  # fmt: skip
     state.has_agreed = lambda person: False
     turned = people._work(state, None, ana, None)

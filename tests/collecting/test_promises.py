@@ -34,6 +34,7 @@ from assay.cli import app as cli
 from assay.collecting.invitations import Signer, invite, study_id
 from assay.errors import ChangedStudyError, StudyError
 from assay.reading import study_labels
+from assay.study import schema
 from assay.study.definition import load_study
 from assay.study.store import connection, tables
 from assay.study.store.answers import history
@@ -331,8 +332,8 @@ def test_overlap_is_exact_under_concurrency(tmp_path: Path, url: str) -> None:
         assert verify(people, store, overlap=3) == []
 
 
-def test_expired_place_is_free_and_late_answer_is_extra(serve: Any, clock: Any, url: str) -> None:
-    page = serve(items=2, people={"overlap": 1, "reserve": 30}, who=("ana", "ben", "chi"), store=url)
+def test_a_place_comes_back_and_a_late_answer_is_kept_as_extra(serve: Any, clock: Any, url: str) -> None:
+    page = serve(items=2, people={"overlap": 1}, who=("ana", "ben", "chi"), store=url)
     ana, ben, chi = (page.annotator(name) for name in ("ana", "ben", "chi"))
     held = ana.work()
     assert len(held) == 2
@@ -410,8 +411,8 @@ def planted_study(folder: Path) -> Path:
         items=items,
         questions=questions,
         people={
-            **{"consent": "Read this.", "instructions": "Look well.", "overlap": {"expert": 2, "lay": 1}},
-            **{"group": f"{PLANTED}-attribute", "ahead": 3},
+            **{"consent": "Read this.", "instructions": "Look well.", "ahead": 3},
+            **{"overlap": {f"{PLANTED}-attribute": {"expert": 2, "lay": 1}}},
             **{"checks": {"file": "checks.jsonl", "every": 3}, "warm_up": "practice.jsonl"},
         },
         tables={
@@ -781,8 +782,9 @@ def test_changed_checks_file_is_read_again(serve: Any) -> None:
 # -- links, consent, pauses -------------------------------------------------------------------------
 
 
-def test_invalid_links_are_refused(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = serve(who=("ana", "ben", "chi"), people={"link_days": 2})
+def test_links_that_open_nothing(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "LINK_DAYS", 2)
+    page = serve(who=("ana", "ben", "chi"), people={})
     good = page.annotator("ana")
     token = good.link.removeprefix("/join/")
     head, stamp, signature = token.split(".")
@@ -977,7 +979,7 @@ def test_invalid_invitations_are_refused(tmp_path: Path) -> None:
     folder = write_study(
         tmp_path / "study",
         items=2,
-        people={"overlap": {"nurse": 2, "lay": 1}, "group": "job"},
+        people={"overlap": {"job": {"nurse": 2, "lay": 1}}},
         judges=[{"name": "tiny", "provider": "recorded", "file": "replies.jsonl"}],
         labels="labels.jsonl",
         tables={"labels.jsonl": [{"item": "i000", "annotator": "Old Hand", "label": 3}], "replies.jsonl": []},

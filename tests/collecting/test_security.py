@@ -86,7 +86,7 @@ def hostile(**about: Any) -> dict[str, Any]:
         {"name": "side", "text": "Which side?", "scale": "preference", "options": ["one", "two"], "show": []},
     ]
     item = {"text": MARKUP, f"column {MARKUP}": MARKUP, "one": MARKUP, "two": SQL}
-    people = {"instructions": MARKUP, "consent": MARKUP, "skip_reasons": [MARKUP, "x"], **about.pop("people", {})}
+    people = {"instructions": MARKUP, "consent": MARKUP, **about.pop("people", {})}
     items = [{"item": f"{n} {MARKUP}", **item} for n in range(3)]
     return {"questions": questions, "items": items, "people": people, "name": MARKUP, **about}
 

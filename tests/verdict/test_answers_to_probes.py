@@ -153,7 +153,7 @@ def study(tmp_path):
         "labels": "people.csv",
         "questions": [{"name": "stars", "text": "How good?", "scale": "1-5"}],
         "judges": [{"name": "m1", "provider": "recorded", "file": "r.jsonl", "model": "x"}],
-        "probes": {"of": ["repeat", "stripped", "hint"], "sample": 30},
+        "probes": {"repeat": 30, "stripped": 30, "hint": 30},
     }
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
     with (tmp_path / "items.csv").open("w", newline="") as file:

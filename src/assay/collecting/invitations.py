@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from assay.collecting.design import StudyDesign
 from assay.errors import StudyError, listing
+from assay.study import schema
 from assay.study.definition import Study
-from assay.study.schema import LINK_DAYS
 from assay.study.store.connection import Store
 from assay.study.store.intake import sync_study
 from assay.study.store.people import ADJUDICATOR, Person, add_people, find, invited_person
@@ -151,7 +151,7 @@ def study_id(store: Store) -> str:
 def signer_of(study: Study, store: Store, secret: str | None = None) -> Signer:
     """Return the signer of a study's links, with the given secret or the study's own."""
     used = secret_of(store, secret)
-    alone, days = used == store.setting(_SECRET), LINK_DAYS
+    alone, days = used == store.setting(_SECRET), schema.LINK_DAYS
     return Signer(used, study_id(store), days, alone=alone, lead_link=lambda: int(store.setting(_LEAD) or 1))
 
 

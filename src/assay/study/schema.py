@@ -964,7 +964,7 @@ class People(StudyPart):
     language: Language | None = Field(
         None, description="language of the pages; by default each person's browser, or the person, chooses"
     )
-    overlap: Annotated[int, Field(ge=1)] | dict[Name, int | dict[str, int]] | None = Field(
+    overlap: int | dict[Name, int | dict[str, int]] | None = Field(
         None,
         description="annotators per item, by default all; per group, by an attribute of annotators: "
         "{job: {nurse: 2, doctor: 1}}, or {job: 2} for each group",
