@@ -1,4 +1,4 @@
-"""The words in which assay refuses."""
+"""Messages of errors, and the helpers that build them."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from assay import errors
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, JudgeError, MissingExtra, StudyError
 
 
-def test_one_name_catches_everything_assay_refuses():
+def test_assay_error_is_base_of_all_errors():
     for kind in (DataError, DesignError, StudyError, JudgeError, MissingExtra):
         assert issubclass(kind, AssayError)
 
 
-def test_a_change_says_what_may_be_answered_to_it():
+def test_changed_study_error_lists_options():
     words = (
-        "3 answers. Nothing was changed. changed='new-version' takes them out of count (they stay in the store, and "
-        "count again when the change is taken back)"
+        "3 answers. Nothing was changed. changed='new-version' excludes them (they stay in the database, and count "
+        "again when the change is undone)"
     )
     kept, lost = ChangedStudyError("3 answers"), ChangedStudyError("3 answers", can_keep=False)
-    assert str(kept) == f"{words}; changed='same-question' goes on counting them"
+    assert str(kept) == f"{words}; changed='same-question' keeps them"
     assert str(lost) == words
     assert (kept.what, kept.can_keep, lost.can_keep) == ("3 answers", True, False)
 
 
-def test_a_missing_extra_is_also_an_import_error():
+def test_missing_extra_is_an_import_error():
     assert issubclass(MissingExtra, ImportError)
 
 
-def test_a_missing_library_says_how_to_get_it():
+def test_require_names_install_command():
     with pytest.raises(MissingExtra) as caught:
-        errors.require("a_library_nobody_has", "raters", "the rater model")
+        errors.require("a_missing_library", "raters", "the rater model")
     assert str(caught.value) == f"the rater model needs more than the base install: {errors.install_command('raters')}"
 
 
@@ -53,7 +53,7 @@ IN_A_CHECKOUT = 'python -m pip install ".[judge]" (run it in a checkout of assay
         ),
     ],
 )
-def test_the_command_installs_from_where_assay_came(recorded, command, tmp_path, monkeypatch):
+def test_install_command_uses_origin(recorded, command, tmp_path, monkeypatch):
     folder = tmp_path / "my checkout"
     folder.mkdir()
 
@@ -82,7 +82,7 @@ def test_install_command_names_no_index_for_an_assay_of_unknown_origin(recorded,
     assert errors.install_command("judge") == IN_A_CHECKOUT
 
 
-def test_a_checkout_is_installed_in_place(tmp_path, monkeypatch):
+def test_install_command_of_checkout_is_editable(tmp_path, monkeypatch):
     (tmp_path / "pyproject.toml").touch()
     monkeypatch.setattr(errors, "__file__", str(tmp_path / "src" / "assay" / "errors.py"))
     assert errors.install_command("serve") == f'python -m pip install -e "{tmp_path}[serve]"'
@@ -90,12 +90,12 @@ def test_a_checkout_is_installed_in_place(tmp_path, monkeypatch):
     assert errors.install_command("serve") == 'python -m pip install -e ".[serve]"'
 
 
-def test_a_library_that_is_there_is_returned():
+def test_require_returns_installed_library():
     assert errors.require("json", "raters", "the rater model").dumps([1]) == "[1]"
     errors.require_installed(("json", "this"), "raters", "the rater model")
-    assert "this" not in sys.modules, "looked for, and not imported"
+    assert "this" not in sys.modules, "found, but not imported"
     with pytest.raises(errors.MissingExtra, match="the rater model needs more than the base install"):
-        errors.require_installed(("json", "a_library_nobody_has"), "raters", "the rater model")
+        errors.require_installed(("json", "a_missing_library"), "raters", "the rater model")
 
 
 @pytest.mark.parametrize(
@@ -104,15 +104,15 @@ def test_a_library_that_is_there_is_returned():
         (["gpt-4o", "llama"], "judge 'gtp-4o' is not in the table; did you mean 'gpt-4o'?"),
         (["ann", "bob"], "judge 'gtp-4o' is not in the table; it has ann, bob"),
         ([], "judge 'gtp-4o' is not in the table; it has none"),
-        # assay's own row numbers are no column of the user's.
+        # The internal row numbers are not a column of the user.
         (["_row", "ann"], "judge 'gtp-4o' is not in the table; it has ann"),
     ],
 )
-def test_an_unknown_name_meets_its_nearest(known, words):
+def test_unknown_suggests_nearest_name(known, words):
     assert errors.unknown("judge", "gtp-4o", known) == words
 
 
-def test_a_listing_is_never_a_page():
+def test_listing_is_shortened():
     assert errors.listing(["a", "b"]) == "a, b"
     assert errors.listing(range(8)) == "0, 1, 2, 3, 4, 5, 6, 7"
     assert errors.listing(range(9)) == "0, 1, 2, 3, 4, 5, 6, 7 and 1 more"
@@ -120,7 +120,7 @@ def test_a_listing_is_never_a_page():
     assert errors.listing([]) == ""
 
 
-def test_one_is_singular_and_thousands_are_grouped():
+def test_counted_by_hand():
     assert errors.counted(1, "label") == "1 label"
     assert errors.counted(2, "label") == "2 labels"
     assert errors.counted(0, "label") == "0 labels"

@@ -95,7 +95,7 @@ def on_disk(tmp_path):
 
 
 @pytest.mark.parametrize("where", [in_memory, on_disk])
-def test_the_same_labels_in_every_form(tmp_path, where):
+def test_read_gives_same_labels_from_every_format(tmp_path, where):
     seen = 0
     for name, source in where(tmp_path):
         labels = read(source, judges=["gpt"], scale="1-5")
@@ -111,7 +111,7 @@ WIDE = pl.DataFrame({"id": ["a", "b"], "ann": [4, 2], "bob": [5, None], "gpt": [
 
 
 @pytest.mark.parametrize("form", ["polars", "pandas", "csv", "jsonl"])
-def test_wide_tables(tmp_path, form):
+def test_read_wide_tables(tmp_path, form):
     source = {"polars": WIDE, "pandas": WIDE.to_pandas()}.get(form)
     if form == "csv":
         source = tmp_path / "w.csv"
@@ -127,7 +127,7 @@ def test_wide_tables(tmp_path, form):
     assert labels.reading.rows == 5
 
 
-def test_codes_are_a_sheet_of_the_only_workbook_or_a_file_beside(monkeypatch, tmp_path):
+def test_read_codes_from_sheet_or_file(monkeypatch, tmp_path):
     key, asked = pl.DataFrame({"code": [1], "meaning": ["never"], "_row": [2]}), []
 
     def sheet(path: Path, name: str | None = None) -> SimpleNamespace:
@@ -148,7 +148,7 @@ def test_codes_are_a_sheet_of_the_only_workbook_or_a_file_beside(monkeypatch, tm
     assert reading._codes({1: "never"}, (book,)) == {1: "never"}
 
 
-def test_a_mean_beside_labels_is_no_property_of_the_items():
+def test_read_wide_drops_mean_column():
     """It would tell their labels; what says something of the items is kept."""
     frame = pl.DataFrame({"item": list("abcdef"), "ann": [1, 2, 3, 4, 5, 1], "bob": [1, 3, 3, 5, 5, 2],
                           "mean": [1.0, 2.5, 3, 4.5, 5, 1.5], "topic": list("xxyyzz")})  # fmt: skip
@@ -158,7 +158,7 @@ def test_a_mean_beside_labels_is_no_property_of_the_items():
     assert kept == ["item", "mean", "topic"]
 
 
-def test_a_wide_table_with_columns_that_are_no_annotators(tmp_path):
+def test_read_wide_with_other_columns(tmp_path):
     path = write(tmp_path / "w.csv", "id,text,ann,gpt\n007,one,1,2\n008,two,3,\n")
     labels = read(path, item="id", layout="wide", columns=["ann", "gpt"], judges=["gpt"])
     assert labels.items.to_dict(as_series=False) == {"item": ["007", "008"], "text": ["one", "two"]}
@@ -168,13 +168,13 @@ def test_a_wide_table_with_columns_that_are_no_annotators(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        ("id,ann,gpt\na,1,2\na,2,3\n", {}, "item 'a' has more than one row; a wide table has one row an item"),
+        ("id,ann,gpt\na,1,2\na,2,3\n", {}, "item 'a' has more than one row; a wide table has one row per item"),
         ("name,ann\na,1\n", {}, "column 'id' is not in"),
         ("id,ann\na,1\n", {"columns": ["anne"]}, "column 'anne' is not in"),
         ("id,ann,why\na,1,good\nb,2,bad\n", {}, "name the annotators' columns with columns=['ann']"),
     ],
 )
-def test_what_is_wrong_with_a_wide_table(tmp_path, text, options, words):
+def test_read_wide_errors_name_the_problem(tmp_path, text, options, words):
     path = write(tmp_path / "w.csv", text)
     with pytest.raises(DataError) as caught:
         read(path, item="id", layout="wide", **options)
@@ -182,21 +182,21 @@ def test_what_is_wrong_with_a_wide_table(tmp_path, text, options, words):
     assert str(path) in str(caught.value)
 
 
-def test_a_wide_frame_of_numbers_and_text_names_the_columns():
+def test_read_wide_refuses_numbers_and_text():
     frame = pl.DataFrame({"id": ["a"], "ann": [1], "why": ["good"]})
     with pytest.raises(DataError, match=r"column 'why' holds text and column 'ann' holds num.*with columns=\['ann'\]"):
         read(frame, item="id", layout="wide")
 
 
-def test_columns_are_of_wide_tables():
-    with pytest.raises(DataError, match="say layout='wide' too"):
+def test_read_columns_requires_wide_layout():
+    with pytest.raises(DataError, match="also set layout='wide'"):
         read(LONG, columns=["ann"])
 
 
 # -- types ------------------------------------------------------------------------------------------
 
 
-def test_ids_in_a_text_file_keep_their_zeros(tmp_path):
+def test_read_keeps_leading_zeros_of_ids(tmp_path):
     plain = write(tmp_path / "b.csv", "item,annotator,label,criterion\nq1,ann,1,1.0\nq2,ann,2,2.50\n")
     assert read(plain).criteria == ("1.0", "2.50")
     path = write(tmp_path / "a.csv", "item,annotator,label,criterion\n007,01,1,02\n7,1,2,2\n")
@@ -206,7 +206,7 @@ def test_ids_in_a_text_file_keep_their_zeros(tmp_path):
     assert set(labels.criteria) == {"02", "2"}
 
 
-def test_codes_with_leading_zeros_are_no_numbers(tmp_path):
+def test_read_keeps_codes_with_leading_zeros(tmp_path):
     path = write(tmp_path / "a.csv", "item,annotator,label,zip,age\nq1,ann,1,02139,30\nq2,bob,2,10001,40\n")
     labels = read(path)
     assert labels.column("zip").to_list() == ["02139", "10001"]
@@ -223,7 +223,7 @@ def test_codes_with_leading_zeros_are_no_numbers(tmp_path):
         (["yes", "no"], ["yes", "no"], Nominal()),
     ],
 )
-def test_labels_of_a_text_file_have_the_type_they_look_like(tmp_path, cells, wanted, scale):
+def test_read_infers_type_of_text_file_labels(tmp_path, cells, wanted, scale):
     rows = "".join(f"q{k},ann,{c}\n" for k, c in enumerate(cells))
     labels = read(write(tmp_path / "a.csv", "item,annotator,label\n" + rows))
     assert labels.labels["label"].to_list() == wanted
@@ -231,15 +231,15 @@ def test_labels_of_a_text_file_have_the_type_they_look_like(tmp_path, cells, wan
 
 
 @pytest.mark.parametrize("nothing", ["", "NA", "n/a", "NaN", "null", "None", "-"])
-def test_what_stands_for_no_label_among_numbers(tmp_path, nothing):
+def test_read_missing_marks_among_numbers(tmp_path, nothing):
     labels = read(write(tmp_path / "a.csv", f"item,annotator,label\na,ann,1\nb,ann,{nothing}\nc,ann,3\n"))
     assert labels.labels["label"].to_list() == [1, 3]
-    assert labels.reading.exclusions == (Exclusion("row", 1, "no label in it"),)
+    assert labels.reading.exclusions == (Exclusion("row", 1, "without a label"),)
     with_scale = read(write(tmp_path / "b.csv", f"item,annotator,label\na,ann,1\nb,ann,{nothing}\n"), scale="1-5")
     assert with_scale.labels["label"].to_list() == [1]
 
 
-def test_numbers_may_be_categories(tmp_path):
+def test_read_numbers_as_categories(tmp_path):
     path = write(tmp_path / "a.csv", "item,annotator,label\na,ann,1\nb,ann,x\n")
     assert read(path, scale=Nominal()).labels["label"].to_list() == ["1", "x"]
     assert read(path, scale="nominal:1,x").labels["label"].to_list() == ["1", "x"]
@@ -251,7 +251,7 @@ def test_numbers_may_be_categories(tmp_path):
     ].to_list() == [-1, 0]
 
 
-def test_numbers_and_text_stay_apart_in_json(tmp_path):
+def test_read_json_distinguishes_numbers_and_text(tmp_path):
     rows = [{"item": "a", "annotator": "x", "label": 1}, {"item": "b", "annotator": "x", "label": "2"}]
     for path in (
         write(tmp_path / "a.json", json.dumps(rows)),
@@ -260,23 +260,23 @@ def test_numbers_and_text_stay_apart_in_json(tmp_path):
         with pytest.raises(DataError) as caught:
             read(path)
         assert "column 'label' mixes numbers and text (row 2: '2')" in str(caught.value)
-        assert '1 is not "1": make them one type' in str(caught.value)
+        assert "convert all values to one type" in str(caught.value)
 
 
-def test_infinite_and_enormous_numbers_are_not_lost(tmp_path):
+def test_read_keeps_infinite_and_large_numbers(tmp_path):
     path = write(tmp_path / "a.csv", "item,annotator,label\na,ann,1\nb,ann,1e300\n")
     assert read(path).labels["label"].to_list() == [1, 1e300]
     with pytest.raises(DataError, match=r"1 label off the scale \(row 3: inf\)"):
         read(write(tmp_path / "b.csv", "item,annotator,label\na,ann,1\nb,ann,inf\n"))
 
 
-def test_pandas_with_gaps(tmp_path):
+def test_read_pandas_with_gaps(tmp_path):
     frame = pd.DataFrame({"item": [1, 2, None], "annotator": ["a", "a", "a"], "label": [1.0, None, 2.0]})
     with pytest.raises(DataError, match=r"1 row without item \(row 3\)"):
         read(frame)
     labels = read(frame.assign(item=[1, 2, 3]))
     assert labels.items["item"].to_list() == ["1", "3"]
-    assert labels.reading.exclusions == (Exclusion("row", 1, "no label in it"),)
+    assert labels.reading.exclusions == (Exclusion("row", 1, "without a label"),)
     copy = frame.copy()
     read(frame.head(1))
     pd.testing.assert_frame_equal(frame, copy)
@@ -295,7 +295,7 @@ def test_pandas_with_gaps(tmp_path):
     ],
     ids=lambda s: str(s.dtype),
 )
-def test_pandas_columns_of_any_type(label):
+def test_read_pandas_columns_of_any_type(label):
     frame = pd.DataFrame({"item": ["x", "y", "z"], "annotator": ["a", "a", "a"]}, index=[5, 5, 9]).assign(
         label=label.to_numpy()
     )
@@ -303,12 +303,12 @@ def test_pandas_columns_of_any_type(label):
     assert len(labels) == label.notna().sum()
 
 
-def test_arrow_dictionaries():
+def test_read_arrow_dictionaries():
     table = pa.table({"item": ["x", "y"], "annotator": pa.array(["a", "b"]).dictionary_encode(), "label": [1, 2]})
     assert read(table).humans == ("a", "b")
 
 
-def test_something_that_is_no_table():
+def test_read_refuses_other_objects():
     for thing in ({"a": 1}, 5, [1, 2], None):
         with pytest.raises(DataError, match=r"cannot read a table from \w+; give a path, or a pandas, Polars or Arrow"):
             read(thing)
@@ -328,31 +328,31 @@ def test_something_that_is_no_table():
         ("text.pdf", b"%PDF-1.7", "this file type is not supported"),
         ("sheet.csv", b"PK\x03\x04\0\0", "is a binary file (a spreadsheet or zip archive), not a text table"),
         ("binary.csv", bytes(range(256)), "is a binary file, not a text table; save it as CSV or Parquet"),
-        ("fake.parquet", b"item,annotator,label\na,b,1\n", "is not a Parquet file, whatever its name says"),
-        ("real.csv", b"PAR1\0\0\0\0PAR1", "is a Parquet file, whatever its name says"),
+        ("fake.parquet", b"item,annotator,label\na,b,1\n", "is not a Parquet file, despite its name"),
+        ("real.csv", b"PAR1\0\0\0\0PAR1", "is a Parquet file, despite its name"),
         ("cut.parquet", b"PAR1\0\0\0\0PAR1", "cannot be read as a table"),
         ("strange.csv", "item,annotator,label\nä\x81,b,1\n".encode("latin-1"), "neither UTF-8 nor UTF-16 nor"),
         ("latin.json", '[{"item": "ä"}]'.encode("latin-1"), "is not UTF-8 text; save it as UTF-8"),
         ("latin.jsonl", '{"item": "ä"}'.encode("latin-1"), "is not UTF-8 text; save it as UTF-8"),
         ("broken.json", b'[{"item": "a",\n "label": }]', "broken.json, line 2: not JSON"),
         ("broken.jsonl", b'{"item": "a"}\n{"item": \n', "broken.jsonl, line 2: not JSON"),
-        ("numbers.json", b"[1, 2]", "must hold a list of objects, one an answer"),
-        ("numbers.jsonl", b"1\n2\n", "must hold a list of objects, one an answer"),
-        ("text.json", b'"a"', "must hold a list of objects, one an answer"),
-        ("twice.json", b'{"ann": {"a": 1, "a": 2}}', "key 'a' stands more than once in one object"),
+        ("numbers.json", b"[1, 2]", "must contain a list of objects, one per answer"),
+        ("numbers.jsonl", b"1\n2\n", "must contain a list of objects, one per answer"),
+        ("text.json", b'"a"', "must contain a list of objects, one per answer"),
+        ("twice.json", b'{"ann": {"a": 1, "a": 2}}', "key 'a' occurs more than once in one object"),
         ("uneven.json", b'{"item": ["a"], "label": [1, 2]}', "the columns have different lengths"),
         (
             "mixed.csv",
             b"item,annotator,label\na,x,1\nb,x,two\nc,x,3\nd,x,four\n",
-            "labels are a mixture of numbers and text; 2 rows of text (row 3: 'two', row 5: 'four')",
+            "labels mix numbers and text; 2 rows of text (row 3: 'two', row 5: 'four')",
         ),
         ("ragged.csv", b"item,annotator,label\na,x,1,9\n", "cannot be read as a table"),
         ("twice.csv", b"item,annotator,label\na,x,1\nb,x,2\na,x,3\n", "item 'a', annotator 'x': rows 2, 4"),
-        ("names.csv", b"it's,annotator,label\na,x,1\n", "no column that names the item was found"),
+        ("names.csv", b"it's,annotator,label\na,x,1\n", "no column with the item id was found (set item=...)"),
         ("no_id.csv", b"item,annotator,label\n,x,1\nb,x,2\n", "1 row without item (row 2); fill or remove them"),
     ],
 )
-def test_what_is_wrong_with_a_file(tmp_path, name, content, words):
+def test_read_errors_name_the_problem(tmp_path, name, content, words):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError) as caught:
         read(tmp_path / name)
@@ -362,7 +362,7 @@ def test_what_is_wrong_with_a_file(tmp_path, name, content, words):
     assert "\n" not in message
 
 
-def test_labels_off_the_scale_are_named_by_line(tmp_path):
+def test_read_names_lines_off_scale(tmp_path):
     path = write(tmp_path / "a.csv", "item,annotator,label\na,x,1\nb,x,7\nc,x,many\n")
     with pytest.raises(DataError) as caught:
         read(path, scale="1-5")
@@ -372,39 +372,40 @@ def test_labels_off_the_scale_are_named_by_line(tmp_path):
     )
 
 
-def test_rows_are_counted_by_line_of_answers_not_of_text(tmp_path):
+def test_read_counts_rows_not_text_lines(tmp_path):
     # A quoted line break inside a cell: the row number is that of the record, the header being row 1.
     path = write(tmp_path / "a.csv", 'item,annotator,label\n"a\nb",x,1\nc,x,9\n')
     with pytest.raises(DataError, match=r"row 3: 9"):
         read(path, scale="1-5")
 
 
-def test_a_path_that_is_not_there(tmp_path):
+def test_read_refuses_missing_path(tmp_path):
     write(tmp_path / "labels.csv", "x")
     with pytest.raises(DataError) as caught:
         read(tmp_path / "labls.csv")
-    assert f"there is no file or folder '{tmp_path / 'labls.csv'}'; did you mean '{tmp_path / 'labels.csv'}'?" in str(
-        caught.value
+    assert (
+        f"the file or folder '{tmp_path / 'labls.csv'}' does not exist; did you mean '{tmp_path / 'labels.csv'}'?"
+        in str(caught.value)
     )
-    with pytest.raises(DataError, match="there is no file or folder"):
+    with pytest.raises(DataError, match="the file or folder .* does not exist"):
         read(tmp_path / "nowhere" / "at" / "all.csv")
 
 
-def test_a_folder_of_nothing(tmp_path):
+def test_read_refuses_empty_folder(tmp_path):
     with pytest.raises(
-        DataError, match=r"holds no study\.yaml, no human_annotations\.json and no Parquet or Arrow files"
+        DataError, match=r"contains no study\.yaml, no human_annotations\.json and no Parquet or Arrow files"
     ):
         read(tmp_path)
 
 
-def test_parquet_parts_that_differ(tmp_path):
+def test_read_refuses_different_parquet_parts(tmp_path):
     folder = parquet_folder(tmp_path / "parts")
     pl.DataFrame({"item": ["z"], "who": ["ann"]}).write_parquet(folder / "part-2.parquet")
     with pytest.raises(DataError, match="cannot be read as a table"):
         read(folder)
 
 
-def test_attributes_from_files(tmp_path):
+def test_read_attributes_from_files(tmp_path):
     items = write(tmp_path / "items.jsonl", '{"item": "a", "topic": "x"}\n{"item": "b", "topic": "y"}\n')
     people = write(tmp_path / "people.csv", "annotator,kind,years\ngpt,judge,\nann,human,3\nbob,human,5\n")
     labels = read(LONG, items=items, annotators=people)
@@ -412,7 +413,7 @@ def test_attributes_from_files(tmp_path):
     assert labels.judges == ("gpt",)
 
 
-def test_columns_of_a_table_beside_the_labels_are_numbers_as_in_one_file(tmp_path):
+def test_read_parses_numbers_of_additional_tables(tmp_path):
     """A zip code stays a text, names stay names, and a frame's own types are left alone."""
     items = write(tmp_path / "items.csv", "item,length,zip,sure\n1,500,02139,.5\n2,40,10001,\n")
     people = write(tmp_path / "people.csv", "annotator,weight\n7,2\n8,0.5\n")
@@ -438,7 +439,7 @@ def alt_test_folder(folder, humans=None, judges=None, items=None):
     return folder
 
 
-def test_files_of_that_layout_say_who_answered_also_where_they_are_read_alone(tmp_path):
+def test_read_alt_test_files_separately(tmp_path):
     folder = alt_test_folder(tmp_path / "x", judges={"careful": {"a": 1, "b": 3}})
     people, judges = folder / "human_annotations.json", folder / "llm_annotations.json"
     assert (read(judges).humans, read(judges).judges) == ((), ("careful",))
@@ -449,7 +450,7 @@ def test_files_of_that_layout_say_who_answered_also_where_they_are_read_alone(tm
     assert read([other, judges]).judges == ("careful",)
 
 
-def test_people_judges_and_items_in_a_folder(tmp_path):
+def test_read_alt_test_folder(tmp_path):
     items = [{"item": "a", "text": "A", "tags": ["x"]}, {"item": "b", "text": 5}]
     labels = read(alt_test_folder(tmp_path / "x", judges={"gpt": {"a": 1, "b": 3}}, items=items))
     assert (labels.humans, labels.judges) == (("ann",), ("gpt",))
@@ -461,16 +462,16 @@ def test_people_judges_and_items_in_a_folder(tmp_path):
 @pytest.mark.parametrize(
     ("humans", "judges", "words"),
     [
-        ({"ann": {"a": 1}}, {"ann": {"a": 2}}, "'ann' is both among the people and among the judges"),
-        ({"ann": {"a": 1}}, {"gpt": {"a": "1"}}, "holds text labels, the other numbers"),
+        ({"ann": {"a": 1}}, {"ann": {"a": 2}}, "'ann' is both a human and a judge"),
+        ({"ann": {"a": 1}}, {"gpt": {"a": "1"}}, "contains text labels, the other numbers"),
         ({"ann": {"a": 1, "b": "2"}}, None, "labels mix numbers and text"),
-        ({"ann": {"a": [1]}}, None, "annotator 'ann', item 'a' has [1]; a label is one number or text"),
-        ({"ann": 3}, None, "must hold {annotator: {item: label}}"),
-        ([1], None, "must hold {annotator: {item: label}}"),
-        ({}, None, "holds no labels"),
+        ({"ann": {"a": [1]}}, None, "annotator 'ann', item 'a' has [1]; a label must be one number or text"),
+        ({"ann": 3}, None, "must contain {annotator: {item: label}}"),
+        ([1], None, "must contain {annotator: {item: label}}"),
+        ({}, None, "contains no labels"),
     ],
 )
-def test_what_is_wrong_with_the_folder(tmp_path, humans, judges, words):
+def test_read_alt_test_errors_name_the_problem(tmp_path, humans, judges, words):
     with pytest.raises(DataError) as caught:
         read(alt_test_folder(tmp_path / "x", humans, judges))
     assert words in str(caught.value)
@@ -486,17 +487,17 @@ def test_what_is_wrong_with_the_folder(tmp_path, humans, judges, words):
         ("kilogram", 993, "50 humans, 4 judges, text"),
     ],
 )
-def test_the_papers_own_data(real_data, name, n, words):
+def test_read_data_of_paper(real_data, name, n, words):
     labels = read(real_data / "alt_test" / name)
     assert labels.n_items == n
     assert words in repr(labels)
 
 
 @pytest.mark.real_data
-def test_lesions_by_feature(real_data):
+def test_read_lesion_data(real_data):
     labels = read(real_data / "alt_test" / "lesion")
     assert labels.reading.notes[0] == (
-        "500 names of items = 100 items × 5 questions (Asymmetry, Blue, Border, Color, Dermo): each question is a "
+        "500 item ids = 100 items × 5 questions (Asymmetry, Blue, Border, Color, Dermo): each question is a "
         "criterion; split_item='no' pools them"
     )
     assert labels.fingerprint == read(real_data / "alt_test" / "lesion", split_item="__").fingerprint
@@ -512,7 +513,7 @@ def test_lesions_by_feature(real_data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_a_file_of_a_few_hundred_megabytes(tmp_path, suffix):
+def test_read_large_file(tmp_path, suffix):
     n_items, m = 1_000_000, 6
     rng = np.random.default_rng(0)
     frame = pl.DataFrame(
@@ -534,7 +535,7 @@ def test_a_file_of_a_few_hundred_megabytes(tmp_path, suffix):
     assert labels.n_items == n_items
 
 
-def test_the_users_own_names_work_in_every_layout(tmp_path):
+def test_read_accepts_users_names_in_every_layout(tmp_path):
     wide = pl.DataFrame({"id": ["a", "b"], "ann": [4, 2], "gpt": [4, 3]})
     labels = read(wide, item="id", layout="wide", judges=["gpt"])
     assert labels.where(id="a").n_items == 1
@@ -542,16 +543,16 @@ def test_the_users_own_names_work_in_every_layout(tmp_path):
     assert read(long, item="id", annotator="worker", label="stars", judges=["gpt"]).where(worker="ann").n_items == 1
 
 
-def test_an_option_that_nothing_reads_is_refused_wherever_labels_come_from(tmp_path):
+def test_read_refuses_unused_options(tmp_path):
     (tmp_path / "study.yaml").write_text("")
     for source in (pl.DataFrame({"item": ["a"], "annotator": ["ann"], "label": [1]}), tmp_path):
         with pytest.raises(DesignError, match="option 'lable' is not in the options of read; did you mean 'label'"):
             read(source, lable="x")
 
 
-def test_options_of_platforms_are_for_their_exports_alone(tmp_path):
+def test_read_refuses_platform_options_for_frames(tmp_path):
     frame = pl.DataFrame({"item": ["a"], "annotator": ["ann"], "label": [1]})
-    with pytest.raises(DesignError, match=r"^option 'salt' is of exports of a platform, and a frame is none$"):
+    with pytest.raises(DesignError, match=r"^option 'salt' is only for platform exports, not for a frame$"):
         read(frame, salt="x")
     pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
     from assay.study.definition import load_study
@@ -559,18 +560,18 @@ def test_options_of_platforms_are_for_their_exports_alone(tmp_path):
 
     init_study(tmp_path / "study")
     for source in (tmp_path / "study", str(tmp_path / "study"), [tmp_path / "study"]):
-        with pytest.raises(DesignError, match=r"^option 'users' is of exports of a platform, and a study is none$"):
+        with pytest.raises(DesignError, match=r"^option 'users' is only for platform exports, not for a study$"):
             read(source, users={"1": "ann"})
         labels = read(source)
         assert (labels.humans, labels.judges, labels.n_items) == (("ana", "ben", "chi"), (), 8)
     with pytest.raises(StudyError) as refused:
         study_outputs(load_study(tmp_path / "study"))
     assert str(refused.value) == (
-        f"{tmp_path / 'study'}/study.yaml names no systems, whose outputs are compared; read texts with scale='text'"
+        f"{tmp_path / 'study'}/study.yaml names no systems; to compare other texts, read them with scale='text'"
     )
 
 
-def test_several_files_are_one_table_and_a_list_of_rows_is_none(tmp_path):
+def test_read_joins_files_and_refuses_rows(tmp_path):
     frame = pl.DataFrame({"item": ["a", "b"], "annotator": ["ann", "ann"], "label": [1, 2]})
     parts = [tmp_path / "one.csv", tmp_path / "two.csv"]
     for part, who in zip(parts, ("ann", "bob"), strict=True):
@@ -587,7 +588,7 @@ def test_several_files_are_one_table_and_a_list_of_rows_is_none(tmp_path):
             read(rows)
 
 
-def test_lists_among_labels_stay_as_they_are_written(tmp_path):
+def test_read_keeps_lists_as_text(tmp_path):
     """JSON text of lists and objects keeps its letters."""
     rows = [
         {"item": "a", "annotator": "ann", "label": ["é", 1]},
@@ -597,8 +598,8 @@ def test_lists_among_labels_stay_as_they_are_written(tmp_path):
     assert read(tmp_path / "lists.json").labels["label"].to_list() == ['["é", 1]', '{"ü": null}']
 
 
-@pytest.mark.parametrize(("n", "more"), [(5, "row 5: 'x'); 1 is not"), (6, "row 5: 'x' and 1 more); 1 is not")])
-def test_numbers_mixed_with_text_are_named_by_row(tmp_path, n, more):
+@pytest.mark.parametrize(("n", "more"), [(5, "row 5: 'x'); convert"), (6, "row 5: 'x' and 1 more); convert")])
+def test_read_names_rows_of_mixed_labels(tmp_path, n, more):
     rows = [{"item": f"i{i}", "annotator": "ann", "label": "x" if i < n else i} for i in range(20)]
     (tmp_path / "mixed.json").write_text(json.dumps(rows), "utf-8")
     with pytest.raises(DataError) as refused:
@@ -607,7 +608,7 @@ def test_numbers_mixed_with_text_are_named_by_row(tmp_path, n, more):
     assert more in str(refused.value)
 
 
-def test_what_is_a_path_of_files(tmp_path):
+def test_is_paths_of_lists(tmp_path):
     one, other = write(tmp_path / "one.csv", ""), write(tmp_path / "two.csv", "")
     assert _paths(one) == _paths(str(one)) == _paths([str(one)]) == [one]
     assert _paths((one, str(other))) == [one, other]
@@ -642,12 +643,12 @@ HOW = {"annotator": "who", "judges": ("gpt",), "scale": "1-5"}
 
 @pytest.mark.parametrize("n", [1, 2])
 @pytest.mark.parametrize("suffix", ["yaml", "yml"])
-def test_a_reading_names_files_from_where_it_stands(sheets, tmp_path, monkeypatch, n, suffix):
+def test_reading_file_uses_relative_paths(sheets, tmp_path, monkeypatch, n, suffix):
     how = HOW | {"judges": HOW["judges"][: n - 1]}
     kept = write_reading(tmp_path / "kept" / f"r.{suffix}", sheets[:n], how)
     assert kept == tmp_path / "kept" / f"r.{suffix}"
     lines = kept.read_text("utf-8").splitlines()
-    assert lines[0].startswith("# How a table of labels is read; assay takes this file in place of the table.")
+    assert lines[0].startswith("# How a table of labels is read. assay accepts this file instead of the table.")
     assert lines[1 : 2 + n] == ["read:", "- ../raw/ann.csv", "- ../raw/gpt.csv"][: 1 + n]
     wanted = read(sheets[:n] if n > 1 else sheets[0], **how)
     assert (wanted.n_items, wanted.humans, wanted.judges) == (3, ("ann",), ("gpt",)[: n - 1])
@@ -661,7 +662,7 @@ def test_a_reading_names_files_from_where_it_stands(sheets, tmp_path, monkeypatc
     assert read(f"r.{suffix}").fingerprint == wanted.fingerprint
 
 
-def test_a_reading_is_read_by_people(sheets, tmp_path):
+def test_reading_file_is_plain_yaml(sheets, tmp_path):
     grade = (tmp_path / "raw" / "größe.csv").resolve()
     sheets[0].rename(grade)
     kept = write_reading(
@@ -672,7 +673,7 @@ def test_a_reading_is_read_by_people(sheets, tmp_path):
     ]  # fmt: skip
 
 
-def test_what_is_said_beside_a_reading_goes_before_it(sheets, tmp_path):
+def test_options_override_reading_file(sheets, tmp_path):
     kept = write_reading(tmp_path / "kept" / "r.yaml", sheets, HOW)
     assert read(kept).scale == Ordinal(1, 5)
     assert read(kept, scale="interval:0-9").scale == Interval(0, 9)
@@ -682,17 +683,17 @@ def test_what_is_said_beside_a_reading_goes_before_it(sheets, tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("- a.csv\n", "r.yaml is no reading of labels; make one with: assay look FILE --write r.yaml"),
-        ("read: a.csv\n", "r.yaml is no reading of labels"),
-        ("scale: 1-5\n", "r.yaml is no reading of labels"),
-        ("read: [a.csv, 3]\n", "r.yaml is no reading of labels"),
-        ("", "r.yaml is no reading of labels"),
-        ("read: [a.csv\n", "r.yaml is no reading: while parsing a flow sequence"),
+        ("- a.csv\n", "r.yaml is not a reading file; make one with: assay look FILE --write r.yaml"),
+        ("read: a.csv\n", "r.yaml is not a reading file"),
+        ("scale: 1-5\n", "r.yaml is not a reading file"),
+        ("read: [a.csv, 3]\n", "r.yaml is not a reading file"),
+        ("", "r.yaml is not a reading file"),
+        ("read: [a.csv\n", "r.yaml is not a reading file: while parsing a flow sequence"),
         ("read: [gone.csv]\n", "gone.csv"),
         ("read: [a.csv]\nscales: 1-5\n", "scales"),
     ],
 )
-def test_what_is_no_reading_is_refused(tmp_path, text, words):
+def test_read_refuses_invalid_reading_file(tmp_path, text, words):
     write(tmp_path / "a.csv", "item,annotator,label\na,ann,1\n")
     write(tmp_path / "r.yaml", text)
     with pytest.raises(assay.errors.AssayError) as refused:
@@ -700,14 +701,14 @@ def test_what_is_no_reading_is_refused(tmp_path, text, words):
     assert words in str(refused.value)
 
 
-def test_bytes_that_are_no_text_are_no_reading(tmp_path):
+def test_read_refuses_binary_reading_file(tmp_path):
     (tmp_path / "r.yaml").write_bytes(b"read: [\xff]")
-    with pytest.raises(DataError, match="is no reading: 'utf-8' codec"):
+    with pytest.raises(DataError, match="is not a reading file: 'utf-8' codec"):
         read(tmp_path / "r.yaml")
 
 
-def test_a_reading_is_of_files_and_is_not_written_over_anything_else(tmp_path):
-    with pytest.raises(DataError, match="a reading names files, and what was looked at is a table in memory"):
+def test_write_reading_requires_files_and_keeps_others(tmp_path):
+    with pytest.raises(DataError, match="a reading file names files, but this table is in memory"):
         write_reading(tmp_path / "r.yaml", [], {})
     with pytest.raises(assay.errors.AssayError, match="yaml"):
         write_reading(tmp_path / "r.csv", [tmp_path / "a.csv"], {})
@@ -717,7 +718,7 @@ def test_a_reading_is_of_files_and_is_not_written_over_anything_else(tmp_path):
 # -- arrays in place of a table ----------------------------------------------------------------------
 
 
-def test_two_arrays_and_a_matrix_are_tables():
+def test_labels_of_arrays_and_matrix():
     """Two arrays are first and second; a row of a matrix is an item, whichever side is the longer."""
     two = reading.labels_of("q", ([1, 2, 3], np.array([1, None, 5]), "more"), None)
     assert two[1:] == ("more",)
@@ -734,28 +735,28 @@ def test_two_arrays_and_a_matrix_are_tables():
         np.testing.assert_array_equal(one.matrix(), [[1, 1], [2, np.nan], [3, 5]])
         assert one.humans == ("annotator 1", "annotator 2")
         assert one.reading.notes[0] == (
-            "a row of the matrix is an item: 3 items by 2 annotators; give its transpose if a row is an annotator"
+            "each row of the matrix is one item: 3 items by 2 annotators; if the rows are annotators, give the transpose"
         )
 
 
-def test_a_matrix_with_one_row_is_one_item_and_with_one_column_one_annotator():
+def test_labels_of_matrix_with_one_row_or_column():
     (row,), (column,) = (reading.labels_of("q", (matrix,), None) for matrix in ([[1, 2, 3]], [[1], [2], [3]]))
     assert (len(row.humans), row.n_items) == (3, 1)
     assert (len(column.humans), column.n_items) == (1, 3)
 
 
-def test_a_square_matrix_has_a_row_an_item():
+def test_labels_of_square_matrix_has_items_in_rows():
     (one,) = reading.labels_of("q", ([[1, 2], [3, 4]],), None)
     np.testing.assert_array_equal(one.matrix(), [[1, 2], [3, 4]])
 
 
-def test_a_declared_order_of_a_frame_is_read():
+def test_read_declared_order_of_frame():
     size = pd.Categorical(["low", "high"], categories=["low", "mid", "high"], ordered=True)
     frame = pd.DataFrame({"item": ["a", "b"], "annotator": "ann", "label": size})
     assert read(frame).scale == Ordinal(["low", "mid", "high"])
 
 
-def test_outputs_of_systems_are_texts_of_judges():
+def test_outputs_of_makes_texts_of_judges():
     """A system is an annotator, what it wrote a repeat; the temperature is a condition where the study varies it."""
     pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
     from assay.study.store.items import SystemOutput
@@ -775,7 +776,7 @@ def test_outputs_of_systems_are_texts_of_judges():
     assert varied.items["topic"].to_list() == ["x", "y"]
 
 
-def test_what_is_not_asked_for_stays_out_of_a_study_s_labels():
+def test_study_labels_excludes_by_default():
     settings = inspect.signature(reading.study_labels).parameters
     assert {name: settings[name].default for name in ("excluded_people", "probes", "reasoning")} == {
         "excluded_people": False, "probes": False, "reasoning": False
@@ -786,24 +787,24 @@ def test_what_is_not_asked_for_stays_out_of_a_study_s_labels():
     ("given", "words"),
     [
         (([1, 2], [1, 2, 3]), "q: two arrays are labels of the same items; they have 2 and 3"),
-        (([[], []],), "got a list that is none of these"),
-        (([[1, 2], [3]],), "got a list that is none of these"),
-        (([1, 2, 3],), "got a list that is none of these"),
-        (([],), "got a list that is none of these"),
-        (([None, None], [None, float("nan")]), "q: the arrays hold no label"),
+        (([[], []],), "got a list"),
+        (([[1, 2], [3]],), "got a list"),
+        (([1, 2, 3],), "got a list"),
+        (([],), "got a list"),
+        (([None, None], [None, float("nan")]), "q: the arrays contain no label"),
     ],
 )
-def test_arrays_that_are_no_table_are_refused(given, words):
+def test_labels_of_refuses_other_arrays(given, words):
     with pytest.raises(DataError) as refused:
         reading.labels_of("q", given, None)
     assert words in str(refused.value)
 
 
-def test_a_judge_is_taken_for_one_where_a_question_names_it():
+def test_labels_of_treats_named_judges_as_judges():
     frame = LONG.select("item", "annotator", "label")
     (labels,) = reading.labels_of("q", (frame,), "gpt")
     assert labels.judges == ("gpt",)
-    with pytest.raises(DataError, match="'gpt' looks like a model"):
+    with pytest.raises(DataError, match="'gpt' could be a judge"):
         reading.labels_of("q", (frame,), None)
     with pytest.raises(DataError, match="label"):
         reading.labels_of("q", (frame.drop("label"),), "gpt")
@@ -814,7 +815,7 @@ def test_a_judge_is_taken_for_one_where_a_question_names_it():
     assert (several["x"].n_items, several["y"], more) == (3, labels, 4)
 
 
-def test_several_tables_are_of_questions_that_take_several():
+def test_labels_of_several_tables():
     """One table is one for them, too; by names they are nothing that another question takes."""
     frame = LONG.select("item", "annotator", "label")
     (labels,) = reading.labels_of("separability", (frame,), "gpt")
@@ -875,11 +876,11 @@ def test_read_joins_files_by_the_column_whose_values_they_share(tmp_path, column
 def test_read_refuses_files_that_share_no_column_of_names(tmp_path):
     rated("x", [3] * 9, PEOPLE_OF_SHEET).drop("x").write_csv(tmp_path / "people.csv")
     rated("x", [3] * 9, ("gpt-4o", "note")).drop("x").write_csv(tmp_path / "judge.csv")
-    with pytest.raises(DataError, match=r"people.csv: no column names the items.*names that \S+judge.csv has too"):
+    with pytest.raises(DataError, match=r"people.csv: no column with the item id.*ids that \S+judge.csv also has"):
         read([tmp_path / "people.csv", tmp_path / "judge.csv"], judges=["gpt-4o"])
 
 
-def test_read_takes_the_named_index_of_a_pandas_frame_as_a_column():
+def test_read_uses_named_index_of_pandas_frame():
     wide = pd.DataFrame({"mia": [1, 2, 3], "tom": [1, 2, 2]}, index=pd.Index(["a", "b", "c"], name="id"))
     assert read(wide).items["item"].to_list() == ["a", "b", "c"]
     # An index without a name is the number of a row, and one that is a column already is not added.
@@ -887,7 +888,7 @@ def test_read_takes_the_named_index_of_a_pandas_frame_as_a_column():
     assert read(wide.assign(id=["x", "y", "z"])).items["item"].to_list() == ["x", "y", "z"]
 
 
-def test_read_takes_an_index_of_texts_as_a_text_file_of_the_frame_has_it(tmp_path):
+def test_read_uses_text_index_of_pandas_frame(tmp_path):
     wide = pd.DataFrame({"mia": [1, 2, 3], "tom": [1, 2, 2], "gpt-4o": [1, 3, 3]}, index=["a", "b", "c"])
     for frame in (wide, wide.T):
         frame.to_csv(tmp_path / "wide.csv")
@@ -895,10 +896,10 @@ def test_read_takes_an_index_of_texts_as_a_text_file_of_the_frame_has_it(tmp_pat
         assert labels.fingerprint == read(tmp_path / "wide.csv", judges=["gpt-4o"]).fingerprint
         assert (labels.items["item"].to_list(), labels.humans) == (["a", "b", "c"], ("mia", "tom"))
     numbered = read(wide.set_axis([7, 8, 9]), judges=["gpt-4o"])
-    assert "rows are numbered: no column names the items" in numbered.reading.notes
+    assert "no item id found; rows are numbered" in numbered.reading.notes
 
 
-def test_read_takes_the_levels_of_an_index_that_have_a_name_or_hold_texts():
+def test_read_uses_named_and_text_levels_of_index():
     index = pd.MultiIndex.from_product([["l1", "l2"], ["s1", "s2"]], names=["lesson", None])
     wide = pd.DataFrame({"mia": [1, 2, 3, 3], "tom": [1, 2, 2, 3]}, index=index)
     labels = read(wide, item=["lesson", "level_1"])
@@ -906,7 +907,7 @@ def test_read_takes_the_levels_of_an_index_that_have_a_name_or_hold_texts():
 
 
 def test_questions_refuse_an_array_of_three_dimensions():
-    with pytest.raises(DataError, match=r"krippendorff_alpha takes a table of labels.*got a ndarray that is none"):
+    with pytest.raises(DataError, match=r"krippendorff_alpha takes a table of labels.*got a ndarray"):
         assay.measures.krippendorff_alpha(np.zeros((4, 3, 2)))
 
 
@@ -914,32 +915,30 @@ def test_questions_refuse_an_array_of_three_dimensions():
 
 
 def alone(tmp_path: Path, *items: str, name: str = "id", **options: object) -> list[str]:
-    """What is said of items in one file alone, by reading a file for each text of names."""
+    """The notes on items in only one file; each text of names makes one file."""
     paths = []
     for k, names in enumerate(items):
         table = pl.DataFrame({name: names.split(), f"rater {k}": [1 + i % 3 for i in range(len(names.split()))]})
         paths.append(tmp_path / f"f{k}.csv")
         table.write_csv(paths[-1])
     notes = read(paths, **options).reading.notes
-    return [note.replace(f"{tmp_path}/", "") for note in notes if "one file alone" in note or "two files" in note]
+    return [note.replace(f"{tmp_path}/", "") for note in notes if "only one file" in note or "two files" in note]
 
 
-def test_read_says_which_items_are_in_one_file_alone(tmp_path):
+def test_read_notes_items_in_one_file(tmp_path):
     assert alone(tmp_path, "a b c d", "d c b a") == []
     assert alone(tmp_path, "a b c d", "c d e") == [
-        "items in one file alone: 2 of 4 in f0.csv ('a'), 1 of 3 in f1.csv ('e')"
+        "items in only one file: 2 of 4 in f0.csv ('a'), 1 of 3 in f1.csv ('e')"
     ]
-    assert alone(tmp_path, "a b c", "c b a", "x y z") == ["items in one file alone: 3 of 3 in f2.csv ('x')"]
+    assert alone(tmp_path, "a b c", "c b a", "x y z") == ["items in only one file: 3 of 3 in f2.csv ('x')"]
     assert alone(tmp_path, "a b c", "A c b", spelling="merge") == []
 
 
 @pytest.mark.parametrize("ids", ["x y z", "01 02 03", "1.0 2.0 3.0"])
-def test_read_says_that_files_share_no_item(tmp_path, ids):
+def test_read_notes_files_without_common_item(tmp_path, ids):
     found = alone(tmp_path, "1 2 3", ids, name="item")
     first = ids.split()[0]
-    assert found == [
-        f"no item is in two files: f0.csv has '1', f1.csv has '{first}'; items are the same if their names are"
-    ]
+    assert found == [f"no item is in two files: f0.csv has '1', f1.csv has '{first}'; items are joined by their ids"]
 
 
 @pytest.mark.parametrize("ids", [[1, 2, 3], ["1", "2", "3"], [1.0, 2.0, 3.0]])
@@ -953,12 +952,12 @@ def test_read_joins_ids_that_are_whole_numbers_of_any_type(tmp_path, ids):
     assert not [note for note in labels.reading.notes if "file" in note and "rows read" not in note]
 
 
-def test_read_says_which_items_of_long_files_are_in_one_alone(tmp_path):
+def test_read_notes_items_in_one_long_file(tmp_path):
     for who, items in (("ann", ["a", "b", "c"]), ("bob", ["b", "c", "d"])):
         rows = {"item": items, "annotator": [who] * 3, "label": [1, 2, 3]}
         pl.DataFrame(rows).write_csv(tmp_path / f"{who}.csv")
     notes = read([tmp_path / "ann.csv", tmp_path / "bob.csv"]).reading.notes
-    expected = "items in one file alone: 1 of 3 in ann.csv ('a'), 1 of 3 in bob.csv ('d')"
+    expected = "items in only one file: 1 of 3 in ann.csv ('a'), 1 of 3 in bob.csv ('d')"
     assert expected in [note.replace(f"{tmp_path}/", "") for note in notes]
 
 
@@ -972,7 +971,7 @@ def forms(column: str) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("column", ["rater", "annotator", "id", "", "Unnamed: 0"])
-def test_read_takes_rows_as_annotators_if_they_name_the_judge(tmp_path, column):
+def test_read_rows_are_annotators_if_they_name_the_judge(tmp_path, column):
     forms(column).write_csv(tmp_path / "forms.csv")
     labels = read(tmp_path / "forms.csv", judges=["gpt-4o"])
     assert (labels.n_items, len(labels.humans), labels.judges) == (4, 5, ("gpt-4o",))
@@ -981,15 +980,15 @@ def test_read_takes_rows_as_annotators_if_they_name_the_judge(tmp_path, column):
 
 
 @pytest.mark.parametrize("column", ["rater", "annotator", "id", ""])
-def test_read_asks_if_a_row_may_be_a_judge_and_its_call_reads_the_table(tmp_path, column):
+def test_read_refuses_possible_judge_in_rows_with_call(tmp_path, column):
     forms(column).write_csv(tmp_path / "forms.csv")
-    with pytest.raises(DataError, match="rows look like people") as refused:
+    with pytest.raises(DataError, match="rows look like annotators") as refused:
         read(tmp_path / "forms.csv")
     labels = read(tmp_path / "forms.csv", **refused.value.advised)
     assert (labels.n_items, len(labels.humans), labels.judges) == (4, 5, ("gpt-4o",))
 
 
-def test_read_says_that_a_first_row_of_numbers_names_no_columns(tmp_path):
+def test_read_refuses_first_row_of_numbers(tmp_path):
     (tmp_path / "plain.csv").write_text("1,2,3,3,\n1,2,3,3,2\n,3,3,3,2\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"the first row holds numbers \(1, 2, 3, 3"):
+    with pytest.raises(DataError, match=r"the first row contains numbers \(1, 2, 3, 3"):
         read(tmp_path / "plain.csv")

@@ -99,7 +99,7 @@ def require_installed(modules: Iterable[str], extra: str, purpose: str) -> None:
 
 
 def _missing_extra(extra: str, purpose: str) -> MissingExtra:
-    return MissingExtra(f"{purpose} requires more than the base install: {install_command(extra)}")
+    return MissingExtra(f"{purpose} needs more than the base install: {install_command(extra)}")
 
 
 def install_command(extra: str) -> str:

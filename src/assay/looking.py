@@ -16,7 +16,7 @@ from assay.data import words
 from assay.data.annotations import Annotations
 from assay.data.formats import Rows
 from assay.data.formats.registry import ReadSettings, all_problems, given_options, guess_of, table_of
-from assay.data.names import IN_MEMORY, NO_JUDGE
+from assay.data.names import IN_MEMORY, possible_judges
 from assay.data.roles import ColumnRole, Shape, read_call, same_except_spelling
 from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Text, range_of
 from assay.errors import AssayError, counted, listing
@@ -126,7 +126,7 @@ class Look:
 
     def summary(self) -> str:
         """Return the roles of the columns, the assumptions, the supported analyses and the call."""
-        columns = [f"  {name}: {role}" + (f" ({why})" if why else "") for name, role, why, _ in self.table.rows()]
+        columns = [f"  {name}: {role}" + (f", {why}" if why else "") for name, role, why, _ in self.table.rows()]
         call = ["", f"Python: {self.call}"] if self.labels is not None else []
         return "\n".join([self.head, *columns, "", *self.lines(), *call])
 
@@ -229,7 +229,8 @@ def _assume_judges(ambiguities: list[str], judges: list[str]) -> list[str]:
     """The ambiguities, with the assumption about the judges instead of the question who is one."""
     if not any("judge" in one for one in ambiguities):
         return [words.assumed_judges(judges)]
-    return [words.assumed_judges(judges) if NO_JUDGE in one else one for one in ambiguities]
+    found = possible_judges(judges)
+    return [words.assumed_judges(judges) if one.startswith(found) else one for one in ambiguities]
 
 
 def _try_reading(

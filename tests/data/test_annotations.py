@@ -42,7 +42,7 @@ SMALL = (("a", "ann", 1), ("a", "bob", 2), ("b", "ann", 3), ("b", "gpt", 3))
 # -- making one -------------------------------------------------------------------------------------
 
 
-def test_six_labels_by_hand():
+def test_annotations_of_six_labels_by_hand():
     labels = labels_of(*SMALL, judges=["gpt"])
     assert len(labels) == 4
     assert labels.n_items == 2
@@ -55,12 +55,10 @@ def test_six_labels_by_hand():
     assert labels.annotators.to_dict(as_series=False) == {
         "annotator": ["ann", "bob", "gpt"], "kind": ["human", "human", "judge"]
     }  # fmt: skip
-    assert labels.reading.notes == (
-        "labels taken as whole numbers from 1 to 3; say so with scale=... if they are something else",
-    )
+    assert labels.reading.notes == ("Assumed scale 1-3. If wrong, set scale=...",)
 
 
-def test_columns_of_other_names():
+def test_from_frame_accepts_other_column_names():
     frame = frame_of(*SMALL, columns=("id", "worker", "stars"))
     labels = Annotations.from_frame(
         frame, item="id", annotator="worker", label="stars", scale=Ordinal(1, 5), judges=["gpt"]
@@ -70,7 +68,7 @@ def test_columns_of_other_names():
     assert frame.columns == ["id", "worker", "stars"]
 
 
-def test_a_column_that_bears_a_roles_name_but_not_its_role_is_kept():
+def test_from_frame_keeps_column_named_as_a_role():
     rows = [("a", "ann", 1, "x"), ("b", "ann", 2, "y"), ("b", "bob", 2, "y")]
     frame = frame_of(*rows, columns=("id", "annotator", "label", "item"))
     labels = Annotations.from_frame(frame, item="id")
@@ -78,7 +76,7 @@ def test_a_column_that_bears_a_roles_name_but_not_its_role_is_kept():
     assert labels.items["item (original)"].to_list() == ["x", "y"]
 
 
-def test_ids_are_text_and_keep_their_zeros():
+def test_from_frame_reads_ids_as_text_with_leading_zeros():
     labels = labels_of(("007", "01", 1), ("7", "1", 2))
     assert labels.items["item"].to_list() == ["007", "7"]
     assert labels.humans == ("01", "1")
@@ -89,13 +87,13 @@ def test_ids_are_text_and_keep_their_zeros():
     assert halves.items["item"].to_list() == ["7.5", "8.0"]
 
 
-def test_ids_of_any_script():
+def test_from_frame_accepts_ids_in_any_script():
     labels = labels_of(("Größe", "أحمد", 1), ("尺寸", "Ῥόδος", 2), ("size\n2", "a b", 3))
     assert set(labels.items["item"]) == {"Größe", "尺寸", "size\n2"}
     assert set(labels.humans) == {"أحمد", "Ῥόδος", "a b"}
 
 
-def test_annotators_stand_in_the_order_people_expect():
+def test_annotators_are_in_natural_order():
     labels = labels_of(*[("q", a, 1) for a in ("r10", "r2", "r1")], ("p", "r1", 2))
     assert labels.humans == ("r1", "r2", "r10")
 
@@ -109,23 +107,21 @@ def test_annotators_stand_in_the_order_people_expect():
         (["²", "1" * 40, "٣"], None),
     ],
 )
-def test_natural_order(names, wanted):
+def test_natural_sorts_numbers_by_value(names, wanted):
     if wanted is None:  # digits that are none to int(), and of other scripts: any order, but one
         assert natural(names) == natural(names[::-1])
     else:
         assert natural(names) == wanted == natural(names[::-1])
 
 
-def test_who_is_a_judge():
+def test_from_frame_determines_judges():
     rows = [("a", "ann", 1, "human"), ("a", "gpt", 2, "Judge")]
     columns = ("item", "annotator", "label", "kind")
     assert labels_of(*rows, columns=columns).judges == ("gpt",)
     # judges=... goes before a column, but takes nobody out of it in silence.
     assert labels_of(*rows, columns=columns, judges=["ann", "gpt"]).judges == ("ann", "gpt")
     assert labels_of(*rows, columns=columns, judges=["ann"], humans=["gpt"]).judges == ("ann",)
-    with pytest.raises(
-        DataError, match=r"says that gpt is a judge, .* add it with judges=\['ann', 'gpt'\], or say that"
-    ):
+    with pytest.raises(DataError, match=r"lists gpt as a judge, .* add it with judges=\['ann', 'gpt'\], or, if"):
         labels_of(*rows, columns=columns, judges=["ann"])
     people = pl.DataFrame({"annotator": ["gpt"], "kind": ["judge"], "family": ["gpt-4"]})
     labels = labels_of(*SMALL, annotators=people)
@@ -140,7 +136,7 @@ def test_who_is_a_judge():
     [
         (SMALL, ("id", "annotator", "label"), {}, "column 'item' is not in a table in memory; it has id"),
         (SMALL, None, {"label": "lable"}, "column 'lable' is not in a table in memory; did you mean 'label'?"),
-        (SMALL, None, {"label": "lable"}, "(it should hold the label; name another with label=...)"),
+        (SMALL, None, {"label": "lable"}, "(it should contain the label; name another column with label=...)"),
         (SMALL, None, {"criterion": "aspect"}, "column 'aspect' is not in a table in memory"),
         (SMALL, None, {"conditions": ["heat"], "judges": ["gpt"]}, "condition 'heat' is not in a table in memory"),
         (SMALL, None, {"judges": ["gtp"]}, "judge 'gtp' is not in a table in memory; did you mean 'gpt'?"),
@@ -152,14 +148,14 @@ def test_who_is_a_judge():
             (("a", "ann", 1), ("a", "ann", 2)),
             None,
             {},
-            "1 answer given more than once (item 'a', annotator 'ann': rows 1, 2); remove the extra rows, or "
+            "1 answer given several times (item 'a', annotator 'ann': rows 1, 2); remove the extra rows, or "
             "number the answers in a column 'repeat'",
         ),
         (
             (("a", "ann", 1, 0.1), ("a", "ann", 2, 0.9), ("b", "ann", 2, 0.9)),
             ("item", "annotator", "label", "heat"),
             {},
-            "if column 'heat' was varied on purpose, say conditions=['heat']",
+            "if column 'heat' is an experimental condition, set conditions=['heat']",
         ),
         (
             (("a", "ann", 1), ("b", "ann", 9), ("c", "ann", 0)),
@@ -183,13 +179,13 @@ def test_who_is_a_judge():
             (("a", "ann", 1, "robot"),),
             ("item", "annotator", "label", "kind"),
             {},
-            "column 'kind' must say human or judge; annotator 'ann' has 'robot'",
+            "column 'kind' must contain human or judge; annotator 'ann' has 'robot'",
         ),
         (
             (("a", "ann", 1, 1.5),),
             ("item", "annotator", "label", "repeat"),
             {},
-            "column 'repeat' must hold whole numbers; row 1 does not",
+            "column 'repeat' must contain whole numbers; check row 1",
         ),
         (
             (("a", "ann", 1, "x"),),
@@ -201,49 +197,49 @@ def test_who_is_a_judge():
             SMALL,
             None,
             {"judges": ["gpt"], "items": pl.DataFrame({"item": ["a", "a"]})},
-            "the table of items names 'a' twice",
+            "the table of items contains 'a' twice",
         ),
         (SMALL, None, {"items": pl.DataFrame({"name": ["a"]})}, "column 'item' is not in the table of items"),
         (
             SMALL,
             None,
             {"annotators": pl.DataFrame({"annotator": ["ann", "ann"]})},
-            "the table of annotators names 'ann' twice",
+            "the table of annotators contains 'ann' twice",
         ),
-        (SMALL, None, {"split_item": "__"}, "split_item '__' does not fit item 'a' (4 rows, rows 1, 2, 3, 4)"),
+        (SMALL, None, {"split_item": "__"}, "split_item '__' does not match item 'a' (4 rows, rows 1, 2, 3, 4)"),
         (SMALL, None, {"split_item": "(?P<item>"}, "is not a regular expression"),
     ],
 )
-def test_what_is_refused_and_how(rows, columns, options, words):
+def test_from_frame_errors_name_the_remedy(rows, columns, options, words):
     frame = frame_of(*rows, columns=columns or ("item", "annotator", "label"))
     with pytest.raises(DataError) as caught:
         Annotations.from_frame(frame, **options)
     assert words in str(caught.value)
 
 
-def test_a_mixture_of_numbers_and_text_in_memory_is_refused_by_row():
+def test_from_frame_refuses_mixed_labels_by_row():
     frame = pd.DataFrame({"item": ["a", "b", "c"], "annotator": "ann", "label": [1, "2", 3]})
     with pytest.raises(DataError, match=r"column 'label' mixes numbers and text \(row 2: '2'\)"):
         Annotations.from_frame(frame)
 
 
-def test_rows_without_a_label_are_left_out_and_counted():
+def test_from_frame_excludes_and_counts_rows_without_label():
     labels = labels_of(("a", "ann", 1.0), ("b", "ann", None), ("c", "ann", math.nan))
     assert len(labels) == 1
-    assert labels.reading.exclusions == (Exclusion("row", 2, "no label in it"),)
+    assert labels.reading.exclusions == (Exclusion("row", 2, "without a label"),)
     assert labels.items["item"].to_list() == ["a"]
     text = labels_of(("a", "ann", "x"), ("b", "ann", " "), ("c", "ann", ""))
-    assert text.reading.exclusions == (Exclusion("row", 2, "no label in it"),)
-    assert text.reading.lines()[0] == "2 rows excluded: no label in it"
+    assert text.reading.exclusions == (Exclusion("row", 2, "without a label"),)
+    assert text.reading.lines()[0] == "2 rows without a label excluded"
 
 
-def test_blank_labels_and_marks_of_no_answer_are_counted_apart():
+def test_from_frame_counts_blank_and_missing_labels_separately():
     rows = [("a", "ann", "1"), ("b", "ann", "n/a"), ("c", "ann", "n/a"), ("d", "ann", ""), ("e", "ann", "skip"),
             ("f", "ann", "2")]  # fmt: skip
     labels = labels_of(*rows, scale="1-2", missing=["n/a", "skip"])
     assert labels.reading.lines()[:2] == [
-        "1 row excluded: no label in it",
-        "3 rows excluded: its label is a mark of no answer (n/a, skip)",
+        "1 row without a label excluded",
+        "3 rows excluded: missing label (n/a, skip)",
     ]
 
 
@@ -261,13 +257,13 @@ def test_blank_labels_and_marks_of_no_answer_are_counted_apart():
         ([f"a sentence, number {k}" for k in range(60)], Text()),
     ],
 )
-def test_inferred_scales_are_said(values, scale):
+def test_from_frame_notes_inferred_scale(values, scale):
     labels = labels_of(*[(f"i{k}", "ann", v) for k, v in enumerate(values)])
     assert labels.scale == scale
-    assert labels.reading.notes[0].startswith("labels taken as ")
+    assert labels.reading.notes[0].startswith("Assumed scale ")
 
 
-def test_attributes_move_to_whom_they_describe():
+def test_from_frame_moves_attributes_to_items_and_annotators():
     columns = ("item", "annotator", "label", "text", "age", "seconds")
     labels = labels_of(
         ("a", "ann", 1, "A", 30, 5), ("a", "bob", 2, "A", 40, 6), ("b", "ann", 3, "B", 30, 7),
@@ -278,7 +274,7 @@ def test_attributes_move_to_whom_they_describe():
     assert labels.annotators["age"].to_list() == [30, 40]
 
 
-def test_an_attribute_with_gaps_is_not_filled():
+def test_from_frame_does_not_fill_incomplete_attribute():
     # Ann's row says the text, bob's does not: that is no property of the item alone.
     labels = labels_of(
         ("a", "ann", 1, "A"),
@@ -289,16 +285,16 @@ def test_an_attribute_with_gaps_is_not_filled():
     assert labels.labels["text"].to_list() == ["A", None, "B"]
 
 
-def test_items_beside_the_table():
+def test_from_frame_joins_item_table():
     about = pl.DataFrame({"item": ["b", "a", "z"], "text": ["B", "A", "Z"]})
     labels = labels_of(*SMALL, items=about)
     assert labels.items["text"].to_list() == ["A", "B"]
-    assert "1 item of the item table without a label, not counted" in labels.reading.notes
+    assert "1 item of the item table without a label, ignored" in labels.reading.notes
     numbers = labels_of((1, "ann", 1), (2, "ann", 2), items=pl.DataFrame({"item": [1, 2], "text": ["A", "B"]}))
     assert numbers.items["text"].to_list() == ["A", "B"]
 
 
-def test_conditions_allow_several_answers():
+def test_from_frame_accepts_several_answers_under_conditions():
     rows = [("a", "m", 1, 0.0), ("a", "m", 2, 0.7), ("b", "m", 1, 0.0)]
     labels = labels_of(*rows, columns=("item", "annotator", "label", "temperature"), conditions=["temperature"])
     assert labels.conditions == ("temperature",)
@@ -311,13 +307,13 @@ def test_conditions_allow_several_answers():
 # -- splitting item ids -----------------------------------------------------------------------------
 
 
-def test_a_separator_splits_at_its_last_place():
+def test_split_item_splits_at_last_separator():
     labels = labels_of(("a__b__Color", "ann", 1), ("a__b__Blue", "ann", 2), split_item="__")
     assert labels.items["item"].to_list() == ["a__b"]
     assert labels.criteria == ("Blue", "Color")
 
 
-def test_named_groups_become_columns():
+def test_split_item_makes_columns_of_named_groups():
     pattern = r"(?P<item>(?P<document>[^/]+)/(?P<model>\w+)) (?P<criterion>\w+)"
     labels = labels_of(
         ("d1/m1 depth", "ann", 1), ("d1/m2 depth", "ann", 2), ("d1/m1 style", "ann", 2), split_item=pattern
@@ -328,18 +324,18 @@ def test_named_groups_become_columns():
     assert labels.criteria == ("depth", "style")
 
 
-def test_a_pattern_without_an_item_keeps_the_whole_id():
+def test_split_item_without_item_group_keeps_whole_id():
     labels = labels_of(("d1-x", "ann", 1), ("d2-x", "ann", 2), split_item=r"(?P<document>d\d)-x")
     assert labels.items.to_dict(as_series=False) == {"item": ["d1-x", "d2-x"], "document": ["d1", "d2"]}
 
 
-def test_a_repeat_in_the_id():
+def test_split_item_reads_repeat():
     labels = labels_of(("a#1", "m", 1), ("a#2", "m", 2), split_item=r"(?P<item>\w)#(?P<repeat>\d)")
     assert labels.has_repeats
     assert labels.labels["repeat"].to_list() == [1, 2]
 
 
-def test_item_attributes_follow_the_split():
+def test_split_item_keeps_item_attributes():
     about = pl.DataFrame({"item": ["a__x", "a__y", "b__x"], "text": ["A", "A", "B"]})
     labels = labels_of(("a__x", "n", 1), ("a__y", "n", 2), ("b__x", "n", 1), items=about, split_item="__")
     assert labels.items.to_dict(as_series=False) == {"item": ["a", "b"], "text": ["A", "B"]}
@@ -355,7 +351,7 @@ MIXED = (
 )
 
 
-def test_each_criterion_has_its_scale():
+def test_scale_can_differ_by_criterion():
     labels = labels_of(
         *MIXED, columns=("item", "annotator", "label", "criterion"), scale={"stars": Ordinal(1, 5), "why": Text()}
     )
@@ -369,18 +365,18 @@ def test_each_criterion_has_its_scale():
     assert labels.where(criterion="why").labels["label"].to_list() == ["nice", "bad"]
 
 
-def test_scales_are_inferred_by_criterion():
+def test_scale_is_inferred_by_criterion():
     rows = [("a", "ann", 1, "x"), ("b", "ann", 5, "x"), ("a", "ann", 0, "y"), ("b", "ann", 100, "y")]
     labels = labels_of(*rows, columns=("item", "annotator", "label", "criterion"))
     assert labels.scale_of("x") == Ordinal(1, 5)
     assert labels.scale_of("y") == Interval(0, 100)
     assert labels.reading.notes == (
-        "x: labels taken as whole numbers from 1 to 5; say so with scale=... if they are something else",
-        "y: labels taken as numbers from 0 to 100; say so with scale=... if they are something else",
+        "x: Assumed scale 1-5. If wrong, set scale=...",
+        "y: Assumed scale interval:0-100. If wrong, set scale=...",
     )
 
 
-def test_several_criteria_have_no_arrays():
+def test_answers_refuses_several_criteria():
     rows = [("a", "ann", 1, "x"), ("b", "ann", 5, "y")]
     labels = labels_of(*rows, columns=("item", "annotator", "label", "criterion"))
     with pytest.raises(DesignError, match=r"the table has 2 criteria \(x, y\); choose one with"):
@@ -390,7 +386,7 @@ def test_several_criteria_have_no_arrays():
 # -- choosing ---------------------------------------------------------------------------------------
 
 
-def test_where():
+def test_where_selects_rows():
     labels = labels_of(*SMALL, judges=["gpt"], items=pl.DataFrame({"item": ["a", "b"], "topic": ["art", None]}))
     assert labels.where(annotator="ann").items["item"].to_list() == ["a", "b"]
     assert labels.where(kind="judge").humans == ()
@@ -404,7 +400,7 @@ def test_where():
         labels.where(topics="art")
 
 
-def test_split_gives_the_parts_in_natural_order():
+def test_split_yields_parts_in_natural_order():
     labels = labels_of(
         *[(f"i{k}", "ann", k % 3, f"d{k}") for k in (10, 9, 2)], columns=("item", "annotator", "label", "doc")
     )
@@ -420,40 +416,40 @@ REPEATED = labels_of(
 
 
 @pytest.mark.parametrize(("how", "label"), [("first", 1), ("last", 5), ("mean", 7 / 3), ("majority", 1)])
-def test_repeated_answers(how, label):
+def test_resolve_repeats_by_each_rule(how, label):
     one = REPEATED.resolve_repeats(how)
     assert not one.has_repeats
     found = {(i, a): v for i, a, v in one.labels.select("item", "annotator", "label").iter_rows()}
     assert found == {("a", "m"): pytest.approx(label), ("b", "m"): 4, ("a", "n"): 2}
-    assert "repeated answers" in one.reading.notes[-1]
+    assert "repeated labels" in one.reading.notes[-1]
     assert one.scale == (Interval(1, 5) if how == "mean" else Ordinal(1, 5))
 
 
-def test_each_repeat_may_be_an_annotator_of_its_own():
+def test_resolve_repeats_each_makes_separate_annotators():
     each = REPEATED.resolve_repeats("each")
     assert each.humans == ("m (repeat 1)", "m (repeat 2)", "m (repeat 3)", "n (repeat 1)")
     assert len(each) == 5
     assert len(each.answers()) == 5
 
 
-def test_the_earliest_of_a_tied_majority_counts():
+def test_resolve_repeats_majority_uses_earliest_of_a_tie():
     labels = labels_of(
         ("a", "m", 5, 2), ("a", "m", 1, 3), ("a", "m", 4, 1), columns=("item", "annotator", "label", "repeat")
     )
     assert labels.resolve_repeats("majority").labels["label"].to_list() == [4]
 
 
-def test_repeats_need_a_rule():
-    with pytest.raises(DesignError, match="say what they stand for with repeats='first'"):
+def test_answers_requires_rule_for_repeats():
+    with pytest.raises(DesignError, match="specify how to combine them with repeats='first'"):
         REPEATED.resolve_repeats("error")
-    with pytest.raises(DesignError, match="the table holds repeated answers"):
+    with pytest.raises(DesignError, match="the table contains repeated labels"):
         REPEATED.answers()
     words = labels_of(("a", "m", "x", 1), ("a", "m", "y", 2), columns=("item", "annotator", "label", "repeat"))
-    with pytest.raises(DesignError, match="repeats='mean' needs numeric labels"):
+    with pytest.raises(DesignError, match="repeats='mean' requires numeric labels"):
         words.resolve_repeats("mean")
 
 
-def test_a_repeat_column_without_repeats_is_no_trouble():
+def test_answers_accepts_repeat_column_without_repeats():
     labels = labels_of(("a", "m", 1, 1), ("b", "m", 2, None), columns=("item", "annotator", "label", "repeat"))
     assert not labels.has_repeats
     assert len(labels.answers()) == 2
@@ -462,7 +458,7 @@ def test_a_repeat_column_without_repeats_is_no_trouble():
 # -- arrays -----------------------------------------------------------------------------------------
 
 
-def test_the_matrix():
+def test_matrix_by_hand():
     labels = labels_of(*SMALL, judges=["gpt"])
     np.testing.assert_array_equal(labels.matrix(), [[1, 2, np.nan], [3, np.nan, 3]])
     np.testing.assert_array_equal(labels.matrix(["gpt", "ann"]), [[np.nan, 1], [3, 3]])
@@ -470,7 +466,7 @@ def test_the_matrix():
         labels.matrix(["eve"])
 
 
-def test_categories_are_positions_in_the_scale():
+def test_answers_code_categories_by_position():
     rows = [("a", "ann", "good"), ("b", "ann", "bad")]
     ordered = labels_of(*rows, scale=Ordinal(["bad", "fair", "good"])).answers()
     assert ordered.categories == ("bad", "fair", "good")
@@ -485,7 +481,7 @@ def test_categories_are_positions_in_the_scale():
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4), st.integers(1, 5)), min_size=1, unique_by=lambda r: r[:2]),
     st.randoms(use_true_random=False),
 )
-def test_the_order_of_rows_changes_nothing(rows, shuffle):
+def test_answers_do_not_depend_on_row_order(rows, shuffle):
     named = [(f"q{i}", f"r{j}", v) for i, j, v in rows]
     other = list(named)
     shuffle.shuffle(other)
@@ -501,7 +497,7 @@ def test_the_order_of_rows_changes_nothing(rows, shuffle):
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(1, 5)), min_size=2, unique_by=lambda r: r[:2]),
     st.data(),
 )
-def test_any_change_changes_the_fingerprint(rows, data):
+def test_fingerprint_changes_with_every_label(rows, data):
     named = [(f"q{i}", f"r{j}", v) for i, j, v in rows]
     k = data.draw(st.integers(0, len(named) - 1))
     item, who, value = named[k]
@@ -515,13 +511,13 @@ def test_any_change_changes_the_fingerprint(rows, data):
     assert before != fewer
 
 
-def test_swapping_two_labels_changes_the_fingerprint():
+def test_fingerprint_changes_if_two_labels_are_swapped():
     a = labels_of(("q1", "r", 1), ("q2", "r", 2), ("q1", "s", 3), ("q2", "s", 4))
     b = labels_of(("q1", "r", 2), ("q2", "r", 1), ("q1", "s", 3), ("q2", "s", 4))
     assert a.fingerprint != b.fingerprint
 
 
-def test_the_same_labels_have_one_fingerprint_however_they_came():
+def test_fingerprint_does_not_depend_on_source():
     scale = Interval(0, 10)
     whole = labels_of(("a", "ann", 1), ("b", "ann", 2), scale=scale)
     floats = labels_of(("a", "ann", 1.0), ("b", "ann", 2.0), scale=scale)
@@ -532,7 +528,7 @@ def test_the_same_labels_have_one_fingerprint_however_they_came():
 
 
 @given(st.integers(0, 10**6))
-def test_codes_point_at_names(seed):
+def test_answers_codes_index_names(seed):
     rng = random.Random(seed)
     cells = {(rng.choice("abcdefgh"), rng.choice(["r1", "r2", "r10"])): rng.choice(["x", "y", "z"]) for _ in range(20)}
     labels = labels_of(*[(i, a, v) for (i, a), v in cells.items()])
@@ -544,7 +540,7 @@ def test_codes_point_at_names(seed):
     assert again == cells
 
 
-def test_the_table_is_not_changed_by_what_is_done_to_it():
+def test_annotations_are_immutable():
     frame = frame_of(*SMALL)
     copy = frame.clone()
     labels = Annotations.from_frame(frame, judges=["gpt"])
@@ -556,9 +552,9 @@ def test_the_table_is_not_changed_by_what_is_done_to_it():
     assert labels.labels.equals(before)
 
 
-def test_what_was_read_in_lines():
-    reading = Reading("x.csv", 9).without("no label in it", 1).without("nothing", 0).add_notes("labels taken as text")
-    assert reading.lines() == ["1 row excluded: no label in it", "labels taken as text"]
+def test_reading_lines_list_exclusions_and_notes():
+    reading = Reading("x.csv", 9).without("without a label", 1).without("nothing", 0).add_notes("a note")
+    assert reading.lines() == ["1 row without a label excluded", "a note"]
 
 
 # -- the user's own names ---------------------------------------------------------------------------
@@ -568,7 +564,7 @@ OWN = Annotations.from_frame(
 )
 
 
-def test_columns_that_play_a_role_keep_the_users_name():
+def test_column_accepts_users_name_of_role():
     assert OWN.names == {"id": "item", "worker": "annotator", "stars": "label"}
     assert OWN.where(worker="ann", stars=[1, 3]).labels.rows() == [("a", "ann", 1), ("b", "ann", 3)]
     assert [value for value, _ in OWN.split("worker")] == ["ann", "bob", "gpt"]
@@ -581,33 +577,33 @@ def test_columns_that_play_a_role_keep_the_users_name():
         OWN.where(wrker="ann")
 
 
-def test_a_name_that_is_also_another_column_means_that_column():
+def test_column_name_prefers_existing_column():
     frame = frame_of(("a", "ann", 1), ("b", "ann", 2), columns=("id", "annotator", "label"))
     items = pl.DataFrame({"item": ["a", "b"], "id": [7, 8]})
     labels = Annotations.from_frame(frame, item="id", items=items)
     assert labels.where(id=7).labels["item"].to_list() == ["a"]
 
 
-def test_a_condition_may_be_named_as_the_user_does():
+def test_conditions_accept_users_column_names():
     frame = frame_of(("a", "ann", 1, 1), ("a", "ann", 2, 2), columns=("item", "annotator", "label", "run"))
     labels = Annotations.from_frame(frame, repeat="run", conditions=["run"])
     assert labels.conditions == ("repeat",)
 
 
-def test_a_split_item_keeps_no_name():
+def test_column_name_forgets_split_item_column():
     frame = frame_of(("a__x", "ann", 1), ("a__y", "ann", 2), columns=("id", "annotator", "label"))
     assert Annotations.from_frame(frame, item="id", split_item="__").names == {}
 
 
 @pytest.mark.parametrize("table", [REPEATED, labels_of(*SMALL)])
-def test_an_unknown_rule_for_repeats_is_refused(table):
+def test_resolve_repeats_refuses_unknown_rule(table):
     with pytest.raises(DesignError, match=r"repeats must be error, first, .* or each; got 'meen'; did you mean 'mean'"):
         table.resolve_repeats("meen")
     with pytest.raises(DesignError, match=r"repeats must be .*; got 'median'"):
         table.resolve_repeats("median")
 
 
-def test_a_table_shows_itself_in_one_line_and_in_a_notebook():
+def test_annotations_repr_and_html():
     rows = [(f"q{i}", who, 1 + i % 5, "x" * 100) for i in range(9) for who in ("ann", "<gpt>")]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "why"], orient="row")
     labels = Annotations.from_frame(frame, judges=["<gpt>"], scale="1-5", conditions=["why"])
@@ -624,17 +620,17 @@ def test_a_table_shows_itself_in_one_line_and_in_a_notebook():
     assert few.endswith("</table>")
 
 
-def test_whole_numbers_of_any_width_are_labels(tmp_path):
+def test_from_frame_accepts_integers_of_any_width(tmp_path):
     path = tmp_path / "labels.json"
     rows = [{"item": name, "annotator": "ann", "label": label} for name, label in (("a", 1), ("b", 2**70))]
     path.write_text(json.dumps(rows))
     assert assay.read(path).answers().value.tolist() == [1.0, 2.0**70]
 
 
-def test_options_are_parameters_that_help_shows():
+def test_from_frame_signature_lists_options():
     known = inspect.signature(Annotations.from_frame).parameters
     assert [*known][:4] == ["frame", "item", "annotator", "label"]
     assert {"judges", "humans", "missing", "label_spelling", "decimal", "split_item"} < set(known)
-    assert "\njudges : iterable, optional\n    The annotators that are models" in Annotations.from_frame.__doc__
+    assert "\njudges : iterable, optional\n    Names of all judges in the table" in Annotations.from_frame.__doc__
     with pytest.raises(DesignError, match="option 'judgse' is not in the options of from_frame; did you mean 'judges'"):
         Annotations.from_frame(pl.DataFrame({"item": []}), judgse=["gpt"])

@@ -41,7 +41,7 @@ def rows_of(rng, n=60, m=5, missing=0.3):
 
 @pytest.mark.parametrize("order", ["shuffled", "sorted", "files in another order"])
 @pytest.mark.parametrize("labels_per_chunk", [pytest.param(1, marks=pytest.mark.slow), 7, 10_000])
-def test_every_way_of_reading_gives_the_arrays_of_memory(tmp_path, order, labels_per_chunk):
+def test_scan_equals_memory_for_every_layout(tmp_path, order, labels_per_chunk):
     frame = rows_of(np.random.default_rng(1))
     memory = Annotations.from_frame(frame, judges=["a1"], scale=Ordinal(1, 5))
     frame = frame.sort("item") if order != "shuffled" else frame.sample(fraction=1, shuffle=True, seed=0)
@@ -66,7 +66,7 @@ def test_every_way_of_reading_gives_the_arrays_of_memory(tmp_path, order, labels
     assert chunks.mean == pytest.approx(whole.value.mean())
 
 
-def test_sorted_files_are_cut_between_items(tmp_path):
+def test_scan_splits_sorted_files_between_items(tmp_path):
     frame = pl.DataFrame({"item": [f"q{i:03d}" for i in range(100) for _ in range(3)], "annotator": list("abc") * 100})
     chunks = labels_in(tmp_path, frame.with_columns(label=3), labels_per_chunk=10)
     assert sum(c.n_labels for c in chunks.contents) == 300
@@ -76,7 +76,7 @@ def test_sorted_files_are_cut_between_items(tmp_path):
 
 @settings(max_examples=6)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 4), st.booleans())
-def test_the_fingerprint_does_not_depend_on_chunks_or_files(tmp_path_factory, seed, labels_per_chunk, files, whole):
+def test_fingerprint_does_not_depend_on_chunks_or_files(tmp_path_factory, seed, labels_per_chunk, files, whole):
     rng = np.random.default_rng(seed)
     frame = rows_of(rng, n=20, m=3)
     memory = Annotations.from_frame(frame, judges=["a0"], scale=Ordinal(1, 5))
@@ -87,7 +87,7 @@ def test_the_fingerprint_does_not_depend_on_chunks_or_files(tmp_path_factory, se
     assert chunks.fingerprint == memory.fingerprint
 
 
-def test_categories_have_the_fingerprint_of_memory(tmp_path):
+def test_fingerprint_of_categories_equals_memory(tmp_path):
     frame = rows_of(np.random.default_rng(2)).with_columns(
         pl.col("label").replace_strict({1: "x", 2: "y"}, default="z")
     )
@@ -98,7 +98,7 @@ def test_categories_have_the_fingerprint_of_memory(tmp_path):
     assert {v.dtype.kind for v in (read().value for read, _, _ in chunks.pieces())} == {"i"}
 
 
-def test_a_chosen_criterion_is_the_criterion_of_memory(tmp_path):
+def test_scan_where_selects_criterion_as_memory(tmp_path):
     frame = pl.concat([rows_of(np.random.default_rng(k)).with_columns(criterion=pl.lit(c)) for k, c in enumerate("xy")])
     memory = Annotations.from_frame(frame, scale=Ordinal(1, 5)).where(criterion="y")
     for sort in (True, False):
@@ -108,23 +108,23 @@ def test_a_chosen_criterion_is_the_criterion_of_memory(tmp_path):
         assert chunks.n_labels == len(memory)
 
 
-def test_rows_without_a_label_are_counted(tmp_path):
+def test_scan_counts_rows_without_label(tmp_path):
     frame = rows_of(np.random.default_rng(3)).with_columns(label=pl.col("label").cast(pl.String).replace("3", " "))
     for n in (10, 1000):
         chunks = labels_in(tmp_path, frame, labels_per_chunk=n)
         blank = int((frame["label"] == " ").sum())
-        assert chunks.reading.exclusions == (Exclusion("row", blank, "no label in it"),)
+        assert chunks.reading.exclusions == (Exclusion("row", blank, "without a label"),)
         assert chunks.reading.rows == len(frame) == chunks.n_labels + blank
         assert chunks.reading.source == str(tmp_path)
 
 
-def test_ids_that_are_numbers_read_as_in_memory(tmp_path):
+def test_scan_reads_numeric_ids_as_memory(tmp_path):
     frame = pl.DataFrame({"item": [1.0, 10.0, 2.0, 2.0], "annotator": [1, 1, 1, 2], "label": [1, 2, 3, 4]})
     chunks = labels_in(tmp_path, frame, labels_per_chunk=2)
     assert chunks.fingerprint == Annotations.from_frame(frame, scale=Ordinal(1, 5)).fingerprint
 
 
-def test_the_working_folder_goes_with_the_table(tmp_path):
+def test_scan_removes_working_folder_with_table(tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()
     chunks = labels_in(tmp_path / "labels", rows_of(np.random.default_rng(0)), cache=cache, labels_per_chunk=20)
@@ -143,7 +143,7 @@ def test_the_working_folder_goes_with_the_table(tmp_path):
     assert not place.exists()
 
 
-def test_a_failed_scan_leaves_nothing(tmp_path):
+def test_scan_removes_working_folder_after_failure(tmp_path):
     write(tmp_path)
     cache = tmp_path / "cache"
     cache.mkdir()
@@ -164,18 +164,18 @@ def test_a_failed_scan_leaves_nothing(tmp_path):
         ({"where": {"criterion": "fluenzy"}}, DataError, r"criterion 'fluenzy' is not in .*did you mean 'fluency'"),
         ({"where": {"criterion": 3}}, DataError, r"criterion '3' is not in .*; it has fluency"),
         ({"where": {"stars": "3"}}, DataError, r"stars '3' is not in .*did you mean '3'"),
-        ({"where": {"criterion": ["a", "b"]}}, DesignError, "where takes one value a column"),
+        ({"where": {"criterion": ["a", "b"]}}, DesignError, "where requires one value per column"),
         ({"where": {"criterium": "a"}}, DataError, "column 'criterium' is not in .*did you mean 'criterion'"),
-        ({"cache": "no/such/folder"}, DataError, "there is no folder 'no/such/folder' for cache="),
+        ({"cache": "no/such/folder"}, DataError, "the folder 'no/such/folder' of cache="),
     ],
 )
-def test_options_are_checked_in_words(tmp_path, options, error, said):
+def test_scan_errors_name_invalid_options(tmp_path, options, error, said):
     write(tmp_path)
     with pytest.raises(error, match=said):
         scan(tmp_path, **({"item": "text", "annotator": "who", "label": "stars", "scale": "1-5"} | options))
 
 
-def test_names_that_are_missing_or_blank_are_refused(tmp_path):
+def test_scan_refuses_missing_and_blank_names(tmp_path):
     frame = rows_of(np.random.default_rng(0))
     for k, (column, value) in enumerate([("item", None), ("annotator", None), ("item", " "), ("annotator", "")]):
         broken = frame.with_columns(
@@ -186,20 +186,22 @@ def test_names_that_are_missing_or_blank_are_refused(tmp_path):
                 labels_in(tmp_path / f"{k}", broken, labels_per_chunk=n)
 
 
-def test_a_small_disk_is_said(tmp_path, monkeypatch):
+def test_scan_reports_small_disk(tmp_path, monkeypatch):
     write(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1))
-    with pytest.raises(DataError, match=r"the working folder may take .* name a place with more room with cache="):
+    with pytest.raises(
+        DataError, match=r"the working folder can take .* specify a folder on a larger disk with cache="
+    ):
         scanned(tmp_path)
 
 
-def test_a_misspelt_folder_has_a_nearest(tmp_path):
+def test_scan_suggests_nearest_folder(tmp_path):
     (tmp_path / "labels").mkdir()
     with pytest.raises(DataError, match=r"no Parquet file at .*did you mean '.*labels'"):
         scanned(tmp_path / "lables")
 
 
-def test_a_chunk_keeps_to_256_mib_of_rows_and_their_names():
+def test_rows_in_a_chunk_is_bounded_by_256_mib():
     """A row takes 56 bytes and the mean of the names: with 8 bytes each 2²⁸ / 64 = 2²² rows fit."""
     survey = chunk_store.Survey(n_rows=10, name_bytes=80)
     assert survey.rows_in_a_chunk(10**9) == 2**22
@@ -223,6 +225,6 @@ def test_a_chunk_keeps_to_256_mib_of_rows_and_their_names():
         ("", 3, [(None, None)]),
     ],
 )
-def test_ranges_of_names_hold_about_equally_many_rows(sample, n, ranges):
+def test_ranges_have_about_equally_many_rows(sample, n, ranges):
     names = [pl.Series([*sample[:2], None], dtype=pl.String), pl.Series(list(sample[2:]), dtype=pl.String)]
     assert chunk_store.Survey(sample=names).ranges(n) == ranges

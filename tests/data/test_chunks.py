@@ -79,7 +79,7 @@ def _too_large_to_be_held():
 
 @pytest.mark.parametrize("labels_per_chunk", [100, 10_000])
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
-def test_chunks_give_the_numbers_of_memory(tmp_path, coefficient, labels_per_chunk):
+def test_coefficients_of_chunks_equal_memory(tmp_path, coefficient, labels_per_chunk):
     memory = in_memory(write(tmp_path))
     chunks = scanned(tmp_path, labels_per_chunk=labels_per_chunk)
     assert (chunks.n_items, chunks.n_labels) == (memory.n_items, len(memory))
@@ -89,7 +89,7 @@ def test_chunks_give_the_numbers_of_memory(tmp_path, coefficient, labels_per_chu
         assert two.n_items == one.n_items
 
 
-def test_blocks_of_many_items_are_those_of_memory(tmp_path, monkeypatch):
+def test_blocks_of_chunks_equal_memory(tmp_path, monkeypatch):
     monkeypatch.setitem(Units.of.__func__.__kwdefaults__, "most", 50)
     memory, chunks = in_memory(write(tmp_path)), scanned(tmp_path, labels_per_chunk=100)
     one, two = krippendorff_alpha(memory), krippendorff_alpha(chunks)
@@ -110,7 +110,7 @@ def test_scan_works_if_a_file_that_is_mapped_cannot_be_removed(tmp_path, monkeyp
     assert found.estimate == pytest.approx(krippendorff_alpha(in_memory(frame)).estimate, abs=1e-9)
 
 
-def test_annotators_can_be_chosen(tmp_path):
+def test_chunks_only_selects_annotators(tmp_path):
     memory, chunks = in_memory(write(tmp_path)), scanned(tmp_path, judges=["a2"], labels_per_chunk=100)
     assert (chunks.humans, chunks.judges) == (("a0", "a1"), ("a2",))
     one, two = (cohen_kappa(labels, ["a2", "a0"]) for labels in (memory, chunks))
@@ -129,7 +129,7 @@ def few_of_many(tmp_path, monkeypatch):
     return in_memory(frame), scanned(tmp_path, labels_per_chunk=10_000), seen
 
 
-def test_labels_of_few_annotators_are_not_read_with_all_the_others(tmp_path, monkeypatch):
+def test_chunks_only_reads_labels_of_selected_annotators(tmp_path, monkeypatch):
     memory, chunks, seen = few_of_many(tmp_path, monkeypatch)
     two_of_twelve = {"annotators": ["a2", "a0"], "level": "interval"}
     one = krippendorff_alpha(memory, **two_of_twelve)
@@ -139,7 +139,7 @@ def test_labels_of_few_annotators_are_not_read_with_all_the_others(tmp_path, mon
     assert max(map(len, seen)) <= 120
 
 
-def test_labels_made_of_many_are_not_made_at_once(tmp_path, monkeypatch):
+def test_derived_labels_are_made_in_slices(tmp_path, monkeypatch):
     _, chunks, seen = few_of_many(tmp_path, monkeypatch)
     seen.clear()
     derived = Derived(chunks, partial(choose, names=("a2", "a0")), ("a2", "a0"))
@@ -152,7 +152,7 @@ def test_labels_made_of_many_are_not_made_at_once(tmp_path, monkeypatch):
     assert max(map(len, asked)) < 1.3 * 120
 
 
-def test_joined_labels_bear_the_names_of_their_items(tmp_path, monkeypatch):
+def test_derived_labels_keep_item_names(tmp_path, monkeypatch):
     monkeypatch.setattr("assay.data.ratings.LABELS", 120)
     write(tmp_path, m=12)
     source = scanned(tmp_path)
@@ -163,18 +163,18 @@ def test_joined_labels_bear_the_names_of_their_items(tmp_path, monkeypatch):
     assert [name for part in parts for name in part.items] == names
 
 
-def test_rows_can_be_chosen(tmp_path):
+def test_scan_where_selects_rows(tmp_path):
     write(tmp_path, files=1)
     (tmp_path / "more").mkdir()
     pl.read_parquet(tmp_path / "part-0.parquet").with_columns(criterion=pl.lit("style")).write_parquet(
         tmp_path / "more" / "style.parquet"
     )
-    with pytest.raises(DataError, match=r"given more than once.*where="):
+    with pytest.raises(DataError, match=r"given several times.*where="):
         krippendorff_alpha(scanned(tmp_path))
     assert scanned(tmp_path, where={"criterion": "style"}).n_items <= 300
 
 
-def test_what_is_wrong_is_said(tmp_path):
+def test_scan_errors_name_the_problem(tmp_path):
     with pytest.raises(DataError, match="no Parquet file"):
         scanned(tmp_path)
     write(tmp_path)
@@ -184,25 +184,25 @@ def test_what_is_wrong_is_said(tmp_path):
         scan(tmp_path, item="text", annotator="who", label="stars", scale=Ordinal(1, 4))
     with pytest.raises(DataError, match="judge 'gpt'"):
         scanned(tmp_path, judges=["gpt"])
-    with pytest.raises(DataError, match="categories of its scale"):
+    with pytest.raises(DataError, match="requires a scale that lists its categories"):
         scan(tmp_path, item="text", annotator="who", label="criterion", scale=Nominal())
     with pytest.raises(DesignError, match="in memory"):
         krippendorff_alpha(scanned(tmp_path), clusters="document")
 
 
-def test_ranks_of_many_values_need_memory(tmp_path):
+def test_ranks_of_many_values_require_memory(tmp_path):
     many = _many(tmp_path)
     with pytest.raises(DesignError, match="all labels in memory"):
         correlation(many)
     assert krippendorff_alpha(many, level="interval").low > 0
 
 
-def test_a_folder_of_few_labels_is_held(tmp_path, monkeypatch):
+def test_ratings_keep_small_folder_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("assay.data.ratings.LABELS", 2**21)
     assert -1 < correlation(_many(tmp_path)).low < 1
 
 
-def test_more_labels_than_can_be_listed_are_refused_in_words(tmp_path, monkeypatch):
+def test_values_refuses_too_many_distinct_labels(tmp_path, monkeypatch):
     monkeypatch.setattr("assay.data.chunks.MOST_VALUES", 100)
     with pytest.raises(DesignError, match="more than 100 different labels"):
         exact_agreement(_many(tmp_path))
@@ -217,7 +217,7 @@ def _many(folder):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_two_processes_of_a_dask_cluster_give_the_same_numbers(tmp_path):
+def test_dask_cluster_gives_same_results(tmp_path):
     distributed = pytest.importorskip("distributed")
     import joblib
 
@@ -234,12 +234,12 @@ def test_two_processes_of_a_dask_cluster_give_the_same_numbers(tmp_path):
         assert (one.estimate, one.low, one.high) == (two.estimate, two.low, two.high)
 
 
-def test_who_needs_memory_says_so(tmp_path):
+def test_in_memory_refuses_chunks_by_question(tmp_path):
     write(tmp_path)
     chunks = scanned(tmp_path)
     memory = in_memory(pl.read_parquet(tmp_path / "*.parquet"))
     assert memory.in_memory("the study") is memory
-    with pytest.raises(DesignError, match=r"^the study needs the whole table in memory; read a part .* assay.read$"):
+    with pytest.raises(DesignError, match=r"^the study requires the whole table in memory; read a part .* assay.read$"):
         chunks.in_memory("the study")
     assert repr(chunks).startswith("Chunks(")
     assert "3 humans, 0 judges, ordinal:1-5, 1 chunk of" in repr(chunks)

@@ -16,27 +16,27 @@ WORDS = ["never", "sometimes", "always", "always", "never", "never"]
 
 
 @pytest.mark.parametrize("codes", [KEY, {1: "never", 2: "sometimes", 3: "always"}], ids=["frame", "mapping"])
-def test_codes_become_words(codes):
+def test_codes_are_replaced_by_words(codes):
     labels = assay.read(LABELS, codes=codes)
     assert labels.labels["label"].to_list() == WORDS
-    assert "codes stand for words: 1 = never, 2 = sometimes, 3 = always" in labels.reading.notes
+    assert "codes replaced by words: 1 = never, 2 = sometimes, 3 = always" in labels.reading.notes
     ordered = assay.read(LABELS, codes=codes, scale="ordinal:never<sometimes<always")
     assert ordered.fingerprint != assay.read(LABELS).fingerprint
     assert ordered.scale.spec == "ordinal:never<sometimes<always"
 
 
 @pytest.mark.parametrize("labels", [LABELS, LABELS.cast({"label": pl.Float64}), LABELS.cast({"label": pl.String})])
-def test_codes_are_numbers_or_text(labels):
+def test_codes_can_be_numbers_or_text(labels):
     assert assay.read(labels, codes=KEY).labels["label"].to_list() == WORDS
 
 
-def test_a_key_beside_a_file_is_a_table_of_its_own(tmp_path):
+def test_codes_from_separate_file(tmp_path):
     LABELS.write_csv(tmp_path / "labels.csv")
     KEY.write_csv(tmp_path / "key.csv")
     assert assay.read(tmp_path / "labels.csv", codes=tmp_path / "key.csv").labels["label"].to_list() == WORDS
 
 
-def test_criteria_have_keys_of_their_own():
+def test_codes_by_criterion():
     labels = pl.concat([LABELS.with_columns(criterion=pl.lit(one)) for one in ("tone", "length")])
     key = pl.concat([
         KEY.with_columns(criterion=pl.lit("tone")),
@@ -47,11 +47,11 @@ def test_criteria_have_keys_of_their_own():
     assert read.where(criterion="tone").labels["label"].to_list() == WORDS
     nested = assay.read(labels, codes={"tone": {1: "never", 2: "sometimes", 3: "always"}})
     assert nested.where(criterion="length").labels["label"].to_list()[:3] == [1, 2, 3]
-    assert "length: no code is given for it; its labels stay as they are" in nested.reading.notes
+    assert "length: no codes were given; the labels stay unchanged" in nested.reading.notes
     assert not any("no code is given" in note for note in read.reading.notes)
 
 
-def test_words_among_codes_stay_and_blanks_are_no_answer():
+def test_codes_keep_words_and_blanks_are_missing():
     labels = LABELS.cast({"label": pl.String}).with_columns(
         label=pl.Series(["1", "sometimes", "3", "-", " 1 ", None], dtype=pl.String)
     )
@@ -66,11 +66,11 @@ def test_words_among_codes_stay_and_blanks_are_no_answer():
         (KEY.with_columns(why=pl.lit("x")), "a table of codes has two columns.*'code', 'meaning', 'why'"),
         (
             pl.concat([KEY, pl.DataFrame({"code": [1], "meaning": ["rarely"]})]),
-            "code '1' stands for 'never', 'rarely'; keep one",
+            "code '1' has several words: 'never', 'rarely'; keep one",
         ),
-        ("nowhere.csv", "there is no file or folder 'nowhere.csv'"),
+        ("nowhere.csv", "the file or folder 'nowhere.csv' does not exist"),
     ],
 )
-def test_what_is_no_key_is_refused_in_words(codes, words):
+def test_codes_refuse_invalid_tables(codes, words):
     with pytest.raises(DataError, match=words):
         assay.read(LABELS, codes=codes)

@@ -15,7 +15,7 @@ import pytest
 import assay
 from assay.data.columns import (
     CONTENT,
-    _cast_alike,
+    _cast_together,
     _factorize_ids,
     _id_texts,
     _marks_not_found,
@@ -35,7 +35,7 @@ from assay.estimation.result import Exclusion
 from assay.similarity.lexical import word_similarity
 
 Write = Callable[[str], Path]
-BLANK = "blank, as sheets end in"
+BLANK = "blank"
 
 
 @pytest.fixture
@@ -59,21 +59,21 @@ def sheet(tmp_path: Path) -> Write:
         ("item,annotator,stars\na,ann,1\nb,ann,2\n,,\n,,\n", {"label": ["stars"]}),
     ],
 )
-def test_blank_rows_are_counted_not_refused(sheet, text, options):
+def test_read_counts_blank_rows(sheet, text, options):
     labels = assay.read(sheet(text), **options)
     assert len(labels) == 2
     assert labels.reading.exclusions[0] == Exclusion("row", 2, BLANK)
     assert labels.reading.rows == len(labels) + sum(e.count for e in labels.reading.exclusions)
 
 
-def test_blank_rows_of_a_frame():
+def test_read_counts_blank_rows_of_frame():
     frame = pd.DataFrame({"item": ["a", None, None], "annotator": ["ann", None, None], "label": [1.0, None, None]})
     labels = assay.read(frame)
     assert (len(labels), labels.reading.exclusions) == (1, (Exclusion("row", 2, BLANK),))
     assert assay.Annotations.from_frame(frame).reading.exclusions == labels.reading.exclusions
 
 
-def test_a_row_with_something_in_it_is_still_refused(sheet):
+def test_read_refuses_partly_blank_row(sheet):
     with pytest.raises(DataError, match=r"1 row without item \(row 3\)"):
         assay.read(sheet("item,annotator,label\na,ann,1\n,ann,\n,,\n"))
 
@@ -81,27 +81,27 @@ def test_a_row_with_something_in_it_is_still_refused(sheet):
 # -- columns ----------------------------------------------------------------------------------------
 
 
-def test_a_column_of_comments_is_no_annotator(sheet):
+def test_read_wide_refuses_comment_column(sheet):
     for text, scale in (("item,ann,bob,Comments\na,1,1,\nb,2,2,odd one\n", None),
                         ("item,ann,bob,Comments\na,1,1,\nb,2,2,odd one\n", "1-5"),
                         ("item,ann,bob,Notes\na,yes,no,\nb,no,no,odd one\n", None)):  # fmt: skip
         labels = assay.read(sheet(text), layout="wide", scale=scale)
-        assert any("left out, comments" in note for note in labels.reading.notes)
+        assert any("ignored (comment)" in note for note in labels.reading.notes)
         assert labels.humans == ("ann", "bob")
         assert assay.read(sheet(text), layout="wide", scale=scale, columns=["ann", "bob"]).humans == ("ann", "bob")
 
 
-def test_which_columns_were_taken_is_said(sheet):
+def test_read_notes_selected_columns(sheet):
     labels = assay.read(sheet("item,ann,bob\na,1,1\nb,2,2\n"), layout="wide")
-    assert "'ann', 'bob' taken as an annotator's labels each" in labels.reading.notes
+    assert "'ann', 'bob' parsed as human labels" in labels.reading.notes
 
 
-def test_a_word_among_numbers_is_named_by_its_row(sheet):
-    with pytest.raises(DataError, match=r"mixture of numbers and text; 1 row of text \(row 3: 'two'\)"):
+def test_read_names_row_of_word_among_numbers(sheet):
+    with pytest.raises(DataError, match=r"labels mix numbers and text; 1 row of text \(row 3: 'two'\)"):
         assay.read(sheet("item,ann,bob\na,1,1\nb,two,2\n"), layout="wide")
 
 
-def test_names_of_several_levels_are_joined():
+def test_read_joins_column_names_of_several_levels():
     names = [("ID", ""), *((who, what) for who in ("ann", "bob") for what in ("clarity", "depth"))]
     frame = pd.DataFrame([["a", 1, 2, 3, 4], ["b", 2, 2, 1, 5]], columns=pd.MultiIndex.from_tuples(names))
     labels = assay.read(frame)
@@ -109,7 +109,7 @@ def test_names_of_several_levels_are_joined():
     assert labels.where(annotator="bob", criterion="depth").labels["label"].to_list() == [4, 5]
 
 
-def test_columns_that_bear_the_name_of_a_role():
+def test_read_wide_keeps_columns_named_as_roles():
     frame = pl.DataFrame({"item": ["a", "b"], "annotator": [1, 2], "bob": [2, 2]})
     assert assay.read(frame, layout="wide").humans == ("annotator", "bob")
     assert assay.read(frame.rename({"annotator": "label"}), layout="wide").humans == ("bob", "label")
@@ -123,7 +123,7 @@ ANSWERS = pl.DataFrame(
 )
 
 
-def test_a_label_column_beside_another():
+def test_read_long_keeps_second_label_column():
     labels = assay.read(ANSWERS, label=["label", "confidence"])
     assert labels.criteria == ("confidence", "label")
     assert labels.where(criterion="confidence").labels["label"].to_list() == [0.5, 0.25, 1.0]
@@ -132,7 +132,7 @@ def test_a_label_column_beside_another():
     assert "criterion (original)" in (*again.labels.columns, *again.items.columns, *again.annotators.columns)
 
 
-def test_words_beside_numbers_are_not_made_categories():
+def test_read_wide_refuses_words_and_numbers():
     frame = ANSWERS.with_columns(label=pl.Series(["yes", "no", "no"]))
     inferred = assay.read(frame, label=["label", "confidence"])
     assert inferred.scales == {"label": assay.Nominal(), "confidence": assay.Interval(0.25, 1)}
@@ -141,7 +141,7 @@ def test_words_beside_numbers_are_not_made_categories():
     assert labels.where(criterion="confidence").labels["label"].to_list() == [0.5, 0.25, 1.0]
 
 
-def test_columns_named_by_numbers():
+def test_read_accepts_numeric_column_names():
     frame = pd.DataFrame([["a", "ann", 1], ["b", "ann", 2]])
     assert assay.read(frame, item=0, annotator=1, label=2).humans == ("ann",)
     assert assay.read(frame, item="0", annotator="1", label="2").n_items == 2
@@ -153,23 +153,29 @@ def test_columns_named_by_numbers():
 @pytest.mark.parametrize(
     ("frame", "words"),
     [
-        (pd.DataFrame([["a", "x", 1, 2]], columns=["item", "annotator", "label", "label"]), "two columns 'label'"),
-        (pd.DataFrame([["a", "x", 1, 2]], columns=["item", "annotator", 1, "1"]), "two columns '1'"),
-        (pa.table([["a"], ["x"], [1], [2]], names=["item", "annotator", "label", "label"]), "two columns 'label'"),
+        (
+            pd.DataFrame([["a", "x", 1, 2]], columns=["item", "annotator", "label", "label"]),
+            "two columns named 'label'",
+        ),
+        (pd.DataFrame([["a", "x", 1, 2]], columns=["item", "annotator", 1, "1"]), "two columns named '1'"),
+        (
+            pa.table([["a"], ["x"], [1], [2]], names=["item", "annotator", "label", "label"]),
+            "two columns named 'label'",
+        ),
     ],
 )
-def test_columns_named_twice(frame, words):
+def test_read_refuses_duplicate_columns_of_frame(frame, words):
     with pytest.raises(DataError, match=words):
         assay.read(frame)
 
 
 @pytest.mark.parametrize("options", [{}, {"layout": "wide"}])
-def test_columns_named_twice_in_a_file(sheet, options):
-    with pytest.raises(DataError, match="has two columns 'label'; rename one of them"):
+def test_read_refuses_duplicate_columns_of_file(sheet, options):
+    with pytest.raises(DataError, match="has two columns named 'label'; rename one of them"):
         assay.read(sheet("item,annotator,label, label\na,ann,1,2\n"), **options)
 
 
-def test_columns_without_a_name_to_the_right(sheet):
+def test_read_drops_empty_unnamed_columns(sheet):
     assert assay.read(sheet("item,ann,bob,,\na,1,4,,\nb,2,2,,\n"), layout="wide").humans == ("ann", "bob")
     assert assay.read(sheet(" item ,annotator, label\na,ann,1\n")).n_items == 1
 
@@ -177,13 +183,13 @@ def test_columns_without_a_name_to_the_right(sheet):
 # -- questions and places ---------------------------------------------------------------------------
 
 
-def test_a_similarity_of_texts_on_numbers():
+def test_similarity_refuses_numeric_labels():
     labels = assay.simulate(40, scale="1-5", seed=1)
     with pytest.raises(DesignError, match="the similarity 'words' compares texts; the labels are a whole number from"):
         assay.alt_test(labels, "judge", epsilon=0.1, similarity=word_similarity)
 
 
-def test_agreement_on_free_text():
+def test_agreement_refuses_free_text():
     rows = [{"item": f"q{i}", "annotator": who, "label": f"{i} {who}"} for i in range(60) for who in ("ann", "bob")]
     with pytest.raises(
         DesignError, match=r"these are free text\. Say with scale=\.\.\. .* or compare texts by a simil"
@@ -194,14 +200,14 @@ def test_agreement_on_free_text():
 @pytest.mark.parametrize(
     ("name", "form"), [("t.csv", "table"), ("t.jsonl", "hugging-face"), ("t.json", "label-studio")]
 )
-def test_a_folder_in_the_place_of_a_file(tmp_path, name, form):
+def test_read_refuses_folder_instead_of_file(tmp_path, name, form):
     labels = assay.simulate(20, scale="1-5", seed=1)
     (tmp_path / name).mkdir()
     with pytest.raises(AssayError, match="is a folder; name a file in it"):
         write(labels, tmp_path / name, form)
 
 
-def test_a_file_in_the_place_of_a_folder(tmp_path):
+def test_read_refuses_file_instead_of_folder(tmp_path):
     labels = assay.simulate(40, scale="1-5", seed=1)
     (tmp_path / "file").touch()
     with pytest.raises(AssayError, match="file' is a file; name another folder"):
@@ -216,7 +222,7 @@ def test_a_file_in_the_place_of_a_folder(tmp_path):
 # -- frames, parts of items, and what is said of a table ----------------------------------------------
 
 
-def test_a_declared_order_is_kept_where_it_is_asked_for():
+def test_to_polars_keeps_declared_order_on_request():
     size = pd.Categorical(["low", "high", None], categories=["low", "mid", "high"], ordered=True)
     plain = pd.Categorical(["x", "y", "x"])
     frame = pd.DataFrame({"size": size, "plain": plain, "n": [1, 2, 3]})
@@ -235,7 +241,7 @@ def test_a_declared_order_is_kept_where_it_is_asked_for():
     assert assay.Annotations.from_frame(labels).scale == assay.Ordinal(["low", "mid", "high"])
 
 
-def test_values_in_the_one_type_they_have():
+def test_column_of_infers_one_type():
     assert column_of("x", [1, None, 2.5], "t").to_list() == [1.0, None, 2.5]
     assert column_of("x", ["a", None], "t").to_list() == ["a", None]
     assert column_of("x", [1, "é", None], "t", strict=False).to_list() == ["1", "é", None]
@@ -243,10 +249,10 @@ def test_values_in_the_one_type_they_have():
     assert column_of("x", [], "t").to_list() == []
     with pytest.raises(DataError) as few:
         column_of("x", [1, 2, "a", None], "t")
-    assert str(few.value) == "t: column 'x' mixes numbers and text (row 3: 'a'); 1 is not \"1\": make them one type"
+    assert str(few.value) == "t: column 'x' mixes numbers and text (row 3: 'a'); convert all values to one type"
     with pytest.raises(DataError, match=r"\(row 1: 1, row 2: 2, row 3: 3, row 4: 4, row 5: 5 and 1 more\)"):
         column_of("x", [1, 2, 3, 4, 5, 6, *"abcdefg"], "t")
-    with pytest.raises(DataError, match=r"row 5: 5\); 1 is not"):
+    with pytest.raises(DataError, match=r"row 5: 5\); convert"):
         column_of("x", [1, 2, 3, 4, 5, *"abcdefg"], "t")
 
 
@@ -255,7 +261,7 @@ def rows(**columns: object) -> pl.DataFrame:
     return found.with_columns(_row=pl.int_range(1, found.height + 1))
 
 
-def test_parts_of_an_item_s_name_become_columns_and_what_is_lost_is_said():
+def test_split_items_notes_lost_attributes():
     table = rows(item=["a__food", "a__mood", "b__food"], label=[1, 2, 3])
     about = pl.DataFrame({"item": ["a__food", "a__mood", "b__food"], "same": ["x", "x", "y"],
                           "other": ["p", "q", "r"], "gap": ["g", None, "h"]})  # fmt: skip
@@ -264,13 +270,13 @@ def test_parts_of_an_item_s_name_become_columns_and_what_is_lost_is_said():
     assert items.rows(named=True) == [
         {"item": "a", "same": "x", "other": "p", "gap": "g"}, {"item": "b", "same": "y", "other": "r", "gap": "h"},
     ]  # fmt: skip
-    assert notes == ["of other in the item table the first of each item is kept: its parts differ"]
+    assert notes == ["other of the item table: kept the value of the first part of each item"]
     assert split_items(table, about.drop("other"), "__")[2] == []
     alone = split_items(table, None, "__")
     assert (alone[1].rows(), alone[2]) == ([("a",), ("b",)], [])
 
 
-def test_groups_of_a_pattern_are_attributes_of_the_items():
+def test_split_items_makes_attributes_of_groups():
     table = rows(item=["doc1-s2/1", "doc1-s3/2"], label=[1, 2])
     found, items, notes = split_items(table, None, r"^(?P<item>(?P<doc>\w+)-\w+)/(?P<repeat>\d)$")
     assert found.select("item", "repeat").rows() == [("doc1-s2", "1"), ("doc1-s3", "2")]
@@ -278,41 +284,43 @@ def test_groups_of_a_pattern_are_attributes_of_the_items():
     found, items, _ = split_items(table, None, r"^(?P<doc>\w+)-")
     assert found["item"].to_list() == ["doc1-s2/1", "doc1-s3/2"]
     assert items["doc"].to_list() == ["doc1", "doc1"]
-    with pytest.raises(DataError, match=r"split_item '__' does not fit item 'doc1-s2/1' \(2 rows, rows 1, 2\)"):
+    with pytest.raises(DataError, match=r"split_item '__' does not match item 'doc1-s2/1' \(2 rows, rows 1, 2\)"):
         split_items(table, None, "__")
     with pytest.raises(DataError, match=r"is not a regular expression"):
         split_items(table, None, r"(?P<item>")
 
 
-def test_items_on_several_contents_are_said():
+def test_several_contents_lists_items():
     table = pl.DataFrame({
         "item": ["a", "a", "b", "b", "c", "c"], "criterion": ["x", "x", "x", "y", "x", "x"],
         CONTENT: [1, 2, 1, 2, 3, None],
     })  # fmt: skip
-    words = f"labels given on several contents, as the column {CONTENT} says"
+    words = f"labels on several versions of the content (column {CONTENT})"
     assert several_contents(table) == [f"1 item has {words}: a"]  # of b each question on one, of c one is not known
     assert several_contents(table.drop("criterion")) == [f"2 items have {words}: a, b"]
     assert several_contents(table.filter(item="c")) == []
     assert several_contents(table.drop(CONTENT)) == []
 
 
-def test_answers_given_twice_are_named_with_what_may_mend_them():
+def test_duplicate_words_name_rows_and_remedy():
     def words(n: int, **more: list[object]) -> str:
         cells = [f"i{i}" for i in range(n) for _ in range(2)]
         table = rows(item=[*cells, "z"], annotator="ann", label=1, **{k: [*v, v[0]] for k, v in more.items()})
         return duplicate_words(table, ["item", "annotator"])
 
     extra = "remove the extra rows, or number the answers in a column 'repeat'"
-    assert words(1) == f"1 answer given more than once (item 'i0', annotator 'ann': rows 1, 2); {extra}"
+    assert words(1) == f"1 answer given several times (item 'i0', annotator 'ann': rows 1, 2); {extra}"
     shown = "; ".join(f"item 'i{i}', annotator 'ann': rows {2 * i + 1}, {2 * i + 2}" for i in range(5))
-    assert words(5) == f"5 answers given more than once ({shown}); {extra}"
-    assert words(6) == f"6 answers given more than once ({shown}; and 1 more); {extra}"
-    assert words(1, prompt=["p", "q"]).endswith("; if column 'prompt' was varied on purpose, say conditions=['prompt']")
+    assert words(5) == f"5 answers given several times ({shown}); {extra}"
+    assert words(6) == f"6 answers given several times ({shown}; and 1 more); {extra}"
+    assert words(1, prompt=["p", "q"]).endswith(
+        "; if column 'prompt' is an experimental condition, set conditions=['prompt']"
+    )
     assert words(1, prompt=["p", "p"]).endswith(extra)
     assert words(2, prompt=["p", "q", "p", "p"]).endswith(extra)
 
 
-def test_columns_of_pandas_are_numbers_with_gaps_or_texts():
+def test_to_polars_reads_pandas_numbers_with_gaps_and_texts():
     frame = pd.DataFrame({"n": [1, 2, 3], "gap": [1.5, None, 2.5], "whole": pd.array([1, None, 3], dtype="Int64"),
                           "mixed": [1, "a", None]})  # fmt: skip
     found = to_polars(frame)
@@ -339,16 +347,16 @@ INFO = {"info": {"features": {
         ({"pandas": json.dumps(INFO)}, {}),
     ],
 )  # fmt: skip
-def test_names_of_class_labels_beside_a_table(metadata, wanted):
+def test_class_names_reads_metadata(metadata, wanted):
     assert class_names(metadata) == wanted
 
 
-def test_numbers_of_classes_become_their_names():
+def test_name_classes_replaces_numbers():
     frame = pl.DataFrame({"label": [0, 1, -1, None], "text": ["0", "1", "a", None]})
     named = name_classes(frame, {"label": ["no", "yes"], "text": ["x"], "gone": ["y"]})
     assert named.to_dict(as_series=False) == {"label": ["no", "yes", None, None], "text": ["0", "1", "a", None]}
     for strange in (2, -2):
-        with pytest.raises(DataError, match=f"column 'label' has 2 classes, and a label of number {strange}"):
+        with pytest.raises(DataError, match=f"column 'label' has 2 classes, but contains class number {strange}"):
             name_classes(pl.DataFrame({"label": [0, strange]}), {"label": ["no", "yes"]})
     table = pa.table({"label": [1, 0]}).replace_schema_metadata({"huggingface": json.dumps(INFO)})
     assert to_polars(table)["label"].to_list() == ["yes", "no"]
@@ -360,7 +368,7 @@ def dataset(**more: object) -> object:
     return type("Dataset", (), {"__module__": "datasets.arrow_dataset", **more})()
 
 
-def test_a_data_set_is_one_table_and_names_its_classes():
+def test_to_polars_reads_one_data_set_with_class_names():
     of = {"label": type("ClassLabel", (), {"names": ["no", "yes"]})(), "n": type("Value", (), {"names": ["x", "y"]})(),
           "bare": type("ClassLabel", (), {"names": None})()}  # fmt: skip
     table = pa.table({"label": [1, 0], "n": [0, 1], "bare": [1, 1]})
@@ -369,13 +377,13 @@ def test_a_data_set_is_one_table_and_names_its_classes():
     assert asked == ["arrow"]
     assert found.to_dict(as_series=False) == {"label": ["yes", "no"], "n": [0, 1], "bare": [1, 1]}
     for lacking in ({"num_rows": 2}, {"with_format": None}, {}):
-        with pytest.raises(DataError, match=r"a Dataset holds several tables or none; give one of them"):
+        with pytest.raises(DataError, match=r"a Dataset contains several tables or none; give one of them"):
             to_polars(dataset(**lacking))
     with pytest.raises(DataError, match=r"the data set has several parts \(train, test\); give one"):
         to_polars(dataset(num_rows={"train": 1, "test": 2}, with_format=None))
 
 
-def test_names_are_text_and_whole_numbers_stay_whole():
+def test_ids_are_text_and_whole_numbers_stay_whole():
     assert _id_texts(pl.Series("item", [1.0, None, 12.0])).to_list() == ["1", None, "12"]
     assert _id_texts(pl.Series("item", [1.0, 1.5])).to_list() == ["1.0", "1.5"]
     assert _id_texts(pl.Series("item", [0.5, 1.5])).to_list() == ["0.5", "1.5"]
@@ -387,7 +395,7 @@ def test_names_are_text_and_whole_numbers_stay_whole():
         assert [names[int(code)] for code in codes] == list(map(str, cells))
 
 
-def test_a_table_beside_the_labels_has_its_names_under_the_role_or_the_user_s_own():
+def test_additional_tables_accept_role_or_users_column_name():
     frame = pl.DataFrame({"id": [1, 2], "item": ["x", "y"]})
     assert _named_rows(frame, "item", "id").to_dict(as_series=False) == {"id": [1, 2], "item": ["x", "y"]}
     assert _named_rows(frame.drop("item"), "item", "id").to_dict(as_series=False) == {"item": ["1", "2"]}
@@ -395,7 +403,7 @@ def test_a_table_beside_the_labels_has_its_names_under_the_role_or_the_user_s_ow
         _named_rows(frame.drop("item"), "item", "name")
 
 
-def test_rows_are_named_up_to_five():
+def test_errors_name_at_most_five_rows():
     for n, words in ((1, "1 row without item (row 1)"), (5, "5 rows without item (rows 1, 2, 3, 4, 5)"),
                      (6, "6 rows without item (rows 1, 2, 3, 4, 5 and 1 more)")):  # fmt: skip
         frame = pl.DataFrame({"item": [*[None] * n, "a"], "annotator": "ann", "label": 1})
@@ -404,12 +412,12 @@ def test_rows_are_named_up_to_five():
         assert words in str(refused.value)
 
 
-def test_labels_of_several_criteria_in_one_type():
+def test_criteria_share_one_label_type():
     whole, some, words, none = (pl.Series([1, 2]), pl.Series([0.5, None]), pl.Series(["a", None]),
                                 pl.Series([None, None], dtype=pl.String))  # fmt: skip
 
     def types(*columns: pl.Series) -> list[pl.DataType]:
-        return [column.dtype for column in _cast_alike(list(columns))]
+        return [column.dtype for column in _cast_together(list(columns))]
 
     assert types(whole, whole) == [pl.Int64()] * 2
     assert types(whole, some) == [pl.Float64()] * 2
@@ -418,15 +426,15 @@ def test_labels_of_several_criteria_in_one_type():
     assert types(none, none) == [pl.String()] * 2
 
 
-def test_a_mark_of_no_answer_that_no_label_is_is_said():
-    note = "no label is '{}', which missing=... names".format
+def test_read_notes_unused_missing_marks():
+    note = "no label is '{}', listed in missing=...".format
     assert _marks_not_found([], {"x": 1}) == []
     assert _marks_not_found(["n/a", "9", " x "], {"x": 1, "9.0": 2}) == [note("n/a")]
     assert _marks_not_found([9, -1, ""], {"9": 1}) == [note("-1")]
     assert _marks_not_found(["n/a"], {}) == [note("n/a")]
 
 
-def test_scales_by_criterion_name_each_that_has_labels():
+def test_scale_note_names_every_criterion():
     frame = pl.DataFrame({"item": ["a", "b", "a", "b"], "annotator": "ann", "criterion": ["x", "x", "y", "y"],
                           "label": [1, 2, None, None]})  # fmt: skip
     assert assay.read(frame, scale={"x": "1-5"}).scales["x"] == assay.Ordinal(1, 5)
@@ -436,7 +444,7 @@ def test_scales_by_criterion_name_each_that_has_labels():
         assay.read(frame.with_columns(label=pl.Series([1, 9, None, None])), scale={"x": "1-5"})
 
 
-def test_only_rows_that_are_blank_in_every_column_are_dropped():
+def test_drop_blank_rows_checks_every_column():
     """Null, NaN and spaces are nothing; assay's own row numbers are no content."""
 
     def dropped(**columns: Any) -> tuple[list[int], int]:
@@ -455,17 +463,17 @@ def test_only_rows_that_are_blank_in_every_column_are_dropped():
     assert drop_blank_rows(alone)[1] == 0
 
 
-def test_what_is_assumed_of_labels_names_the_criteria_whose_scales_differ():
+def test_scale_notes_name_criteria_if_scales_differ():
     def notes_of(third, criteria=("clear", "true")):
         rows = [(f"q{k}", "ann", criterion, f"{k % top + 1}/{top}")
                 for k in range(6) for criterion, top in zip(criteria, (5, third, 5), strict=False)]  # fmt: skip
         frame = pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
         return assay.read(frame).reading.notes
 
-    to_five = "labels such as '1/5' are read as numbers up to 5"
+    to_five = "labels such as '1/5' parsed as numbers up to 5"
     differ, alike = notes_of(3), notes_of(5)
     assert differ[0] == f"clear: {to_five}"
-    assert differ[2] == "true: labels such as '1/3' are read as numbers up to 3"
+    assert differ[2] == "true: labels such as '1/3' parsed as numbers up to 3"
     assert all(note.startswith(("clear: ", "true: ")) for note in differ)
     assert alike[0] == to_five
     assert not any(note.startswith(("clear", "true")) for note in alike)

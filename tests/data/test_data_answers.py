@@ -11,5 +11,5 @@ QUESTIONS = (
 
 
 @pytest.mark.parametrize(("name", "further"), each_kept(QUESTIONS))
-def test_answers_are_those_of_before(name: str, further: bool) -> None:
+def test_data_answers_are_unchanged(name: str, further: bool) -> None:
     assert not differences_from_kept(name, further)

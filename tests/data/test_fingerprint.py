@@ -30,7 +30,7 @@ def table(rows, columns=COLUMNS, scale=TEN, **options):
     return Annotations.from_frame(frame, scale=scale, **options)
 
 
-def test_texts_hashed_a_few_at_a_time_are_those_hashed_together(monkeypatch):
+def test_hashes_do_not_depend_on_batch_size(monkeypatch):
     texts = pl.Series(["", "a", None, "ab", "a name of forty characters and some more", "x" * (LONG + 1), "é", "zz"])
     whole = hashes(texts, "item")
     assert len(set(whole.tolist())) == len(texts)
@@ -39,7 +39,7 @@ def test_texts_hashed_a_few_at_a_time_are_those_hashed_together(monkeypatch):
 
 
 @given(ROWS, st.randoms(use_true_random=False))
-def test_order_and_type_of_numbers_change_nothing(rows, shuffle):
+def test_fingerprint_ignores_row_order_and_number_type(rows, shuffle):
     other = [(i, a, c, float(v)) for i, a, c, v in rows]
     shuffle.shuffle(other)
     wanted = table(rows).fingerprint
@@ -48,7 +48,7 @@ def test_order_and_type_of_numbers_change_nothing(rows, shuffle):
 
 
 @given(ROWS)
-def test_parts_have_the_fingerprint_of_their_rows(rows):
+def test_fingerprint_of_part_equals_its_rows(rows):
     whole = table(rows)
     for criterion, part in whole.split("criterion"):
         assert part.fingerprint == table([r for r in rows if r[2] == criterion]).fingerprint
@@ -61,25 +61,25 @@ SMALL = [("a", "ann", 1), ("a", "gpt", 2), ("b", "ann", 2)]
     "options",
     [{"judges": ["gpt"]}, {"judges": ["ann", "gpt"]}, {"scale": Ordinal(0, 9)}, {"scale": Interval(0, 10)}],
 )
-def test_scale_and_kind_count(options):
+def test_fingerprint_depends_on_scale_and_kind(options):
     plain = table(SMALL, columns=["item", "annotator", "label"])
     assert plain.fingerprint != table(SMALL, columns=["item", "annotator", "label"], **options).fingerprint
 
 
-def test_roles_are_told_apart():
+def test_fingerprint_distinguishes_roles():
     one = table([("a", "b", 1)], columns=["item", "annotator", "label"])
     two = table([("b", "a", 1)], columns=["item", "annotator", "label"])
     assert one.fingerprint != two.fingerprint
 
 
-def test_the_first_answer_reads_as_one_without_repeats():
+def test_fingerprint_of_first_repeat_equals_no_repeats():
     repeats = table([(*r, 1) for r in SMALL], columns=["item", "annotator", "label", "repeat"])
     assert repeats.fingerprint == table(SMALL, columns=["item", "annotator", "label"]).fingerprint
     second = table([(*r, 2) for r in SMALL], columns=["item", "annotator", "label", "repeat"])
     assert second.fingerprint != repeats.fingerprint
 
 
-def test_conditions_count_where_they_are_declared():
+def test_fingerprint_includes_declared_conditions():
     columns = ["item", "annotator", "label", "temperature"]
     rows = [(*r, i / 2) for i, r in enumerate(SMALL)]
     undeclared, declared = table(rows, columns), table(rows, columns, conditions=["temperature"])
@@ -88,7 +88,7 @@ def test_conditions_count_where_they_are_declared():
     assert empty.fingerprint != declared.fingerprint
 
 
-def test_criteria_of_numbers_and_words():
+def test_fingerprint_of_numeric_and_text_criteria():
     scales = {"x": Ordinal(1, 5), "y": Nominal(["good", "bad"])}
     rows = [("a", "ann", "x", "4"), ("a", "ann", "y", "good")]
     both = table(rows, scale=scales)
@@ -96,7 +96,7 @@ def test_criteria_of_numbers_and_words():
     assert both.where(criterion="x").fingerprint == table(rows[:1], scale=scales["x"]).fingerprint
 
 
-def test_hashes_are_those_of_every_version():
+def test_hashes_do_not_change_between_versions():
     assert [f"{h:016x}" for h in hashes(pl.Series(["", "a", "item-0000001", "é" * 8]), "item")] == TEXTS
     assert [f"{h:016x}" for h in hashes(pl.Series([0, 1, None]), "label")] == NUMBERS
     assert table(SMALL, columns=["item", "annotator", "label"], judges=["gpt"]).fingerprint == FINGERPRINT
@@ -108,7 +108,7 @@ FINGERPRINT = "8246cada74fa"
 
 
 @given(st.lists(st.text(max_size=40), unique=True), st.integers(0, 3))
-def test_texts_of_any_length_have_hashes_of_their_own(texts, times):
+def test_hashes_of_texts_of_any_length_differ(texts, times):
     texts = [t + "long" * (times * LONG // 6) for t in texts]
     found = hashes(pl.Series(texts, dtype=pl.String), "label")
     assert len(set(found.tolist())) == len(texts)
@@ -116,14 +116,14 @@ def test_texts_of_any_length_have_hashes_of_their_own(texts, times):
     assert not set(found.tolist()) & set(hashes(pl.Series(texts, dtype=pl.String), "item").tolist())
 
 
-def test_numbers_read_the_same_in_every_type():
+def test_hashes_of_numbers_do_not_depend_on_type():
     whole = hashes(pl.Series([0, 1, 3]), "label")
     np.testing.assert_array_equal(whole, hashes(pl.Series([-0.0, 1.0, 3.0]), "label"))
     np.testing.assert_array_equal(whole, hashes(pl.Series([0, 1, 3], dtype=pl.UInt8), "label"))
     assert len(set(hashes(pl.Series(np.arange(10_000) / 8), "label").tolist())) == 10_000
 
 
-def test_sums_by_group_add_up():
+def test_hash_sums_by_group_add_up():
     rng = random.Random(0)
     codes = np.array([rng.randrange(50) for _ in range(40_000)], dtype=np.int32)
     rows = LabelHashes(len(codes))
@@ -143,7 +143,7 @@ def beside(rows=SMALL, seconds=(1.5, 2.5, 3.5), topic=("x", "y"), team=("north",
     return Annotations.from_frame(frame, scale=TEN, judges=["gpt"], items=items, annotators=people)
 
 
-def test_columns_that_a_question_uses_have_a_fingerprint_by_table():
+def test_digest_of_columns_is_given_by_table():
     labels = beside()
     found = digest_of_columns(labels, "topic", "seconds", None, "team", "length", "topic")
     assert list(found) == ["items: length, topic", "annotators: team", "labels: seconds"]
@@ -169,12 +169,12 @@ def test_columns_that_a_question_uses_have_a_fingerprint_by_table():
         ({"team": ("north", "east")}, "annotators: team"),
     ],
 )
-def test_another_value_is_another_fingerprint_of_its_table_alone(changed, table):
+def test_digest_of_columns_changes_only_for_its_table(changed, table):
     plain, other = (digest_of_columns(labels, "seconds", "topic", "team") for labels in (beside(), beside(**changed)))
     assert [name for name in plain if plain[name] != other[name]] == [table]
 
 
-def test_numbers_and_their_gaps_have_the_fingerprint_of_their_values():
+def test_digest_of_columns_of_numbers_with_gaps():
     """Whole numbers and fractions of the same value are the same; so they are beside a gap, hashed one by one."""
 
     def of(*values):

@@ -38,26 +38,26 @@ def table(*rows: tuple[object, ...], **more: list[object]) -> pl.DataFrame:
 # -- trimmed ----------------------------------------------------------------------------------------
 
 
-def test_names_are_trimmed_and_it_is_said():
+def test_trim_names_removes_spaces_with_note():
     frame = table(("q1", "Ann", 1), ("q2 ", "Ann ", 2), ("q1", "GPT ", 1), ("q2", "\u200bGPT\u00a0", 3))
     labels = assay.read(frame, judges=["GPT"])
     assert (labels.humans, labels.judges) == (("Ann",), ("GPT",))
     assert labels.items["item"].to_list() == ["q1", "q2"]
     assert labels.reading.notes[:2] == (
-        "spaces around names of items taken off in 1 row: 'q2 '",
-        "spaces around names of annotators taken off in 3 rows: 'Ann ', 'GPT ', '\\u200bGPT\\xa0'",
+        "removed spaces around names of items in 1 row: 'q2 '",
+        "removed spaces around names of annotators in 3 rows: 'Ann ', 'GPT ', '\\u200bGPT\\xa0'",
     )
     assert frame["annotator"][1] == "Ann "
     plain = assay.read(table(("q1", "Ann", 1), ("q2", "Ann", 2), ("q1", "GPT", 1), ("q2", "GPT", 3)), judges=["GPT "])
     assert labels.fingerprint == plain.fingerprint
 
 
-def test_an_answer_given_under_both_names_is_given_twice():
-    with pytest.raises(DataError, match=r"1 answer given more than once .*annotator 'Ann': rows 1, 2"):
+def test_trimmed_names_can_reveal_repeated_answers():
+    with pytest.raises(DataError, match=r"1 answer given several times .*annotator 'Ann': rows 1, 2"):
         assay.read(table(("q1", "Ann", 1), ("q1", "Ann ", 2)))
 
 
-def test_attributes_of_trimmed_names_are_found(tmp_path):
+def test_trimmed_names_match_attribute_tables(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("annotator,team\nAnn ,north\nBob,south\n")
     items = pl.DataFrame({"item": ["q1", " q2"], "topic": ["a", "b"]})
@@ -67,7 +67,7 @@ def test_attributes_of_trimmed_names_are_found(tmp_path):
     assert labels.items["topic"].to_list() == ["a", "b"]
 
 
-def test_criteria_and_parts_of_items_are_trimmed():
+def test_trim_names_of_criteria_and_split_items():
     frame = table(("q1", "Ann", 1), ("q2", "Ann", 2), criterion=["clear", "clear "])
     assert assay.read(frame).criteria == ("clear",)
     assert assay.read(table(("q1 __ clear", "Ann", 1)), split_item="__").items["item"].to_list() == ["q1"]
@@ -80,7 +80,7 @@ def test_criteria_and_parts_of_items_are_trimmed():
     "pair", [("Ann", "ann"), ("Ann B", "Ann  B"), ("Jos\u00e9", "Jose\u0301"), ("ANN\u00a0b", "ann b")]
 )
 @pytest.mark.parametrize("role", ["item", "annotator", "criterion"])
-def test_names_that_differ_only_in_spelling_are_refused(pair, role):
+def test_unify_spelling_refuses_by_default(pair, role):
     frame = pl.DataFrame({"item": ["q1"] * 3, "annotator": ["x"] * 3, "label": [1, 2, 3], "criterion": ["c", "d", "e"]})
     frame = frame.with_columns(item=pl.Series(["q1", "q2", "q3"]), annotator=pl.Series(["x", "y", "z"]))
     frame = frame.with_columns(pl.Series(role, [pair[0], pair[1], pair[1]]))
@@ -89,11 +89,11 @@ def test_names_that_differ_only_in_spelling_are_refused(pair, role):
     merged, apart = (assay.read(frame, spelling=how) for how in ("merge", "apart"))
     assert merged.labels[role].unique().to_list() == [pair[1]]  # the more frequent spelling
     assert set(apart.labels[role]) == set(pair)
-    for labels, words in ((merged, "taken as one"), (apart, "kept apart")):
+    for labels, words in ((merged, "are merged"), (apart, "kept separate")):
         assert any(words in note for note in labels.reading.notes)
 
 
-def test_a_merged_name_is_found_in_every_spelling():
+def test_merge_matches_every_spelling():
     frame = table(("q1", "GPT-4o", 1), ("q2", "gpt-4o", 2), ("q1", "Ann", 2))
     people = pl.DataFrame({"annotator": ["gpt-4O", "ann"], "team": ["a", "b"]})
     labels = assay.read(frame, judges=["gpt-4o"], annotators=people, spelling="merge")
@@ -101,7 +101,7 @@ def test_a_merged_name_is_found_in_every_spelling():
     assert labels.annotators["team"].to_list() == ["b", "a"]
 
 
-def test_a_second_table_that_spells_names_otherwise_is_refused():
+def test_match_spelling_refuses_other_spelling_in_second_table():
     frame = table(("q1", "Ann", 1), ("q2", "Ann", 2))
     items = pl.DataFrame({"item": ["Q1", "q2"], "topic": ["a", "b"]})
     with pytest.raises(DataError, match=r"and the table of items: items differ only in case or spaces: 'q1', 'Q1'"):
@@ -110,7 +110,7 @@ def test_a_second_table_that_spells_names_otherwise_is_refused():
     assert assay.read(frame, items=items, spelling="apart").items["topic"].to_list() == [None, "b"]
 
 
-def test_an_unknown_way_is_refused():
+def test_spelling_refuses_unknown_value():
     with pytest.raises(DesignError, match="spelling must be refuse, merge or apart"):
         assay.read(table(("q1", "Ann", 1)), spelling="lower")
 
@@ -132,7 +132,7 @@ PEOPLE = (
 )  # fmt: skip
 
 
-def test_which_names_look_model_names():
+def test_model_names_recognizes_models():
     assert model_names(MODELS) == list(MODELS)
     assert model_names(PEOPLE) == []
     assert model_names(["o1", "o2", "o3"], ["o1", "o2", "o3"]) == []
@@ -144,16 +144,16 @@ STUDY = table(("q1", "ann", 1), ("q1", "bob", 2), ("q1", "gpt-4o", 2), ("q1", "l
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, r"'gpt-4o', 'llama' look like models, .*judges=\['gpt-4o', 'llama'\], or say with "
+        ({}, r"'gpt-4o', 'llama' could be judges .*judges=\['gpt-4o', 'llama'\], or specify the humans with "
              r"humans=\['ann', 'bob', 'gpt-4o', 'llama'\]"),
-        ({"judges": ["gpt-4o"]}, r"'llama' looks like a model.*judges=\['gpt-4o', 'llama'\].*humans=\['llama'\]"),
-        ({"judges": []}, r"look like models"),
-        ({"humans": ["ann"]}, r"humans=\.\.\. does not name bob; name all people there, or the judges with judges="),
-        ({"judges": ["llama"], "humans": ["llama"]}, r"judges=\.\.\. and humans=\.\.\. both name 'llama'"),
+        ({"judges": ["gpt-4o"]}, r"'llama' could be a judge.*judges=\['gpt-4o', 'llama'\].*humans=\['llama'\]"),
+        ({"judges": []}, r"could be judges"),
+        ({"humans": ["ann"]}, r"humans=\.\.\. does not name bob; name all humans there, or set judges="),
+        ({"judges": ["llama"], "humans": ["llama"]}, r"judges=\.\.\. and humans=\.\.\. both contain 'llama'"),
         ({"humans": ["anne"]}, r"human 'anne' is not in a table in memory; did you mean 'ann'"),
     ],
 )  # fmt: skip
-def test_who_is_a_judge_must_be_said(options, words):
+def test_read_requires_judges_for_model_names(options, words):
     with pytest.raises(assay.errors.AssayError, match=words):
         assay.read(STUDY, **options)
 
@@ -168,27 +168,29 @@ def test_who_is_a_judge_must_be_said(options, words):
         ({"annotators": pl.DataFrame({"annotator": ["gpt-4o", "llama"], "kind": ["judge", "human"]})}, ("gpt-4o",)),
     ],
 )
-def test_ways_to_say_it(options, judges):
+def test_read_accepts_every_way_to_specify_judges(options, judges):
     assert assay.read(STUDY, **options).judges == judges
 
 
-def test_what_is_assumed_is_said():
+def test_read_notes_assumed_kinds():
     notes = assay.read(STUDY, humans=["ann", "bob"]).reading.notes
-    assert "taken as judges, because humans=... does not name them: gpt-4o, llama" in notes
+    assert "assumed to be judges, because humans=... does not name them: gpt-4o, llama" in notes
     notes = assay.read(STUDY, judges=["gpt-4o"], humans=["llama"]).reading.notes
-    assert "2 annotators named neither as judge nor as human, taken as people: ann, bob" in notes
+    assert "2 annotators in neither judges=... nor humans=..., assumed to be human: ann, bob" in notes
 
 
-def test_the_remedy_for_many_people_is_a_column():
+def test_unknown_kind_remedy_for_many_annotators_is_a_column():
     frame = table(*((f"q{i}", f"p{i}", 1) for i in range(20)), ("q1", "Claude", 2))
-    with pytest.raises(DataError, match=r"or say with a column 'kind' \(human or judge\) who is a person"):
+    with pytest.raises(DataError, match=r"or specify the humans with a column 'kind' \(human or judge\)"):
         assay.read(frame)
     assert assay.read(frame.with_columns(kind=pl.lit("human"))).judges == ()
 
 
-def test_a_table_of_annotators_of_other_kinds_is_refused():
+def test_annotator_table_refuses_unknown_kinds():
     people = pl.DataFrame({"annotator": ["ann", "gpt-4o"], "kind": ["expert", "model"]})
-    with pytest.raises(DataError, match="the table of annotators: column 'kind' must say human or judge; 'ann' has"):
+    with pytest.raises(
+        DataError, match="the table of annotators: column 'kind' must contain human or judge; 'ann' has"
+    ):
         assay.read(STUDY, annotators=people)
     assert assay.read(STUDY, annotators=people, judges=["gpt-4o", "llama"]).humans == ("ann", "bob")
 
@@ -199,24 +201,24 @@ def test_a_table_of_annotators_of_other_kinds_is_refused():
 @pytest.mark.parametrize(
     ("rows", "options", "words"),
     [
-        ([("q1", "ann", 1), ("q1", "llama", 2)], {}, "'llama' looks like a model"),
+        ([("q1", "ann", 1), ("q1", "llama", 2)], {}, "'llama' could be a judge"),
         ([("q1", "ann", 1), ("q1", "Ann", 2)], {}, "annotators differ only in case or spaces: 'Ann', 'ann'"),
         ([("q1", "ann", 1), ("q1", "bob ", 2)], {}, "spaces around the name 'bob '"),
         ([("q1", "ann", 1), (" q2", "bob", 2)], {}, "spaces around the name ' q2'"),
     ],
 )
-def test_a_folder_in_chunks_is_held_to_the_same(tmp_path, rows, options, words):
+def test_scan_checks_names_as_read(tmp_path, rows, options, words):
     pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row").write_parquet(tmp_path / "a.parquet")
     with pytest.raises(DataError, match=words):
         assay.scan(tmp_path, scale="1-5", **options)
 
 
-def test_a_folder_in_chunks_takes_the_same_words(tmp_path):
+def test_scan_accepts_same_options_as_read(tmp_path):
     rows = [("q1", "ann", 1), ("q1", "Ann", 2), ("q1", "llama", 2)]
     pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row").write_parquet(tmp_path / "a.parquet")
     chunks = assay.scan(tmp_path, scale="1-5", humans=["llama", "ann", "Ann"], spelling="apart")
     assert (chunks.humans, chunks.judges) == (("Ann", "ann", "llama"), ())
-    with pytest.raises(DesignError, match="spelling='merge' needs the whole table in memory"):
+    with pytest.raises(DesignError, match="spelling='merge' requires the whole table in memory"):
         assay.scan(tmp_path, scale="1-5", judges=["llama"], spelling="merge")
 
 
@@ -249,7 +251,7 @@ def numbered(word: str, n: int) -> list[str]:
         ([f"{cue}__{i}__because {i}" for i, cue in enumerate(["sun", "sea", "rain"] * 4)], "__", 3, 12),
     ],
 )
-def test_stems_are_what_names_share(names, separator, n_stems, n_suffixes):
+def test_stems_are_common_parts(names, separator, n_stems, n_suffixes):
     found = stems(names)
     assert (found.separator, len(found.stem.names), len(found.suffix.names)) == (separator, n_stems, n_suffixes)
     assert [a + separator + b for a, b in zip(found.stem.column(), found.suffix.column(), strict=True)] == names
@@ -273,18 +275,18 @@ def test_stems_are_what_names_share(names, separator, n_stems, n_suffixes):
         ["ends with it_"] * 1 + ["_begins", "a_"],
     ],
 )
-def test_names_that_share_nothing_have_no_stems(names):
+def test_stems_is_none_without_common_parts(names):
     assert stems(names) is None
     assert stems(pl.Series(names, dtype=pl.String)) is None
 
 
-def test_a_name_that_lacks_the_separator_is_seen_wherever_it_stands():
+def test_stems_checks_separator_in_every_name():
     names = spread(numbered("doc", 400), numbered("s", 5))
     assert stems(names) is not None
     assert stems([*names, "loose"]) is None
 
 
-def test_stems_do_not_depend_on_the_order_of_names():
+def test_stems_do_not_depend_on_order():
     names = spread(numbered("doc", 12), numbered("s", 3))
     found, turned = stems(names), stems(names[::-1])
     assert found.stem.names.equals(turned.stem.names)
@@ -309,7 +311,7 @@ def of_few_and_many(rows):
 
 
 @given(TEXTS)
-def test_texts_are_coded_in_the_order_of_their_bytes(texts):
+def test_factorize_sorts_texts_by_bytes(texts):
     for distinct, codes in of_few_and_many(pl.Series("who", texts, dtype=pl.String)):
         assert (distinct.name, codes.dtype) == ("who", np.int32)
         assert distinct.to_list() == sorted(set(texts), key=utf8)
@@ -317,19 +319,19 @@ def test_texts_are_coded_in_the_order_of_their_bytes(texts):
 
 
 @given(TEXTS, st.sampled_from([1, 3, 10]))
-def test_in_runs_too(texts, times):
+def test_factorize_sorts_texts_in_runs(texts, times):
     rows = [t for t in texts for _ in range(times)]
     for distinct, codes in of_few_and_many(pl.Series(rows, dtype=pl.String)):
         assert [distinct[int(c)] for c in codes] == rows
 
 
 @given(st.lists(st.text(max_size=20), unique=True))
-def test_the_order_of_texts(texts):
+def test_text_order_sorts_by_bytes(texts):
     texts = [f"the same beginning {t}" for t in texts]
     assert [texts[i] for i in text_order(pl.Series(texts, dtype=pl.String))] == sorted(texts, key=utf8)
 
 
-def test_texts_whose_hashes_begin_alike_are_told_apart(monkeypatch):
+def test_factorize_distinguishes_texts_with_similar_hashes(monkeypatch):
     rows = pl.Series([f"t{i % 40}" for i in range(200)])
     monkeypatch.setattr(names_module, "FEW_ROWS", 100)
     monkeypatch.setattr(pl.Series, "hash", lambda self: self.str.tail(1).cast(pl.UInt64) * 2**60 + 1)
@@ -349,19 +351,19 @@ def test_texts_whose_hashes_begin_alike_are_told_apart(monkeypatch):
         ([None, None], [None]),
     ],
 )
-def test_columns_of_any_type(values, distinct):
+def test_factorize_accepts_any_type(values, distinct):
     for found, codes in of_few_and_many(pl.Series(values)):
         assert found.to_list() == distinct
         assert [found[int(c)] for c in codes] == values
 
 
-def test_codes_in_a_given_order():
+def test_codes_in_uses_given_order():
     assert codes_in(pl.Series(["b", "a", "b"]), pl.Series(["b", "c", "a"])).tolist() == [0, 2, 0]
     assert codes_in(pl.Series([3, 1]), pl.Series([1, 2, 3])).tolist() == [2, 0]
 
 
 @given(st.lists(st.integers(0, 30)), st.sampled_from([31, 2**61]))
-def test_sorting_keeps_equal_ones_as_they_are(cells, n_cells):
+def test_sort_cells_is_stable(cells, n_cells):
     numbers = np.array(cells, dtype=np.int64)
     order, found = sort_cells(numbers, n_cells)
     assert found.tolist() == sorted(cells)
@@ -380,11 +382,11 @@ def test_sorting_keeps_equal_ones_as_they_are(cells, n_cells):
         ("aabbcd", False), ("aaabcd", False), ("aabbccd", True),  # 2 of 5 are not more than .4; 3 of 6
     ],
 )  # fmt: skip
-def test_texts_that_mostly_follow_each_other(texts, runs):
+def test_mostly_runs_detects_runs(texts, runs):
     assert _mostly_runs(pl.Series(list(texts), dtype=pl.String)) is runs
 
 
-def test_a_long_column_of_runs_is_coded_by_its_runs(monkeypatch):
+def test_factorize_codes_runs(monkeypatch):
     asked = []
     texts = names_module._factorize_texts
     monkeypatch.setattr(names_module, "FEW_ROWS", 5)
@@ -394,7 +396,7 @@ def test_a_long_column_of_runs_is_coded_by_its_runs(monkeypatch):
         assert (found.names.to_list(), found.column().to_list(), asked.pop()) == (["a", "b", "c"], rows, n_asked)
 
 
-def test_words_of_texts():
+def test_utf8_words_by_position():
     found = Utf8.of(pl.Series(["abcdefghij", "é", ""]))
     every = np.arange(3)
     assert found.words(every, 0, ">").tolist() == [
@@ -403,7 +405,7 @@ def test_words_of_texts():
     assert found.words(every, 8, "<").tolist() == [int.from_bytes(b"ij", "little"), 0, 0]
 
 
-def test_names_are_a_sequence():
+def test_names_behave_as_sequence():
     names = Names(pl.Series(["a", "b", "c"]))
     assert names == ("a", "b", "c")
     assert names == Names(pl.Series(["a", "b", "c"]))
@@ -440,7 +442,7 @@ def test_stems_of_the_published_data(real_data, name, separator, n_stems, n_suff
 # -- items and questions in one name ----------------------------------------------------------------
 
 
-def test_names_of_items_and_questions_are_found():
+def test_questions_in_splits_items_and_questions():
     names = spread(numbered("img_", 10), ["Color", "Border", "Blue veil"], by="__")
     found = questions_in(pl.Series(names))
     assert (found.stem.names.len(), found.suffix.names.to_list(), found.crossed) == (
@@ -469,7 +471,7 @@ def test_names_of_items_and_questions_are_found():
         [f"{cue}__{word}__{cue}s {word}" for cue in ("sun", "sea", "air", "ice", "oil", "elm") for word in "abcd"],
     ],
 )
-def test_other_names_stay_whole(names):
+def test_questions_in_keeps_other_names_whole(names):
     assert questions_in(pl.Series(names, dtype=pl.String)) is None
 
 
@@ -479,12 +481,11 @@ PUBLISHED = [
 ]  # fmt: skip
 
 
-def test_the_published_layout_is_read_as_criteria_and_it_is_said():
+def test_read_splits_published_layout_with_note():
     labels = assay.read(table(*PUBLISHED), judges=["gpt-4o"])
     assert (labels.n_items, labels.criteria) == (6, ("Border", "Color"))
     note = (
-        "12 names of items = 6 items × 2 questions (Border, Color): each question is a criterion; split_item='no' "
-        "pools them"
+        "12 item ids = 6 items × 2 questions (Border, Color): each question is a criterion; split_item='no' pools them"
     )
     assert labels.reading.notes[0] == note
     told = assay.read(table(*PUBLISHED), judges=["gpt-4o"], split_item="__")
@@ -494,38 +495,36 @@ def test_the_published_layout_is_read_as_criteria_and_it_is_said():
         whole = assay.read(table(*PUBLISHED), judges=["gpt-4o"], split_item=split_item)
         assert (whole.n_items, whole.criteria) == (12, ())
         assert whole.reading.notes[0] == (
-            "12 names of items = 6 items × 2 questions (Border, Color): they are pooled, as split_item says"
+            "12 item ids = 6 items × 2 questions (Border, Color): they are pooled (split_item)"
         )
     part = assay.read(table(*PUBLISHED[:-8], *PUBLISHED[-4:]), judges=["gpt-4o"])
-    assert part.reading.notes[0].startswith(
-        "11 names of items are 6 items × 2 questions (Border, Color), of which 1 is"
-    )
+    assert part.reading.notes[0].startswith("11 item ids are 6 items × 2 questions (Border, Color), of which 1 is")
 
 
-def test_names_stay_whole_beside_a_column_of_criteria():
+def test_read_keeps_names_whole_with_criterion_column():
     frame = table(*PUBLISHED)
     labels = assay.read(frame.with_columns(criterion=pl.lit("depth")), judges=["gpt-4o"])
     assert (labels.n_items, labels.criteria) == (12, ("depth",))
     assert assay.read(frame.with_columns(asked=pl.lit("a")), judges=["gpt-4o"], criterion="asked").n_items == 12
 
 
-def test_the_users_word_for_the_item_is_gone_where_its_names_are_split():
+def test_split_item_removes_users_name_of_item():
     frame = table(*PUBLISHED).rename({"item": "id"})
     assert "id" not in assay.read(frame, item="id", judges=["gpt-4o"]).names
     assert assay.read(frame, item="id", judges=["gpt-4o"], split_item="no").names == {"id": "item"}
 
 
-def test_attributes_that_differ_among_the_questions_of_an_item_are_said():
+def test_split_item_notes_differing_attributes():
     about = pl.DataFrame([(name, name[:4], name) for name, who, _ in PUBLISHED if who == "Ann"],
                          schema=["item", "image", "shown"], orient="row")  # fmt: skip
     labels = assay.read(table(*PUBLISHED), judges=["gpt-4o"], items=about)
     assert labels.items["image"].to_list() == [f"img{i}" for i in range(6)]
-    assert "of shown in the item table the first of each item is kept: its parts differ" in labels.reading.notes
+    assert "shown of the item table: kept the value of the first part of each item" in labels.reading.notes
 
 
-def test_what_needs_one_criterion_says_how_to_pool():
+def test_errors_on_several_criteria_mention_pooling():
     labels = assay.read(table(*PUBLISHED), judges=["gpt-4o"])
-    advice = r"labels\.where\(criterion=\.\.\.\), or read with split_item='no' to pool them$"
+    advice = r"labels\.where\(criterion=\.\.\.\), or set split_item='no' to pool them$"
     with pytest.raises(DesignError, match=advice):
         assay.alt_test(labels, "gpt-4o", expertise="crowd")
     with pytest.raises(DesignError, match=advice):

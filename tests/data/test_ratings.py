@@ -31,7 +31,7 @@ def at_once(monkeypatch):
     monkeypatch.setattr(module, "FEWER", 1)
 
 
-def test_each_item_has_the_labels_of_its_kind(at_once):
+def test_distinct_items_have_labels_of_their_kind(at_once):
     answers = labels().answers()
     few, kind = distinct_items(answers)
     assert len(np.unique(kind)) == few.n_items == len(few.items) < 4**4
@@ -52,7 +52,7 @@ def test_each_item_has_the_labels_of_its_kind(at_once):
         pytest.param({"raters": "random"}, None, marks=pytest.mark.slow),
     ],
 )
-def test_no_number_of_agreement_changes(monkeypatch, options, clusters):
+def test_distinct_items_do_not_change_agreement(monkeypatch, options, clusters):
     apart = assay.agreement(labels(), clusters=clusters, draws=20, **options)
     monkeypatch.setattr(module, "FROM_ITEMS", 1)
     monkeypatch.setattr(module, "FEWER", 1)
@@ -78,14 +78,14 @@ def test_no_number_of_agreement_changes(monkeypatch, options, clusters):
         lambda a: assay.read(a.labels.with_columns(label=pl.col("label") * 1000), scale="interval:0-5000").answers(),
     ],
 )
-def test_where_hardly_any_are_alike_items_are_looked_at_one_by_one(monkeypatch, change):
+def test_distinct_items_is_none_if_few_are_equal(monkeypatch, change):
     monkeypatch.setattr(module, "FROM_ITEMS", 1)
     table = labels(n=60)
     found = change(table)
     assert distinct_items(found.answers() if isinstance(found, assay.Annotations) else found) is None
 
 
-def test_many_annotators_have_too_many_kinds_of_items_to_number(monkeypatch):
+def test_distinct_items_is_none_for_many_annotators(monkeypatch):
     monkeypatch.setattr(module, "FROM_ITEMS", 1)
     rng = np.random.default_rng(0)
     who = np.concatenate([(start + np.arange(3)) % 600 for start in range(0, 1200, 3)])
@@ -95,11 +95,11 @@ def test_many_annotators_have_too_many_kinds_of_items_to_number(monkeypatch):
     assert np.isfinite(assay.measures.krippendorff_alpha(table).estimate)
 
 
-def test_small_tables_are_looked_at_item_by_item():
+def test_distinct_items_is_none_for_small_tables():
     assert distinct_items(labels(n=3000, missing=0.0).answers()) is None
 
 
-def test_annotators_who_answered_nothing_and_items_without_labels(at_once):
+def test_distinct_items_with_empty_annotators_and_items(at_once):
     answers = labels().answers()
     none = answers.select(np.zeros(len(answers), dtype=bool))
     assert distinct_items(none) is None
@@ -128,11 +128,11 @@ def table(**columns):
         (pl.Series(["z", "z", "y"], dtype=pl.Categorical), [1, 0, 1]),
     ],
 )
-def test_codes_stand_in_the_order_of_the_items(values, codes):
+def test_cluster_codes_are_in_item_order(values, codes):
     assert cluster_codes(table(document=values), "document").tolist() == codes
 
 
-def test_each_item_may_be_a_cluster_of_its_own_under_the_users_name():
+def test_cluster_codes_accept_item_column():
     assert cluster_codes(table(), "item").tolist() == cluster_codes(table(), "q").tolist() == [0, 1, 2]
 
 
@@ -141,24 +141,24 @@ def test_each_item_may_be_a_cluster_of_its_own_under_the_users_name():
     [
         (
             [None, "d", "d"],
-            r"^1 item has no 'document' \(item 'c'\); fill it, drop those items, or do without clusters",
+            r"^1 item has no 'document' \(item 'c'\); fill in the values, drop those items, or remove clusters",
         ),
-        ([1.0, float("nan"), None], r"^2 items have no 'document' \(item 'a', item 'b'\); fill it"),
+        ([1.0, float("nan"), None], r"^2 items have no 'document' \(item 'a', item 'b'\); fill in"),
     ],
 )
-def test_an_item_without_a_cluster_is_refused(values, said):
+def test_cluster_codes_refuse_item_without_cluster(values, said):
     with pytest.raises(DataError, match=said):
         cluster_codes(table(document=values), "document")
 
 
-def test_of_many_items_without_a_cluster_three_are_named():
+def test_cluster_codes_error_names_three_items():
     frame = pl.DataFrame({"item": list("abcde"), "annotator": "x", "label": 1})
     items = pl.DataFrame({"item": list("abcde"), "document": [None] * 5}, schema_overrides={"document": pl.String})
     with pytest.raises(DataError, match=r"^5 items have no 'document' \(item 'a', item 'b', item 'c' and 2 more\)"):
         cluster_codes(Annotations.from_frame(frame, items=items), "document")
 
 
-def test_a_column_that_is_not_there_has_a_nearest():
+def test_cluster_codes_suggest_nearest_column():
     with pytest.raises(DataError, match="item column 'documnt' is not in the table of items; did you mean 'document'"):
         cluster_codes(table(document=["d", "d", "e"]), "documnt")
     with pytest.raises(DataError, match="item column 'who'"):

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 from assay.data.roles import (
-    LOOKED_AT,
     ROWS,
+    ROWS_INSPECTED,
     ColumnRole,
     ColumnView,
     Guess,
-    Told,
+    SpecifiedRoles,
     _arithmetic,
     _Finder,
     _is_majority,
@@ -23,7 +23,7 @@ from assay.data.roles import (
     find_roles,
     plain_name,
     read_call,
-    same_but_for_spelling,
+    same_except_spelling,
     unclear,
     views_of,
 )
@@ -32,7 +32,7 @@ from assay.data.values import MOST_CATEGORIES
 
 def guess(table: dict[str, list[Any]], /, **told: Any) -> Guess:
     frame = pl.DataFrame(table, strict=False)
-    return find_roles(frame, Told(**told), views_of(frame))
+    return find_roles(frame, SpecifiedRoles(**told), views_of(frame))
 
 
 def roles(found: Guess) -> dict[str, str]:
@@ -50,7 +50,7 @@ def view(*cells: Any) -> ColumnView:
 # -- what a column holds -----------------------------------------------------------------------------------
 
 
-def test_cells_of_a_column():
+def test_column_view_classifies_cells():
     one = view("1", "2", "", "2", "n/a", None)
     assert (one.rows, one.filled) == (6, 3)
     assert one.distinct.to_list() == ["1", "2"]
@@ -65,7 +65,7 @@ def test_cells_of_a_column():
     assert not view().unique
 
 
-def test_words_are_free_text_where_they_are_long_or_many():
+def test_column_view_free_text_is_long_or_varied():
     assert view("a" * 41, "b" * 41).free
     assert not view("a" * 40, "b" * 40).free
     many = [f"words {i:07d}" for i in range(60)]  # 13 letters, all different
@@ -81,14 +81,14 @@ def test_words_are_free_text_where_they_are_long_or_many():
         assert view(*range(n)).could_be_labels
 
 
-def test_numbers_of_rows_begin_with_0_or_1_and_rise_by_1():
+def test_column_view_recognizes_row_numbers():
     assert view("0", "1", "2").counts_rows
     assert view("1", "2").counts_rows
     for cells in (("2", "3"), ("1", "3"), ("1",), ("1", "2", None), ("2", "1"), ("a", "b")):
         assert not view(*cells).counts_rows, cells
 
 
-def test_two_cells_are_shown_of_which_none_is_long():
+def test_column_view_examples_are_two_short_cells():
     assert view("a" * 24, "b" * 25, "c").examples() == "a" * 24 + ", " + "b" * 21 + "..."
     assert view("a", "b", "c").examples(3) == "a, b, c"
 
@@ -103,7 +103,7 @@ def test_two_cells_are_shown_of_which_none_is_long():
         ("Q1Score", "q1 score"),
     ],
 )
-def test_a_name_in_lower_case_words_apart(name, plain):
+def test_plain_name_separates_words(name, plain):
     assert plain_name(name) == plain
 
 
@@ -112,7 +112,7 @@ def test_a_name_in_lower_case_words_apart(name, plain):
 LONG = {"text_id": ["a", "a", "b", "b"], "rater": ["r1", "r2", "r1", "r2"], "score": [1, 2, 3, 3]}
 
 
-def test_a_row_a_label():
+def test_find_roles_of_long_table():
     found = guess(LONG | {
         "aspect": ["tone"] * 4, "run": [1, 1, 1, 2], "kind": ["human", "judge"] * 2,
         "submitted": [f"2024-01-0{i}" for i in range(1, 5)],
@@ -130,22 +130,22 @@ def test_a_row_a_label():
         "criterion": "aspect",
         "repeat": "run",
     }
-    assert (found.doubts, found.lacking) == ((), ())
-    assert why(found, "empty") == "nothing in it"
-    assert why(found, "score") == "by its name"
+    assert (found.ambiguities, found.errors) == ((), ())
+    assert why(found, "empty") == "no values"
+    assert why(found, "score") == "by name"
     said = guess(LONG, label="score")
-    assert why(said, "score") == "as said"
-    assert "'text_id' taken as the item" in found.notes()
-    assert "'comment' left out, comments" in found.notes()
+    assert why(said, "score") == "as specified"
+    assert "'text_id' parsed as item id" in found.notes()
+    assert "'comment' ignored (comment)" in found.notes()
 
 
-def test_of_names_that_fit_the_id_is_taken_and_else_it_is_doubted():
+def test_find_roles_prefers_id_columns():
     found = guess({"text": list("wxyz"), **LONG})
     assert roles(found)["text_id"] == "item"
-    assert not found.doubts
+    assert not found.ambiguities
     both = {"item_a": LONG["text_id"], "score": LONG["score"], "rating": LONG["score"], "rater": LONG["rater"]}
     two = guess(both, item="item_a")
-    assert two.doubts == ("'score', 'rating' could each hold the label",)
+    assert two.ambiguities == ("'score', 'rating' could each hold the label (set label=...)",)
     # Who answered once only is nobody's annotator: the column does not repeat.
     once = guess(LONG | {"worker": list("wxyz")})
     assert roles(once)["rater"] == "annotator"
@@ -153,7 +153,7 @@ def test_of_names_that_fit_the_id_is_taken_and_else_it_is_doubted():
     found = guess(LONG | {"run": [0.5, 1, 1, 2], "kind": ["a", "b"] * 2})
     assert {"run", "kind"}.isdisjoint(name for name, role in roles(found).items() if role in ("repeat", "kind"))
     lacking = guess({"rater": LONG["rater"], "item": LONG["text_id"], "note": list("abcd")}, shape="long")
-    assert lacking.lacking == ("no column that holds the label was found",)
+    assert lacking.errors == ("no column with the labels was found (set label=...)",)
 
 
 # -- one row an item ---------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def wide(**more: list[Any]) -> dict[str, list[Any]]:
     return {"item": [f"i{k}" for k in range(6)], "ann": [1, 2, 3, 4, 5, 1], "bob": [1, 3, 3, 5, 5, 2], **more}
 
 
-def test_a_column_an_annotator():
+def test_find_roles_of_wide_table():
     found = guess(wide(words=[120, 90, 44, 81, 200, 31], cho=[2, 2, 3, 4, 4, 1], long=["a" * 50] * 6))
     assert found.shape == "wide"
     assert roles(found) == {
@@ -178,27 +178,25 @@ def test_a_column_an_annotator():
     assert why(found, "ann") == "1 to 5"
     assert why(found, "item") == "6 different values"
     few = guess({"item": ["a", "b"], "ann": [1, 2]})
-    assert few.lacking == (
-        "'ann' alone could hold labels of an annotator; if it does, say layout='wide' and columns=['ann']",
+    assert few.errors == (
+        "only 'ann' could hold an annotator's labels; if it does, set layout='wide' and columns=['ann']",
     )
-    assert guess({"item": ["a", "b"], "ann": [1, 2]}, judges=("ann",)).lacking == ()
-    assert guess({"item": ["a", "b"]}).lacking == (
-        "no column could hold labels of an annotator; name them with columns=[...]",
-    )
-    assert guess({"item": ["a", "b"], "ann": [1, 2]}, alone=False).lacking == ()
+    assert guess({"item": ["a", "b"], "ann": [1, 2]}, judges=("ann",)).errors == ()
+    assert guess({"item": ["a", "b"]}).errors == ("no column could hold an annotator's labels: set columns=[...]",)
+    assert guess({"item": ["a", "b"], "ann": [1, 2]}, alone=False).errors == ()
     twice = guess({"item": ["a", "a"], "ann": [1, 2], "bob": [1, 2]}, columns=("ann", "bob"))
-    assert twice.lacking == ("item 'a' has more than one row; a wide table has one row an item",)
+    assert twice.errors == ("item 'a' has more than one row; a wide table has one row per item",)
     numbered = guess({"ann": [1, 2, 2], "bob": [2, 2, 1]})
     assert numbered.options["item"] == ROWS
-    assert numbered.notes()[-1] == "rows are numbered: no column names the items"
+    assert numbered.notes()[-1] == "no item id found; rows are numbered"
 
 
-def test_a_column_on_a_range_ten_times_as_wide_is_beside():
+def test_find_roles_wide_range_is_metadata():
     """Tops 5, 5 and 50 or 51: the middle one is 5."""
     assert roles(guess(wide(x=[0, 50, 1, 2, 3, 4])))["x"] == "person"
     found = guess(wide(x=[0, 51, 1, 2, 3, 4]))
     assert roles(found)["x"] == "item column"
-    assert why(found, "x") == "0 to 51, where others end at 5"
+    assert why(found, "x") == "0 to 51, while other columns end at 5"
     assert roles(guess(wide(x=[0, -51, 1, 2, 3, 4])))["x"] == "item column"
     # Ends below 1 count as 1; of two columns neither is told out.
     small = {"item": list("abc"), "p": [0.1, 0.2, 0.3], "q": [0.1, 0.1, 0.2], "r": [1, 9, 10]}
@@ -206,51 +204,54 @@ def test_a_column_on_a_range_ten_times_as_wide_is_beside():
     assert roles(guess({name: small[name] for name in ("item", "p", "r")} | {"r": [1, 99, 100]}))["r"] == "person"
 
 
-def test_words_that_nobody_else_says_are_beside():
+def test_find_roles_words_of_one_column_are_metadata():
     people = {"item": list("abcd"), "p": ["yes", "no", "no", "no"], "q": ["no", "yes", "yes", "no"]}
     found = guess(people | {"colour": ["red", "blue", "red", "red"]})
     assert roles(found)["colour"] == "item column"
-    assert why(found, "colour") == "words that are none of the annotators'"
+    assert why(found, "colour") == "words that no annotator's column contains"
     assert why(found, "p") == "2 categories"
     mixed = guess(people | {"m": [3, 1, 1, 2]})
-    assert (roles(mixed)["m"], why(mixed, "m")) == ("item column", "numbers beside columns of words")
-    assert not mixed.doubts
+    assert (roles(mixed)["m"], why(mixed, "m")) == ("item column", "numbers, while other columns hold words")
+    assert not mixed.ambiguities
     even = guess({"item": list("abcd"), "p": people["p"], "m": [3, 1, 1, 2]})
-    assert even.doubts == (
+    assert even.ambiguities == (
         "column 'p' holds text and column 'm' holds numbers; name the annotators' columns with columns=['m']",
     )
 
 
-def test_a_judge_whose_column_holds_no_labels_is_doubted():
+def test_find_roles_reports_judge_without_labels():
     people = {"item": list("abcd"), "p": ["yes", "no", "no", "no"], "q": ["no", "yes", "yes", "no"]}
     short = people | {"o3-mini": ["Y", "N", "N", "N"]}
-    looks = "'o3-mini' looks like a model, but its column holds words that are none of the annotators'"
-    assert guess(short).doubts == (f"{looks}: write its labels as the annotators do, or it is no judge here",)
+    looks = "'o3-mini' has the name of a model, but its column holds words that no annotator's column contains"
+    assert guess(short).ambiguities == (f"{looks}: write its labels as the annotators do, or it is not a judge here",)
     named = guess(short, judges=("o3-mini",))
-    assert named.lacking == (looks.replace("looks like a model", "is named as a judge")
+    assert named.errors == (looks.replace("has the name of a model", "is listed in judges")
                              + ": write its labels as the annotators do",)  # fmt: skip
     numbers, far = guess(people | {"gpt-4": [3, 1, 1, 2]}), guess(wide(m=[0, 51, 1, 2, 3, 4]), judges=("m",))
-    assert "'gpt-4' looks like a model, but its column holds numbers beside columns of words: " in numbers.doubts[0]
-    assert "'m' is named as a judge, but its column holds 0 to 51, where others end at 5: " in far.lacking[0]
+    assert (
+        "'gpt-4' has the name of a model, but its column holds numbers, while other columns hold words: "
+        in numbers.ambiguities[0]
+    )
+    assert "'m' is listed in judges, but its column holds 0 to 51, while other columns end at 5: " in far.errors[0]
 
 
-def test_a_judge_is_one_where_its_column_names_a_criterion_too():
+def test_find_roles_judge_in_crossed_names():
     found = guess({"item": list("abc"), **{f"{who}_{what}": [1, 2, 3 + (who == "ann")]
                    for what in ("clear", "true") for who in ("ann", "bob", "gpt")}})  # fmt: skip
     assert roles(found)["gpt_true"] == "judge"
-    assert why(found, "gpt_true") == "a model's name, annotator and criterion in its name"
+    assert why(found, "gpt_true") == "name of a model, its name combines annotator and criterion"
     assert roles(found)["ann_true"] == "person"
 
 
-def test_what_follows_from_others_is_computed():
+def test_find_roles_recognizes_computed_columns():
     people = {"item": [f"i{k}" for k in range(18)], "p": [1, 2, 3] * 6, "q": [1, 3, 5] * 6, "s": [1, 2, 2] * 6}
     found = guess(people | {"x": [1.0, 2.33, 3.33] * 6})
     assert roles(found)["x"] == "computed"
     assert why(found, "x") == "equals the mean of p, q, s"
-    assert not found.doubts
+    assert not found.ambiguities
     middle = guess(people | {"x": [1, 2, 3] * 6})  # 12 rows in which they differ; a person may side with the others
     assert roles(middle)["x"] == "computed"
-    assert "'x' equals the median of 'p', 'q', 's' and may be computed from them" in middle.doubts
+    assert "'x' equals the median of 'p', 'q', 's' and could be computed from them" in middle.ambiguities
     named = guess(people | {"total": [3, 7, 10] * 6})
     assert why(named, "total") == "equals the total of p, q, s"
     rows = guess({"item": ["a", "b", "c", "Mean"], "p": [1, 2, 3, 2], "q": [1, 2, 4, 2]})
@@ -264,7 +265,7 @@ OTHERS = np.array(
 
 
 @pytest.mark.parametrize("how", ["mean", "median", "total"])
-def test_three_rows_that_differ_tell_what_a_column_is(how):
+def test_find_roles_computed_requires_three_differing_rows(how):
     each = {"mean": np.mean, "median": np.median, "total": np.sum}[how](OTHERS, axis=0)
     assert _arithmetic(each, OTHERS) == how
     assert _arithmetic(each + np.eye(11)[3], OTHERS) is None
@@ -276,7 +277,7 @@ def test_three_rows_that_differ_tell_what_a_column_is(how):
     assert _arithmetic(gaps, OTHERS) == (how if how != "median" else None)
 
 
-def test_a_mean_is_told_to_the_digits_it_is_written_in():
+def test_find_roles_mean_matches_printed_digits():
     mean = OTHERS.mean(axis=0)
     for digits in (1, 2):
         assert _arithmetic(mean.round(digits), OTHERS) == "mean"
@@ -286,7 +287,7 @@ def test_a_mean_is_told_to_the_digits_it_is_written_in():
     assert _arithmetic(np.array([]), OTHERS[:, :0]) is None
 
 
-def test_a_majority_is_told_by_ten_rows_in_which_somebody_differs():
+def test_find_roles_majority_requires_ten_differing_rows():
     votes = np.array([[1, 1, 2], [2, 1, 2], [3, 3, 1], [1, 2, 1], [4, 4, 2]] * 2, dtype=float).T
     most = np.array([1, 2, 3, 1, 4] * 2, dtype=float)
     # The majority of three is their median too, which is found first.
@@ -303,27 +304,31 @@ def test_a_majority_is_told_by_ten_rows_in_which_somebody_differs():
 @pytest.mark.parametrize(
     ("names", "judges", "words"),
     [
-        (["ann", "bob", "gpt-4o"], ["gpt-4o"], "'gpt-4o' looks like a model, and nothing says who is a judge"),
-        (["ann", "bob", "AI"], ["AI"], "'AI' may be a judge, by its name"),
-        (["A1", "A2", "M1"], ["M1"], "'M1' shares nothing with 'A1', 'A2' and may be a judge"),
-        (["rater 1", "rater 2", "zed", "ox"], ["zed", "ox"], "'zed', 'ox' share nothing with 'rater 1', 'rater 2'"),
+        (["ann", "bob", "gpt-4o"], ["gpt-4o"], "'gpt-4o' could be a judge (name of a model)"),
+        (["ann", "bob", "AI"], ["AI"], "'AI' could be a judge (by name)"),
+        (["A1", "A2", "M1"], ["M1"], "'M1' could be a judge (the name differs from 'A1', 'A2')"),
+        (
+            ["rater 1", "rater 2", "zed", "ox"],
+            ["zed", "ox"],
+            "'zed', 'ox' could be judges (the name differs from 'rater 1', 'rater 2')",
+        ),
         (["A1", "zed", "M1"], None, None),
         (["A1", "A2", "A3"], None, None),
     ],
 )
-def test_who_looks_like_a_judge(names, judges, words):
+def test_find_roles_suggests_judges(names, judges, words):
     labels = {name: [1, 2, 2, (k + 3) % 4] for k, name in enumerate(names)}
     found = guess({"item": list("abcd")} | labels)
     assert found.options.get("judges") == judges
-    assert (found.doubts == ()) if words is None else any(one.startswith(words) for one in found.doubts)
+    assert (found.ambiguities == ()) if words is None else any(one.startswith(words) for one in found.ambiguities)
     if judges:
         assert roles(found)[judges[0]] == "judge"
     told = guess({"item": list("abcd")} | labels, judges=(names[0],))
     assert roles(told)[names[0]] == "judge"
-    assert not told.doubts
+    assert not told.ambiguities
 
 
-def test_what_is_no_label_of_a_wide_sheet_is_a_column_of_the_items():
+def test_find_roles_other_columns_are_metadata():
     n = MOST_CATEGORIES + 1
     sheet = {"item": [f"i{k}" for k in range(n)], "ann": [1, 2] * (n // 2) + [1] * (n % 2), "bob": [2] * n,
              "word": [f"w{k}" for k in range(n)]}  # fmt: skip
@@ -343,25 +348,25 @@ def test_what_is_no_label_of_a_wide_sheet_is_a_column_of_the_items():
         ("ann", [8, 8, 9, 9], False),
     ],
 )
-def test_a_column_of_raters_is_not_taken_for_a_rater_in_silence(name, cells, doubted):
+def test_find_roles_annotator_column_is_ambiguous(name, cells, doubted):
     sheet = pl.DataFrame({"segment": ["a", "b", "c", "d"], name: cells, "warm": [1, 2, 3, 2], "clear": [3, 2, 1, 1]})
     words = (
-        f"'{name}' may name who answered (then give annotator='{name}', with item=... and label=[...]); it is read as "
-        "one person's labels"
+        f"'{name}' could name the annotators (then set annotator='{name}', item=... and label=[...]); it is read as "
+        "one annotator's labels"
     )
-    assert (words in guess(sheet).doubts) is doubted
-    assert not guess(sheet, shape="wide").doubts
+    assert (words in guess(sheet).ambiguities) is doubted
+    assert not guess(sheet, shape="wide").ambiguities
     if doubted:  # two such columns are a rater and a grader
         two = guess(sheet.with_columns(grader=pl.Series([7, 7, 6, 6])))
-        assert not any("may name" in doubt for doubt in two.doubts)
+        assert not any("may name" in doubt for doubt in two.ambiguities)
 
 
-def test_annotators_and_criteria_in_names_of_columns():
+def test_find_roles_splits_annotator_and_criterion():
     found = crossed_names(["ann_tone", "ann_fact", "bob_tone", "bob_fact"])
     assert (found.template, found.annotators) == ("annotator_criterion", ["ann", "bob"])
-    assert not found.doubt  # a tone is a criterion by its name
+    assert not found.ambiguity  # a tone is a criterion by its name
     unsure = crossed_names(["u/x", "u/y", "v/x", "v/y"])
-    assert unsure.doubt == "as in 'u/x', and which of the two comes first is not sure"
+    assert unsure.ambiguity == "as in 'u/x', but the order of the two is uncertain"
     turned = crossed_names(["clarity: p", "clarity: q", "depth: p", "depth: q"])
     assert (turned.template, turned.annotators) == ("criterion: annotator", ["p", "q"])
     assert crossed_names(["u/x", "u/y", "v/x"]) is None
@@ -375,7 +380,7 @@ def test_annotators_and_criteria_in_names_of_columns():
 # -- one row a person --------------------------------------------------------------------------------------
 
 
-def test_a_row_a_person_as_forms_write_them():
+def test_find_roles_of_transposed_table():
     form = {"Timestamp": [f"2024-05-0{k} 10:00" for k in range(1, 4)], "Name": ["ann", "bob", "gpt-4o"]}
     asked = {f"Question {k}": [1 + k % 2, 2, 2] for k in range(4)}
     found = guess(form | asked)
@@ -383,13 +388,15 @@ def test_a_row_a_person_as_forms_write_them():
     assert found.options["annotator"] == "Name"
     assert found.options["columns"] == list(asked)
     assert found.options["judges"] == ["gpt-4o"]
-    assert found.doubts[0] == "rows look like people ('Name' names them) and columns like items"
+    assert found.ambiguities[0] == "rows look like annotators (named by 'Name') and columns like items"
     assert roles(found) == {"Timestamp": "time stamp", "Name": "annotator"} | dict.fromkeys(asked, "item")
     told = guess(form | asked, shape="transposed", judges=())
-    assert told.doubts == ()
+    assert told.ambiguities == ()
     nobody = guess({"Timestamp": form["Timestamp"]} | asked)
     assert nobody.options["annotator"] == ROWS
-    assert nobody.doubts[0] == "rows look like people and columns like items, and no column names the people"
+    assert (
+        nobody.ambiguities[0] == "rows look like annotators and columns like items, but no column names the annotators"
+    )
     # Two questions are no form.
     assert guess(form | dict(list(asked.items())[:2])).shape != "transposed"
 
@@ -397,10 +404,10 @@ def test_a_row_a_person_as_forms_write_them():
 # -- words -------------------------------------------------------------------------------------------------
 
 
-def test_the_call_that_reads_a_table():
+def test_read_call_quotes_options():
     assert read_call("a table in memory", {"scale": "1-5"}) == "assay.read(frame, scale='1-5')"
     assert read_call("a.csv", {"judges": ("m",), "scale": "1-5"}) == "assay.read('a.csv', judges=['m'], scale='1-5')"
-    assert same_but_for_spelling(["Ann", "ann ", "bob", "b.o", "b_o"]) == [("Ann", "ann "), ("b.o", "b_o")]
+    assert same_except_spelling(["Ann", "ann ", "bob", "b.o", "b_o"]) == [("Ann", "ann "), ("b.o", "b_o")]
 
 
 # -- function by function ------------------------------------------------------------------------------------
@@ -408,7 +415,7 @@ def test_the_call_that_reads_a_table():
 
 def finder(table: dict[str, list[Any]], /, **told: Any) -> _Finder:
     frame = pl.DataFrame(table, strict=False)
-    return _Finder(views_of(frame), Told(**told), frame)
+    return _Finder(views_of(frame), SpecifiedRoles(**told), frame)
 
 
 def of_name(name: str, cells: list[Any], *beside: str) -> str | None:
@@ -434,31 +441,31 @@ def of_name(name: str, cells: list[Any], *beside: str) -> str | None:
         ("bob", [5, 7], ("ann",), None),
     ],
 )  # fmt: skip
-def test_what_the_name_of_a_column_says(name, cells, beside, role):
+def test_role_by_name_of_usual_names(name, cells, beside, role):
     assert of_name(name, cells, *beside) == role
 
 
-def test_many_dates_are_time_stamps_under_any_name():
+def test_role_by_name_of_dates():
     for n, role in ((MOST_CATEGORIES, None), (MOST_CATEGORIES + 1, "time stamp")):
         days = [f"2024-{1 + k // 28:02d}-{1 + k % 28:02d}" for k in range(n)]
         assert of_name("x", days) == role
-        assert finder({"x": days})._role_beside("x") == ("time stamp", "dates" if role is None else "dates and times")
+        assert finder({"x": days})._other_role("x") == ("time stamp", "dates" if role is None else "dates and times")
 
 
 @pytest.mark.parametrize(
     ("name", "cells", "told", "role"),
     [
-        ("mean", [1, 2], {}, ("computed", "by its name")),
+        ("mean", [1, 2], {}, ("computed", "by name")),
         ("mean", [1, 2], {"exclude": ()}, ("unknown", "")),
-        ("x", [1, 2], {"exclude": ("x",)}, ("computed", "named in exclude")),
+        ("x", [1, 2], {"exclude": ("x",)}, ("computed", "listed in exclude")),
         ("x", [3, 1], {"exclude": ("y",)}, ("unknown", "")),
-        ("gold", [1, 2], {"exclude": ()}, ("gold", "by its name")),
-        ("x", [None, None], {}, ("empty", "nothing in it")),
-        ("x", ["a" * 50, None], {}, ("comment", "free text, 1 filled")),
+        ("gold", [1, 2], {"exclude": ()}, ("gold", "by name")),
+        ("x", [None, None], {}, ("empty", "no values")),
+        ("x", ["a" * 50, None], {}, ("comment", "free text in 1 row")),
     ],
 )  # fmt: skip
-def test_what_a_column_beside_labels_is(name, cells, told, role):
-    assert finder({name: cells}, **told)._role_beside(name) == role
+def test_other_role_of_columns(name, cells, told, role):
+    assert finder({name: cells}, **told)._other_role(name) == role
 
 
 THREE = {f"q{k}": [3, 1, 2] for k in range(1, 4)}
@@ -480,19 +487,19 @@ THREE = {f"q{k}": [3, 1, 2] for k in range(1, 4)}
         ({"response id": ["r1", "r2", "r3"], **THREE}, 3),
     ],
 )  # fmt: skip
-def test_questions_of_a_form(table, asked):
+def test_questions_of_transposed_table(table, asked):
     assert len(finder(table)._questions()) == asked
     assert finder(table).shape() == ("transposed" if asked else "wide")
 
 
-def test_more_questions_than_a_study_has_people_are_a_form():
+def test_questions_more_than_annotators_make_a_form():
     for n, asked in ((60, 0), (61, 61)):
         people = [f"p{k}" for k in range(66)]
         words = {"".join("abcdefghij"[int(c)] for c in str(k)) + "!": [3, 1, 2] * 22 for k in range(n)}
         assert len(finder({"name": people, **words})._questions()) == asked
 
 
-def test_whom_a_row_names():
+def test_rows_of_annotators_are_found_by_names():
     def who(**table):
         return finder(table)._people_column()
 
@@ -518,7 +525,7 @@ def test_whom_a_row_names():
         ({"item": [1, 1], "annotator": ["a", "b"], "label": [1, 2]}, {"columns": ("label",)}, "wide"),
     ],
 )  # fmt: skip
-def test_the_shape_of_a_table(table, told, shape):
+def test_shape_is_found_by_names_and_contents(table, told, shape):
     assert finder(table, **told).shape() == shape
 
 
@@ -538,44 +545,44 @@ def test_the_shape_of_a_table(table, told, shape):
         ({"item": [1, 1], "name": ["a", "a"], "label": [3, 1]}, {"item": "name"}, ("name", None, "label")),
     ],
 )  # fmt: skip
-def test_columns_of_item_annotator_and_label(table, told, found):
+def test_long_roles_by_name(table, told, found):
     assert tuple(finder(table, **told)._long_roles().values()) == (*found,)
 
 
-def test_of_several_columns_an_id_says_it():
+def test_long_roles_prefer_ids():
     one = finder({"text": [1], "text_id": [1], "doc": [1], "doc_ids": [1]})
-    assert one._likeliest("item", ["text", "text_id"]) == ["text_id"]
-    assert one.doubts == []
-    assert one._likeliest("item", ["text_id", "doc_ids"]) == ["text_id", "doc_ids"]
-    assert one._likeliest("label", ["text", "text_id"]) == ["text", "text_id"]
-    assert one._likeliest("annotator", ["text", "doc"]) == ["text", "doc"]
-    assert one.doubts == [
-        "'text_id', 'doc_ids' could each hold the item", "'text', 'text_id' could each hold the label",
-        "'text', 'doc' could each hold the annotator",
+    assert one._most_likely("item", ["text", "text_id"]) == ["text_id"]
+    assert one.ambiguities == []
+    assert one._most_likely("item", ["text_id", "doc_ids"]) == ["text_id", "doc_ids"]
+    assert one._most_likely("label", ["text", "text_id"]) == ["text", "text_id"]
+    assert one._most_likely("annotator", ["text", "doc"]) == ["text", "doc"]
+    assert one.ambiguities == [
+        "'text_id', 'doc_ids' could each hold the item (set item=...)", "'text', 'text_id' could each hold the label (set label=...)",
+        "'text', 'doc' could each hold the annotator (set annotator=...)",
     ]  # fmt: skip
 
 
-def test_several_columns_of_labels_are_the_criteria_of_a_long_table():
+def test_long_roles_several_label_columns_are_criteria():
     people = {"item": [*"aabb"], "rater": [*"xyxy"], "warm": [1, 2, 3, 2], "clear": [3, 2, 1, 1], "far": [0, 900, 1, 2]}
     found = guess(people, annotator="rater")
     assert found.options == {"annotator": "rater", "label": ["warm", "clear"]}
     assert {"item": "item", "rater": "annotator", "warm": "label", "clear": "label"}.items() < roles(found).items()
     assert roles(found)["far"] != "label"
-    assert (why(found, "rater"), why(found, "warm"), why(found, "item")) == ("as said", "by its name", "by its name")
+    assert (why(found, "rater"), why(found, "warm"), why(found, "item")) == ("as specified", "by name", "by name")
     one = guess({name: people[name] for name in ("item", "rater", "warm")}, annotator="rater")
     assert one.options == {"annotator": "rater", "label": "warm"}
     empty = guess({"thing": [1, 1], "other": [None, None]}, shape="long")
-    assert empty.lacking == (
-        "no column that names the item was found", "no column that names who answered was found",
+    assert empty.errors == (
+        "no column with the item id was found (set item=...)", "no column with the annotators was found (set annotator=...)",
     )  # fmt: skip
 
 
-def test_models_alone_in_a_long_table_are_doubted():
+def test_long_table_of_models_is_ambiguous():
     table = {"item": [*"aabb"], "model": ["gpt-4", "claude-3"] * 2, "label": [1, 2, 3, 2]}
-    words = "'model' names models alone, which may be judges or systems that are rated"
-    assert words in guess(table).doubts
-    assert words not in guess(table | {"model": ["gpt-4", "ann"] * 2}).doubts
-    assert words not in guess({("who" if name == "model" else name): v for name, v in table.items()}).doubts
+    words = "'model' contains only models, which can be judges or the systems that are rated"
+    assert words in guess(table).ambiguities
+    assert words not in guess(table | {"model": ["gpt-4", "ann"] * 2}).ambiguities
+    assert words not in guess({("who" if name == "model" else name): v for name, v in table.items()}).ambiguities
     assert guess(table).options["judges"] == ["gpt-4", "claude-3"]
     assert "judges" not in guess(table | {"kind": ["judge", "human"] * 2}).options
 
@@ -586,30 +593,34 @@ def test_models_alone_in_a_long_table_are_doubted():
         (
             "ann bob gpt-4 claude-3",
             ["gpt-4", "claude-3"],
-            "'gpt-4', 'claude-3' look like models, and nothing says who is a judge",
+            "'gpt-4', 'claude-3' could be judges (names of models)",
         ),
-        ("ann bob ML", ["ML"], "'ML' may be a judge, by its name"),
+        ("ann bob ML", ["ML"], "'ML' could be a judge (by name)"),
         ("AB CD AI", None, None),  # others are called by two letters too
         ("A B AI", None, None),
-        ("rater1 rater2 x", ["x"], "'x' shares nothing with 'rater1', 'rater2' and may be a judge"),
-        ("rater1 rater2 x y", ["x", "y"], "'x', 'y' share nothing with 'rater1', 'rater2' and may be a judge"),
+        ("rater1 rater2 x", ["x"], "'x' could be a judge (the name differs from 'rater1', 'rater2')"),
+        ("rater1 rater2 x y", ["x", "y"], "'x', 'y' could be judges (the name differs from 'rater1', 'rater2')"),
         ("rater1 rater2 x y z", None, None),  # more others than people
         ("rater1 x", None, None),
         ("rater1 rater2", None, None),
-        ("A1 A2 M", ["M"], "'M' shares nothing with 'A1', 'A2' and may be a judge"),
-        ("A1 A2 M1 human", ["M1"], "'M1' shares nothing with 'A1', 'A2', 'human' and may be a judge"),
+        ("A1 A2 M", ["M"], "'M' could be a judge (the name differs from 'A1', 'A2')"),
+        ("A1 A2 M1 human", ["M1"], "'M1' could be a judge (the name differs from 'A1', 'A2', 'human')"),
         ("A1 A2 zed", None, None),  # a letter tells people from models alone
-        ("A1 human1 human2 zed", ["A1", "zed"], "'A1', 'zed' share nothing with 'human1', 'human2' and may be a judge"),
+        (
+            "A1 human1 human2 zed",
+            ["A1", "zed"],
+            "'A1', 'zed' could be judges (the name differs from 'human1', 'human2')",
+        ),
     ],
 )
-def test_who_may_be_a_judge_by_the_names(names, judges, doubt):
+def test_name_judges_by_pattern(names, judges, doubt):
     one, options = finder({"x": [1]}), {}
     one._name_judges(names.split(), options)
-    assert (options.get("judges"), one.doubts) == (judges, [] if doubt is None else [doubt])
+    assert (options.get("judges"), one.ambiguities) == (judges, [] if doubt is None else [doubt])
     for told in ({"judges": ()}, {"humans": ()}):
         said = finder({"x": [1]}, **told)
         said._name_judges(names.split(), options)
-        assert said.doubts == []
+        assert said.ambiguities == []
 
 
 @pytest.mark.parametrize(
@@ -629,7 +640,7 @@ def test_who_may_be_a_judge_by_the_names(names, judges, doubt):
         ({"doc": [None, None], "a": [3, 1]}, None),
     ],
 )  # fmt: skip
-def test_the_column_that_names_the_rows(table, item):
+def test_item_of_rows_is_unique_text(table, item):
     assert finder(table)._item_of_rows() == item
     assert finder(table, item="own")._item_of_rows() == "own"
 
@@ -641,19 +652,19 @@ def test_the_column_that_names_the_rows(table, item):
         (1, 2, "n", False),
     ],
 )  # fmt: skip
-def test_of_words_and_numbers_the_larger_group_labels(texts, numbers, kept, doubt):
+def test_keep_one_kind_selects_larger_group(texts, numbers, kept, doubt):
     table = {f"t{k}": ["yes", "no", "no"] for k in range(texts)} | {f"n{k}": [3, 1, 2] for k in range(numbers)}
     one, found = finder(table), {}
     assert one._keep_one_kind(list(table), found) == [name for name in table if name[0] == kept]
-    beside = "words beside columns of numbers" if kept == "n" else "numbers beside columns of words"
+    beside = "words, while other columns hold numbers" if kept == "n" else "numbers, while other columns hold words"
     assert found == {name: ("item column", beside) for name in table if name[0] != kept}
-    assert bool(one.doubts) is doubt
+    assert bool(one.ambiguities) is doubt
     if doubt:
         wanted = [f"n{k}" for k in range(numbers)]
-        assert one.doubts[0].endswith(f"; name the annotators' columns with columns={wanted}")
+        assert one.ambiguities[0].endswith(f"; name the annotators' columns with columns={wanted}")
 
 
-def test_the_ends_of_most_columns_are_the_middle_one():
+def test_keep_one_range_uses_median_of_ends():
     def kept(*tops):
         table = {f"c{k}": [0, top] for k, top in enumerate(tops)}
         found = {}
@@ -671,7 +682,7 @@ def test_the_ends_of_most_columns_are_the_middle_one():
     assert kept(1, 99) == [1, 99]
 
 
-def test_majorities_of_words():
+def test_majority_of_words_by_hand():
     def majority(said, votes):
         table = {"x": said} | {f"v{k}": [row[k] for row in votes] for k in range(len(votes[0]))}
         return finder(table)._majority_of_words("x", [n for n in table if n != "x"])
@@ -689,7 +700,7 @@ def test_majorities_of_words():
     assert finder(three)._follows("x", ["v0", "v1", "v2"], {}) == "majority"
 
 
-def test_rows_that_are_no_item():
+def test_computed_rows_are_found():
     def rows(*items, labels=("p",), **told):
         table = {"item": [*items], "p": [3] * len(items)}
         return finder(table, **told)._computed_rows("item", list(labels))
@@ -701,19 +712,21 @@ def test_rows_that_are_no_item():
     assert finder({"p": [1, 2, 3]})._computed_rows("item", ["p"]) == {}
 
 
-def test_a_column_may_follow_from_people_alone():
+def test_find_computed_from_humans_only():
     people = {"item": [f"i{k}" for k in range(12)], "p": [1, 2, 3] * 4, "q": [2, 4, 5] * 4}
     found = guess(people | {"gpt-4": [5, 1, 1] * 4, "x": [1.5, 3.0, 4.0] * 4})
     assert why(found, "x") == "equals the mean of p, q"
     assert roles(found)["gpt-4"] == "judge"
     every = guess(people | {"gpt-4": [6, 3, 1] * 4, "x": [3.0, 3.0, 3.0] * 4})
     assert why(every, "x") == "equals the mean of p, q, gpt-4"
-    assert "'x' equals the mean of 'p', 'q', 'gpt-4' and may be computed from them" in every.doubts  # whole numbers
+    assert (
+        "'x' equals the mean of 'p', 'q', 'gpt-4' and could be computed from them" in every.ambiguities
+    )  # whole numbers
     three = people | {"s": [3, 3, 3] * 4}
     named = guess(three | {"mean": [2, 3, 3.67] * 4})
     assert (roles(named)["mean"], why(named, "mean")) == ("computed", "equals the mean of p, q, s")
     other = guess(three | {"mean": [2, 3, 3.6] * 4})
-    assert (roles(other)["mean"], why(other, "mean")) == ("computed", "by its name")
+    assert (roles(other)["mean"], why(other, "mean")) == ("computed", "by name")
     # What is computed stands behind what it is computed from.
     twice = guess(people | {"r": [3, 6, 8] * 4})
     assert (roles(twice)["r"], roles(twice)["p"]) == ("computed", "person")
@@ -736,11 +749,11 @@ def test_a_column_may_follow_from_people_alone():
         ([np.nan] * 3, [[1, 2, 3], [2, 3, 4]], None),
     ],
 )  # fmt: skip
-def test_what_arithmetic_tells_of_a_column(column, others, how):
+def test_arithmetic_recognizes_quantities(column, others, how):
     assert _arithmetic(np.array(column, float), np.array(others, float)) == how
 
 
-def test_a_majority_needs_three_and_rows_in_which_one_label_leads():
+def test_is_majority_requires_three_and_a_leading_label():
     others = np.array([[1, 2], [1, 3], [9, 2]], float).repeat(5, axis=1)
     most = np.array([1, 2], float).repeat(5)
     uneven = np.ones(10, bool)
@@ -759,14 +772,14 @@ def test_a_majority_needs_three_and_rows_in_which_one_label_leads():
         (["x/gpt-4", "x/ann", "y/gpt-4", "y/ann"], "criterion/annotator", ["gpt-4", "ann"], ""),
         (["human1 x", "human1 y", "human2 x", "human2 y"], "annotator criterion", ["human1", "human2"], ""),
         (["a b x", "a b y", "c x", "c y"], "annotator criterion", ["a b", "c"],
-         "as in 'a b x', and which of the two comes first is not sure"),
+         "as in 'a b x', but the order of the two is uncertain"),
         (["a / x", "a / y", "b / x", "b / y"], "annotator / criterion", ["a", "b"],
-         "as in 'a / x', and which of the two comes first is not sure"),
+         "as in 'a / x', but the order of the two is uncertain"),
     ],
 )  # fmt: skip
-def test_names_of_an_annotator_and_a_criterion(names, template, annotators, doubt):
+def test_crossed_names_finds_template(names, template, annotators, doubt):
     found = crossed_names(names)
-    assert (found.template, found.annotators, found.doubt) == (template, annotators, doubt)
+    assert (found.template, found.annotators, found.ambiguity) == (template, annotators, doubt)
 
 
 @pytest.mark.parametrize(
@@ -777,27 +790,27 @@ def test_names_of_an_annotator_and_a_criterion(names, template, annotators, doub
         ["a/x", "a/y", "b/x", "c"], ["a/1", "a/2", "b/1", "b/2"], ["a/x", "a/x ", "b/x", "b/y"],
     ],
 )  # fmt: skip
-def test_names_that_are_no_annotator_and_criterion(names):
+def test_crossed_names_is_none_for_other_names(names):
     assert crossed_names(names) is None
 
 
-def test_the_rest_of_a_form():
+def test_transposed_other_columns_are_technical():
     days = [f"2024-05-0{k} 10:00" for k in range(1, 4)]
     form = {"Timestamp": days, "Name": ["ann", "bob", "cho"], "age": [31, 44, 29], **THREE}
     found = guess(form, shape="transposed", columns=("q1", "q2"))
     assert found.options == {"layout": "transposed", "annotator": "Name", "columns": ["q1", "q2"]}
-    assert (roles(found)["q3"], why(found, "q3")) == ("technical", "no question")
-    assert (why(found, "Name"), why(found, "q1")) == ("names a person in each row", "a question")
-    assert found.doubts == ()
+    assert (roles(found)["q3"], why(found, "q3")) == ("technical", "not a question")
+    assert (why(found, "Name"), why(found, "q1")) == ("a different annotator in each row", "a question")
+    assert found.ambiguities == ()
     rows = guess(form, shape="transposed", annotator=ROWS)
-    assert (rows.options["annotator"], rows.doubts) == (ROWS, ())
+    assert (rows.options["annotator"], rows.ambiguities) == (ROWS, ())
     stamps = guess({"Timestamp": days, **THREE})
     assert stamps.options["annotator"] == ROWS
     assert "judges" not in stamps.options
     assert roles(stamps)["Timestamp"] == "time stamp"
 
 
-def test_a_column_of_numbers_with_gaps_is_seen_as_it_stands():
+def test_column_view_of_numbers_with_gaps():
     one = ColumnView(pl.Series("x", [1.0, None, float("nan"), 2.0]))
     assert (one.filled, one.distinct.to_list(), one.rows) == (2, ["1", "2"], 4)
     half = ColumnView(pl.Series("x", [1.0, 2.5]))
@@ -810,7 +823,7 @@ def test_a_column_of_numbers_with_gaps_is_seen_as_it_stands():
     assert view().ends is None
 
 
-def test_what_was_taken_for_what_is_told():
+def test_guess_notes_list_roles():
     columns = (
         ColumnRole("a", "person", "1 to 5"), ColumnRole("b", "person", "1 to 4"), ColumnRole("m", "computed", "a mean"),
         ColumnRole("w", "item column", "words"), ColumnRole("v", "item column", "dates"),
@@ -818,14 +831,14 @@ def test_what_was_taken_for_what_is_told():
     )  # fmt: skip
     found = Guess("wide", columns, {"item": ROWS}, rows={"computed": ("Mean", "SD", "Sum", "Max")})
     assert found.notes() == [
-        "'a', 'b' taken as an annotator's labels each", "'m' left out, computed: a mean",
-        "'w', 'v' kept as a column of the items", "'g' kept as a column of the items, no annotator: named",
-        "rows are numbered: no column names the items", "row 'Mean', 'SD', 'Sum' and 1 more left out: computed",
+        "'a', 'b' parsed as human labels", "'m' ignored (computed): a mean",
+        "'w', 'v' kept as item metadata", "'g' kept as item metadata (gold label): named",
+        "no item id found; rows are numbered", "row 'Mean', 'SD', 'Sum' and 1 more ignored: computed",
     ]  # fmt: skip
     assert found.named("computed", "gold") == ["m", "g"]
 
 
-def test_the_error_that_lists_all_that_is_not_clear():
+def test_unclear_lists_all_problems():
     error = unclear("t.csv", ["one", "two"], {"item": "x"})
     assert str(error) == "t.csv: one; two. If that is right: assay.read('t.csv', item='x')"
     assert (error.problems, error.source, error.advised) == (("one", "two"), "t.csv", {"item": "x"})
@@ -833,7 +846,7 @@ def test_the_error_that_lists_all_that_is_not_clear():
     assert read_call(["a.csv", "b.csv"], {}) == "assay.read(['a.csv', 'b.csv'])"
 
 
-def test_only_the_first_rows_are_looked_at():
-    frame = pl.DataFrame({"x": [1] * LOOKED_AT + [7], "_row": 0})
+def test_views_of_inspects_first_rows():
+    frame = pl.DataFrame({"x": [1] * ROWS_INSPECTED + [7], "_row": 0})
     seen = views_of(frame)
-    assert (list(seen), seen["x"].rows, seen["x"].ends) == (["x"], LOOKED_AT, (1, 1))
+    assert (list(seen), seen["x"].rows, seen["x"].ends) == (["x"], ROWS_INSPECTED, (1, 1))

@@ -65,19 +65,19 @@ SCALES: tuple[Scale, ...] = (
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=lambda s: s.spec)
-def test_a_scale_can_be_read_back_from_its_line(scale):
+def test_parse_scale_reads_spec(scale):
     assert parse_scale(scale.spec) == scale
 
 
 @given(st.integers(-50, 50), st.integers(1, 100))
-def test_whole_number_scales_read_back(low, width):
+def test_parse_scale_reads_ordinal_spec(low, width):
     scale = Ordinal(low, low + width)
     assert parse_scale(scale.spec) == scale
     assert parse_scale(f"{low}..{low + width}") == scale
 
 
 @given(st.floats(-1e6, 1e6, allow_nan=False), st.floats(0.001, 1e6))
-def test_intervals_read_back(low, width):
+def test_parse_scale_reads_interval_spec(low, width):
     scale = Interval(low, low + width)
     assert parse_scale(scale.spec) == scale
 
@@ -99,7 +99,7 @@ def test_intervals_read_back(low, width):
         ("odd-one-out", OddOneOut()),
     ],
 )
-def test_scales_in_one_line(spec, scale):
+def test_parse_scale_by_hand(spec, scale):
     assert parse_scale(spec) == scale
 
 
@@ -111,17 +111,17 @@ def test_scales_in_one_line(spec, scale):
         ("1", "'1' is not a scale"),
         ("text:long", "'text:long' is not a scale"),
         ("0-0.5", "scale '0-0.5' has ends that are not whole numbers; write interval:0-0.5"),
-        ("5-1", "Ordinal needs two whole numbers, low < high; got 5 and 1"),
-        ("interval:3-3", "Interval needs low < high; got 3.0 and 3.0"),
+        ("5-1", "Ordinal requires two whole numbers, low < high; got 5 and 1"),
+        ("interval:3-3", "Interval requires low < high; got 3.0 and 3.0"),
         ("nominal:a,a", "a category appears twice"),
-        ("ordinal:a<", "a category may not be empty"),
-        ("nominal:a,,b", "a category may not be empty"),
+        ("ordinal:a<", "a category cannot be empty"),
+        ("nominal:a,,b", "a category cannot be empty"),
         ("1-2-3", "'1-2-3' is not a scale"),
-        ("nominal:[1, ", "holds no JSON list of categories"),
-        ("ordinal:[[1], [2]]", "a category is text or a number"),
+        ("nominal:[1, ", "does not contain a JSON list of categories"),
+        ("ordinal:[[1], [2]]", "each category must be text or a number"),
     ],
 )
-def test_what_is_no_scale(spec, words):
+def test_parse_scale_refuses_other_text(spec, words):
     with pytest.raises(DataError) as caught:
         parse_scale(spec)
     assert words in str(caught.value)
@@ -132,16 +132,16 @@ def test_what_is_no_scale(spec, words):
     [
         (lambda: Ordinal("low", "high"), "Ordinal takes (low, high), or a list of categories"),
         (lambda: Ordinal(["a", "b"], 3), "Ordinal takes (low, high), or a list of categories"),
-        (lambda: Ordinal(1), "Ordinal needs two whole numbers, low < high; got 1 and None"),
-        (lambda: Ordinal(1.5, 3), "Ordinal needs two whole numbers, low < high; got 1.5 and 3"),
-        (lambda: Ordinal(["a"]), "a scale of categories needs at least 2; got 1"),
-        (lambda: Nominal([]), "a scale of categories needs at least 1; got 0"),
+        (lambda: Ordinal(1), "Ordinal requires two whole numbers, low < high; got 1 and None"),
+        (lambda: Ordinal(1.5, 3), "Ordinal requires two whole numbers, low < high; got 1.5 and 3"),
+        (lambda: Ordinal(["a"]), "a scale of categories requires at least 2; got 1"),
+        (lambda: Nominal([]), "a scale of categories requires at least 1; got 0"),
         (lambda: Nominal(["a", "a"]), "a category appears twice in ['a', 'a']"),
-        (lambda: Interval(2, 1), "Interval needs low < high; got 2 and 1"),
-        (lambda: Interval(math.nan, 1), "Interval needs low < high; got nan and 1"),
+        (lambda: Interval(2, 1), "Interval requires low < high; got 2 and 1"),
+        (lambda: Interval(math.nan, 1), "Interval requires low < high; got nan and 1"),
     ],
 )
-def test_scales_that_can_not_be(make, words):
+def test_scales_refuse_invalid_definitions(make, words):
     with pytest.raises(DataError) as caught:
         make()
     assert words in str(caught.value)
@@ -165,13 +165,13 @@ def test_scales_that_can_not_be(make, words):
     ],
     ids=lambda v: getattr(v, "spec", ""),
 )
-def test_what_is_on_the_scale(scale, on, off):
+def test_valid_by_scale(scale, on, off):
     assert [scale.contains(label) for label in on] == [True] * len(on)
     assert [scale.contains(label) for label in off] == [False] * len(off)
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=lambda s: s.spec)
-def test_missing_labels_are_neither_on_nor_off(scale):
+def test_valid_keeps_missing_labels(scale):
     labels = pl.Series([None, None], dtype=pl.Float64 if scale.numeric else pl.String)
     valid = scale.valid(labels)
     assert len(valid) == 2
@@ -198,13 +198,13 @@ def test_missing_labels_are_neither_on_nor_off(scale):
     ],
     ids=repr,
 )
-def test_one_label_is_read_or_is_none(scale, label, read):
+def test_read_returns_label_or_none(scale, label, read):
     found = scale.read(label)
     assert found == read
     assert type(found) is type(read)
 
 
-def test_casting():
+def test_cast_by_scale():
     assert Ordinal(1, 5).cast(pl.Series(["1", "4.0", " 2 "])).to_list() == [1, 4, 2]
     assert Ordinal(1, 5).cast(pl.Series([1.0, 2.0])).dtype == pl.Int64
     assert Interval(0, 9).cast(pl.Series(["1.5"])).to_list() == [1.5]
@@ -214,16 +214,16 @@ def test_casting():
     assert Text().cast(pl.Series([1, 2])).to_list() == ["1", "2"]
 
 
-def test_labels_as_numbers():
+def test_values_by_scale():
     np.testing.assert_array_equal(
         Ordinal(["bad", "fair", "good"]).values(pl.Series(["good", "bad", None])), [2, 0, np.nan]
     )
     np.testing.assert_array_equal(Ordinal(1, 5).values(pl.Series([5, None, 1])), [5, np.nan, 1])
     np.testing.assert_array_equal(Preference().values(pl.Series([-1, 0, 1])), [-1, 0, 1])
     np.testing.assert_array_equal(OddOneOut().values(pl.Series(["C", "A"])), [2, 0])
-    with pytest.raises(DataError, match="labels on the scale 'text' have no numbers"):
+    with pytest.raises(DataError, match="labels on the scale 'text' cannot be converted to numbers"):
         Text().values(pl.Series(["a"]))
-    with pytest.raises(DataError, match="labels on the scale 'nominal' have no numbers"):
+    with pytest.raises(DataError, match="labels on the scale 'nominal' cannot be converted to numbers"):
         Nominal().values(pl.Series(["a"]))
 
 
@@ -245,24 +245,24 @@ def test_labels_as_numbers():
     ],
     ids=lambda v: getattr(v, "spec", None),
 )
-def test_what_may_be_done_with_the_labels(scale, numeric, ordered, bounds, categories):
+def test_scale_properties(scale, numeric, ordered, bounds, categories):
     assert (scale.numeric, scale.ordered, scale.bounds, scale.categories) == (numeric, ordered, bounds, categories)
 
 
-def test_equal_scales_are_one_scale():
+def test_equal_scales_are_equal():
     assert Ordinal(1, 5) == Ordinal(1.0, 5.0)
     assert len({Ordinal(1, 5), Ordinal(1, 5), Nominal(["a"]), Nominal(("a",))}) == 2
     assert Ordinal(["a", "b"]) != Ordinal(["b", "a"])
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=lambda s: s.spec)
-def test_every_scale_says_what_a_label_must_be(scale):
+def test_describe_completes_label_must_be(scale):
     # It stands after 'the label must be' in messages and prompts.
     assert scale.describe()
     assert not scale.describe().endswith(".")
 
 
-def test_in_words():
+def test_word_by_scale():
     assert Ordinal(1, 5).describe() == "a whole number from 1 to 5"
     assert Interval(0, 100).describe() == "a number from 0 to 100"
     assert Interval(0.123456789, 1e7).describe() == "a number from 0.123456789 to 10000000"
@@ -272,7 +272,7 @@ def test_in_words():
 
 
 @pytest.mark.parametrize("label", [None, True, False, [1], {"a": 1}, 1j])
-def test_what_is_no_number_and_no_text_is_read_as_no_label(label):
+def test_read_refuses_other_types(label):
     for scale in (Ordinal(0, 1), Interval(), Nominal(), Text()):
         assert scale.read(label) is None
         assert not scale.contains(label)
@@ -289,7 +289,7 @@ def test_what_is_no_number_and_no_text_is_read_as_no_label(label):
         ("interval:0-3", 1, "interval:0-1", 0.33), ("nominal:a,b", "a", "1-5", "a"), ("interval", 7.5, "1-5", 7.5),
     ],
 )  # fmt: skip
-def test_a_label_on_another_scale_keeps_its_place_between_the_ends(scale, label, to, moved):
+def test_moved_keeps_relative_position(scale, label, to, moved):
     found = parse_scale(scale).moved(label, parse_scale(to))
     assert (found, type(found)) == (moved, type(moved))
 
@@ -305,12 +305,12 @@ def test_a_label_on_another_scale_keeps_its_place_between_the_ends(scale, label,
         (Ordinal(["a<b", "c"]), 'ordinal:["a<b", "c"]'),
     ],
 )  # fmt: skip
-def test_a_scale_names_itself_plainly_where_it_can(scale, spec):
+def test_spec_is_plain_if_possible(scale, spec):
     assert scale.spec == spec
     assert parse_scale(spec) == scale
 
 
-def test_a_missing_label_is_neither_on_a_scale_nor_off_it():
+def test_valid_of_null_is_null():
     numbers, words = pl.Series([1, None, 7]), pl.Series(["a", None, "z"])
     for scale in ("1-5", "nominal:1,2", "ordinal:a<b", "nominal:a,1"):
         on_numbers = [scale in ("1-5", "nominal:1,2"), None, False]
@@ -325,13 +325,13 @@ def test_a_missing_label_is_neither_on_a_scale_nor_off_it():
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("preference:better", "no grade or several .slightly better<much better.; got 'better'"),
+        ("preference:better", "either no grades or several .slightly better<much better.; got 'better'"),
         ("preference:much<Much", "appears twice"),
         ("preference:a<b<c<d<e", "has at most 4 grades; got 5"),
-        ("preference:a<<b", "may not be empty"),
+        ("preference:a<<b", "cannot be empty"),
     ],
 )
-def test_grades_that_say_nothing_are_refused(spec, words):
+def test_preference_refuses_invalid_grades(spec, words):
     with pytest.raises(DataError, match=words):
         parse_scale(spec)
 
@@ -345,12 +345,12 @@ def test_grades_that_say_nothing_are_refused(spec, words):
         ('["food"', None), (3, None), ({"food": 1}, None),
     ],
 )  # fmt: skip
-def test_several_labels_are_a_list_in_their_order(said, read):
+def test_several_labels_are_listed_in_scale_order(said, read):
     assert SeveralLabels(("food", "price")).read(said) == read
 
 
-def test_a_table_has_one_criterion_a_label():
-    with pytest.raises(DataError, match=r"has a criterion for each label.*scale='nominal:no,yes'"):
+def test_several_labels_are_refused_for_tables():
+    with pytest.raises(DataError, match=r"requires one criterion per label.*scale='nominal:no,yes'"):
         scale_of("several:food,price")
 
 
@@ -361,17 +361,17 @@ def test_a_table_has_one_criterion_a_label():
         (["B", "A"], None), (["A", "A", "B"], None), (["A", "B", "D"], None), ("[]", None),
     ],
 )  # fmt: skip
-def test_a_ranking_has_each_letter_once(said, read):
+def test_ranking_requires_each_letter_once(said, read):
     assert RankedTexts(3).read(said) == read
 
 
 @pytest.mark.parametrize(
-    ("spec", "words"), [("ranking:2", "of two, ask for a preference"), ("ranking:10", "3 to 9 texts")]
+    ("spec", "words"), [("ranking:2", "for two, use a preference"), ("ranking:10", "3 to 9 texts")]
 )
-def test_a_ranking_of_too_few_or_too_many_is_refused(spec, words):
+def test_ranking_refuses_invalid_sizes(spec, words):
     with pytest.raises(DataError, match=words):
         parse_scale(spec)
-    with pytest.raises(DataError, match=r"a vote for every two texts.*scale='preference'"):
+    with pytest.raises(DataError, match=r"one vote per pair of texts.*scale='preference'"):
         scale_of("ranking:3")
 
 
@@ -388,12 +388,12 @@ def test_a_ranking_of_too_few_or_too_many_is_refused(spec, words):
         ([[k, k + 1, "person"] for k in range(501)], None),
     ],
 )  # fmt: skip
-def test_spans_are_listed_in_the_order_of_the_text(said, read):
+def test_spans_are_listed_in_text_order(said, read):
     assert SpanLabels(("person", "place")).read(said) == read
 
 
-def test_a_table_has_an_item_a_word():
-    with pytest.raises(DataError, match=r"an item for each word and a criterion for.*scale='nominal:no,yes'"):
+def test_spans_are_refused_for_tables():
+    with pytest.raises(DataError, match=r"one item per word and one criterion.*scale='nominal:no,yes'"):
         scale_of("spans:person")
 
 
@@ -407,7 +407,7 @@ def test_a_table_has_an_item_a_word():
         (" … ", []),
     ],
 )
-def test_words_of_a_text(text, words):
+def test_words_of_by_hand(text, words):
     assert [text[start:end] for start, end in words_of(text)] == words
 
 
@@ -420,26 +420,26 @@ def test_words_of_a_text(text, words):
         ("1-5", Ordinal(1, 5)), (Interval(0, 1), Interval(0, 1)),
     ],
 )  # fmt: skip
-def test_a_scale_as_people_say_it(said, wanted):
+def test_scale_of_accepts_usual_forms(said, wanted):
     assert scale_of(said) == wanted
 
 
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ([1, 3, 5], r"scale [1, 3, 5] has steps of its own; say scale='interval:1-5' where distances count, or "
+        ([1, 3, 5], r"scale [1, 3, 5] does not have steps of 1; set scale='interval:1-5' if distances matter, or "
                     "scale='nominal:1,3,5'"),
-        ((5, 1), "scale [5, 1] has steps of its own; say scale='interval:1-5'"),
-        ((2, 2), "scale [2, 2] has steps of its own"),
-        ([0.0, 1.0, 2.0], "scale [0.0, 1.0, 2.0] has steps of its own; say scale='interval:0-2'"),
-        ([1], "scale [1] says no scale; write (1, 5), '1-5' or 'interval:0-100'"), ([], "scale [] says no scale"),
-        (True, "scale True says no scale"), ([1, "a"], "scale [1, 'a'] says no scale"),
-        (None, "scale None says no scale"),
-        (["bad", "good"], "scale ['bad', 'good'] may have an order or not; say scale='ordinal:bad<good' or "
+        ((5, 1), "scale [5, 1] does not have steps of 1; set scale='interval:1-5'"),
+        ((2, 2), "scale [2, 2] does not have steps of 1"),
+        ([0.0, 1.0, 2.0], "scale [0.0, 1.0, 2.0] does not have steps of 1; set scale='interval:0-2'"),
+        ([1], "[1] is not a scale; write (1, 5), '1-5' or 'interval:0-100'"), ([], "[] is not a scale"),
+        (True, "True is not a scale"), ([1, "a"], "[1, 'a'] is not a scale"),
+        (None, "None is not a scale"),
+        (["bad", "good"], "scale ['bad', 'good'] can be ordered or not; set scale='ordinal:bad<good' or "
                           "scale='nominal:bad,good'"),
     ],
 )  # fmt: skip
-def test_what_says_no_scale_or_two_is_refused(said, words):
+def test_scale_of_refuses_ambiguous_values(said, words):
     with pytest.raises(DataError) as refused:
         scale_of(said)
     assert str(refused.value).startswith(words)
@@ -452,5 +452,5 @@ def test_what_says_no_scale_or_two_is_refused(said, words):
         ("10", None), ("0-10 points", None), ("", None), ("1.0.2-3", None), (".-3", None), (".5-1", (0.5, 1)),
     ],
 )  # fmt: skip
-def test_a_scale_may_say_its_ends_by_its_name(name, ends):
+def test_range_of_names(name, ends):
     assert range_of(name) == ends

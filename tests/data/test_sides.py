@@ -80,7 +80,7 @@ def test_exact_agreement_of_votes_counts_equal_winners():
 
 
 @pytest.mark.parametrize("pairs", [ONE_PAIR, THREE_PAIRS])
-def test_read_votes_gives_one_table_whatever_the_sides(pairs):
+def test_read_votes_gives_one_table_for_any_sides(pairs):
     one, other = (read(votes(noisy, pairs, seed=seed)) for seed in (1, 2))
     columns = ["item", "annotator", "label"]
     assert one.labels.select(columns).equals(other.labels.select(columns))
@@ -135,7 +135,7 @@ def test_read_grades_of_votes_keeps_how_much_better():
 def test_read_words_that_name_two_columns_as_votes():
     labels = assay.read(votes(lambda *_: "birch", ONE_PAIR, seed=1), judges=["gpt-4o"])
     assert labels.scale == assay.Preference()
-    assert any("taken as votes" in note for note in labels.reading.notes)
+    assert any("Assumed scale preference" in note for note in labels.reading.notes)
     assert assay.measures.exact_agreement(labels).estimate == 1
     words = assay.read(votes(noisy, ONE_PAIR, seed=1), judges=["gpt-4o"], scale="nominal:first,second,tie")
     assert words.scale.kind == "nominal"
@@ -156,7 +156,7 @@ def test_scan_refuses_votes_whose_sides_vary_and_names_a_call_that_reads_them(tm
     frame.write_parquet(tmp_path / "votes.parquet")
     with pytest.raises(DataError, match=r"votes on item 'q\d\d' do not all name the same systems") as refused:
         assay.scan(tmp_path, scale="preference", judges=["gpt-4o"])
-    call = str(refused.value).partition("gives each system one side: ")[2]
+    call = str(refused.value).partition("assigns each system to one side: ")[2]
     labels = eval(call, {"assay": assay})  # the call that is printed
     assert labels.fingerprint == read(frame).fingerprint
     write(labels, tmp_path / "votes.parquet")
@@ -196,7 +196,7 @@ def test_drift_of_votes_that_have_not_changed_is_0_if_all_sides_have():
     assert (found["judge's change"].estimate, found["flips"].estimate, found["whole change"].estimate) == (0, 0, 0)
 
 
-def test_drift_of_votes_finds_unlike_anchors_whatever_the_sides():
+def test_drift_of_votes_finds_different_anchors_for_any_sides():
     # Birch has 100 to 104 characters on the 20 anchors, and 200 to 204 on the 40 other texts.
     def later(first: str, second: str) -> assay.Annotations:
         frame = votes(noisy, [(first, second)], seed=None, n_items=60)
@@ -316,7 +316,7 @@ def test_alt_test_of_battles_does_not_depend_on_the_names_of_systems():
     assert strata[0] == strata[1] == ["first", "first"]
 
 
-def test_item_of_question_and_systems_is_the_pair_whichever_stands_first(tmp_path):
+def test_item_of_question_and_systems_ignores_order_of_systems(tmp_path):
     frame = all_pairs(3)
     battles = as_battles(frame)
     battles.write_csv(tmp_path / "battles.csv")
@@ -342,7 +342,7 @@ def test_item_of_one_column_is_read_from_battles_in_memory():
 def test_item_of_several_fields_is_refused_for_an_export_of_a_platform(tmp_path):
     path = tmp_path / "log.eval"
     path.write_bytes(b"")
-    with pytest.raises(DesignError, match=r"one field names the item in the format 'inspect-ai'.*a, b; give one"):
+    with pytest.raises(DesignError, match=r"in the format 'inspect-ai' one field contains the item id.*a, b; give one"):
         assay.read(path, item=["a", "b"])
 
 
@@ -351,7 +351,7 @@ def test_items_of_a_question_are_those_of_each_of_its_pairs():
     labels = assay.read(as_battles(all_pairs(4)), judges=["gpt-4o"], items=items)
     expected = ["law" if int(name[1:]) % 2 else "food" for name in labels.items["pair_of"]]
     assert labels.items["topic"].to_list() == expected
-    assert "1 item of the item table without a label, not counted" in labels.reading.notes
+    assert "1 item of the item table without a label, ignored" in labels.reading.notes
 
 
 def test_clusters_take_the_name_of_the_question_column():

@@ -18,7 +18,7 @@ from assay.data.values import (
     LADDERS,
     MOST_CATEGORIES,
     LabelColumn,
-    looks_like_dates,
+    are_dates,
     parse_numbers,
     refuse_slips,
     word_order,
@@ -54,28 +54,28 @@ def read_both(tmp_path, cells, **options):
 @pytest.mark.parametrize(
     ("cells", "options", "wanted", "scale", "said"),
     [
-        (["4,5", "3", "2,25"], {}, [4.5, 3, 2.25], Interval(2.25, 4.5), "'4,5' are read as numbers with a decimal"),
+        (["4,5", "3", "2,25"], {}, [4.5, 3, 2.25], Interval(2.25, 4.5), "'4,5' parsed as numbers with a decimal"),
         (["1.234,5", "2"], {}, [1234.5, 2], Interval(2, 1234.5), "with a decimal comma"),
         (["1,234.5", "2"], {}, [1234.5, 2], Interval(2, 1234.5), "with commas between thousands"),
         (["1,234", "2.5"], {}, [1234, 2.5], Interval(2.5, 1234), "with commas between thousands"),
         (["1,234", "2"], {"decimal": "comma"}, [1.234, 2], Interval(1.234, 2), "with a decimal comma"),
         (["1,234", "2"], {"decimal": "point"}, [1234, 2], Interval(2, 1234), "with a decimal point"),
-        (["80%", "7,5 %"], {}, [80, 7.5], Interval(0, 100), "'80%' are read as percentages"),
-        (["80%", "75%"], {"scale": "0-100"}, [80, 75], Ordinal(0, 100), "'80%' are read as percentages"),
-        (["80%", "75%"], {"scale": "interval:0-1"}, [0.8, 0.75], Interval(0, 1), "'80%' are read as shares of 1"),
-        (["4/5", "3 / 5", "2 of 5"], {}, [4, 3, 2], Ordinal(1, 5), "'4/5' are read as numbers up to 5"),
-        (["0/5", "3/5"], {}, [0, 3], Ordinal(0, 5), "'0/5' are read as numbers up to 5"),
-        (["3.5/5", "3/5"], {}, [3.5, 3], Interval(1, 5), "'3.5/5' are read as numbers up to 5"),
-        (["4/5", "3/5"], {"scale": "1-5"}, [4, 3], Ordinal(1, 5), "'4/5' are read as numbers up to 5"),
-        (["1/2", "2/2"], {}, [1, 2], Ordinal(1, 2), "'1/2' are read as numbers up to 2"),
-        (["0.5/2", "2 out of 2"], {}, [0.5, 2], Interval(0, 2), "'0.5/2' are read as numbers up to 2"),
-        (["1,5/2", "2/2"], {}, [1.5, 2], Interval(1, 2), "'1,5/2' are read as numbers up to 2"),
-        (["4/5", "2/5"], {"scale": "interval:0-1"}, [0.8, 0.4], Interval(0, 1), "'4/5' are read as shares of 1"),
-        (["4,5", "N/A", "3"], {}, [4.5, 3], Interval(3, 4.5), "'N/A' among numbers is no answer"),
+        (["80%", "7,5 %"], {}, [80, 7.5], Interval(0, 100), "'80%' parsed as percentages"),
+        (["80%", "75%"], {"scale": "0-100"}, [80, 75], Ordinal(0, 100), "'80%' parsed as percentages"),
+        (["80%", "75%"], {"scale": "interval:0-1"}, [0.8, 0.75], Interval(0, 1), "'80%' parsed as shares of 1"),
+        (["4/5", "3 / 5", "2 of 5"], {}, [4, 3, 2], Ordinal(1, 5), "'4/5' parsed as numbers up to 5"),
+        (["0/5", "3/5"], {}, [0, 3], Ordinal(0, 5), "'0/5' parsed as numbers up to 5"),
+        (["3.5/5", "3/5"], {}, [3.5, 3], Interval(1, 5), "'3.5/5' parsed as numbers up to 5"),
+        (["4/5", "3/5"], {"scale": "1-5"}, [4, 3], Ordinal(1, 5), "'4/5' parsed as numbers up to 5"),
+        (["1/2", "2/2"], {}, [1, 2], Ordinal(1, 2), "'1/2' parsed as numbers up to 2"),
+        (["0.5/2", "2 out of 2"], {}, [0.5, 2], Interval(0, 2), "'0.5/2' parsed as numbers up to 2"),
+        (["1,5/2", "2/2"], {}, [1.5, 2], Interval(1, 2), "'1,5/2' parsed as numbers up to 2"),
+        (["4/5", "2/5"], {"scale": "interval:0-1"}, [0.8, 0.4], Interval(0, 1), "'4/5' parsed as shares of 1"),
+        (["4,5", "N/A", "3"], {}, [4.5, 3], Interval(3, 4.5), "'N/A' treated as missing"),
         (["4,5", "3"], {"scale": "interval:1-5"}, [4.5, 3], Interval(1, 5), "with a decimal comma"),
     ],
 )  # fmt: skip
-def test_numbers_as_people_write_them(tmp_path, cells, options, wanted, scale, said):
+def test_read_parses_number_notations(tmp_path, cells, options, wanted, scale, said):
     labels = read_both(tmp_path, cells, **options)
     assert labels.labels["label"].to_list() == pytest.approx(wanted)
     assert labels.scale == scale
@@ -85,29 +85,29 @@ def test_numbers_as_people_write_them(tmp_path, cells, options, wanted, scale, s
 @pytest.mark.parametrize(
     ("cells", "options", "words"),
     [
-        (["1,234", "2,345"], {}, "'1,234' may have decimals or thousands after the comma: say decimal='comma' or dec"),
-        (["4,5", "4.5"], {}, "say decimal='comma' or decimal='point', and write all of them alike"),
-        (["1,234", "2"], {"scale": "interval:0-5000"}, "say decimal='comma' or decimal='point'"),
-        (["80%", "0.8"], {}, "'80%' are percentages and '0.8' is none: write all of them alike"),
-        (["4/5", "8/10"], {}, "'4/5' may be dates, or parts of 5, 10"),
-        (["12/5", "4/5"], {}, "'12/5' may be dates"),
+        (["1,234", "2,345"], {}, "'1,234' are ambiguous: the comma can separate decimals or thousands. Set decimal='comma' or dec"),
+        (["4,5", "4.5"], {}, "Set decimal='comma' or decimal='point', and write all labels in the same notation"),
+        (["1,234", "2"], {"scale": "interval:0-5000"}, "Set decimal='comma' or decimal='point'"),
+        (["80%", "0.8"], {}, "'80%' are percentages and '0.8' is not: write all labels in the same notation"),
+        (["4/5", "8/10"], {}, "'4/5' are ambiguous: they can be dates, or parts of 5, 10"),
+        (["12/5", "4/5"], {}, "'12/5' are ambiguous: they can be dates"),
         (["8/10", "4/10"], {"scale": "1-5"}, "2 labels off the scale (row"),
-        (["2024-05-04", "2024-05-03"], {}, "look like dates, into which spreadsheets turn what was typed as 4/5"),
+        (["2024-05-04", "2024-05-03"], {}, "look like dates. Spreadsheets convert entries such as 4/5"),
         (["04.05.2024", "x"], {}, "look like dates"),
         (["4-May", "3-4", "5-6"], {}, "'4-May' look like dates"),
         (["May 4", "good"], {}, "'May 4' look like dates"),
         (["4 stars", "5 stars"], {}, "begin with a number"),
         (["5 - agree", "1 - disagree"], {}, "begin with a number"),
-        (["18-24", "25-34"], {}, "say scale='nominal' if they are categories"),
+        (["18-24", "25-34"], {}, "set scale='nominal' if they are categories"),
         (["$5", "$7"], {}, "begin with a number"),
-        (["1", "two"], {}, "labels are a mixture of numbers and text; 1 row of text (row"),
-        (["4/1", "1/1"], {}, "'4/1' may be dates, or parts of 1:"),
-        (["1/2", "2/2", "3/2"], {}, "'1/2' may be dates, or parts of 2:"),
+        (["1", "two"], {}, "labels mix numbers and text; 1 row of text (row"),
+        (["4/1", "1/1"], {}, "'4/1' are ambiguous: they can be dates, or parts of 1."),
+        (["1/2", "2/2", "3/2"], {}, "'1/2' are ambiguous: they can be dates, or parts of 2."),
         ([f"4/{10**19}", f"3/{10**19}"], {}, "begin with a number"),  # more than 64 bits hold
         (["4/5", f"3/{10**19}"], {}, "begin with a number"),
     ],
 )  # fmt: skip
-def test_what_is_not_certain_is_refused_with_the_option_that_decides(tmp_path, cells, options, words):
+def test_read_refuses_ambiguous_labels_with_option(tmp_path, cells, options, words):
     for source in (sheet(tmp_path, cells), frame(cells)):
         with pytest.raises(DataError) as caught:
             assay.read(source, **options)
@@ -116,7 +116,7 @@ def test_what_is_not_certain_is_refused_with_the_option_that_decides(tmp_path, c
         assert assay.read(sheet(tmp_path, cells), scale="nominal").labels["label"].to_list() == cells
 
 
-def test_words_stay_categories_and_sentences_text(tmp_path):
+def test_infer_scale_of_words_and_sentences(tmp_path):
     for words in (
         ["yes", "no"],
         ["model_a", "model_b", "tie"],
@@ -131,14 +131,14 @@ def test_words_stay_categories_and_sentences_text(tmp_path):
     assert assay.read(frame(with_a_number)).scale == assay.Text()
 
 
-def test_text_in_memory_that_holds_numbers_stays_text_and_that_is_said():
+def test_read_keeps_text_numbers_of_frame_with_note():
     labels = assay.read(frame(["4", "5", "1"]))
     assert labels.scale == Nominal()
-    assert "labels are text that holds numbers; say scale='1-5' to count them" in labels.reading.notes
+    assert "labels are text that contains numbers; set scale='1-5' to parse them" in labels.reading.notes
     assert assay.read(frame(["4", "5", "1"]), scale="1-5").labels["label"].to_list() == [4, 5, 1]
 
 
-def test_each_criterion_is_read_by_itself(tmp_path):
+def test_read_parses_each_criterion_separately(tmp_path):
     path = tmp_path / "criteria.csv"
     rows = ['a,x,stars,"4,5"', "a,x,share,80%", "a,x,why,good", "b,x,stars,3", "b,x,share,20%", "b,x,why,bad"]
     path.write_text("\n".join(["item,annotator,criterion,label", *rows]))
@@ -147,18 +147,18 @@ def test_each_criterion_is_read_by_itself(tmp_path):
     assert labels.where(criterion="stars").matrix().ravel().tolist() == [4.5, 3]
     assert labels.where(criterion="share").matrix().ravel().tolist() == [80, 20]
     assert any(note.startswith("share: labels such as '80%'") for note in labels.reading.notes)
-    with pytest.raises(DataError, match=r"labels of criterion 'stars' such as '1,234' may have decimals"):
+    with pytest.raises(DataError, match=r"labels of criterion 'stars' such as '1,234' are ambiguous"):
         assay.read(pl.DataFrame({"item": ["a", "b"], "annotator": "x", "criterion": ["stars", "why"],
                                  "label": ["1,234", "good"]}))  # fmt: skip
 
 
-def test_numbers_in_a_column_beside_one_of_words_stay_numbers():
+def test_read_parses_numeric_column_next_to_words():
     table = pd.DataFrame({"item": ["a", "b"], "annotator": "x", "why": ["good", "bad"], "stars": [2, 4]})
     labels = assay.read(table, label=["why", "stars"])
     assert labels.scales == {"why": Nominal(), "stars": Ordinal(2, 4)}
 
 
-def test_a_sheet_with_decimal_commas_is_compared_by_distance(tmp_path):
+def test_read_decimal_commas_for_agreement(tmp_path):
     study = assay.simulate(n_items=60, scale="interval:1-5", judges={"judge": 0.3}, seed=4)
     table = study.labels.with_columns(pl.col("label").round(1))
     written = table.with_columns(pl.col("label").cast(pl.String).str.replace(".", ",", literal=True))
@@ -179,7 +179,7 @@ def ordered(values=("low", "high", "mid"), categories=tuple(ORDER)) -> pd.DataFr
     return pd.DataFrame({"item": ["a", "b", "c"], "annotator": "ann", "label": label})
 
 
-def test_a_declared_order_is_used(tmp_path):
+def test_read_uses_declared_order(tmp_path):
     ordered().to_parquet(tmp_path / "pandas.parquet")
     enum = pl.from_pandas(ordered()).with_columns(pl.col("label").cast(pl.String).cast(pl.Enum(ORDER)))
     enum.write_parquet(tmp_path / "polars.parquet")
@@ -193,7 +193,9 @@ def test_a_declared_order_is_used(tmp_path):
     for source in sources:
         labels = assay.read(source)
         assert labels.scale == Ordinal(ORDER)
-        assert labels.reading.notes[0].startswith("labels taken as ordered, as their column declares: low < mid < high")
+        assert labels.reading.notes[0].startswith(
+            "Assumed scale ordinal:low<mid<high, the order that the column declares"
+        )
         assert labels.matrix().ravel().tolist() == [0, 2, 1]
         assert assay.read(source, scale="nominal").scale == Nominal()
     assert assay.Annotations.from_frame(ordered()).scale == Ordinal(ORDER)
@@ -202,13 +204,13 @@ def test_a_declared_order_is_used(tmp_path):
     assert assay.read(ordered().assign(label=pd.Categorical(["low", "high", "mid"]))).scale == Nominal()
 
 
-def test_an_order_of_numbers_is_one_of_numbers():
+def test_read_declared_order_of_numbers():
     assert assay.read(ordered([1, 3, 2], [1, 2, 3, 4, 5])).scale == Ordinal(1, 5)
     assert assay.read(ordered([1, 3, 2], [1, 2, 3, 4, 5])).labels["label"].to_list() == [1, 3, 2]
     assert assay.read(ordered([1, 3, 2], [3, 2, 1])).scale == Ordinal(["3", "2", "1"])
 
 
-def test_orders_of_several_columns_and_of_wide_tables():
+def test_read_declared_orders_of_several_columns():
     two = ordered().rename(columns={"label": "size"})
     two["worth"] = pd.Categorical(["bad", "good", "bad"], categories=["bad", "good"], ordered=True)
     found = assay.read(two, label=["size", "worth"])
@@ -221,15 +223,15 @@ def test_orders_of_several_columns_and_of_wide_tables():
         assay.read(wide, layout="wide")
 
 
-def test_an_ordered_mark_of_no_answer_is_no_highest_category():
+def test_read_ordered_missing_mark_is_not_a_category():
     table = ordered(["low", "none", "high"], [*ORDER, "none"])
-    with pytest.raises(DataError, match=r"may be no answer or a category: say missing=\['none'\] if"):
+    with pytest.raises(DataError, match=r"can be missing values or categories: set missing=\['none'\] if"):
         assay.read(table)
     assert assay.read(table, missing=["none"]).scale == Ordinal(ORDER)
     assert assay.read(table, missing=[]).scale == Ordinal([*ORDER, "none"])
 
 
-def test_attributes_that_are_ordered_stay_attributes():
+def test_read_keeps_ordered_attributes():
     table = ordered().assign(topic=pd.Categorical(["x", "y", "x"], categories=["y", "x"], ordered=True))
     labels = assay.read(table)
     assert labels.column("topic").to_list() == ["x", "y", "x"]
@@ -239,7 +241,7 @@ def test_attributes_that_are_ordered_stay_attributes():
 # -- Hugging Face -------------------------------------------------------------------------------------
 
 
-def test_class_labels_keep_their_names(tmp_path):
+def test_read_keeps_names_of_class_labels(tmp_path):
     about = {"label": {"names": ["neg", "neutral", "pos"], "_type": "ClassLabel"}, "item": {"_type": "Value"}}
     table = pa.table({"item": ["a", "b", "c"], "annotator": ["ann"] * 3, "label": [0, 2, -1]})
     table = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": about}})})
@@ -249,39 +251,39 @@ def test_class_labels_keep_their_names(tmp_path):
     for source in (table, tmp_path / "train.parquet", tmp_path / "parts"):
         labels = assay.read(source)
         assert labels.labels["label"].to_list() == ["neg", "pos"]
-        assert labels.reading.exclusions == (Exclusion("row", 1, "no label in it"),)
+        assert labels.reading.exclusions == (Exclusion("row", 1, "without a label"),)
     strange = table.set_column(2, "label", pa.array([0, 2, 7])).replace_schema_metadata(table.schema.metadata)
-    with pytest.raises(DataError, match="column 'label' has 3 classes, and a label of number 7"):
+    with pytest.raises(DataError, match="column 'label' has 3 classes, but contains class number 7"):
         assay.read(strange)
 
 
 # -- no answer ----------------------------------------------------------------------------------------
 
 
-def test_marks_among_categories_are_refused_until_somebody_says(tmp_path):
+def test_read_refuses_missing_marks_among_categories(tmp_path):
     cells = ["yes", "no", "N/A", "n/a"]
     with pytest.raises(
-        DataError, match=r"'N/A' \(row 4: 'N/A', row 5: 'n/a'\) may be no answer or a category: say missi"
+        DataError, match=r"'N/A' \(row 4: 'N/A', row 5: 'n/a'\) can be missing values or categories: set missi"
     ):
         assay.read(sheet(tmp_path, cells))
     labels = read_both(tmp_path, cells, missing=["N/A", "n/a"])
     assert labels.labels["label"].to_list() == ["yes", "no"]
-    assert labels.reading.exclusions == (Exclusion("row", 2, "its label is a mark of no answer (N/A, n/a)"),)
+    assert labels.reading.exclusions == (Exclusion("row", 2, "missing label (N/A, n/a)"),)
     assert read_both(tmp_path, cells[:3], missing=[]).labels["label"].to_list() == cells[:3]
     assert read_both(tmp_path, cells[:3], scale="nominal:yes,no,N/A").labels["label"].to_list() == cells[:3]
-    with pytest.raises(DataError, match=r"off the scale \(row 4: 'N/A'\).* say missing=\['N/A'\] where"):
+    with pytest.raises(DataError, match=r"off the scale \(row 4: 'N/A'\).* set missing=\['N/A'\] if"):
         assay.read(sheet(tmp_path, cells[:3]), scale="nominal:yes,no")
 
 
-def test_numbers_may_be_marks(tmp_path):
+def test_missing_accepts_numbers(tmp_path):
     labels = assay.read(sheet(tmp_path, ["1", "-99", "5", "99"]), missing=[-99, "99"])
     assert labels.scale == Ordinal(1, 5)
     assert labels.reading.exclusions[0].count == 2
     assert assay.read(frame([1.0, -99.0, 5.0]), missing=["-99"]).labels["label"].to_list() == [1, 5]
-    assert "no label is '77', which missing=... names" in assay.read(frame([1, 2]), missing=[77]).reading.notes
+    assert "no label is '77', listed in missing=..." in assay.read(frame([1, 2]), missing=[77]).reading.notes
 
 
-def test_marks_of_a_wide_table(tmp_path):
+def test_missing_in_wide_table(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("item,ann,bob\na,yes,no\nb,?,no\n")
     labels = assay.read(path, layout="wide", missing=["?"])
@@ -292,23 +294,23 @@ def test_marks_of_a_wide_table(tmp_path):
 # -- spellings ----------------------------------------------------------------------------------------
 
 
-def test_categories_that_differ_only_in_spelling(tmp_path):
+def test_label_spelling_of_categories(tmp_path):
     cells = ["Agree", "agree", "Agree ", "no"]
     with pytest.raises(
-        DataError, match=r"labels differ only in case or spaces: 'Agree', 'agree'\. Say with label_spelling="
+        DataError, match=r"labels differ only in case or spaces: 'Agree', 'agree'\. Set label_spelling="
     ):
         assay.read(sheet(tmp_path, cells))
     merged = read_both(tmp_path, cells, label_spelling="merge")
     assert merged.labels["label"].to_list() == ["Agree", "Agree", "Agree", "no"]
-    assert "spaces around labels taken off in 1 row: 'Agree '" in merged.reading.notes
-    assert "labels that differ only in spelling are taken as one: 'Agree', 'agree'" in merged.reading.notes
+    assert "removed spaces around labels in 1 row: 'Agree '" in merged.reading.notes
+    assert "labels that differ only in spelling are merged: 'Agree', 'agree'" in merged.reading.notes
     apart = read_both(tmp_path, cells, label_spelling="apart")
     assert apart.labels["label"].to_list() == ["Agree", "agree", "Agree", "no"]
     with pytest.raises(assay.errors.DesignError, match="label_spelling"):
         assay.read(frame(cells), label_spelling="same")
 
 
-def test_spellings_of_a_scale_that_lists_its_categories(tmp_path):
+def test_label_spelling_of_listed_categories(tmp_path):
     cells = ["agree", " Disagree", "Agree"]
     with pytest.raises(DataError, match="differ from the scale only in case or spaces: 'agree' and 'Agree'"):
         assay.read(sheet(tmp_path, cells), scale="ordinal:Disagree<Agree")
@@ -318,7 +320,7 @@ def test_spellings_of_a_scale_that_lists_its_categories(tmp_path):
         assay.read(sheet(tmp_path, cells), scale="ordinal:Disagree<Agree", label_spelling="apart")
 
 
-def test_free_text_keeps_its_spelling():
+def test_label_spelling_ignores_free_text():
     texts = ["Good", "good", " good ", "n/a"]
     assert assay.read(frame(texts), scale="text").labels["label"].to_list() == texts
 
@@ -326,22 +328,22 @@ def test_free_text_keeps_its_spelling():
 # -- numbers as they are written, notation by notation ------------------------------------------------
 
 NO, UP = None, "percentages, numbers up to 100"
-PERCENT, PARTS = "labels such as '{}' are read as ", "labels such as '{}' are read as numbers up to {}"
+PERCENT, PARTS = "labels such as '{}' parsed as ", "labels such as '{}' parsed as numbers up to {}"
 
 
 @pytest.mark.parametrize(
     ("cells", "scale", "decimal", "values", "note", "said"),
     [
         (["1", "2.5", "−3", "1e2"], NO, NO, [1, 2.5, -3, 100], "", NO),
-        (["1,5", "2"], NO, "comma", [1.5, 2], "labels are read as numbers with a decimal comma", NO),
-        (["1.500,5", "2"], NO, "comma", [1500.5, 2], "labels are read as numbers with a decimal comma", NO),
-        (["1,500.5", "2"], NO, "point", [1500.5, 2], "labels are read as numbers with a decimal point", NO),
-        (["4,5", "2"], NO, NO, [4.5, 2], "labels such as '4,5' are read as numbers with a decimal comma", NO),
-        (["−4,5", "2"], NO, NO, [-4.5, 2], "labels such as '−4,5' are read as numbers with a decimal comma", NO),
+        (["1,5", "2"], NO, "comma", [1.5, 2], "labels parsed as numbers with a decimal comma", NO),
+        (["1.500,5", "2"], NO, "comma", [1500.5, 2], "labels parsed as numbers with a decimal comma", NO),
+        (["1,500.5", "2"], NO, "point", [1500.5, 2], "labels parsed as numbers with a decimal point", NO),
+        (["4,5", "2"], NO, NO, [4.5, 2], "labels such as '4,5' parsed as numbers with a decimal comma", NO),
+        (["−4,5", "2"], NO, NO, [-4.5, 2], "labels such as '−4,5' parsed as numbers with a decimal comma", NO),
         (["1,234", "2.5"], NO, NO, [1234, 2.5],
-         "labels such as '1,234' are read as numbers with commas between thousands", NO),
+         "labels such as '1,234' parsed as numbers with commas between thousands", NO),
         (["1,234,567", "2"], NO, NO, [1234567, 2],
-         "labels such as '1,234,567' are read as numbers with commas between thousands", NO),
+         "labels such as '1,234,567' parsed as numbers with commas between thousands", NO),
         (["80%", "7 %"], NO, NO, [80, 7], PERCENT.format("80%") + UP, Interval(0, 100)),
         (["80%", "107%"], NO, NO, [80, 107], PERCENT.format("80%") + UP, NO),
         (["80%", "7%"], Interval(0, 1), NO, [0.8, 0.07], PERCENT.format("80%") + "shares of 1", Interval(0, 100)),
@@ -356,52 +358,52 @@ PERCENT, PARTS = "labels such as '{}' are read as ", "labels such as '{}' are re
         (["4/5", "1/5"], Ordinal(1, 5), NO, [4, 1], PARTS.format("4/5", 5), Ordinal(1, 5)),
     ],
 )  # fmt: skip
-def test_numbers_in_a_notation(cells, scale, decimal, values, note, said):
+def test_parse_numbers_by_notation(cells, scale, decimal, values, note, said):
     found = parse_numbers(pl.Series(cells, dtype=pl.String), scale, decimal, ())
     assert found.values.to_list() == pytest.approx(values)
-    assert (found.note, found.scale, found.doubt, found.mixed) == (note, said, None, False)
-    assert not found.no_answer.any()
+    assert (found.note, found.scale, found.ambiguity, found.mixed) == (note, said, None, False)
+    assert not found.missing.any()
     assert found.plain == (not note)
 
 
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
-        (["1,234", "2"], "such as '1,234' may have decimals or thousands after the comma: say decimal='comma' or "
+        (["1,234", "2"], "such as '1,234' are ambiguous: the comma can separate decimals or thousands. Set decimal='comma' or "
          "decimal='point'"),
-        (["1,23", "2.5"], "such as '1,23' may have decimals or thousands after the comma: say decimal='comma' or "
-         "decimal='point', and write all of them alike"),
-        (["80%", "7"], "such as '80%' are percentages and '7' is none: write all of them alike"),
-        (["1,234%", "2%"], "such as '1,234' may have decimals or thousands after the comma: say decimal='comma' or "
+        (["1,23", "2.5"], "such as '1,23' are ambiguous: the comma can separate decimals or thousands. Set decimal='comma' or "
+         "decimal='point', and write all labels in the same notation"),
+        (["80%", "7"], "such as '80%' are percentages and '7' is not: write all labels in the same notation"),
+        (["1,234%", "2%"], "such as '1,234' are ambiguous: the comma can separate decimals or thousands. Set decimal='comma' or "
          "decimal='point'"),
-        (["1/2", "2/3"], "such as '1/2' may be dates, or parts of 2, 3: write them as numbers on one scale, or say "
+        (["1/2", "2/3"], "such as '1/2' are ambiguous: they can be dates, or parts of 2, 3. Write them as numbers on one scale, or set "
          "scale='nominal' if they are categories"),
-        (["7/5", "2/5"], "such as '7/5' may be dates, or parts of 5: write them as numbers on one scale, or say "
+        (["7/5", "2/5"], "such as '7/5' are ambiguous: they can be dates, or parts of 5. Write them as numbers on one scale, or set "
          "scale='nominal' if they are categories"),
-        (["1/1"], "such as '1/1' may be dates, or parts of 1: write them as numbers on one scale, or say "
+        (["1/1"], "such as '1/1' are ambiguous: they can be dates, or parts of 1. Write them as numbers on one scale, or set "
          "scale='nominal' if they are categories"),
-        (["1 bad", "2 good"], "such as '1 bad' begin with a number: write the numbers alone, say their order with "
-         "scale='ordinal:lowest<...<highest', or say scale='nominal' if they are categories"),
+        (["1 bad", "2 good"], "such as '1 bad' begin with a number: write only the numbers, specify their order with "
+         "scale='ordinal:lowest<...<highest', or set scale='nominal' if they are categories"),
     ],
 )  # fmt: skip
-def test_numbers_in_doubt(cells, words):
+def test_parse_numbers_finds_ambiguities(cells, words):
     found = parse_numbers(pl.Series(cells), None, None, ())
     part = LabelColumn(pl.Series(cells), pl.Series(range(len(cells))), None, "t")
-    assert found.doubt(part) == words
+    assert found.ambiguity(part) == words
     assert found.values.null_count() == len(cells)
     assert not found.mixed
 
 
-def test_words_and_marks_among_numbers():
+def test_parse_numbers_with_words_and_marks():
     assert parse_numbers(pl.Series(["good", "bad"]), None, None, ()) is None
     assert parse_numbers(pl.Series(["NA", None]), None, None, ("na",)) is None
     found = parse_numbers(pl.Series(["1", "NA", "two", None]), None, None, ("na",))
     assert found.values.to_list() == [1, None, None, None]
-    assert found.no_answer.to_list() == [False, True, False, False]
+    assert found.missing.to_list() == [False, True, False, False]
     assert found.mixed
     assert parse_numbers(pl.Series(["80%", "good"]), Interval(0, 100), None, ()).unread.to_list() == [True, True]
     many = pl.Series([f"{n} texts" for n in range(MOST_CATEGORIES + 1)])
-    assert parse_numbers(many[:-1], None, None, ()).doubt is not None
+    assert parse_numbers(many[:-1], None, None, ()).ambiguity is not None
     assert parse_numbers(many, None, None, ()) is None
     part = LabelColumn(pl.Series([*"abcdefg"]), pl.Series(range(2, 9)), "mood", "t.csv")
     six = pl.Series([True] * 6 + [False])
@@ -428,8 +430,8 @@ def test_words_and_marks_among_numbers():
         (["x"] * 39 + ["1-2-3"] * 161, True),
     ],
 )
-def test_a_column_is_of_dates_where_more_than_four_fifths_are(cells, dates):
-    assert looks_like_dates(pl.Series(cells, dtype=pl.String)) is dates
+def test_are_dates_requires_four_fifths(cells, dates):
+    assert are_dates(pl.Series(cells, dtype=pl.String)) is dates
 
 
 def slips_of(labels):
@@ -466,17 +468,17 @@ SEVEN = [k % 7 + 1 for k in range(98)]
         (["x"] * 30, None),
     ],
 )
-def test_a_few_whole_numbers_far_from_all_others_are_slips(labels, slips):
+def test_refuse_slips_finds_outlying_numbers(labels, slips):
     said = slips_of(labels)
     assert (said is None) == (slips is None)
     if slips is not None:
-        assert f"say missing={slips} if they are no answer" in said
+        assert f"set missing={slips} if they are missing values" in said
 
 
-def test_slips_are_named_with_the_others_their_rows_and_the_way_out():
+def test_refuse_slips_names_rows_and_remedy():
     assert slips_of([*SEVEN[:49], 44, *SEVEN[49:]]) == (
-        "labels are far from the others, which are 1 to 7 (rows [49]): mend them, say missing=[44] if they are no "
-        "answer, or scale='interval:1-44' if they are labels"
+        "labels are far from the others, which range from 1 to 7 (rows [49]): correct them, set missing=[44] if they are missing "
+        "values, or scale='interval:1-44' if they are labels"
     )
 
 
@@ -499,48 +501,48 @@ def test_slips_are_named_with_the_others_their_rows_and_the_way_out():
         ([1, 2, 3], []),
     ],
 )
-def test_words_of_questionnaires_have_an_order(words, order):
+def test_word_order_of_questionnaires(words, order):
     assert word_order(pl.Series([*words, None, words[0]])) == order
 
 
-def test_no_word_stands_twice_on_a_ladder():
+def test_ladders_contain_each_word_once():
     for ladder in LADDERS:
         words = [word for rung in ladder for word in rung]
         assert len(words) == len(set(words))
         assert all(word == " ".join(word.lower().split()) for word in words)
 
 
-def test_categories_with_an_order_are_read_without_it_and_the_note_has_the_scale(tmp_path):
+def test_read_notes_scale_of_ordered_words(tmp_path):
     labels = assay.read(sheet(tmp_path, ["Low", "High", "Medium", "High"]))
     assert labels.scale == assay.Nominal()
     (note,) = (line for line in labels.reading.lines() if "without order" in line)
     assert note == (
-        "labels taken as 3 categories without order; say scale='ordinal:Low<Medium<High' if they have the order of "
-        "their words"
+        "Assumed scale nominal (3 categories without order). If the categories have the order of their words, "
+        "set scale='ordinal:Low<Medium<High'"
     )
     again = assay.read(sheet(tmp_path, ["Low", "High", "Medium", "High"]), scale="ordinal:Low<Medium<High")
     assert again.scale == assay.Ordinal(["Low", "Medium", "High"])
     assert not any("order" in line for line in again.reading.lines())
 
 
-def test_of_several_criteria_each_has_its_own_order():
+def test_read_notes_order_of_each_criterion():
     frame = pl.DataFrame(
         {"item": ["a", "a", "b", "b", "c", "c"], "annotator": "ann", "criterion": ["tone", "speed"] * 3,
          "label": ["bad", "red", "good", "blue", "fair", "red"]}
     )  # fmt: skip
     lines = assay.Annotations.from_frame(frame).reading.lines()
-    assert any("2 categories without order; say so with scale=... if they are something else" in line for line in lines)
+    assert any("nominal (2 categories without order). If wrong, set scale=..." in line for line in lines)
     scales = {"speed": "nominal", "tone": "ordinal:bad<fair<good"}
-    assert lines[-1] == f"the words of tone have an order; say scale={scales} if the labels have it"
+    assert lines[-1] == f"the words of tone have an order. If the labels have it, set scale={scales}"
     read = assay.Annotations.from_frame(frame, scale=scales)
     assert read.scales == {"speed": assay.Nominal(), "tone": assay.Ordinal(["bad", "fair", "good"])}
     assert not read.reading.lines()
 
 
-def test_criteria_with_the_same_words_have_one_scale():
+def test_read_notes_one_scale_for_same_words():
     frame = pl.DataFrame(
         {"item": ["a", "a", "b", "b", "c", "c"], "annotator": "ann", "criterion": ["tone", "speed"] * 3,
          "label": ["low", "high", "high", "low", "medium", "medium"]}
     )  # fmt: skip
     line = assay.Annotations.from_frame(frame).reading.lines()[-1]
-    assert line == "the words of speed, tone have an order; say scale='ordinal:low<medium<high' if the labels have it"
+    assert line == "the words of speed, tone have an order. If the labels have it, set scale='ordinal:low<medium<high'"

@@ -669,7 +669,7 @@ def dates_for_labels(folder: Path) -> Path:
     return put(folder, long().with_columns(label=pl.format("2024-05-0{}", "label")))
 
 
-@kind(Wanted(refused="given more than once"))
+@kind(Wanted(refused="given several times"))
 def answers_twice(folder: Path) -> Path:
     return put(folder, pl.concat([long(), long().head(3)]))
 

@@ -35,19 +35,19 @@ def notes(labels: assay.Annotations) -> str:
 
 
 @pytest.mark.parametrize("name", ["results.json", "results.jsonl"])
-def test_promptfoo(name: str) -> None:
+def test_read_promptfoo_export(name: str) -> None:
     labels = read(f"promptfoo/{name}", item="item")
     assert said(labels) == {("q1", "file://judge.js"): 1.0, ("q2", "file://judge.js"): 0.25}
     assert labels.judges == ("file://judge.js",)
     assert "default grader" not in notes(labels), "each assertion names its grader"
 
 
-def test_the_sheet_of_promptfoo_hides_who_gave_a_score() -> None:
-    with pytest.raises(DataError, match=r"does not say which assertions gave a score.*--output results\.json"):
+def test_read_refuses_promptfoo_csv() -> None:
+    with pytest.raises(DataError, match=r"does not contain which assertions gave a score.*--output results\.json"):
         read("promptfoo/results.csv")
 
 
-def test_inspect() -> None:
+def test_read_inspect_export() -> None:
     labels = read("inspect/capitals.eval")
     assert said(labels) == {
         (item, "mockllm/grader"): grade for item, grade in zip(("q1", "q2", "q3"), "CIP", strict=True)
@@ -55,7 +55,7 @@ def test_inspect() -> None:
     assert labels.judges == ("mockllm/grader",)
 
 
-def test_potato_says_the_same_in_all_that_it_writes() -> None:
+def test_read_potato_exports_agree() -> None:
     labels = read("potato")
     first, second = "sim_user_0000", "sim_user_0001"
     assert said(labels, "stars") == {
@@ -70,11 +70,11 @@ def test_potato_says_the_same_in_all_that_it_writes() -> None:
         export = read(f"potato/annotations.{ending}", config=EXPORTS / "potato" / "config.yaml")
         assert export.fingerprint == labels.fingerprint, ending
         # Without the configuration the scales are asked for, and no choice becomes a question of its own.
-        with pytest.raises(DataError, match="say the scale of stars, sure, tone, topics"):
+        with pytest.raises(DataError, match="set the scale of stars, sure, tone, topics"):
             read(f"potato/annotations.{ending}")
 
 
-def test_argilla() -> None:
+def test_read_argilla_export() -> None:
     ann, ben = (f"00000000-0000-0000-0000-00000000000{n}" for n in (1, 2))
     local, hub = read("argilla-json"), read("argilla")
     for labels in (local, hub):
@@ -87,12 +87,12 @@ def test_argilla() -> None:
     assert ("q3", ben) not in said(hub, "stars"), "a draft, which records.json does not tell from what was submitted"
 
 
-def test_a_clone_of_the_hub_without_its_settings_is_argillas_all_the_same() -> None:
-    with pytest.raises(DataError, match=r"say the scale of order, stars, tone, topics"):
+def test_read_argilla_clone_without_settings() -> None:
+    with pytest.raises(DataError, match=r"set the scale of order, stars, tone, topics"):
         read("argilla/data")
 
 
-def test_label_studio() -> None:
+def test_read_label_studio_export() -> None:
     labels = read("label-studio/result.csv", item="qid", config=EXPORTS / "label-studio" / "config.xml")
     assert said(labels, "tone") == {
         **{(f"q{n}", "ann@example.org"): tone for n, tone in ((1, "warm"), (2, "cold"))},

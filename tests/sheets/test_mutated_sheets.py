@@ -128,19 +128,19 @@ def of_all(numbers: range, folder: Path) -> None:
     assert read >= LEAST_READ * len(numbers), f"{read} of {len(numbers)} are read"
 
 
-def test_a_share_of_the_mutated_sheets(tmp_path: Path) -> None:
+def test_read_some_mutated_sheets(tmp_path: Path) -> None:
     of_all(range(SHARE), tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, ALL, ALL // 8))
-def test_all_mutated_sheets(tmp_path: Path, start: int) -> None:
+def test_read_all_mutated_sheets(tmp_path: Path, start: int) -> None:
     of_all(range(start, start + ALL // 8), tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
-def test_advice_leads_on(name: str, tmp_path: Path) -> None:
+def test_read_advice_leads_to_a_table(name: str, tmp_path: Path) -> None:
     """What a refusal advises is done, again and again: each time another problem, in the end a table or a dead end."""
     path = KINDS[name].write(tmp_path)
     said: list[str] = []

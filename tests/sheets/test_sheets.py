@@ -57,32 +57,32 @@ def outcome(name: str, folder: Path) -> str:
     except AssayError as error:
         return "refused" if kind.wanted.refused in str(error) else f"misread: {error}"
     if look.labels is None:
-        right = kind.wanted.refused and kind.wanted.refused in " ".join(look.lacking)
-        return "refused" if right else f"refused: {look.lacking}"
+        right = kind.wanted.refused and kind.wanted.refused in " ".join(look.errors)
+        return "refused" if right else f"refused: {look.errors}"
     wrong = misread(eval(look.call, {"assay": assay}), kind.wanted)
     return f"misread: {wrong}" if wrong else "by the call"
 
 
-def test_there_are_enough_kinds() -> None:
+def test_corpus_has_enough_kinds() -> None:
     assert len(KINDS) >= LEAST_KINDS
 
 
 @pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.slow] * (i % 2)) for i, one in enumerate(KINDS)])
-def test_nothing_is_misread(name: str, tmp_path: Path) -> None:
+def test_read_misreads_no_sheet(name: str, tmp_path: Path) -> None:
     found = outcome(name, tmp_path)
     assert not found.startswith("misread"), found
     if found.startswith("refused"):
         assert KINDS[name].wanted.refused, found
 
 
-def test_most_are_answered() -> None:
+def test_most_kinds_are_readable() -> None:
     """Every kind that is not to be refused: the test above has each answered, half of them in the slow tests."""
     assert sum(not kind.wanted.refused for kind in KINDS.values()) >= LEAST_ANSWERED
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n, kind in KINDS.items() if not kind.wanted.refused])
-def test_the_printed_command_reads_it(name: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_look_command_reads_sheet(name: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = KINDS[name].write(tmp_path).relative_to(tmp_path)
     code, out, err = run("look", str(path), "--write", "reading.yaml")
@@ -105,14 +105,14 @@ def judges_of(name: str) -> list[str]:
     return list(KINDS[name].wanted.judges)
 
 
-def test_the_fixtures_can_fail(tmp_path: Path) -> None:
+def test_misread_finds_differences(tmp_path: Path) -> None:
     labels = assay.read(KINDS["canonical"].write(tmp_path), judges=[JUDGE])
     assert not misread(labels, KINDS["canonical"].wanted)
     assert misread(labels.where(annotator=["Ann", JUDGE]), KINDS["canonical"].wanted)
     assert misread(labels, KINDS["wide_words"].wanted)
 
 
-def test_words_that_are_nobodys_label_are_kept_with_the_items_of_a_wide_sheet(tmp_path):
+def test_read_wide_keeps_text_as_item_metadata(tmp_path):
     path = tmp_path / "sheet.csv"
     rows = [
         f"r{n},The soup of table {n} was cold and came late; nobody knew why.,{n % 5 + 1},{n % 4 + 1}"
@@ -124,18 +124,18 @@ def test_words_that_are_nobodys_label_are_kept_with_the_items_of_a_wide_sheet(tm
     assert labels.items.filter(pl.col("item") == "r7")["review"].to_list() == [
         "The soup of table 7 was cold and came late; nobody knew why."
     ]
-    assert any("'review' kept as a column of the items: free text" in line for line in labels.reading.notes)
+    assert any("'review' kept as item metadata: free text" in line for line in labels.reading.notes)
 
 
-def test_the_key_sheet_of_a_workbook_says_what_codes_stand_for(tmp_path, run):
+def test_read_codes_from_sheet_of_workbook(tmp_path, run):
     path = xlsx(tmp_path / "book.xlsx", {
         "Labels": [["item", "ann", "bob"], *([f"i{n}", n % 3 + 1, n % 2 + 1] for n in range(20))],
         "Key": [["code", "meaning"], [1, "never"], [2, "sometimes"], [3, "always"]],
     })  # fmt: skip
     labels = assay.read(path)
-    assert "sheet 'Key' may say what codes stand for: codes='Key' takes it" in labels.reading.notes
+    assert "sheet 'Key' could define codes; to use it, set codes='Key'" in labels.reading.notes
     words = assay.read(path, codes="Key")
     assert set(words.labels["label"]) == {"never", "sometimes", "always"}
     code, _, said = run("agreement", path, "--codes", "Key", "--scale", "ordinal:never<sometimes<always")
-    assert (code, "codes stand for words: 1 = never" in said) == (0, True)
+    assert (code, "codes replaced by words: 1 = never" in said) == (0, True)
     assert "--codes Key" in run("look", path, "--codes", "Key")[1]

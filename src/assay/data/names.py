@@ -608,14 +608,10 @@ MOST_LISTED = 12
 """Largest number of names in a remedy; for more, a column is shorter to type."""
 
 
-NO_JUDGE = "but no judge is specified"
-"""End of an ambiguity that ``judges`` resolves."""
-
-
-def unspecified_judges(names: Sequence[str]) -> str:
-    """Return the finding that annotators have names of models, if no judge is specified."""
-    have = "have names of models" if len(names) > 1 else "has the name of a model"
-    return f"{listing([repr(name) for name in names])} {have}, {NO_JUDGE}"
+def possible_judges(names: Sequence[str], reason: str = "") -> str:
+    """Return the finding that annotators could be judges, if no judge is specified."""
+    found = f"{listing([repr(name) for name in names])} could be {'judges' if len(names) > 1 else 'a judge'}"
+    return found + (f" ({reason})" if reason else "")
 
 
 class KindUnknownError(DataError):
@@ -715,8 +711,9 @@ def _unknown_kind(models: Sequence[str], judges: Sequence[str] | None, names: Se
     """Return the message for annotators with names of models, and the remedy."""
     people = list(models) if judges is not None else list(names)
     human = f"humans={people}" if len(people) <= MOST_LISTED else "a column 'kind' (human or judge)"
+    finding = possible_judges(models, "names of models" if len(models) > 1 else "name of a model")
     return (
-        f"{source}: {unspecified_judges(models)}. Name all judges with judges={[*(judges or ()), *models]}, or specify "
+        f"{source}: {finding}. Name all judges with judges={[*(judges or ()), *models]}, or specify "
         f"the humans with {human}"
     )
 

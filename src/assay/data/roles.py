@@ -21,12 +21,11 @@ from assay.data import words
 from assay.data.names import (
     IN_MEMORY,
     KINDS,
-    NO_JUDGE,
     model_names,
     natural,
+    possible_judges,
     spelling_key,
     strip_spaces,
-    unspecified_judges,
 )
 from assay.data.values import MARKS, MOST_CATEGORIES, are_dates, is_free_text, parse_numbers
 from assay.errors import DataError, counted, listing
@@ -504,7 +503,7 @@ class _Finder:
         ids = [n for n in fits if self.plain[n].endswith(("id", "ids"))]
         if role in ("item", "annotator") and len(ids) == 1:
             return ids
-        self.ambiguities.append(f"{_quote(fits, 4)} could each hold the {role}: set {role}=...")
+        self.ambiguities.append(f"{_quote(fits, 4)} could each hold the {role} (set {role}=...)")
         return fits
 
     def long(self) -> Guess:
@@ -532,7 +531,7 @@ class _Finder:
         for role, name in found.items():
             if name is None:
                 content = {"item": "the item id", "annotator": "the annotators", "label": "the labels"}[role]
-                self.errors.append(f"no column with {content} was found: set {role}=...")
+                self.errors.append(f"no column with {content} was found (set {role}=...)")
             elif name != role:
                 options[role] = several if role == "label" and len(several) > 1 else name
         for name, view in self.views.items():
@@ -565,12 +564,14 @@ class _Finder:
             return
         models = model_names(names, names)
         if models:
-            self.ambiguities.append(unspecified_judges(models))
+            self.ambiguities.append(
+                possible_judges(models, "names of models" if len(models) > 1 else "name of a model")
+            )
             options["judges"] = models
             return
         short = [n for n in names if n in _AI and all(len(o) > len(n) for o in names if o != n)]
         if short:
-            self.ambiguities.append(f"{_quote(short)} could be a judge (by name), {NO_JUDGE}")
+            self.ambiguities.append(possible_judges(short, "by name"))
             options["judges"] = short
             return
         people = [n for n in names if _HUMAN.match(n) or _LETTER.fullmatch(n)]
@@ -578,9 +579,7 @@ class _Finder:
             people = [n for n in people if _HUMAN.match(n)]
         others = [n for n in names if n not in people]
         if len(people) >= 2 and others and len(others) <= len(people):
-            who = _quote(others, 4)
-            judge = "judges" if len(others) > 1 else "a judge"
-            self.ambiguities.append(f"{who} could be {judge} (the name differs from {_quote(people, 4)}), {NO_JUDGE}")
+            self.ambiguities.append(possible_judges(others, f"the name differs from {_quote(people, 4)}"))
             options["judges"] = others
 
     # -- wide ------------------------------------------------------------------------------------------
@@ -665,7 +664,7 @@ class _Finder:
         twice = twice.filter(twice.is_duplicated())
         long = "; a long table has columns of annotators and labels and is read without layout='wide'"
         self.errors.append(
-            f"item '{twice[0]}' has more than one row; a wide table has one row an item"
+            f"item '{twice[0]}' has more than one row; a wide table has one row per item"
             + (long if self.given.shape == "wide" else "")
         )
 

@@ -71,7 +71,7 @@ def damaged(whole: bytes) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("ask", [assay.read, assay.look])
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_damaged_file_is_read_or_refused_by_its_name(tmp_path, name, ask):
+def test_read_damaged_file_is_read_or_refused_by_name(tmp_path, name, ask):
     path = tmp_path / name
     WRITERS[name](path)
     whole, refused = path.read_bytes(), 0
@@ -85,7 +85,7 @@ def test_a_damaged_file_is_read_or_refused_by_its_name(tmp_path, name, ask):
     assert refused >= 40
 
 
-def test_a_damaged_list_of_an_inspect_log_is_refused_by_its_name(tmp_path):
+def test_read_refuses_damaged_list_of_inspect_log(tmp_path):
     path = tmp_path / "log.eval"
     write_eval(path)
     content = bytearray(path.read_bytes())
@@ -96,7 +96,7 @@ def test_a_damaged_list_of_an_inspect_log_is_refused_by_its_name(tmp_path):
         assay.read(path)
 
 
-def test_a_damaged_length_of_the_list_of_an_inspect_log_is_refused_by_its_name(tmp_path):
+def test_read_refuses_damaged_list_length_of_inspect_log(tmp_path):
     path = tmp_path / "log.eval"
     write_eval(path)
     content = bytearray(path.read_bytes())
@@ -107,14 +107,14 @@ def test_a_damaged_length_of_the_list_of_an_inspect_log_is_refused_by_its_name(t
         assay.read(path)
 
 
-def test_a_damaged_table_of_items_is_refused_by_its_name(tmp_path):
+def test_read_refuses_damaged_item_table(tmp_path):
     path = tmp_path / "items.parquet"
     path.write_bytes(b"PAR1" + random.Random(1).randbytes(500))
     with pytest.raises(AssayError, match=r"items.parquet cannot be read"):
         assay.read(FRAME, items=path)
 
 
-def test_an_error_in_a_packed_file_names_the_archive(tmp_path):
+def test_read_error_in_packed_file_names_archive(tmp_path):
     path = tmp_path / "labels.csv.gz"
     path.write_bytes(gzip.compress(b""))
     with pytest.raises(AssayError, match=r"labels.csv.gz \(labels.csv\) is empty"):
@@ -122,7 +122,7 @@ def test_an_error_in_a_packed_file_names_the_archive(tmp_path):
 
 
 @pytest.mark.parametrize("ask", [assay.read, assay.look])
-def test_json_nested_too_deeply_is_refused_by_its_name(tmp_path, ask):
+def test_read_refuses_deeply_nested_json(tmp_path, ask):
     path = tmp_path / "deep.jsonl"
     path.write_text('{"a":' * 100_000)
     with pytest.raises(AssayError, match=r"deep\.jsonl cannot be read \(RecursionError"):
@@ -130,10 +130,10 @@ def test_json_nested_too_deeply_is_refused_by_its_name(tmp_path, ask):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
-def test_text_of_wide_characters_is_read_as_such(tmp_path, encoding):
+def test_read_accepts_utf16(tmp_path, encoding):
     path, plain = tmp_path / "wide.csv", tmp_path / "plain.csv"
     FRAME.write_csv(plain)
     path.write_text(plain.read_text(encoding="utf-8"), encoding=encoding)
     labels = assay.read(path)
     assert labels.fingerprint == assay.read(plain).fingerprint
-    assert f"the file is {encoding.upper()} text, read as such" in labels.reading.notes
+    assert f"read as {encoding.upper()} text" in labels.reading.notes

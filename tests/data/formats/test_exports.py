@@ -46,7 +46,7 @@ def mixed():
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
 @pytest.mark.parametrize("make", [labels_of, mixed])
-def test_a_table_comes_back_the_same(tmp_path, suffix, make):
+def test_write_then_read_gives_same_table(tmp_path, suffix, make):
     labels = make()
     first, second = tmp_path / f"first.{suffix}", tmp_path / f"second.{suffix}"
     written = write(labels, first)
@@ -58,7 +58,7 @@ def test_a_table_comes_back_the_same(tmp_path, suffix, make):
     assert second.read_bytes() == first.read_bytes()
 
 
-def test_a_table_shows_everything_known(tmp_path):
+def test_write_table_contains_all_attributes(tmp_path):
     write(labels_of(), tmp_path / "t.csv")
     assert (tmp_path / "t.csv").read_text().splitlines()[0] == "item,annotator,kind,label,seconds,text"
 
@@ -70,7 +70,7 @@ texts = st.text(string.ascii_letters + string.digits + " ,;\"'\n\t|é.-+#", max_
     rows=st.lists(st.tuples(texts, st.sampled_from(["ann", "bob", "7"]), texts, texts), min_size=1, max_size=12),
     suffix=st.sampled_from(["csv", "tsv", "jsonl", "parquet"]),
 )
-def test_any_table_comes_back_the_same_or_is_refused(tmp_path_factory, rows, suffix):
+def test_write_then_read_gives_same_table_or_error(tmp_path_factory, rows, suffix):
     """Either byte for byte, or an error that names what a text file would have changed."""
     folder = tmp_path_factory.mktemp("out")
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "note"], orient="row").unique(
@@ -80,7 +80,7 @@ def test_any_table_comes_back_the_same_or_is_refused(tmp_path_factory, rows, suf
         labels = assay.read(frame, scale="text", spelling="apart")
         write(labels, folder / f"first.{suffix}")
     except AssayError as error:
-        known = ("no row has a label", "without item", "keep it")
+        known = ("no row has a label", "without item", "preserve it")
         if not any(words in str(error) for words in known):
             raise
         return
@@ -95,7 +95,7 @@ def test_any_table_comes_back_the_same_or_is_refused(tmp_path_factory, rows, suf
     ),
     suffix=st.sampled_from(["csv", "jsonl", "parquet"]),
 )
-def test_any_number_comes_back_the_same(tmp_path_factory, values, suffix):
+def test_write_then_read_gives_same_numbers(tmp_path_factory, values, suffix):
     folder = tmp_path_factory.mktemp("out")
     whole = all(isinstance(v, int) for v in values)
     labels = pl.Series("label", values, dtype=pl.Int64 if whole else pl.Float64, strict=False)
@@ -107,14 +107,14 @@ def test_any_number_comes_back_the_same(tmp_path_factory, values, suffix):
     assert (folder / f"second.{suffix}").read_bytes() == (folder / f"first.{suffix}").read_bytes()
 
 
-def test_what_a_text_file_would_change_is_refused(tmp_path):
+def test_write_refuses_text_that_csv_changes(tmp_path):
     frame = STARS.with_columns(code=pl.Series(["1.50", "2.0", "1.50", "2.0", "3"]))
-    with pytest.raises(DataError, match=r"column 'code' holds '1.50', .*write .jsonl or .parquet"):
+    with pytest.raises(DataError, match=r"column 'code' contains '1.50', .*write .jsonl or .parquet"):
         write(labels_of(frame), tmp_path / "t.csv")
     write(labels_of(frame), tmp_path / "t.jsonl")
 
 
-def test_one_item_a_line(tmp_path):
+def test_write_hugging_face_one_item_per_line(tmp_path):
     labels = labels_of()
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
     assert write(labels, first, "hugging-face").notes == ()
@@ -137,19 +137,19 @@ def test_one_item_a_line(tmp_path):
     assert second.read_bytes() == first.read_bytes()
 
 
-def test_a_line_with_uneven_lists_is_refused(put):
+def test_read_hugging_face_refuses_uneven_lists(put):
     path = put("x.jsonl", [{"item": "a", "annotator": ["ann"], "label": [1, 2]}])
     with pytest.raises(DataError, match="line 1: 'annotator' has 1 entries and 'label' 2"):
         assay.read(path)
 
 
 @pytest.mark.parametrize("words", [False, True])
-def test_the_folder_of_the_alternative_annotator_test(tmp_path, words):
+def test_write_alt_test_folder(tmp_path, words):
     scale = "nominal" if words else "1-5"
     labels = labels_of(STARS.with_columns(pl.col("label").cast(pl.String)) if words else STARS, scale)
     first, second = tmp_path / "first", tmp_path / "second"
     written = write(labels, first, "alt-test")
-    assert written.notes == ("columns not written, the folder has no place for them: seconds",)
+    assert written.notes == ("columns not written, because the folder has no place for them: seconds",)
     people = json.loads((first / "human_annotations.json").read_text())
     assert people == {"ann": {"q1": "4", "q2": "2"} if words else {"q1": 4, "q2": 2}}
     back = assay.read(first, scale=scale)
@@ -160,7 +160,7 @@ def test_the_folder_of_the_alternative_annotator_test(tmp_path, words):
         assert (second / file.name).read_bytes() == file.read_bytes()
 
 
-def test_a_criterion_is_a_part_of_the_items_id_in_that_folder(tmp_path):
+def test_write_alt_test_adds_criterion_to_item_id(tmp_path):
     labels = mixed().resolve_repeats("first")
     write(labels, tmp_path / "a", "alt-test")
     back = assay.read(tmp_path / "a", split_item="__", scale=dict(labels.scales))
@@ -180,7 +180,7 @@ def test_a_criterion_is_a_part_of_the_items_id_in_that_folder(tmp_path):
         (["A", "C"], "odd-one-out", "choices", {"choices": ["A"]}),
     ],
 )
-def test_predictions_for_label_studio(tmp_path, labels, scale, kind, value):
+def test_write_label_studio_predictions(tmp_path, labels, scale, kind, value):
     frame = pl.DataFrame({"item": ["q1", "q2"], "annotator": ["gpt", "gpt"], "label": labels, "text": ["one", "two"]})
     first = tmp_path / "first.json"
     table = labels_of(frame, scale, judges=["gpt"])
@@ -195,20 +195,20 @@ def test_predictions_for_label_studio(tmp_path, labels, scale, kind, value):
     assert back.judges == ("gpt",)
 
 
-def test_predictions_come_back_the_same_under_their_criterion(tmp_path):
+def test_write_label_studio_then_read_keeps_criterion(tmp_path):
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     frame = STARS.with_columns(criterion=pl.lit("stars"))
     written = write(labels_of(frame), first, "label-studio")
-    assert written.notes == ("2 labels of people not written: predictions are of models",)
+    assert written.notes == ("2 human labels not written: predictions are labels of models",)
     write(assay.read(first, item="item", format="label-studio", scale="1-5"), second, "label-studio")
     assert second.read_bytes() == first.read_bytes()
 
 
 @pytest.mark.parametrize(("name", "form"), [("p.json", "label-studio"), ("folder", "alt-test")])
-def test_answers_under_several_conditions_are_not_thrown_together(tmp_path, name, form):
+def test_write_refuses_several_conditions(tmp_path, name, form):
     frame = pl.concat([STARS.with_columns(heat=pl.lit(heat)) for heat in (0.0, 1.0)])
     labels = assay.read(frame, scale="1-5", conditions=["heat"])
-    with pytest.raises(AssayError, match=r"under different conditions \(heat\); choose with labels.where"):
+    with pytest.raises(AssayError, match=r"for different conditions \(heat\); choose with labels.where"):
         write(labels, tmp_path / name, form)
     write(labels.where(heat=0.0), tmp_path / name, form)
 
@@ -217,19 +217,19 @@ def test_answers_under_several_conditions_are_not_thrown_together(tmp_path, name
     ("name", "form", "message"),
     [
         ("t.xlsx", "table", r"a table is written as .csv"),
-        ("nowhere/t.csv", "table", "there is no folder"),
+        ("nowhere/t.csv", "table", "the folder .* does not exist"),
         ("t.csv", "tabel", "format 'tabel' .*did you mean 'table'"),
-        ("t.json", "label-studio", "labels of judges; the table has none"),
+        ("t.json", "label-studio", "judge labels; the table contains none"),
     ],
 )
-def test_words_for_what_can_not_be_written(tmp_path, name, form, message):
+def test_write_errors_name_the_problem(tmp_path, name, form, message):
     people = labels_of(STARS.drop("kind"), humans=["ann", "gpt"])
     with pytest.raises(AssayError, match=message):
         write(people, tmp_path / name, form)
     assert set(WRITERS) == {"table", "hugging-face", "label-studio", "alt-test"}
 
 
-def test_counts_add_up():
+def test_import_counts_add_up():
     labels = assay.read(STARS.with_columns(pl.when(pl.col("item") != "q10").then("label").alias("label")), scale="1-5")
     counts = import_counts(labels.reading, len(labels))
-    assert counts.rows() == [("read", 5), ("used", 4), ("excluded: no label in it", 1)]
+    assert counts.rows() == [("read", 5), ("used", 4), ("excluded: without a label", 1)]

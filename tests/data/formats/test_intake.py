@@ -50,7 +50,7 @@ def task(number: int, *annotations: dict) -> dict:
     }  # fmt: skip
 
 
-def test_label_studio_with_marks_and_spellings(put, answers, excluded):
+def test_read_label_studio_with_marks_and_spellings(put, answers, excluded):
     path = put(
         "export.json",
         [
@@ -59,7 +59,7 @@ def test_label_studio_with_marks_and_spellings(put, answers, excluded):
             task(3, annotated(7, 2, chosen("Good")), annotated(8, 3)),
         ],
     )
-    with pytest.raises(DataError, match=r"'N/A' .*may be no answer or a category: say missing=\['N/A'\]"):
+    with pytest.raises(DataError, match=r"'N/A' .*can be missing values or categories: set missing=\['N/A'\]"):
         assay.read(path, item="key")
     with pytest.raises(DataError, match=r"labels differ only in case or spaces: 'Good', 'good'"):
         assay.read(path, item="key", missing=["N/A"])
@@ -68,11 +68,11 @@ def test_label_studio_with_marks_and_spellings(put, answers, excluded):
         ("k1", "ann", "Good"), ("k1", "bob", "Good"), ("k2", "ann", "Bad"), ("k3", "ann", "Good"),
     }  # fmt: skip
     assert excluded(labels) == {
-        intake.SKIPPED: 1, intake.UNKNOWN_ANNOTATOR: 1, intake.EMPTY: 1, "its label is a mark of no answer (N/A)": 1,
+        intake.SKIPPED: 1, intake.UNKNOWN_ANNOTATOR: 1, intake.EMPTY: 1, "missing label (N/A)": 1,
     }  # fmt: skip
 
 
-def test_label_studio_with_percentages(put, answers, excluded):
+def test_read_label_studio_with_percentages(put, answers, excluded):
     shares = [("80%", "75 %"), ("7,5%", "10%")]
     tasks = [
         task(i, annotated(2 * i, 2, typed(a)), annotated(2 * i + 1, 3, typed(b))) for i, (a, b) in enumerate(shares)
@@ -83,7 +83,7 @@ def test_label_studio_with_percentages(put, answers, excluded):
     assert answers(labels, "item", "annotator", "label") == {
         ("k0", "2", 80.0), ("k0", "3", 75.0), ("k1", "2", 7.5), ("k1", "3", 10.0),
     }  # fmt: skip
-    assert "labels such as '80%' are read as percentages" in " ".join(labels.reading.notes)
+    assert "labels such as '80%' parsed as percentages" in " ".join(labels.reading.notes)
     some = assay.read(path, item="key", scale="interval:50-100")
     assert excluded(some) == {intake.OFF_SCALE: 2}
 
@@ -126,7 +126,7 @@ def log(*samples: dict) -> dict:
     }  # fmt: skip
 
 
-def test_inspect_with_letters_and_parts(put, answers, excluded):
+def test_read_inspect_with_letters_and_parts(put, answers, excluded):
     path = put(
         "log.json",
         log(
@@ -167,7 +167,7 @@ def trace(number: int, *assessments: dict) -> dict:
     }  # fmt: skip
 
 
-def test_mlflow_with_words_in_several_spellings(put, answers, excluded):
+def test_read_mlflow_with_several_spellings(put, answers, excluded):
     path = put(
         "traces.json",
         [
@@ -176,17 +176,17 @@ def test_mlflow_with_words_in_several_spellings(put, answers, excluded):
             trace(3, assessed("right", "CODE", "rule", "no"), assessed("right", "HUMAN", "ann", "No ")),
         ],
     )
-    with pytest.raises(DataError, match=r"say missing=\['none'\] if there is no answer"):
+    with pytest.raises(DataError, match=r"set missing=\['none'\] if they are missing values"):
         assay.read(path)
     labels = assay.read(path, missing=["none"], label_spelling="merge")
     assert answers(labels, "item", "annotator", "kind", "label") == {
         ("tr-1", "openai:/gpt-5", "judge", "Yes"), ("tr-1", "ann", "human", "Yes"),
         ("tr-2", "openai:/gpt-5", "judge", "No"), ("tr-3", "ann", "human", "No"),
     }  # fmt: skip
-    assert excluded(labels) == {paths.BY_CODE: 1, "its label is a mark of no answer (none)": 1}
+    assert excluded(labels) == {paths.BY_CODE: 1, "missing label (none)": 1}
 
 
-def test_mlflow_tables_of_percentages(put, answers):
+def test_read_mlflow_with_percentages(put, answers):
     columns = ["inputs", "outputs", "tone/v1/score", "tone/v1/justification"]
     rows = [["q1", "a1", "80%", "good"], ["q2", "a2", "40%", "bad"]]
     path = put("eval_results_table.json", {"columns": columns, "data": rows})
@@ -197,7 +197,7 @@ def test_mlflow_tables_of_percentages(put, answers):
 @pytest.mark.parametrize(
     ("name", "own", "told"), [("inputs", None, True), ("inputs", "inputs", False), ("item", None, False)]
 )
-def test_items_of_mlflow_tables_are_named_by_their_row_where_nothing_names_them(put, name, own, told):
+def test_read_mlflow_names_items_by_row(put, name, own, told):
     columns = [name, "tone/v1/score", "tone/v1/justification"]
     path = put("eval_results_table.json", {"columns": columns, "data": [["q1", 4, "good"], ["q2", 2, "bad"]]})
     named = {} if own is None else {"item": own}
@@ -221,7 +221,7 @@ def given(item, who, label, where="here", **more):
     return PlatformAnswer(item, who, where, label=label, **more)
 
 
-def test_what_is_no_answer_is_counted_and_said():
+def test_intake_counts_and_notes_exclusions():
     found = gathered(
         given("a", "ann", True), given("a", "ann", ""), given("a", "ann", None), given("a", "ann", [1]),
         given("a", "ann", float("nan")), given("a", "", 3), given("b", "bob", {"x": 1}),
@@ -233,13 +233,13 @@ def test_what_is_no_answer_is_counted_and_said():
     rows = found.rows()
     assert (rows.reading.rows, rows.reading.notes) == (7, ("once", "twice"))
     assert sum(e.count for e in rows.reading.exclusions) == 6
-    with pytest.raises(DataError, match=rf"t\.json holds no answers \(1 row: {intake.EMPTY}\)"):
+    with pytest.raises(DataError, match=rf"t\.json contains no answers \(1 row: {intake.EMPTY}\)"):
         gathered(given("a", "ann", None)).rows()
-    with pytest.raises(DataError, match=r"t\.json holds no answers \(nothing in it is one\)"):
+    with pytest.raises(DataError, match=r"t\.json contains no answers \(no entry is an answer\)"):
         gathered().rows()
 
 
-def test_the_later_of_two_answers_counts_and_a_submission_as_a_whole():
+def test_intake_uses_later_answer_and_whole_submission():
     found = gathered(
         given("a", "ann", 1, time=5), given("a", "ann", 2, time=3),  # by time
         given("b", "ann", 1), given("b", "ann", 2),  # by place
@@ -258,7 +258,7 @@ def test_the_later_of_two_answers_counts_and_a_submission_as_a_whole():
     assert rows.labels["repeat"].to_list() == [None] * 6 + [1, 2, 2]
 
 
-def test_questions_wanted_and_columns_that_are_there():
+def test_intake_rows_select_criteria_and_columns():
     answers = (
         given("a", "ann", "4", criterion="x", about={"seconds": 2}), given("a", "ann", "good", criterion="y"),
         given("b", "bob", "5.5", criterion="x", about={"seconds": None, "flag": "odd"}),
@@ -276,7 +276,7 @@ def test_questions_wanted_and_columns_that_are_there():
     assert rows.items.rows(named=True) == [
         {"item": "a", "text": "one", "more": 1}, {"item": "b", "text": "three", "more": None},
     ]  # fmt: skip
-    assert found.excluded == {intake.NOT_ASKED_FOR: 1}
+    assert found.excluded == {intake.NOT_SELECTED: 1}
     # Numbers beside words are text, in one column; without texts=True a text stays one.
     assert gathered(*answers).rows(texts=True).labels["label"].to_list() == ["4", "good", "5.5"]
     assert gathered(answers[0], answers[2]).rows().labels["label"].to_list() == ["4", "5.5"]
@@ -291,7 +291,7 @@ def test_questions_wanted_and_columns_that_are_there():
     [(["b", "a"], 0, 1), (["b", "a"], 1, -1), (["a", "b"], 0, -1), (["a", "b"], None, 0), (["a", "a"], 0, None),
      (["m10", "m9"], 0, 1)],
 )  # fmt: skip
-def test_which_of_two_was_preferred(shown, position, chosen):
+def test_chosen_of_two_by_hand(shown, position, chosen):
     assert intake.chosen_of_two(shown, position) == chosen
 
 
@@ -303,13 +303,13 @@ def test_which_of_two_was_preferred(shown, position, chosen):
         (["a", "b", "c", "d"], 0, None, None),
     ],
 )  # fmt: skip
-def test_which_of_three_is_the_odd_one(shown, position, order, odd):
+def test_odd_of_three_by_hand(shown, position, order, odd):
     assert intake.odd_of_three(shown, position, order) == odd
     assert intake.members(["b", "a"]) == {"first": "a", "second": "b"}
     assert intake.members(["c", "b", "a"]) == {"first": "a", "second": "b", "third": "c"}
 
 
-def test_small_things_that_platforms_share(tmp_path):
+def test_intake_helpers_by_hand(tmp_path):
     assert [intake.is_number(text) for text in ("1", "-2.5", "1e3", "nan", "inf", "-inf", "1_000", "x", "")] == [
         True, True, True, False, False, False, False, False, False,
     ]  # fmt: skip
@@ -330,7 +330,7 @@ def test_small_things_that_platforms_share(tmp_path):
     assert intake.name_table({1: "ann"}) == {"1": "ann"}
     assert intake.name_table(None) == {}
     (tmp_path / "users.json").write_text("[1]")
-    with pytest.raises(DataError, match=r"must hold \{id: name\} or a list of users"):
+    with pytest.raises(DataError, match=r"must contain \{id: name\} or a list of users"):
         intake.name_table(tmp_path / "users.json")
     assert [intake.parse_cell(cell) for cell in ("[1]", '{"a": 2}', "[1", "x", 3, "")] == [
         [1],
@@ -342,7 +342,7 @@ def test_small_things_that_platforms_share(tmp_path):
     ]
 
 
-def test_what_is_beside_an_answer_may_be_of_any_kind():
+def test_intake_accepts_attributes_of_any_type():
     found = gathered(given("a", "ann", 1, about={"x": 1}), given("b", "ann", 2, about={"x": "so", "y": 2}))
     labels = found.rows().labels
     assert labels.select("x", "y").rows() == [("1", None), ("so", 2)]

@@ -45,7 +45,7 @@ def task(number, *annotations, predictions=(), drafts=(), **data):
     }
 
 
-def test_each_thing_in_a_task_is_an_answer_or_counted(put, answers, excluded):
+def test_read_label_studio_counts_every_entry(put, answers, excluded):
     path = put(
         "export.json",
         [
@@ -67,7 +67,7 @@ def test_each_thing_in_a_task_is_an_answer_or_counted(put, answers, excluded):
     assert labels.column("seconds").to_list() == [4.5, None]
 
 
-def test_a_later_annotation_supersedes_the_earlier_one_as_a_whole(put, answers, excluded):
+def test_read_label_studio_uses_later_annotation(put, answers, excluded):
     why = result("why", "textarea", text=["because"])
     later = annotation(2, 7, stars(4), created_at="2030-01-02")
     path = put("export.json", [task(1, later, annotation(1, 7, stars(1), why, created_at="2030-01-01"))])
@@ -76,15 +76,15 @@ def test_a_later_annotation_supersedes_the_earlier_one_as_a_whole(put, answers, 
     assert excluded(labels) == {intake.SUPERSEDED: 2}
 
 
-def test_what_is_superseded_does_not_depend_on_the_questions_asked_for(put, excluded):
+def test_read_label_studio_superseding_ignores_criteria(put, excluded):
     why = result("why", "textarea", text=["because"])
     path = put("export.json", [task(1, annotation(1, 7, stars(1)), annotation(2, 7, why), annotation(3, 8, stars(2)))])
     labels = assay.read(path, scale="1-4", criteria=["stars"])
     assert labels.humans == ("8",)
-    assert excluded(labels) == {intake.SUPERSEDED: 1, intake.NOT_ASKED_FOR: 1}
+    assert excluded(labels) == {intake.SUPERSEDED: 1, intake.NOT_SELECTED: 1}
 
 
-def test_the_configuration_states_scales_and_labels_off_them_are_counted(put, answers, excluded):
+def test_read_label_studio_excludes_labels_off_configured_scale(put, answers, excluded):
     path = put(
         "export.json",
         [
@@ -115,16 +115,16 @@ def test_the_configuration_states_scales_and_labels_off_them_are_counted(put, an
     assert labels.where(criterion="stars").labels["label"].to_list() == [4]
 
 
-def test_numbers_and_text_together_need_their_scale_said(put):
+def test_read_label_studio_requires_scale_for_numbers_and_text(put):
     path = put("export.json", [task(1, annotation(1, 7, stars(3), result("why", "textarea", text=["so"])))])
-    with pytest.raises(DataError, match=r"say the scale of stars .*or read one kind with criteria="):
+    with pytest.raises(DataError, match=r"set the scale of stars .*or read one kind with criteria="):
         assay.read(path)
     labels = assay.read(path, scale={"stars": "1-5"})
     assert labels.where(criterion="stars").labels["label"].to_list() == [3]
     assert labels.scale_of("why").spec == "text"
 
 
-def test_sides_are_turned_back_to_what_stood_there(put, answers):
+def test_read_label_studio_converts_sides_to_options(put, answers):
     def pair(number, left, right, *annotations):
         return task(number, *annotations, left=left, right=right, pair="p")
 
@@ -153,7 +153,7 @@ def test_sides_are_turned_back_to_what_stood_there(put, answers):
     assert labels.scale.spec == "preference"
 
 
-def test_the_odd_one_of_three_keeps_its_letter_however_they_are_shown(put, answers):
+def test_read_label_studio_converts_odd_one_to_own_letter(put, answers):
     def triplet(number, order, letter):
         fields = dict(zip(("a", "b", "c"), order, strict=True))
         return task(number, annotation(number, number, result("odd", "choices", choices=[letter])), **fields, t="t1")
@@ -163,12 +163,12 @@ def test_the_odd_one_of_three_keeps_its_letter_however_they_are_shown(put, answe
     assert answers(labels, "annotator", "label") == {("1", "A"), ("2", "A"), ("3", "C")}
 
 
-def test_predictions_are_judges(put):
+def test_read_label_studio_predictions_are_judges(put):
     made = {"model_version": "gpt", "result": [stars(2)], "created_at": "2030-01-01"}
     path = put("export.json", [task(1, annotation(1, 7, stars(3)), predictions=[made, 12])])
     labels = assay.read(path, scale="1-4")
     assert (labels.humans, labels.judges) == (("7",), ("gpt",))
-    assert any("1 prediction given by number only" in note for note in labels.reading.notes)
+    assert any("1 prediction given only by number" in note for note in labels.reading.notes)
     assert assay.read(path, scale="1-4", predictions=False).judges == ()
 
 
@@ -180,21 +180,21 @@ FLAT = """"annotation_id","annotator","created_at","id","lead_time","stars","top
 """
 
 
-def test_flat_exports_know_typed_answers_and_are_told_the_others(put, answers, excluded):
+def test_read_label_studio_flat_export_with_criteria(put, answers, excluded):
     path = put("export.csv", FLAT)
     labels = assay.read(path, scale="1-4")
     assert answers(labels) == {("1", "7", "stars", 3)}
     assert excluded(labels) == {
         intake.UNKNOWN_ANNOTATOR: 1,
         intake.EMPTY: 1,
-        "task that nobody has answered": 1,
+        "task without an annotation": 1,
     }
-    assert "answers: stars; taken as data: topic (criteria=[...] says otherwise)" in labels.reading.notes
+    assert "answers: stars; assumed data: topic (if wrong, set criteria=[...])" in labels.reading.notes
     both = assay.read(path, scale={"stars": "1-4", "topic": "nominal"}, criteria=["stars", "topic"])
     assert answers(both) == {("1", "7", "stars", "3"), ("1", "7", "topic", "Food")}
 
 
-def test_json_min_shows_data_where_a_control_of_the_same_name_is_unanswered(put, answers):
+def test_read_label_studio_json_min_unanswered_control(put, answers):
     row = {"id": 1, "annotator": 7, "annotation_id": 1, "lead_time": 1, "updated_at": "", "created_at": ""}
     path = put("min.json", [{**row, "stars": [{"rating": 2}]}, {**row, "id": 2, "annotation_id": 2, "stars": "data"}])
     assert answers(assay.read(path, scale="1-4")) == {("1", "7", "stars", 2)}
@@ -208,11 +208,11 @@ def test_json_min_shows_data_where_a_control_of_the_same_name_is_unanswered(put,
         ({"scale": "7-9"}, "every label is off its scale .*whole number from 7 to 9"),
         ({"shown": ["a"]}, "two or three fields"),
         ({"usres": {}}, "option 'usres' is not in the options of read; did you mean 'users'"),
-        ({"config": "nowhere.xml"}, "nowhere.xml cannot be read"),
+        ({"config": "nowhere.xml"}, "nowhere.xml cannot be parsed"),
         ({"format": "label_studio"}, "did you mean 'label-studio'"),
     ],
 )
-def test_words_for_what_is_not_there(put, options, message):
+def test_read_label_studio_errors_name_the_problem(put, options, message):
     path = put("export.json", [task(1, annotation(1, 7, stars(3)))])
     with pytest.raises(AssayError, match=message):
         assay.read(path, **options)
@@ -230,7 +230,7 @@ PROJECTS = {
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("project", PROJECTS)
-def test_real_exports(real_data, expected, answers, excluded, project):
+def test_read_label_studio_real_exports(real_data, expected, answers, excluded, project):
     folder = real_data / "label_studio"
     rows = [r for r in expected("label_studio") if r["file"] == f"{project}.json"]
     config = folder / f"{project}.config.xml"
@@ -259,7 +259,7 @@ def test_real_exports(real_data, expected, answers, excluded, project):
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("form", ["csv", "tsv", "min.json", "snapshot_default.json", "snapshot_full.json"])
-def test_all_forms_of_a_real_export_hold_the_same_labels(real_data, answers, form):
+def test_read_label_studio_all_forms_agree(real_data, answers, form):
     folder = real_data / "label_studio"
 
     def labels(name):
@@ -277,14 +277,14 @@ def test_all_forms_of_a_real_export_hold_the_same_labels(real_data, answers, for
     assert labels(f"rating.{form}") == labels("rating.json")
 
 
-def test_names_of_users(put):
+def test_read_label_studio_names_users(put):
     users = [{"id": 1, "email": "ann@example.org", "username": "ann"}, {"id": 2, "email": "", "username": "bob"}]
     wanted = {"1": "ann@example.org", "2": "bob", "3": "3"}
     assert name_table(put("users.json", [*users, {"id": 3}])) == wanted
     assert name_table({1: "ann", "2": 5}) == {"1": "ann", "2": "5"}
     assert name_table(None) == {}
     for wrong in ([*users, {"name": "eve"}], ["ann"], [["id"]], 5):
-        with pytest.raises(DataError, match=r"must hold \{id: name\} or a list of users with id and email"):
+        with pytest.raises(DataError, match=r"must contain \{id: name\} or a list of users with id and email"):
             name_table(put("users.json", wrong))
 
 
@@ -293,14 +293,14 @@ def test_names_of_users(put):
 NUMBERS = "annotators are user numbers of one server; name them with users=..."
 
 
-def test_what_is_said_of_an_export(put):
+def test_read_label_studio_notes(put):
     made = [{"model_version": "gpt", "result": [stars(2)]}, 12, {"model_version": "gpt", "result": []}]
     path = put("export.json", [task(1, annotation(1, 7, stars(3), updated_by=9, ground_truth=True), predictions=made)])
     labels = assay.read(path, scale="1-4")
     assert labels.reading.notes == (
         "items are named by task number; name your own field with item=... (key, text)",
-        "1 annotation last changed by somebody other than the author",
-        "1 prediction given by number only; a snapshot with expanded predictions holds their answers",
+        "1 annotation last changed by another user than the author",
+        "1 prediction given only by number; a snapshot with expanded predictions contains their answers",
         NUMBERS,
     )
     assert [str(one) for one in labels.reading.exclusions] == [f"1 row: {intake.EMPTY}"]
@@ -312,16 +312,16 @@ def test_what_is_said_of_an_export(put):
     assert len(notes) == 1
     flat = assay.read(put("export.csv", FLAT), scale="1-4")
     assert flat.reading.notes == (
-        "a flat export has lost skips, drafts, predictions and ground truth; JSON keeps them",
-        "answers: stars; taken as data: topic (criteria=[...] says otherwise)",
+        "a flat export contains no skips, drafts, predictions and ground truth; JSON contains them",
+        "answers: stars; assumed data: topic (if wrong, set criteria=[...])",
         "items are named by task number; name your own field with item=... (stars, topic)",
         NUMBERS,
-        "1 item of the item table without a label, not counted",
+        "1 item of the item table without a label, ignored",
     )
     assert flat.labels["seconds"].to_list() == [2.5]
 
 
-def test_sides_count_as_they_are_where_nothing_says_what_stood_there(put):
+def test_read_label_studio_keeps_sides_without_shown(put):
     def pair(number, left, right, side):
         return task(
             number, annotation(number, number, result("better", "pairwise", selected=side)), left=left, right=right
@@ -331,14 +331,14 @@ def test_sides_count_as_they_are_where_nothing_says_what_stood_there(put):
     labels = assay.read(path)
     assert labels.labels.select("annotator", "label").rows() == [("1", -1), ("2", 1)]
     assert labels.column("position").to_list() == [1, 2]
-    assert "better: left counts as the first; name the fields shown with shown=[...]" in labels.reading.notes
-    assert "scale as the export states it: better preference" in labels.reading.notes
+    assert "better: the left option is the first; name the fields with shown=[...]" in labels.reading.notes
+    assert "scale stated in the export: better preference" in labels.reading.notes
     named = assay.read(path, shown=["left", "right"])
     assert named.labels["label"].to_list() == [-1, -1]
     assert not any("left counts as the first" in note for note in named.reading.notes)
 
 
-def test_the_place_of_the_odd_one_is_kept(put):
+def test_read_label_studio_keeps_position_of_odd_one(put):
     def triplet(number, order, letter):
         fields = dict(zip(("a", "b", "c"), order, strict=True))
         return task(number, annotation(number, number, result("odd", "choices", choices=[letter])), **fields)
@@ -349,13 +349,13 @@ def test_the_place_of_the_odd_one_is_kept(put):
     assert labels.column("position").to_list() == [1, 2, 3]
 
 
-def test_judges_labels_are_written_as_predictions(tmp_path):
+def test_write_label_studio_writes_judge_labels(tmp_path):
     frame = pl.DataFrame(
         {"item": ["q1", "q1", "q2"], "annotator": ["ann", "gpt", "gpt"], "label": [4, 5, 2],
          "kind": ["human", "judge", "judge"], "told": ["é", "é", "x"], "own": ["a", "b", "c"]}
     )  # fmt: skip
     written = write(assay.read(frame, scale="1-5"), tmp_path / "out.json", "label-studio")
-    assert written.notes == ("1 label of people not written: predictions are of models",)
+    assert written.notes == ("1 human label not written: predictions are labels of models",)
     text = (tmp_path / "out.json").read_text("utf-8")
     rating = {"from_name": "label", "to_name": "text", "type": "rating"}
     assert json.loads(text) == [
@@ -387,7 +387,7 @@ def test_judges_labels_are_written_as_predictions(tmp_path):
         ({"value": {"rating": 3}}, ("q", "", None)),
     ],
 )
-def test_a_result_is_a_label_of_the_whole_item_or_none(one, found):
+def test_controls_skip_regions(one, found):
     assert list(label_studio._controls([{"from_name": "q", **one}])) == [found]
 
 
@@ -401,19 +401,19 @@ def test_a_result_is_a_label_of_the_whole_item_or_none(one, found):
         ('[{"rating": 3, "start": 1}]', None), ("Food", None), (None, None), ("[", None),
     ],
 )  # fmt: skip
-def test_a_flat_cell_says_its_type_where_it_is_written_as_json(cell, found):
+def test_typed_cell_reads_json(cell, found):
     assert label_studio._typed_cell(cell) == found
     answered = cell not in (None, "")
     assert label_studio._is_answer(cell, None) is label_studio._is_answer(cell, "choices") is answered
     assert label_studio._is_answer(cell, "rating") is (found is not None)
 
 
-def test_empty_cells_are_no_answers_and_seconds_are_numbers():
+def test_is_answer_and_seconds_of_cells():
     assert [label_studio._is_answer(cell, None) for cell in (None, "", [], 0, "x")] == [False] * 3 + [True] * 2
     assert [label_studio._seconds(cell) for cell in (None, "", "2.5", 0)] == [None, None, 2.5, 0.0]
 
 
-def test_scales_that_a_configuration_may_leave_open(put):
+def test_read_config_with_partial_scales(put):
     config = """<View><Rating name="a"/><Number name="b" min="1"/><Number name="c" max="1"/><Choices name="d"/>
       <Choices name="e"><View><Choice alias="x" value="y"/><Choice value="z"/></View></Choices>
       <Choices name="f" choice="single-radio"><Choice value="z"/></Choices><Header name="g" value="h"/></View>"""
@@ -422,7 +422,7 @@ def test_scales_that_a_configuration_may_leave_open(put):
         "a": "ordinal:1-5", "b": "interval", "c": "interval", "d": "nominal", "e": "nominal:x,z", "f": "nominal:z",
     }  # fmt: skip
     for wrong in ("<View>", "x"):
-        with pytest.raises(DataError, match=r"config\.xml cannot be read as a labelling configuration"):
+        with pytest.raises(DataError, match=r"config\.xml cannot be parsed as a labelling configuration"):
             label_studio.read_config(put("config.xml", wrong))
 
 
@@ -434,12 +434,12 @@ def test_scales_that_a_configuration_may_leave_open(put):
         (None, True, "unknown"), ("None", True, "unknown"), ({}, True, "unknown"), (7, True, "ann"),
     ],
 )  # fmt: skip
-def test_who_completed_an_annotation(who, keep, name):
+def test_person_of_annotation(who, keep, name):
     export = label_studio._Export(Path("x.json"), None, FormatSettings(users={7: "ann"}, keep_unknown=keep))
     assert export.person(who) == name
 
 
-def test_items_of_several_tasks_and_annotations_by_number(put):
+def test_read_label_studio_items_with_several_tasks(put):
     export = label_studio._Export(Path("x.json"), "key", FormatSettings())
     assert [export.name_of({"id": n}, {"key": key}, "here") for n, key in ((1, "a"), (2, "b"), (1, "a"))] == [
         "a",
@@ -448,17 +448,17 @@ def test_items_of_several_tasks_and_annotations_by_number(put):
     ]
     assert export.intake.notes == []
     assert export.name_of({"id": 3}, {"key": "b"}, "here") == "b"
-    assert export.intake.notes == ["some items are several tasks: what the same annotator said later of one counts"]
-    with pytest.raises(DataError, match=r"x\.json gives annotations by number only; export them in full"):
+    assert export.intake.notes == ["some items have several tasks: for each annotator, the later answer is used"]
+    with pytest.raises(DataError, match=r"x\.json contains only the numbers of annotations; export them in full"):
         export.annotation(5, {"id": 1}, "a", {})
     for tasks in ({"id": 1}, [1], [{"id": 1}, 2]):
-        with pytest.raises(DataError, match="must hold a list of tasks, as Label Studio exports them"):
+        with pytest.raises(DataError, match="must contain a list of tasks, as Label Studio exports them"):
             assay.read(put("x.json", tasks), format="label-studio")
-    with pytest.raises(DataError, match="names the two or three fields that stood side by side; got 4"):
+    with pytest.raises(DataError, match="requires the two or three fields shown next to each other; got 4"):
         label_studio._Export(Path("x.json"), None, FormatSettings(shown=list("abcd")))
 
 
-def test_what_is_edited_is_changed_by_somebody_else():
+def test_read_label_studio_notes_edited_annotations():
     def edited(**made):
         export = label_studio._Export(Path("x.json"), None, FormatSettings())
         export.annotation(annotation(1, 7, stars(3), **made), {"id": 1}, "a", {})
@@ -477,20 +477,20 @@ def test_what_is_edited_is_changed_by_somebody_else():
         ("nominal:a,b", "b", "choices", {"choices": ["b"]}),
     ],
 )  # fmt: skip
-def test_a_label_is_written_as_a_result(scale, label, kind, value):
+def test_write_label_studio_results_by_scale(scale, label, kind, value):
     assert label_studio._result(parse_scale(scale), label, "q", "text") == {
         "from_name": "q", "to_name": "text", "type": kind, "value": value,
     }  # fmt: skip
 
 
-def test_predictions_are_one_task_an_item(tmp_path):
+def test_write_label_studio_one_task_per_item(tmp_path):
     frame = pl.DataFrame({
         "item": ["a", "a", "a", "b"], "annotator": ["m", "n", "ann", "m"], "label": [4, 5, 3, 2],
         "kind": ["judge", "judge", "human", "judge"], "topic": ["x", "x", "x", "y"], "mood": ["u", "v", "u", "u"],
     })  # fmt: skip
     labels = assay.read(frame, scale="1-5", items=pl.DataFrame({"item": ["a", "b"], "text": ["t", None]}))
     written = write(labels, tmp_path / "p.json", "label-studio")
-    assert written.notes == ("1 label of people not written: predictions are of models",)
+    assert written.notes == ("1 human label not written: predictions are labels of models",)
     tasks = json.loads((tmp_path / "p.json").read_text("utf-8"))
     assert [one["data"] for one in tasks] == [{"item": "a", "text": "t", "topic": "x"}, {"item": "b", "topic": "y"}]
     first = tasks[0]["predictions"]
@@ -498,21 +498,21 @@ def test_predictions_are_one_task_an_item(tmp_path):
     assert (first[0]["result"][0]["from_name"], first[0]["result"][0]["to_name"]) == ("label", "text")
     alone = labels.where(annotator=["m", "n"])
     assert write(alone, tmp_path / "p.json", "label-studio").notes == ()
-    with pytest.raises(DataError, match="predictions are labels of judges; the table has none"):
+    with pytest.raises(DataError, match="predictions are judge labels; the table contains none"):
         write(labels.where(annotator="ann"), tmp_path / "p.json", "label-studio")
 
 
-def test_a_configuration_tells_a_flat_export_s_answers_from_its_data(put, answers):
+def test_read_label_studio_flat_export_with_config(put, answers):
     path, config = put("export.csv", FLAT), put("config.xml", CONFIG)
     labels = assay.read(path, config=config)
     assert answers(labels) == {("1", "7", "stars", "3"), ("1", "7", "topic", "Food")}
     assert labels.scale_of("topic").spec == "nominal:Food,other"
-    assert not any("taken as data" in note for note in labels.reading.notes)
+    assert not any("assumed data" in note for note in labels.reading.notes)
     nameless = put("nameless.xml", '<View><Rating maxRating="4"/></View>')
     assert answers(assay.read(path, config=nameless, scale="1-4")) == {("1", "7", "stars", 3)}
 
 
-def test_pairs_that_nobody_has_chosen_from_are_ties_where_the_configuration_names_them(put, answers):
+def test_read_label_studio_unchosen_pairs_are_ties(put, answers):
     def seen(number):
         return annotation(number, number, result("topic", "choices", choices=["Food"]))
 

@@ -39,7 +39,7 @@ def row(worker, key, status="Approved", minute=0, **cells):
     }
 
 
-def test_flattened_answers(put, answers, excluded):
+def test_read_mturk_flattened_answers(put, answers, excluded):
     flat = ("Answer.kind.Good", "Answer.kind.Bad", "Answer.Answer.stars")
     cells = {
         "ann": dict(zip(flat, ("true", "false", "4"), strict=True)),
@@ -62,14 +62,14 @@ def test_flattened_answers(put, answers, excluded):
     assert len(assay.read(path, item="key", scale=scales, rejected=True)) == 5
 
 
-def test_workers_are_coded_the_same_in_every_file_unless_salted(put):
+def test_read_mturk_codes_workers(put):
     path = put("batch.csv", batch(row("A1", "k1", **{"Answer.stars": "4"}), row("A2", "k1", **{"Answer.stars": "2"})))
     names = [assay.read(path, scale="1-5", salt=salt).humans for salt in ("", "", "pepper")]
     assert names[0] == names[1] != names[2]
     assert all(name.startswith("worker-") for name in names[0])
 
 
-def test_answers_in_json(put, answers, excluded):
+def test_read_mturk_json_answers(put, answers, excluded):
     form = [{"kind": {"Good": False, "Bad": True}, "mood": {"label": "happy"}, "stars": 4, "why": ""}]
     path = put("batch.csv", batch(row("A1", "k1", **{"Answer.taskAnswers": json.dumps(form)})))
     labels = assay.read(path, item="key", workers="ids", scale={"kind": "nominal", "mood": "nominal", "stars": "1-5"})
@@ -77,7 +77,7 @@ def test_answers_in_json(put, answers, excluded):
     assert excluded(labels) == {intake.EMPTY: 1}
 
 
-def test_several_pairs_in_one_hit_with_swapped_sides(put, answers, excluded):
+def test_read_mturk_several_swapped_pairs(put, answers, excluded):
     def pairs(worker, key, order, *votes):
         cells = {f"Input.id{k}": o for k, o in enumerate(order, 1)}
         cells |= {"Answer.stars": "1"}  # a 1 that is no side stays a 1
@@ -104,11 +104,11 @@ def test_several_pairs_in_one_hit_with_swapped_sides(put, answers, excluded):
     bad = put("bad.csv", batch(pairs("A1", "k1", "13", "-1", "1")))
     with pytest.raises(DataError, match=r"row 2: 'Input.id2' must be 1 \(as listed\) or 2 \(swapped\); it is '3'"):
         assay.read(bad, numbered=["pref"], swap="id")
-    with pytest.raises(DataError, match=r"'Input.order1' .* it is not there"):
+    with pytest.raises(DataError, match=r"'Input.order1' .* it is missing"):
         assay.read(path, numbered=["pref"], swap="order")
 
 
-def test_a_batch_published_again_is_the_same_item_and_the_later_answer_counts(put, answers, excluded):
+def test_read_mturk_uses_later_batch(put, answers, excluded):
     again = {**row("A1", "k1", minute=9, **{"Answer.stars": "5"}), "HITId": "another"}
     path = put("batch.csv", batch(again, row("A1", "k1", minute=1, **{"Answer.stars": "1"})))
     labels = assay.read(path, scale="1-5", workers="ids")
@@ -131,11 +131,11 @@ def test_a_batch_published_again_is_the_same_item_and_the_later_answer_counts(pu
         ({"Answer.q": '[{"a": 1}]'}, {"q": '[{"a": 1}]'}),
     ],
 )  # fmt: skip
-def test_answers_of_a_row(row, answers):
+def test_mturk_answers_of_row(row, answers):
     assert dict(mturk._answers(row)) == answers
 
 
-def test_inputs_of_one_of_several_numbered_items():
+def test_mturk_inputs_of_numbered_item():
     inputs = {"text1": "a", "text2": "b", "id1": "x", "task": "t"}
     assert mturk._inputs(inputs, "1") == {"task": "t", "text": "a", "id": "x"}
     assert mturk._inputs(inputs, "2") == {"task": "t", "text": "b"}
@@ -143,7 +143,7 @@ def test_inputs_of_one_of_several_numbered_items():
     assert (mturk._stem("pref12", ["pref"]), mturk._stem("pref12", ["q"])) == ("pref", "pref12")
 
 
-def test_items_without_inputs_are_their_hits(put, answers):
+def test_read_mturk_items_without_inputs_are_hits(put, answers):
     rows = [{**row("A1", "k1", **{"Answer.stars": "5"}), "HITId": "h1"},
             {**row("A2", "k1", **{"Answer.stars": "3"}), "HITId": ""}]  # fmt: skip
     bare = [{k: v for k, v in one.items() if not k.startswith("Input.")} for one in rows]
@@ -151,7 +151,7 @@ def test_items_without_inputs_are_their_hits(put, answers):
     assert answers(labels, "item", "annotator", "label") == {("h1", "A1", 5), ("row 3", "A2", 3)}
 
 
-def test_when_an_assignment_was_submitted():
+def test_mturk_submission_time():
     one, two = (mturk._time(f"Fri Nov 20 09:10:{s:02d} PST 2026") for s in (0, 30))
     assert two - one == 30
     assert datetime.fromtimestamp(one).strftime("%Y-%m-%d %H:%M:%S") == "2026-11-20 09:10:00"
@@ -160,7 +160,7 @@ def test_when_an_assignment_was_submitted():
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("file", ["batch_five_pairs", "batch_task_answers", "batch_flattened"])
-def test_real_layouts(real_data, expected, answers, file):
+def test_read_mturk_real_layouts(real_data, expected, answers, file):
     rows = [r for r in expected("formats/mturk") if r["file"] == f"{file}.csv" and r["status"] == "ok"]
     path = real_data / "formats" / "mturk" / f"{file}.csv"
     if file == "batch_five_pairs":
@@ -176,7 +176,7 @@ def test_real_layouts(real_data, expected, answers, file):
 
 
 @pytest.mark.real_data
-def test_un_swapping_shows_in_the_real_separability_votes(real_data):
+def test_read_mturk_swap_changes_separability_votes(real_data):
     """Sums of five votes are far from 0 only after the sides are turned back, as the data's own notes say."""
     files = sorted((real_data / "preference").glob("*.csv"))
     if not files:
@@ -194,13 +194,13 @@ def test_un_swapping_shows_in_the_real_separability_votes(real_data):
 # -- function by function ------------------------------------------------------------------------------
 
 
-def test_questions_whose_answers_are_sides():
+def test_mturk_questions_of_sides():
     def sides(*answers, numbered=()):
         return mturk._sides("b.csv", answers, numbered)
 
     assert sides({"a": "-1", "b": "1"}, {"a": None, "b": "0"}) == {"a"}
     assert sides({"p1": "-1", "p2": "1"}, numbered=["p"]) == {"p"}
-    with pytest.raises(DataError, match=r"b\.csv: swap=\.\.\. needs answers of −1, 0 and 1; the questions are a, b"):
+    with pytest.raises(DataError, match=r"b\.csv: swap=\.\.\. requires answers of −1, 0 and 1; the questions are a, b"):
         sides({"a": "1", "b": None}, {"b": "0"})
 
 
@@ -212,11 +212,11 @@ def test_questions_whose_answers_are_sides():
         ("a &lt; b", "a < b"),
     ],
 )  # fmt: skip
-def test_an_answer_in_one_word(given, word):
+def test_mturk_answer_as_one_value(given, word):
     assert mturk._answer_word(given) == word
 
 
-def test_names_for_equal_inputs_and_for_workers():
+def test_mturk_names_of_inputs_and_workers():
     assert (
         mturk._digest({"a": "1", "b": "2"})
         == mturk._digest({"b": "2", "a": "1"})
@@ -228,26 +228,26 @@ def test_names_for_equal_inputs_and_for_workers():
     assert mturk._code("A1", "x" * 64) == mturk._code("A1", "x" * 65) != mturk._code("A1", "x" * 63)
 
 
-def test_what_is_said_of_a_batch(put):
+def test_read_mturk_notes(put):
     def notes(*rows, **options):
         return assay.read(put("batch.csv", batch(*rows)), item="key", scale="interval", **options).reading.notes
 
     plain = [row("A1", "k1", **{"Answer.q": "1"}), row("A2", "k1", **{"Answer.q": "0"})]
-    assert notes(*plain) == ("workers are named by codes; workers='ids' keeps their ids",)
+    assert notes(*plain) == ("workers are named by codes; to keep their ids, set workers='ids'",)
     assert notes(*plain, workers="ids") == ()
     waiting = [row("A1", "k1", "Submitted", **{"Answer.q": "-1"}), row("A2", "k1", "Submitted", **{"Answer.q": "1"})]
     assert notes(*waiting, workers="ids") == (
         "2 assignments submitted but not yet approved",
-        "answers −1 and 1 are taken as they stand: the first and the second shown. If sides were swapped, name the "
-        "input that says so with swap=...",
+        "answers −1 and 1 are assumed to be the first and the second shown, unchanged. If sides were swapped, name the "
+        "input with the order in swap=...",
     )
     unnamed = assay.read(put("batch.csv", batch(*plain)), scale="interval", workers="ids").reading.notes
-    assert unnamed == ("equal inputs count as one item; name your own id with item=... (key, text)",)
+    assert unnamed == ("equal inputs are one item; name your own id with item=... (key, text)",)
     with pytest.raises(DataError, match=r"has no column 'WorkerId'; it is not a batch file of Mechanical Turk"):
         assay.read(put("batch.csv", "a,b\n1,2\n"), format="mturk")
 
 
-def test_a_rejected_assignment_without_answers_counts_once(put, excluded):
+def test_read_mturk_counts_rejected_assignment_once(put, excluded):
     rows = [row("A1", "k1", **{"Answer.q": "1"}), row("A2", "k1", "Rejected", **{"Answer.q": ""})]
     assert excluded(assay.read(put("b.csv", batch(*rows)), item="key", scale="interval")) == {intake.REJECTED: 1}
     found = assay.read(put("b.csv", batch(*rows)), item="key", scale="interval", rejected=True)

@@ -333,7 +333,7 @@ def of_all(folder: Path, numbers: range, try_one: Callable[[Path, int], bool] = 
 
 
 @pytest.mark.parametrize("kind", SOUND)
-def test_the_inputs_are_sound_before_they_are_mutated(tmp_path, kind):
+def test_inputs_are_valid_before_mutation(tmp_path, kind):
     form, name, content, options = SOUND[kind]
     (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else packed(name, content))
     source = tmp_path if form == "alt-test" else tmp_path / name
@@ -343,11 +343,11 @@ def test_the_inputs_are_sound_before_they_are_mutated(tmp_path, kind):
     assert len(assay.read(source, format=form, **options, **extra)) > 1
 
 
-def test_a_share_of_the_mutated_inputs(tmp_path):
+def test_read_some_mutated_inputs(tmp_path):
     of_all(tmp_path, range(SHARE))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, ALL, ALL // 8))
-def test_all_mutated_inputs(tmp_path, start):
+def test_read_all_mutated_inputs(tmp_path, start):
     of_all(tmp_path, range(start, start + ALL // 8))

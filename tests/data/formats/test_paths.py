@@ -65,16 +65,16 @@ COLUMNS = ("item", "annotator", "criterion", "repeat", "label")
 
 
 @pytest.mark.parametrize("kind", ["eval", "json"])
-def test_scores_of_a_log(put, tmp_path, answers, excluded, kind):
+def test_read_inspect_scores(put, tmp_path, answers, excluded, kind):
     path = eval_file(tmp_path / "log.eval") if kind == "eval" else put("log.json", {**HEADER, "samples": samples()})
     labels = assay.read(path, scale=SCALES)
     assert answers(labels, *COLUMNS) == EXPECTED
     assert labels.humans == ()
     assert excluded(labels) == {intake.UNSCORED: 1, paths.FAILED: 1}
-    assert "1 score edited by a person: the judge's own, earlier one counts" in labels.reading.notes
+    assert "1 score edited by a human: the judge's own earlier score is used" in labels.reading.notes
 
 
-def test_names_of_items_and_judges(tmp_path, answers):
+def test_read_inspect_names_items_and_judges(tmp_path, answers):
     path = eval_file(tmp_path / "log.eval")
     named = assay.read(path, item="key", judge={"two": "m/two"}, criteria=["two"], with_model=True, format="inspect-ai")
     assert answers(named, "item", "annotator", "criterion") == {
@@ -83,7 +83,7 @@ def test_names_of_items_and_judges(tmp_path, answers):
     }
 
 
-def test_a_log_that_is_still_running_says_so(tmp_path):
+def test_read_inspect_notes_unfinished_log(tmp_path):
     path = tmp_path / "log.eval"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("_journal/start.json", json.dumps({"eval": HEADER["eval"]}))
@@ -92,18 +92,18 @@ def test_a_log_that_is_still_running_says_so(tmp_path):
     assert any("status is 'started'" in note for note in labels.reading.notes)
 
 
-def test_damaged_logs_are_refused(tmp_path):
+def test_read_inspect_refuses_damaged_logs(tmp_path):
     path = tmp_path / "log.eval"
     path.write_text("no archive")
     with pytest.raises(DataError, match=r"not a log of Inspect AI: an \.eval file is a zip archive"):
         assay.read(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("other.json", "{}")
-    with pytest.raises(DataError, match=r"holds no header\.json"):
+    with pytest.raises(DataError, match=r"contains no header\.json"):
         assay.read(path)
 
 
-def test_members_packed_with_zstandard_are_unpacked(tmp_path):
+def test_read_inspect_unpacks_zstandard(tmp_path):
     """A frame of Zstandard that Parquet would hold, put into a zip by hand: Python's own zipfile cannot."""
     text = json.dumps({"a": "é" * 50, "b": [1, None], "c": 'say "so", then'}, indent=2).encode()
     frame = _zstandard(text)
@@ -128,7 +128,7 @@ def _zstandard(text: bytes) -> bytes:
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("file", ["judge_probe.eval", "judge_probe.json", "judge_probe_edited.eval"])
-def test_real_logs(real_data, expected, answers, excluded, file):
+def test_read_inspect_real_logs(real_data, expected, answers, excluded, file):
     scales = {"rating_judge": "1-5", "two_aspects.fluent": "1-5", "two_aspects.helpful": "1-5"}
     labels = assay.read(real_data / "formats" / "inspect_ai" / file, scale={**scales, "model_graded_qa": "nominal"})
     rows = [r for r in expected("formats/inspect_ai") if r["file"] == file]
@@ -172,7 +172,7 @@ test_run.__test__ = False
 
 
 @pytest.mark.parametrize("shape", ["test_run_20261101_101010.json", "latest_test_run.json"])
-def test_what_deepevals_metrics_said(put, answers, excluded, shape):
+def test_read_deepeval_metrics(put, answers, excluded, shape):
     path = put(shape, test_run() if shape.startswith("test_run") else {"testRunData": test_run()})
     labels = assay.read(path)
     assert answers(labels, "item", "annotator", "kind", "criterion", "label") == {
@@ -219,7 +219,7 @@ def results():
 
 
 @pytest.mark.parametrize("shape", ["json", "older", "jsonl"])
-def test_what_model_graders_said(put, answers, excluded, shape):
+def test_read_promptfoo_graders(put, answers, excluded, shape):
     config = {"defaultTest": {"options": {"provider": "gpt"}}}
     path = {
         "json": lambda: put(
@@ -240,7 +240,7 @@ def test_what_model_graders_said(put, answers, excluded, shape):
     assert answers(verdicts, "criterion", "label") == {("tone", "true"), ("tone 2", "false")}
 
 
-def test_a_test_run_again_is_a_repeat(put, answers):
+def test_read_promptfoo_repeats(put, answers):
     again = [outcome(0, "m1", component("g-eval", 0.5)), outcome(0, "m1", component("g-eval", 0.7))]
     labels = assay.read(put("results.json", {"evalId": "e", "results": {"results": again}}), judge="gpt")
     assert answers(labels, "item", "repeat", "label") == {("test 0", 1, 0.5), ("test 0", 2, 0.7)}
@@ -270,7 +270,7 @@ RUN = {
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_a_run_of_deepeval(put, answers, excluded, wrapped):
+def test_read_deepeval_run(put, answers, excluded, wrapped):
     path = put("run.json", {"testRunData": RUN, "testRunLink": None} if wrapped else RUN)
     labels = assay.read(path)
     assert answers(labels) == {
@@ -282,7 +282,7 @@ def test_a_run_of_deepeval(put, answers, excluded, wrapped):
     assert labels.items.filter(pl.col("item") == "test_case_1")["input"].item() == "in 1"
     own = assay.read(path, item="key", value="pass", criteria=["Exact Match"], judge="by rule")
     assert answers(own) == {("q1", "by rule", "Exact Match", "true"), ("q2", "by rule", "Exact Match", "false")}
-    with pytest.raises(DataError, match="holds no test cases of DeepEval"):
+    with pytest.raises(DataError, match="contains no test cases of DeepEval"):
         assay.read(put("none.json", {"testCases": []}), format="deepeval")
 
 
@@ -291,10 +291,10 @@ def lm_sample(number, **metrics):
             "filtered_resps": ["y"], "filter": "none", "metrics": [*metrics], "doc_hash": "h", **metrics}  # fmt: skip
 
 
-def test_samples_of_lm_eval_need_to_be_told_what_a_judge_gave(put, answers, excluded):
+def test_read_lm_eval_requires_criteria(put, answers, excluded):
     lines = [lm_sample(0, exact_match=1.0, tone=4), lm_sample(1, exact_match=0.0, tone=2), lm_sample(2, tone=[1])]
     path = put("samples_essays_2026-11-21T10-00-00.000001.jsonl", lines)
-    with pytest.raises(DataError, match=r"does not say which metrics a judge gave.*there are exact_match, tone"):
+    with pytest.raises(DataError, match=r"does not state which metrics a judge gave.*there are exact_match, tone"):
         assay.read(path)
     labels = assay.read(path, criteria=["tone"], judge="gpt", scale="1-5")
     assert answers(labels) == {("essays/0", "gpt", "tone", 4), ("essays/1", "gpt", "tone", 2)}
@@ -302,7 +302,7 @@ def test_samples_of_lm_eval_need_to_be_told_what_a_judge_gave(put, answers, excl
     assert labels.items["output"].to_list()[:2] == ["y", "y"]
     own = assay.read(path, criteria=["tone"], item="id", scale="1-5")
     assert answers(own) == {("q0", "lm-eval judge", "tone", 4), ("q1", "lm-eval judge", "tone", 2)}
-    assert "name it with judge=..." in " ".join(own.reading.notes)
+    assert "set judge=..." in " ".join(own.reading.notes)
 
 
 # -- MLflow -------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize("kind", ["json", "parquet", "csv"])
-def test_a_table_of_scores(put, tmp_path, answers, excluded, kind):
+def test_read_mlflow_table(put, tmp_path, answers, excluded, kind):
     path = put("eval_results_table.json", TABLE)
     if kind != "json":
         frame = pl.DataFrame([dict(zip(TABLE["columns"], row, strict=True)) for row in TABLE["data"]])
@@ -323,7 +323,7 @@ def test_a_table_of_scores(put, tmp_path, answers, excluded, kind):
     labels = assay.read(path, item="inputs", judge="gpt", scale="1-5")
     assert answers(labels) == {("q1", "gpt", "tone", 4), ("q2", "gpt", "tone", 2)}
     assert excluded(labels) == {intake.UNSCORED: 1}
-    assert "without a justification, not taken as a judge's: toxicity" in labels.reading.notes
+    assert "skipped metrics without a justification: toxicity" in labels.reading.notes
     both = assay.read(path, item="inputs", criteria=["toxicity"], scale="interval:0-1")
     assert both.criteria == ("toxicity",)
 
@@ -333,7 +333,7 @@ def assessment(name, by, who, value=None, **more):
     return {"assessment_name": name, "source": {"source_type": by, "source_id": who}, **feedback, **more}
 
 
-def test_assessments_of_traces(put, answers, excluded):
+def test_read_mlflow_traces(put, answers, excluded):
     traces = [
         {
             "info": {
@@ -365,9 +365,9 @@ def test_assessments_of_traces(put, answers, excluded):
         }
 
 
-def test_a_table_without_judges_is_refused(put):
+def test_read_mlflow_refuses_table_without_judges(put):
     table = {"columns": ["inputs", "toxicity/v1/score"], "data": [["q", 0.1]]}
-    with pytest.raises(DataError, match=r"name the metrics that are with criteria=\[...\] \(there are toxicity\)"):
+    with pytest.raises(DataError, match=r"name the judge's metrics with criteria=\[...\] \(there are toxicity\)"):
         assay.read(put("t.json", table))
     with pytest.raises(DataError, match="no column 'metric/v1/score'"):
         assay.read(put("u.json", [{"a": 1}]), format="mlflow")
@@ -379,19 +379,19 @@ def rules_log(**scores):
     return {"version": 2, "status": "success", "eval": {"task_id": "t", "model": "m"}, "samples": [sample]}
 
 
-def test_scorers_that_follow_a_rule_are_no_judges(put):
+def test_read_inspect_skips_rule_based_scorers(put):
     path = put("log.json", rules_log(match="C", includes="I", quality=4))
     labels = assay.read(path)
     assert labels.judges == ("quality",)
-    assert [(e.count, e.reason) for e in labels.reading.exclusions] == [(2, "given by a rule, not by a judge")]
+    assert [(e.count, e.reason) for e in labels.reading.exclusions] == [(2, "rule-based, not given by a judge")]
     assert labels.reading.rows == len(labels) + 2
-    assert any("not taken as judges: match, includes" in note for note in labels.reading.notes)
+    assert any("skipped rule-based scorers: match, includes" in note for note in labels.reading.notes)
     assert assay.read(path, criteria=["match"]).judges == ("match",)
-    with pytest.raises(DataError, match=r"holds no answers .*2 rows: given by a rule, not by a judge"):
+    with pytest.raises(DataError, match=r"contains no answers .*2 rows: rule-based, not given by a judge"):
         assay.read(put("rules.json", rules_log(match="C", includes="I")))
 
 
-def test_a_rule_that_a_model_gave_is_a_judge(put):
+def test_read_inspect_rule_of_model_is_a_judge(put):
     log = rules_log(match="C")
     log["samples"][0]["scores"]["match"]["metadata"] = {"judge_model": "m/rater"}
     assert assay.read(put("log.json", log)).judges == ("m/rater",)
@@ -415,7 +415,7 @@ def choice(key, who, accept, answer="accept", time=0, options=("a", "b", "c")):
     }
 
 
-def test_choices(put, answers, excluded):
+def test_read_prodigy_choices(put, answers, excluded):
     path = put(
         "choices.jsonl",
         [
@@ -440,12 +440,12 @@ def test_choices(put, answers, excluded):
     assert labels.scale.spec == "nominal:a,b,c"
 
 
-def test_whole_numbers_stay_numbers(put, answers):
+def test_read_prodigy_keeps_integers(put, answers):
     path = put("stars.jsonl", [choice("q1", "ann", [5], options=(1, 2, 3, 4, 5)), choice("q2", "ann", [2])])
     assert answers(assay.read(path, item="key", dataset="my-set", scale="1-5")) == {("q1", "ann", 5), ("q2", "ann", 2)}
 
 
-def test_a_pair_is_a_preference_however_it_was_shuffled(put, answers):
+def test_read_prodigy_pair_is_a_preference(put, answers):
     path = put(
         "pairs.jsonl",
         [
@@ -466,7 +466,7 @@ def test_a_pair_is_a_preference_however_it_was_shuffled(put, answers):
         assay.read(path, item="key", pair=["m1", "m3"])
 
 
-def test_in_a_binary_view_the_verdict_is_the_label(put, answers):
+def test_read_prodigy_binary_view(put, answers):
     made = {"text": "t", "label": "GOOD", "_input_hash": 1, "_task_hash": 2, "_view_id": "classification"}
     session = {"_annotator_id": "2030-01-01_10-00-00"}
     path = put(
@@ -482,7 +482,7 @@ def test_in_a_binary_view_the_verdict_is_the_label(put, answers):
 @pytest.mark.parametrize(
     "file", ["choice_single", "choice_rating_int_ids", "choice_pairwise_shuffled", "binary_unnamed_session"]
 )
-def test_real_shapes(real_data, expected, answers, file):
+def test_read_prodigy_real_layouts(real_data, expected, answers, file):
     names = {"choice_single": "food", "choice_rating_int_ids": "stars", "choice_pairwise_shuffled": "pref"}
     question = names.get(file)
     labels = assay.read(
@@ -543,7 +543,7 @@ ARGILLA_SCALES = {"stars": "1-5", "tags": "nominal", "best": "nominal"}
 
 
 @pytest.mark.parametrize("kind", ["json", "parquet"])
-def test_flat_records(put, tmp_path, answers, excluded, kind):
+def test_read_argilla_flat_records(put, tmp_path, answers, excluded, kind):
     path = put("flat.json", FLAT)
     if kind == "parquet":
         path = tmp_path / "flat.parquet"
@@ -561,12 +561,12 @@ def test_flat_records(put, tmp_path, answers, excluded, kind):
     }
     assert excluded(labels) == {intake.DRAFT: 1, intake.DISCARDED: 1}
     assert labels.judges == ("gpt",)
-    assert "taken as rankings: best (rankings=[...] says otherwise)" in labels.reading.notes
+    assert "assumed to be rankings: best (if wrong, set rankings=[...])" in labels.reading.notes
     stars = labels.where(criterion="stars", annotator="ann")
     assert stars.labels["suggestion_shown"].to_list() == [True, False]
 
 
-def test_a_folder_with_settings_states_the_scales(put, answers):
+def test_read_argilla_scales_from_settings(put, answers):
     record = {
         "id": "r1",
         "status": "pending",
@@ -587,10 +587,10 @@ def test_a_folder_with_settings_states_the_scales(put, answers):
     assert answers(labels) == {("r1", "ann", "stars", "4"), ("r1", "ann", "why", "so")}
     assert labels.scale_of("stars").spec == "ordinal:1-4"
     assert labels.items.select("item", "group", "text").row(0) == ("r1", "g", "one")
-    assert any("does not say which responses are drafts" in note for note in labels.reading.notes)
+    assert any("does not mark drafts" in note for note in labels.reading.notes)
 
 
-def test_a_csv_of_records_is_refused(put):
+def test_read_argilla_refuses_csv(put):
     path = put("flat.csv", "id,stars.responses,stars.responses.users\nr1,[4 2],['a' 'b']\n")
     with pytest.raises(DataError, match="export JSON or parquet"):
         assay.read(path)
@@ -598,7 +598,7 @@ def test_a_csv_of_records_is_refused(put):
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("file", ["records_flat.json", "hub_flat.parquet"])
-def test_real_records(real_data, expected, answers, excluded, file):
+def test_read_argilla_real_records(real_data, expected, answers, excluded, file):
     folder = real_data / "formats" / "argilla"
     rows = expected("formats/argilla")
     labels = assay.read(
@@ -630,11 +630,11 @@ def said_of(labels):
     )
 
 
-def test_what_is_said_of_a_log_and_of_graders(put, tmp_path):
+def test_read_inspect_and_promptfoo_notes(put, tmp_path):
     log = assay.read(eval_file(tmp_path / "log.eval"), scale=SCALES)
     assert said_of(log) == (
-        ("1 score edited by a person: the judge's own, earlier one counts",),
-        ["1 row: the judge's reply held no score", "1 row: the sample ended in an error"],
+        ("1 score edited by a human: the judge's own earlier score is used",),
+        ["1 row: no score in the judge's response", "1 row: the sample ended in an error"],
         {"item": ["1", "2"], "input": ["in", "in"], "key": ["k1", "k2"], "system": ["m/tested", "m/tested"]},
     )
     assert log.labels["edited"].to_list() == [False, False, True, False, False]
@@ -643,12 +643,12 @@ def test_what_is_said_of_a_log_and_of_graders(put, tmp_path):
     graders = assay.read(path, item="key")
     assert said_of(graders) == (
         (
-            "labels taken as numbers (there is only one value); say so with scale=... if they are something else",
-            "2 items of the item table without a label, not counted",
+            "Assumed scale interval (all labels are equal). If wrong, set scale=...",
+            "2 items of the item table without a label, ignored",
         ),
         [
-            "1 row: given by a rule, not by a judge", "1 row: the judge's reply held no score",
-            "1 row: the provider gave no output to judge",
+            "1 row: rule-based, not given by a judge", "1 row: no score in the judge's response",
+            "1 row: no output of the provider to judge",
         ],
         {
             "item": ["k0 @ m1"], "key": ["k0"], "question": ["why?"], "document": ["k0"], "system": ["m1"],
@@ -657,34 +657,34 @@ def test_what_is_said_of_a_log_and_of_graders(put, tmp_path):
     )  # fmt: skip
 
 
-def test_what_is_said_of_a_table_of_scores(put):
+def test_read_mlflow_notes(put):
     path = put("t.json", TABLE)
     nameless, named = assay.read(path, scale="1-5"), assay.read(path, item="inputs", judge="gpt", scale="1-5")
     other, rest = (
-        "without a justification, not taken as a judge's: toxicity",
-        "1 item of the item table without a label, not counted",
+        "skipped metrics without a justification: toxicity",
+        "1 item of the item table without a label, ignored",
     )
     assert said_of(nameless) == (
         (
-            other, "the table does not say which model judged; name it with judge=...",
+            other, "the table does not name the judge; set judge=...",
             "items are named by their row; name your own id with item=...", rest,
         ),
-        ["1 row: the judge's reply held no score"],
+        ["1 row: no score in the judge's response"],
         {"item": ["row 1", "row 2"], "inputs": ["q1", "q2"], "outputs": ["a1", "a2"]},
     )  # fmt: skip
     assert said_of(named) == (
-        (other, rest), ["1 row: the judge's reply held no score"],
+        (other, rest), ["1 row: no score in the judge's response"],
         {"item": ["q1", "q2"], "inputs": ["q1", "q2"], "outputs": ["a1", "a2"]},
     )  # fmt: skip
 
 
-def test_what_is_said_of_choices_and_of_records(put):
+def test_read_prodigy_and_argilla_notes(put):
     path = put("c.jsonl", [choice("q1", "ann", ["a"], time=1), {**choice("q2", "ann", ["b", "a"]), "config": {"x": 1}}])
     chosen = assay.read(path)
     assert said_of(chosen) == (
         (
             "items are named by the hash of their input; name your own field with item=...",
-            "labels taken as 2 categories without order; say so with scale=... if they are something else",
+            "Assumed scale nominal (2 categories without order). If wrong, set scale=...",
         ),
         [],
         {"item": ["1", "2"], "text": ["text q1", "text q2"], "key": ["q1", "q2"]},
@@ -696,7 +696,7 @@ def test_what_is_said_of_choices_and_of_records(put):
     items = {"item": ["r1", "r2"], "text": ["one", "two"]}
     path = put("flat.json", [FLAT[0], FLAT[1]])
     records = assay.read(path, users=USERS, scale=ARGILLA_SCALES)
-    assert said_of(records) == (("taken as rankings: best (rankings=[...] says otherwise)",), gone, items)
+    assert said_of(records) == (("assumed to be rankings: best (if wrong, set rankings=[...])",), gone, items)
     told = assay.read(path, scale=ARGILLA_SCALES, rankings=["best"], suggestions=False)
     assert said_of(told) == (("annotators are user ids; name them with users=...",), gone, items)
     other = {**FLAT[1], "stars.responses.status": ["draft", "submitted"]}
@@ -716,7 +716,7 @@ def told(one):
     return one if isinstance(one, str) else (one.annotator, one.label, one.criterion, one.kind)
 
 
-def test_the_first_path_that_leads_to_something_counts():
+def test_find_returns_first_value():
     record = {"a": {"zero": 0, "no": False, "empty": "", "none": None}, "b": {}, "c": "x"}
     assert paths.find(record, "a.zero", "c") == 0
     assert paths.find(record, "a.no", "c") is False
@@ -725,7 +725,7 @@ def test_the_first_path_that_leads_to_something_counts():
     assert paths.find(record, "d", "a.none") is None
 
 
-def test_an_answer_is_of_a_person_whose_name_is_a_text():
+def test_answer_requires_text_name():
     one = paths.answer(None, 3, "q", time=2, about={"a": 1})
     assert (one.item, one.annotator, one.where, one.label) == ("", "", "", 3)
     assert (one.criterion, one.kind, one.time, one.about, one.repeat) == ("q", "human", 2, {"a": 1}, None)
@@ -733,7 +733,7 @@ def test_an_answer_is_of_a_person_whose_name_is_a_text():
         paths.answer(7, 3, "q")
 
 
-def test_records_without_an_id_are_named_by_their_place(put):
+def test_export_names_records_by_place(put):
     case = {"metricsData": [{"name": "Tone", "score": 0.5, "evaluationModel": "gpt"}]}
     path = put("run.json", {"testCases": [case], "conversationalTestCases": [case, {**case, "name": "c"}]})
     labels = assay.read(path, scale="interval:0-1")
@@ -754,7 +754,7 @@ def test_records_without_an_id_are_named_by_their_place(put):
         ({"q.responses": [4, 2]}, [("q", None, "submitted", 4), ("q", None, "submitted", 2)]),
     ],
 )  # fmt: skip
-def test_responses_of_argilla_s_records(record, found):
+def test_argilla_responses(record, found):
     assert list(paths._responses(record)) == found
 
 
@@ -767,11 +767,11 @@ def test_responses_of_argilla_s_records(record, found):
          [("q", (0, "m")), ("o", ("x", None))]),
     ],
 )  # fmt: skip
-def test_suggestions_of_argilla_s_records(record, found):
+def test_argilla_suggestions(record, found):
     assert list(paths._suggestions(record)) == found
 
 
-def test_the_same_values_in_more_than_one_order_are_a_ranking():
+def test_find_rankings_by_orders():
     def rankings(*values):
         return paths._find_rankings([{"q.responses": [value]} for value in values])
 
@@ -782,7 +782,7 @@ def test_the_same_values_in_more_than_one_order_are_a_ranking():
     assert rankings("ab", "ba") == set()
 
 
-def test_what_argilla_knows_of_a_record(put):
+def test_argilla_fields_of_record(put):
     one = export(paths.Argilla, put("r.json", []))
     assert one._fields_of({"fields": {"text": "t", "a": 2}, "metadata": {"a": 1, "b": 3}, "id": 1}) == {
         "a": 2, "b": 3, "text": "t",
@@ -797,7 +797,7 @@ def test_what_argilla_knows_of_a_record(put):
     assert told(one._answer("ann", "q", ["b", 1], "judge", {})) == ("ann", "b>1", "q", "judge")
 
 
-def test_label_classes_that_the_hub_stores_as_numbers_have_names(tmp_path, answers):
+def test_read_argilla_names_label_classes(tmp_path, answers):
     record = {"id": "r1", "_server_id": None, "kind": 1, "q.responses": [3], "q.responses.users": ["u"]}
     frame = pl.DataFrame([record, {**record, "id": "r2", "kind": None}])
     features = {"kind": {"_type": "ClassLabel", "names": ["prose", "verse"]}}
@@ -822,11 +822,11 @@ def test_label_classes_that_the_hub_stores_as_numbers_have_names(tmp_path, answe
         ({"answer": "accept", "options": [{"id": "a"}], "accept": ["z"]}, ("kind", "z", {"position": None})),
     ],
 )
-def test_what_a_task_of_prodigy_says(task, found):
+def test_prodigy_answer_of_task(task, found):
     assert export(paths.Prodigy, question="kind")._answer(task) == found
 
 
-def test_who_answered_a_task_of_prodigy():
+def test_prodigy_annotator_of_task():
     task = {"answer": "accept", "options": [{"id": "a"}, {"id": "b"}, {"id": "c"}], "accept": ["b"], "text": "t"}
     one = export(paths.Prodigy, pair=["a", "b"], dataset="set")
     (found,) = one._answers({**task, "_session_id": "set-ann", "_annotator_id": ""})
@@ -838,7 +838,7 @@ def test_who_answered_a_task_of_prodigy():
     assert one._attributes(about, None) == {"text": "t", "note": 5}
     assert one._attributes(task, None) is None
     assert one._attributes({**about, "answer": "ignore"}, None) is None
-    with pytest.raises(DataError, match=r"pair=... names the two options that are compared; got 3"):
+    with pytest.raises(DataError, match=r"pair=... requires the two options that are compared; got 3"):
         export(paths.Prodigy, pair=["a", "b", "c"])
 
 
@@ -852,7 +852,7 @@ def test_who_answered_a_task_of_prodigy():
         ("", "a", None),
     ],
 )
-def test_options_of_text_are_the_scale_where_one_is_chosen(options, chosen, scale):
+def test_prodigy_text_options_are_the_scale(options, chosen, scale):
     one = export(paths.Prodigy)
     one.options = dict.fromkeys(options)
     one.intake.add(paths.answer("ann", chosen, None))
@@ -865,7 +865,7 @@ def test_options_of_text_are_the_scale_where_one_is_chosen(options, chosen, scal
     assert len(one.intake.notes) == 1
 
 
-def test_a_result_of_promptfoo_is_named_by_what_there_are_several_of(put):
+def test_promptfoo_names_results(put):
     def named(*results):
         one = export(paths.Promptfoo, put("r.json", {"results": [*results]}))
         one._records()
@@ -881,7 +881,7 @@ def test_a_result_of_promptfoo_is_named_by_what_there_are_several_of(put):
     assert named(first, both)[1:] == ["test 3 @ m2 / prompt 1", "own @ openai:m / prompt 0"]
 
 
-def test_what_promptfoo_knows_of_an_output():
+def test_promptfoo_fields_of_output():
     one = export(paths.Promptfoo)
     result = {"testIdx": 0, "provider": "m", "testCase": {"vars": {"x": 1}}, "response": {"output": "o"}}
     assert one._attributes(result, None) == {"x": 1, "document": "test 0", "system": "m", "output": "o"}
@@ -891,7 +891,7 @@ def test_what_promptfoo_knows_of_an_output():
     assert one._attributes({**raw, "prompt": "plain"}, "k")["prompt"] == "plain"
 
 
-def test_what_promptfoo_s_assertions_said():
+def test_promptfoo_assertions():
     def said(*components, **options):
         one = export(paths.Promptfoo, **options)
         return [told(x) for x in one._answers({"gradingResult": {"componentResults": [*components]}})], one.intake.notes
@@ -920,7 +920,7 @@ def test_what_promptfoo_s_assertions_said():
     ]
 
 
-def test_results_of_promptfoo_are_looked_for_in_three_places(put):
+def test_promptfoo_finds_results(put):
     def grader(name, content, **options):
         one = export(paths.Promptfoo, put(name, content), **options)
         assert one._records() == [{"testIdx": 1}]
@@ -933,15 +933,15 @@ def test_results_of_promptfoo_are_looked_for_in_three_places(put):
     assert grader("a.jsonl", rows) == ("promptfoo grader", False)
     assert grader("a.json", {"results": rows, "config": config}, judge="mine") == ("mine", True)
     for name, content in (("a.json", rows), ("a.json", {"other": rows}), ("a.json", {"results": {"version": 3}})):
-        with pytest.raises(DataError, match="holds no results of promptfoo; write them with 'promptfoo eval"):
+        with pytest.raises(DataError, match="contains no results of promptfoo; write them with 'promptfoo eval"):
             export(paths.Promptfoo, put(name, content))._records()
-    with pytest.raises(DataError, match="a CSV of promptfoo does not say which assertions gave a score"):
+    with pytest.raises(DataError, match="a CSV of promptfoo does not contain which assertions gave a score"):
         export(paths.Promptfoo, put("a.csv", "x\n"))._records()
-    with pytest.raises(DesignError, match=r"judge=... by scorer is of logs of Inspect AI; name one judge"):
+    with pytest.raises(DesignError, match=r"judge=... by scorer is only for logs of Inspect AI; name one judge"):
         export(paths.Promptfoo, put("a.json", {"results": rows}), judge={"a": "b"})._records()
 
 
-def test_what_deepeval_knows_and_says_of_a_case():
+def test_deepeval_fields_and_answers():
     one = export(paths.DeepEval)
     case = {
         "name": "n",
@@ -968,7 +968,7 @@ def test_what_deepeval_knows_and_says_of_a_case():
     assert list(one._answers({"metricsData": None})) == []
 
 
-def test_what_lm_eval_knows_and_says_of_a_sample():
+def test_lm_eval_fields_and_answers():
     one = export(paths.LmEval, "samples_essays_2026-11-21T10-00-00.jsonl", criteria=["tone"])
     assert [one._name_of(own, {"doc_id": 4}, "") for own in (None, "q")] == ["essays/4", "q"]
     assert export(paths.LmEval, "other.jsonl")._name_of(None, {"doc_id": 4}, "") == "4"
@@ -1009,12 +1009,12 @@ def of_trace(by, who="x", value=3, **more):
         ({"name": "q", "value": 0, "source": {"source_type": "HUMAN", "source_id": "x"}}, ("x", 0, "q", "human")),
     ],
 )  # fmt: skip
-def test_what_an_assessment_of_mlflow_says(one, found):
+def test_mlflow_answer_of_assessment(one, found):
     said = export(paths.MLflow, judge="mine")._assessment(one)
     assert told(said) == found
 
 
-def test_assessments_have_the_time_of_their_last_change():
+def test_mlflow_time_of_assessment():
     def time(**more):
         return export(paths.MLflow)._assessment(of_trace("HUMAN", **more)).time
 
@@ -1024,7 +1024,7 @@ def test_assessments_have_the_time_of_their_last_change():
     assert time() is None
 
 
-def test_metrics_of_mlflow_that_a_judge_gave():
+def test_mlflow_metrics_of_judge():
     def judged(*columns, **options):
         one = export(paths.MLflow, **options)
         one.columns = [*columns]
@@ -1032,7 +1032,7 @@ def test_metrics_of_mlflow_that_a_judge_gave():
 
     columns = ("tone/v1/score", "tone/v1/justification", "good/value", "good/rationale", "acc/v2/score", "input")
     two = {"tone": "tone/v1/score", "good": "good/value"}
-    other = "without a justification, not taken as a judge's: acc"
+    other = "skipped metrics without a justification: acc"
     assert judged(*columns) == (two, [other])
     assert judged(*columns, criteria=["acc"]) == ({**two, "acc": "acc/v2/score"}, [])
     assert judged(*columns[:4]) == (two, [])
@@ -1042,7 +1042,7 @@ def test_metrics_of_mlflow_that_a_judge_gave():
         judged("input")
 
 
-def test_rows_of_mlflow_are_placed_and_described():
+def test_mlflow_place_and_fields_of_rows():
     one = export(paths.MLflow)
     row = {"trace_id": "t1", "request": "r", "response": "", "outputs": None, "other": 1}
     assert one._place_of(row, 3) == "row 3 (t1)"
@@ -1069,20 +1069,20 @@ def test_rows_of_mlflow_are_placed_and_described():
          [{"a": 1, "tone/value": 2, "tone/rationale": 3}]),
     ],
 )  # fmt: skip
-def test_tables_and_traces_of_mlflow(put, content, rows):
+def test_read_mlflow_tables_and_traces(put, content, rows):
     one = export(paths.MLflow, put("t.json", content))
     assert one._records() == rows
     table = "tone/value" in rows[0]
     assert (one.judged is not None) == table
     assert one.intake.notes == [
-        "the table does not say which model judged; name it with judge=...",
+        "the table does not name the judge; set judge=...",
         "items are named by their row; name your own id with item=...",
     ] * table  # fmt: skip
 
 
 @pytest.mark.parametrize("content", [{"other": 1}, [1], {"columns": ["a"], "data": 1}, {"columns": "a", "data": []}])
-def test_what_is_no_table_and_no_trace_is_refused(put, content):
-    with pytest.raises(DataError, match=r"holds neither a table \(columns and data\) nor traces of MLflow"):
+def test_read_mlflow_refuses_other_files(put, content):
+    with pytest.raises(DataError, match=r"contains neither a table \(columns and data\) nor traces of MLflow"):
         export(paths.MLflow, put("t.json", content))._records()
 
 
@@ -1091,7 +1091,7 @@ def log(put, header=None, **options):
     return export(paths.Inspect, put("log.json", {"status": "success", "eval": {}, **(header or {})}), **options)
 
 
-def test_models_behind_scorers():
+def test_inspect_models_of_scorers():
     header = {
         "eval": {"scorers": [{"name": "a", "options": {"model": "m1"}}, {"name": "b"},
             {"name": "c", "options": {"model": ["m2", {"model": "m3"}, None]}}]},
@@ -1104,7 +1104,7 @@ def test_models_behind_scorers():
     assert [paths._model_name(x) for x in ([], [None], {"model": 3}, None, "m")] == [None, None, "3", None, "m"]
 
 
-def test_who_judged_a_sample(put):
+def test_inspect_judge_of_sample(put):
     one = log(
         put, {"eval": {"model_roles": {"grader": "role"}, "scorers": [{"name": "a", "options": {"model": "m1"}}]}}
     )
@@ -1126,13 +1126,13 @@ def test_who_judged_a_sample(put):
         ("match", {"judge": {"other": "m"}}, True), ("match", {"judge": "m"}, True),
     ],
 )  # fmt: skip
-def test_scorers_that_ask_no_model(put, scorer, options, rule):
+def test_inspect_rule_based_scorers(put, scorer, options, rule):
     one = log(put, **options)
     assert one._follows_rule(scorer, {}) is rule
     assert one._follows_rule(scorer, {"metadata": {"model": "m"}}) is False
 
 
-def test_scores_of_a_sample(put):
+def test_inspect_scores_of_sample(put):
     def said(sample, header=None, **options):
         return [
             x if isinstance(x, str) else (*told(x), x.repeat, x.about)
@@ -1155,7 +1155,7 @@ def test_scores_of_a_sample(put):
     assert said({"scores": {"a": {"value": 3, "history": history}}}) == [("a", 1, "a", "judge", None, edited)]
 
 
-def test_a_log_names_and_describes_its_samples(put):
+def test_inspect_names_and_fields_of_samples(put):
     one = log(put, {"eval": {"model": "m"}}, with_model=True)
     assert [one._name_of(own, {"id": 3}, "") for own in (None, "k")] == ["3@m", "k@m"]
     assert log(put)._name_of(None, {"id": 3}, "") == "3"
@@ -1164,23 +1164,23 @@ def test_a_log_names_and_describes_its_samples(put):
     assert one._attributes(about, None) == {"input": "own", "output": "o", "k": True, "system": "m"}
 
 
-def test_what_a_log_says_when_all_is_read(put):
+def test_inspect_notes(put):
     one = log(put, {"status": "error"})
     for name in ("a.x", "a.y", "ab", "b"):
         one.intake.add(paths.answer("m", 1, name, "judge"))
     assert one._finish(["a", "b", "c"]) == ["a.x", "a.y", "b", "c"]
     assert one._finish(None) is None
-    assert one.intake.notes == ["the log's status is 'error': it may hold only part of the samples"]
+    assert one.intake.notes == ["the log's status is 'error': it might contain only part of the samples"]
     one = log(put)
     one.rules, one.edited = {"match": None, "f1": None}, 2
     one._finish(None)
     assert one.intake.notes == [
-        "scorers that follow a rule, not taken as judges: match, f1 (criteria=[...] names them)",
-        "2 scores edited by a person: the judge's own, earlier one counts",
+        "skipped rule-based scorers: match, f1 (to read them, set criteria=[...])",
+        "2 scores edited by a human: the judge's own earlier score is used",
     ]
 
 
-def test_a_damaged_member_of_a_log_is_named(tmp_path):
+def test_read_inspect_names_damaged_member(tmp_path):
     path = tmp_path / "log.eval"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", "{}" * 200)

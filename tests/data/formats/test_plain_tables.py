@@ -16,7 +16,7 @@ from assay.data.formats.tables import _is_plain, arena_rows, read_delimited, rea
 from assay.errors import DataError
 
 
-def test_rows_are_numbered_as_an_editor_does(tmp_path):
+def test_read_numbers_rows_as_an_editor(tmp_path):
     """The header of a text file is line 1; JSON and Parquet have none."""
     frame = pl.DataFrame({"item": ["a", "b"], "label": [1, 2]})
     frame.write_csv(tmp_path / "t.csv")
@@ -39,13 +39,13 @@ def test_rows_are_numbered_as_an_editor_does(tmp_path):
         ("t.csv", ",b\n1,2\n", {"": ["1"], "b": ["2"]}),
     ],
 )
-def test_separators_and_columns_without_a_name(tmp_path, name, text, columns):
+def test_read_separators_and_unnamed_columns(tmp_path, name, text, columns):
     path = tmp_path / name
     path.write_text(text)
     assert read_delimited(path).to_dict(as_series=False) == columns
 
 
-def test_an_order_that_cannot_be_read_is_said(tmp_path, monkeypatch):
+def test_read_notes_unreadable_order(tmp_path, monkeypatch):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     size = pandas.Categorical(["low", "high", "low"], categories=["low", "mid", "high"], ordered=True)
@@ -58,12 +58,12 @@ def test_an_order_that_cannot_be_read_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(tables.importlib.util, "find_spec", lambda name: None)
     without = read_table(path)
     assert without.reading.notes == (
-        "the order of column 'size' is not read without pyarrow; say it with scale='ordinal:...'",
+        "the order of column 'size' cannot be read without pyarrow; set scale='ordinal:...'",
     )
     assert without.labels["size"].cast(pl.String).to_list() == ["low", "high", "low"]
 
 
-def test_columns_of_criteria_become_rows_that_keep_their_number():
+def test_stack_criteria_keeps_row_numbers():
     frame = pl.DataFrame({"item": ["a", "b"], "annotator": ["x", "y"], "food": [1, 2], "mood": ["3", "good"]})
     rows = Rows(frame, reading=Reading("t", 2))
     found = stack_criteria(rows, ["food", "mood"])
@@ -77,7 +77,7 @@ def test_columns_of_criteria_become_rows_that_keep_their_number():
     assert alike.labels["label"].to_list() == [1, 2, 3, 4]
 
 
-def test_a_wide_table_counts_the_labels_that_are_there():
+def test_read_wide_counts_labels():
     frame = pl.DataFrame({"q": ["a", "b"], "ann": [1, None], "bob": [2, 3], "label": ["x", "y"]})
     found = unpivot(Rows(frame, reading=Reading("t", 2)), "q", ["ann", "bob"])
     assert found.labels.rows() == [("a", "ann", 1), ("a", "bob", 2), ("b", "bob", 3)]
@@ -95,7 +95,7 @@ def test_a_wide_table_counts_the_labels_that_are_there():
     [("model_a", -1), (" A", -1), ("b", 1), ("Model_B", 1), ("tie", 0), ("tie (bothbad)", 0), ("bothbad", 0),
      ("both_bad", 0), ("tie (both bad)", 0)],
 )  # fmt: skip
-def test_who_won_a_battle(winner, label):
+def test_read_arena_winners(winner, label):
     frame = pl.DataFrame({"model_a": ["m", "m"], "model_b": ["n", "n"], "winner": [winner, "nobody"]})
     found = arena_rows(frame)
     assert found.labels.rows(named=True) == [
@@ -103,10 +103,10 @@ def test_who_won_a_battle(winner, label):
     ]
     assert [str(e) for e in found.reading.exclusions] == ["1 row: winner names neither model_a, model_b nor a tie"]
     assert found.reading.rows == 2
-    assert found.reading.notes == ("battles are votes: first is model_a, second is model_b; each is an item",)
+    assert found.reading.notes == ("comparisons read as votes: first is model_a, second is model_b; each is an item",)
 
 
-def test_votes_on_one_item_are_numbered_and_voters_named():
+def test_read_arena_numbers_votes_and_names_voters():
     frame = pl.DataFrame(
         {"model_a": ["m"] * 3, "model_b": ["n"] * 3, "winner": ["a", "b", "tie"], "question_id": [7, 7, 8],
          "judge": ["j", "j", "j"]}
@@ -132,10 +132,10 @@ def table():
     return assay.read(frame, scale="1-5", annotators=people, items=items)
 
 
-def test_what_is_written_and_what_has_no_place(tmp_path):
+def test_write_reports_columns_not_written(tmp_path):
     labels = table()
     written = write(labels, tmp_path / "folder", "alt-test")
-    assert written.notes == ("columns not written, the folder has no place for them: seconds, team",)
+    assert written.notes == ("columns not written, because the folder has no place for them: seconds, team",)
     files = {path.name: path.read_text("utf-8") for path in (tmp_path / "folder").iterdir()}
     assert files == {
         "human_annotations.json": '{\n "ann": {\n  "q1": 4,\n  "q10": 2\n }\n}\n',
@@ -153,28 +153,28 @@ def test_what_is_written_and_what_has_no_place(tmp_path):
     assert write(bare, tmp_path / "t.jsonl", "hugging-face").notes == ()
 
 
-def test_mixed_labels_are_shown_five_at_a_time(tmp_path):
+def test_read_lists_at_most_five_mixed_labels(tmp_path):
     path = tmp_path / "t.json"
     start = r"labels mix numbers and text \(annotator 'ann', item 'i0': '0'; "
     for n, end in ((5, r"item 'i4': '4'\)"), (7, r"item 'i4': '4'; and 2 more\)")):
         path.write_text(json.dumps({"ann": {f"i{k}": str(k) for k in range(n)}, "bob": {f"i{k}": k for k in range(9)}}))
-        with pytest.raises(DataError, match=rf"{start}.*{end}; 1 is"):
+        with pytest.raises(DataError, match=rf"{start}.*{end}; convert"):
             read_table(path)
 
 
-def test_a_key_that_stands_twice_is_named(tmp_path):
+def test_load_json_names_repeated_key(tmp_path):
     path = tmp_path / "t.json"
     path.write_text('{"ann": {"a": 1, "b": 2, "b": 3}}')
-    with pytest.raises(DataError, match="key 'b' stands more than once"):
+    with pytest.raises(DataError, match="key 'b' occurs more than once"):
         read_table(path)
 
 
-def test_an_open_quotation_mark_is_said_where_rows_have_another_width_than_the_header(tmp_path):
+def test_read_mentions_quotation_mark_if_widths_differ(tmp_path):
     path = tmp_path / "t.tsv"
     path.write_text(
         '"[]\tannotator\tlabel\ttext\nq1\t"ann\t[]\tone\nq1\tbob\t2\tone\nq2\tann\t3\ttwo\nq2\tbob\t1\ttwo\n\n'
     )
-    with pytest.raises(DataError, match="is a quotation mark open in one of the lines"):
+    with pytest.raises(DataError, match="check for an unclosed quotation mark"):
         assay.read(path)
 
 
@@ -197,27 +197,27 @@ def save_to_disk(folder: Path, frame: pl.DataFrame, shards: int = 1) -> Path:
 
 
 @pytest.mark.parametrize("shards", [1, 2])
-def test_a_data_set_on_disk(tmp_path: Path, shards: int) -> None:
+def test_read_data_set_on_disk(tmp_path: Path, shards: int) -> None:
     labels = assay.read(save_to_disk(tmp_path / "visits", VISITS, shards))
     assert labels.labels["label"].to_list() == ["yes", "no", "yes"]
     assert not any("split" in note for note in labels.reading.notes)
-    assert [(one.reason, one.count) for one in labels.reading.exclusions] == [("no label in it", 1)]
+    assert [(one.reason, one.count) for one in labels.reading.exclusions] == [("without a label", 1)]
 
 
-def test_splits_on_disk_are_one_table_with_a_column(tmp_path: Path) -> None:
+def test_read_splits_as_one_table(tmp_path: Path) -> None:
     folder = tmp_path / "visits"
     save_to_disk(folder / "train", VISITS)
     save_to_disk(folder / "test", VISITS.with_columns(item="x" + pl.col("item")))
     (folder / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     labels = assay.read(folder)
     assert dict(labels.items.select("item", "split").rows()) == {"a": "train", "b": "train", "xa": "test", "xb": "test"}
-    assert "2 splits are one table: test, train" in labels.reading.notes
+    assert "joined 2 splits: test, train" in labels.reading.notes
     save_to_disk(folder / "more", VISITS.rename({"label": "stars"}))
-    with pytest.raises(DataError, match="have other columns each; name one of them"):
+    with pytest.raises(DataError, match="have different columns; name one of them"):
         assay.read(folder)
 
 
-def test_a_clone_of_the_hub(tmp_path: Path) -> None:
+def test_read_clone_of_hub(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     VISITS[:2].write_parquet(tmp_path / "data" / "train-00000-of-00002.parquet")
     VISITS[2:3].write_parquet(tmp_path / "data" / "train-00001-of-00002.parquet")
@@ -227,7 +227,7 @@ def test_a_clone_of_the_hub(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["t.arrow", "t.feather"])
-def test_files_of_arrow(tmp_path: Path, name: str) -> None:
+def test_read_arrow_files(tmp_path: Path, name: str) -> None:
     VISITS[:3].write_ipc(tmp_path / name)
     assert assay.read(tmp_path / name).labels["label"].to_list() == [1, 0, 1]
     (tmp_path / name).write_bytes(b"ARROW1 and nothing more")
@@ -238,7 +238,7 @@ def test_files_of_arrow(tmp_path: Path, name: str) -> None:
         assay.read(tmp_path / "empty")
 
 
-def test_files_of_spss(tmp_path: Path) -> None:
+def test_read_spss_files(tmp_path: Path) -> None:
     spss = pytest.importorskip("pyreadstat", reason='files of SPSS need the extra "spss"')
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(
@@ -256,7 +256,7 @@ def test_files_of_spss(tmp_path: Path) -> None:
         ("a", "bob", 5),
         ("b", "ann", 3),
     ]
-    assert "'label' keeps its codes: 1 is bad, 5 is good" in " ".join(labels.reading.notes)
+    assert "'label' keeps its codes: 1 = bad, 5 = good" in " ".join(labels.reading.notes)
     path.write_bytes(b"$FL2 no more")
     with pytest.raises(DataError, match="cannot be read as a file of SPSS"):
         assay.read(path)
@@ -277,13 +277,13 @@ def test_files_of_spss(tmp_path: Path) -> None:
         ("t.json", b"item,ann,ben\na,1,2\n", False),
     ],
 )
-def test_a_table_that_is_read_without_a_second_look(tmp_path, name, content, plain):
+def test_is_simple_table(tmp_path, name, content, plain):
     (tmp_path / name).write_bytes(content)
     assert _is_plain(tmp_path / name) is plain
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
-def test_one_row_is_a_table_and_none_is_refused(tmp_path, suffix):
+def test_read_accepts_one_row_and_refuses_none(tmp_path, suffix):
     frame = pl.DataFrame({"item": ["a"], "ann": [1], "ben": [2]})
 
     def path_of(table: pl.DataFrame) -> Path:
@@ -312,7 +312,7 @@ def test_one_row_is_a_table_and_none_is_refused(tmp_path, suffix):
         (OSError("gone"), "f.csv cannot be read as a table: gone"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_one_line(error, words):
+def test_read_errors_are_one_line(error, words):
     def read():
         raise error
 
@@ -329,7 +329,7 @@ def rows_of(untyped: bool = False, **columns) -> Rows:
     return Rows(frame, reading=Reading("t", frame.height), untyped=untyped)
 
 
-def test_a_form_becomes_rows_of_items():
+def test_read_transposed_gives_rows_of_items():
     form = rows_of(who=["ann", "bob"], q1=[1, None], q2=[3, 4], age=[30, 40], _row=[2, 3])
     found = tables.transpose(form, "who", ["q1", "q2"])
     assert sorted(found.labels.select("annotator", "item", "label", "_row").rows()) == [
@@ -343,11 +343,13 @@ def test_a_form_becomes_rows_of_items():
     for name in ("label", "item", "annotator", "who"):
         taken = tables.transpose(rows_of(**{name: ["ann", "bob"], "q1": [1, 2]}), name, None)
         assert taken.labels.select("annotator", "item", "label").rows() == [("ann", "q1", 1), ("bob", "q1", 2)]
-    with pytest.raises(DataError, match=r"t: 'ann' has more than one row; a transposed table has one row a person"):
+    with pytest.raises(
+        DataError, match=r"t: 'ann' has more than one row; a transposed table has one row per annotator"
+    ):
         tables.transpose(rows_of(who=["ann", "ann"], q1=[1, 2]), "who", None)
-    with pytest.raises(DataError, match="t: beside 'who' there is no column that could be an item"):
+    with pytest.raises(DataError, match="t: except 'who', no column could be an item"):
         tables.transpose(rows_of(who=["ann"], _row=[1]), "who", None)
-    with pytest.raises(DataError, match=r"'name' is not in t.*\(it should name the person\)"):
+    with pytest.raises(DataError, match=r"'name' is not in t.*\(it should contain the annotator\)"):
         tables.transpose(form, "name", None)
     with pytest.raises(DataError, match="'q9' is not in t"):
         tables.transpose(form, "who", ["q9"])
@@ -356,7 +358,7 @@ def test_a_form_becomes_rows_of_items():
 LOW, HIGH = pl.Enum(["low", "high"]), pl.Enum(["high", "low"])
 
 
-def test_orders_of_categories_are_one_or_none():
+def test_read_wide_refuses_different_orders():
     size = pl.Series(["low", "high"], dtype=LOW)
     two = rows_of(who=["ann", "bob"], q1=size, q2=size)
     assert tables.transpose(two, "who", None).orders == {None: ("low", "high")}
@@ -369,7 +371,7 @@ def test_orders_of_categories_are_one_or_none():
     assert unpivot(rows_of(who=["ann"], q1=pl.Series(["x"], dtype=pl.Categorical)), "who", None).orders == {}
 
 
-def test_a_wide_table_without_names_of_columns():
+def test_read_wide_without_columns():
     found = unpivot(rows_of(q=["a", "b"], ann=[1, 2], bob=[2, 3], _row=[2, 3]), "q", None)
     assert set(found.labels["annotator"]) == {"ann", "bob"}
     assert found.items is None
@@ -380,11 +382,11 @@ def test_a_wide_table_without_names_of_columns():
     assert beside.items.rows(named=True) == [{"item": "a", "item (original)": "x"}]
     numbered = unpivot(rows_of(ann=[1, 2], bob=[2, 3], _row=[2, 3]), "_row", None)
     assert set(numbered.labels["item"]) == {"row 2", "row 3"}
-    with pytest.raises(DataError, match="t: beside 'q' there is no column that could be an annotator's"):
+    with pytest.raises(DataError, match="t: except 'q', no column could contain an annotator's labels"):
         unpivot(rows_of(q=["a"], _row=[1]), "q", None)
-    with pytest.raises(DataError, match=r"'id' is not in t.*\(it should hold the item\)"):
+    with pytest.raises(DataError, match=r"'id' is not in t.*\(it should contain the item id\)"):
         unpivot(rows_of(q=["a"], ann=[1]), "id", None)
-    with pytest.raises(DataError, match="t: item 'a' has more than one row; a wide table has one row an item"):
+    with pytest.raises(DataError, match="t: item 'a' has more than one row; a wide table has one row per item"):
         unpivot(rows_of(q=["a", "a"], ann=[1, 2]), "q", None)
     mixed = rows_of(q=["a", "b"], ann=[1, 2], bob=["x", "y"], cho=["x", "y"])
     assert unpivot(mixed, "q", ["bob", "cho"]).labels.height == 4
@@ -395,7 +397,7 @@ def test_a_wide_table_without_names_of_columns():
     with pytest.raises(DataError, match=r"column 'x' holds text and columns 'a', 'b' hold numbers; .*=\['a', 'b'\]"):
         unpivot(rows_of(q=["i"], x=["w"], a=[1], b=[2]), "q", None)
     words = rows_of(q=["a", "b"], ann=["x", "y"], Notes=["so", "hm"])
-    with pytest.raises(DataError, match=r"column 'Notes' holds no labels by its name; .* columns=\['ann'\]"):
+    with pytest.raises(DataError, match=r"column 'Notes' holds no labels .by name.; .* columns=\['ann'\]"):
         unpivot(words, "q", None)
     assert unpivot(words, "q", ["ann", "Notes"]).labels.height == 4
     assert unpivot(words, "q", None, check=False).labels.height == 4
@@ -411,16 +413,16 @@ def test_a_wide_table_without_names_of_columns():
         ([None, None], True, "nothing"), ([None, None], False, "nothing"), ([True, False], True, "text"),
     ],
 )  # fmt: skip
-def test_what_a_column_holds(cells, untyped, held):
+def test_content_of_column(cells, untyped, held):
     assert tables._holds(rows_of(untyped, x=cells), "x") == held
 
 
-def test_a_column_of_numbers_without_any_holds_nothing():
+def test_content_of_empty_numeric_column():
     empty = Rows(pl.DataFrame({"x": pl.Series([None, None], dtype=pl.Int64)}), reading=Reading("t", 2))
     assert tables._holds(empty, "x") == "nothing"
 
 
-def test_rows_are_numbered_where_they_are_to_be_named_by_it():
+def test_number_rows_on_request():
     plain = rows_of(a=[5, 6])
     assert tables.number_rows(plain, {"item": "_row"}).labels["_row"].to_list() == [1, 2]
     assert tables.number_rows(plain, {"item": "a"}) is plain
@@ -431,10 +433,10 @@ def test_rows_are_numbered_where_they_are_to_be_named_by_it():
     assert tables._rows_named(there.labels, "_row", "item")["_row"].to_list() == ["row 7", "row 8"]
 
 
-def test_several_columns_name_an_item_together():
+def test_join_items_of_several_columns():
     found = tables.join_items(rows_of(lesson=["x", "y"], part=[1, 2], label=[3, 4]), ["lesson", "part"])
     assert found.labels["item"].to_list() == ["x/1", "y/2"]
-    with pytest.raises(DataError, match=r"'page' is not in t.*\(it should name the item\)"):
+    with pytest.raises(DataError, match=r"'page' is not in t.*\(it should contain a part of the item id\)"):
         tables.join_items(rows_of(lesson=["x"]), ["lesson", "page"])
     numbered = stack_criteria(
         rows_of(item=["a", "b"], criterion=["u", "v"], p=[1, 2], q=[3, 4], _row=[5, 6]), ["p", "q"]
@@ -442,7 +444,7 @@ def test_several_columns_name_an_item_together():
     assert numbered.labels.rows(named=True)[1] == {
         "item": "b", "criterion (original)": "v", "_row": 6, "criterion": "p", "label": 2,
     }  # fmt: skip
-    with pytest.raises(DataError, match=r"'r' is not in t.*\(it should hold labels\)"):
+    with pytest.raises(DataError, match=r"'r' is not in t.*\(it should contain labels\)"):
         stack_criteria(rows_of(item=["a"]), ["r"])
 
 
@@ -454,14 +456,14 @@ def test_several_columns_name_an_item_together():
         (["1", "x"], ["1", "x"]), ([" 01"], [" 01"]), ([None, None], [None, None]),
     ],
 )  # fmt: skip
-def test_texts_that_are_numbers(cells, read):
+def test_parse_numeric_columns_of_text(cells, read):
     frame = pl.DataFrame({"a": cells, "b": cells}, schema={"a": pl.String, "b": pl.String})
-    found = tables.numbers_where_all_are(frame, leave=["b"])
+    found = tables.parse_numeric_columns(frame, leave=["b"])
     assert found["a"].to_list() == read
     assert found["b"].to_list() == cells
 
 
-def test_lists_of_objects_are_tables():
+def test_records_by_hand():
     found = tables.records([{"a": 1}, {"b": "x", "a": 2}], "t")
     assert found.to_dict(as_series=False) == {"a": [1, 2], "b": [None, "x"]}
     loose = tables.records([{"a": 1}, {"a": "x"}], "t", strict=False)
@@ -469,11 +471,11 @@ def test_lists_of_objects_are_tables():
     with pytest.raises(DataError, match="mixes numbers and text"):
         tables.records([{"a": 1}, {"a": "x"}], "t")
     for values in ({"a": 1}, [1], [{"a": 1}, [2]]):
-        with pytest.raises(DataError, match="t must hold a list of objects, one an answer"):
+        with pytest.raises(DataError, match="t must contain a list of objects, one per answer"):
             tables.records(values, "t")
 
 
-def test_json_that_is_none_is_named_by_its_line(tmp_path):
+def test_load_json_names_line_of_error(tmp_path):
     def refused(read, content: bytes) -> str:
         (tmp_path / "t.jsonl").write_bytes(content)
         with pytest.raises(DataError) as error:
@@ -488,7 +490,7 @@ def test_json_that_is_none_is_named_by_its_line(tmp_path):
     assert tables.json_objects(tmp_path / "t.jsonl") == [{"a": 1}, {"a": 2}]
 
 
-def test_shapes_of_json(tmp_path):
+def test_read_json_layouts(tmp_path):
     def read(content, name="t.json"):
         (tmp_path / name).write_text(json.dumps(content))
         return tables._json(tmp_path / name)
@@ -502,7 +504,7 @@ def test_shapes_of_json(tmp_path):
     with pytest.raises(DataError, match="the columns have different lengths"):
         read({"item": ["a", "b"], "label": [1]})
     for content in ({}, {"a": 1}, {"a": {}, "b": []}):
-        with pytest.raises(DataError, match="must hold a list of objects"):
+        with pytest.raises(DataError, match="must contain a list of objects"):
             read(content)
 
 
@@ -511,8 +513,8 @@ def test_shapes_of_json(tmp_path):
     [
         ("t.docx", b"x", ": this file type is not supported (.arrow, .csv, "),
         ("t.csv", b"", " is empty"),
-        ("t.csv", b"PAR1", " is a Parquet file, whatever its name says"),
-        ("t.parquet", b"a,b", " is not a Parquet file, whatever its name says"),
+        ("t.csv", b"PAR1", " is a Parquet file, despite its name"),
+        ("t.parquet", b"a,b", " is not a Parquet file, despite its name"),
         ("t.csv", b"PK\0", " is a binary file (a spreadsheet or zip archive), not a text table; save it as CSV"),
         ("t.csv", b"a\0", " is a binary file, not a text table; save it as CSV or Parquet"),
         ("t.csv", b"PKa,b", None), ("t.csv", b"\xff\xfea\0", None), ("t.csv", b"\xfe\xff\0a", None),
@@ -520,26 +522,26 @@ def test_shapes_of_json(tmp_path):
         ("t.CSV", b"a,b", None),
     ],
 )  # fmt: skip
-def test_files_that_are_no_tables(tmp_path, name, content, words):
+def test_read_refuses_other_files(tmp_path, name, content, words):
     (tmp_path / name).write_bytes(content)
     if words is None:
-        tables._refuse_what_is_no_table(tmp_path / name)
+        tables._refuse_other_files(tmp_path / name)
         return
     with pytest.raises(DataError) as error:
-        tables._refuse_what_is_no_table(tmp_path / name)
+        tables._refuse_other_files(tmp_path / name)
     assert str(error.value).startswith(f"{tmp_path / name}{words}")
 
 
-def test_columns_to_the_right_of_a_table(tmp_path):
+def test_read_drops_empty_columns(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,,\n1,2,,\n3,4,,x\n")
     assert read_delimited(path).columns == ["a", "b", "column 4"]
     path.write_text("a,b,a\n1,2,3\n")
-    with pytest.raises(DataError, match="has two columns 'a'; rename one of them"):
+    with pytest.raises(DataError, match="has two columns named 'a'; rename one of them"):
         read_delimited(path)
 
 
-def test_battles_whose_columns_are_there_or_not():
+def test_read_arena_requires_columns():
     battles = {"model_a": ["m", "m"], "model_b": ["n", "n"], "winner": ["a", "b"]}
     own = arena_rows(
         pl.DataFrame({**battles, "prompt": ["x", "x"], "annotator": ["u", "v"], "_row": [5, 6]}), item="prompt"
@@ -553,18 +555,20 @@ def test_battles_whose_columns_are_there_or_not():
     assert arena_rows(again).reading.exclusions == ()
     first = arena_rows(pl.DataFrame({**battles, "id": [1, 2], "question_id": [8, 9], "judge": ["j", "k"]}))
     assert first.labels.select("item", "annotator", "id").rows() == [("8", "j", 1), ("9", "k", 2)]
-    with pytest.raises(DataError, match="t has no column 'winner'; a table of battles has model_a, model_b, winner"):
+    with pytest.raises(
+        DataError, match="t has no column 'winner'; a table of comparisons has model_a, model_b, winner"
+    ):
         arena_rows(pl.DataFrame({"model_a": ["m"], "model_b": ["n"]}), "t")
     with pytest.raises(DataError, match="t has no column 'prompt'; it has model_a, model_b, winner"):
         arena_rows(pl.DataFrame(battles), "t", item="prompt")
-    with pytest.raises(DataError, match="t: no row names a winner; it is one of model_a, a, model_b"):
+    with pytest.raises(DataError, match="t: no row names a winner; it must be one of model_a, a, model_b"):
         arena_rows(pl.DataFrame({**battles, "winner": ["m", None]}), "t")
     assert [tables.is_arena(c) for c in ([*battles], [*battles, "x"], [*battles, "label"], ["model_a", "winner"])] == [
         True, True, False, False,
     ]  # fmt: skip
 
 
-def test_lists_of_answers_a_line(tmp_path):
+def test_read_hugging_face_lists(tmp_path):
     def read(*lines):
         path = tmp_path / "t.jsonl"
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -580,7 +584,7 @@ def test_lists_of_answers_a_line(tmp_path):
     ]  # fmt: skip
     assert found.items.rows() == [("a", "t"), ("b", "u")]
     assert found.reading.rows == 4
-    needed = "line 2: 'item', and lists 'annotator' and 'label' must be there"
+    needed = "line 2: 'item' and lists 'annotator' and 'label' are required"
     for bad in ({**one, "label": 1}, {**one, "annotator": "ann"}, {k: v for k, v in one.items() if k != "item"}):
         with pytest.raises(DataError, match=needed):
             read(one, bad)
@@ -590,7 +594,7 @@ def test_lists_of_answers_a_line(tmp_path):
         read({"item": "b", "annotator": [], "label": []})
 
 
-def test_folders_of_people_and_judges(tmp_path):
+def test_read_alt_test_folder(tmp_path):
     def read(humans=None, judges=None):
         for name, content in (("human_annotations.json", humans), ("llm_annotations.json", judges)):
             (tmp_path / name).unlink(missing_ok=True)
@@ -606,25 +610,25 @@ def test_folders_of_people_and_judges(tmp_path):
     assert (found.items, found.reading.rows) == (None, 3)
     assert read({"ann": {"a": 1}}).labels.height == 1
     assert read({"ann": {"a": "x"}}, {"gpt": {}}).labels.height == 1
-    with pytest.raises(DataError, match="'ann' is both among the people and among the judges; rename one of them"):
+    with pytest.raises(DataError, match="'ann' is both a human and a judge; rename one of them"):
         read({"ann": {"a": 1}, "bob": {}}, {"bob": {}, "ann": {}})
-    with pytest.raises(DataError, match="holds no labels"):
+    with pytest.raises(DataError, match="contains no labels"):
         read({"ann": {}}, {})
-    with pytest.raises(DataError, match="holds text labels, the other numbers"):
+    with pytest.raises(DataError, match="contains text labels, the other numbers"):
         read({"ann": {"a": 1}}, {"gpt": {"a": "x"}})
     for bad in ([], {"ann": [1]}):
-        with pytest.raises(DataError, match=r"human_annotations.json must hold \{annotator: \{item: label\}\}"):
+        with pytest.raises(DataError, match=r"human_annotations.json must contain \{annotator: \{item: label\}\}"):
             read(bad)
 
 
-def test_orders_that_pandas_wrote():
+def test_read_parquet_orders_of_pandas():
     about = {"columns": [{"name": "a", "metadata": {"ordered": True}}, {"name": "b", "metadata": {"ordered": False}},
                          {"name": "c", "metadata": None}, {"name": "d"}]}  # fmt: skip
     assert tables.pandas_orders({"pandas": json.dumps(about)}) == ["a"]
     assert tables.pandas_orders({}) == tables.pandas_orders({"pandas": "{}"}) == []
 
 
-def test_splits_of_a_folder(tmp_path):
+def test_splits_of_folder(tmp_path):
     def put(*names):
         for name in names:
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

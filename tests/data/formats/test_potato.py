@@ -64,7 +64,7 @@ def project(put):
     return add
 
 
-def test_every_kind_of_schema(project, answers):
+def test_read_potato_every_schema(project, answers):
     project("bob", {"k1": {"better": {"selection": "tie"}, "odd": {"odd": triad("b", "a", "c", "b")}}})
     path = project(
         "ann",
@@ -97,18 +97,18 @@ def test_every_kind_of_schema(project, answers):
     assert labels.items["text"].to_list() == ["one", "two"]
 
 
-def test_equal_texts_of_a_triad_can_not_be_told_apart(project, excluded):
+def test_read_potato_equal_texts_of_triad_are_ambiguous(project, excluded):
     path = project("ann", {"k2": {"stars": {"2": "2"}, "odd": {"odd": triad("p", "q", "p", "p")}}})
     assert excluded(assay.read(path)) == {intake.AMBIGUOUS: 1}
 
 
-def test_several_triads_of_an_item_are_items_of_their_own(project, answers):
+def test_read_potato_triads_are_separate_items(project, answers):
     design = json.dumps({"triads": [["x", "y", "z", "y"], ["z", "y", "w", "w"]]})
     labels = assay.read(project("ann", {"k1": {"odd": {"odd": design}}}))
     assert answers(labels, "item", "label", "position") == {("k1#1", "B", 2), ("k1#2", "A", 3)}
 
 
-def test_of_two_answers_that_old_versions_kept_the_last_change_counts(project, answers, excluded):
+def test_read_potato_uses_last_change(project, answers, excluded):
     both = {"k1": {"stars": {"3": "3", "5": "5"}}, "k2": {"stars": {"1": "1", "2": "2"}}}
     changes = [
         {"timestamp": 2.0, "schema_name": "stars", "new_value": "3"},
@@ -120,7 +120,7 @@ def test_of_two_answers_that_old_versions_kept_the_last_change_counts(project, a
     assert excluded(labels) == {intake.AMBIGUOUS: 1}
 
 
-def test_a_pair_shuffled_in_an_unknown_way_is_not_guessed(project, excluded):
+def test_read_potato_excludes_pair_in_unknown_order(project, excluded):
     order = {"k1": {"better": ["x"]}}
     path = project(
         "ann",
@@ -130,7 +130,7 @@ def test_a_pair_shuffled_in_an_unknown_way_is_not_guessed(project, excluded):
     assert excluded(assay.read(path)) == {potato.SHUFFLED: 1}
 
 
-def test_exports(put, answers):
+def test_read_potato_exports(put, answers):
     row = {"instance_id": "k1", "user_id": "ann", "labels": {"stars": {"4": "4"}}, "spans": {}, "links": {}}
     assert answers(assay.read(put("annotations.jsonl", [row]), scale="1-5")) == {("k1", "ann", "stars", 4)}
     table = put("annotations.csv", "instance_id,user_id,stars.4,stars.5\nk1,ann,4,\nk2,ann,,5\n")
@@ -138,7 +138,7 @@ def test_exports(put, answers):
     assert answers(labels) == {("k1", "ann", "stars", 4), ("k2", "ann", "stars", 5)}
 
 
-def test_a_folder_without_states_is_refused(tmp_path):
+def test_read_potato_refuses_folder_without_states(tmp_path):
     with pytest.raises(DataError, match=r"no user's folder with user_state\.json"):
         assay.read(tmp_path, format="potato")
 
@@ -146,7 +146,7 @@ def test_a_folder_without_states_is_refused(tmp_path):
 # -- part by part -------------------------------------------------------------------------------------
 
 
-def test_places_on_the_screen_are_kept_and_turned_back(project):
+def test_read_potato_converts_positions(project):
     chosen = {"k1": {"better": {"selection": "B"}}, "k2": {"better": {"selection": "B"}}}
     project("bob", {"k1": {"better": {"selection": "tie"}}, "k2": {"better": {"selection": "neither"}}})
     path = project("ann", chosen)
@@ -157,7 +157,7 @@ def test_places_on_the_screen_are_kept_and_turned_back(project):
         places = dict(zip(labels.labels["label"], labels.column("position"), strict=True))
         assert places == {first: 2, 0: None, second: 2}
         assert [str(one) for one in labels.reading.exclusions] == [f"1 row: {intake.AMBIGUOUS}"]
-    note = "better: A counts as the first; name what A and B are with shown=..."
+    note = "better: A is assumed to be the first; name the options A and B with shown=..."
     assert (note in named.reading.notes, note in plain.reading.notes) == (False, True)
     assert named.items.select("first", "second").rows() == [("m1", "m2")] * 2
 
@@ -171,7 +171,7 @@ def test_places_on_the_screen_are_kept_and_turned_back(project):
         ("items.jsonl", '{"key": 1, "text": "one"}\n{"key": 2, "text": "two"}\n'),
     ],
 )  # fmt: skip
-def test_data_files_of_every_kind(project, put, name, text):
+def test_read_potato_data_files(project, put, name, text):
     path = project("ann", {"1": {"stars": {"2": "2"}}, "2": {"stars": {"3": "3"}}})
     put("p/config.yaml", CONFIG.replace("data/items.jsonl", f"gone.csv, {name}"))
     put(f"p/{name}", text)
@@ -188,12 +188,12 @@ def test_data_files_of_every_kind(project, put, name, text):
         ({"annotation_type": "pairwise"}, "preference"), ({"annotation_type": "triad_test"}, "odd-one-out"), ({}, None),
     ],
 )  # fmt: skip
-def test_scales_that_a_configuration_states(schema, spec):
+def test_read_potato_scales_of_configuration(schema, spec):
     found = potato._scale(schema)
     assert (None if found is None else found.spec) == spec
 
 
-def test_changes_without_a_time_are_in_their_order_of_none(project, excluded):
+def test_read_potato_changes_without_time(project, excluded):
     both = {"k1": {"kind": {"Good": "Good", "Bad": "Bad"}}, "k2": {"stars": {"1": "1", "2": "2"}}}
     good, bad = ({"schema_name": "kind", "new_value": word} for word in ("Good", "Bad"))
     changes = [good, bad | {"timestamp": 0.5}, good]
@@ -203,7 +203,7 @@ def test_changes_without_a_time_are_in_their_order_of_none(project, excluded):
     assert excluded(labels) == {intake.AMBIGUOUS: 1}
 
 
-def test_triads_are_three_texts_and_one_of_them(project, excluded):
+def test_read_potato_triads_require_three_texts(project, excluded):
     path = project("ann", {"k1": {"odd": {"odd": triad("a", "b", "c", "b")}}})
     project("bob", {"k1": {"odd": {"odd": triad("a", "b", "c", "d")}}})
     project("chi", {"k1": {"odd": {"odd": triad("a", "b", "b")}}})
@@ -214,7 +214,7 @@ def test_triads_are_three_texts_and_one_of_them(project, excluded):
     assert excluded(labels) == {intake.AMBIGUOUS: 2}
 
 
-def test_numbers_in_an_export_without_a_configuration(put):
+def test_read_potato_numbers_without_configuration(put):
     rows = [{"instance_id": f"k{n}", "user_id": "ann", "labels": {"stars": {str(n): str(n)}}} for n in range(1, 4)]
     assert assay.read(put("annotations.jsonl", rows)).labels["label"].to_list() == [1, 2, 3]
     line = json.dumps(rows[0])
@@ -222,7 +222,7 @@ def test_numbers_in_an_export_without_a_configuration(put):
 
 
 @pytest.mark.real_data
-def test_a_real_project(real_data, expected, answers):
+def test_read_potato_real_project(real_data, expected, answers):
     labels = assay.read(real_data / "formats" / "potato")
     notes = {row["item"]: [row["first"], row["second"], row["third"]] for row in labels.items.iter_rows(named=True)}
     sides = {"-1": "A", "1": "B", "0": "tie"}
@@ -247,13 +247,13 @@ def test_a_real_project(real_data, expected, answers):
         ("new", {"text": "on"}, False), ("new", {"text": "text"}, False), ("new", {"other": "so"}, False),
     ],
 )  # fmt: skip
-def test_answers_that_are_text(schema, given, written):
+def test_read_potato_text_answers(schema, given, written):
     schemes = {"t": {"annotation_type": "text"}, "l": {"annotation_type": "likert"}}
     project = potato._Project(None, schemes, {}, None)
     assert project.is_written(schema, given) is written
 
 
-def test_what_a_user_said_of_an_item_is_an_answer_or_counted():
+def test_read_potato_counts_every_entry():
     project = potato._Project(intake.Intake(Path("p")), {}, {}, None)
     project.entry("ann", "k", {}, {})
     project.entry("ann", "k", {"a": {}, "b": {"text": "so"}, "c": {"x": "x"}, "d": {"selection": "A"}}, {"seconds": 2})
@@ -268,7 +268,7 @@ def test_what_a_user_said_of_an_item_is_an_answer_or_counted():
     }  # fmt: skip
 
 
-def test_where_a_project_keeps_what(put, tmp_path):
+def test_potato_folders_of_project(put, tmp_path):
     put("a/config.yaml", "x: 1")
     output = put("a/annotation_output/ann/user_state.json", {}).parents[1]
     put("b/ann/user_state.json", {})
@@ -283,7 +283,7 @@ def test_where_a_project_keeps_what(put, tmp_path):
     ]
 
 
-def test_entries_of_every_kind_of_export(put, tmp_path):
+def test_potato_entries_of_exports(put, tmp_path):
     def entries(path):
         return list(potato._entries(path))
 
@@ -302,8 +302,8 @@ def test_entries_of_every_kind_of_export(put, tmp_path):
     assert entries(path) == entries(path.parent) == entries(tmp_path) == wanted
 
 
-def test_a_configuration_that_is_none_is_refused(put):
-    for text, words in (("a: [", "cannot be read as potato's configuration"), ("- a", "it holds no settings")):
+def test_read_potato_refuses_invalid_configuration(put):
+    for text, words in (("a: [", "cannot be read as potato's configuration"), ("- a", "it contains no settings")):
         with pytest.raises(DataError, match=words):
             potato._yaml(put("c.yaml", text))
     assert potato._items(put("d/config.yaml", "").parent, {}) == {}

@@ -50,11 +50,11 @@ def read(folder: Path, text: str, name: str = "t.csv") -> tuple[list[str], list[
         (["one, two", "three", "four", "five; six", "seven"], "t.csv", ","),
     ],
 )
-def test_what_stands_between_cells(lines: list[str], name: str, mark: str) -> None:
+def test_separator_is_detected(lines: list[str], name: str, mark: str) -> None:
     assert sheets._separator(Path(name), lines) == mark
 
 
-def test_the_largest_sheet_is_read_and_a_key_beside_it_is_named(monkeypatch) -> None:
+def test_read_spreadsheet_uses_largest_sheet_and_notes_key(monkeypatch) -> None:
     def cells(*rows: str) -> pl.DataFrame:
         return pl.DataFrame([row.split() for row in rows], schema=None, orient="row")
 
@@ -64,26 +64,26 @@ def test_the_largest_sheet_is_read_and_a_key_beside_it_is_named(monkeypatch) -> 
     grid, notes = sheets._spreadsheet(Path("book.xlsx"), None)
     assert grid.height == 10
     assert notes == [
-        "sheet 'labels' is read, not 'key', 'notes', 'cover'",
-        "sheet 'key' may say what codes stand for: codes='key' takes it",
+        "read sheet 'labels', skipped 'key', 'notes', 'cover'",
+        "sheet 'key' could define codes; to use it, set codes='key'",
     ]
     book["more"] = cells("item ann bob", *["a 1 2"] * 3)  # 12 cells beside 30: more than a third
     with pytest.raises(DataError, match=r"several tables, in the sheets .*sheet='labels'"):
         sheets._spreadsheet(Path("book.xlsx"), None)
     book["more"] = cells("item ann bob", *["a 1 2"] * 2)  # 9
     assert sheets._spreadsheet(Path("book.xlsx"), None)[0].height == 10
-    assert sheets._spreadsheet(Path("book.xlsx"), "notes")[1] == ["sheet 'notes' is read"]
+    assert sheets._spreadsheet(Path("book.xlsx"), "notes")[1] == ["read sheet 'notes'"]
     del book["more"], book["notes"], book["cover"], book["key"]
     assert sheets._spreadsheet(Path("book.xlsx"), None)[1] == []
 
 
-def test_a_first_line_may_say_what_stands_between_cells(tmp_path: Path) -> None:
+def test_read_accepts_sep_line(tmp_path: Path) -> None:
     assert read(tmp_path, "sep=|\na,x|b,y\n1|2\n")[:3] == (["a,x", "b,y"], [("1", "2")], 3)
     assert read(tmp_path, '"SEP=\\t",,\na,x\tb,y\n1\t2\n')[:3] == (["a,x", "b,y"], [("1", "2")], 3)
     assert read(tmp_path, "a,b\n1,2\n")[2] == 2
 
 
-def test_tables_as_r_writes_them(tmp_path: Path) -> None:
+def test_read_accepts_tables_of_r(tmp_path: Path) -> None:
     columns, rows, first, notes = read(tmp_path, "item,label\nr1,a,1\nr2,b,2\n")
     assert (columns, rows, first, notes) == (["", "item", "label"], [("r1", "a", "1"), ("r2", "b", "2")], 2, ())
     assert read(tmp_path, "sep=;\nitem;label\nr1;a;1\nr2;b;2\n")[:3] == (columns, rows, 3)
@@ -111,7 +111,7 @@ NAMES, CELLS = ["item", "ann", "ben", "cho", "note"], ["a", "1", "2", "3", "x"]
         ([["1", "2", "3", "", ""]], 0),
     ],
 )
-def test_rows_above_the_header(above: list[list[str]], count: int) -> None:
+def test_read_skips_rows_above_header(above: list[list[str]], count: int) -> None:
     assert sheets._lines_above([*above, NAMES, *[CELLS] * 4]) == count
     assert sheets._lines_above([["Title", ""], ["item", "label"], ["a", "1"], ["b", "2"]]) == 0
     wide = ["n"] * 10
@@ -126,13 +126,13 @@ def test_rows_above_the_header(above: list[list[str]], count: int) -> None:
     assert sheets._lines_above([["Title", " ", None], [None, "", ""], ["item", "ann", "ben"], ["a", "1", "2"]]) == 2
 
 
-def test_what_is_above_the_header_is_said(tmp_path: Path) -> None:
+def test_read_notes_rows_above_header(tmp_path: Path) -> None:
     body = "item,ann,ben,cho\na,1,2,3\nb,1,2,3\nc,1,2,3\n"
     columns, rows, first, notes = read(tmp_path, f"Our labels,,,\n{body}")
     assert (columns, len(rows), first) == (["item", "ann", "ben", "cho"], 3, 3)
-    assert notes == ("1 line above the header passed over: 'Our labels'",)
+    assert notes == ("skipped 1 line above the header: 'Our labels'",)
     notes = read(tmp_path, f"{'x' * 40},,,\n{'y' * 39},,,\nThird,,,\n{body}")[3]
-    assert notes == (f"3 lines above the header passed over: '{'x' * 37}...', '{'y' * 39}' and 1 more",)
+    assert notes == (f"skipped 3 lines above the header: '{'x' * 37}...', '{'y' * 39}' and 1 more",)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_what_is_above_the_header_is_said(tmp_path: Path) -> None:
          ["item", "q / x", "q / y", "r / x", "r / y"]),
     ],
 )  # fmt: skip
-def test_two_rows_of_names(rows: list[list[str]], names: list[str] | None) -> None:
+def test_read_joins_two_header_rows(rows: list[list[str]], names: list[str] | None) -> None:
     found = sheets._header(rows)
     if names is None:
         assert found == (rows[0], 1, [])
@@ -160,16 +160,16 @@ def test_two_rows_of_names(rows: list[list[str]], names: list[str] | None) -> No
         joined = [name for name in names if " / " in name]
         more = f"{', '.join(map(repr, joined[:3]))} and {len(joined) - 3} more" if len(joined) > 3 else None
         words = more or ", ".join(map(repr, joined))
-        assert found == (names, 2, [f"two header rows are joined: {words}"])
+        assert found == (names, 2, [f"joined two header rows: {words}"])
 
 
-def test_header_rows_of_qualtrics() -> None:
+def test_read_skips_header_rows_of_qualtrics() -> None:
     about, ids = ["Start", "Q1"], ['{"ImportId":"s"}', '{"ImportId":"q"}']
     assert sheets._header([["s", "q"], about, ids, ["1", "2"]]) == (
-        ["s", "q"], 3, ["2 further header rows of Qualtrics passed over"]
+        ["s", "q"], 3, ["skipped 2 further header rows of Qualtrics"]
     )  # fmt: skip
     assert sheets._header([["s", "q"], ids, ["1", "2"]]) == (
-        ["s", "q"], 2, ["1 further header rows of Qualtrics passed over"]
+        ["s", "q"], 2, ["skipped 1 further header row of Qualtrics"]
     )  # fmt: skip
 
 
@@ -179,11 +179,11 @@ def merged(first: list[str | None], **more: list[str | None]) -> list[str | None
     if not notes:
         return None
     filled = sum(new != old for new, old in zip(frame["doc"], first, strict=True))
-    assert notes == [f"{filled} empty cells below a name in column 'doc' are taken as merged with it"]
+    assert notes == [f"{filled} empty cells below a name in column 'doc' assumed to be merged with it"]
     return frame["doc"].to_list()
 
 
-def test_merged_cells_of_the_first_column() -> None:
+def test_read_fills_merged_cells() -> None:
     assert merged(["a", None, "b", " "]) == ["a", "a", "b", "b"]
     assert merged(["a", None, "b", None, "c"]) == ["a", "a", "b", "b", "c"]  # two of five, .4
     assert merged(["a", None, "b", None, "c", "d"]) is None
@@ -196,7 +196,7 @@ def test_merged_cells_of_the_first_column() -> None:
     ]  # fmt: skip
 
 
-def test_a_key_of_codes_is_known_by_its_heads() -> None:
+def test_is_key_by_header() -> None:
     def key(*heads: str) -> bool:
         return sheets._is_key(pl.DataFrame([list(heads)], schema=[f"c{n}" for n in range(len(heads))], orient="row"))
 
@@ -229,14 +229,14 @@ def test_a_key_of_codes_is_known_by_its_heads() -> None:
         ("item,ann,ben\n", False),
     ],
 )
-def test_a_table_that_needs_no_second_look(tmp_path: Path, text: str, plain: bool) -> None:
+def test_is_simple_sheet(tmp_path: Path, text: str, plain: bool) -> None:
     (tmp_path / "t.csv").write_text(text)
     assert tables._is_plain(tmp_path / "t.csv") is plain
     (tmp_path / "t.dat").write_text(text)
     assert not tables._is_plain(tmp_path / "t.dat")
 
 
-def test_labels_of_two_types_are_shown_and_the_rest_counted() -> None:
+def test_read_lists_mixed_labels() -> None:
     def words(texts: int) -> str:
         labels = {**{f"i{n}": "x" for n in range(texts)}, **{f"n{n}": 1 for n in range(9)}}
         with pytest.raises(DataError) as error:
@@ -244,15 +244,15 @@ def test_labels_of_two_types_are_shown_and_the_rest_counted() -> None:
         return str(error.value)
 
     shown = "; ".join(f"annotator 'ann', item 'i{n}': 'x'" for n in range(5))
-    told = 't.json: labels mix numbers and text ({}); 1 is not "1": make them one type'
-    assert words(5) == told.format(shown)
-    assert words(6) == told.format(f"{shown}; and 1 more")
-    assert words(8) == told.format(f"{shown}; and 3 more")
-    with pytest.raises(DataError, match=r"annotator 'ann', item 'a' has \[1\]; a label is one number or text"):
+    message = "t.json: labels mix numbers and text ({}); convert them to one type"
+    assert words(5) == message.format(shown)
+    assert words(6) == message.format(f"{shown}; and 1 more")
+    assert words(8) == message.format(f"{shown}; and 3 more")
+    with pytest.raises(DataError, match=r"annotator 'ann', item 'a' has \[1\]; a label must be one number or text"):
         tables.nested_labels({"ann": {"a": [1]}}, "t.json")
 
 
-def test_annotators_that_are_an_annotator_and_a_criterion() -> None:
+def test_split_annotators_by_template() -> None:
     def split(template: str, *names: str) -> list[tuple[Any, ...]]:
         frame = pl.DataFrame({"item": "a", "annotator": list(names), "label": 1})
         rows = Rows(frame, reading=Reading("t.csv", len(names)))
@@ -260,21 +260,23 @@ def test_annotators_that_are_an_annotator_and_a_criterion() -> None:
 
     assert split("annotator_criterion", "ann_tone", "ben_tone_b") == [("ann", "tone"), ("ben", "tone_b")]
     assert split("criterion - annotator", "tone - ann") == [("ann", "tone")]
-    with pytest.raises(DataError, match=r"column 'ann' holds no '_', at which split_columns=\.\.\. cuts"):
+    with pytest.raises(DataError, match=r"column 'ann' does not contain '_' of split_columns=\.\.\."):
         split("annotator_criterion", "x_y", "ann")
     for template in ("annotator_annotator", "annotatorcriterion", "annotator_"):
-        with pytest.raises(DataError, match="says no order; write annotator and criterion with what stands between"):
+        with pytest.raises(DataError, match="has no order; write annotator and criterion with the text between"):
             split(template, "x_y")
 
 
-def test_where_argilla_keeps_its_records(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"holds no records.json, and 0 parquet files; name the file of records in it"):
+def test_argilla_records_of_folder(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"contains no records.json, but 0 parquet files; name the file of records in it"
+    ):
         paths._argilla_records(tmp_path)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "one.parquet").touch()
     assert paths._argilla_records(tmp_path).name == "one.parquet"
     (tmp_path / "two.parquet").touch()
-    with pytest.raises(DataError, match="and 2 parquet files; name"):
+    with pytest.raises(DataError, match="but 2 parquet files; name"):
         paths._argilla_records(tmp_path)
     (tmp_path / "records.jsonl").touch()
     assert paths._argilla_records(tmp_path).name == "records.jsonl"
@@ -295,12 +297,12 @@ def test_where_argilla_keeps_its_records(tmp_path: Path) -> None:
         ("span", (), None),
     ],
 )
-def test_scales_of_argilla(kind: str, values: tuple[Any, ...], scale: Any) -> None:
+def test_argilla_scale_of_settings(kind: str, values: tuple[Any, ...], scale: Any) -> None:
     options = [{"value": value} for value in values]
     assert paths._argilla_scale({"settings": {"type": kind, "options": options}}) == scale
 
 
-def test_what_is_packed(tmp_path: Path) -> None:
+def test_read_packed_files(tmp_path: Path) -> None:
     assert sheets.unpack(tmp_path / "none.zip") is None
     (tmp_path / "t.csv").write_text("a")
     assert sheets.unpack(tmp_path / "t.csv") is None
@@ -320,7 +322,7 @@ def test_what_is_packed(tmp_path: Path) -> None:
     ):  # fmt: skip
         with pytest.raises(DataError) as error:
             sheets.unpack(pack(*names))
-        assert str(error.value) == f"{tmp_path}/t.zip holds {words}; unpack it and name one table, or several"
+        assert str(error.value) == f"{tmp_path}/t.zip contains {words}; unpack it and name one table, or several"
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"x"))
     assert (sheets.unpack(tmp_path / "t.csv.gz") or (None, ""))[1] == f"{tmp_path}/t.csv.gz (t.csv)"
     (tmp_path / "t.csv.gz").write_bytes(b"x")
@@ -339,19 +341,19 @@ def test_what_is_packed(tmp_path: Path) -> None:
         (b"PK...", "standard-input.xlsx"),
     ],
 )
-def test_what_comes_by_standard_input(monkeypatch: pytest.MonkeyPatch, data: bytes, name: str) -> None:
+def test_read_standard_input(monkeypatch: pytest.MonkeyPatch, data: bytes, name: str) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
     found = sheets.standard_input()
     assert (found.name, found.read_bytes()) == (name, data)
 
 
-def test_nothing_by_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_refuses_empty_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b" \n")))
     with pytest.raises(DataError, match=r"^standard input is empty$"):
         sheets.standard_input()
 
 
-def test_files_of_numbers_and_of_text_meet_where_criteria_have_scales() -> None:
+def test_read_joins_numbers_and_text_if_scales_are_stated() -> None:
     def part(labels: list[Any], scales: Any = None, **more: Any) -> Rows:
         return Rows(pl.DataFrame({"label": labels} | more), reading=Reading("t.csv", 1), scales=scales)
 
@@ -365,7 +367,7 @@ def test_files_of_numbers_and_of_text_meet_where_criteria_have_scales() -> None:
         registry._unify_types([part([1], {}), part(["b"])])
     both = registry._unify_types([part([1], {}), part(["b"], {})])
     assert [one.labels["label"].to_list() for one in both] == [["1"], ["b"]]
-    with pytest.raises(DataError, match="have different columns; read them one by one"):
+    with pytest.raises(DataError, match="have different columns; read them separately"):
         registry._unify_types([part([1]), Rows(pl.DataFrame({"x": [1]}), reading=Reading("t.csv", 1))])
 
 
@@ -392,7 +394,7 @@ def test_files_of_numbers_and_of_text_meet_where_criteria_have_scales() -> None:
         (["a"] * 30, None),
     ],
 )
-def test_a_few_numbers_far_from_all_others_are_slips(labels: list[Any], slip: list[int] | None) -> None:
+def test_read_refuses_slips(labels: list[Any], slip: list[int] | None) -> None:
     made = pl.Series("label", labels, strict=False)
     part = LabelColumn(made, pl.Series(range(2, len(made) + 2)), None, "t.csv")
     if slip is None:
@@ -413,15 +415,13 @@ def test_a_few_numbers_far_from_all_others_are_slips(labels: list[Any], slip: li
         ("radio", [], None),
     ],
 )
-def test_of_two_answers_the_last_change_counts_for_its_own_scheme(
-    kind: str, changes: list[tuple[str, str, int]], label: str | None
-) -> None:
+def test_read_potato_last_change_by_schema(kind: str, changes: list[tuple[str, str, int]], label: str | None) -> None:
     project: Any = SimpleNamespace(schemes={"tone": {"annotation_type": kind}}, intake=None)
     made = [{"schema_name": name, "new_value": value, "timestamp": at} for name, value, at in changes]
     assert _Project.ticked(project, "tone", {"kind": "true", "rude": "true"}, made) == label
 
 
-def test_ticked_choices() -> None:
+def test_read_potato_ticked_choices() -> None:
     notes: list[str] = []
     schemes = {"l": {"annotation_type": "likert"}, "s": {"annotation_type": "slider"},
                "m": {"annotation_type": "multiselect"}, "x": {"annotation_type": "select"}}  # fmt: skip
@@ -433,7 +433,7 @@ def test_ticked_choices() -> None:
     assert _Project.ticked(project, "m", {"b": "true", "a": "true"}, ()) == set_of(["b", "a"])
     assert notes == []
     assert _Project.ticked(project, "x", {"b": "true", "a": "true"}, ()) == set_of(["b", "a"])
-    assert notes == ["x: several labels on an item are taken as a set; config=... says if they are"]
+    assert notes == ["x: several labels on an item are assumed to be a set; to check, set config=..."]
     changes = [{"schema_name": "l", "new_value": "2", "timestamp": 1}]
     assert _Project.ticked(project, "l", {"2": "true", "3": "true"}, changes) == 2
 
@@ -442,7 +442,7 @@ def test_ticked_choices() -> None:
 
 
 @pytest.mark.parametrize(("people", "categories"), [(2, 10), (3, 5), (5, 100)])
-def test_a_rounded_mean_is_told_from_a_person(people: int, categories: int) -> None:
+def test_arithmetic_distinguishes_rounded_mean(people: int, categories: int) -> None:
     """Of 60 rows; halves go up or down as they come. Of 18,000 tables so planted no person was taken for a mean."""
     rng = np.random.default_rng(people)
     for _ in range(40):
@@ -454,7 +454,7 @@ def test_a_rounded_mean_is_told_from_a_person(people: int, categories: int) -> N
         assert roles._arithmetic(either, given[1:]) == "rounded mean"
 
 
-def test_a_rounded_mean_needs_ten_rows_in_which_others_are_two_apart() -> None:
+def test_arithmetic_rounded_mean_requires_ten_rows() -> None:
     others = np.array([[1.0] * 14, [3.0] * 10 + [2.0] * 4])
     column = np.array([2.0] * 10 + [1.0, 2.0, 1.0, 2.0])
     assert roles._arithmetic(column, others) == "rounded mean"
@@ -462,14 +462,14 @@ def test_a_rounded_mean_needs_ten_rows_in_which_others_are_two_apart() -> None:
     assert roles._arithmetic(np.where(np.arange(14) == 3, 3.0, column), others) is None
 
 
-def test_a_rounded_mean_is_doubted(tmp_path: Path) -> None:
+def test_read_rounded_mean_is_ambiguous(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     ann, bob = rng.integers(1, 11, (2, 40))
     agreed = np.floor((ann + bob) / 2 + 0.5).astype(int)
     pl.DataFrame({"item": [f"i{i}" for i in range(40)], "ann": ann, "bob": bob, "agreed": agreed}).write_csv(
         tmp_path / "t.csv"
     )
-    said = "'agreed' equals the rounded mean of 'ann', 'bob' and may be computed from them"
+    said = "'agreed' equals the rounded mean of 'ann', 'bob' and could be computed from them"
     with pytest.raises(DataError, match=said):
         assay.read(tmp_path / "t.csv")
 
@@ -483,27 +483,27 @@ def test_a_rounded_mean_is_doubted(tmp_path: Path) -> None:
         (b"a,b\n1,\xc3\xa9", "a,b\n1,é", []),
         (b"\xef\xbb\xbfa,b\n", "a,b\n", []),
         (b"a,b\n1,\xe9\n", "a,b\n1,é\n", []),
-        ("a\n1".encode("utf-16"), "a\n1", ["the file is UTF-16 text, read as such"]),
-        ("a\n1".encode("utf-16") + b"x", "a\n1", ["the file is UTF-16 text, read as such"]),
-        (b"\xfe\xff\0a", "a", ["the file is UTF-16 text, read as such"]),
+        ("a\n1".encode("utf-16"), "a\n1", ["read as UTF-16 text"]),
+        ("a\n1".encode("utf-16") + b"x", "a\n1", ["read as UTF-16 text"]),
+        (b"\xfe\xff\0a", "a", ["read as UTF-16 text"]),
         (b"x\n" * 2**15, "x\n" * 2**15, []),
         (b"ab\n" * 2**15, "ab\n" * (2**16 // 3), []),  # of a longer file whole lines
         (b"y" * (2**16 - 1), "y" * (2**16 - 1), []),
     ],
 )
-def test_the_first_lines_of_a_file(tmp_path: Path, data: bytes, head: str, notes: list[str]) -> None:
+def test_read_head_of_file(tmp_path: Path, data: bytes, head: str, notes: list[str]) -> None:
     (tmp_path / "t.csv").write_bytes(data)
     assert sheets._read_head(tmp_path / "t.csv") == (head, notes)
 
 
-def test_text_that_is_no_utf8(tmp_path: Path) -> None:
+def test_read_other_encodings(tmp_path: Path) -> None:
     def grid(data: bytes, skip: int = 0) -> tuple[list[tuple[Any, ...]], list[str]]:
         (tmp_path / "t.csv").write_bytes(data)
         notes: list[str] = []
         return sheets._read_rows(tmp_path / "t.csv", ";", skip, notes).rows(), notes
 
     assert grid(b"a;b\n1;\xc3\xa9\n") == ([("a", "b"), ("1", "é")], [])
-    windows = ["the file is no UTF-8 text and is read as Windows text (cp1252)"]
+    windows = ["the file is not UTF-8; read as Windows text (cp1252)"]
     assert grid(b"a;b\n1;\xe9\n") == ([("a", "b"), ("1", "é")], windows)
     assert grid("x\na;b\n1;é\n".encode("utf-16"), 1) == ([("a", "b"), ("1", "é")], [])
     with pytest.raises(DataError, match=r"is neither UTF-8 nor UTF-16 nor Windows text \(cp1252\); save it as UTF-8"):
@@ -519,11 +519,11 @@ def test_text_that_is_no_utf8(tmp_path: Path) -> None:
     ("cell", "value"),
     [("1", True), (" -2.5 ", True), ("+1,5", True), ("40 %", True), ("1.", False), ("1e3", False), (None, False)],
 )  # fmt: skip
-def test_cells_that_are_numbers(cell: str | None, value: bool) -> None:
+def test_is_number_of_cells(cell: str | None, value: bool) -> None:
     assert sheets._is_value(cell) is value
 
 
-def test_columns_without_a_name_and_sheets_without_rows(tmp_path: Path) -> None:
+def test_read_unnamed_columns_and_empty_sheets(tmp_path: Path) -> None:
     def table(*rows: tuple[str | None, ...], first: int = 1, **how: Any) -> sheets.Sheet:
         grid = pl.DataFrame([*rows], schema=[f"c{k}" for k in range(len(rows[0]))], orient="row")
         return sheets._table_of(grid, Path("t.xlsx"), first, ["said"], **how)
@@ -537,17 +537,17 @@ def test_columns_without_a_name_and_sheets_without_rows(tmp_path: Path) -> None:
     )
     titled = table(("Title", None, None), ("item", "ann", "bob"), ("a", "1", "2"), first=3)
     assert (titled.frame.columns, titled.first) == (["item", "ann", "bob"], 5)
-    assert titled.notes == ("said", "1 row above the header passed over: 'Title'")
+    assert titled.notes == ("said", "skipped 1 row above the header: 'Title'")
     kept = table(("Title", None, None), ("item", "ann", "bob"), ("a", "yes", "no"), titles=False)
     assert (kept.frame.columns, kept.first) == (["Title", "column 2", "column 3"], 2)
     two = table(("Title", None, None), (None, None, None), ("item", "ann", "bob"), ("a", "1", "2"))
-    assert two.notes[1] == "2 rows above the header passed over: 'Title'"
-    with pytest.raises(DataError, match=r"t\.xlsx has two columns 'ann'; rename one of them"):
+    assert two.notes[1] == "skipped 2 rows above the header: 'Title'"
+    with pytest.raises(DataError, match=r"t\.xlsx has two columns named 'ann'; rename one of them"):
         table(("ann", "item", "ann"), ("1", "a", "2"))
     empty = sheets._table_of(pl.DataFrame(schema={"a": pl.String}), Path("t.xlsx"), 4, [])
     assert (empty.frame.height, empty.first, empty.notes) == (0, 4, ())
     (tmp_path / "t.csv").write_text("a,b\n")
-    with pytest.raises(DataError, match=r"t\.csv is a text file and has no sheets; leave sheet=\.\.\. out"):
+    with pytest.raises(DataError, match=r"t\.csv is a text file and has no sheets; remove sheet=\.\.\."):
         sheets.read_sheet(tmp_path / "t.csv", "one")
 
 
@@ -558,11 +558,11 @@ def test_columns_without_a_name_and_sheets_without_rows(tmp_path: Path) -> None:
         ([["", None], [" "]], "blank"), ([["a"], [""], ["b"], ["c"]], "'a', 'b' and 1 more"),
     ],
 )  # fmt: skip
-def test_rows_that_are_passed_over_are_quoted(rows: list[list[str | None]], words: str) -> None:
+def test_read_quotes_skipped_rows(rows: list[list[str | None]], words: str) -> None:
     assert sheets._quote_rows(rows) == words
 
 
-def test_sheets_that_are_no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_refuses_sheets_without_table(monkeypatch: pytest.MonkeyPatch) -> None:
     def book(found: Any, wanted: str | None = None) -> tuple[pl.DataFrame, list[str]]:
         def read(*args: Any, **options: Any) -> Any:
             if isinstance(found, Exception):
@@ -574,15 +574,15 @@ def test_sheets_that_are_no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
     row, column = pl.DataFrame({"a": ["1"], "b": ["2"]}), pl.DataFrame({"a": ["1", "2"]})
     for none in ({}, {"x": row, "y": column}):
-        with pytest.raises(DataError, match=r"b\.xlsx holds no sheet with a table"):
+        with pytest.raises(DataError, match=r"b\.xlsx contains no sheet with a table"):
             book(none)
     grid = pl.DataFrame({"a": ["1", "2"], "b": ["3", "4"]})
-    assert book({"x": row, "y": grid})[1] == ["sheet 'y' is read, not 'x'"]
+    assert book({"x": row, "y": grid})[1] == ["read sheet 'y', skipped 'x'"]
     assert book({"x": row}, "x")[0] is row
     with pytest.raises(DataError, match=r"sheet 'z' is not in b\.xlsx"):
         book({"x": grid}, "z")
     for error, words in ((ValueError("bad\nmore"), "bad"), (ValueError(" "), "ValueError")):
         with pytest.raises(DataError, match=rf"^b\.xlsx cannot be read as a spreadsheet: {words}$"):
             book(error)
-    with pytest.raises(DataError, match=r"spreadsheets need fastexcel: pip install fastexcel \(none\)"):
+    with pytest.raises(DataError, match=r"spreadsheets require fastexcel: pip install fastexcel \(none\)"):
         book(ImportError("none"))

@@ -30,7 +30,7 @@ PLAIN = "item,annotator,label\nq1,ann,4\nq2,bob,2\n"
         ("nested.json", {"ann": {"q1": 1}}),
     ],
 )
-def test_a_plain_table_is_no_export(put, name, content):
+def test_format_of_plain_table(put, name, content):
     assert format_of(put(name, content)).name == "table"
 
 
@@ -82,7 +82,7 @@ def test_a_plain_table_is_no_export(put, name, content):
         ("a.json", [{"annotator": ["ann"], "label": [1]}], "table"),
     ],
 )
-def test_a_format_is_known_by_what_it_alone_has(put, name, content, form):
+def test_format_is_recognized_by_its_marks(put, name, content, form):
     assert format_of(put(name, content)).name == form
 
 
@@ -95,11 +95,11 @@ def test_a_format_is_known_by_what_it_alone_has(put, name, content, form):
         ({"a": parse_scale("1-5"), "b": parse_scale("text")}, False),
     ],
 )  # fmt: skip
-def test_whether_a_scale_wants_numbers(scales, numbers):
+def test_numbers_wanted_by_scale(scales, numbers):
     assert registry._numbers_wanted(scales) is numbers
 
 
-def test_numbers_beside_text_need_their_scales_said():
+def test_settle_scales_requires_scale_for_numbers_and_text():
     def words(rows, known=None):
         frame = pl.DataFrame(rows, schema=["criterion", "label"], orient="row")
         try:
@@ -110,18 +110,18 @@ def test_numbers_beside_text_need_their_scales_said():
 
     assert words([("a", "x"), ("b", "y")]) is None
     assert words([("a", "1"), ("b", "y")]) == (
-        "some questions are answered with numbers and some with text; say the scale of a, b "
+        "some questions have numeric labels and some have text; set the scale of a, b "
         "(scale={'a': 'interval', 'b': 'nominal'}), or read one kind with criteria=...",
         {"scale": {"a": "interval", "b": "nominal"}},
     )
     assert words([("a", "1"), ("b", "y")], {"a": parse_scale("1-5")}) is None
     assert words([("a", "1"), ("b", "y"), (None, "3")]) == (
-        "a question without a name stands beside a, b; give it one, or read the others with criteria=['a', 'b']",
+        "a question without a name occurs together with a, b; give it a name, or read the others with criteria=['a', 'b']",
         {"criteria": ["a", "b"]},
     )
 
 
-def test_rows_off_the_scale_of_their_criterion_are_left_out_and_five_shown():
+def test_settle_scales_excludes_and_lists_labels_off_scale():
     rows = [(f"row {n}", "q", str(n)) for n in range(9)] + [("row 9", "other", "99"), ("row 10", None, "99")]
     made = Rows(pl.DataFrame(rows, schema=["_row", "criterion", "label"], orient="row"), reading=Reading("t.csv", 11))
     kept = registry._keep_on_scale(made, {"q": parse_scale("1-2")})
@@ -138,7 +138,7 @@ def test_rows_off_the_scale_of_their_criterion_are_left_out_and_five_shown():
         registry._keep_on_scale(made, {"": parse_scale("200-300")})
 
 
-def test_options_of_formats_are_parameters_of_read_that_hide_no_other():
+def test_format_options_are_parameters_of_read():
     own = {field.name for field in dataclasses.fields(FormatSettings)}
     assert not own & {field.name for field in dataclasses.fields(FrameSettings)}
     assert {name for form in FORMATS.values() for name in form.options} == own
@@ -147,17 +147,17 @@ def test_options_of_formats_are_parameters_of_read_that_hide_no_other():
         assert f"\n{name} : " in assay.read.__doc__
 
 
-def test_an_option_of_exports_is_refused_where_there_is_none():
-    with pytest.raises(DesignError, match="option 'users' is of exports of a platform, and a frame is none"):
+def test_read_refuses_export_options_for_other_sources():
+    with pytest.raises(DesignError, match="option 'users' is only for platform exports, not for a frame"):
         assay.read(pl.DataFrame({"item": ["a"], "annotator": ["ann"], "label": [1]}), users={1: "ann"})
 
 
-def test_a_format_that_takes_no_options_says_so(put):
+def test_read_format_without_options_refuses_options(put):
     with pytest.raises(DataError, match="option 'users' is not in format 'table'; it has sheet"):
         assay.read(put("plain.csv", PLAIN), users={})
 
 
-def test_several_files_are_one_table_and_every_count_names_its_file(put):
+def test_read_joins_files_with_counts_by_file(put):
     one, two = put("one.csv", PLAIN), put("two.csv", "item,annotator,label,note\nq1,bob,3,hm\nq2,ann,,\n")
     labels = assay.read([one, two], scale="1-5")
     assert sorted(labels.labels.select("item", "annotator", "label").rows()) == [
@@ -171,7 +171,7 @@ def test_several_files_are_one_table_and_every_count_names_its_file(put):
         assay.read([one, put("two.csv", "item,annotator,label\nq1,bob,9\n")], scale="1-5")
 
 
-def test_several_exports_of_a_platform(put):
+def test_read_joins_platform_exports(put):
     def made(name, number, who):
         result = [{"from_name": "stars", "to_name": "t", "type": "rating", "value": {"rating": 3}}]
         annotations = [{"id": 1, "completed_by": who, "result": result}, {"id": 2, "was_cancelled": True, "result": []}]
@@ -187,7 +187,7 @@ def test_several_exports_of_a_platform(put):
     ]
 
 
-def test_text_in_json_and_parquet_stays_text(put, tmp_path):
+def test_read_keeps_text_of_json_and_parquet(put, tmp_path):
     rows = [{"item": "a", "annotator": "ann", "label": "1"}, {"item": "b", "annotator": "ann", "label": "2"}]
     pl.DataFrame(rows).write_parquet(tmp_path / "t.parquet")
     for path in (put("t.json", rows), tmp_path / "t.parquet"):
@@ -198,7 +198,7 @@ def test_text_in_json_and_parquet_stays_text(put, tmp_path):
 
 
 @pytest.mark.real_data
-def test_real_exports_are_recognised(real_data):
+def test_format_of_real_exports(real_data):
     known = {
         "label_studio": (
             "label-studio",
@@ -231,12 +231,12 @@ def test_real_exports_are_recognised(real_data):
         ("lm-eval", "x.jsonl", [{"doc_id": 1, "doc": {}}]),
     ],
 )
-def test_a_file_of_another_shape_is_refused_in_words(put, form, name, content):
+def test_read_refuses_other_layouts(put, form, name, content):
     with pytest.raises(DataError, match=r"is not as .* writes it .*export it again"):
         assay.read(put(name, content), format=form)
 
 
-def test_options_of_a_command_line():
+def test_format_parse_options():
     form = FORMATS["label-studio"]
     assert form.options_from(["users=u.json", "shown=left,right", "predictions=no", "criteria=stars"]) == {
         "users": "u.json",
@@ -253,7 +253,7 @@ def test_options_of_a_command_line():
             form.options_from([text])
 
 
-def test_names_of_users_come_as_a_mapping_or_as_a_list_of_users(put):
+def test_name_table_accepts_mapping_or_list(put):
     users = [
         {"id": 1, "email": "ann@example.org", "username": "ann"}, {"id": 2, "email": "", "username": "bob"}, {"id": 3},
     ]  # fmt: skip
@@ -265,20 +265,20 @@ def test_names_of_users_come_as_a_mapping_or_as_a_list_of_users(put):
 
 
 @pytest.mark.parametrize("content", [[{"id": 1}, {"email": "x"}], [["id"]], ["id"], "3", [{"id": 1}, "id"]])
-def test_what_is_no_table_of_names_is_refused(put, content):
-    with pytest.raises(DataError, match=r"must hold \{id: name\} or a list of users with id and email"):
+def test_name_table_refuses_other_content(put, content):
+    with pytest.raises(DataError, match=r"must contain \{id: name\} or a list of users with id and email"):
         name_table(put("users.json", content))
 
 
-def test_a_folder_that_is_no_table_is_no_table_of_items(tmp_path):
+def test_read_refuses_folder_as_item_table(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "human_annotations.json").write_text("{}")
     frame = pl.DataFrame({"item": ["a", "b"], "annotator": ["x", "x"], "label": [1, 2]})
-    with pytest.raises(DataError, match="folder is a folder without a table of Parquet or Arrow; name one file of it"):
+    with pytest.raises(DataError, match="folder is a folder without a table in Parquet or Arrow; name one file of it"):
         assay.read(frame, items=tmp_path / "folder")
 
 
-def test_a_question_without_a_name_among_others_is_refused(put):
+def test_settle_scales_refuses_unnamed_question(put):
     state = {
         "user_id": "ann", "instance_id_ordering": ["k1", "k2"],
         "instance_id_to_label_to_value": {
@@ -287,7 +287,9 @@ def test_a_question_without_a_name_among_others_is_refused(put):
         },
     }  # fmt: skip
     path = put("user_state.json", state)
-    with pytest.raises(DataError, match="a question without a name stands beside kind, stars; give it one") as refused:
+    with pytest.raises(
+        DataError, match="a question without a name occurs together with kind, stars; give it a name"
+    ) as refused:
         assay.read(path)
     scale = {"kind": "nominal", "stars": "1-5"}
     assert assay.read(path, **refused.value.advised, scale=scale).criteria == ("kind", "stars")
@@ -296,7 +298,7 @@ def test_a_question_without_a_name_among_others_is_refused(put):
 # -- function by function ------------------------------------------------------------------------------
 
 
-def test_the_beginning_of_a_file(put, tmp_path):
+def test_beginning_of_file(put, tmp_path):
     def columns(name, content):
         return Beginning(put(name, content)).columns
 
@@ -342,7 +344,7 @@ def test_the_beginning_of_a_file(put, tmp_path):
         ("a.jsonl", [{"gradingResult": 1, "testIdx": 1}], "table"),
     ],
 )  # fmt: skip
-def test_marks_of_a_format_count_together(put, name, content, form):
+def test_format_requires_all_marks(put, name, content, form):
     assert format_of(put(name, content)).name == form
 
 
@@ -354,14 +356,14 @@ def test_marks_of_a_format_count_together(put, name, content, form):
         (("instance_id", "tone"), False),
     ],
 )  # fmt: skip
-def test_a_parquet_of_potato_has_a_column_a_scheme(tmp_path, columns, potato):
+def test_format_of_potato_parquet(tmp_path, columns, potato):
     for suffix in ("parquet", "pq"):
         path = tmp_path / f"t.{suffix}"
         pl.DataFrame({name: ["x"] for name in columns}).write_parquet(path)
         assert (format_of(path).name == "potato") is potato
 
 
-def test_folders_of_platforms(put, tmp_path):
+def test_format_of_folders(put, tmp_path):
     def of(folder):
         return format_of(tmp_path / folder).name
 
@@ -377,7 +379,7 @@ def test_folders_of_platforms(put, tmp_path):
     assert [of(folder) for folder in "abcde"] == ["alt-test", "argilla", "table", "argilla", "argilla"]
 
 
-def test_options_are_read_from_words():
+def test_format_options_from_text():
     studio, turk, argilla = FORMATS["label-studio"], FORMATS["mturk"], FORMATS["argilla"]
     yes = [studio.options_from([f"predictions={word}"])["predictions"] for word in ("yes", "TRUE", "no", "False")]
     assert yes == [True, True, False, False]
@@ -389,8 +391,8 @@ def test_options_are_read_from_words():
         studio.options_from(["predictions=maybe"])
 
 
-def test_judge_is_an_option_of_formats_that_do_not_name_theirs():
-    with pytest.raises(DataError, match=r"a table names its judges with judges=\['\.\.\.'\], not judge=") as error:
+def test_format_judge_option():
+    with pytest.raises(DataError, match=r"for a table, name the judges with judges=\['\.\.\.'\], not judge=") as error:
         FORMATS["table"].options_from(["judge=m"])
     assert error.value.option == "judge"
     assert FORMATS["inspect-ai"].options_from(["judge=m"]) == {"judge": "m"}
@@ -399,25 +401,25 @@ def test_judge_is_an_option_of_formats_that_do_not_name_theirs():
     assert error.value.option == "sheet"
 
 
-def test_the_name_of_a_format(put):
+def test_format_by_name(put):
     path = put("t.csv", PLAIN)
     assert (format_of(path, "arena").name, format_of(path, "auto").name) == ("arena", "table")
     with pytest.raises(DataError, match=r"'potatoe' .*the formats that are read: auto, alt-test, .*, table"):
         format_of(path, "potatoe")
 
 
-def test_the_users_own_name_of_the_item():
+def test_own_item_of_settings():
     own = [ReadSettings(item=item).own_item() for item in ("item", "key", ["a", "b"], ["a"], 3)]
     assert own == [None, "key", ("a", "b"), "a", None]
 
 
-def test_a_path_that_is_not_there_has_its_neighbour_beside_it(put, monkeypatch):
+def test_existing_path_suggests_nearest(put, monkeypatch):
     path = put("labels.csv", PLAIN)
     assert registry.existing_path(str(path)) == path
     for name, hint in (("label.csv", f"; did you mean '{path}'?"), ("other.xlsx", "")):
         with pytest.raises(DataError) as error:
             registry.existing_path(path.parent / name)
-        assert str(error.value) == f"there is no file or folder '{path.parent / name}'{hint}"
+        assert str(error.value) == f"the file or folder '{path.parent / name}' does not exist{hint}"
     monkeypatch.setattr(registry, "standard_input", lambda: "read")
     assert [registry.existing_path(name) for name in ("-", "/dev/stdin")] == ["read"] * 2
 
@@ -425,13 +427,13 @@ def test_a_path_that_is_not_there_has_its_neighbour_beside_it(put, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "names"), [(None, None), ("m", ("m",)), (["m", 2], ("m", "2")), ((), ())]
 )  # fmt: skip
-def test_names_that_somebody_says(given, names):
-    assert registry._names_said(given) == names
+def test_as_names_of_settings(given, names):
+    assert registry._as_names(given) == names
 
 
-def test_options_that_are_given_again():
+def test_given_options_of_settings():
     given = ReadSettings(item="key", label=("a", "b"), judges=["m"], rejected=True, scale=parse_scale("1-5"))
-    assert registry.said_of(given) == {"item": "key", "label": ("a", "b"), "judges": ("m",), "rejected": True}
+    assert registry.given_options(given) == {"item": "key", "label": ("a", "b"), "judges": ("m",), "rejected": True}
     assert registry.format_options(ReadSettings(item="key", rejected=True, users={})) == ["users", "rejected"]
     assert registry.format_options(ReadSettings(item="key", rejected=False)) == []
     assert [registry._text(x) for x in (3, "a", ("a", 0), None)] == ["3", "a", ["a", "0"], None]
@@ -442,19 +444,19 @@ def names_of(*names, pooled=False, **more):
     return registry._questions_split(frame, "id", "criterion", pooled=pooled)
 
 
-def test_names_that_are_an_item_and_a_question():
+def test_read_splits_item_and_question():
     full = [f"img_{n}__{q}" for n in range(20) for q in ("Color", "Shape")]
     how = "each question is a criterion; split_item='no' pools them"
-    assert names_of(*full) == ("__", [f"40 names of items = 20 items × 2 questions (Color, Shape): {how}"])
+    assert names_of(*full) == ("__", [f"40 item ids = 20 items × 2 questions (Color, Shape): {how}"])
     assert names_of(*full, *full) == names_of(*full)
     assert names_of(*full[1:])[1] == [
-        f"39 names of items are 20 items × 2 questions (Color, Shape), of which 1 is missing: {how}"
+        f"39 item ids are 20 items × 2 questions (Color, Shape), of which 1 is missing: {how}"
     ]
     assert names_of(*full[1:-1])[1] == [
-        f"38 names of items are 20 items × 2 questions (Color, Shape), of which 2 are missing: {how}"
+        f"38 item ids are 20 items × 2 questions (Color, Shape), of which 2 are missing: {how}"
     ]
     assert names_of(*full, pooled=True) == (
-        "__", ["40 names of items = 20 items × 2 questions (Color, Shape): they are pooled, as split_item says"]
+        "__", ["40 item ids = 20 items × 2 questions (Color, Shape): they are pooled (split_item)"]
     )  # fmt: skip
     assert names_of(*full, "plain") == names_of(*full, criterion=["c"] * 40) == (None, [])
     assert registry._questions_split(pl.DataFrame({"id": [1, 2]}), "id", "criterion", pooled=False) == (None, [])
@@ -466,7 +468,7 @@ def part(source="t.csv", scales=None, notes=(), items=None, untyped=False, **col
     return Rows(pl.DataFrame(columns), items=items, reading=made, scales=scales, untyped=untyped)
 
 
-def test_several_files_are_joined():
+def test_join_tables_by_item():
     first = part(
         "a.csv", notes=("said",), items=pl.DataFrame({"item": ["x", "y"], "by": [1, 2]}), item=["x", "y"], label=[1, 2],
         _row=["row 2", "row 3"], scales={None: parse_scale("1-5"), "q": parse_scale("1-3")},
@@ -493,7 +495,7 @@ def test_several_files_are_joined():
     assert registry.join_files([first]) is first
 
 
-def test_files_of_other_shapes_are_brought_into_long_form():
+def test_join_tables_converts_to_long_form():
     wide = part("w.csv", id=["x", "y", "z"], ann=[1, 2, 2], bob=[2, 2, 1], _row=["2", "3", "4"])
     long = part("l.csv", item=["x", "y"], annotator=["cho", "cho"], label=[3, 1], _row=["2", "3"])
     rows, settings = registry.join_tables([wide, long], ReadSettings(layout="auto"))
@@ -524,7 +526,7 @@ def test_files_of_other_shapes_are_brought_into_long_form():
     assert registry.join_tables([platform, platform], options)[1] is options
 
 
-def test_the_scales_that_count():
+def test_settle_scales_prefers_users_scale():
     def settled(rows, said):
         found, scale = registry.settle_scales(rows, said)
         spec = {c: s.spec for c, s in scale.items()} if isinstance(scale, dict) else scale and scale.spec
@@ -533,33 +535,33 @@ def test_the_scales_that_count():
     stars, kind = parse_scale("1-5"), parse_scale("nominal:a,b")
     one = part(label=[1, 5, 9], _row=["2", "3", "4"], scales={None: stars})
     off = "labels off the scale: 4: 9"
-    assert settled(one, None) == (2, "ordinal:1-5", ("scale as the export states it: labels ordinal:1-5", off))
+    assert settled(one, None) == (2, "ordinal:1-5", ("scale stated in the export: labels ordinal:1-5", off))
     assert settled(one, parse_scale("1-9")) == (3, "ordinal:1-9", ())
     assert settled(one, {"": parse_scale("1-9")}) == (3, "ordinal:1-9", ())
     two = part(label=["1", "a"], criterion=["q", "p"], _row=["2", "3"], scales={"q": stars, "p": kind})
     both = {"q": "ordinal:1-5", "p": "nominal:a,b"}
-    assert settled(two, None) == (2, both, ("scale as the export states it: p nominal:a,b; q ordinal:1-5",))
+    assert settled(two, None) == (2, both, ("scale stated in the export: p nominal:a,b; q ordinal:1-5",))
     said = settled(two, {"q": parse_scale("1-2")})
-    assert said == (2, both | {"q": "ordinal:1-2"}, ("scale as the export states it: p nominal:a,b",))
+    assert said == (2, both | {"q": "ordinal:1-2"}, ("scale stated in the export: p nominal:a,b",))
     numbers = part(label=[1, 2], criterion=["q", "p"], _row=["2", "3"], scales={"q": stars})
     assert settled(numbers, None) == (2, None, ())  # the other question's is to be seen
     assert settled(numbers, {"p": stars}) == (2, {"q": "ordinal:1-5", "p": "ordinal:1-5"},
-                                              ("scale as the export states it: q ordinal:1-5",))  # fmt: skip
+                                              ("scale stated in the export: q ordinal:1-5",))  # fmt: skip
 
 
-def test_all_that_is_unclear_is_said_at_once():
+def test_read_reports_all_problems_at_once():
     rows = part(id=["a", "b", "c"], ann=[1, 2, 2], bob=[2, 2, 1], gpt4=[1, 1, 2], _row=["2", "3", "4"])
     settings = ReadSettings()
     with pytest.raises(DataError) as error:
         registry.table_of(rows, settings)
     problems, advised = registry.all_problems(rows, settings, error.value)
-    assert problems == ["'gpt4' looks like a model, and nothing says who is a judge"]
+    assert problems == ["'gpt4' could be a judge (name of a model)"]
     assert advised["judges"] == ["gpt4"]
     read = registry.annotations_of(rows, dataclasses.replace(settings, **advised))
     assert (read.judges, read.humans) == (("gpt4",), ("ann", "bob"))
 
 
-def test_columns_that_nobody_has_named():
+def test_find_columns_detects_roles():
     words = ["x", "y", "z"]
     rows = part(
         key=["a", "b", "mean"], ann=[1.0, 2.0, 1.5], bob=[2.0, 2.0, 2.0], story=words, note=words, _row=["2", "3", "4"]
@@ -572,15 +574,15 @@ def test_columns_that_nobody_has_named():
     long = part(item=["a"], annotator=["ann"], label=[1], _row=["2"])
     same = ReadSettings()
     assert registry.find_columns(long, same) == (long, same)
-    with pytest.raises(DataError, match=r"columns=\.\.\. names the annotators of a wide table; say layout='wide' too"):
+    with pytest.raises(DataError, match=r"columns=\.\.\. names the annotators of a wide table; also set layout='wide'"):
         registry.find_columns(long, ReadSettings(columns=["ann"]))
-    with pytest.raises(DataError, match=r"\(it should hold the annotator\)"):
+    with pytest.raises(DataError, match=r"\(it should contain the annotator\)"):
         registry.find_columns(rows, ReadSettings(annotator="who"))
     with pytest.raises(DataError, match=r"column 'cho' is not in t\.csv"):
         registry.find_columns(rows, ReadSettings(columns=["ann", "cho"]))
 
 
-def test_words_beside_numbers_are_refused_unless_the_scale_is_of_words():
+def test_read_wide_words_and_numbers_require_scale():
     rows = part(id=["a", "b", "c"], ann=["x", "y", "x"], bob=[1, 2, 1], _row=["2", "3", "4"])
     how = {"item": "id", "layout": "wide", "columns": ["ann", "bob"]}
     for scale in (None, parse_scale("1-5")):
@@ -590,11 +592,11 @@ def test_words_beside_numbers_are_refused_unless_the_scale_is_of_words():
     assert sorted(set(read.labels["label"])) == ["1", "2", "x", "y"]
 
 
-def test_files_that_do_not_go_together_are_named():
+def test_join_files_names_incompatible_files():
     words, numbers = part("a.csv", label=["x"], scales={}), part("b.csv", label=[1])
     with pytest.raises(DataError, match=r"a\.csv and b\.csv: labels are text in one and numbers in the other"):
         registry._unify_types([words, numbers])
     with pytest.raises(DataError, match=r"b\.csv and a\.csv: labels are text in one and numbers in the other"):
         registry._unify_types([numbers, words])
-    with pytest.raises(DataError, match=r"a\.csv and c\.csv have different columns; read them one by one"):
+    with pytest.raises(DataError, match=r"a\.csv and c\.csv have different columns; read them separately"):
         registry._unify_types([words, part("c.csv", stars=[1])])
