@@ -1,7 +1,7 @@
-"""How many items and annotators are enough?
+"""Sample sizes for the alternative annotator test.
 
-`plan_alt_test` puts the alternative annotator test to thousands of studies, simulated from a known truth or
-drawn from a pilot, and counts how each ends. All studies, sizes and values of epsilon are scored at once.
+`plan_alt_test` applies the alternative annotator test to thousands of studies, simulated from a known truth or drawn
+from a pilot, and counts the verdicts. All studies, sizes and values of epsilon are scored at once.
 """
 
 from __future__ import annotations
@@ -49,41 +49,42 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 SIZES = (30, 50, 75, 100, 150, 200, 300, 500)
-"""Numbers of items that a plan looks at by default: from the paper's least to what few studies exceed."""
+"""Default numbers of items: from the paper's minimum to a size that few studies exceed."""
 
 LEVEL = 0.95
-"""Of the intervals of shares of studies: the usual one, since a plan has no level of its own."""
+"""Confidence level of the intervals of shares of studies."""
 
 EPSILONS = tuple(sorted(EPSILON.values()))
-"""Crowd, skilled and expert, side by side."""
+"""The margins for crowd workers, skilled and expert annotators."""
 
 CELLS = 600_000
-"""Labels that are drawn and scored together, so that memory does not grow with the number of studies: some 50 MB."""
+"""Most labels that are drawn and scored together, about 50 MB, so that memory does not grow with the number of
+studies."""
 
 FOREIGN = {
-    **dict.fromkeys(("expert", "gold"), "a plan is about panels of people who are compared with each other"),
+    **dict.fromkeys(("expert", "gold"), "a plan is for panels of annotators who are compared with each other"),
     "clusters": "a plan draws single items",
-    **dict.fromkeys(("method", "n_resamples", "confidence"), "a plan makes no intervals of rho"),
+    **dict.fromkeys(("method", "n_resamples", "confidence"), "a plan has no intervals of rho"),
 }
-"""Options of the alt-test that a plan cannot honour, and why."""
+"""Options of the alternative annotator test that a plan does not support, and the reasons."""
 
 
 @dataclass(frozen=True)
 class PlanSettings(RuleSettings):
-    """Options of `plan_alt_test`: what is assumed, which studies are looked at, and how each is tested."""
+    """Options of `plan_alt_test`: the assumptions, the sizes of studies, and the test."""
 
     renamed: ClassVar[Mapping[str, str]] = {**AltTestSettings.renamed, "scale": "categories=..."}
 
     n_items: int | Sequence[int] = option(
         SIZES,
-        "Numbers of items to look at, separated by commas.",
+        "Numbers of items, separated by commas.",
         low=2,
         key="items",
         first=True,
     )
     n_annotators: int | Sequence[int] = option(
         (3,),
-        "Numbers of annotators to look at, separated by commas.",
+        "Numbers of annotators, separated by commas.",
         low=2,
         key="humans",
         always=True,
@@ -91,69 +92,69 @@ class PlanSettings(RuleSettings):
     )
     _: KW_ONLY
     epsilon: float | Sequence[float] | None = option(
-        None, "Values of epsilon, separated by commas; .1, .15 and .2 when not given.", low=0, high=1, key="eps",
-        always=True, details="These are the paper's for crowd workers, skilled and expert annotators, side by side.",
+        None, "Values of the margin ε, separated by commas (default: .1, .15 and .2).", low=0, high=1, key="eps",
+        always=True, details="The defaults are the paper's values for crowd workers, skilled and expert annotators.",
         first=True,
     )  # fmt: skip
     expertise: Expertise | None = option(
         None, "Annotator type to replace; sets the margin ε: expert 0.2, skilled 0.15, crowd 0.1.", key="", first=True
     )
     annotator_noise: float | Sequence[float] | None = option(
-        None, "Probability that a person answers at random, 0.3 when not given.", low=0, high=1,
-        details="That is, with a draw from the prior. From several, each person's noise is drawn at random.",
+        None, "Probability that an annotator answers at random (default: 0.3).", low=0, high=1,
+        details="A random answer is a draw from the prior. If several values are given, each annotator's noise is drawn "
+        "from them.",
         first=True,
     )  # fmt: skip
     judge_noise: float | None = option(
-        None, "The same for the judge; as a person's when not given.", low=0, high=1,
-        details="The mean of annotator_noise: a judge as good as a person.", first=True,
+        None, "The same for the judge (default: that of the annotators).", low=0, high=1,
+        details="The default is the mean of annotator_noise: a judge with human-level errors.", first=True,
     )  # fmt: skip
-    judge_bias: float = option(
-        0.0, "How far the judge's labels lie too high, in points.", details="On an ordered scale."
-    )
-    categories: Any = option(
-        None, "How many categories, or a scale such as 1-5.", details="4 categories when not given.", first=True
+    judge_bias: float = option(0.0, "Bias of the judge's labels, in points.", details="On an ordered scale.")
+    scale: Any = option(
+        None, "Number of categories, or a scale such as 1-5.", details="Default: 4 categories.", first=True
     )
     prior: Sequence[float] | None = option(
         None, "Probability of each label.", low=0, high=1, hidden=True,
-        details="Drawn from a flat Dirichlet for each study when not given.",
+        details="Default: drawn from a flat Dirichlet for each study.",
     )  # fmt: skip
     spread: float = option(
         0.0,
-        "Standard deviation of everybody's error, in points.",
+        "Standard deviation of a Gaussian error of all raters, in points.",
         low=0,
-        details="A Gaussian one, on an ordered scale.",
+        details="On an ordered scale.",
     )
     labels_per_item: int | None = option(
-        None, "People who answer each item; all of them when not given.", low=2, details="They are drawn at random."
+        None, "Annotators per item (default: all).", low=2, details="They are drawn at random."
     )
     pilot: Annotations | Chunks | str | None = option(
-        None, "Labels at hand, drawn from in place of a simulation.", hidden=True,
-        details="Panels are drawn from its people, and studies from what the items that at least two of the panel and "
-        "the judge answered leave open: power is averaged over the middle four fifths of it (assurance), and a study "
-        "that ends in any verdict counts. The plan holds if further items and people are like these.", first=True,
+        None, "Existing labels, from which studies are drawn instead of simulated.", hidden=True,
+        details="Panels are drawn from its annotators, and studies from the posterior of the items that the judge and "
+        "at least two of the panel labelled. Power is averaged over the middle four fifths of the posterior "
+        "(assurance), and a study with any verdict counts. The plan requires further items and annotators like these.",
+        first=True,
     )  # fmt: skip
-    judge: str | None = option(None, "The judge of the pilot.", details="Needed where it has several.")
-    power: float = option(0.8, "The power wanted.", above=0, below=1, details="For `AltTestPlan.smallest`.", first=True)
+    judge: str | None = option(None, "Judge of the pilot.", details="Required if the pilot has several judges.")
+    power: float = option(0.8, "Required power.", above=0, below=1, details="For `AltTestPlan.smallest`.", first=True)
     n_studies: int = option(
-        1000, "Simulated studies.", low=1, key="studies", always=True,
-        details="For each number of annotators. All sizes and epsilons look at the same studies, a study of 50 items "
-        "being the first 50 of one of 500, so that differences between them are hardly disturbed by chance.",
+        1000, "Number of simulated studies.", low=1, key="studies", always=True,
+        details="For each number of annotators. All sizes and margins use the same studies (a study of 50 items is the "
+        "first 50 items of one of 500), so that differences between them have little Monte Carlo error.",
     )  # fmt: skip
     seed: int = seed_option(always=True)
 
     @classmethod
     def of(cls, options: Mapping[str, Any], question: str | None = None) -> Self:
-        """Settings from keyword options; what a plan cannot honour of the alt-test is refused with the reason."""
+        """Return settings from keyword options; unsupported options of the test are refused with the reason."""
         for name, why in FOREIGN.items():
             if options.get(name) is not None:
-                raise DesignError(f"{why}; leave {name}=... out", option=name)
+                raise DesignError(f"{why}; omit {name}=...", option=name)
         return super().of({k: v for k, v in options.items() if k not in FOREIGN}, question)
 
     def __post_init__(self) -> None:
         for name in ("n_items", "n_annotators", "epsilon", "annotator_noise", "prior"):
             if (given := getattr(self, name)) is None:
                 continue
-            drawn = name in ("annotator_noise", "prior")  # their order counts
+            drawn = name in ("annotator_noise", "prior")  # their order matters
             made = tuple(np.atleast_1d(given).tolist()) if drawn else _ascending_values(given)
             object.__setattr__(self, name, made)
             if not made:
@@ -165,11 +166,11 @@ class PlanSettings(RuleSettings):
             chosen = EPSILONS if self.expertise is None else (EPSILON[self.expertise],)
             object.__setattr__(self, "epsilon", chosen)
             object.__setattr__(self, "expertise", None)
-        assert self.alt_test  # refuses what does not go together
+        assert self.alt_test  # refuses incompatible options
 
     @property
     def alt_test(self) -> AltTestSettings:
-        """The options of the alt-test that studies are put to; epsilon varies."""
+        """The options of the test of each study, with the first epsilon."""
         shared = {f.name: getattr(self, f.name) for f in fields(RuleSettings)}
         return AltTestSettings(**shared, epsilon=self.epsilons[0], seed=self.seed)
 
@@ -189,37 +190,37 @@ class PlanSettings(RuleSettings):
         return _ascending_values(self.epsilon)
 
     def signed(self) -> dict[str, str]:
-        """The options of the plan, then those of the alt-test."""
+        """Return the options of the plan, then those of the test."""
         tests = {k: v for k, v in self.alt_test.signed().items() if k not in ("eps", "seed")}
         own = {k: v for k, v in super().signed().items() if k not in tests}
         return own | tests
 
 
 def _ascending_values(given: Any) -> tuple[Any, ...]:
-    """One number, or ascending different ones."""
+    """One number, or different numbers in ascending order."""
     return tuple(sorted(set(given))) if isinstance(given, list | tuple | np.ndarray) else (given,)
 
 
 @dataclass(frozen=True, eq=False)
 class AltTestPlan(Result):
-    """How studies of several sizes would end, if the assumptions hold.
+    """The verdicts of studies of several sizes, under the assumptions.
 
     Attributes
     ----------
     outcomes : polars.DataFrame
-        One row a number of annotators, epsilon and number of items, see `table`.
+        One row per number of annotators, epsilon and number of items, see `table`.
     ranges : tuple of mapping
         The range of the number of items for each number of annotators and epsilon, from a pilot.
     power : float
-        The power that is wanted, for `smallest`.
+        The required power, for `smallest`.
     score : str
-        How labels were compared.
+        The score that compares two labels.
     n_studies : int
-        Studies behind every row.
+        Studies of every row.
     assumptions : tuple of str
-        What was simulated or drawn, in words.
+        The assumptions of the simulation or of the pilot.
     run : Run
-        Every option, those of the alt-test too.
+        Every option, including those of the test.
     """
 
     outcomes: pl.DataFrame = field(metadata={"json": False})
@@ -234,15 +235,14 @@ class AltTestPlan(Result):
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a number of annotators, epsilon and number of items.
+        """One row per number of annotators, epsilon and number of items.
 
-        ``estimate`` is the power, the share of studies that end in *replace*; with a pilot it is the assurance, the
-        share that ends in a verdict either way, averaged over the middle four fifths of what the pilot leaves open
-        (the other columns are over all of it). ``low`` and ``high`` are its 95% Wilson interval for the number of
-        studies; ``n`` counts them. ``replace``, ``do_not_replace``, ``mixed`` and ``undecided`` are the
-        shares of the verdicts, ``passes`` that of studies in which the
-        judge passes as published; ``winning_rate`` and ``advantage_probability`` are the means of omega and rho over
-        the studies in which anybody has enough items, NaN where there are none.
+        ``estimate`` is the power, the share of studies with the verdict *Replace*. With a pilot it is the assurance:
+        the share with a conclusive verdict, averaged over the middle four fifths of the pilot's posterior (the other
+        columns use all of it). ``low`` and ``high`` are its 95% Wilson interval for the number of studies ``n``.
+        ``replace``, ``do_not_replace``, ``mixed`` and ``undecided`` are the shares of the verdicts, ``passes`` the
+        share of studies that pass the published rule. ``winning_rate`` and ``advantage_probability`` are the means of
+        omega and rho over the studies in which an annotator has enough items, NaN if there are none.
         """
         return self.outcomes
 
@@ -259,11 +259,10 @@ class AltTestPlan(Result):
 
     @property
     def smallest(self) -> pl.DataFrame:
-        """The smallest number of items, of those looked at, with the power wanted: one row an epsilon and panel.
+        """The smallest of the numbers of items with the required power: one row per epsilon and number of annotators.
 
-        ``n_items`` is null where none of them has it. With a pilot ``low`` and ``high`` are its range: with probability
-        .8 this many items have that power in truth, null beyond the sizes looked at. Without one there is no range:
-        what is assumed is not estimated.
+        ``n_items`` is null if no size has it. With a pilot ``low`` and ``high`` are its 80% range, null beyond the
+        sizes of the plan. Without a pilot there is no range, because the assumptions are not estimated.
         """
         enough = self.outcomes.filter(pl.col("estimate") >= self.power)
         key = ["n_annotators", "epsilon"]
@@ -278,18 +277,18 @@ class AltTestPlan(Result):
         return found.join(ends, on=key, how="left", maintain_order="left")
 
     def summary(self) -> str:
-        """The assumptions, the power as a table, and the smallest sufficient sizes."""
+        """Return the assumptions, a table of the power, and the smallest sufficient sizes."""
         lines = [
-            f"Assurance of the alt-test: the share of {self.n_studies:,} studies that end in a verdict, 'replace' or "
-            "not, averaged over the middle four fifths of what the pilot leaves open."
+            f"Assurance: the share of {self.n_studies:,} studies with a conclusive verdict, averaged over the middle "
+            "four fifths of the pilot's posterior."
             if self.ranges
-            else f"Power of the alt-test: the share of {self.n_studies:,} studies that end in 'replace'."
+            else f"Power: the share of {self.n_studies:,} studies with the verdict Replace."
         ]
         lines += [f"{line}." for line in self.assumptions]
         lines.append(
-            f"Decided at level {self.settings.alpha:g}: as good as {100 * self.settings.threshold:g}% of the "
-            f"annotators, and keeps at least {self.settings.min_agreement_ratio:g} of what people agree on; score: "
-            f"{self.score}. Monte-Carlo error at most {1.96 * 0.5 / np.sqrt(self.n_studies):.2f}."
+            f"Verdict at α = {self.settings.alpha:g}: non-inferior to {100 * self.settings.threshold:g}% of annotators "
+            f"and agreement ratio above {self.settings.least_retention:g}; score {self.score}. "
+            f"Monte Carlo error at most {1.96 * 0.5 / np.sqrt(self.n_studies):.2f}."
         )
         for (annotators,), part in self.outcomes.group_by("n_annotators", maintain_order=True):
             wide = part.sort("epsilon").pivot("epsilon", index="n_items", values="estimate").sort("n_items")
@@ -297,19 +296,19 @@ class AltTestPlan(Result):
             lines.append("  items" + "".join(f"{f'ε = {float(e):g}':>10}" for e in wide.columns[1:]))
             lines += [f"{size:>7}" + "".join(f"{v:>10.2f}" for v in values) for size, *values in wide.iter_rows()]
         lines.append("")
-        power = "Assurance" if self.ranges else "Power"
+        power = "assurance" if self.ranges else "power"
         for row in self.smallest.iter_rows(named=True):
-            of = f"epsilon = {row['epsilon']:g} and {row['n_annotators']} annotators"
+            setting = f"(ε = {row['epsilon']:g}, {row['n_annotators']} annotators)"
             if row["n_items"] is None:
-                lines.append(f"{power} {self.power:g} at {of}: none of these sizes has it.")
+                lines.append(f"None of these sizes gives {power} {self.power:.2f} {setting}.")
             else:
-                lines.append(f"{power} {self.power:g} at {of}: {row['n_items']:,} items{_range(row)}.")
+                lines.append(f"{row['n_items']:,} items{_range(row)} give {power} {self.power:.2f} {setting}.")
         if not self.ranges:
-            lines.append("These numbers have no range: they rest on noises that are assumed, not estimated.")
+            lines.append("Based on assumed error rates, so no interval.")
         return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Power against the number of items, a colour an epsilon, a line style a number of annotators."""
+        """Draw power against the number of items, by epsilon (colour) and number of annotators (line style)."""
         panels = self.outcomes["n_annotators"].unique(maintain_order=True).to_list()
         ax = pictures.axes(ax, width=5.6 if len(panels) == 1 else 7.2, height=3.4)
         epsilons = self.outcomes["epsilon"].unique(maintain_order=True).to_list()
@@ -326,13 +325,13 @@ class AltTestPlan(Result):
             ax.fill_between(part["n_items"], part["low"], part["high"], color=colour, alpha=0.12, linewidth=0)
         ax.axhline(self.power, color=pictures.MUTED, linewidth=1, linestyle=":")
         ax.set_xlabel("items" if len(panels) > 1 else f"items, {panels[0]} annotators")
-        ax.set_ylabel("assurance: P(a verdict)" if self.ranges else "power: P(verdict 'replace')")
+        ax.set_ylabel("assurance: P(conclusive verdict)" if self.ranges else "power: P(Replace)")
         ax.set_ylim(-0.03, 1.05)
         pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(3, len(panels) * len(epsilons)))
         return ax
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, safe for JSON."""
+        """Return all results as JSON-compatible values."""
         return {**super().to_dict(), "smallest": json_safe(self.smallest)}
 
     @property
@@ -344,10 +343,10 @@ class AltTestPlan(Result):
 
 @question_alone(PlanSettings)
 def plan_alt_test(settings: PlanSettings) -> AltTestPlan:
-    """How many items and annotators does the alt-test need to tell?
+    """Estimate the number of items and annotators that the alternative annotator test needs.
 
-    Studies are simulated, ``prior · noise + (1 − noise) · truth`` for every label, or drawn from a pilot, and
-    the test is put to each of them. Without a pilot the answer is as good as the guess of the noises.
+    Studies are simulated, ``prior · noise + (1 − noise) · truth`` for every label, or drawn from a pilot, and each
+    study is tested. Without a pilot the result depends on the assumed noise.
 
     Returns
     -------
@@ -356,7 +355,7 @@ def plan_alt_test(settings: PlanSettings) -> AltTestPlan:
     Raises
     ------
     DesignError
-        For options that do not go together, or a pilot that has too few annotators.
+        For incompatible options, or a pilot with too few annotators.
 
     Examples
     --------
@@ -367,8 +366,8 @@ def plan_alt_test(settings: PlanSettings) -> AltTestPlan:
     >>> plan.smallest.rows()
     [(3, 0.1, 100), (3, 0.2, 50)]
 
-    A judge that errs on 20% of the items, where people err on 30%, may replace them in 86% of the studies with 100
-    items at epsilon .1; at epsilon .2, 50 items are enough for the usual 80%.
+    A judge that answers at random on 20% of the items, with annotators who do so on 30%, gets *Replace* in 90% of
+    studies with 100 items at epsilon .1. At epsilon .2, 50 items are sufficient for a power of 80%.
     """
     source: TruthSource | PilotSource
     if settings.pilot is None:
@@ -391,7 +390,7 @@ def plan_alt_test(settings: PlanSettings) -> AltTestPlan:
     )
 
 
-# -- where studies come from ------------------------------------------------------------------------
+# -- the source of studies --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,9 +398,9 @@ class TruthSource:
     """Studies with a known truth."""
 
     each: ClassVar[int] = 1
-    """Studies in a row that share a truth; with one, nothing is left open."""
+    """Consecutive studies with the same truth."""
     per_trial: ClassVar[float] = 1.0
-    """Studies that say as much of the share in question as a single independent one."""
+    """Number of studies with the information of one independent study."""
 
     table: AltTestTable
     name: str
@@ -412,34 +411,31 @@ class TruthSource:
 
     @classmethod
     def of(cls, settings: PlanSettings) -> TruthSource:
-        """Check the assumptions."""
+        """Return the source after checking the assumptions."""
         s = settings
         if s.judge is not None:
-            raise DesignError(
-                "judge=... names the judge of a pilot, and there is none; leave it out, and describe a simulated judge "
-                "with judge_noise=..."
-            )
+            raise DesignError("judge=... requires a pilot=...; describe a simulated judge with judge_noise=...")
         if s.normalise is not None or s.quality is not None:
-            raise DesignError("normalise=... and quality=... need real annotators; give pilot=...")
+            raise DesignError("normalise=... and quality=... require real annotators; add pilot=...")
         noise = np.atleast_1d(np.asarray(NOISE if s.annotator_noise is None else s.annotator_noise, dtype=float))
         judged = float(noise.mean()) if s.judge_noise is None else s.judge_noise
-        source = LabelSource.of(CATEGORIES if s.categories is None else s.categories, s.prior, s.spread)
-        # A table of two items in which everything the settings say about labels is checked.
+        source = LabelSource.of(CATEGORIES if s.scale is None else s.scale, s.prior, s.spread)
+        # A table of two items, to check the options about labels.
         bias = {"judge": s.judge_bias} if s.judge_bias else None
         template = simulate(2, 2, scale=source.scale, prior=s.prior, spread=s.spread, bias=bias)
         table = AltTestTable.of(template, s.alt_test)
         return cls(table, f"{source.scale.spec} noise {_list(noise)} vs {judged:g}", source, noise, judged, s)
 
     def studies(self, n_annotators: int, settings: PlanSettings) -> Iterator[SimulatedStudies]:
-        """The studies, in blocks; the first items of a study are a smaller study."""
+        """Yield studies in blocks; the first items of a study are a smaller study."""
         for values, judge in self.labels(n_annotators, settings.sizes[-1], settings.n_studies, settings.seed):
             quality = np.ones((len(values), n_annotators))
             yield score_studies(self.table.rule, values, judge, quality, settings.sizes, settings.min_agreement_ratio)
 
     def labels(self, n_annotators: int, n_items: int, n_studies: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
-        """Blocks of labels: (studies, items, annotators), NaN where there is none, and the judge's: (studies, items).
+        """Yield blocks of labels: (studies, items, annotators), NaN if missing, and the judge's: (studies, items).
 
-        Annotators are drawn for the largest panel; smaller ones are the first of them.
+        Annotators are drawn for the largest panel; smaller panels are the first of them.
         """
         most = max(self.settings.panels)
         step = max(1, CELLS // (n_items * most))
@@ -459,20 +455,20 @@ class TruthSource:
             yield values, self.source.values(judge)
 
     def assumptions(self) -> tuple[str, ...]:
-        """What the studies rest on, in words."""
+        """Return the assumptions, in words."""
         s, source = self.settings, self.source
         lines = [
-            f"Simulated studies, labels {source.scale.describe()}; noise of the annotators {_list(self.noise)}, of the "
-            f"judge {self.judge_noise:g}" + (f", whose labels lie {s.judge_bias:+g} off" if s.judge_bias else "")
+            f"Simulated studies, labels {source.scale.describe()}; annotator noise {_list(self.noise)}, judge noise "
+            f"{self.judge_noise:g}" + (f", judge bias {s.judge_bias:+g}" if s.judge_bias else "")
         ]
         if source.categories is not None and source.prior is None:
-            lines.append("The prior over the labels is drawn for each study from a flat Dirichlet")
+            lines.append("The prior of the labels is drawn for each study from a flat Dirichlet")
         elif source.categories is not None:
-            lines.append("Prior over the labels " + _list(np.array(source.prior)))
+            lines.append("Prior of the labels " + _list(np.array(source.prior)))
         if source.spread:
-            lines.append(f"Every answer has a Gaussian error with standard deviation {source.spread:g}")
+            lines.append(f"Every label has a Gaussian error with standard deviation {source.spread:g}")
         if s.labels_per_item is not None:
-            lines.append(f"Each item is answered by {s.labels_per_item} annotators, drawn at random")
+            lines.append(f"Each item is labelled by {s.labels_per_item} annotators, drawn at random")
         return tuple(lines)
 
 
@@ -482,7 +478,7 @@ ASSUMED = ("annotator_noise", "judge_noise", "judge_bias", "categories", "prior"
 
 @dataclass(frozen=True, eq=False)
 class PilotSource:
-    """Studies drawn from what labels at hand leave open."""
+    """Studies drawn from the posterior of existing labels."""
 
     each: ClassVar[int] = EACH
     per_trial: ClassVar[float] = EACH / OPEN
@@ -495,31 +491,31 @@ class PilotSource:
 
     @classmethod
     def of(cls, settings: PlanSettings) -> PilotSource:
-        """Check the pilot."""
+        """Return the source after checking the pilot."""
         if isinstance(settings.pilot, str):
-            raise DesignError("pilot=... takes labels, such as assay.read(...) gives", option="pilot")
+            raise DesignError("pilot=... requires labels from assay.read(...)", option="pilot")
         assert settings.pilot is not None
         pilot, defaults = settings.pilot.in_memory("a plan from a pilot"), PlanSettings()
         for name in ASSUMED:
             if getattr(settings, name) != getattr(defaults, name):
-                raise DesignError(f"a pilot brings its own labels; leave {name}=... out", option=name)
+                raise DesignError(f"{name}=... is for simulated labels; omit it with a pilot", option=name)
         table, judge, most = AltTestTable.of(pilot, settings.alt_test), settings.judge, max(settings.panels)
         if judge is None:
             if len(pilot.judges) != 1:
                 raise DesignError(
-                    f"the pilot has {len(pilot.judges)} judges ({listing(pilot.judges)}); name one with judge=..."
+                    f"the pilot has {len(pilot.judges)} judges ({listing(pilot.judges)}); specify one with judge=..."
                 )
             judge = pilot.judges[0]
         if most > len(table.humans):
             raise DesignError(
-                f"the pilot has {len(table.humans)} people, so it cannot tell about panels of {most}; plan for "
-                "fewer, or simulate with annotator_noise=..."
+                f"the pilot has {len(table.humans)} annotators, too few for panels of {most}; plan for fewer, or "
+                "simulate with annotator_noise=..."
             )
-        table.judge_code(judge)  # refuses what is no judge
+        table.judge_code(judge)  # refuses unknown judges
         return cls(table, f"pilot {pilot.fingerprint} judge {judge}", judge, pilot.fingerprint)
 
     def studies(self, n_annotators: int, settings: PlanSettings) -> Iterator[SimulatedStudies]:
-        """The studies, in blocks; the first items of a study are a smaller study."""
+        """Yield studies in blocks; the first items of a study are a smaller study."""
         rng, judge = np.random.default_rng(settings.seed), self.table.judge_labels(self.judge)
         n_truths = math.ceil(settings.n_studies / EACH)
         answered = ~np.isnan(grid_of(self.table, judge))
@@ -530,37 +526,37 @@ class PilotSource:
         yield from studies_by_panels(self.table, judge, members, each, settings.sizes, rng)
 
     def assumptions(self) -> tuple[str, ...]:
-        """What the studies rest on, in words."""
+        """Return the assumptions, in words."""
         people = ~np.isnan(grid_of(self.table, self.table.judge_labels(self.judge)))
         shared = int((np.count_nonzero(people, axis=1) >= 2).sum())
         return (
-            f"Panels and items drawn from a pilot of {shared:,} items by {len(self.table.humans)} people, judge "
-            f"{self.judge}; further items and people are taken to be like these, as far as so few show it",
+            f"Panels and items drawn from a pilot of {shared:,} items by {len(self.table.humans)} annotators, judge "
+            f"{self.judge}; assumes that further items and annotators are like these",
         )
 
 
-# -- how they end -----------------------------------------------------------------------------------
+# -- verdicts of studies ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class StudyEnds:
-    """How studies by a panel end.
+    """The verdicts of studies with a panel.
 
     Attributes
     ----------
     settings : PlanSettings
     each : int
-        Studies in a row that share a truth.
+        Consecutive studies with the same truth.
     ends : (epsilons, studies, sizes) int
         The verdict, as its position in `decision.VERDICTS`.
     winning : (epsilons, studies, sizes) float
-        omega, 0 where nobody is tested.
+        omega, 0 if no annotator is tested.
     passing : (epsilons, studies, sizes) bool
-        Whether the judge passes as published.
+        Whether the judge passes the published rule.
     rho, tested : (studies, sizes) float
-        The advantage probability, NaN where nobody is tested; the share of annotators who are.
+        The advantage probability, NaN if no annotator is tested; the share of tested annotators.
     ranked : (studies, sizes) bool
-        Whether somebody has a signed-rank test.
+        Whether an annotator has a signed-rank test.
     """
 
     settings: PlanSettings
@@ -574,28 +570,28 @@ class StudyEnds:
 
     @classmethod
     def of(cls, blocks: Iterator[SimulatedStudies], settings: PlanSettings, each: int) -> StudyEnds:
-        """Put the test to every block of studies at every epsilon."""
+        """Test every block of studies at every epsilon."""
         found = [_end_studies(block, settings) for block in blocks]
         return cls(settings, each, *(np.concatenate(parts, axis=-2) for parts in zip(*found, strict=True)))
 
     @property
     def n(self) -> int:
-        """How many studies there are."""
+        """The number of studies."""
         return len(self.rho)
 
     @property
     def assured(self) -> bool:
-        """Whether power is averaged over what labels at hand leave open."""
+        """Whether power is averaged over the posterior of a pilot."""
         return self.settings.pilot is not None
 
     @property
     def by_truth(self) -> Floats:
-        """The share of studies of each truth that end in a verdict: (epsilons, truths, sizes)."""
+        """The share of studies of each truth with a conclusive verdict: (epsilons, truths, sizes)."""
         epsilons, _, sizes = self.ends.shape
         return np.asarray(is_conclusive(self.ends).reshape(epsilons, -1, self.each, sizes).mean(axis=2))
 
     def frame(self, n_annotators: int) -> pl.DataFrame:
-        """One row an epsilon and number of items."""
+        """Return one row per epsilon and number of items."""
         sizes, epsilons, n = self.settings.sizes, self.settings.epsilons, self.n
         passed, failed, differ, open_ = (np.mean(self.ends == v, axis=1) for v in range(len(decision.VERDICTS)))
         wanted = middle(self.by_truth) if self.assured else passed
@@ -622,7 +618,7 @@ class StudyEnds:
         return pl.DataFrame({name: np.ravel(column) for name, column in columns.items()})
 
     def ranges(self, n_annotators: int) -> list[dict[str, Any]]:
-        """The range of the number of items at each epsilon, where studies are drawn from a pilot."""
+        """Return the range of the number of items at each epsilon, if studies are drawn from a pilot."""
         if not self.assured:
             return []
         s, rows = self.settings, []
@@ -633,21 +629,21 @@ class StudyEnds:
         return rows
 
     def notes(self, n_annotators: int) -> list[str]:
-        """What a reader must know of the tests behind these shares."""
+        """Return notes on the tests of these studies."""
         s, notes, tested = self.settings, [], self.tested.mean(axis=0)
         few = [(size, share) for size, share in zip(s.sizes, tested, strict=True) if share < 1 - 1e-9]
         if few:
             shown = ", ".join(f"{100 * (1 - share):.0f}% at {size} items" for size, share in few)
             notes.append(
-                f"of {n_annotators} annotators, some have fewer than {s.min_items} comparable items and are not "
-                f"tested ({shown})"
+                f"some of {n_annotators} annotators have fewer than {s.min_items} comparable items and are not tested "
+                f"({shown})"
             )
         by_rank = [size for size, some in zip(s.sizes, np.atleast_1d(self.ranked.any(axis=0)), strict=True) if some]
         if by_rank:
             notes.append(
-                f"with {listing(by_rank)} items there are signed-rank tests (fewer than 30 items of an annotator), "
-                "which reject far too often and hardly see epsilon; with test='exact' the error rate is as claimed "
-                "(docs/type-one-error.md)"
+                f"studies with {listing(by_rank)} items use signed-rank tests (fewer than 30 items of an annotator), "
+                "whose error rate is far above the level and which depend little on epsilon; test='exact' has the "
+                "stated error rate (docs/type-one-error.md)"
             )
         return notes
 
@@ -676,15 +672,17 @@ def _end_studies(studies: SimulatedStudies, settings: PlanSettings) -> tuple[Any
 
 
 def _range(row: Mapping[str, Any]) -> str:
-    """The range of a number of items, in words; nothing where there is none."""
+    """The range of a number of items, in words."""
     if "low" not in row:
         return ""
     low, high = row["low"], row["high"]
     if low is None:
-        return " (range beyond these sizes)"
-    return f" ({low:,} to {high:,})" if high is not None else f" ({low:,} to more than these)"
+        return " (80% range: above these sizes)"
+    if high is None:
+        return f" (80% range: {low:,} or more)"
+    return f" (80% range: {low:,}–{high:,})"
 
 
 def _list(values: Floats) -> str:
-    """Numbers as a list without more zeros than they need."""
+    """Numbers as a list, without trailing zeros."""
     return ",".join(f"{v:g}" for v in np.ravel(values))

@@ -2,7 +2,7 @@
 
 Every item has a true label. An annotator answers with it, or, with a probability that is the annotator's
 *noise*, with a draw from the prior over the labels: ``prior · noise + (1 − noise) · truth``. Nothing else is
-assumed, so what a method ought to find is known.
+assumed, so the correct result of a method is known.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ Floats = NDArray[np.float64]
 P = ParamSpec("P")
 
 NOISE = 0.3
-"""Noise of an annotator unless told otherwise: people who agree on seven items of ten beyond chance."""
+"""Default noise of an annotator: each gives the true label on seven items of ten, and a draw from the prior
+otherwise."""
 
 
 CATEGORIES = 4
-"""Categories of a simulated study unless told otherwise."""
+"""Default number of categories of a simulated study."""
 
 
 @dataclass(frozen=True)
 class SimulationSettings(Settings):
-    """What a simulated study holds."""
+    """Options of `assay.simulate`."""
 
     n_items: int = option(100, "Items.", low=1)
     n_annotators: int = option(3, "People, called `ann_1`, `ann_2` ...", low=1)
@@ -45,7 +46,7 @@ class SimulationSettings(Settings):
     prior: Sequence[float] | None = option(
         None,
         "Probability of each label, lowest first.",
-        details="Drawn from a flat Dirichlet, for each criterion anew, when not given. On an `Interval` truths and "
+        details="Default: drawn from a flat Dirichlet, separately for each criterion. On an `Interval` truths and "
         "noise are uniform between the ends, and there is no prior.",
     )
     annotator_noise: float | Sequence[float] = option(
@@ -74,14 +75,14 @@ class SimulationSettings(Settings):
     )
     alike: float = option(
         0.5,
-        "How alike items of one document are.",
+        "Similarity of the items of one document.",
         low=0,
         high=1,
         details="The share of items that have their document's truth, and the share of an annotator's answers for "
         "which one draw decides, for the whole document, whether the annotator errs. Each item by itself is as without "
         "documents.",
     )
-    criteria: Sequence[str] | None = option(None, "Questions asked about every item, with truths of their own.")
+    criteria: Sequence[str] | None = option(None, "Criteria of every item, with independent true labels.")
     missing: float | Mapping[str, float] = option(
         0.0, "Share of the items for which a judge has no label; one number, or one a judge."
     )
@@ -105,7 +106,7 @@ def simulate(settings: SimulationSettings) -> Annotations:
     -------
     Annotations
         ``items`` has the true label in ``truth`` (with several criteria in ``truth_<criterion>``), and
-        ``annotators`` has ``noise``, and ``bias`` where there is one.
+        ``annotators`` has ``noise``, and ``bias`` if there is one.
 
     Raises
     ------
@@ -184,7 +185,7 @@ def simulate(settings: SimulationSettings) -> Annotations:
 
 @dataclass(frozen=True)
 class LabelSource:
-    """Where simulated labels come from. Labels stand as positions in the scale, or as points of an interval.
+    """The distribution of simulated labels, which are positions in the scale or points of an interval.
 
     Arrays have studies on the first axis, so that planning can draw thousands at once.
     """
@@ -195,7 +196,7 @@ class LabelSource:
 
     @classmethod
     def of(cls, scale: Scale | str | int, prior: Sequence[float] | None = None, spread: float = 0.0) -> LabelSource:
-        """Check what a user asks for."""
+        """Check the options of a user."""
         number_in("spread", spread, low=0)
         if isinstance(scale, int):
             number_in("scale", scale, low=2, whole=True)
@@ -227,7 +228,7 @@ class LabelSource:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Lowest and highest number that a label stands as."""
+        """Lowest and highest number of a label."""
         if self.categories is not None:
             return 0.0, float(len(self.categories) - 1)
         assert self.scale.bounds is not None
@@ -288,7 +289,7 @@ class LabelSource:
         return np.asarray(np.clip(label, *self.ends))
 
     def labels(self, positions: Floats) -> pl.Series:
-        """The labels that stand at these positions."""
+        """Return the labels at these positions."""
         if self.categories is None:
             return pl.Series(positions)
         return pl.Series(list(self.categories)).gather(positions.astype(np.int64))

@@ -28,7 +28,7 @@ from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.resampling import MAX_UNITS, JointSums, Units, add_rows, gather, sum_pieces
 from assay.estimation.result import Exclusion, fingerprint_with
-from assay.estimation.statistic import Bools, Floats, Ints, Several
+from assay.estimation.statistic import Bools, Floats, Ints, MultipleEstimates
 
 CELLS = 2**24
 """Largest number of moments of one slice of items (128 MiB); a constant, so that sums never differ."""
@@ -47,8 +47,8 @@ CENTRE_BITS = 20
 """A mean to one part in a million is as good a centre as the exact mean; rounding of sums is 10⁻¹⁶."""
 
 
-class Summed(Several, Protocol):
-    """Several statistics of the summed moments of the labels of items."""
+class Summed(MultipleEstimates, Protocol):
+    """Statistics of summed moments of the labels of items, side by side."""
 
     @property
     def of_label_pairs(self) -> tuple[bool, ...]:

@@ -24,17 +24,17 @@ NEARLY_ONE = 0.9
 """Beyond this a correlation of ranks has its interval widened to that around its value corrected for bias."""
 
 TOO_FEW = (
-    "two annotators cannot show how much others would differ; ask three or more, or take raters='fixed', which speaks "
-    "of these alone"
+    "the variance among annotators cannot be estimated from two annotators; use three or more, or raters='fixed' for "
+    "these annotators only"
 )
-"""Why annotators are no sample where one of two is left out."""
+"""The reason for a missing interval if one of two annotators is left out."""
 
 MOST_APART = 3.0
-"""Up to this number of items that differ from all others, the number is taken as Poisson."""
+"""Largest number of items that differ from all others that is treated as Poisson."""
 
 PRIOR = 0.5
-"""Weight of an item that is won, tied or lost against everybody, where win counts have a posterior: Jeffreys' prior of
-each annotator's rates."""
+"""Weight of an item that is won, tied or lost against all annotators in the posterior of win counts: Jeffreys' prior of
+the rates of each annotator."""
 
 MOST_UNDEFINED = 0.05
 """An interval is given while at most this share of the resamples leaves the statistic undefined."""
@@ -42,7 +42,7 @@ MOST_UNDEFINED = 0.05
 
 @dataclass(frozen=True)
 class Estimate:
-    """One estimated number: its value, interval and, where one is missing, the reason.
+    """An estimate: its value, its interval and, if the interval is missing, the reason.
 
     It can be asked again: ``found.interval(0.9)``, ``found.p(0)``.
     """
@@ -54,7 +54,7 @@ class Estimate:
     reason: str | None = None
     among: Estimates | None = field(default=None, repr=False, compare=False, metadata={"json": False})
     at: int = field(default=0, repr=False, compare=False, metadata={"json": False})
-    """Where the value stands among those that were estimated together."""
+    """The position of the value among those that were estimated together."""
 
     @property
     def source(self) -> Estimates | None:
@@ -66,7 +66,7 @@ class Estimate:
         return {"estimate": self.estimate, "low": self.low, "high": self.high}
 
     def interval(self, level: float) -> tuple[float, float]:
-        """The interval at another level, from the same resamples; NaN where there is none."""
+        """Return the interval at another level, from the same resamples; NaN if there is none."""
         number_in("level", level, above=0, below=1)
         source = self.source
         if source is None:
@@ -75,21 +75,21 @@ class Estimate:
         return float(other.low[0]), float(other.high[0])
 
     def p(self, null: float = 0.0) -> float:
-        """Two-sided p-value of a true value of ``null``; NaN where there is no standard error."""
+        """Return the two-sided p-value of a true value of ``null``; NaN without a standard error."""
         source = self.source
         return math.nan if source is None else float(source.p(null)[0])
 
 
 @dataclass(frozen=True)
 class EstimateByRule(Estimate):
-    """An estimate whose interval comes from a rule of its own, such as F distributions or quantiles of draws.
+    """An estimate with a separate rule for its interval, such as F distributions or quantiles of draws.
 
     Attributes
     ----------
     ends : function of a level
         The interval at that level.
     test : function of a null value, optional
-        The p-value, where it does not come from `among`.
+        The p-value, if it does not come from `among`.
     """
 
     ends: Callable[[float], tuple[float, float]] = field(
@@ -105,7 +105,7 @@ class EstimateByRule(Estimate):
         return self.ends(level)
 
     def p(self, null: float = 0.0) -> float:
-        """Two-sided p-value of a true value of ``null``; NaN where the rule gives none."""
+        """Return the two-sided p-value of a true value of ``null``; NaN if the rule has none."""
         return super().p(null) if self.test is None else self.test(null)
 
 
@@ -148,15 +148,15 @@ class Estimates:
     Attributes
     ----------
     value, standard_error, low, high : (q,) float
-        NaN where it cannot be estimated; `reasons` says why.
+        NaN if it is not estimable; see `reasons`.
     reasons : (q,) tuple of str or None
         Why an interval is missing.
     n_items, n_units : int
         Items behind the value, and units that were resampled.
     unit : str
-        What a unit is: ``items``, ``clusters`` or ``blocks`` of either.
+        The kind of unit: ``items``, ``clusters`` or ``blocks`` of either.
     method, confidence, n_resamples, seed
-        How the interval was made.
+        The kind of interval.
     replicates : (n_resamples, q) float
         The statistic in each resample; empty for the jackknife.
     n_undefined : (q,) int
@@ -168,15 +168,15 @@ class Estimates:
         difference of shares that of its posterior; ``rank`` is Fisher's z and, near 1, reaches to what is corrected for
         bias.
     support : (2, q) int
-        Units and items that each value rests on, where that is not all of them; empty where it is.
+        Units and items of each value, if they are not all of them; otherwise empty.
     raters : {"fixed", "random"}, optional
-        Whether the interval is for these annotators or for others like them, where there are some.
+        Whether annotators are fixed or a random sample.
     score : Score, Tailed or str, optional
-        What the interval of the first value comes from where few items decide, or the largest; or why it has none.
+        The small-sample interval of the first value, or the reason for none.
     n_annotators : int
         Annotators that are a sample.
     without_annotator : tuple of (annotators, q) float
-        The statistic without each annotator in turn, where they are a sample: an array for each group of them.
+        The statistic without each annotator in turn, for random raters: one array per group of annotators.
     interactions : tuple of (q, q) float
         What leaving out an annotator of each group and an item changes beyond leaving out each: `interaction_of`.
     """
@@ -291,7 +291,7 @@ class Estimates:
         return found if self.score is None else found._score_ends()
 
     def _score_ends(self) -> Estimates:
-        """The first interval by its score; the jackknife's stays where no value is compatible."""
+        """The first interval by its score; the jackknife interval if no value is compatible."""
         from scipy.special import stdtrit
 
         low, high, error, reasons = self.low.copy(), self.high.copy(), self.standard_error.copy(), list(self.reasons)
@@ -311,14 +311,14 @@ class Estimates:
 
     @cached_property
     def _spreads(self) -> RaterSample | None:
-        """How sure the values are where annotators are a sample."""
+        """Return the standard errors of the values for random raters."""
         if self.raters != "random" or not self.without_annotator or not len(self.leave_one_out):
             return None
         both = [np.diagonal(one) for one in self.interactions]
         return RaterSample.of(self.leave_one_out, self.without_annotator, both)
 
     def p(self, null: float = 0.0) -> Floats:
-        """Two-sided p-values of a true value of ``null``: (q,), NaN where there is no standard error.
+        """Return two-sided p-values of a true value of ``null``: (q,), NaN without a standard error.
 
         Value less null over the standard error, on the scale of the interval (Fisher's z for values inside −1 and 1),
         against t with one degree of freedom fewer than there are units; with annotators as a sample, the level at
@@ -352,7 +352,7 @@ class Estimates:
         """Linear combinations of the values under the same resamples: (c, q) weights -> c values.
 
         ``contrast([[1, -1]])`` is the paired difference of the first two values: a percentile interval where
-        the estimate was bootstrapped, ``value ± t · se`` where it was jackknifed, or that of its
+        the estimate was bootstrapped, ``value ± t · se`` for a jackknifed estimate, or that of its
         posterior where ``transform`` says that it is a mean difference of shares. Values of weight 0 do not matter,
         not even when they are undefined.
 
@@ -396,11 +396,11 @@ class Estimates:
         )
 
     def describe_interval(self) -> str:
-        """How the interval was made, in words that fit a methods section."""
+        """Return the kind of interval, in words for a methods section."""
         return " or ".join(dict.fromkeys(self.describe_intervals()))
 
     def describe_intervals(self) -> tuple[str, ...]:
-        """How the interval of each value was made."""
+        """Return the kind of interval of each value."""
         level = f"{100 * self.confidence:g}%"
         unit = f"{self.n_units:,} {self.unit}" + self._annotators()
         if self.method == "none":
@@ -457,7 +457,7 @@ def interaction_of(without_both: Iterable[Floats]) -> Floats:
     Parameters
     ----------
     without_both : (items, q) float, one after the other
-        The values without each rater and, row by row, each item besides.
+        The values without each rater, and also without each item.
     """
     total: Floats = np.zeros((0, 0))
     mean, m, n = np.zeros((0, 0)), 0, 0
@@ -490,14 +490,14 @@ def _leave_out_degrees(without: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class RaterSample:
-    """How sure values are where items and raters are samples: (q,) each, on the values' own scale.
+    """The standard errors of values if items and raters are random samples: (q,) each, on the scale of the values.
 
     Attributes
     ----------
     error : float
         The standard error.
     degrees : float
-        Satterthwaite's, of the variances that it is made of.
+        Satterthwaite's degrees of freedom, from its variance components.
     skewness : float
         Of the error, from that of the items.
     """
@@ -525,7 +525,7 @@ class RaterSample:
         return cls(np.sqrt(total), degrees, np.nan_to_num(skewness))
 
     def reach(self, tail: Floats) -> tuple[Floats, Floats]:
-        """How many standard errors the ends lie below and above the value, with so much beyond each end.
+        """Return the distances of the ends below and above the value in standard errors, for a tail probability.
 
         Hall's (1992) transformation of the normal quantile takes the skewness; what t has beyond the normal is added.
         """
@@ -554,7 +554,7 @@ class RaterSample:
 # -- the ends of intervals ---------------------------------------------------------------------------
 
 Ends = tuple[Floats, Floats, Floats, tuple[str | None, ...]]
-"""Standard error, low, high and the reason where they are missing, one entry a value."""
+"""Standard error, low, high and the reason if they are missing, one entry per value."""
 
 
 def ends_of(
@@ -571,7 +571,7 @@ def ends_of(
 
 
 def _bootstrap_interval(value: Floats, replicates: Floats, confidence: float, without: Floats | None) -> Ends:
-    """Percentile intervals from the statistic in each resample; BCa where the jackknife values are given."""
+    """Percentile intervals from the statistic in each resample; BCa with jackknife values."""
     error, low, high = np.full((3, len(value)), np.nan)
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
     undefined = np.isnan(replicates).sum(axis=0)
@@ -603,7 +603,7 @@ def _bootstrap_interval(value: Floats, replicates: Floats, confidence: float, wi
 
 
 def _no_interval(value: float, spread: float, undefined: float) -> str | None:
-    """Why resamples give no interval: the value, how far they lie apart, the share that has none."""
+    """The reason why resamples give no interval, from the value, their spread and the share that is undefined."""
     if math.isnan(value):
         return "the statistic is undefined on these data"
     if undefined > MOST_UNDEFINED:
@@ -618,7 +618,7 @@ def _bca_ends(value: float, defined: Floats, without: Floats, ends: Floats) -> F
     from the skewness of the jackknife."""
     from scipy.special import ndtr, ndtri
 
-    # A share of items is often drawn again exactly, but for the order in which its parts are added up.
+    # A share of items is often drawn again exactly, up to rounding by the order of its sum.
     near = 1e-12 * max(1.0, abs(value))
     below = (np.mean(defined < value - near) + np.mean(defined <= value + near)) / 2
     z0 = ndtri(below)
@@ -695,7 +695,7 @@ def _jackknife_interval(
 def _why_no_jackknife(
     value: Floats, without: Floats, error: Floats, never_still: Bools, sampled: tuple[Floats, ...] | None
 ) -> list[str | None]:
-    """Why each value has no interval, where it has none."""
+    """The reason for each missing interval."""
     undefined = np.isnan(without).any(axis=0) | np.isnan(value)
     still = (error <= 1e-12 * np.maximum(1.0, np.abs(value))) & ~never_still
     alone = np.zeros(len(value), dtype=bool) if sampled is None else _needs_annotator(value, sampled)
@@ -737,10 +737,10 @@ def _posterior_of_difference(
     """The interval of a mean difference of shares: of its posterior, as each unit may be more common than it was seen.
 
     Units have Dirichlet weights (the Bayesian bootstrap, Rubin 1981), and half an item each that is won, tied and lost
-    against everybody is added (`PRIOR`). On an easy task the judge's rare errors count 1 and the people's 1/m each: a
-    study without an error says little of how rare they are, and any interval that is symmetric about what it saw ends
-    too early on the judge's side. With pseudo-values y of the jackknife, their mean d, and the three further rows, mean
-    μ, variance σ² and third moment μ₃ under weights that sum to A,
+    against all annotators is added (`PRIOR`). On an easy task the judge's rare errors count 1 and those of humans 1/m:
+    a study without an error contains little information on their rate, and an interval that is symmetric about the
+    estimate is too short on the judge's side. With pseudo-values y of the jackknife, their mean d, and the three
+    further rows, mean μ, variance σ² and third moment μ₃ under weights that sum to A,
 
         E = μ,   Var = σ² / (A + 1),   skewness = 2 (μ₃ / σ³) √(A + 1) / (A + 2),
 
@@ -750,7 +750,7 @@ def _posterior_of_difference(
     from scipy.special import gammaincinv, ndtr, stdtrit
 
     units, items = np.maximum(support.astype(float), 1.0)
-    # A value may rest on fewer units than there are: the others leave it as it is, and add nothing.
+    # A value can depend on fewer units than there are; the others contribute nothing.
     moved = (units - 1) * (without.mean(axis=0) - without)
     added = PRIOR * units / items
     total = units + 3 * added
@@ -780,7 +780,7 @@ def _wilson_of(
 
         n_eff = p (1 − p) / se² · (z / t)²,
 
-    t with the degrees of freedom of the standard error. Where no unit moves the share, n_eff is the number of units.
+    t with the degrees of freedom of the standard error. If no unit changes the share, n_eff is the number of units.
     """
     from scipy.special import ndtri, stdtrit
 
@@ -809,14 +809,14 @@ def near_the_ends(share: Floats, error: Floats, confidence: float) -> tuple[Floa
 
 
 def _combine(values: Floats, weights: Floats) -> Floats:
-    """(..., q) values to (..., c) weighted sums; what has no weight does not matter."""
+    """(..., q) values to (..., c) weighted sums; values without weight are ignored."""
     if not values.size:
         return np.empty((0, len(weights)))
     columns = [values[..., used] @ row[used] for row in weights for used in [np.flatnonzero(row)]]
     return np.stack(columns, axis=-1)
 
 
-# -- estimates that are made of others ---------------------------------------------------------------
+# -- estimates computed from other estimates ---------------------------------------------------------
 
 
 def map_estimate(
@@ -862,7 +862,7 @@ def jackknife_groups(value: float, without: Floats, confidence: float) -> Estima
 
 
 def hall_statistic(t: Floats | float, skewness: Floats | float, n: int) -> Floats:
-    """The t statistic of a mean less its null, corrected for the skewness of the n units it is the mean of."""
+    """Return the t statistic of a mean minus its null, corrected for the skewness of its n units."""
     a = np.asarray(skewness) / np.sqrt(n)
     return np.asarray(t + a * (np.square(t) / 3 + 1 / 6) + np.square(a) * np.power(t, 3) / 27)
 
@@ -872,7 +872,7 @@ class Pseudo:
     """Pseudo-values of statistics whose true value is that of their mean: (units, statistics).
 
     Their weighted sums have pseudo-values that are sums too, so a ratio's interval is that of every contrast at once.
-    Fewer units than there are may decide, ``deciding``; then degrees of freedom are fewer, too.
+    Fewer units than there are can determine the value, ``deciding``; this also reduces the degrees of freedom.
     """
 
     values: Floats
@@ -891,12 +891,12 @@ class Pseudo:
 
     @cached_property
     def mean(self) -> Floats:
-        """The statistics, their bias of order 1 / n taken off: (k,)."""
+        """The statistics, without their bias of order 1 / n: (k,)."""
         return np.asarray(self.values.mean(axis=0))
 
     @cached_property
     def moments(self) -> tuple[Floats, Floats, Floats | None]:
-        """Values less their mean, their variances and covariances, and third moments where they are few."""
+        """Values minus their mean, their variances and covariances, and third moments if there are few statistics."""
         n, k = self.values.shape
         centred = self.values - self.mean
         third = np.einsum("ua,ub,uc->abc", centred, centred, centred) / n if k < 3 else None
@@ -950,8 +950,8 @@ class Pseudo:
     def ratio_interval(self, level: float) -> tuple[float, float]:
         """Every ratio r of the first statistic to the second whose contrast, first - r second, may truly be 0.
 
-        Fieller's set, with Hall's statistic; infinite where it has no end within `RATIOS`, which is all that may be
-        said where the second statistic may be 0.
+        Fieller's set, with Hall's statistic; infinite if it has no end within `RATIOS`, as it does if the second
+        statistic can be 0.
         """
         from scipy.special import stdtrit
 
@@ -972,8 +972,8 @@ RATIOS = np.linspace(-3.0, 5.0, 1601)
 """Ratios that are tried, in steps of .005; between them the line through two neighbours decides."""
 
 DECIDING = 1.5
-"""Degrees of freedom for each unit that decides: with 1 the level at 95/5 is .03 in place of .05 and power .16 in place
-of .25 (60 items); with as many as units it is .10, since most samples lack the units that vary."""
+"""Degrees of freedom per determining unit: with 1 the level at 95/5 is .03 instead of .05, and the power .16 instead of
+.25 (60 items). With the number of units it is .10, because most samples do not contain the units that vary."""
 
 FLAT_SHARE = 1e-24
 """A variance up to this share of the squared values is rounding."""
@@ -1000,7 +1000,7 @@ METHODS = typing.get_args(Adjustment)
 
 
 def adjust_p(p: Floats, method: Adjustment = "by", family: Sequence[object] | None = None) -> Floats:
-    """P-values adjusted for their number along the last axis, each within its family where they have several.
+    """Adjust p-values for multiplicity along the last axis, within each family if there are several.
 
     Reject those at most q.
 
@@ -1037,7 +1037,7 @@ def partial_conjunction(p: Floats, least: int | Ints) -> Floats:
     ----------
     p : (..., m) float
     least : int or (...) int
-        u, at least 1; where it is more than there are hypotheses, the answer is NaN.
+        u, at least 1; NaN if it is more than the number of hypotheses.
     """
     u = np.asarray(least)[..., None]
     m = np.count_nonzero(~np.isnan(p), axis=-1)[..., None]
@@ -1051,8 +1051,8 @@ def partial_conjunction(p: Floats, least: int | Ints) -> Floats:
 def simultaneous_p(value: Floats, replicates: Floats) -> Floats:
     """Two-sided p-values of several values at once: how often the largest of all deviations is as large as each one's.
 
-    The single-step max-T of Westfall and Young (1993), from draws around the values, so that what is dependent counts
-    as such; the chance that any true null is rejected at level a is a.
+    The single-step max-T of Westfall and Young (1993), from draws around the values, which accounts for dependence. The
+    probability that any true null is rejected at level a is a.
 
     Parameters
     ----------

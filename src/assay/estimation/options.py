@@ -1,7 +1,7 @@
 """The options of a question, each stated once.
 
 A question's options are the fields of one frozen dataclass that inherits `Settings`. A field's type says which values
-it takes, `option` says its default, its range and what people need to know of it. From both come the check at run time,
+it accepts, `option` gives its default, its range and its help. From both come the check at run time,
 the words of a refusal, what ``help()`` and editors show (`question` gives the function its parameters), the command
 line's options (`assay.cli`), the docs and the signature of a result (`assay.estimation.result.Run`). Type checkers get
 them through the parameters of the settings' constructor, so ``alt_test(labels, judge, epsilonn=.1)`` is an error there.
@@ -32,7 +32,7 @@ from assay.estimation import table_reader
 Method = Literal["percentile", "bca", "jackknife", "none"]
 Adjustment = Literal["by", "bh", "holm", "none"]
 Raters = Literal["fixed", "random"]
-"""What annotators stand for: themselves, or all who might have been asked in their place."""
+"""Whether annotators are fixed or a random sample of annotators."""
 T = TypeVar("T")
 P = ParamSpec("P")
 S = TypeVar("S", bound="Settings")
@@ -46,7 +46,7 @@ LEAST_RESAMPLES = 20
 
 @dataclass(frozen=True)
 class Limits:
-    """What is known of an option besides its type.
+    """The limits and texts of an option, in addition to its type.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Limits:
     low_open, high_open : bool
         Whether the ends themselves are refused.
     key : str or None
-        Its name in a signature, where that is another; empty where the signature never holds it.
+        Its name in a signature, if it differs; empty if the signature never contains it.
     always : bool
         Whether a signature names it even at its default.
     hidden : bool
@@ -85,7 +85,7 @@ class Limits:
 
 def option(
     default: T,
-    help: str = "",  # noqa: A002 - what it is called at a command line
+    help: str = "",  # noqa: A002 - its name in command-line interfaces
     *,
     low: float | None = None,
     high: float | None = None,
@@ -121,8 +121,8 @@ def seed_option(help: str = "Random seed.", *, always: bool = False) -> int:  # 
 class Settings:
     """Everything that decides a question's numbers besides the labels; a subclass has one field an option.
 
-    Subclasses are ``@dataclass(frozen=True, kw_only=True)``; what may be given by position is a field of a subclass
-    that is ``@dataclass(frozen=True)``. What has no default is ``name: Annotated[str, Limits("One line of help.")]``.
+    Subclasses are ``@dataclass(frozen=True, kw_only=True)``; a positional option is a field of a subclass that is
+    ``@dataclass(frozen=True)``. An option without a default is ``name: Annotated[str, Limits("One line of help.")]``.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {}
@@ -163,7 +163,7 @@ class Settings:
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if _differs(self, f)}
 
     def signed(self) -> dict[str, str]:
-        """What a signature says of the options: those that are not at their default, and those it always names."""
+        """Return the options of a signature: those that differ from their default, and those that it always names."""
         said = {}
         for f in dataclasses.fields(self):
             limits = hints_of(type(self))[f.name][1]
@@ -181,7 +181,7 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalSettings(Settings):
-    """How intervals are made; every question that makes some inherits these."""
+    """The interval options; every analysis with intervals inherits them."""
 
     method: Method = option("jackknife", "Interval method.")
     n_resamples: int = option(2000, "Bootstrap resamples.", low=LEAST_RESAMPLES, key="resamples")
@@ -195,7 +195,7 @@ class IntervalSettings(Settings):
 def question(settings: Callable[P, S]) -> Callable[[Callable[[A, S], R]], Callable[Concatenate[A, P], R]]:
     """Give a function of labels and settings the options of the settings as its parameters.
 
-    Fields that are not keyword-only may be given by position, after what the function takes of its own.
+    Fields that are not keyword-only can be given by position, after the function's own arguments.
 
     Examples
     --------
@@ -217,12 +217,12 @@ def question(settings: Callable[P, S]) -> Callable[[Callable[[A, S], R]], Callab
 
 
 def question_of_two(settings: Callable[P, S]) -> Callable[[Callable[[A, B, S], R]], Callable[Concatenate[A, B, P], R]]:
-    """As `question`, for a function that takes two things of its own: labels, and a judge or other labels."""
+    """As `question`, for a function with two arguments: labels, and a judge or other labels."""
     return lambda function: _ask(function, typing.cast("type[Settings]", settings))
 
 
 def question_alone(settings: Callable[P, S]) -> Callable[[Callable[[S], R]], Callable[P, R]]:
-    """As `question`, for a function that takes nothing but its options."""
+    """As `question`, for a function that has only options."""
     return lambda function: _ask(function, typing.cast("type[Settings]", settings))
 
 
@@ -288,11 +288,17 @@ OPENED: Mapping[str, tuple[str, ...]] = {
 """What questions call a table of labels that they take, and the parameters that name its judges: the first that is
 given counts."""
 
+READER = "assay.reading:labels_of"
+"""What makes that table of a path, a frame or plain arrays; named, and not imported, because imports run downward."""
+
+REFUSER = "refuse_read_options"
+"""The function that refuses reading options that a question does not have."""
+
 
 def _open_tables(
     name: str, given: tuple[Any, ...], options: dict[str, Any], places: Sequence[str], strange: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What was given by place and by name, with a table in place of a path, a frame or plain arrays.
+    """The positional and keyword arguments, with a table instead of a path, a frame or plain arrays.
 
     ``strange`` are options that the question does not have: those of reading are refused as such.
     """
@@ -316,7 +322,7 @@ def _open_tables(
 
 
 def _add_only_judge(name: str, given: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The only judge of the table behind it, where none is named."""
+    """The arguments with the only judge of the table, if no judge is named."""
     if len(given) > 1 or "judge" in options:
         return given
     judges: Sequence[str] = getattr(given[0], "judges", ())
@@ -410,7 +416,7 @@ def check(name: str, value: Any, hint: Any, limits: Limits = Limits()) -> None:
 
 
 def one_of(name: str, value: T, words: Iterable[T]) -> T:
-    """The value, where it is one of the words; for options that are no settings.
+    """Return the value if it is one of the words; for options outside of settings.
 
     Raises
     ------
@@ -427,7 +433,7 @@ def number_in(
     name: str, value: Any, *, low: float | None = None, high: float | None = None, above: float | None = None,
     below: float | None = None, whole: bool = False,
 ) -> None:  # fmt: skip
-    """Refuse what is no number in the range; for options that are no settings."""
+    """Refuse values that are not numbers in the range; for options outside of settings."""
     first, last = above if low is None else low, below if high is None else high
     limits = Limits("", first, last, above is not None, below is not None)
     check(name, value, int if whole else float, limits)
@@ -462,7 +468,7 @@ def hints_of(cls: type[Settings]) -> dict[str, tuple[Any, Limits]]:
 
 
 def members_of(hint: Any) -> tuple[Any, ...]:
-    """The types of a union; a single type stands alone."""
+    """Return the types of a union; a single type is its own only member."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return tuple(m for part in typing.get_args(hint) for m in members_of(part))
     return (hint,)
@@ -474,7 +480,7 @@ def _words(hint: Any) -> tuple[Any, ...]:
 
 
 def words_of(hint: Any) -> tuple[Any, ...]:
-    """The words that an option takes, also where it takes several of them."""
+    """Return the words that an option accepts, one or several."""
     found = list(_words(hint))
     for m in members_of(hint):
         if typing.get_origin(m) in (tuple, list, Sequence):
@@ -539,7 +545,7 @@ def _range(hint: Any, limits: Limits, value: Any = None) -> str:
 
 
 def _number_words(hint: Any, limits: Limits) -> str:
-    """A number of the kind and range that is asked for."""
+    """The required kind and range of a number, in words."""
     several = any(typing.get_origin(m) in (tuple, list, Sequence) for m in members_of(hint))
     inner = [p for m in members_of(hint) for p in (typing.get_args(m) or (m,))]
     whole = int in inner and float not in inner
@@ -571,7 +577,7 @@ def _bad_word_message(name: str, value: object, words: Sequence[object]) -> str:
 
 
 def short(value: Any) -> str:
-    """A value as a signature says it: two different values never read alike."""
+    """Return a value as in a signature; different values are always written differently."""
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -620,7 +626,7 @@ def _essence(value: Any, depth: int = 0) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """An option as JSON holds it; what is no plain value is named with its digest."""
+    """Return an option as a JSON value; other values are replaced by their digest."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Settings):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimates, Transform, ends_of
 from assay.estimation.options import IntervalSettings, Method, Raters
-from assay.estimation.statistic import Data, Estimated, Floats, Ints, Several, Statistic
+from assay.estimation.statistic import Data, Estimated, Floats, Ints, MultipleEstimates, Statistic
 
 Found = TypeVar("Found")
 
@@ -49,7 +49,7 @@ PRODUCT_CELLS = 2**21
 """Blocks of resamples are multiplied and valued together up to this size (16 MiB); a constant, as above."""
 
 ROW_BY_ROW = 1_000
-"""Units from which on each resample is counted by itself."""
+"""Number of units from which each resample is counted separately."""
 
 MOST_COLUMNS = 5_000
 """Sums up to this number a unit are looked through for those that are the same."""
@@ -61,8 +61,8 @@ ONE_UNIT = "a single unit cannot be resampled"
 """Why a value of one item or cluster has no interval."""
 
 
-class How(Protocol):
-    """How an interval is made: four fields that `IntervalSettings` and every question's settings have."""
+class IntervalMethod(Protocol):
+    """The interval options, which `IntervalSettings` and the settings of every analysis have."""
 
     @property
     def method(self) -> Method:
@@ -82,11 +82,11 @@ class How(Protocol):
 
 
 @runtime_checkable
-class Supported(Protocol):
-    """A statistic whose values rest on some of the units each."""
+class Estimability(Protocol):
+    """A statistic whose values each depend on some of the units only."""
 
     def support(self, sums: Floats) -> Ints:
-        """How many units and items each value rests on: (units, k) sums -> (2, q)."""
+        """Return the number of units and items of each value: (units, k) sums -> (2, q)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +98,9 @@ class Units:
     of_item : (items,) int
         The unit, from 0; −1 for items that are no part of the sample.
     n : int
-        How many units there are.
+        The number of units.
     name : str
-        What a unit is: ``items``, ``clusters`` or ``blocks``.
+        The kind of unit: ``items``, ``clusters`` or ``blocks``.
     """
 
     of_item: Ints
@@ -135,7 +135,7 @@ class Units:
             unit = np.unique(clusters if used is None else clusters[used], return_inverse=True)[1]
             n = n_whole = int(unit.max()) + 1 if len(unit) else 0
         if limit is not None and n_whole > limit:
-            # A fixed shuffle: which items share a block must not depend on anything the items mean.
+            # A fixed shuffle: the blocks must not depend on the content of the items.
             block = np.random.default_rng(n_whole).permutation(n_whole)
             block %= limit
             unit, n = (block if unit is None else block[unit]), limit
@@ -152,24 +152,24 @@ def width_limit(n_items: int) -> float:
 
 
 def unit_limit(width: int, most: int = MAX_UNITS) -> int:
-    """Into how many blocks items are merged where there are more, if each has ``width`` sums."""
+    """Return the number of blocks into which more items are merged, if each has ``width`` sums."""
     return max(min(most, LEAST_UNITS), min(most, UNIT_CELLS // max(width, 1)))
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Moments of annotators' labels summed into the units that are resampled, and what is made of their sum.
+    """Moments of annotators' labels summed by resampled unit, and the statistic of their sum.
 
     Attributes
     ----------
     statistic : Estimated
     sums : (units, k) float
     n_items : tuple of int
-        Items that add anything, to each statistic where there are several.
+        Items that contribute, for each statistic if there are several.
     name : str
-        What a unit is.
+        The kind of unit.
     units : Units, optional
-        Those of the items, where the same are to be left out of other labels.
+        The units of the items, if the same units are left out of other labels.
     """
 
     statistic: Estimated
@@ -178,7 +178,7 @@ class Sums:
     name: str
     units: Units | None = None
 
-    def estimate(self, how: How, transform: Transform | Sequence[Transform] = "none") -> Estimates:
+    def estimate(self, how: IntervalMethod, transform: Transform | Sequence[Transform] = "none") -> Estimates:
         """The statistic with its interval, from the units that add anything; a transform for all values or for each.
 
         The interval is for these annotators; `Estimates.with_random_raters` has them as a sample.
@@ -190,7 +190,7 @@ class Sums:
 
     @cached_property
     def used(self) -> Ints:
-        """The units that add anything; all where none does."""
+        """The units that contribute; all if none does."""
         found = np.flatnonzero((self.sums != 0).any(axis=1))
         return found if len(found) else np.arange(len(self.sums))
 
@@ -204,14 +204,16 @@ class Sums:
 class JointSums(Sums):
     """Sums of several statistics of the same labels, side by side."""
 
-    statistic: Several
+    statistic: MultipleEstimates
 
-    def estimate_apart(self, how: How, transforms: Sequence[Transform]) -> list[tuple[list[int], Estimates, Sums]]:
+    def estimate_apart(
+        self, how: IntervalMethod, transforms: Sequence[Transform]
+    ) -> list[tuple[list[int], Estimates, Sums]]:
         """Each statistic resampled over its own items: those that rest on equally many items are estimated together.
 
         Parameters
         ----------
-        how : How
+        how : IntervalMethod
         transforms : sequence of str
             Of each statistic, which has one value.
 
@@ -273,12 +275,12 @@ def estimate(
     -------
     Estimates
         ``low`` and ``high`` are NaN, with a reason, where every resample gives the same value, where more
-        than 5% of the resamples leave the statistic undefined, or where there is one unit only.
+        than 5% of the resamples leave the statistic undefined, or there is only one unit.
 
     Raises
     ------
     DesignError
-        Where there are no items, or for an option that is not known.
+        Without items, or for an unknown option.
     """
     how = IntervalSettings(method=method, n_resamples=n_resamples, confidence=confidence, seed=seed)
     moments = np.asarray(statistic.moments(data), dtype=float)
@@ -290,7 +292,7 @@ def estimate(
 def estimate_sums(
     statistic: Estimated,
     sums: Floats,
-    how: How,
+    how: IntervalMethod,
     *,
     n_items: int | None = None,
     unit: str = "items",
@@ -308,7 +310,7 @@ def estimate_sums(
     value = np.atleast_1d(np.asarray(statistic.value(total)))
     # A value may rest on fewer units than there are, as an annotator's who answered some of the items.
     support = np.empty((2, 0), dtype=np.int64)
-    if method == "jackknife" and isinstance(statistic, Supported):
+    if method == "jackknife" and isinstance(statistic, Estimability):
         support = statistic.support(sums)
     scale: tuple[Transform, ...] = (transform,) * len(value) if isinstance(transform, str) else tuple(transform)
     replicates = leave_one_out = np.empty((0, len(value)))
@@ -317,7 +319,7 @@ def estimate_sums(
     if method in ("percentile", "bca") and n_units > 1:
         replicates = resample(statistic, sums, n_resamples=how.n_resamples, seed=how.seed)
     if method == "none" or n_units == 1:
-        reason = "no interval was asked for" if method == "none" else ONE_UNIT
+        reason = "no interval requested" if method == "none" else ONE_UNIT
         error, low, high = np.full((3, len(value)), np.nan)
         reasons: tuple[str | None, ...] = (reason,) * len(value)
     else:
@@ -345,9 +347,9 @@ def estimate_sums(
 
 
 def estimate_replicates(
-    value: Floats, replicates: Floats, how: How, *, n_items: int, n_units: int, unit: str = "items"
+    value: Floats, replicates: Floats, how: IntervalMethod, *, n_items: int, n_units: int, unit: str = "items"
 ) -> Estimates:
-    """Values with replicates that a statistic brings itself, where it is no sum over items.
+    """Estimate values with given replicates, for a statistic that is not a sum over items.
 
     Parameters
     ----------
@@ -359,7 +361,7 @@ def estimate_replicates(
     empty = np.empty((0, len(value)))
     none: Transform = "none"
     if not len(replicates) or n_units == 1:
-        reason = ONE_UNIT if how.method != "none" else "no interval was asked for"
+        reason = ONE_UNIT if how.method != "none" else "no interval requested"
         error, low, high = np.full((3, len(value)), np.nan)
         reasons: tuple[str | None, ...] = (reason,) * len(value)
         replicates = empty
@@ -387,12 +389,12 @@ def estimate_replicates(
 
 
 def estimate_open(
-    statistic: Estimated, sums: Floats, drawn: Callable[[int], Floats], how: How, *, unit: str = "items"
+    statistic: Estimated, sums: Floats, drawn: Callable[[int], Floats], how: IntervalMethod, *, unit: str = "items"
 ) -> Estimates:
-    """`estimate_sums` by what the units leave open (Bayesian bootstrap, Rubin 1981), in place of the jackknife.
+    """`estimate_sums` with the Bayesian bootstrap over units (Rubin 1981) instead of the jackknife.
 
-    For values that are no smooth function of the sums, such as a median over annotators: the jackknife takes those for
-    less sure than they are, and resamples of few items for surer.
+    For values that are not a smooth function of the sums, such as a median over annotators: the jackknife overestimates
+    their variance, and resamples of few items underestimate it.
 
     Parameters
     ----------
@@ -410,12 +412,12 @@ def estimate_open(
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of each column of a (items, q) array, with NaN for what an item does not have."""
+    """The mean of each column of a (items, q) array, with NaN for missing values."""
 
     def moments(self, data: Floats) -> Floats:
-        """Sums and counts of what is there."""
-        there = ~np.isnan(data)
-        return np.concatenate([np.where(there, data, 0.0), there.astype(float)], axis=1)
+        """Return sums and counts of the values."""
+        known = ~np.isnan(data)
+        return np.concatenate([np.where(known, data, 0.0), known.astype(float)], axis=1)
 
     def value(self, sums: Floats) -> Floats:
         """Sum over count; NaN where nothing was there."""
@@ -459,7 +461,7 @@ def resample(statistic: Estimated, sums: Floats, *, n_resamples: int, seed: int)
     """The statistic in each bootstrap resample of the units: (n_resamples, q).
 
     Some blocks of resamples at a time are one matrix product of resampling counts with the units' sums. They run
-    through joblib where the caller has set ``joblib.parallel_config(n_jobs=...)``.
+    through joblib if the caller has set ``joblib.parallel_config(n_jobs=...)``.
     """
     n_units = len(sums)
     exact = _whole_numbers(sums)
@@ -488,14 +490,14 @@ def resample(statistic: Estimated, sums: Floats, *, n_resamples: int, seed: int)
 
 
 def resampling_counts(n_units: int, n_resamples: int, seed: int, block: int = 0) -> Floats:
-    """How often each unit is drawn: (n_resamples, n_units), rows sum to n_units."""
+    """Return the counts of each unit in each resample: (n_resamples, n_units), rows sum to n_units."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block,)))
     counts = np.empty((n_resamples, n_units))
     step = max(1, min(n_resamples, 2**20 // n_units))
     for start in range(0, n_resamples, step):
         rows = min(step, n_resamples - start)
         drawn = rng.integers(0, n_units, size=(rows, n_units))
-        if n_units >= ROW_BY_ROW:  # what is counted into then stays in the processor's cache
+        if n_units >= ROW_BY_ROW:  # the counts then stay in the processor's cache
             for row, one in enumerate(drawn, start):
                 counts[row] = np.bincount(one, minlength=n_units)
             continue
@@ -505,7 +507,7 @@ def resampling_counts(n_units: int, n_resamples: int, seed: int, block: int = 0)
 
 
 def _different_columns(sums: Floats) -> tuple[Floats, Ints | None]:
-    """The columns that differ, and which of them each column is; None where all do.
+    """The different columns, and the index of each column among them; None if all differ.
 
     Coefficients of pairs of annotators have the sums of one annotator in each of its pairs.
     """
@@ -519,7 +521,7 @@ def _different_columns(sums: Floats) -> tuple[Floats, Ints | None]:
 
 
 def _cached_counts(n_units: int, n_resamples: int, seed: int) -> Any:
-    """The counts of all resamples, or None where they are too many to keep."""
+    """The counts of all resamples, or None if they are too large to keep."""
     if n_units * n_resamples <= MOST_KEPT:
         return _all_counts(n_units, n_resamples, seed)
     return _all_small_counts(n_units, n_resamples, seed) if n_units * n_resamples <= MOST_KEPT_SMALL else None
@@ -536,7 +538,7 @@ def _all_small_counts(n_units: int, n_resamples: int, seed: int) -> NDArray[np.u
 
 @lru_cache(maxsize=4)
 def _all_counts(n_units: int, n_resamples: int, seed: int) -> Any:
-    """The counts of every block; the judges of a table are resampled alike, so they are drawn once."""
+    """The counts of every block, drawn once because all judges of a table have the same resamples."""
     counts = np.empty((n_resamples, n_units), dtype=np.float32)
     for block, start in enumerate(range(0, n_resamples, RESAMPLES_PER_BLOCK)):
         rows = min(RESAMPLES_PER_BLOCK, n_resamples - start)
@@ -552,7 +554,7 @@ def _whole_numbers(sums: Floats) -> bool:
 
 
 def _run(block: Callable[[int], Floats], n_blocks: int) -> list[Floats]:
-    """Blocks one after the other, or through joblib where the caller has set it up."""
+    """Run blocks one after the other, or through joblib if the caller has configured it."""
     from joblib import Parallel, delayed
     from joblib.parallel import get_active_backend
 
@@ -569,19 +571,19 @@ SPARSE = 50_000
 
 
 def add_rows(
-    rows: Floats, group: NDArray[Any], n_groups: int, *beside: Floats, kind: NDArray[Any] | None = None
+    rows: Floats, group: NDArray[Any], n_groups: int, *others: Floats, kind: NDArray[Any] | None = None
 ) -> Floats:  # fmt: skip
-    """Rows summed by group, in order of rows, and further tables of the same rows beside them: (groups, k).
+    """Sum rows by group, in order of rows, and further tables of the same rows: (groups, k).
 
     Where rows come in few kinds, tables have a row a kind, and ``kind`` says which of them each row is: (rows,).
     """
     if len(group) == n_groups and np.array_equal(group, np.arange(n_groups)):
-        found = [table if kind is None else table[kind] for table in (rows, *beside)]
+        found = [table if kind is None else table[kind] for table in (rows, *others)]
     else:
         # Numbers of two bytes are sorted by counting.
         order = np.argsort(group.astype(np.uint16) if n_groups < 2**16 else group, kind="stable")
         place = order if kind is None else kind[order]
-        found = [_sums(table, group[order], place, n_groups) for table in (rows, *beside)]
+        found = [_sums(table, group[order], place, n_groups) for table in (rows, *others)]
     return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
 
 

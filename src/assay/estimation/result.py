@@ -1,8 +1,8 @@
-"""One kind of result, and what made it.
+"""The base class of results, and the run that produced a result.
 
-Every public function returns a frozen dataclass that inherits `Result`. All that results have in common stands on one
-`Run`: the question, every option, the data, what does not count and why. Signature, ``to_dict`` and the words about
-intervals and exclusions are made from it, once.
+Every public function returns a frozen dataclass that inherits `Result`. The common part of results is a `Run`: the
+analysis, every option, the data, the exclusions. The signature, ``to_dict`` and the lines about intervals and
+exclusions are made from it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Exclusion:
     count : int
     reason : str
     names : tuple of str
-        Which, where that says something.
+        The names of the excluded, if useful.
     """
 
     what: str
@@ -69,14 +69,14 @@ class Run:
         Fingerprint of the labels and of every column that was used; it does not depend on the order of rows, nor on
         how a folder is cut into chunks.
     facts : mapping
-        What the question was asked of, in the order of the signature: items, annotators, labels, the judge.
+        The data of the analysis, in the order of the signature: items, annotators, labels, the judge.
     interval : str
-        How intervals were made; empty where there are none.
+        The kind of intervals; empty without intervals.
     exclusions : tuple of Exclusion
     notes : tuple of str
-        What was decided on the way.
+        Decisions in the analysis.
     cautions : tuple of str
-        What a reader must know before trusting the answer.
+        Reservations about the result.
     of : Run or None
         The run that this one was derived from: a curve of a test.
     """
@@ -150,18 +150,18 @@ OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
 
 
 class Result(ABC):
-    """What every finding can do; findings are frozen dataclasses that inherit it and have a field ``run``."""
+    """The base class of results, which are frozen dataclasses with a field ``run``."""
 
     run: Run
 
     symbol: ClassVar[str] = "estimate"
-    """What the column ``estimate`` of the table is called by readers."""
+    """The title of the column ``estimate`` of the table."""
 
     counted: ClassVar[str] = "items"
     """What its column ``n`` counts."""
 
     leads: ClassVar[bool] = False
-    """Whether the first row of the table is the answer, and the others are beside it."""
+    """Whether the first row of the table is the main estimate."""
 
     def __init_subclass__(cls) -> None:
         cls.__repr__ = Result.__repr__  # type: ignore[method-assign]  # or the dataclass would print every field
@@ -198,14 +198,14 @@ class Result(ABC):
     @property
     @abstractmethod
     def table(self) -> pl.DataFrame:
-        """One row a thing that was estimated."""
+        """One row per estimate."""
 
     @abstractmethod
     def summary(self) -> str:
-        """A few plain lines a person can paste into a paper."""
+        """Return the result in a few lines, for a report or paper."""
 
     def row_estimates(self) -> Sequence[Estimate | None]:
-        """The estimate in each row of `table`, None where a row has none; empty where the result has no intervals."""
+        """The estimate in each row of `table`, None if a row has none; empty if the result has no intervals."""
         return ()
 
     @property
@@ -221,12 +221,12 @@ class Result(ABC):
     def at(self, **row: object) -> Estimate:
         """The estimate in the row of the table that these columns name, such as ``system="gpt"``.
 
-        Nothing need be named where only one row has an estimate, or where the first row is the answer.
+        No column is required if only one row has an estimate, or if the first row is the main estimate.
 
         Raises
         ------
         DesignError
-            Where no row, or more than one, is meant.
+            If no row, or more than one, matches.
         """
         table, found = self.table, self.row_estimates()
         if self.leads and not row and found and found[0] is not None:
@@ -270,7 +270,7 @@ class Result(ABC):
 
     @property
     def signature(self) -> str:
-        """One line by which two people see whether they computed the same thing."""
+        """One line that identifies the analysis, to compare two results."""
         return self.run.signature
 
     @property
@@ -280,17 +280,17 @@ class Result(ABC):
 
     @property
     def exclusions(self) -> tuple[Exclusion, ...]:
-        """What does not count, and why."""
+        """The exclusions, with reasons."""
         return self.run.exclusions
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was decided on the way."""
+        """Decisions in the analysis."""
         return self.run.notes
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What a reader must know before trusting the answer."""
+        """Reservations about the result."""
         return self.run.cautions
 
     @property
@@ -335,7 +335,7 @@ class Result(ABC):
         return printable(self.summary())
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the summary, then the table as a reader wants it."""
+        """The notebook display: the summary, then the formatted table."""
         from assay.reporting import tables
 
         words = "".join(f"<p>{html.escape(line)}</p>" for line in self.summary().splitlines()[:-1] if line.strip())

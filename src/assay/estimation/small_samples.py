@@ -1,6 +1,6 @@
-"""Intervals where few items decide: which true values are compatible with what was seen, and how heavy tails may be.
+"""Intervals if few items determine a statistic: score intervals, and intervals for heavy tails.
 
-The jackknife asks the items at hand how much a statistic varies. Where a handful of them decides they cannot know.
+The jackknife estimates the variance of a statistic from the observed items. If very few items determine it, this fails.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Score:
     errors : (v,) float
         The standard error of the estimate if each of them were the true one.
     stepwise : bool
-        Whether an estimate may be too low by half of what a single item changes: the correction for continuity, which
-        matters where one item alone keeps it from the end.
+        Whether to apply the continuity correction, half of the change by a single item. It matters if only one item
+        keeps the estimate from the end.
     name, words : str
-        What it is called in a signature, and in a sentence.
+        Its name in a signature, and in a sentence.
     """
 
     values: Floats
@@ -40,9 +40,9 @@ class Score:
     words: str = "score interval under common correlation"
 
     def interval(self, value: float, error: float, step: float, t: float) -> tuple[float, float] | None:
-        """The lowest and the highest value that is compatible; None where none is.
+        """Return the lowest and the highest compatible value; None if there are none.
 
-        Where the items vary more than the values say (``error`` at the estimate), every error is larger by as much.
+        If the items vary more than under the values (``error`` at the estimate), every error increases in proportion.
         ``step`` is the largest change that a single item makes.
         """
         step = step if self.stepwise else 0.0
@@ -58,7 +58,7 @@ class Score:
         return max(float(low), -1.0), max(float(high), value)
 
     def deviation(self, value: float, error: float, step: float, null: float) -> float:
-        """How many standard errors, as they are where ``null`` is true, the estimate lies from it; 0 where within."""
+        """Return the distance of the estimate from ``null`` in standard errors under ``null``; 0 if within a step."""
         away = abs(value - null)
         if self.stepwise and value < null:
             away = max(away - step / 2, 0.0)
@@ -79,8 +79,8 @@ def _interpolate(values: Floats, reach: Floats, value: float, i: int) -> float:
 
 
 # -- A root mean square whose largest squares decide it --------------------------------------------
-# The jackknife asks the squares at hand how much their mean varies. Where tails are heavy most samples lack the squares
-# that make up much of the mean, so that it is too low and its standard error is, too. Here the upper end is the larger
+# The jackknife estimates the variance of a mean from the observed squares. With heavy tails most samples do not contain
+# the squares that dominate the mean, so the mean and its standard error are too low. Here the upper end is the larger
 # of two: the jackknife's, and that of a likelihood in which the distances follow a t distribution of any degrees of
 # freedom from `LEAST_DEGREES` up.
 
@@ -90,7 +90,7 @@ LEAST_DEGREES = 3.0
 DEGREES = np.array([LEAST_DEGREES, 3.5, 4.0, 5.0, 7.0, 10.0, 20.0, 1e4])
 
 SCALES = np.exp(np.linspace(np.log(0.01), np.log(30.0), 100))
-"""Squared scales that are tried, as multiples of the mean square at hand."""
+"""Grid of squared scales, as multiples of the observed mean square."""
 
 MOST_DIMENSIONS = 8
 
@@ -98,7 +98,7 @@ LEAST_SQUARE = 1e-6
 """Smaller squares, as shares of their mean, count as this: two equal labels are equal to some rounding."""
 
 EXACTLY, GROUPS = 500, 1_500
-"""Of more squares than both together, the largest are taken as they are, the others in groups of neighbours."""
+"""Numbers of the largest squares that are used one by one, and of groups of neighbours for the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +108,11 @@ class Tailed:
     Attributes
     ----------
     squares : (units,) float
-        What each unit adds to the mean of squares.
+        The contribution of each unit to the mean of squares.
     dimensions : int
-        Independent errors that a unit's square may be made of: of m annotators at most m - 1.
+        Number of independent errors in a unit's square: at most m - 1 for m annotators.
     highest : float
-        The largest distance that there is; infinite where the scale has no ends.
+        The largest possible distance; infinite for a scale without ends.
     """
 
     squares: Floats
@@ -147,7 +147,7 @@ class Tailed:
             constant = gammaln((nu + d) / 2) - gammaln(nu / 2) - gammaln(d / 2) - d / 2 * np.log(nu * scale)
             found.append(n * constant + (d / 2 - 1) * logs - (nu + d) / 2 * far)
             means.append(d * scale * nu / (nu - 2))
-        short = np.stack(found) - (np.max(found) - t**2 / 2)  # below 0 where a scale is not compatible
+        short = np.stack(found) - (np.max(found) - t**2 / 2)  # below 0 if a scale is not compatible
         last = (short >= 0) & np.concatenate([short[:, 1:] < 0, np.ones_like(short[:, :1], dtype=bool)], axis=1)
         k, i, v = np.nonzero(last)
         after = np.minimum(i + 1, len(scale) - 1)
@@ -157,7 +157,7 @@ class Tailed:
 
 
 def _group_squares(squares: Floats) -> tuple[Floats, Floats]:
-    """Fewer squares, and how many each stands for."""
+    """Fewer squares, with their multiplicities."""
     if len(squares) <= EXACTLY + GROUPS:
         return squares, np.ones(len(squares))
     ordered = np.sort(squares)

@@ -1,7 +1,7 @@
-"""What a statistic says of itself: what each item adds, and its value from the sums.
+"""The protocols of a statistic: the moments of each item, and the value of their sums.
 
-Nearly every statistic here is a smooth function of sums over items. It says two things: ``moments(data)``, what each
-item adds, and ``value(sums)``, the statistic from the summed moments, broadcasting over leading axes. Everything else
+Nearly every statistic here is a smooth function of sums over items. It defines ``moments(data)``, the contribution of
+each item, and ``value(sums)``, the statistic of the summed moments, broadcasting over leading axes. Everything else
 follows from that: a bootstrap is one matrix product of resampling counts with the moments and one call; a jackknife is
 the total less each item and one call; a paired difference is two values under the same resamples; clusters are items
 summed before they are resampled; a table larger than memory is summed piece by piece.
@@ -26,10 +26,10 @@ class Statistic(Protocol[Data_contra]):
     """What `assay.estimation.resampling.estimate` needs to know of a statistic."""
 
     def moments(self, data: Data_contra) -> Floats:
-        """What each item adds: (items, k). Centre the labels first where squares are summed."""
+        """Return the contribution of each item: (items, k). Centre the labels first if squares are summed."""
 
     def value(self, sums: Floats) -> Floats:
-        """The statistic from summed moments: (..., k) -> (..., q). NaN where it is undefined."""
+        """Return the statistic of summed moments: (..., k) -> (..., q). NaN if it is undefined."""
 
 
 class Estimated(Protocol):
@@ -39,12 +39,12 @@ class Estimated(Protocol):
         """The statistic from summed moments: (..., k) -> (..., q)."""
 
 
-class Several(Estimated, Protocol):
-    """Several statistics of the same data whose sums stand side by side."""
+class MultipleEstimates(Estimated, Protocol):
+    """Several statistics of the same data, with concatenated sums."""
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """How many sums each has."""
+        """The number of sums of each statistic."""
 
-    def part(self, which: Sequence[int]) -> Several:
+    def part(self, which: Sequence[int]) -> MultipleEstimates:
         """Some of them."""

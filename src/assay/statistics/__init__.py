@@ -1,1 +1,1 @@
-"""What each item adds, and the value of the sums: the formulas of every coefficient. Checks nothing."""
+"""The formulas of every coefficient, as moments of items and values of their sums, without input checks."""

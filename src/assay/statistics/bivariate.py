@@ -22,16 +22,16 @@ from assay.statistics.blocks import MOST_CELLS, Balanced, contrasts, nested_code
 from assay.statistics.reml import INSIDE
 
 MOST_STEPS = 100
-"""Scoring steps until a search ends as it is; a search takes ten or twenty."""
+"""Most scoring steps of a search; a search takes ten or twenty."""
 
 GAIN = 1e-6
-"""A search ends where a step promises less of the deviance: ends of intervals move by less than a ten-thousandth."""
+"""Least expected gain in deviance of another step: ends of intervals then move by less than a ten-thousandth."""
 
 CLOSE, MOST_TRIALS = 0.01, 30
 """How near the root deviance is to its quantile at an end, half a percent of the way; and how many trials find it."""
 
 MOST_HALVES = 20
-"""How often the spread of objects is halved until a correlation beyond 1 is possible beside the error that there is."""
+"""Most halvings of the variance of objects until a correlation beyond 1 is possible with the given error variance."""
 
 FLAT = 1e-6
 """A share of all variance below which a variance of objects is nothing: a correlation divides by its root."""
@@ -48,9 +48,9 @@ class Family:
     ----------
     mine : (all labels,) bool
     terms : sequence of (set of facets, (all labels,) int)
-        What indexes each term, the residual last, and its levels, coded for both families alike.
+        The facets of each term, the residual last, and its levels, coded for both families.
     theta : (terms,) float
-        Its own variances, where the search starts.
+        Its variances, the start of the search.
     balanced : Balanced or None
         The mean squares of a complete table.
     strata : sequence of sets of facets
@@ -72,7 +72,7 @@ class Parameter:
     families: tuple[int, ...]
     level: Ints
     of: tuple[int, ...]
-    """Where the term stands in each family's list."""
+    """The position of the term in each family's list."""
 
 
 def parameters_of(first: Family, second: Family, measured: frozenset[str]) -> list[Parameter]:
@@ -93,7 +93,7 @@ class JointLikelihood(Protocol):
     """A restricted likelihood of labels whose covariance matrix is linear in its parameters."""
 
     def deviance(self, theta: Floats) -> float:
-        """Minus twice its logarithm, but for a constant; infinite where the covariance matrix is none."""
+        """Return minus twice its logarithm up to a constant; infinite if the covariance matrix is not valid."""
 
     def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
         """Gradient, and expected or average second derivatives."""
@@ -124,7 +124,7 @@ class Strata:
     weights: Floats
 
     def deviance(self, theta: Floats) -> float:
-        """Minus twice the restricted log-likelihood, but for a constant."""
+        """Return minus twice the restricted log-likelihood up to a constant."""
         pairs, own = self.pair_weights @ theta, self.weights @ theta
         det = pairs[:, 0, 0] * pairs[:, 1, 1] - pairs[:, 0, 1] ** 2
         if not ((det > 0).all() and (pairs[:, 0, 0] > 0).all() and (own > 0).all()):
@@ -147,7 +147,7 @@ class Strata:
 def strata_of(
     value: Floats, families: tuple[Family, Family], parameters: Sequence[Parameter]
 ) -> Strata | None:  # fmt: skip
-    """The strata of two complete tables; None where a cell is missing or families share some levels of a term only."""
+    """The strata of two complete tables; None if a cell is missing or families share only some levels of a term."""
     first, second = families
     if first.balanced is None or second.balanced is None:
         return None
@@ -195,7 +195,7 @@ def _products(
 ) -> Floats:
     """Sums of products of means of the finest shared cells, by stratum and cell: (strata,).
 
-    Those of squares of sums, less those of differences, over 4; of each term's margin less what is within it.
+    Those of squares of sums minus those of differences, over 4; of each term's margin minus its inner terms.
     """
     cell = nested_codes(levels[max(shared, key=len)], None)
     means = [np.bincount(cell[f.mine], weights=value[f.mine]) / np.bincount(cell[f.mine]) for f in families]
@@ -265,7 +265,7 @@ class JointBlocks:
         return self._last[1]
 
     def deviance(self, theta: Floats) -> float:
-        """Minus twice the restricted log-likelihood, but for a constant."""
+        """Return minus twice the restricted log-likelihood up to a constant."""
         try:
             return self._solution(theta).deviance
         except np.linalg.LinAlgError:
@@ -290,7 +290,8 @@ class JointBlocks:
         return found
 
     def pairs(self, n: int) -> tuple[Ints, Ints]:
-        """Where a parameter across blocks stands in the matrix over columns, once on each side of the diagonal."""
+        """Return the positions of a parameter across blocks in the matrix over columns, on both sides of the
+        diagonal."""
         p = self.parameters[n]
         ends = []
         for k in p.families if len(p.families) == 2 else p.families * 2:
@@ -365,7 +366,7 @@ class _JointSolution:
         return found - self._solve_blocks(spread)
 
     def project(self, x: Floats) -> Floats:
-        """Px, V⁻¹x less its part along the means."""
+        """Return Px: V⁻¹x minus its component along the means."""
         return self.solve(x) - self.half @ np.linalg.solve(self.precision, self.half.T @ x)
 
     def traces(self) -> Floats:
@@ -393,7 +394,7 @@ class _JointSolution:
 
 
 def _blocks_by_size(block: Ints) -> list[Ints]:
-    """Labels of blocks of about one size, a row a block, −1 where a block has fewer."""
+    """Labels of blocks of similar size, one row per block, padded with −1."""
     size = np.bincount(block)
     order = np.argsort(block, kind="stable")
     start = np.cumsum(size) - size
@@ -413,7 +414,7 @@ def _blocks_by_size(block: Ints) -> list[Ints]:
 
 @dataclass(frozen=True, eq=False)
 class JointFit:
-    """The most likely parameters, and how far the objects' correlation may be moved.
+    """The maximum-likelihood parameters, and the profile likelihood of the objects' correlation.
 
     Attributes
     ----------
@@ -421,9 +422,9 @@ class JointFit:
     theta : (parameters,) float
     deviance : float
     objects : (int, int, int)
-        Where the variances of objects in both families, and their covariance, stand.
+        The positions of the variances of objects in both families, and of their covariance.
     scale : (parameters,) float
-        The variance of labels that each parameter is small or large beside.
+        The variance of labels, as a scale for each parameter.
     """
 
     likelihood: JointLikelihood
@@ -435,19 +436,19 @@ class JointFit:
 
     @property
     def correlation(self) -> float:
-        """Of the objects' scores; NaN where a family has no variance of objects. May be beyond 1."""
+        """Correlation of the objects' scores; NaN if a family has no variance of objects. Can exceed 1."""
         first, second, between = (float(self.theta[k]) for k in self.objects)
         if first <= FLAT * self.scale[self.objects[0]] or second <= FLAT * self.scale[self.objects[1]]:
             return np.nan
         return between / float(np.sqrt(first * second))
 
     def root(self, value: float, start: Floats | None = None) -> tuple[float, Floats]:
-        """√(deviance with the correlation held there, less that of the fit), and the parameters there."""
+        """Return √(deviance with this correlation minus that of the fit), and the parameters there."""
         theta, deviance = _search(self, self.theta if start is None else start, value)
         return float(np.sqrt(max(deviance - self.deviance, 0.0))), theta
 
     def interval(self, level: float, df: float, lowest: float, highest: float) -> tuple[float, float]:
-        """The profile-likelihood interval, with the quantile of t in place of the normal's for few objects.
+        """Return the profile-likelihood interval, with the quantile of t instead of the normal's for few objects.
 
         An end beyond ``lowest`` or ``highest`` is not looked for: it is that.
         """
@@ -458,7 +459,7 @@ class JointFit:
 
     @property
     def standard_error(self) -> float:
-        """Of the correlation, by the delta method; what is at 0 is taken as it is."""
+        """Standard error of the correlation by the delta method; parameters at 0 are treated as fixed."""
         first, second, between = self.objects
         kept = np.abs(self.theta) > FLAT * self.scale
         kept[[first, second, between]] = True
@@ -470,7 +471,7 @@ class JointFit:
         return float(np.sqrt(found)) if found > 0 else np.nan
 
     def _end(self, side: float, quantile: float, limit: float) -> float:
-        """Where the root reaches the quantile on one side, by secants; the limit if it does nowhere."""
+        """The value at which the root reaches the quantile on one side, by secants; the limit if there is none."""
         value, error = self.correlation, self.standard_error
         if side * value >= side * limit:
             return limit
@@ -504,14 +505,14 @@ class JointFit:
 def fit_joint(
     value: Floats, families: tuple[Family, Family], measured: frozenset[str], block: Ints
 ) -> JointFit | None:  # fmt: skip
-    """Fit both families at once; None where they share no object, or blocks are too large.
+    """Fit both families jointly; None if they share no object, or blocks are too large.
 
     Parameters
     ----------
     measured : set of facets
         What indexes the objects.
     block : (labels,) int
-        The object of each label, coarse enough that what is nested in objects lies within.
+        The object of each label, coarse enough to contain all nested facets.
     """
     parameters = parameters_of(*families, measured)
     between = next((n for n, p in enumerate(parameters) if len(p.families) == 2 and p.index == measured), None)
@@ -560,7 +561,7 @@ def _search(fit: JointFit, theta: Floats, held: float | None) -> tuple[Floats, f
 
     deviance = fit.likelihood.deviance(parameters(x))
     if not np.isfinite(deviance):
-        # A start outside of what is possible: without covariances but the one that is held, and with less of that.
+        # An impossible start: set all covariances to 0 except the fixed one, and reduce that one.
         x[n:] = 0.0
         for _ in range(MOST_HALVES):
             if np.isfinite(deviance := fit.likelihood.deviance(parameters(x))):

@@ -30,7 +30,7 @@ NAMED_PART = 0.05
 """Terms with a smaller weight in the combination that is nothing are not named in the message."""
 
 LEAST_SQUARES = (1e-6, 1e-13)
-"""Tolerances of least squares: the second only where little is left, and whether it is nothing is asked."""
+"""Tolerances of least squares; the second only tests whether a small residual is zero."""
 
 MOST_SEQUENTIAL = 3_000_000
 """Entries of the matrices whose singular values are computed for an analysis of variance: seconds."""
@@ -66,8 +66,7 @@ class Terms:
     ----------
     value : (labels,) float
     codes : tuple of (labels,) int
-        The level of each term, without gaps; the residual, in which every label is a level of its own, is not among
-        them.
+        The level of each term, without gaps; the residual, in which every label is a separate level, is not included.
     """
 
     value: Floats
@@ -83,7 +82,7 @@ class Terms:
 
 
 def contrasts(fine: Ints, coarse: Ints) -> int | None:
-    """How many differences of levels of ``fine`` lie within levels of ``coarse``; None where it does not lie within."""
+    """Return the number of contrasts of ``fine`` within levels of ``coarse``; None if it is not nested."""
     both = cross_codes(coarse, fine)[1]
     n_fine, n_coarse = int(fine.max()) + 1, int(coarse.max()) + 1
     return n_fine - n_coarse if both == n_fine else None
@@ -92,7 +91,7 @@ def contrasts(fine: Ints, coarse: Ints) -> int | None:
 def untold(
     value: Floats, measured: Ints, *others: Ints, least: int = 3, name: str = "item", other: str = "annotator"
 ) -> str | None:
-    """Why these labels cannot tell the variance of what is measured from error; None where they can.
+    """Return the reason why the object variance cannot be separated from error; None if it can.
 
     Parameters
     ----------
@@ -104,7 +103,7 @@ def untold(
     least : int
         Differences that a variance rests on, at least: a variance of fewer is that of one or two numbers.
     name, other : str
-        What the object and the others are called.
+        The names of the object and of the others.
     """
     if not len(value) or np.ptp(value) == 0:
         return "the labels do not vary"
@@ -112,16 +111,16 @@ def untold(
     if few := few_levels(n, least, name):
         return few
     if len(value) - n < least:
-        return f"hardly any level of {name} has two labels, so that its variance and error are one"
+        return f"too few levels of {name} have two labels to separate its variance from error"
     for code in others:
         within = contrasts(measured, code)
         if within is not None and within < least:
-            return f"each level of {other} has one level of {name} to itself, so that they cannot be told apart"
+            return f"each level of {other} has a separate level of {name}, so their variances are confounded"
     return None
 
 
 def few_levels(n: int, least: int, name: str) -> str | None:
-    """Why so few levels show nothing of how sure a variance is; None where they are enough."""
+    """Return the reason for no interval of a variance from too few levels; None if they are enough."""
     if n - 1 >= least:
         return None
     return f"{counted(n, 'level')} of {name} have {counted(n - 1, 'difference')}, and {least} are needed at least"
@@ -130,8 +129,8 @@ def few_levels(n: int, least: int, name: str) -> str | None:
 def left_over(terms: Terms) -> tuple[int, float]:
     """What no level of any term explains: how many contrasts of labels, and the sum of their squares.
 
-    Where there are some and their squares are nothing, the likelihood grows without bound as the residual goes to 0.
-    Labels that have a level of a term to themselves are explained by it, so that they are put aside first.
+    If residual degrees of freedom exist and their squares are 0, the likelihood is unbounded as the residual variance
+    goes to 0. Labels that are alone in a level of a term are explained by it and are removed first.
     """
     widest = _widest(terms.codes)
     kept = np.arange(len(terms))
@@ -150,7 +149,7 @@ def left_over(terms: Terms) -> tuple[int, float]:
 
 
 def _widest(codes: Sequence[Ints]) -> list[Ints]:
-    """Terms within which no other term lies twice: what they explain holds what the others explain."""
+    """Terms that are not contained in another term: they explain everything that the others explain."""
     kept: list[Ints] = []
     for code in sorted(codes, key=lambda c: -int(c.max())):
         if all(contrasts(other, code) is None for other in kept):
@@ -175,7 +174,7 @@ def _residual_squares(y: Floats, codes: Sequence[Ints]) -> tuple[int, float]:
         solved = lsmr(design, y, atol=exact, btol=exact, maxiter=2000)[0]
         squares = float(np.sum((y - design @ solved) ** 2))
         if squares > exact * float(y @ y):
-            break  # so much is left that the rest of the digits would not make it nothing
+            break  # the residual is clearly not zero
     if n * design.shape[1] <= MOST_RANKED:
         return n - int(np.linalg.matrix_rank(design.toarray())), squares
     return max(n - design.shape[1] + len(codes) - 1, 1), squares
@@ -184,8 +183,8 @@ def _residual_squares(y: Floats, codes: Sequence[Ints]) -> tuple[int, float]:
 def anova(terms: Terms) -> Floats:
     """Variances of the terms, then of the residual, by Henderson's (1953) method 1: (terms + 1,).
 
-    Sums of squared totals of each term, less the one of the whole, are set equal to what they are expected to be.
-    Unbiased; may be below 0. In a balanced table they are the expected mean squares' solution. NaN where the
+    Sums of squared totals of each term, minus that of the grand total, are set equal to their expectations.
+    Unbiased; can be below 0. In a balanced table they are the expected mean squares' solution. NaN if the
     equations have none.
     """
     n = len(terms)
@@ -235,7 +234,7 @@ def _combinations(a: Ints, b: Ints) -> tuple[Ints, Ints]:
 
 
 def dependent_terms(codes: Sequence[Ints], n: int) -> list[int]:
-    """Terms whose covariance matrices, the mean taken out, add to nothing; the residual is the last."""
+    """Terms whose covariance matrices, without the mean, are linearly dependent; the residual is the last."""
     each = [*codes, np.arange(n)]
     size = [np.bincount(c)[c].astype(float) for c in each]
     gram = np.empty((len(each), len(each)))
@@ -280,14 +279,14 @@ class Balanced:
     restricted: bool = True
 
     def deviance(self, theta: Floats) -> float:
-        """Minus twice the (restricted) log-likelihood; infinite outside of what is possible."""
+        """Return minus twice the (restricted) log-likelihood; infinite for impossible variances."""
         expected = self.weights @ theta
         rows = expected[:-1]
         if not (expected > 0).all():
             return np.inf
         found = float(self.df @ np.log(rows) + (self.squares / rows).sum())
         if self.restricted:
-            # The mean's stratum cancels but for the number of labels.
+            # The mean's stratum cancels, except for the number of labels.
             return found + (self.n - 1) * LOG_2PI + float(np.log(self.n))
         return found + float(np.log(expected[-1])) + self.n * LOG_2PI
 
@@ -337,11 +336,11 @@ def balanced_table(
     ----------
     value : (labels,) float
     axes : sequence of (labels,) int
-        The level of each facet; of a nested facet, numbered within what it is nested in.
+        The level of each facet; levels of a nested facet are numbered within their parent level.
     strata : sequence of sets of axes
         Every effect of the design, by the axes that index it.
     terms : sequence of sets of axes
-        The effects that have a variance of their own; all others are in the residual.
+        The effects with a separate variance; all others are in the residual.
     """
     sizes = tuple(int(a.max()) + 1 for a in axes)
     cells = int(np.prod([float(s) for s in sizes]))
@@ -364,7 +363,7 @@ def balanced_table(
 
 
 def _share(term: frozenset[int], row: frozenset[int] | None, sizes: Sequence[int], n: int) -> float:
-    """How often a variance counts in an expected mean square: labels of a level, where the row is within the term."""
+    """The coefficient of a variance in an expected mean square: labels per level, if the row is within the term."""
     if row is None or not row <= term:
         return 0.0
     return n / float(np.prod([sizes[a] for a in term]))
@@ -373,7 +372,7 @@ def _share(term: frozenset[int], row: frozenset[int] | None, sizes: Sequence[int
 def _strata(
     means: Floats, sizes: Sequence[int], strata: Sequence[frozenset[int]], n: int
 ) -> tuple[list[float], list[float]]:
-    """Sums of squares and degrees of freedom of every effect, each less those within it."""
+    """Sums of squares and degrees of freedom of every effect, each minus those of its inner effects."""
     squares: dict[frozenset[int], float] = {}
     df: dict[frozenset[int], float] = {}
     for one in sorted(strata, key=len):
@@ -386,7 +385,7 @@ def _strata(
 
 
 def nested_codes(code: Ints, nest: Ints | None) -> Ints:
-    """Levels numbered from 0, without gaps; of a nested facet within each level of what it is nested in."""
+    """Return levels numbered from 0, without gaps; levels of a nested facet within each parent level."""
     if nest is None:
         return cross_codes(code)[0]
     both, outer = _combinations(nest, code)
@@ -414,11 +413,11 @@ _SIZES = np.unique(np.rint(1.35 ** np.arange(60)).astype(np.int64))
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Blocks of one size, padded: ``cell`` is (blocks, size), with -1 where a block has no such cell."""
+    """Blocks of one size: ``cell`` is (blocks, size), padded with -1."""
 
     cell: Ints
     same: Floats
-    """(terms within, blocks, size, size): 1 where two cells share a level."""
+    """(terms within, blocks, size, size): 1 if two cells share a level."""
     across: Ints
     """(terms across, blocks, size): the level, counted over all of them; of a padding cell, one more than there are."""
 
@@ -476,13 +475,13 @@ class Blocks:
 
     @cached_property
     def starts(self) -> Ints:
-        """Where the levels of each term across begin, and their number."""
+        """The first index of the levels of each term across, and their number."""
         return np.cumsum([0, *(self.levels[k] for k in self.across)])
 
-    # -- what the fit asks for ----------------------------------------------------------------------
+    # -- interface of the fit -----------------------------------------------------------------------
 
     def deviance(self, theta: Floats) -> float:
-        """Minus twice the (restricted) log-likelihood; infinite where it is impossible, as where nothing varies."""
+        """Return minus twice the (restricted) log-likelihood; infinite if it is impossible, as without variation."""
         if float(np.maximum(theta, 0.0).sum()) < LEAST:
             return np.inf
         try:
@@ -506,7 +505,7 @@ class Blocks:
         return last[1]
 
     def _differences(self, theta: Floats) -> Floats:
-        """The gradient by differences, where the matrix across blocks is too large to be inverted."""
+        """The gradient by differences, if the matrix across blocks is too large to invert."""
         step = 1e-4 * np.maximum(theta, 1e-3 * theta.sum())
         found = np.empty(len(theta))
         for k, h in enumerate(step):
@@ -612,8 +611,8 @@ class _Solution:
         found = np.empty(self.q)
         found[away] = (1 - np.diag(self.joined_inverse)[away]) / self.scale[away] ** 2
         if not away.all():
-            beside = self.w[:, ~away] * self.scale[:, None]
-            found[~away] = np.diag(self.w)[~away] - np.einsum("ij,ij->j", beside, self.joined_inverse @ beside)
+            scaled = self.w[:, ~away] * self.scale[:, None]
+            found[~away] = np.diag(self.w)[~away] - np.einsum("ij,ij->j", scaled, self.joined_inverse @ scaled)
         return found
 
     def _shared_levels(self) -> Iterator[tuple[Ints, Ints, Floats]]:
@@ -729,7 +728,7 @@ class _Solution:
     def predict(self, term: int) -> tuple[Floats, Floats]:
         """Best linear unbiased predictions of mean + each level of a term, and variances of their errors: (levels,).
 
-        Searle, Casella and McCulloch (1992, chapter 7); the variances are taken as known.
+        Searle, Casella and McCulloch (1992, chapter 7); the variances are treated as known.
         """
         of, theta, code = self.of, float(self.theta[term]), self.of.codes[term]
         n = of.levels[term]
@@ -797,7 +796,7 @@ def _groups(block: Ints, codes: Sequence[Ints], within: Sequence[int], across: S
 
 
 def _same_level(code: Ints, cell: Ints) -> Floats:
-    """1 where two cells of a block share a level; a padding cell shares none."""
+    """1 if two cells of a block share a level, else 0; padding cells share none."""
     level = np.where(cell >= 0, code[cell], -1)
     shared = (level[:, :, None] == level[:, None, :]) & (cell >= 0)[:, :, None]
     return np.asarray(shared, dtype=float)

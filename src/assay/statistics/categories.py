@@ -1,4 +1,4 @@
-"""What statistics of labels are made of, and those of categories: agreement corrected for chance, Krippendorff's α.
+"""Building blocks of statistics of labels, and statistics of categories: chance-corrected agreement, Krippendorff's α.
 
 A *panel* statistic takes all labels of an item at once; a *pair* statistic (`assay.statistics.pairs`) takes two labels
 of an item, x and y.
@@ -20,13 +20,12 @@ from assay.data.scales import Label
 from assay.errors import DesignError
 from assay.estimation.statistic import Bools, Floats, Ints
 
-# -- what a statistic is, and what several share ----------------------------------------------------
+# -- the protocol of a statistic, and shared computations --------------------------------------------
 
 Made = TypeVar("Made")
 
 ROUNDING = 1e-12
-"""What is smaller than this share of the terms it is the difference of counts as zero: some 10⁴ times the rounding of
-a sum."""
+"""A difference smaller than this share of its terms is treated as zero: about 10⁴ times the rounding error of a sum."""
 
 
 class PanelStatistic(Protocol):
@@ -37,7 +36,7 @@ class PanelStatistic(Protocol):
         """How many moments there are."""
 
     def moments(self, data: Answers) -> Floats:
-        """What each item adds: (items, k)."""
+        """Return the contribution of each item: (items, k)."""
 
     def value(self, sums: Floats) -> Floats:
         """The statistic from summed moments: (..., k) -> (..., q)."""
@@ -45,7 +44,7 @@ class PanelStatistic(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Slice(Answers):
-    """Labels of which several statistics are taken: what they share is made reuse, and goes when the labels go.
+    """Labels for several statistics, with a cache of shared computations that has the lifetime of the labels.
 
     Statistics ask how many items there are; their names may be missing.
     """
@@ -65,7 +64,7 @@ class Slice(Answers):
 
 
 def reuse(answers: Answers, key: Hashable, make: Callable[[], Made]) -> Made:
-    """What ``make`` says of these labels; it is not asked again where the labels can keep it."""
+    """Return ``make()`` for these labels, from the cache if they have one."""
     if not isinstance(answers, Slice):
         return make()
     if key not in answers.made:
@@ -82,7 +81,7 @@ def item_sums(answers: Answers, *columns: Floats) -> list[Floats]:
 
 
 def grid(answers: Answers) -> Floats:
-    """Labels as (items, annotators), NaN where nobody answered; not to be written to."""
+    """Return labels as (items, annotators), NaN if missing. Do not modify the array."""
     return reuse(answers, "grid", lambda: _grid(answers))
 
 
@@ -93,13 +92,13 @@ def _grid(answers: Answers) -> Floats:
 
 
 def ratio(above: Floats, below: Floats, least: float | Floats = 0.0) -> Floats:
-    """Division that gives NaN where what is below is at most ``least``, which stands for nothing up to rounding."""
+    """Divide; NaN if the denominator is at most ``least``, which is zero up to rounding."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(np.abs(below) > least, above / below, np.nan))
 
 
 def label_runs(answers: Answers) -> tuple[Ints, Ints]:
-    """Where each item's labels start among the labels, and how many there are: (items,) each."""
+    """Return the position of the first label of each item, and the number of its labels: (items,) each."""
     number = np.bincount(answers.item, minlength=answers.n_items)
     return np.cumsum(number) - number, number
 
@@ -109,7 +108,7 @@ def label_runs(answers: Answers) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """Several statistics of the same labels under the same resamples; values stand side by side.
+    """Several statistics of the same labels under the same resamples; their values are concatenated.
 
     Attributes
     ----------
@@ -117,8 +116,8 @@ class Together:
     first_only : bool
         Whether each gives its first value only: a coefficient of pairs of annotators the mean over pairs.
     same_labels : bool
-        Whether their sums are of the same labels, so that numbers which several are made of are made once: a
-        statistic that has any offers ``value_sharing(sums, made)``.
+        Whether their sums are of the same labels, so that shared numbers are computed once: a statistic with shared
+        numbers has ``value_sharing(sums, made)``.
     widths : tuple of int
         How many moments each statistic has.
     of_label_pairs : tuple of bool
@@ -142,7 +141,7 @@ class Together:
         return each[0] if len(each) == 1 else np.concatenate(each, axis=1)
 
     def parts(self, sums: Floats) -> list[Floats]:
-        """The value of each statistic from the joint sums; numbers that several are made of are made once."""
+        """Return the value of each statistic from the joint sums; shared numbers are computed once."""
         edges = np.cumsum((0, *self.widths)).tolist()
         made: dict[Hashable, Any] = {}
         values = []
@@ -305,7 +304,7 @@ class AlphaDistance(Protocol):
         """How many moments there are."""
 
     def moments(self, data: Answers) -> Floats:
-        """What each item with two labels or more adds: (items, width)."""
+        """Return the contribution of each item with two labels or more: (items, width)."""
 
     def disagreement(self, sums: Floats) -> tuple[Floats, Floats]:
         """Observed and expected disagreement from summed moments: (...) each."""
@@ -336,7 +335,7 @@ class Alpha:
         return self.distance.width
 
     def moments(self, data: Answers) -> Floats:
-        """The item's disagreement and what the expected disagreement is made of."""
+        """Return the disagreement of each item and the sums for the expected disagreement."""
         return self.distance.moments(data)
 
     def value(self, sums: Floats) -> Floats:
@@ -437,7 +436,7 @@ def credits_of(weights: LabelDistance, labels: Sequence[Label]) -> Floats:
     Raises
     ------
     DesignError
-        Where it is no credit: not 1 between equal labels, more than 1, not a finite number, or not the same both ways.
+        For invalid credits: not 1 for equal labels, more than 1, not finite, or not symmetric.
     """
     found = np.array([[float(weights(a, b)) for b in labels] for a in labels]).reshape(len(labels), len(labels))
     name = getattr(weights, "__name__", "weights")
@@ -461,7 +460,7 @@ def distances_of(distance: LabelDistance, labels: Sequence[Label]) -> Floats:
     Raises
     ------
     DesignError
-        Where it is no distance: not a finite number, below 0, not 0 between equal labels, or not the same both ways.
+        For invalid distances: not finite, below 0, not 0 for equal labels, or not symmetric.
     """
     found = np.array([[float(distance(a, b)) for b in labels] for a in labels]).reshape(len(labels), len(labels))
     name = getattr(distance, "__name__", "level")
@@ -485,7 +484,7 @@ def distances_of(distance: LabelDistance, labels: Sequence[Label]) -> Floats:
 # each pattern of labels occurs, and so what any coefficient is and with which standard error it is estimated.
 
 CORRELATIONS: Floats = np.concatenate([np.linspace(0.001, 0.9, 60), 1 - np.geomspace(0.095, 0.0002, 32)])
-"""The degrees that are tried, from hardly any to nearly all."""
+"""Grid of correlations, from nearly 0 to nearly 1."""
 
 MOST_CELLS = 3_000_000
 """Patterns times sums times degrees up to which they are tried: 24 MB, some ten ms."""
@@ -494,13 +493,13 @@ MANY_PATTERNS = 200
 """Patterns from which looking for equal ones takes less time than it saves."""
 
 SAME_DIGITS = 12
-"""Digits to which the sums of equal patterns agree, whatever the order in which they were added up."""
+"""Digits to which the sums of equal patterns agree, for any order of summation."""
 
 STEP = 1e-5
-"""Share of the items that a derivative moves to a pattern: small beside 1, large beside the rounding of sums."""
+"""Step of a numerical derivative, as a share of the items: small relative to 1, large relative to rounding."""
 
 MANY = 1e6
-"""Items of a population: the coefficient's own corrections for few items play no part in what it estimates."""
+"""Number of items of a population, so that small-sample corrections of a coefficient are negligible."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -526,7 +525,7 @@ class Patterns:
 
     @classmethod
     def of(cls, answers: Answers, *, anyone: bool) -> Patterns | None:
-        """The patterns of these labels; None where they are too many for any statistic, or all labels are one value.
+        """Return the patterns of these labels; None if they are too many for any statistic, or all labels are equal.
 
         With ``anyone`` it does not matter who gave which label, and patterns differ in how often each is given only.
         """
@@ -608,8 +607,8 @@ def _arrangements(values: Iterable[int], k: int) -> Iterator[tuple[int, ...]]:
     return itertools.product(values, repeat=k)
 
 
-# Where one of two labels is rare, raters who give it at rates of their own decide what agreement there is. Each has
-# a threshold on a common trait (a one-factor probit), and the correlation of the trait's shadows is what is not known.
+# If one of two labels is rare, agreement depends on the different rates of raters. Each rater has a threshold on a
+# common trait (a one-factor probit); the unknown parameter is the correlation of the raters' latent values.
 
 TRAIT_CORRELATIONS: Floats = np.concatenate([
     [0.0, 0.02, 0.05], np.linspace(0.1, 0.9, 25), [0.925, 0.95, 0.97, 0.985, 0.998]
@@ -620,11 +619,11 @@ MOST_THRESHOLDS = 10
 """Raters up to which all 1,024 patterns of two labels are integrated over the trait."""
 
 TRAIT: Floats = np.linspace(-6.0, 6.0, 301)
-"""Where the normal trait is integrated."""
+"""Grid of the normal trait for integration."""
 
 LOW_RATE = 0.3
 """The rate of a rare label is the lower end of Wilson's interval with this quantile: .976 to .98 covered, .964 to .971
-with the rate as it is, since chance agreement falls with the square of the rate."""
+with the observed rate, because chance agreement decreases with the square of the rate."""
 
 LEAST_RATE = 0.2
 """A rater's own rate is no less than this share of the common one; a rater who never gave the label might have."""
@@ -632,7 +631,7 @@ LEAST_RATE = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Every pattern of two labels, from raters each with a rate of their own; as `Patterns`, for complete tables.
+    """Every pattern of two labels from raters with different rates; as `Patterns`, for complete tables.
 
     Attributes
     ----------
@@ -650,7 +649,7 @@ class Thresholds:
 
     @classmethod
     def of(cls, answers: Answers, *, item_rate: bool, unseen: float | None = None) -> Thresholds | None:
-        """The patterns of these labels; None where they are not two, cells are missing, or raters are too many.
+        """Return the patterns of these labels; None if there are not two labels, cells are missing, or too many raters.
 
         With ``item_rate`` the common rate is that of items, half an item of each kind added; else it is a low one. Of
         two labels one may be ``unseen``.
@@ -681,7 +680,7 @@ class Thresholds:
         weight = np.exp(-(TRAIT**2) / 2)
         above = ndtri(self.rates)[:, None, None] + np.sqrt(correlations)[:, None] * TRAIT
         given = ndtr(above / np.sqrt(1 - correlations)[:, None])  # (annotators, correlations, trait)
-        # Patterns stand in the order of `itertools.product`: each further rater doubles them.
+        # Patterns are in the order of `itertools.product`: each further rater doubles them.
         found = np.ones((1, *given.shape[1:]))
         for chance in given:
             found = np.stack([found * (1 - chance), found * chance], axis=1).reshape(-1, *chance.shape)
@@ -695,13 +694,14 @@ def _low_rate(share: float, n: int) -> float:
 
 
 def _own_rates(rare: Bools, common: float) -> Floats:
-    """Each rater's rate, drawn to the common one as far as rates differ no more than by chance (Cochran's Q)."""
+    """Each rater's rate, shrunk to the common rate by the share of the variation that is due to chance (Cochran's
+    Q)."""
     n, m = rare.shape
     given, of_item = rare.sum(axis=0).astype(float), rare.sum(axis=1).astype(float)
     within = float((m * of_item - of_item**2).sum())
     q = (m - 1) * m * float(((given - given.mean()) ** 2).sum()) / within if within else 0.0
     kept = max(0.0, 1 - (m - 1) / q) if q > 0 else 0.0
-    seen = max(float(rare.mean()), common / n)  # where nobody gave it, nobody's rate differs
+    seen = max(float(rare.mean()), common / n)  # if no rater gave it, the rates are equal
     rates = common + kept * (given - given.mean()) / n * min(1.0, common / seen)
     return np.asarray(np.clip(rates, LEAST_RATE * common, 1 - LEAST_RATE * (1 - common)))
 
@@ -713,7 +713,7 @@ def curve(statistic: PanelStatistic, patterns: Patterns | Thresholds, n_items: i
     sharing = getattr(statistic, "value_sharing", None)
 
     def first_value(sums: Floats, which: Literal["value", "nearby"]) -> Floats:
-        """What several statistics are made of is made once for these patterns."""
+        """The value of a statistic; numbers that several statistics share are computed once for these patterns."""
         made: dict[Hashable, Any] = reuse(patterns.answers, which, dict)
         return np.asarray((statistic.value(sums) if sharing is None else sharing(sums, made))[..., 0])
 

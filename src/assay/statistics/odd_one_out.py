@@ -1,7 +1,7 @@
-"""Choices of the odd one of three: what they count for each pair, how choices arise, how well they rank pairs.
+"""Odd-one-out choices: their counts for pairs, a model of choices, and the reliability of the ranking of pairs.
 
-A choice speaks of three pairs of texts at once: the two that are left are kept together, the odd one is parted from
-both. Nothing here checks.
+A choice is about three pairs of texts: the two remaining texts are kept together, and the odd one is separated from
+both. There are no input checks.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class PairTable:
 
 
 def pair_codes(member: Ints, n_texts: int) -> Ints:
-    """One number for each of the three pairs of a choice, whatever the order of its texts: (choices, 3)."""
+    """Return one code for each of the three pairs of a choice, for any order of its texts: (choices, 3)."""
     found = np.empty((len(member), 3), dtype=np.int64)
     for column, (i, j) in enumerate(PLACES):
         a, b = member[:, i], member[:, j]
@@ -100,9 +100,9 @@ def pair_of_code(code: Ints, n_texts: int) -> tuple[Ints, Ints]:
 
 
 def within_triplet_icc(position: Ints, kept: Floats, n_pairs: int, item: Ints) -> tuple[float, Floats]:
-    """How much more alike choices about one triplet are, and what that leaves of each pair's number of choices.
+    """Return the intraclass correlation of choices within triplets, and the effective number of choices of each pair.
 
-    Several people who are asked the same triplet see the same third text, which counts for less than as many thirds.
+    Several annotators of the same triplet see the same third text, which gives less information than different thirds.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def within_triplet_icc(position: Ints, kept: Floats, n_pairs: int, item: Ints) -
         Intraclass correlation of choices about one pair and triplet, pooled over pairs by one-way analysis of
         variance, 0 to 1.
     n : (pairs,) float
-        Independent choices that are worth as much: n² / Σ m (1 + (m − 1) icc) over triplets of m choices.
+        Effective number of independent choices: n² / Σ m (1 + (m − 1) icc) over triplets of m choices.
     """
     cell, which = np.unique(item[:, None] * np.int64(n_pairs) + position, return_inverse=True)
     pair, which = cell % n_pairs, which.ravel()
@@ -140,17 +140,17 @@ def within_triplet_icc(position: Ints, kept: Floats, n_pairs: int, item: Ints) -
     return icc, number**2 / np.bincount(pair, m * (1 + (m - 1) * icc), n_pairs)
 
 
-def choice_probabilities(alike: Floats) -> Floats:
-    """How likely each pair of a triplet is kept together, from how alike its three pairs are: (..., 3) -> (..., 3).
+def choice_probabilities(similarity: Floats) -> Floats:
+    """Return the probability that each pair of a triplet is kept together, from its similarities: (..., 3) -> (..., 3).
 
     Luce's rule, as of Bradley and Terry for two: exp(s) over the sum of exp(s) of the three pairs.
     """
-    weight = np.exp(alike - alike.max(axis=-1, keepdims=True))
+    weight = np.exp(similarity - similarity.max(axis=-1, keepdims=True))
     return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
 
 
 def mean_ranks(values: Floats) -> Floats:
-    """Ranks along the last axis, ties at their mean, less their mean and to length 1; NaN where all are tied."""
+    """Return mean ranks along the last axis, centred and scaled to length 1; NaN if all are tied."""
     ranks = _ranks(values)
     ranks = ranks - ranks.mean(axis=-1, keepdims=True)
     length = np.sqrt((ranks**2).sum(axis=-1, keepdims=True))
@@ -180,12 +180,12 @@ def _ranks(values: Floats) -> Floats:
     return found
 
 
-# -- Places of texts from choices of the odd one out -----------------------------------------------
+# -- Embedding of texts from odd-one-out choices ---------------------------------------------------
 # P(A and B are kept together, of A, B, C) = exp(s_AB) / (exp(s_AB) + exp(s_AC) + exp(s_BC)), s_ij = −|x_i − x_j|²
 #
 # Luce's choice rule among the three pairs, which for two would be Bradley and Terry's. Tamuz et al. (2011) and van der
-# Maaten and Weinberger (2012) fit places to triplets of this kind. What is chosen about one pair says something of
-# others, because all places lie in one space.
+# Maaten and Weinberger (2012) fit embeddings to triplets of this kind. Choices about one pair inform others, because
+# all positions are in one space.
 
 PENALTY = 0.3
 """Times the mean square of the places, added to the mean loss of a choice: keeps pairs that were always kept, or never,
@@ -306,7 +306,7 @@ class PairChoices:
         return np.bincount(self.kept, minlength=self.n_pairs).astype(float), n
 
     def shares(self) -> Floats:
-        """Equation 1 of each pair; NaN where it was not compared."""
+        """Return equation 1 of each pair; NaN if it was not compared."""
         kept, n = self.counts()
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(kept / n)
@@ -347,9 +347,9 @@ def spearman_brown(reliability: float | Floats, times: float | Floats) -> Floats
 
 
 # -- How well other choices of the same experts, or the strengths behind them, would rank pairs ------
-# Two random halves of the choices show how alike halves rank; the whole ranks better, and how much better is not what
-# Spearman and Brown say: halves see pairs unequally often, and beside other third texts. So a model of pairs, fitted to
-# the choices, is simulated, and only its *step* from halves to the whole is taken; the level stays as seen.
+# Two random halves of the choices give the correlation of half rankings; the whole ranks better. The Spearman–Brown
+# formula does not apply: halves have pairs with unequal counts, and with different third texts. So a model of pairs,
+# fitted to the choices, is simulated, and only its *step* from halves to the whole is taken; the level stays as seen.
 #
 #     again = tanh(z(H) + z(A) − z(H_m)),   best = tanh(z(B) + z(√again) − z(√A)),   z = atanh
 #
@@ -363,7 +363,7 @@ HALVES_OF_MANY = 4
 """Random halves of very many choices, each of which knows ρ to .003."""
 
 DRAWS = 12
-"""Simulated studies behind the step: it is then known to .01 at 10 texts, less than what the choices leave open."""
+"""Simulated studies for the step: its error is .01 at 10 texts, less than the uncertainty from the choices."""
 
 HALVES_OF_DRAW = 3
 """Random halves of each simulated study."""
@@ -378,7 +378,7 @@ MOST_OF_MODEL = 45_000
 """The same for pairs of one document (300 texts): each is a mean over all thirds in every draw."""
 
 MOST_SIMULATED = 200_000
-"""Pairs of the simulation that replaces the model where it is not fitted."""
+"""Pairs in the simulation that replaces the model if it is not fitted."""
 
 NEARLY_ALIKE = 0.9999
 """Correlations are kept below, so that z stays finite."""
@@ -403,11 +403,11 @@ class Step:
     mind: float
 
     def again_from(self, halves: float) -> float:
-        """ρ of the same number of other choices, from the halves as they are seen."""
+        """Return ρ with the same number of new choices, from the observed halves."""
         return math.tanh(_z(halves) + _z(self.again) - _z(self.halves))
 
     def best_from(self, again: float) -> float:
-        """ρ of the strengths behind the choices, from that of other choices; 0 where those do not agree."""
+        """Return ρ with the true similarities, from ρ with new choices; 0 if those do not agree."""
         if not again > 0:
             return 0.0
         return max(math.tanh(_z(self.mind) + _z(math.sqrt(again)) - _z(math.sqrt(max(self.again, 0.0)))), 0.0)
@@ -418,7 +418,7 @@ def _z(value: float) -> float:
 
 
 def mean_half_correlation(robin: RoundRobin, rng: np.random.Generator, n: int | None = None) -> float:
-    """Mean ρ of random halves of the choices over the ranked pairs that both halves hold; NaN where there is none."""
+    """Return the mean ρ of random halves of the choices over the ranked pairs in both halves; NaN if there are none."""
     if n is None:
         n = HALVES if len(robin.at) <= MOST_MODELLED else HALVES_OF_MANY
     found = np.array([_half_correlation(robin.at, robin.kept.astype(float), len(robin), rng) for _ in range(n)])
@@ -432,7 +432,7 @@ def _half_correlation(at: Ints, kept: Floats, n_pairs: int, rng: np.random.Gener
 
 
 def _shares(at: Ints, kept: Floats, n_pairs: int) -> Floats:
-    """Equation 1 of each ranked pair; NaN where it was not compared."""
+    """Equation 1 of each ranked pair; NaN if it was not compared."""
     n = np.bincount(at.ravel() + 1, minlength=n_pairs + 1)[1:]
     together = np.bincount(at.ravel() + 1, kept.ravel(), n_pairs + 1)[1:]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -501,7 +501,7 @@ class PairModel:
 
     @cached_property
     def blocks(self) -> TextBlocks:
-        """Where the value of each two texts lies."""
+        """The positions of the values of each pair of texts."""
         return TextBlocks.of(self.robin.document)
 
     @cached_property
@@ -630,8 +630,8 @@ class PairModel:
         for d in np.unique(document[there]):
             mine = there[document[there] == d]
             size = len(mine)
-            alike = theta[self.blocks.where(np.repeat(mine, size), np.tile(mine, size))].reshape(size, size)
-            weight = np.exp(alike - np.nanmax(alike))
+            similarity = theta[self.blocks.where(np.repeat(mine, size), np.tile(mine, size))].reshape(size, size)
+            weight = np.exp(similarity - np.nanmax(similarity))
             np.fill_diagonal(weight, 0.0)
             place = np.full(len(document), -1)
             place[mine] = np.arange(size)

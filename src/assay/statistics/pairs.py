@@ -32,7 +32,7 @@ class PairStatistic(Protocol):
         """How many moments a pair has."""
 
     def pair_moments(self, x: Floats, y: Floats) -> Floats:
-        """What each pair adds: (..., width)."""
+        """Return the contribution of each pair: (..., width)."""
 
     def value(self, sums: Floats) -> Floats:
         """The statistic from summed moments: (..., width) -> (...)."""
@@ -166,7 +166,7 @@ class Distance:
 
 
 def mean_first(each: Floats) -> Floats:
-    """The mean of the values that are defined, then the values themselves; one value stands alone."""
+    """Return the mean of the defined values, then the values; a single value is returned alone."""
     if each.shape[-1] == 1:
         return each
     known = ~np.isnan(each)
@@ -197,7 +197,7 @@ class MeanOfPairs:
         return moments.reshape(len(both), -1)
 
     def value(self, sums: Floats) -> Floats:
-        """Each pair's value, after the mean of those that are defined where there are several."""
+        """Return the value of each pair, after the mean of the defined values if there are several."""
         return mean_first(self.statistic.value(sums.reshape(*sums.shape[:-1], len(self.first), -1)))
 
 
@@ -236,7 +236,7 @@ class WithinItems:
         return self.statistic.value(sums)
 
     def value_sharing(self, sums: Floats, made: dict[Hashable, Any]) -> Floats:
-        """The statistic, from numbers that others of the same annotators are made of, too."""
+        """Return the statistic, from numbers that are shared with others of the same annotators."""
         sharing = getattr(self.statistic, "value_sharing", None)
         if sharing is None:
             return self.statistic.value(sums)
@@ -261,7 +261,7 @@ class LabelPairs(NamedTuple):
     item, starts, number : (items with a pair,) int
         The item, its first pair, and how many pairs it has.
     labels : Slice
-        Pairs as items, without names: those that differ, where there are more than could differ.
+        Pairs as items, without names; only the different pairs if there are more pairs than possible kinds.
     kind : (pairs,) int
         Which of them each pair is.
     """

@@ -33,7 +33,7 @@ class Ranking:
         return np.add.reduceat(weights[..., self.order], self.start, axis=-1)
 
     def midranks(self, weights: Floats) -> tuple[Floats, Floats]:
-        """The midrank of each different value less the mean rank, and its weight."""
+        """Return the centred midrank of each different value, and its weight."""
         tied = self.ties(weights)
         return np.cumsum(tied, axis=-1) - tied / 2 - tied.sum(axis=-1, keepdims=True) / 2, tied
 
@@ -53,7 +53,7 @@ class PairRanks:
         return int((~np.isnan(self.cells[:, self.first] + self.cells[:, self.second])).any(axis=1).sum())
 
     def value(self, sums: Floats) -> Floats:
-        """From weights; the mean stands first where there are several pairs."""
+        """Return the statistic from weights; the mean comes first if there are several pairs."""
         return mean_first(np.stack([self._weigh(sums, a, b) for a, b in self._pairs()], axis=-1))
 
     def value_of_items(self, items: Ints) -> Floats:

@@ -1,4 +1,4 @@
-"""Variances that make the labels most likely, none below 0; and how far they may be moved.
+"""Restricted maximum likelihood of variances, none below 0, and their profile-likelihood intervals.
 
 The deviance (minus twice the restricted or full log-likelihood) comes from a balanced table's mean squares
 (`balanced`) or from blocks of labels (`blocks`). It is lowered by scoring steps within the bounds: a quadratic is
@@ -17,7 +17,7 @@ import numpy as np
 from assay.estimation.statistic import Bools, Floats
 
 MOST_STEPS = 80
-"""Scoring steps until a search is called not converged; where it converges it takes a few, and each is a
+"""Most scoring steps until a search counts as not converged; a converging search takes a few. Each step is a
 factorisation."""
 
 ZERO = 1e-8
@@ -28,7 +28,7 @@ INSIDE = 0.02
 
 
 class Likelihood(Protocol):
-    """What a fit needs to know of a table and its terms."""
+    """The interface of a table and its terms for a fit."""
 
     def deviance(self, theta: Floats) -> float:
         """Minus twice the log-likelihood."""
@@ -45,7 +45,7 @@ class Likelihood(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RemlFit:
-    """Variances, the residual last, and what the search came to."""
+    """Variances, the residual last, and the outcome of the search."""
 
     theta: Floats
     deviance: float
@@ -68,7 +68,7 @@ class RemlFit:
 
 
 def fit(likelihood: Likelihood, starts: Sequence[Floats], tolerance: float = 1e-9) -> RemlFit:
-    """The most likely variances, searched from each start; a later one where the first ends at a bound."""
+    """Return the maximum-likelihood variances from each start; later starts only if the first ends at a bound."""
     best: RemlFit | None = None
     for start in starts:
         if not np.isfinite(start).all() or not start.sum() > 0:
@@ -86,7 +86,7 @@ def _search(likelihood: Likelihood, theta: Floats, tolerance: float) -> RemlFit:
     theta, deviance, converged = _descend(likelihood, theta, tolerance)
     low = theta < ZERO * theta.sum()
     if low.any() and (theta[low] > 0).any():
-        # What crept towards 0 is set there, where that is no worse.
+        # Variances near 0 are set to 0 if that is no worse.
         other = np.where(low, 0.0, theta)
         value = likelihood.deviance(other)
         if value <= deviance + 1e-6:
@@ -100,7 +100,7 @@ def _descend(
     """Scoring steps until nothing is gained; with ``along``, only moves with along'δ = 0 are made."""
     deviance = likelihood.deviance(theta)
     if not np.isfinite(deviance):
-        return theta, deviance, False  # outside of what is possible there is no slope to go by
+        return theta, deviance, False  # impossible variances have no gradient
     for _ in range(MOST_STEPS):
         gradient, curvature = likelihood.derivatives(theta)
         move = bounded_step(curvature, gradient, theta, along, 0.0)
@@ -164,13 +164,13 @@ def _equality_step(
     if along is None:
         move[free] = plain
         return move, 0.0
-    beside = np.linalg.solve(inner, along[free])
-    weight = float(along[free] @ beside)
+    direction = np.linalg.solve(inner, along[free])
+    weight = float(along[free] @ direction)
     if abs(weight) < 1e-300:
         move[free] = plain
         return move, 0.0
     multiplier = (target - float(along @ move) - float(along[free] @ plain)) / weight
-    move[free] = plain + multiplier * beside
+    move[free] = plain + multiplier * direction
     return move, multiplier
 
 
@@ -179,13 +179,13 @@ def _equality_step(
 
 @dataclass(frozen=True, eq=False)
 class Ratio:
-    """A variance, or a share of variances: top'θ / (top'θ + rest'θ), or top'θ where there is no rest."""
+    """A variance, or a share of variances: top'θ / (top'θ + rest'θ), or top'θ without a rest."""
 
     top: Floats
     rest: Floats | None = None
 
     def value(self, theta: Floats) -> Floats:
-        """(..., terms + 1) to (...): NaN where all of it is 0."""
+        """Return (...) from (..., terms + 1): NaN if all of it is 0."""
         top = theta @ self.top
         if self.rest is None:
             return np.asarray(top)
@@ -210,9 +210,8 @@ class Ratio:
 def profile(fitted: RemlFit, quantity: Ratio, confidence: float, df: float | None = None) -> tuple[float, float]:
     """The values that the likelihood does not speak against: the profile-likelihood interval.
 
-    Ends where the deviance, at its least with the quantity held there, is that of the fit plus the quantile of χ²
-    with one degree of freedom; of F with 1 and ``df`` where that is given, which allows for few objects. The lower end
-    is 0 where that is never reached.
+    At the ends the profile deviance is that of the fit plus the quantile of χ² with one degree of freedom, or of F with
+    1 and ``df`` if it is given, for few objects. The lower end is 0 if this is never reached.
     """
     from scipy.special import ndtri, stdtrit
 
@@ -238,7 +237,7 @@ def profile_p(fitted: RemlFit, quantity: Ratio, null: float, df: float | None = 
 
 
 def standard_error(fitted: RemlFit, quantity: Ratio) -> float:
-    """By the delta method; variances at the bound are taken as they are."""
+    """Return the standard error by the delta method; variances at the bound are treated as fixed."""
     covariance = np.nan_to_num(fitted.covariance(), nan=0.0)
     slope = quantity.slope(fitted.theta)
     found = float(slope @ covariance @ slope)
@@ -250,13 +249,13 @@ def _total(fitted: RemlFit, quantity: Ratio) -> float:
 
 
 class _Side:
-    """Root deviance above the fit's at a value of the quantity, each search begun where the last one ended."""
+    """Root of the profile deviance at a value of the quantity; each search starts at the end of the last one."""
 
     def __init__(self, fitted: RemlFit, quantity: Ratio) -> None:
         self.fitted, self.quantity, self.theta = fitted, quantity, fitted.theta
 
     def root(self, value: float) -> float:
-        """√(least deviance with the quantity held at the value, less that of the fit)."""
+        """Return √(profile deviance at the value minus the deviance of the fit)."""
         along, target = self.quantity.constraint(value)
         likelihood = self.fitted.likelihood
         start = _project(self.theta, along, target)
@@ -264,7 +263,7 @@ class _Side:
             return np.inf
         try:
             theta, deviance, _ = _descend(likelihood, start, 1e-5, along)
-        except np.linalg.LinAlgError:  # a residual of 0, where the likelihood is 0
+        except np.linalg.LinAlgError:  # the residual is 0, and the likelihood is 0
             return np.inf
         if not np.isfinite(deviance):
             return np.inf
@@ -273,7 +272,8 @@ class _Side:
 
 
 def _project(theta: Floats, along: Floats, target: float) -> Floats | None:
-    """Variances near these that meet a linear condition, the residual above 0 where it may be; None where none do."""
+    """Variances near these that meet a linear condition, with a residual above 0 if possible; None if there are
+    none."""
     total = theta.sum()
     weights = np.diag(1 / np.maximum(theta, 1e-3 * total) ** 2)
     for least in (1e-3 * total, 0.0):
@@ -289,7 +289,7 @@ def _project(theta: Floats, along: Floats, target: float) -> Floats | None:
 
 
 def _find_end(side: _Side, value: float, step: float, level: float, bound: float) -> float:
-    """Where the root deviance reaches the level on one side: secants, kept within a bracket."""
+    """The value at which the root deviance reaches the level on one side: secants within a bracket."""
     inner, inner_root = value, 0.0
     outer, outer_root = bound, np.nan
     at = value + level * step

@@ -1,8 +1,8 @@
 """How sure a rank correlation over pairs of texts is, where other texts of the documents might have been taken.
 
-Pairs share texts, and choices of the odd one of three share them once more: a pair's similarity depends on every text
-that stood third beside it. So the variance of a statistic of pairs has three parts, of texts, of pairs and of choices,
-found in one pass from the *influence* of each: what it adds to the statistic. Nothing is resampled.
+Pairs share texts, and odd-one-out choices share them again: a pair's similarity depends on every third text that was
+shown with it. So the variance of a statistic of pairs has three parts, of texts, of pairs and of choices, computed in
+one pass from the *influence* of each: its contribution to the statistic. Nothing is resampled.
 
     V = max(V_text, 0) + V_pair + V_choice
 
@@ -70,7 +70,7 @@ class Ordering:
         return at, self.values[np.minimum(at, len(self.values) - 1)] == x
 
     def between(self, at: Ints, equal: Bools, table: Floats, weights: Floats) -> Floats:
-        """`above` of values that may lie between these: those of ``table`` where they are equal to one."""
+        """Return `above` for values between these, and ``table`` for values equal to one of them."""
         sums = np.bincount(self.code, weights, minlength=len(self.values))
         beyond = np.append((sums.sum() - np.cumsum(sums) + sums), 0.0) / len(self.code)
         return np.where(equal, table[np.minimum(at, len(self.values) - 1)], beyond[at])
@@ -78,15 +78,15 @@ class Ordering:
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """A statistic of pairs, and what each pair and each choice adds to it.
+    """A statistic of pairs, and the influence of each pair and each choice.
 
     Attributes
     ----------
     value : float
     pair : (pairs,) float
-        Influence of each pair, the mean of each document taken off.
+        Influence of each pair, centred by document.
     without_kept, without_parted : (pairs,) float
-        How the pair's influence changes when one of the choices that kept it, or parted it, is taken away; 0 where the
+        Change of the pair's influence when one of the choices that kept it, or separated it, is removed; 0 if the
         statistic does not depend on choices.
     turned : (pairs,) float
         How it changes when one of its choices keeps it that did not.
@@ -133,7 +133,7 @@ class TextVariance:
 
     @property
     def total(self) -> float:
-        """Over new texts, judged anew."""
+        """The variance over new texts with new choices."""
         return max(self.text, 0.0) + self.pair + self.choice
 
     @property
@@ -160,7 +160,7 @@ class RoundRobin:
     at : (choices, 3) int
         Which of the pairs each pair of a choice is; −1 for one that is not ranked.
     third : (choices, 3) int
-        The text that stood third beside it.
+        The third text that was shown with it.
     kept : (choices, 3) bool
         Whether it was kept together.
     """
@@ -259,8 +259,8 @@ class RoundRobin:
             rest = np.maximum(e2 - s2 / (2 * p / n - 1), 0.0) / (p - n)
             pair = np.maximum(p * rest - own, 0.0)
             text = c1 * squares - 2 * (n - 1) / (n - 2) * pair - 3 * (1 - 3 / n) * c1 * choice
-        # Of three texts, or hardly any pair, nothing tells texts from pairs: all counts as texts, which is too much
-        # rather than too little.
+        # With three texts, or very few pairs, the variances of texts and pairs cannot be separated: all is attributed
+        # to texts, which is conservative.
         few = (p <= n) | (2 * p <= n)
         pair = np.where(few, 0.0, pair)
         text = np.where(few, np.where(n > 2, c1, 2.0) * squares, text)
@@ -272,10 +272,10 @@ class RoundRobin:
         )  # fmt: skip
 
     def shrunk(self) -> Floats:
-        """Equation 1 drawn towards its mean as far as its spread is no more than chance gives: (pairs,).
+        """Equation 1 shrunk to its mean by the share of its variance that is due to chance: (pairs,).
 
-        A beta prior whose strength comes from the moments: by the shares as they are, pairs that were always kept, or
-        never, would not vary at all.
+        A beta prior with its strength from the moments: without it, pairs that were always kept, or never, would have
+        no variance.
         """
         kept, n = self.counts
         x, mean = self.share, float(self.share.mean())
@@ -287,8 +287,8 @@ class RoundRobin:
     def choice_variance(self, of: Influence) -> float:
         """The variance over new choices about these very texts.
 
-        Each choice keeps one of its three pairs with a chance that goes with their shrunk shares, and adds to the
-        statistic what that pair does.
+        Each choice keeps one of its three pairs with a probability proportional to the shrunk shares, and has the
+        influence of that pair.
         """
         known = self.at >= 0
         value = np.where(known, of.turned[self.at], 0.0)
@@ -328,8 +328,8 @@ class ExpertRanks:
 
     @cached_property
     def moved(self) -> tuple[tuple[Ints, Bools], ...]:
-        """Where equation 1 of each pair would lie without one choice that kept it, without one that parted it, with one
-        more that keeps it in place of another, with one fewer."""
+        """Equation 1 of each pair without one choice that kept it, without one that separated it, with one choice
+        changed to keep it, and with one changed to separate it."""
         kept, n = self.robin.counts
         less = np.maximum(n - 1, 1)
         shares = (np.maximum(kept - 1, 0) / less, np.minimum(kept, less) / less, np.minimum(kept + 1, n) / n,
@@ -350,10 +350,10 @@ class ExpertRanks:
         return table, found
 
     def influence(self, values: Floats) -> Influence:
-        """Spearman's ρ with a measure, and what each pair and choice adds to it.
+        """Return Spearman's ρ with a measure, and the influence of each pair and choice.
 
-        With a the experts' ranks and b the measure's, both less their mean, ρ = mean(ab) / √(mean(a²) mean(b²)); the
-        influence of a pair is that of its own product, and of its being counted in the ranks of all others.
+        With a the experts' ranks and b the measure's, both centred, ρ = mean(ab) / √(mean(a²) mean(b²)). The influence
+        of a pair is that of its product, and of its count in the ranks of all others.
         """
         other = Ordering.of(values)
         a, b = self.rank, other.rank()
@@ -402,10 +402,10 @@ class ExpertRanks:
         return Influence(1 - mean / w, self.robin.centre(e), nothing, nothing, nothing)
 
 
-# -- does a measure see anything of what choices say? ------------------------------------------------
+# -- permutation test of a measure against choices ---------------------------------------------------
 
 MOST_PERMUTED = 500_000
-"""Pairs that a permutation looks at, drawn beforehand, which keeps the test exact: 0.1 s a permutation."""
+"""Most pairs of a permutation, sampled in advance, which keeps the test exact: 0.1 s per permutation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -415,7 +415,7 @@ class TextBlocks:
     Attributes
     ----------
     start : (texts,) int
-        Where the row of each text begins.
+        The first index of the row of each text.
     place : (texts,) int
         Of each text in its document.
     size : int
@@ -442,7 +442,7 @@ class TextBlocks:
         return np.asarray(self.start[first] + self.place[second])
 
     def fill(self, first: Ints, second: Ints, values: Floats) -> Floats:
-        """All values, both ways round; NaN where none is given."""
+        """Return all values in both orders; NaN if missing."""
         found = np.full(self.size, np.nan)
         found[self.where(first, second)] = found[self.where(second, first)] = values
         return found
@@ -453,7 +453,7 @@ def permuted_correlations(
 ) -> tuple[Floats, Floats]:
     """ρ of measures with the experts, and the same when the measures' texts are renamed within documents.
 
-    Ranks stay as they are, of all values that a measure has; a pair whose renamed texts have none is left out of that
+    Ranks are unchanged, of all values of a measure; a pair whose permuted texts have no value is excluded from that
     permutation.
 
     Parameters
@@ -501,7 +501,7 @@ def _known_ranks(values: Floats) -> Floats:
 
 
 def _known_correlation(a: Floats, b: Floats) -> float:
-    """Correlation over the pairs for which both are there; 0 where one of them does not vary."""
+    """Correlation over the pairs with both values; 0 if one of them does not vary."""
     known = np.isfinite(b)
     if not known.all():
         a, b = a[known], b[known]
@@ -513,6 +513,6 @@ def _known_correlation(a: Floats, b: Floats) -> float:
 
 
 def p_of_permutations(found: float, drawn: Floats) -> float:
-    """One-sided: how often a permutation reaches what was found, itself counted."""
+    """Return the one-sided p: the share of permutations that reach the observed value, including itself."""
     # Sums of the same numbers in another order differ in their last digits.
     return float((1 + (drawn >= found - 1e-10).sum()) / (1 + len(drawn)))

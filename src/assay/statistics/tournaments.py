@@ -1,7 +1,7 @@
 """Strengths of systems from votes on pairs of them: Bradley–Terry, with ties, and Elo, many of each at a time.
 
 In *Bradley–Terry* (1952) the log odds of i being preferred to j are θ_i − θ_j. A tie counts as half a vote for each, or
-has a probability of its own (Davidson 1970): with D = θ_i − θ_j,
+has a separate probability (Davidson 1970): with D = θ_i − θ_j,
 
     P(i) : P(tie) : P(j) = exp(D/2) : ν : exp(−D/2).
 
@@ -13,7 +13,7 @@ k · w · (S − E), that of the second falls by as much, where S is 1, 1/2 or 0
 E = 1 / (1 + base^(−(R_first − R_second) / scale)).
 
 With *covariates* x of a vote, such as how much longer the first output is, the log odds are θ_i − θ_j + x β: a logistic
-regression whose strengths speak of outputs that are alike in x (Chatbot Arena's style control: Li, Angelopoulos &
+regression whose strengths compare outputs with equal x (Chatbot Arena's style control: Li, Angelopoulos &
 Chiang 2024).
 
 References
@@ -34,16 +34,16 @@ from numpy.typing import NDArray
 from assay.estimation.statistic import Floats, Ints
 
 FARTHEST = 25.0
-"""Systems that lie farther apart than this, in log odds, are on their way to infinity: votes leave no finite answer."""
+"""Systems whose log odds differ by more than this diverge: the votes have no finite estimate."""
 
 STEPS = 60
 """Steps of Newton's method at most; it needs five to ten."""
 
 CHORDS = 25
-"""Steps that tables alike take together, with one curvature for all, before those left are taken one by one."""
+"""Joint steps of similar tables with one curvature, before the remaining tables are fitted one by one."""
 
-ALIKE = 8
-"""Tables at least, for that to be worth it: the shared curvature takes a Newton fit of its own."""
+LEAST_JOINT = 8
+"""Least tables for joint steps, because the shared curvature requires a separate Newton fit."""
 
 FEW_RUNS = 16
 """Fewer runs of Elo are gone through one by one: a step over many costs as much as 16 votes of a plain loop."""
@@ -56,7 +56,7 @@ CELLS = 1 << 18
 
 
 def bradley_terry(wins: Floats, ties: Floats | None = None, start: Floats | None = None) -> Floats:
-    """The likeliest strengths.
+    """Return the maximum-likelihood strengths.
 
     Parameters
     ----------
@@ -71,14 +71,14 @@ def bradley_terry(wins: Floats, ties: Floats | None = None, start: Floats | None
     Returns
     -------
     (..., systems) float
-        Log odds with mean 0; NaN where no finite strengths are likeliest.
+        Log odds with mean 0; NaN without a finite maximum.
     """
     n = wins.shape[-1]
     flat = wins.reshape(-1, n, n)
     tied = None if ties is None else ties.reshape(-1, n, n)
     some = max(1, CELLS // (n * n))
     begin = np.zeros(n) if start is None or not np.isfinite(start).all() else np.asarray(start, dtype=float)
-    middle = _middle(flat, tied, begin) if len(flat) >= ALIKE else None
+    middle = _middle(flat, tied, begin) if len(flat) >= LEAST_JOINT else None
     found = []
     for i in range(0, len(flat), some):
         part, tie = flat[i : i + some], None if tied is None else tied[i : i + some]
@@ -88,14 +88,14 @@ def bradley_terry(wins: Floats, ties: Floats | None = None, start: Floats | None
             strengths[left] = _newton(part[left], None if tie is None else tie[left], begin)
         lost = np.isnan(strengths).any(axis=1)
         if begin.any() and lost.any():
-            # From strengths of other votes a full step may lead away for good; from 0 it does not.
+            # From strengths of other votes a full step can diverge; from 0 it does not.
             strengths[lost] = _newton(part[lost], None if tie is None else tie[lost], np.zeros(n))
         found.append(strengths)
     return np.concatenate(found).reshape(wins.shape[:-1])
 
 
 def _middle(wins: Floats, ties: Floats | None, start: Floats) -> tuple[Floats, Floats] | None:
-    """Parameters of the mean of the tables, and the inverse of its curvature; None where it has no finite answer."""
+    """Parameters of the mean of the tables, and the inverse of its curvature; None without a finite estimate."""
     mean, tied = wins.mean(axis=0, keepdims=True), None if ties is None else ties.mean(axis=0, keepdims=True)
     first = _newton(mean, tied, start, whole=True)
     if np.isnan(first).any():
@@ -161,18 +161,18 @@ def _solve(curvature: Floats, gradient: Floats) -> Floats:
 
 
 def _fix_mean(curvature: Floats, n: int) -> Floats:
-    """Strengths are determined up to a constant: whatever moves all of them alike is held."""
+    """Fix the common shift of all strengths, which are determined up to a constant."""
     curvature[:, :n, :n] += curvature.diagonal(axis1=1, axis2=2)[:, :n].mean(axis=1)[:, None, None] / n + 1e-12
     return curvature
 
 
 def _slopes(wins: Floats, ties: Floats | None, point: Floats, curved: bool = True) -> tuple[Floats, Floats]:
-    """Gradient of the log likelihood and, where it is wanted, minus its second derivatives."""
+    """Gradient of the log likelihood and, if requested, minus its second derivatives."""
     return _half(wins, point, curved) if ties is None else _davidson(wins, ties, point, curved)
 
 
 def _half(wins: Floats, point: Floats, curved: bool) -> tuple[Floats, Floats]:
-    """`_slopes` where a tie is half a vote for each."""
+    """`_slopes` with a tie as half a vote for each."""
     votes = wins + wins.swapaxes(1, 2)
     chance = point[:, None, :] - point[:, :, None]
     np.exp(chance, out=chance)
@@ -205,7 +205,7 @@ def _davidson(wins: Floats, ties: Floats, point: Floats, curved: bool) -> tuple[
 
 
 def _laplacian(weights: Floats) -> Floats:
-    """Row sums on the diagonal, less the weights themselves: (tables, systems, systems)."""
+    """Row sums on the diagonal, minus the weights: (tables, systems, systems)."""
     n = weights.shape[-1]
     found = -weights
     found[:, np.arange(n), np.arange(n)] += weights.sum(axis=2)
@@ -221,14 +221,14 @@ class CovariateVotes:
     first, second : (votes,) int
         Systems.
     got : (votes,) float
-        What the first system got: 1, 1/2 or 0.
+        The result of the first system: 1, 1/2 or 0.
     x : (votes, covariates) float
-        Of the first output less that of the second.
+        Of the first output minus that of the second.
     weight : (votes,) float or None
-        1 each where there is none.
+        Default 1 each.
     systems : int
     prior : float
-        Votes added to every pair of systems, half for each, whose outputs are alike in x.
+        Votes added to every pair of systems, half for each, with equal x.
     """
 
     first: Ints
@@ -245,7 +245,7 @@ class CovariateVotes:
         return self.systems + int(self.x.shape[1])
 
     def fit(self, start: Floats | None = None) -> Floats:
-        """The likeliest strengths, with mean 0, and β; NaN where none are finite: (systems + covariates,)."""
+        """Return the maximum-likelihood strengths with mean 0, and β; NaN if not finite: (systems + covariates,)."""
         point = np.zeros(self.width) if start is None else np.array(start, dtype=float)
         for _ in range(STEPS):
             step = newton_step(self.slopes(point)[0] + self.prior_slopes(point), self.systems)
@@ -285,7 +285,7 @@ class CovariateVotes:
         return found
 
     def prior_slopes(self, point: Floats) -> Floats:
-        """What the votes added to every pair add to `slopes`: (width + width²,)."""
+        """The contribution of the prior votes of every pair to `slopes`: (width + width²,)."""
         s, k = self.systems, self.width
         found = np.zeros(k + k * k)
         if self.prior:
@@ -345,11 +345,11 @@ def elo(
     first, second : (votes,) int
         Systems.
     outcome : (votes,) float
-        What the first system got: 1, 1/2 or 0.
+        The result of the first system: 1, 1/2 or 0.
     step : (votes,) float
         k times the weight of the vote.
     orders : (length, runs) int
-        Which vote comes when in each run; −1 where a run has none left.
+        The order of votes in each run, padded with −1.
     start : (systems,) float
         Ratings before the first vote.
     slope : float
@@ -384,15 +384,16 @@ def _one_run(first: Ints, second: Ints, sure: Floats, even: Floats, order: Ints,
 def _many_runs(
     first: Ints, second: Ints, sure: Floats, even: Floats, orders: NDArray[np.int64], start: Floats
 ) -> Floats:
-    # A vote needs the ratings that the vote before it left, so numpy works across runs: nine calls a step, whatever the
-    # runs; what no rating decides is laid out before. Considered: several votes between different systems a step
-    # (finding them takes as long as it saves); compiled loops, which need numba (200 MB) for one tenth of the time.
+    # A vote requires the ratings after the vote before it, so numpy works across runs: nine calls per step for any
+    # number of runs; everything that does not depend on ratings is prepared. Considered: several votes between
+    # different systems a step (finding them takes as long as it saves); compiled loops, which need numba (200 MB) for
+    # one tenth of the time.
     length, runs = orders.shape
-    nobody = len(start)
+    dummy = len(start)
     ratings = np.repeat(np.append(start, 0.0)[:, None], runs, axis=1)
     flat, column = ratings.ravel(), np.arange(runs)
-    # A vote that is none is one of nobody against nobody, with a step of 0.
-    pair = np.stack([np.append(first, nobody), np.append(second, nobody)], axis=1) * runs
+    # A padding vote is between two dummy systems, with a step of 0.
+    pair = np.stack([np.append(first, dummy), np.append(second, dummy)], axis=1) * runs
     sure, even = np.append(sure, 0.0), np.append(even, 0.0)
     both, gap = np.empty((2, runs)), np.empty(runs)
     one, other = both

@@ -1,9 +1,8 @@
 """Which three items to show next, so that every pair is seen together often enough.
 
-The rule of IDEAlign (Nam et al. 2025, section 4.1): what has been seen least comes first. A pair that has been drawn
-least often, of the items that appeared least, is completed by the third item whose pairs with both have been drawn
-least often; chance breaks ties. People who are asked one at a time and judges who are asked all at once are given
-triplets by this one rule.
+The rule of IDEAlign (Nam et al. 2025, section 4.1) prefers items with the fewest appearances. A pair with the fewest
+draws, among the items with the fewest appearances, is completed by the third item whose pairs with both have the fewest
+draws; ties are broken at random. Sequential annotators and judges that receive all triplets at once use the same rule.
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ from numpy.typing import NDArray
 Triplet = tuple[str, str, str]
 
 LARGE_POOL = 300
-"""In larger pools the item that appeared least comes first, with what it was seen with least: pairs are too many."""
+"""In larger pools the item with the fewest appearances comes first, with its rarest partner, because pairs are too
+many."""
 
 
 @dataclass
@@ -100,7 +100,7 @@ class PairCounts:
         return int(first[at]), int(second[at])
 
     def _pair_of_least_item(self, chance: random.Random) -> tuple[int, int]:
-        """An item that appeared least and is not exhausted, and what it was seen with least."""
+        """An item with the fewest appearances that is not exhausted, and its rarest partner."""
         n = len(self.names)
         open_ = np.where(self._appeared < (n - 1) * (n - 2) // 2, self._appeared, np.iinfo(np.int64).max)
         a = chance.choice(np.flatnonzero(open_ == open_.min()).tolist())

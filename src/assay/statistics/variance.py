@@ -17,7 +17,7 @@ Form = Literal["1", "k", "C,1", "C,k", "A,1", "A,k"]
 
 @dataclass(frozen=True)
 class OneWay:
-    """Variance between and within items where an item's annotators are any annotators: (σ²_I, 0, σ²_E)."""
+    """Variance between and within items, ignoring the identity of annotators: (σ²_I, 0, σ²_E)."""
 
     centre: float
 
@@ -40,8 +40,8 @@ class OneWay:
 
 
 SHARES = np.concatenate([np.linspace(0.0, 0.999, 80), 1 - 10.0 ** np.arange(-3.5, -12.0, -0.5)])
-"""Shares of the variance that lie between items, among which the likeliest is looked for. Above .999 they go by the
-variance within, to where 1 − share keeps four digits: labels of an item then differ by a millionth of the items."""
+"""Grid of the share of the variance between items. Above .999 it is a grid of the variance within items, down to four
+digits of 1 − share: labels of an item then differ by a millionth of the differences between items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ class OneWayLikely:
         return np.stack([between, np.zeros_like(within), within], axis=-1).reshape(*sums.shape[:-1], 3)
 
     def _criterion(self, sums: Floats, share: Floats) -> tuple[Floats, Floats]:
-        """The restricted deviance at γ/(1 + γ) for each row of sums, and the variance within that goes with it."""
+        """The restricted deviance at γ/(1 + γ) for each row of sums, and the corresponding variance within items."""
         items, mean, square = np.split(sums[:, :-1], 3, axis=1)
         size = np.array(self.sizes, dtype=float)
         ratio_of = (share / (1 - share))[:, None]
@@ -156,8 +156,8 @@ class Components:
     """The same three variances in a table with missing labels: Henderson's (1953) method 1, the analysis of
     variance of unbalanced data. Unbiased when labels are missing at random; equal to `TwoWay` when none is.
 
-    NaN where labels are no more than items and annotators together: with hardly any item labelled twice, nothing
-    is left by which the differences of items could be told from those of annotators and from error.
+    NaN if the number of labels is at most the number of items plus annotators: with very few items labelled twice, the
+    variances of items, annotators and error cannot be separated.
     """
 
     centre: float
@@ -224,7 +224,7 @@ class IntraclassCorrelation:
         return self.value_sharing(sums, {})
 
     def value_sharing(self, sums: Floats, made: dict[Hashable, Any]) -> Floats:
-        """Each form, from components that other forms of the model are made of, too: (..., forms)."""
+        """Return each form, from components that are shared with other forms of the model: (..., forms)."""
         if self.components not in made:
             made[self.components] = self.components.value(sums)
         item, annotator, error = np.moveaxis(made[self.components], -1, 0)

@@ -1,4 +1,4 @@
-"""How often a judge is closer to the others than each annotator is: wins, ties, losses, and what they add up to.
+"""Wins, ties and losses of a judge against each annotator in closeness to the others, and their statistics.
 
 Win counts are sums over items, so the advantage probabilities broadcast over leading axes: resamples, values of
 epsilon, sizes. With balancing weights (Calderon et al. 2025, appendix C.1) counts are kept by class of the majority
@@ -34,19 +34,19 @@ def count_wins(
     Parameters
     ----------
     sign : (n,) int
-        1 where the judge is closer, 0 for a tie, −1 where the annotator is.
+        1 if the judge is closer, 0 for a tie, −1 if the annotator is closer.
     group : (n,) int
         Of each comparison.
     shares : (n, classes) float, optional
         Class of the majority label without the answer (C.1).
     into : (groups, classes, 3) float, optional
-        What they are added to.
+        An array to add the counts to.
     """
     k = 1 if shares is None else shares.shape[1]
     found = np.zeros((n_groups, k, 3)) if into is None else into
     place = 1 - sign
     if len(sign) < n_groups * 3:
-        # A table that is larger than what is counted takes longer to copy than to count into.
+        # If the table is larger than the data, copying takes longer than counting into it.
         place += group * (3 * k)
         for c in range(k):
             np.add.at(found.reshape(-1), place + 3 * c, 1.0 if shares is None else shares[:, c])
@@ -65,12 +65,12 @@ def advantage(counts: Floats) -> tuple[Floats, Floats]:
     Parameters
     ----------
     counts : (..., annotators, classes, 3)
-        Wins, ties and losses of the judge; one class where labels are not balanced.
+        Wins, ties and losses of the judge; one class if labels are not balanced.
 
     Returns
     -------
     rho_judge, rho_human : (..., annotators)
-        NaN where the annotator has no item. With several classes, the mean over the classes that occur.
+        NaN if the annotator has no item. With several classes, the mean over the classes that occur.
     """
     wins, ties, losses = counts[..., WIN], counts[..., TIE], counts[..., LOSS]
     as_close = wins + ties
@@ -133,7 +133,7 @@ class NeededEpsilon:
     """The smallest epsilon at which the judge is as good as a share of the annotators, from summed win counts.
 
     That is the smallest value that rho_h − rho_f of annotators with that share of the weight does not exceed; below 0
-    where the judge is closer than they are.
+    if the judge is closer than they are.
     """
 
     quality: Floats
@@ -152,7 +152,7 @@ class NeededEpsilon:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """rho and every rho_f of several judges, from win counts that stand side by side."""
+    """rho and every rho_f of several judges, from concatenated win counts."""
 
     n_annotators: tuple[int, ...]
     widths: tuple[int, ...]
@@ -195,7 +195,7 @@ class PairedAdvantage:
         return np.asarray(np.mean(each, axis=0))
 
 
-# -- What win counts at hand leave open --------------------------------------------------------------
+# -- Posterior of win counts -------------------------------------------------------------------------
 
 MOST_KINDS = 500
 """Where more different items occur, they are merged at random into that many blocks: time and memory of a draw grow
@@ -212,7 +212,7 @@ FLATTEST = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What units at hand leave open: how common each kind of unit is.
+    """The posterior of the frequencies of each kind of unit.
 
     Attributes
     ----------
@@ -237,7 +237,7 @@ class Posterior:
             block = np.random.default_rng(len(used)).permutation(len(used)) % MOST_KINDS
             kinds, times = add_rows(used.reshape(len(used), -1), block, MOST_KINDS), np.ones(MOST_KINDS, dtype=np.int64)
         per_unit = n_items / max(times.sum(), 1)
-        # The three items of the prior, each as large as a unit and so much the rarer.
+        # The three items of the prior, each as large as a unit and correspondingly rarer.
         of_class = used.sum(axis=(0, 1, 3))
         prior = np.zeros((3, *used.shape[1:]))
         for outcome in range(3):
@@ -269,7 +269,7 @@ class Posterior:
         Returns
         -------
         (truths · n_each, sizes, comparisons, classes, 3) float
-            From 0 upward; whole numbers of whole rows where they are drawn one at a time, else between them.
+            From 0; integers for whole rows that are drawn one at a time, else real numbers.
         """
         rows = self.rows.reshape(len(self.rows), -1)
         few = units[units <= SINGLY]
@@ -294,7 +294,7 @@ def _drawn_singly(rows: Floats, share: Floats, n_each: int, units: Ints, rng: np
 
 
 def _drawn_as_normal(rows: Floats, share: Floats, n_each: int, steps: Ints, rng: np.random.Generator) -> Floats:
-    """Sums of so many rows as if they were normal: (truths, n_each, steps, columns)."""
+    """Sums of rows in the normal approximation: (truths, n_each, steps, columns)."""
     n_kinds, n_columns = rows.shape
     mean = share @ rows
     moved = np.empty((len(share), n_each, len(steps), n_columns))
@@ -321,7 +321,7 @@ def _different_rows(rows: Floats) -> tuple[Floats, Ints]:
 
 
 MOST_KEYS = 2**53
-"""Whole numbers up to this one are told apart as numbers of double precision."""
+"""Largest integer that is exact in double precision."""
 
 
 # -- an exact test of the mean of differences that are −1, 0 or 1 -----------------------------------
@@ -333,12 +333,12 @@ MOST_KEYS = 2**53
 # 2. For each value of ψ, add up the probability of all outcomes that speak as strongly as the one observed, or more
 #    strongly, at the boundary δ = ε.
 # 3. The p-value is the *largest* of these sums over ψ, from |ε| to 1 (Barnard 1947; Hsueh, Liu & Chen 2001): so the
-#    test rejects a true hypothesis at most as often as it claims, whatever the share of ties is.
+#    test rejects a true hypothesis at most at its level, for any share of ties.
 #
 # Up to `ESTIMATED` differences, outcomes are ordered by their estimated p-value instead, the sum of step 2 at the ψ
-# that is likeliest under H0 given the outcome (E + M: Lloyd 2008; Lloyd & Moldovan 2008). Up to `EXACT`, by the score
-# itself, and the maximum is taken over a confidence set of ψ, whose error γ is added (Berger & Boos 1994). Both are
-# exact: it is the maximum that guarantees the level, the ordering decides about power alone. Beyond, the score
+# with the largest likelihood under H0 given the outcome (E + M: Lloyd 2008; Lloyd & Moldovan 2008). Up to `EXACT`, by
+# the score itself, and the maximum is taken over a confidence set of ψ, whose error γ is added (Berger & Boos 1994).
+# Both are exact: it is the maximum that guarantees the level, the ordering decides about power alone. Beyond, the score
 # statistic is compared with the normal distribution: at .05 that rejects a true hypothesis in .060 of studies at most,
 # at .01 in .018.
 #
@@ -369,14 +369,14 @@ HALO = 3
 """Further values of the discordance on either side, for the polynomials through six of them."""
 
 MARGIN = 1e-4
-"""What is added to a peak between rows, as a share of it: more than the polynomials miss."""
+"""Share of a peak between rows that is added to it: more than the error of the polynomials."""
 
 UNLIKELY = -58.0
 """Logarithm of a probability, 10⁻²⁵, below which an outcome adds nothing to p-values of `GAMMA` and more: the 45,000
 outcomes of `EXACT` differences add 10⁻²⁰ together."""
 
 SINGLE = 450
-"""Up to n² / 450 outcomes of n differences are asked for one by one: 8 of 60, 200 of 300. So many take as long as the
+"""Up to n² / 450 outcomes of n differences are computed one by one: 8 of 60, 200 of 300. This takes as long as the
 table of all: 0.3 ms each, and a table of 60 takes 2.5 ms, of 246 55 ms."""
 
 CELLS = 1 << 17
@@ -396,7 +396,7 @@ def exact_p(counts: Floats, epsilon: float | Floats) -> tuple[Floats, Floats]:
     Returns
     -------
     p, reverse : (...) float
-        Of H0: E[d] >= epsilon, small where wins prevail; and of H0: E[d] <= epsilon. NaN where there is no difference.
+        Of H0: E[d] >= epsilon, small if wins prevail; and of H0: E[d] <= epsilon. NaN without a difference.
     """
     return exact_below(counts, epsilon), exact_below(counts[..., ::-1], -np.asarray(epsilon, dtype=float))
 
@@ -414,7 +414,7 @@ def exact_below(counts: Floats, epsilon: float | Floats) -> Floats:
     z, _ = score(wins, losses, n, bounds[which])
     large, small = n > EXACT, (n > 0) & (n <= EXACT)
     p[large] = ndtr(z[large])
-    # What is so far from speaking against H0 has the p-value 1 in every table, and none is made for it.
+    # Outcomes far from the rejection of H0 have the p-value 1 in every table, which is not computed for them.
     far = small & (np.round(z, 9) > LARGE)
     p[far], small = 1.0, small & ~far
     place, tables = _place(wins[small], losses[small]), n[small] * len(bounds) + which[small]
@@ -439,7 +439,7 @@ def _p_of_places(place: Ints, tables: Ints, bounds: Floats) -> Floats:
 def score(
     wins: Floats | Ints, losses: Floats | Ints, n: Floats | Ints | int, epsilon: float | Floats
 ) -> tuple[Floats, Floats]:
-    """Tango's score statistic and the likeliest discordance where the mean difference is epsilon.
+    """Return Tango's score statistic and the maximum-likelihood discordance for a mean difference of epsilon.
 
     With E[d] = ε, P(−1) = (ψ − ε)/2 and P(1) = (ψ + ε)/2. The derivative of the log likelihood
     w log(ψ − ε) + l log(ψ + ε) + t log(1 − ψ) is zero where
@@ -461,14 +461,14 @@ def score(
 
 
 def _place(wins: Ints, losses: Ints) -> Ints:
-    """Where an outcome stands among all of its size: by the number of discordant pairs, then by wins."""
+    """The index of an outcome among all of its size: by the number of discordant pairs, then by wins."""
     discordant = wins + losses
     return np.asarray(discordant * (discordant + 1) // 2 + wins)
 
 
 @lru_cache(maxsize=200)
 def table(n: int, epsilon: float) -> Floats:
-    """The p-value of every outcome of ``n`` differences, H0: E[d] >= epsilon; where each stands says `_place`."""
+    """Return the p-value of every outcome of ``n`` differences, H0: E[d] >= epsilon, in the order of `_place`."""
     outcomes = _Outcomes(n, epsilon)
     if n <= ESTIMATED:
         p = outcomes.largest(outcomes.estimated())
@@ -497,7 +497,7 @@ class _Outcomes:
 
     @cached_property
     def scored(self) -> tuple[Floats, Floats]:
-        """The score, rounded so that equal scores are equal, and the likeliest discordance."""
+        """The score, rounded so that equal scores are equal, and the maximum-likelihood discordance."""
         z, psi = score(self.wins, self.discordant - self.wins, self.n, self.epsilon)
         return np.round(z, 9), psi
 
@@ -511,7 +511,7 @@ class _Outcomes:
 
     @cached_property
     def tried(self) -> Floats:
-        """Values of ψ from |ε| to 1, ascending, and `HALO` more on either side, where the curves are mirrored.
+        """Values of ψ from |ε| to 1, ascending, and `HALO` more on either side with mirrored curves.
 
         With ψ = |ε| + (1 − |ε|)(1 − cos θ)/2, a probability of outcomes is a sum of bumps in θ whose standard
         deviations are at least about 1/√n. Between two steps of π / (12 √n) it is a polynomial to five digits.
@@ -522,7 +522,7 @@ class _Outcomes:
 
     @cached_property
     def terms(self) -> Floats:
-        """What the log probabilities of `_probabilities` are multiplied by: (4, outcomes)."""
+        """Factors of the log probabilities of `_probabilities`: (4, outcomes)."""
         from scipy.special import gammaln
 
         counts = np.stack([self.wins, self.discordant - self.wins, self.n - self.discordant])
@@ -532,8 +532,8 @@ class _Outcomes:
     def monotone(self, value: Floats) -> Floats:
         """The largest value of an outcome and of all that have no fewer wins and no more losses.
 
-        An ordering like this is Barnard's convexity: a tie in place of a win, or a loss in place of a tie, never
-        speaks more strongly against H0. Then no δ above ε makes strong outcomes likelier than δ = ε does.
+        Such an ordering satisfies Barnard's convexity: a tie instead of a win, or a loss instead of a tie, is never
+        stronger evidence against H0. Then no δ above ε makes strong outcomes more likely than δ = ε.
         """
         grid = np.full((self.n + 1, self.n + 1), -np.inf)
         losses = self.discordant - self.wins
@@ -552,7 +552,7 @@ class _Outcomes:
         row = np.arccos(np.clip(1 - 2 * share, -1, 1)) * (self.steps / np.pi)
         p = np.full(len(z), 2.0)
         p[order] = _between(sums, HALO + row, np.arange(len(order)))
-        # Rounded, so that the ordering is the same on every machine; what is too small to tell follows the score.
+        # Rounded, so that the ordering is the same on every machine; negligible differences follow the score.
         keys = np.stack([z, np.round(p, 12)])
         sequence = np.lexsort(keys)
         new = (keys[:, sequence[1:]] != keys[:, sequence[:-1]]).any(axis=0)
@@ -563,8 +563,8 @@ class _Outcomes:
     def confidence_set(self) -> tuple[Ints, Ints]:
         """First and last of the discordances that are tried for each outcome (Clopper & Pearson, with error γ).
 
-        One value beyond either end is tried, too. The smallest possible, |ε|, is tried wherever the set reaches
-        below it: where ε < 0 a discordance below |ε| may be true, with δ above ε, and is no better than |ε|.
+        One value beyond either end is also tried. The smallest possible value, |ε|, is tried if the set extends below
+        it: if ε < 0, a discordance below |ε| can be true with δ above ε, and is no better than |ε|.
         """
         first, last = self.sets
         return first[self.discordant], last[self.discordant]
@@ -579,7 +579,7 @@ class _Outcomes:
 
     @cached_property
     def strongest(self) -> float:
-        """The lowest score of an outcome whose probability, where that is largest, counts in a p-value."""
+        """The lowest score of an outcome whose largest probability is not negligible in a p-value."""
         z, psi = self.scored
         logs = np.log(np.maximum(_chances(self.epsilon, psi), 1e-300)).T
         return float(z[(self.terms[:3] * logs).sum(axis=0) + self.terms[3] > UNLIKELY].min())
@@ -587,8 +587,8 @@ class _Outcomes:
     def largest(self, order: Floats, first: Ints | None = None, last: Ints | None = None) -> Floats:
         """The largest probability of outcomes up to each one in the order, over the discordances first to last.
 
-        Where only some discordances are tried, the order is that of the score and `GAMMA` is added to what is found:
-        what stands before the `strongest` adds nothing to that, and is given 0.
+        If only some discordances are tried, the order is that of the score, and `GAMMA` is added to the result:
+        outcomes before the `strongest` contribute nothing, and have 0.
         """
         near = self.z <= LARGE
         used, end = _order_outcomes(order, near if first is None else near & (self.z >= self.strongest))
@@ -643,9 +643,9 @@ def _probabilities(epsilon: float, psi: Floats, terms: Floats) -> Floats:
 
 
 def _highest(sums: Floats, column: Ints, first: Ints, last: Ints) -> Floats:
-    """The highest that each of these columns reaches in its rows, or beside one of them; rows without `HALO`."""
-    beside = int((last - first).max()) + 2
-    row = HALO + first + np.arange(-1, beside)[:, None]
+    """The maximum of each of these columns in its rows or between neighbours; rows without `HALO`."""
+    width = int((last - first).max()) + 2
+    row = HALO + first + np.arange(-1, width)[:, None]
     near = sums[np.minimum(row, len(sums) - 1), column]
     below, inner, above = near[:-2], near[1:-1], near[2:]
     rows = inner * (row[1:-1] <= HALO + last)
@@ -662,7 +662,7 @@ def _highest(sums: Floats, column: Ints, first: Ints, last: Ints) -> Floats:
 
 
 NODES = np.arange(-2, 4)
-"""The rows around a place between two of them that `_between` looks at."""
+"""The rows around a point between two rows that `_between` uses."""
 
 _APART = np.array([np.prod(k - NODES[k != NODES]) for k in NODES], dtype=float)
 
@@ -683,24 +683,24 @@ def _between(sums: Floats, row: Floats, column: Ints) -> Floats:
 # rises by one, since one loss more never speaks more strongly and one win more never less. So P(W ≥ w_d | d) changes
 # by one probability a step: a win more takes the outcomes with w_d − 1 in, a loss more those with w_d out. Added up,
 #
-#     P(as strong) = P(W ≥ w_c | c) + Σ_{d ≥ c} s_d P(D > d) − Σ_{d < c} s_d P(D ≤ d)   for whichever c,
+#     P(as strong) = P(W ≥ w_c | c) + Σ_{d ≥ c} s_d P(D > d) − Σ_{d < c} s_d P(D ≤ d)   for any c,
 #
 # where s_d = P(W = w_d − 1 | d) P(win | discordant) if w stays and −P(W = w_d | d) P(loss | discordant) if it rises: n
-# terms in place of n² / 2 outcomes. With c near the mean of D, all terms are about as small as their sum.
+# terms instead of n² / 2 outcomes. With c near the mean of D, all terms are about as small as their sum.
 
 NEXT = (1, 4, 13)
-"""Where the values of the discordance beyond a confidence set are taken together, counted from its end, ..."""
+"""Positions, from the end of a confidence set, at which values of the discordance beyond it are grouped."""
 
 EVERY = (1, 2, 9)
 """... which of them are looked at ..."""
 
 BETWEEN = (1.012, 1.04, 2.0)
-"""... and how much higher a sum of bumps with standard deviations of four values may be between them. So hardly any
-outcome needs the probability of others: one of the 189 that 22 published judges have."""
+"""Bounds on a sum of bumps, with standard deviations of four values, between those positions. With them very few
+outcomes require the probability of others: one of the 189 outcomes of 22 published judges."""
 
 
 IGNORED = 1e-10 * GAMMA
-"""A probability that is far below what the error `GAMMA` adds to it."""
+"""A probability far below the error `GAMMA`."""
 
 
 class _Group(NamedTuple):
@@ -744,9 +744,9 @@ class _Tails(_Outcomes):
 
     @cached_property
     def by_discordance(self) -> tuple[Floats, Floats, Ints, Floats]:
-        """Of each value that is tried, what the sum above has of it alone.
+        """The parts of the sum above that depend only on each tried value.
 
-        Logarithms of P(win | discordant) and P(loss | discordant) beside 1, (tried, 3); what s_d are multiplied by,
+        Logarithms of P(win | discordant) and P(loss | discordant) and 1, (tried, 3); the factors of s_d,
         (tried, n); c and P(win | discordant), (tried,).
         """
         n, d = self.n, np.arange(self.n + 1)
@@ -760,7 +760,7 @@ class _Tails(_Outcomes):
         return np.stack([win - either, loss - either, np.ones(len(tie))], axis=1), weight, middle, np.exp(win - either)
 
     def beyond(self, z: Floats, rows: Ints) -> Floats | None:
-        """Probability of outcomes with scores up to each of ``z``, at rows of `tried`; None where they are no steps.
+        """Return the probability of outcomes with scores up to each ``z``, at rows of `tried`; None if not stepwise.
 
         Parameters
         ----------
@@ -804,7 +804,7 @@ class _Tails(_Outcomes):
         return float(_highest(sums, np.zeros(1, dtype=np.int64), first, last)[0]) + GAMMA
 
     def p(self, place: int) -> float | None:
-        """The p-value of the outcome that stands there, as `monotone` has it; None where only a table tells.
+        """Return the p-value of the outcome at this index, as in `monotone`; None if it requires the table.
 
         Of outcomes that speak more strongly, those with the same number of discordant pairs have no larger p. Of those
         with another number, the weakest is that with as many losses, or wins; and only at discordances outside the
@@ -859,10 +859,10 @@ class _Tails(_Outcomes):
 # -- a score test of the mean of class means ---------------------------------------------------------
 #
 # Differences d are −1, 0 or 1, counted by class; δ = Σ δ_c / K is the mean of class means, Var(δ̂) = Σ σ²_c / n_c /
-# K². With few items in a class the variance that is seen there says little: five ties have none. So, as in Tango's
-# (1998) test of one class, σ²_c are those of the likeliest probabilities *under the hypothesis* δ = ε (Miettinen &
-# Nurminen 1985, whose n / (n − 1) stands here for each class): a class without a loss is granted what the
-# hypothesis needs.
+# K². With few items in a class its observed variance is unreliable: five ties have none. So, as in Tango's
+# (1998) test of one class, σ²_c are from the maximum-likelihood probabilities *under the hypothesis* δ = ε (Miettinen &
+# Nurminen 1985, with their n / (n − 1) for each class): a class without a loss gets the losses that the hypothesis
+# requires.
 #
 # The likelihood Σ_c (w log p₋ + t log p₀ + l log p₊) is largest under the hypothesis where, in each class,
 #
@@ -881,7 +881,7 @@ STEPS = 60
 """Rounds in which the multiplier is looked for; a dozen do nearly always."""
 
 CLOSE = 1e-9
-"""How near to epsilon the mean under the hypothesis must come: far below what a p-value shows."""
+"""Tolerance of the mean under the hypothesis: far below the precision of a p-value."""
 
 
 def robust_p(
@@ -895,12 +895,12 @@ def robust_p(
         Wins (d = −1), ties and losses (d = 1); shares of items are allowed. Classes without items do not count.
     epsilon : float or (...)
     design, df : float or (...)
-        The design effect and the degrees of freedom: 1 and infinity where items are independent.
+        The design effect and the degrees of freedom: 1 and infinity for independent items.
 
     Returns
     -------
     p, reverse : (...) float
-        Of H0: E[d] >= epsilon, small where wins prevail; and of H0: E[d] <= epsilon. NaN where there is no item.
+        Of H0: E[d] >= epsilon, small if wins prevail; and of H0: E[d] <= epsilon. NaN without items.
     """
     from scipy.special import ndtr, stdtr
 
@@ -925,20 +925,20 @@ def restricted(counts: Floats, epsilon: float | Floats) -> tuple[Floats, Floats]
         classes = there.sum(axis=-1)
         mean = means.sum(axis=-1) / classes
     bound = np.broadcast_to(np.asarray(epsilon, dtype=float), mean.shape)
-    # The multiplier raises the mean; where it has to fall, wins and losses change places.
+    # The multiplier increases the mean; if it must decrease, wins and losses are swapped.
     turned = mean > bound
     wins, losses = (
         np.where(turned[..., None], counts[..., other], counts[..., one]) for one, other in ((WIN, LOSS), (LOSS, WIN))
     )
-    each = _likeliest(wins, counts[..., TIE], losses, np.where(turned, -bound, bound) * classes)
+    each = _constrained_variance(wins, counts[..., TIE], losses, np.where(turned, -bound, bound) * classes)
     with np.errstate(invalid="ignore", divide="ignore"):
-        # A class of one item or less has no variance to speak of, so none is too large.
+        # A class of at most one item has no variance estimate, so any value is acceptable.
         variance = np.where(there, each / np.maximum(n - 1, CLOSE), 0.0).sum(axis=-1) / classes**2
     return mean, variance
 
 
-def _likeliest(wins: Floats, ties: Floats, losses: Floats, total: Floats) -> Floats:
-    """Var(d) of each class where the likelihood is largest under Σ δ_c = ``total``, which is no less than it is now."""
+def _constrained_variance(wins: Floats, ties: Floats, losses: Floats, total: Floats) -> Floats:
+    """Var(d) of each class at the maximum likelihood under Σ δ_c = ``total``, which is at least the current sum."""
     k = wins.shape[-1]
     counts = np.stack([one.reshape(-1, k) for one in (wins, ties, losses)])
     n, total = counts.sum(axis=0), total.reshape(-1)
