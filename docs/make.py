@@ -1,6 +1,7 @@
-"""Writes the pages that follow from the code, commands.md and reference.md: python docs/make.py.
+"""Write the pages that are generated from the code, commands.md and reference.md: python docs/make.py.
 
-A new command or public name is on its page by itself; a name from a new package needs a heading in `SECTIONS`.
+A new command or public name is added to its page automatically; a name from a new package requires a heading in
+`SECTIONS`.
 """
 
 import re
@@ -26,19 +27,19 @@ COMMON = {
     "Output": ("output", Output, "agreement"),
     "The alternative annotator test": ("test", RuleSettings, "alt-test"),
 }
-"""Sections of options that many commands take: the word of a link, whose fields they are, a command that has all."""
+"""Sections of options of many commands: the text of the link, the class with the fields, a command with all of them."""
 
 ALONE = {"repeats"}
-"""Fields of these that many commands take without the others: they are in `SEVERAL`."""
+"""Fields of these that are in `SEVERAL` instead, because many commands have only them."""
 
 TOGETHER = {
     "A page": ("page", ("`--output`, `-o`", "`--force`")),
     "Intervals": ("intervals", ("`--confidence`", "`--n-resamples`", "`--seed`")),
 }
-"""Sections of options of several commands that most of these take together: the word of a link, and the options."""
+"""Sections of options that several commands have together: the text of the link, and the options."""
 
 SEVERAL, OFTEN = "Several commands", 3
-"""The section of further options that this many commands take and describe in the same words."""
+"""The section of further options that at least this many commands describe in the same words."""
 
 SECTIONS = {
     "Reading": ("assay.reading", "assay.looking", "assay.data"),
@@ -67,26 +68,26 @@ FURTHER = {
 """Useful names that are not public."""
 
 COMMANDS_HEAD = """\
-# Commands
+# Command reference
 
 <!-- Written by docs/make.py; change the commands, not this page. -->
 
-`assay COMMAND --help` shows an example and the options that most people need, `--help-all` every option. `assay
---install-completion` completes them by the tab key in bash, zsh, fish or PowerShell (`--shell` names it): it adds a
-line to the shell's startup file and says where.
+`assay COMMAND --help` shows an example and the main options, `--help-all` every option. Options of reading can be kept
+in a file: `assay look FILE --write reading.yaml` saves them, and `--reading reading.yaml` uses them. `assay
+--install-completion` installs completion by the tab key in bash, zsh, fish or PowerShell (`--shell` names it).
 
-**Exit status** 0: done as asked; 1: `--fail-under` was not reached, or a run stopped before its end; 2: bad input, and
-one line on standard error says what to change. `assay gate` and `assay monitor` have their own. Notes and progress go
-to standard error.
+**Exit status** 0: success; 1: `--fail-under` was not reached, or a run stopped early; 2: bad input, with one line on
+standard error that says what to change. `assay gate` and `assay monitor` have their own. Notes and progress are printed
+on standard error.
 
-`=…` takes a text, `,…` is a list separated by commas, `--seed=0` has the default 0; brackets hold another default, and
-ranges other than these: shares and levels lie between 0 and 1, counts and amounts are not negative. A table is written
+`=…` takes a text, `,…` is a list separated by commas, `--seed=0` has the default 0. Brackets show another default, and
+ranges other than these: shares and levels are between 0 and 1, counts and amounts are not negative. A table is written
 as .csv, .tsv, .jsonl or .parquet. Options of many commands are described once, in the first sections; *Also* names
-them, or links to a whole section. So are `SOURCE` and `STUDY`, where a command says nothing else.
+them, or links to a whole section.
 """
 
 REFERENCE_HEAD = """\
-# Reference
+# API reference
 
 <!-- Written by docs/make.py from the public names. -->
 
@@ -96,7 +97,7 @@ Every public name, by task. Coefficients are in `assay.measures`, sample sizes i
 
 
 def commands_page() -> str:
-    """Every command: its purpose, an example, its own options, and the names of those that others take too."""
+    """Every command: its purpose, an example, its own options, and links to the options that it shares."""
     apps = all_commands()
     shown = {name: visible_arguments(name) for name in apps}
     shared = {title: _fields(options, shown[command]) for title, (_, options, command) in COMMON.items()}
@@ -112,26 +113,26 @@ def commands_page() -> str:
         found.append(f"\n## assay {row.name}\n\n{_purpose(apps[row.name].help)}\n\n```sh\n{needs}{row.line}\n```\n")
         entries = {_names(a): _entry(a) for a in shown[row.name]}
         also = [words for title, section in shared.items() if (words := _also(title, section, entries))]
-        beside = [", ".join(also)] if also else []  # with semicolons between options of different sections
+        links = [", ".join(also)] if also else []  # joined by semicolons
         entries = {n: entry for n, entry in entries.items() if all(entry != said.get(n) for said in shared.values())}
         for i, name in enumerate(dict.fromkeys(earlier[entry] for entry in entries.values() if entry in earlier)):
             names = [_first(n) for n, entry in entries.items() if earlier.get(entry) == name]
-            beside.append(f"{'' if i else 'as in '}[{name}](#assay-{name}): {', '.join(names)}")
+            links.append(f"{'' if i else 'as in '}[{name}](#assay-{name.replace(' ', '-')}): {', '.join(names)}")
         alone = [entry for entry in entries.values() if entry not in earlier]
         earlier.update(dict.fromkeys(alone, row.name))
         found += ["\n", *(f"{entry}\n" for entry in alone)] if alone else []
-        found += [f"\n*Also* {'; '.join(beside)}.\n"] if beside else []
+        found += [f"\n*Also* {'; '.join(links)}.\n"] if links else []
     return "".join(found)
 
 
 def _fields(options: type, arguments: Sequence[Any]) -> dict[str, str]:
     """The entries of a command's options that are fields of these settings, by name."""
-    fields = set(options.__dataclass_fields__) - ALONE
-    return {_names(a): _entry(a) for a in arguments if a.name.lstrip("-").replace("-", "_") in fields}
+    fields = {f"--{name.replace('_', '-')}" for name in set(options.__dataclass_fields__) - ALONE}
+    return {_names(a): _entry(a) for a in arguments if a.name in fields}
 
 
 def _several(shown: Mapping[str, Sequence[Any]], said: set[str]) -> dict[str, str]:
-    """What `OFTEN` commands say in the same words, by name; of two of one name the commoner."""
+    """Options that `OFTEN` commands describe in the same words, by name; of two of one name the more frequent."""
     often = Counter((_names(a), _entry(a)) for arguments in shown.values() for a in arguments)
     shared: dict[str, str] = {}
     for (names, entry), times in often.most_common():
@@ -141,7 +142,7 @@ def _several(shown: Mapping[str, Sequence[Any]], said: set[str]) -> dict[str, st
 
 
 def _also(title: str, section: Mapping[str, str], entries: Mapping[str, str]) -> str:
-    """Which options of a section a command takes: a link to it where these are all, else their names."""
+    """The options of a section that a command has: a link to the section if it has all, else their names."""
     taken = [names for names, entry in section.items() if entries.get(names) == entry]
     assert title not in COMMON or len(taken) in (0, len(section)), f"some of {title} and not all: {taken}"
     if title in {**COMMON, **TOGETHER} and len(taken) == len(section):
@@ -189,14 +190,14 @@ def _names(argument: Any) -> str:
 
 
 _FORMS = re.compile(r"(?:: \.csv, \.tsv, \.jsonl or \.parquet| \(\.csv, \.jsonl, \.parquet\))(?=[.,])")
-"""The forms of a table, which the head of the page has once."""
+"""The formats of a table, which the head of the page lists."""
 
 _UNGIVEN = re.compile(r"[;,] ([^;,]+(?:, [^;,]+)?) when not given\.$")
-"""What holds without an option, at the end of what it is for."""
+"""The default at the end of an option's description."""
 
 
 def _entry(argument: Any) -> str:
-    """One line of a list: how an option is typed, its default and range, what it is for."""
+    """One line of a list: an option, its default, its range and its description."""
     about = " ".join((argument.parameter.help or "").split())
     notes = dict(re.findall(r" \[(range|choices): ([^\]]*)\]", about))
     about = re.sub(r" \[(range|choices): [^\]]*\]", "", about).replace("<", r"\<")
@@ -212,7 +213,7 @@ def _entry(argument: Any) -> str:
     if last:
         default, about = last[1], f"{about[: last.start()]}."
     if argument.index is None and takes:
-        # A default shows of which kind a value is, except one word of several and where it is described.
+        # A default shows the type of a value, except if it is one of several words or is described.
         if default and not words and not last and " " not in default:
             value, default = f"={default}{'' if ',' in default else more}", ""
         else:
@@ -224,7 +225,7 @@ def _entry(argument: Any) -> str:
 
 
 def _range(words: str) -> str:
-    """A range in signs: >0, <0.5; nothing where it only says what the head of the page says of shares and amounts."""
+    """A range as >0, <0.5; empty for the ranges of shares and amounts in the head of the page."""
     if words in ("at least 0", "at least 1", "above 0", "0 to 1", "above 0 and below 1"):
         return ""
     for word, sign in {"at least ": "≥", "at most ": "≤", "above ": ">", "below ": "<", " and ": ", "}.items():
@@ -262,7 +263,7 @@ def _kind(hint: Any) -> str:
 
 
 PAGES = {"commands.md": commands_page, "reference.md": reference_page}
-"""Every page that is written, and what makes its text."""
+"""Every generated page, and the function that returns its text."""
 
 if __name__ == "__main__":
     for name, make in PAGES.items():

@@ -11,7 +11,10 @@ classes of results in `assay.results`, errors in `assay.errors`. The public name
 
 from __future__ import annotations
 
+from typing import Any
+
 from assay._doors import names_in, open_door
+from assay.estimation import TableReader, set_table_reader
 
 
 def _moved() -> dict[str, str]:
@@ -35,5 +38,19 @@ def _moved() -> dict[str, str]:
         "validate": "assay.plan.validate",
     }
 
+
+def _labels_of(question: str, given: tuple[Any, ...], judges: Any) -> tuple[Any, ...]:
+    from assay.reading import labels_of
+
+    return labels_of(question, given, judges)
+
+
+def _refuse_read_options(question: str, source: Any, judges: Any, options: Any) -> None:
+    from assay.reading import refuse_read_options
+
+    refuse_read_options(question, source, judges, options)
+
+
+set_table_reader(TableReader(_labels_of, _refuse_read_options))
 
 __getattr__, __dir__, __all__ = open_door(__name__, __file__, _moved)

@@ -1,4 +1,4 @@
-"""What an error advises is done: it must help, or at least meet another problem."""
+"""The advice of error messages: if followed, the command runs or reports another error."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ VALIDATE = ("plan", "validate", "--n-items", "20", "--n-annotators", "3", "--n-s
 VOTES = ("--scale", "preference", "--n-resamples", "40")
 
 CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
-    # a command line that is refused; what stands for the dots in the options that its error advises
-    "models unnamed": (("alt-test", "own.csv", *OWN, *TEST), {}),
-    "one model unnamed": (("alt-test", "own.csv", *OWN, *TEST, "--judges", "gpt-4o"), {}),
+    # a command line that is refused, and values for the dots in the options that its error advises
+    "models without judges": (("alt-test", "own.csv", *OWN, *TEST), {}),
+    "one of two models in judges": (("alt-test", "own.csv", *OWN, *TEST, "--judges", "gpt-4o"), {}),
     "a model by its kind": (("alt-test", "plain.csv", *TEST, "--judges", "gpt-4o"), {}),
-    "people, not all": (("alt-test", "m.csv", *TEST, "--humans", "ann"), {"--judges": "m1,m2"}),
-    "whom to test, of nobody": (("alt-test", "m.csv", *TEST, "--only", "m1"), {}),
-    "a person tested": (("alt-test", "m.csv", *TEST, "--judges", "m1", "--only", "bob"), {}),
+    "some humans": (("alt-test", "m.csv", *TEST, "--humans", "ann"), {"--judges": "m1,m2"}),
+    "only without judges": (("alt-test", "m.csv", *TEST, "--only", "m1"), {}),
+    "only with a human": (("alt-test", "m.csv", *TEST, "--judges", "m1", "--only", "bob"), {}),
     "no judge": (("report", "m.csv", *TEST, "-o", "page.html"), {"--judges": "m1"}),
-    "a lesson of nothing": (("card", "plain.csv", "--expertise", "crowd", "--lesson", "item"), {
+    "lesson without object": (("card", "plain.csv", "--expertise", "crowd", "--lesson", "item"), {
         "--object": "item"}),
     "no judges to compare": (("alt-test", "m.csv", *TEST), {"--judges": "m1,m2"}),
-    "studies of a verdict for nobody": (VALIDATE, {"--epsilon": ".2", "--expertise": "crowd"}),
-    "labels common in two ways": ((*VALIDATE, "--epsilon", ".2", "--skew", ".5", "--prior", ".5,.5"), {
+    "validate without epsilon": (VALIDATE, {"--epsilon": ".2", "--expertise": "crowd"}),
+    "skew and prior": ((*VALIDATE, "--epsilon", ".2", "--skew", ".5", "--prior", ".5,.5"), {
         "--skew": "", "--prior": ""}),
-    "a column of no pilot": ((*VALIDATE, "--epsilon", ".2", "--document", "lesson"), {
+    "document without pilot": ((*VALIDATE, "--epsilon", ".2", "--document", "lesson"), {
         "--document": "", "--documents": "5"}),
-    "more labels an item than people": ((*VALIDATE, "--epsilon", ".2", "--labels-per-item", "4"), {
+    "more labels per item than annotators": ((*VALIDATE, "--epsilon", ".2", "--labels-per-item", "4"), {
         "--n-annotators": "4", "--labels-per-item": "2"}),
     "a pilot of two judges": ((*PLAN, "--pilot", "plain.csv", "--n-items", "30", "--n-studies", "20"), {
         "--only": "llama"}),
@@ -59,11 +59,11 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "epsilon twice": (("alt-test", "plain.csv", *TEST, "--expertise", "crowd"), {}),
     "columns of a long table": ((*AGREEMENT, "plain.csv", "--columns", "ann_1"), {}),
     "a long table read as a wide one": ((*AGREEMENT, "own.csv", "--item", "id", "--wide", "--columns", "stars"), {}),
-    "words beside numbers": ((*AGREEMENT, "words.csv", "--wide"), {}),
+    "words and numbers": ((*AGREEMENT, "words.csv", "--wide"), {}),
     "no such item": ((*AGREEMENT, "own.csv", "--item", "unit", *KNOWN), {}),
     "no such annotator": ((*AGREEMENT, "own.csv", "--annotator", "rater", *KNOWN), {}),
     "no such label": ((*AGREEMENT, "own.csv", "--label", "rating", *KNOWN), {}),
-    "nobody's labels": ((*AGREEMENT, "nobody.csv"), {}),
+    "excluded annotators": ((*AGREEMENT, "nobody.csv"), {}),
     "columns that do not divide": ((*AGREEMENT, "crossed.csv", "--wide", "--split-columns", "annotator-criterion"), {
         "--split-columns": "annotator_criterion"}),
     "columns divided in no order": ((*AGREEMENT, "crossed.csv", "--wide", "--split-columns", "no"), {
@@ -75,11 +75,11 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "decimals or thousands": ((*AGREEMENT, "thousands.csv"), {}),
     "numbers and words in one": ((*AGREEMENT, "stars.csv"), {"--scale": "nominal"}),
     "dates": ((*AGREEMENT, "dates.csv"), {}),
-    "no answer or a category": ((*AGREEMENT, "marks.csv"), {}),
-    "no answer on a scale": ((*AGREEMENT, "marks.csv", "--scale", "nominal:1 of all,2 of all,3 of all,4 of all"),
+    "missing mark or category": ((*AGREEMENT, "marks.csv"), {}),
+    "missing mark off the scale": ((*AGREEMENT, "marks.csv", "--scale", "nominal:1 of all,2 of all,3 of all,4 of all"),
         {"--scale": "nominal:1 of all,2 of all,3 of all,4 of all,N/A"}),
-    "labels spelled in two ways": ((*AGREEMENT, "cases.csv"), {}),
-    "a scale spelled otherwise": ((*AGREEMENT, "cases.csv", "--scale", "nominal:good,BAD"), {}),
+    "two spellings of labels": ((*AGREEMENT, "cases.csv"), {}),
+    "scale in another spelling": ((*AGREEMENT, "cases.csv", "--scale", "nominal:good,BAD"), {}),
     "off the scale": ((*AGREEMENT, "plain.csv", "--scale", "1-3"), {"--scale": "1-5"}),
     "free text": (("alt-test", "texts.csv", "--judges", "m1", "--scale", "text", *TEST), {"--similarity": "words"}),
     "agreement on free text": ((*AGREEMENT, "texts.csv", "--scale", "text"), {"--scale": "nominal"}),
@@ -104,10 +104,10 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "clusters unknown": (("alt-test", "clusters.csv", "--judges", "m1", *TEST, "--clusters", "doc"), {}),
     "normalised without a pilot": ((*PLAN, "--normalise", "rank", "--n-items", "30", "--n-studies", "20"), {
         "--quality": "", "--pilot": "plain.csv"}),
-    "what was varied": (("scales", "ranges.csv", "--scale-column", "range", "--judges", "m1", "--conditions",
+    "scale conditions": (("scales", "ranges.csv", "--scale-column", "range", "--judges", "m1", "--conditions",
         "heat", *TEST[2:]), {
         "--condition": "heat", "--where": "heat=0.5"}),
-    "which is the baseline": (("scales", "ranges.csv", "--scale-column", "range", "--judges", "m1",
+    "scale baseline": (("scales", "ranges.csv", "--scale-column", "range", "--judges", "m1",
         "--condition", "heat", *TEST[2:]), {
         "--baseline": "0.5"}),
     "a sample and a bootstrap": ((*AGREEMENT, "plain.csv", "--raters", "random", "--method", "percentile"), {}),
@@ -115,28 +115,29 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         "--min-class", "12"), {"--min-class": "0"}),
     "one system alone": (("ratings", "votes.csv", *VOTES, "--systems", "cedar"), {"--systems": "cedar,birch"}),
     "weights without a column": (("ratings", "votes.csv", *VOTES, "--alpha", "3"), {"--separability": "separability"}),
+    "an option of the other rating model": (("ratings", "votes.csv", *VOTES, "--k", "16"), {"--model": "elo"}),
     "an interval of Elo": (("ratings", "votes.csv", *VOTES, "--model", "elo", "--method", "jackknife"), {
         "--method": "percentile"}),
     "a covariate that is not there": (("ratings", "votes.csv", *VOTES, "--covariates", "length"), {
         "--covariates": "separability"}),
     "shares of votes without grades": (("ratings", "votes.csv", *VOTES, "--grades", "shares"), {}),
     "covariates and ties": (("ratings", "votes.csv", *VOTES, "--covariates", "separability", "--ties", "davidson"), {}),
-    "who never lost": (("ratings", "won.csv", *VOTES), {"--systems": "birch,aspen"}),
-    "a share of nothing": (("consistency", "votes.csv", *VOTES, "--share", ".3"), {"--choose": "weighted",
+    "system without losses": (("ratings", "won.csv", *VOTES), {"--systems": "birch,aspen"}),
+    "share without choose": (("consistency", "votes.csv", *VOTES, "--share", ".3"), {"--choose": "weighted",
         "--by": "separability"}),
-    "items chosen by nothing": (("consistency", "votes.csv", *VOTES, "--choose", "top"), {}),
-    "outputs all alike": (("separability", "same.csv", "--scale", "text", "--humans", "a,b"), {}),
+    "choose without separability": (("consistency", "votes.csv", *VOTES, "--choose", "top"), {}),
+    "identical outputs": (("separability", "same.csv", "--scale", "text", "--humans", "a,b"), {}),
     "two texts of three": (("ideas", "odd_ones.csv", *ODD, "--texts", "first,second"), {
         "--texts": "first_item,second_item,third_item"}),
     "two contents of three": (("ideas", "odd_ones.csv", *ODD, "--measures", "words", "--contents", "first,second"), {
         "--contents": "first,second,third"}),
     "two authors of three": (("ideas", "odd_ones.csv", *ODD, "--judges", "m1", "--authors", "first,second"), {
         "--authors": "first,second,third"}),
-    "texts that are nowhere": (("ideas", "bare.csv", *ODD, "--measures", "words"), {
+    "triplets without texts": (("ideas", "bare.csv", *ODD, "--measures", "words"), {
         "--contents": "first_item,second_item,third_item"}),
-    "odd ones out read as words": (("ideas", "odd_ones.csv", "--measures", "words"), {}),
-    "experts and nobody else": (("ideas", "odd_ones.csv", *ODD, "--judges", "m1", "--annotators", "judges"), {}),
-    "triplets of nameless texts": (("plan", "triplets", "notes.csv", "--floor", "2"), {"--name": "a"}),
+    "odd-one-out choices read as words": (("ideas", "odd_ones.csv", "--measures", "words"), {}),
+    "experts without measures": (("ideas", "odd_ones.csv", *ODD, "--judges", "m1", "--annotators", "judges"), {}),
+    "triplets of texts without names": (("plan", "triplets", "notes.csv", "--floor", "2"), {"--name": "a"}),
     "too many triplets": (("plan", "triplets", "many.csv", "--name", "a", "--floor", "75"), {"--n-triplets": "9"}),
     "a pilot and an agreement": (("plan", "triplets", "--agreement", ".6", "--pilot", "odd_ones.csv", *ODD,
         "--n-studies", "20"), {}),
@@ -149,7 +150,7 @@ WITHOUT = re.compile(r"(?:without|leave|leaves) (--[a-z][a-z-]+)")
 
 @pytest.fixture(scope="session")
 def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of sheets, each with something about it."""
+    """A folder of tables, each with a particular feature."""
     folder = tmp_path_factory.mktemp("sheets")
     labels = assay.simulate(n_items=40, scale="1-5", judges={"gpt-4o": 0.15, "llama": 0.9}, seed=5)
     table = labels.labels.join(labels.annotators.select("annotator", "kind"), on="annotator", maintain_order="left")
@@ -208,7 +209,7 @@ def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def advice(words: tuple[str, ...], message: str, filled: dict[str, str]) -> list[tuple[str, ...]]:
-    """The options that a message advises, as they are typed; those to be left out stand alone."""
+    """The options that a message advises, with their values; an option to leave out has an empty value."""
     found = [(option, "") for option in WITHOUT.findall(message)]
     for option, value in ADVISED.findall(WITHOUT.sub("", message)):
         value = value.strip().strip("'")
@@ -227,7 +228,7 @@ def flags(command: str) -> dict[str, bool]:
 
 
 def followed(words: tuple[str, ...], option: str, value: str) -> tuple[str, ...]:
-    """A command line with an option put in, put in the place of what it was, or left out where it has no value."""
+    """A command line with an option added, replaced, or removed if it has no value."""
     command = " ".join(words[:2]) if words[0] in cli.FAMILIES else words[0]
     flag = flags(command).get(option)
     assert flag is not None, f"{command} has no option {option}"
@@ -241,11 +242,11 @@ def followed(words: tuple[str, ...], option: str, value: str) -> tuple[str, ...]
 
 
 REFUSED: dict[str, str] = {}
-"""What the commands said so far, by case."""
+"""The messages so far, by case."""
 
 
 def refused(run: Run, case: str) -> str:
-    """What a command that is refused says; each is run once."""
+    """The message of a command that is refused; each is run once."""
     if case not in REFUSED:
         code, _, err = run(*CASES[case][0])
         assert code == 2, err
@@ -257,7 +258,7 @@ def refused(run: Run, case: str) -> str:
 @pytest.mark.parametrize(
     "case", [pytest.param(one, marks=[pytest.mark.slow] * (i % 2)) for i, one in enumerate(CASES)], ids=list(CASES)
 )
-def test_advice_leads_on(run: Run, sheets: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+def test_error_advice_resolves_the_error(run: Run, sheets: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     monkeypatch.chdir(sheets)
     words, filled = CASES[case]
     message = refused(run, case)
@@ -266,11 +267,11 @@ def test_advice_leads_on(run: Run, sheets: Path, monkeypatch: pytest.MonkeyPatch
     so_far = words
     for option, value in found:
         if not value and option not in words:
-            continue  # the message speaks of it, and it was not given
+            continue  # the message mentions it, and it was not given
         again = followed(words, option, value)
         so_far = followed(so_far, option, value)
         code, _, err = run(*again)
-        if err.splitlines()[-1:] == [message]:  # it may need what was advised before it
+        if err.splitlines()[-1:] == [message]:  # it can depend on earlier advice
             code, _, err = run(*so_far)
         assert code != 2 or err.splitlines()[-1] != message, f"{shlex.join(again)} meets the same: {message}"
         assert "internal error" not in err
@@ -279,7 +280,7 @@ def test_advice_leads_on(run: Run, sheets: Path, monkeypatch: pytest.MonkeyPatch
     )
 
 
-def test_what_a_command_advises_to_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_advised_commands_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sqlalchemy")
     pytest.importorskip("aiohttp")
     monkeypatch.chdir(tmp_path)
@@ -294,7 +295,7 @@ def test_what_a_command_advises_to_run(run: Run, tmp_path: Path, monkeypatch: py
     command = re.search(r"with: assay (.+)$", err.strip())
     assert command is not None
     assert run(*shlex.split(command[1]))[0] == 0
-    assert "holds no label yet" not in run("agreement", "study")[2]
+    assert "has no labels" not in run("agreement", "study")[2]
 
 
 ROOMS = (
@@ -304,11 +305,11 @@ ONLY_PYTHON = {
     "bias", "cache", "family", "who", "annotators", "document", "n", "prior", "ranges", "sets", "judge", "min_items",
     "n_items",
 }  # fmt: skip
-"""Options that a message of Python alone advises, or that a command line has under another name."""
+"""Options that only messages in Python advise, or that have another name on the command line."""
 
 
 def keywords() -> dict[str, str]:
-    """Every option of `assay.read` or of a command that an error advises as ``name=value``, and where it is."""
+    """Every option of `assay.read` or of a command that an error advises as ``name=value``."""
     house = Path(assay.__file__).parent
     options = {name for command in cli.all_commands() for name in cli.typed_options(command)}
     found = {}
@@ -325,7 +326,7 @@ def keywords() -> dict[str, str]:
     return {name: place for name, place in found.items() if name in options}
 
 
-def test_every_option_that_an_error_advises_is_tried(run: Run, sheets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_advice_covers_every_option(run: Run, sheets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(sheets)
     tried = set()
     for case, (words, filled) in CASES.items():

@@ -1,4 +1,4 @@
-"""The command line: what is printed, where, and with which exit status."""
+"""The command line: output, streams and exit status."""
 
 import csv
 import io
@@ -24,7 +24,7 @@ COLUMNS = ("--item", "id", "--annotator", "worker", "--label", "stars", "--judge
 Run = Callable[..., tuple[int, str, str]]
 
 
-def test_alt_test_prints_a_table_and_the_finding(run: Run, table: str) -> None:
+def test_alt_test_prints_table_and_verdict(run: Run, table: str) -> None:
     code, out, err = run("alt-test", table, *COLUMNS, "--scale", "1-5", "--epsilon", "0.1", "--judge", "gpt-4o")
     assert code == 0
     assert out.splitlines()[0].split()[:2] == ["annotator", "ρ"]
@@ -33,37 +33,37 @@ def test_alt_test_prints_a_table_and_the_finding(run: Run, table: str) -> None:
     assert err == ""
 
 
-def test_all_judges_are_compared(run: Run, table: str) -> None:
+def test_alt_test_compares_all_judges(run: Run, table: str) -> None:
     code, out, _ = run("alt-test", table, *COLUMNS, "--scale", "1-5", "--expertise", "crowd")
     assert code == 0
     assert "optimal judge (mean of annotators; for reference)" in out
     assert "gpt-4o is significantly higher." in " ".join(out.split())
 
 
-def test_json_is_all_there_is_on_standard_output(run: Run, table: str) -> None:
+def test_json_option_prints_only_json(run: Run, table: str) -> None:
     code, out, err = run("alt-test", table, *COLUMNS, "--expertise", "crowd", "--judge", "llama", "--json")
     assert code == 0
     found = json.loads(out)
     assert found["judge"] == "llama"
     assert found["settings"]["seed"] == 0
-    assert err.startswith("note: labels taken as whole numbers from 1 to 5; say so with --scale ...")
+    assert err.startswith("note: Assumed scale 1-5. If wrong, set --scale ...")
 
 
-def test_csv_has_all_digits(run: Run, table: str) -> None:
+def test_csv_option_prints_all_digits(run: Run, table: str) -> None:
     _, out, _ = run("alt-test", table, *COLUMNS, "--expertise", "crowd", "--judge", "gpt-4o", "--csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [row["annotator"] for row in rows] == ["ann_1", "ann_2", "ann_3"]
     assert {"estimate", "low", "high", "n", "p_adjusted"} <= set(rows[0])
 
 
-def test_fail_under(run: Run, table: str) -> None:
+def test_fail_under_sets_exit_status(run: Run, table: str) -> None:
     arguments = ("alt-test", table, *COLUMNS, "--expertise", "crowd", "--judge")
     assert run(*arguments, "gpt-4o", "--fail-under", "0.5")[0] == 0
     assert run(*arguments, "llama", "--fail-under", "0.5")[0] == 1
     assert run(*arguments, "llama")[0] == 0
 
 
-def test_criteria_are_tested_one_by_one(run: Run, tmp_path: Path) -> None:
+def test_alt_test_tests_criteria_separately(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     assay.simulate(n_items=50, criteria=["clear", "true"], seed=1).labels.write_csv(path)
     code, out, _ = run("alt-test", str(path), "--judges", "judge", "--expertise", "skilled")
@@ -80,9 +80,11 @@ def test_criteria_are_tested_one_by_one(run: Run, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--judge", "gtp-4o", "--epsilon", ".1"), "'gtp-4o' is not in the judges of the table; did you mean"),
-        ((), "say whom the judge would replace with --expertise expert (.2)"),
+        ((), "set --expertise expert (.2)"),
         (("--epsilon", "2"), "epsilon must lie between 0 and 1; got 2.0"),
-        (("--epsilon", "abc"), 'unable to convert "abc" into float'),
+        (("--epsilon", "abc"), "--epsilon must be a number; got 'abc'"),
+        (("--min-items", "many"), "--min-items must be a whole number; got 'many'"),
+        (("--epsilon",), "--epsilon requires a value; see assay alt-test --help"),
         (("--epsilon", ".1", "--scael", "1-5"), "Unknown option: --scael. Did you mean --scale?"),
         (("--epsilon", ".1", "--scale", "1-3"), "off the scale (row "),
         (("--epsilon", ".1", "--where", "worker"), "--where takes COLUMN=VALUE; got 'worker'"),
@@ -90,7 +92,7 @@ def test_criteria_are_tested_one_by_one(run: Run, tmp_path: Path) -> None:
         (("--epsilon", ".1", "--similarity", "sound"), "similarity 'sound' is not in assay; it has words, characters"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_line_and_status_2(run: Run, table: str, arguments: tuple[str, ...], message: str) -> None:
+def test_alt_test_refuses_bad_input_in_one_line(run: Run, table: str, arguments: tuple[str, ...], message: str) -> None:
     code, out, err = run("alt-test", table, *COLUMNS, *arguments)
     assert code == 2
     assert out == ""
@@ -101,7 +103,7 @@ def test_bad_input_is_one_line_and_status_2(run: Run, table: str, arguments: tup
 
 
 @pytest.mark.parametrize("arguments", [("alt-tst",), ("alt-test",), ("alt-test", "nothing.csv", "--epsilon", ".1")])
-def test_unknown_command_and_missing_file(run: Run, arguments: tuple[str, ...]) -> None:
+def test_unknown_command_and_missing_file_are_refused(run: Run, arguments: tuple[str, ...]) -> None:
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
@@ -116,18 +118,16 @@ def test_unknown_command_and_missing_file(run: Run, arguments: tuple[str, ...]) 
         (("alt-test", "a.csv", "b.csv", "c.csv"), "alt-test does not accept b.csv, c.csv; see assay alt-test --help"),
     ],
 )
-def test_what_is_missing_or_one_too_many_is_named_as_it_is_typed(
-    run: Run, arguments: tuple[str, ...], message: str
-) -> None:
+def test_missing_and_surplus_arguments_are_named(run: Run, arguments: tuple[str, ...], message: str) -> None:
     assert run(*arguments) == (2, "", f"assay: {message}\n")
 
 
-def test_a_signature_is_printed_as_it_is_cited(run: Run, table: str) -> None:
+def test_signature_is_printed_unchanged(run: Run, table: str) -> None:
     _, out, _ = run("g-study", table, *COLUMNS, "--design", "item x annotator", "--object", "item")
     assert "|facets:item=item,annotator=annotator|" in "".join(out.splitlines())
 
 
-def test_report_writes_a_page(run: Run, table: str, tmp_path: Path) -> None:
+def test_report_writes_page(run: Run, table: str, tmp_path: Path) -> None:
     page = tmp_path / "deep" / "page.html"
     code, out, err = run("report", table, *COLUMNS, "--expertise", "crowd", "--output", str(page))
     assert code == 0
@@ -137,7 +137,7 @@ def test_report_writes_a_page(run: Run, table: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("sketches")
-def test_demo_says_what_is_true(run: Run, tmp_path: Path) -> None:
+def test_demo_reports_known_verdicts(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("demo", "--output", str(tmp_path / "report.html"))
     assert code == 0
     assert out.startswith("A simulated study, not real data")
@@ -147,7 +147,7 @@ def test_demo_says_what_is_true(run: Run, tmp_path: Path) -> None:
     assert "Do not replace a skilled annotator with careless: it is worse than at least 2 of 4" in " ".join(out.split())
 
 
-def test_similarity_by_name_and_by_table(run: Run, tmp_path: Path) -> None:
+def test_similarity_option_takes_name_or_table(run: Run, tmp_path: Path) -> None:
     rows = ["item,annotator,label"]
     for i in range(40):
         rows += [f"i{i},ann,red apple", f"i{i},bob,green apple", f"i{i},m,{'red apple' if i % 2 else 'a chair'}"]
@@ -162,7 +162,7 @@ def test_similarity_by_name_and_by_table(run: Run, tmp_path: Path) -> None:
     assert "Notes: score similarity" in out
 
 
-def test_help_names_every_command_and_option(run: Run) -> None:
+def test_help_lists_commands_and_options(run: Run) -> None:
     code, out, _ = run("--help")
     assert code == 0
     for command in ("alt-test", "report", "demo"):
@@ -173,9 +173,9 @@ def test_help_names_every_command_and_option(run: Run) -> None:
     assert "--min-class" in out
 
 
-@pytest.mark.xdist_group("pages")  # whose process knows the options of all commands
+@pytest.mark.xdist_group("pages")  # the options of all commands are read in one process
 @pytest.mark.parametrize("row", BY_NAME.values(), ids=list(BY_NAME))
-def test_short_help_is_a_page_with_an_example_and_what_most_people_need(row: Command, run: Run) -> None:
+def test_short_help_fits_a_page_with_example_and_main_options(row: Command, run: Run) -> None:
     code, out, _ = run(row.name, "--help")
     assert code == 0
     assert len(out.splitlines()) <= 40
@@ -219,7 +219,7 @@ Example:
 """
 
 
-def test_a_short_help_whole(run: Run) -> None:
+def test_short_help_of_look(run: Run) -> None:
     assert run("look", "--help") == (0, LOOK_HELP, "")
     assert run("look", "-h") == (0, LOOK_HELP, "")
     none = run("people", "links", "--help")[1]
@@ -228,7 +228,7 @@ def test_a_short_help_whole(run: Run) -> None:
     )
 
 
-def test_an_entry_with_a_long_name_begins_on_a_line_of_its_own() -> None:
+def test_help_entry_wraps_long_names() -> None:
     def entry(name: str, words: str, *choices: str) -> list[str]:
         parameter = SimpleNamespace(help=words)
         made: Any = SimpleNamespace(index=None, names=(name,), parameter=parameter, get_choices=lambda: choices)
@@ -242,7 +242,7 @@ def test_an_entry_with_a_long_name_begins_on_a_line_of_its_own() -> None:
     assert entry("--a", "x" * 54 + " y") == [f"  --a{' ' * 21}{'x' * 54}", f"{' ' * 26}y"]
 
 
-def test_short_help_puts_the_question_before_the_reading_and_names_few_choices(run: Run) -> None:
+def test_short_help_lists_question_before_reading(run: Run) -> None:
     out = run("report", "--help")[1]
     assert out.index("--epsilon") < out.index("--item") < out.index("--json")
     assert "[expert, skilled, crowd]" in re.sub(r"\s+", " ", out)
@@ -278,7 +278,7 @@ def test_group_screen_lists_its_commands(run: Run, family: str) -> None:
     assert all(f" {row.name.partition(' ')[2]} {row.does}" in words for row in inside)
 
 
-def test_import_is_quick_because_it_is_lazy() -> None:
+def test_import_assay_is_lazy() -> None:
     heavy = "('polars', 'numpy', 'scipy', 'matplotlib', 'cyclopts', 'pydantic', 'jinja2', 'joblib')"
     code = f"import sys, assay; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -288,7 +288,7 @@ def test_import_is_quick_because_it_is_lazy() -> None:
 @pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.usefixtures("without_pictures")
-def test_the_issue_s_own_commands(run: Run, tmp_path: Path, real_data: Path) -> None:
+def test_report_and_alt_test_on_real_data(run: Run, tmp_path: Path, real_data: Path) -> None:
     wax, lesion = str(real_data / "alt_test" / "wax"), str(real_data / "alt_test" / "lesion")
     code, out, _ = run("report", wax, "--expertise", "crowd", "--output", str(tmp_path / "r.html"))
     assert code == 0
@@ -303,8 +303,8 @@ def test_the_issue_s_own_commands(run: Run, tmp_path: Path, real_data: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_page_of_odd_ones_out_has_what_there_is(run: Run, tmp_path: Path) -> None:
-    """Measures where there are some, agreement where two answered one triplet, and the pairs always."""
+def test_ideas_page_has_available_parts(run: Run, tmp_path: Path) -> None:
+    """The parts for measures, for agreement on triplets with two choices, and for pairs."""
     whole = pl.read_csv(Path(__file__).parents[2] / "examples" / "odd_ones.csv")
     whole.filter(pl.col("annotator") != "gpt-4o").write_csv(tmp_path / "people.csv")
     whole.filter(pl.col("annotator") == "ana").unique("item").write_csv(tmp_path / "one.csv")
@@ -326,7 +326,7 @@ def test_a_page_of_odd_ones_out_has_what_there_is(run: Run, tmp_path: Path) -> N
         assert ("Two people name the same odd one on" in out) == ("agreement" in parts)
 
 
-def test_one_coefficient_names_its_column_and_several_their_rows(run: Run, table: str) -> None:
+def test_agreement_names_coefficient_in_header_or_rows(run: Run, table: str) -> None:
     for names, several in (("cohen-kappa", False), ("cohen-kappa,scott-pi", True)):
         code, out, err = run(
             "agreement", table, *COLUMNS, "--scale", "1-5", "--coefficients", names, "--n-resamples", "20"

@@ -1,4 +1,4 @@
-"""A change of the study at the command line: how many answers it takes out of count, and who says what it means."""
+"""A changed study on the command line: the number of affected answers and the decision about them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def edited(run: Run, tmp_path: Path) -> Path:
-    """A study that was judged, and whose question then was worded anew."""
+    """A study whose question was reworded after its judges had answered."""
     folder = tmp_path / "study"
     assert run("init", folder)[0] == 0
     assert run("judge", folder)[0] == 0
@@ -39,7 +39,7 @@ SAYS = "8 answers to 'stars' (8 of judges) would no longer count"
 
 
 @pytest.mark.parametrize("command", ["judge", "people invite", "serve"])
-def test_nothing_is_taken_out_of_count_unless_somebody_says_so(run: Run, edited: Path, command: str) -> None:
+def test_changed_study_is_refused_without_decision(run: Run, edited: Path, command: str) -> None:
     if command != "judge":
         pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
     code, out, err = run(*command.split(), edited, *(["ana"] if command == "people invite" else []))
@@ -51,25 +51,25 @@ def test_nothing_is_taken_out_of_count_unless_somebody_says_so(run: Run, edited:
     assert versions(edited) == [(1, 1)]
 
 
-def test_a_new_version_is_asked_and_said(run: Run, edited: Path) -> None:
+def test_judge_queries_again_after_new_version(run: Run, edited: Path) -> None:
     code, out, err = run("judge", edited, "--new-version")
-    assert (code, "8 answered" in out, SAYS in err) == (0, True, True)
+    assert (code, "8 of 8 labels collected" in out, SAYS in err) == (0, True, True)
     assert versions(edited) == [(1, 0), (2, 1)]
 
 
-def test_the_same_question_keeps_its_answers_and_it_is_said(run: Run, edited: Path) -> None:
+def test_judge_keeps_answers_with_same_question(run: Run, edited: Path) -> None:
     code, out, err = run("judge", edited, "--same-question")
-    assert (code, "0 answered" in out, SAYS in err) == (0, True, True)
+    assert (code, "0 of 0 labels collected" in out, SAYS in err) == (0, True, True)
     assert versions(edited) == [(1, 1)]
 
 
-def test_both_at_once_are_refused(run: Run, edited: Path) -> None:
+def test_new_version_and_same_question_exclude_each_other(run: Run, edited: Path) -> None:
     code, _, err = run("judge", edited, "--same-question", "--new-version")
     assert code == 2
     assert "exclude each other" in err
 
 
-def test_a_dry_run_says_it_and_writes_nothing(run: Run, edited: Path) -> None:
+def test_dry_run_of_changed_study_writes_nothing(run: Run, edited: Path) -> None:
     before = (edited / "study.db").read_bytes()
     code, out, _ = run("judge", edited, "--dry-run")
     assert code == 0
@@ -80,7 +80,7 @@ def test_a_dry_run_says_it_and_writes_nothing(run: Run, edited: Path) -> None:
 
 
 class Terminal(io.StringIO):
-    """Where somebody sits and types."""
+    """A terminal with typed input."""
 
     def isatty(self) -> bool:
         return True
@@ -90,7 +90,7 @@ class Terminal(io.StringIO):
     ("typed", "code", "now"),
     [("n\n", 0, [(1, 0), (2, 1)]), ("s\n", 0, [(1, 1)]), ("\n", 2, [(1, 1)]), ("", 2, [(1, 1)])],
 )
-def test_on_a_terminal_it_asks(
+def test_changed_study_asks_at_terminal(
     run: Run, edited: Path, monkeypatch: pytest.MonkeyPatch, typed: str, code: int, now: list[tuple[int, int]]
 ) -> None:
     said = Terminal()
@@ -102,7 +102,7 @@ def test_on_a_terminal_it_asks(
     assert versions(edited) == now
 
 
-def test_a_report_of_a_changed_study_says_that_it_is_of_the_study_before(run: Run, edited: Path) -> None:
+def test_report_of_changed_study_warns(run: Run, edited: Path) -> None:
     code, _, err = run("export", edited, edited.parent / "labels.csv")
     assert code == 0
     assert SAYS in err

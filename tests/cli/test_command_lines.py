@@ -1,7 +1,7 @@
-"""Mutated command lines: an answer, or one line that says what is wrong; never a mistake of assay's.
+"""Mutated command lines: an answer, or one line that states the error; never an internal error.
 
-A small share runs by default, 240 with ``pytest -m slow``, and as many as ``ASSAY_LINES`` says where it stands in the
-environment. Every line follows from its number alone.
+A small share runs by default, more with ``pytest -m slow``, and the number in the environment variable ``ASSAY_LINES``.
+Every line is determined by its number.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SOURCES: dict[str, tuple[tuple[str, ...], ...]] = {
     "criteria": (("criteria.csv", "--judges", "gpt-4o"), ("criteria.csv", "--judges", "gpt-4o", "--scale", "nominal")),
     "scales": (("ranges.csv", "--scale-column", "range", "--judges", "gpt-4o"),),
 }
-"""Labels that are sound, and how each is read."""
+"""Valid labels, and the options that read them."""
 
 TEST = (
     ("--only", "gpt-4o"), ("--judge", "gpt-4o"), ("--min-items", "10"), ("--fdr", ".2"), ("--threshold", ".6"),
@@ -77,7 +77,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...
         (("--to", "table"), ("out.json", "--to", "hugging-face"), ("out.json", "--to", "label-studio")),
     ),
 }  # fmt: skip
-"""By name: the labels it takes, what is always typed, and options of which some are."""
+"""By name: the labels, the required options, and optional ones."""
 
 WRONG = (
     ("--epsilon", "7"), ("--epsilon", "x"), ("--scael", "1-5"), ("--scale", "1-2"), ("--scale", "5-1"), ("--scale", ""),
@@ -96,11 +96,11 @@ WRONG = (
     ("--scale-column", "nowhere"), ("--pilot", "plain.csv"), ("--pilot", "words.csv", "--only", "gpt-4o"), ("more",),
     ("--epsilon", "nan"), ("--min-items", "-1"), ("--categories", "text"), ("--n-items", "1"), ("--n-items", ""),
 )  # fmt: skip
-"""What may be wrong, or right for some commands."""
+"""Options that are wrong for most commands."""
 
 
 def line(number: int) -> tuple[str, ...]:
-    """A command line, by its number: three of four are sound."""
+    """The command line of this number; three of four are valid."""
     draw = random.Random(number)
     command = draw.choices(list(COMMANDS), (6, 1, 3, 1, 3, 2, 2))[0]
     kinds, always, options = COMMANDS[command]
@@ -124,7 +124,7 @@ def line(number: int) -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sound labels in every form that the lines read."""
+    """Valid labels in every format that the lines read."""
     folder = tmp_path_factory.mktemp("lines")
     judges = {"gpt-4o": 0.15, "llama": 0.7}
     numbers = assay.simulate(n_items=40, scale="1-5", judges=judges, seed=5).labels
@@ -152,7 +152,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tried(run: Run, number: int) -> bool:
-    """Whether a command did what was asked; it says what is wrong in one line otherwise."""
+    """Whether a command succeeds; otherwise it states the error in one line."""
     words = line(number)
     code, _, err = run(*words)
     said = [one for one in err.splitlines() if one.startswith("assay: ")]
@@ -163,11 +163,11 @@ def tried(run: Run, number: int) -> bool:
 
 
 LEAST_SOUND = 0.4
-"""Share of the lines that are sound, which a block of 150 has: about half are, in all, and 68 were in the poorest."""
+"""Least share of valid lines in a block of 150: about half are valid in all, 68 in the worst block."""
 
 
 def of_all(run: Run, numbers: range) -> None:
-    """Every line of a range; enough of them are sound."""
+    """Run every line of a range; enough of them are valid."""
     assert sum([tried(run, number) for number in numbers]) >= LEAST_SOUND * len(numbers)
 
 
@@ -176,11 +176,11 @@ def here(files: Path, sketches: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(files)
 
 
-def test_a_share_of_the_command_lines(run: Run, here: None) -> None:
+def test_command_lines_answer_or_refuse(run: Run, here: None) -> None:
     of_all(run, range(0, ALL, ALL // SHARE))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, ALL, ALL // 4))
-def test_all_command_lines(run: Run, here: None, start: int) -> None:
+def test_command_lines_all(run: Run, here: None, start: int) -> None:
     of_all(run, range(start, start + ALL // 4))

@@ -1,4 +1,4 @@
-"""How commands end: exit status, one line on standard error, never a traceback; and what is on standard output."""
+"""How commands end: exit status, one line on standard error without traceback, and standard output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ASSAY = (sys.executable, "-m", "assay")
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with what people hand to a command by mistake."""
+    """A folder with files that are wrong for commands."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("x")
     (tmp_path / "empty.csv").touch()
@@ -65,7 +65,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("arguments", BAD, ids=lambda a: " ".join(w for w in a if w not in READ) or "(nothing)")
-def test_bad_input_is_status_2_and_one_line(run: Run, place: Path, table: str, arguments: tuple[str, ...]) -> None:
+def test_commands_refuse_bad_input_in_one_line(run: Run, place: Path, table: str, arguments: tuple[str, ...]) -> None:
     code, out, err = run(*(table if word == "TABLE" else word for word in arguments))
     lines = [line for line in err.splitlines() if not line.startswith("note: ")]
     assert (code, out, len(lines)) == (2, "", 1), err
@@ -74,16 +74,16 @@ def test_bad_input_is_status_2_and_one_line(run: Run, place: Path, table: str, a
 
 
 @pytest.mark.parametrize("command", ["judge", "people invite", "serve"])
-def test_a_study_that_is_none(run: Run, place: Path, command: str) -> None:
+def test_study_commands_refuse_other_folders(run: Run, place: Path, command: str) -> None:
     pytest.importorskip("sqlalchemy")
     pytest.importorskip("alembic")
     pytest.importorskip("aiohttp" if command == "judge" else "fastapi")
     code, out, err = run(*command.split(), "folder")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "make a study with: assay init folder" in err
+    assert "create a study with: assay init folder" in err
 
 
-def test_an_unreadable_file(run: Run, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_file_is_refused(run: Run, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", "labels.csv")
 
@@ -91,7 +91,7 @@ def test_an_unreadable_file(run: Run, place: Path, monkeypatch: pytest.MonkeyPat
     assert run("agreement", "labels.csv") == (2, "", "assay: labels.csv: Permission denied\n")
 
 
-def test_a_mistake_of_assay_is_one_line_too(run: Run, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_is_one_line(run: Run, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assay.reading.read", lambda *_, **__: 1 / 0)
     code, out, err = run("agreement", "one.csv")
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -115,7 +115,7 @@ def test_a_mistake_of_assay_is_one_line_too(run: Run, place: Path, monkeypatch: 
     ids=lambda a: " ".join(w for w in a if w not in READ),
 )
 @pytest.mark.usefixtures("few_truths", "without_pictures")
-def test_standard_output_holds_what_was_asked_for(
+def test_output_options_print_only_their_format(
     run: Run, place: Path, table: str, arguments: tuple[str, ...], form: str
 ) -> None:
     if "--by" in arguments:
@@ -131,8 +131,8 @@ def test_standard_output_holds_what_was_asked_for(
         assert rows.count(rows[0]) == 1
 
 
-def test_people_and_platforms_call_columns_by_their_own_names(run: Run, table: str) -> None:
-    """``--where`` and ``--by`` take the names that the file has, not only ours."""
+def test_exports_with_other_column_names_are_read(run: Run, table: str) -> None:
+    """``--where`` and ``--by`` accept the column names of the file."""
     code, out, err = run("agreement", table, *READ, "--where", "worker=ann_1,ann_2", "--who", "humans", "--json")
     assert code == 0, err
     assert json.loads(out)["humans"] == ["ann_1", "ann_2"]
@@ -145,7 +145,7 @@ def test_people_and_platforms_call_columns_by_their_own_names(run: Run, table: s
 # -- as a program -----------------------------------------------------------------------------------
 
 
-def test_python_m_assay() -> None:
+def test_python_m_assay_prints_version() -> None:
     done = subprocess.run([*ASSAY, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == cli.__version__
     done = subprocess.run([*ASSAY, "nope"], capture_output=True, text=True, check=False)
@@ -153,7 +153,7 @@ def test_python_m_assay() -> None:
 
 
 @pytest.mark.slow
-def test_whoever_reads_may_stop_reading(table: str) -> None:
+def test_closed_pipe_ends_quietly(table: str) -> None:
     command = [*ASSAY, "agreement", table, *READ, "--csv", "--who", "humans"]
     read, write = os.pipe()
     os.close(read)
@@ -164,7 +164,7 @@ def test_whoever_reads_may_stop_reading(table: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_is_said_in_a_line(table: str) -> None:
+def test_full_disk_is_one_line(table: str) -> None:
     with Path("/dev/full").open("w") as full:
         command = [*ASSAY, "agreement", table, *READ, "--csv", "--who", "humans"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -174,14 +174,14 @@ def test_a_full_disk_is_said_in_a_line(table: str) -> None:
 
 
 @pytest.mark.slow
-def test_letters_that_the_encoding_lacks_stop_nothing(table: str) -> None:
+def test_output_replaces_letters_missing_from_encoding(table: str) -> None:
     command = [*ASSAY, "alt-test", table, *READ, "--expertise", "crowd"]
     done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False)
     assert done.returncode == 0, done.stderr
     assert "ρ" in done.stdout.decode()
 
 
-def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_interrupt_has_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -193,14 +193,14 @@ def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 
 class Terminal(io.StringIO):
-    """What a command writes on a terminal."""
+    """The output of a command on a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
 @pytest.mark.parametrize(("patience", "drawn"), [(60, False), (0.01, True)])
-def test_a_bar_is_drawn_for_long_work_only(monkeypatch: pytest.MonkeyPatch, patience: float, drawn: bool) -> None:
+def test_progress_bar_appears_for_long_work(monkeypatch: pytest.MonkeyPatch, patience: float, drawn: bool) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(output, "PATIENCE", patience)
@@ -213,13 +213,13 @@ def test_a_bar_is_drawn_for_long_work_only(monkeypatch: pytest.MonkeyPatch, pati
     assert drawn or "Planning" not in terminal.getvalue()
 
 
-def test_no_bar_where_nobody_looks() -> None:
+def test_progress_bar_is_absent_without_terminal() -> None:
     with output.progress_bar("Planning") as tell:
         assert tell is None
 
 
-def test_shells_complete_commands_and_options(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))  # whose .bashrc loads the script
+def test_install_completion_writes_script(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))  # its .bashrc loads the script
     few = {group: [row for row in rows if row.name in ("alt-test", "judge")] for group, rows in cli.COMMANDS.items()}
     monkeypatch.setattr(cli, "COMMANDS", few)  # reading the options of all commands takes seconds
     monkeypatch.setattr(cli, "app", cli._app())

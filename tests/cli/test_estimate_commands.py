@@ -1,4 +1,4 @@
-"""The commands for after a yes pass on what was typed: whose labels, of which judge, where to, and how they end."""
+"""The commands for use after a positive verdict: labels, judge, output files and exit status."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from assay.verdict import gate
 
 
 class Typed:
-    """What was typed, and what was printed of it."""
+    """The typed options, and the printed output."""
 
     def __init__(self, **options: Any) -> None:
         self.options = SimpleNamespace(options=lambda: dict(options))
@@ -46,11 +46,11 @@ class Typed:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What each question was given; each answers alike."""
+    """The arguments of each question; all return the same result."""
     found: list[Any] = []
     answer = SimpleNamespace(
         alarm=None, exit_code=0, table=pl.DataFrame({"n": [1]}), markdown=lambda: "# yes", junit=lambda: "<yes/>",
-        decide=lambda: pl.DataFrame({"item": ["a", "b", "c"], "who": ["people", "judge", "people"]}),
+        decide=lambda: pl.DataFrame({"item": ["a", "b", "c"], "queue": ["human", "judge", "human"]}),
         write=lambda path: path,
     )  # fmt: skip
 
@@ -65,7 +65,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-def test_two_runs_are_compared_in_the_order_they_are_named(asked: list[Any]) -> None:
+def test_drift_compares_runs_in_order(asked: list[Any]) -> None:
     typed = Typed(epsilon=0.1)
     estimates.drift("old.csv", "new.csv", ask=typed)
     estimates.drift("old.csv", "new.csv", anchors="again.csv", tested=Of(only=["m"]), out=Path("d.html"), ask=typed)
@@ -79,7 +79,7 @@ def test_two_runs_are_compared_in_the_order_they_are_named(asked: list[Any]) -> 
         estimates.drift("old.csv", "new.csv", tested=Of(only=["m", "n"]), ask=typed)
 
 
-def test_judges_are_named_where_somebody_named_them(asked: list[Any]) -> None:
+def test_estimate_passes_named_judges(asked: list[Any]) -> None:
     typed = Typed(confidence=0.9)
     for of in (Of(), Of(only=["n"]), Of(judge=["m", "n"])):
         estimates.estimate("all.csv", tested=of, ask=typed)
@@ -91,7 +91,7 @@ def test_judges_are_named_where_somebody_named_them(asked: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(("alarm", "code"), [(None, 0), (0, 1), (17, 1)])
-def test_an_alarm_is_exit_1(asked: list[Any], alarm: int | None, code: int) -> None:
+def test_monitor_alarm_sets_exit_status(asked: list[Any], alarm: int | None, code: int) -> None:
     asked[0].alarm = alarm
     assert estimates.monitor("grows.csv", tested=Of(only=["m"]), ask=Typed()) == code
     assert asked[1:] == [("grows.csv", {"judge": "m"})]
@@ -99,7 +99,7 @@ def test_an_alarm_is_exit_1(asked: list[Any], alarm: int | None, code: int) -> N
         estimates.monitor("grows.csv", tested=Of(only=["m", "n"]), ask=Typed())
 
 
-def test_the_rule_and_what_is_left_for_people_are_written_where_told(
+def test_route_writes_rule_and_human_queue(
     asked: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     typed, rule, queue = Typed(), tmp_path / "rule.json", tmp_path / "people.jsonl"
@@ -109,7 +109,7 @@ def test_the_rule_and_what_is_left_for_people_are_written_where_told(
     estimates.route("all.csv", rule=rule, queue=queue, force=True, ask=typed)
     assert asked[1:] == [("labels of all.csv", {"judge": "m"}), ("labels of all.csv", {})]
     assert [json.loads(line) for line in queue.read_text().splitlines()] == [
-        {"item": "a", "who": "people"}, {"item": "c", "who": "people"},
+        {"item": "a", "queue": "human"}, {"item": "c", "queue": "human"},
     ]  # fmt: skip
     said = capsys.readouterr().err
     assert f"the rule is written to {rule}" in said
@@ -123,9 +123,7 @@ def test_the_rule_and_what_is_left_for_people_are_written_where_told(
 
 
 @pytest.mark.parametrize("code", [0, 1, 2])
-def test_a_gate_ends_as_its_answer_does_and_is_written_in_two_forms(
-    asked: list[Any], tmp_path: Path, code: int
-) -> None:
+def test_gate_writes_markdown_and_junit(asked: list[Any], tmp_path: Path, code: int) -> None:
     asked[0].exit_code = code
     typed, policy = Typed(store="s.db"), tmp_path / "assay.toml"
     policy.write_text("")
@@ -138,19 +136,17 @@ def test_a_gate_ends_as_its_answer_does_and_is_written_in_two_forms(
     assert typed.printed == [asked[0]] * 2
 
 
-def test_a_gate_that_could_not_run_ends_with_3(
-    asked: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_gate_error_has_exit_status_3(asked: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = tmp_path / "mine.md"
     mine.write_text("my own notes")
     assert estimates.gate(comment=mine, ask=ASK) == 3
-    assert "mine.md' is there already" in capsys.readouterr().err
+    assert "mine.md' exists and is not overwritten" in capsys.readouterr().err
     assert estimates.gate(junit=tmp_path / "gate.json", ask=ASK) == 3
     assert mine.read_text() == "my own notes"
     assert len(asked) == 1
 
 
-def test_a_note_on_all_runs_is_said_once_and_any_other_with_its_file(run, tmp_path):
+def test_drift_prints_common_notes_once(run, tmp_path):
     rows = [{"item": f"i{k}", "annotator": who, "label": 1 + (k + shift) % 3} for k in range(12)
             for who, shift in (("ann", 0), ("bob", k // 8), ("gpt-4o", k // 6))]  # fmt: skip
     old, new = str(tmp_path / "old.csv"), str(tmp_path / "new.csv")
@@ -159,19 +155,19 @@ def test_a_note_on_all_runs_is_said_once_and_any_other_with_its_file(run, tmp_pa
     code, _, err = run("drift", old, new, "--judges", "gpt-4o", "--anchors", old)
     assert code == 0
     notes = err.splitlines()
-    assert notes[0].startswith("note: labels taken as whole numbers from 1 to 3; say so with --scale")
+    assert notes[0].startswith("note: Assumed scale 1-3. If wrong, set --scale")
     assert notes[1].startswith(f"note: {new}: ")
     assert len(notes) == 2
 
 
-def test_what_a_result_says_names_options_as_they_are_typed(run, tmp_path):
+def test_summary_names_options_of_the_command(run, tmp_path):
     rows = [{"item": f"i{k}", "annotator": who, "label": 1 + k % 3} for k in range(12) for who in ("ann", "gpt-4o")]
     old, new = str(tmp_path / "old.csv"), str(tmp_path / "new.csv")
     pl.DataFrame(rows).write_csv(old)
     pl.DataFrame([{**row, "item": f"x{row['item']}"} for row in rows]).write_csv(new)
     _, out, _ = run("drift", old, new, "--judges", "gpt-4o", "--scale", "1-3")
     said = " ".join(out.split())
-    assert "--text ... names the column of texts" in said
+    assert "--text ... names a column of texts" in said
     assert "(--anchors ...)" in said
     assert "=..." not in said
     run("drift", old, new, "--judges", "gpt-4o", "--scale", "1-3", "-o", str(tmp_path / "page.html"))

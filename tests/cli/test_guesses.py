@@ -110,7 +110,7 @@ def test_option_suggestion_depends_on_the_command(run: Run, command: str, option
 def test_option_of_another_model_names_it(capsys: pytest.CaptureFixture[str]) -> None:
     votes = str(Path(TABLE).with_name("votes.csv"))
     for words, answer in (
-        (("ratings", votes, "--k", "4"), "--k is an option of --model elo, not of --model bradley-terry"),
+        (("ratings", votes, "--k", "4"), "--k ... is an option of --model elo; got --model bradley-terry"),
         (("ratings", votes, "--model", "elo", "--next-pairs", "2"), "--next-pairs requires --model bradley-terry"),
         (("raters", votes, "--model", "rasch", "--quick"),
          "--quick is an option of --model hierarchical, not of --model rasch"),

@@ -1,4 +1,4 @@
-"""A judge's own table as a measure, short names, and a table that a terminal holds."""
+"""A judge's table as a measure, short names, and a table that fits a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "odd_ones.csv"
 
 @pytest.fixture
 def apart(tmp_path: Path) -> Path:
-    """The people of the example in one file, its judge in another."""
+    """The human annotators of the example in one file, its judge in another."""
     frame = pl.read_csv(EXAMPLE)
     frame.filter(pl.col("annotator") != "gpt-4o").write_csv(tmp_path / "people.csv")
     frame.filter(pl.col("annotator") == "gpt-4o").write_csv(tmp_path / "judge.csv")
@@ -28,16 +28,16 @@ def said(capsys: pytest.CaptureFixture[str], *given: str) -> str:
     return capsys.readouterr().out
 
 
-def test_a_judge_s_file_of_odd_ones_out_is_a_measure(apart, capsys):
-    """Read by its letters, whoever its annotators are; the same ρ as where both are in one table."""
+def test_ideas_reads_file_of_choices_as_measure(apart, capsys):
+    """A file of choices is read with any annotators; ρ is the same as from one table."""
     alone = said(capsys, str(apart / "people.csv"), "--measures", str(apart / "judge.csv"))
     together = said(capsys, str(EXAMPLE), "--judges", "gpt-4o")
     row = next(line for line in alone.splitlines() if line.startswith("gpt-4o "))
     assert row.split() == next(line for line in together.splitlines() if line.startswith("gpt-4o ")).split()
-    assert "experts, asked again" in alone
+    assert "expert test–retest" in alone
 
 
-def test_numbers_of_pairs_are_still_read_as_they_are(apart, capsys):
+def test_ideas_reads_file_of_pair_numbers_as_measure(apart, capsys):
     names = [f"note {k:02d}" for k in range(1, 13)]
     rows = [
         (f"{a} {b}", "bot", a, b, (i * j % 7) / 7) for i, a in enumerate(names) for j, b in enumerate(names) if i < j
@@ -48,6 +48,6 @@ def test_numbers_of_pairs_are_still_read_as_they_are(apart, capsys):
     assert any(line.startswith("bot ") for line in found.splitlines())
 
 
-def test_the_table_leaves_out_what_the_sentences_say(apart, capsys):
+def test_ideas_table_omits_summary_columns(apart, capsys):
     head = said(capsys, str(EXAMPLE), "--judges", "gpt-4o", "--measures", "words").splitlines()[0]
     assert head.split() == ["measure", "verdict", "ρ", "share", "p", "same", "texts"]

@@ -1,4 +1,4 @@
-"""Which annotators are judges, and which of them are tested: two options, and nobody is made a person unsaid."""
+"""Two options: --judges names the judges of the table, --only those to test."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ COLUMNS = ("--item", "id", "--annotator", "worker", "--label", "stars", "--scale
 
 
 @pytest.mark.parametrize("command", ["alt-test", "report", "agreement"])
-def test_a_model_that_is_not_named_does_not_become_a_person(run: Run, table: str, command: str, tmp_path: Path) -> None:
+def test_model_names_require_judges_or_humans(run: Run, table: str, command: str, tmp_path: Path) -> None:
     columns = COLUMNS[:-2] if command == "agreement" else COLUMNS
     code, out, err = run(command, table, *columns)
     assert (code, out) == (2, "")
-    assert "'gpt-4o', 'llama' look like models, and nothing says who is a judge" in err
+    assert "'gpt-4o', 'llama' could be judges (names of models)" in err
     assert "--judges gpt-4o,llama" in err
     assert "--humans ann_1,ann_2,ann_3,gpt-4o,llama" in err
     code, out, err = run(command, table, *columns, "--judges", "gpt-4o")
     assert (code, out) == (2, "")
-    assert "'llama' looks like a model" in err
+    assert "'llama' could be a judge (name of a model)" in err
     assert "--judges gpt-4o,llama" in err
     assert "--humans llama" in err
 
 
 @pytest.mark.parametrize("option", ["--only", "--judge"])
-def test_who_is_tested_is_not_who_is_a_judge(run: Run, table: str, option: str) -> None:
+def test_only_selects_among_judges(run: Run, table: str, option: str) -> None:
     both = ("--judges", "gpt-4o,llama", "--json")
     code, out, _ = run("alt-test", table, *COLUMNS, *both, option, "gpt-4o")
     assert code == 0
@@ -42,7 +42,7 @@ def test_who_is_tested_is_not_who_is_a_judge(run: Run, table: str, option: str) 
 
 
 @pytest.mark.parametrize("option", ["--only", "--judge"])
-def test_whom_to_test_among_nobody(run: Run, tmp_path: Path, option: str) -> None:
+def test_only_requires_judges(run: Run, tmp_path: Path, option: str) -> None:
     path = tmp_path / "labels.csv"
     rows = [f"q{i},{who},{i % 3}" for i in range(40) for who in ("ann", "bob", "m1", "m2")]
     path.write_text("item,annotator,label\n" + "\n".join(rows) + "\n")
@@ -57,7 +57,7 @@ def test_whom_to_test_among_nobody(run: Run, tmp_path: Path, option: str) -> Non
     assert run("alt-test", path, "--epsilon", ".1", "--judges", "m1,m2", option, "m1")[0] == 0
 
 
-def test_one_option_under_two_names(run: Run, table: str) -> None:
+def test_only_and_judge_exclude_each_other(run: Run, table: str) -> None:
     code, _, err = run("alt-test", table, *COLUMNS, "--judges", "gpt-4o,llama", "--only", "gpt-4o", "--judge", "llama")
     assert (code, err.count("--only")) == (2, 2)
     code, _, err = run(
@@ -67,14 +67,14 @@ def test_one_option_under_two_names(run: Run, table: str) -> None:
     assert "plan alt-test requires one judge of the pilot" in err
 
 
-def test_the_earlier_name_is_not_shown() -> None:
+def test_help_hides_earlier_name_of_only() -> None:
     for command in ("alt-test", "report", "plan alt-test"):
         shown = {a.name: a.parameter.show for a in cli.app_of(command).assemble_argument_collection()}
         assert shown["--judge"] is False
         assert shown["--only"] is not False
 
 
-def test_names_with_spaces_are_suggested_in_quotes(run: Run, tmp_path: Path) -> None:
+def test_advice_quotes_names_with_spaces(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("item,annotator,label\na,ann,1\na,gpt 4,2\nb,ann,2\nb,gpt 4,2\n")
     _, _, err = run("agreement", path)
@@ -83,18 +83,18 @@ def test_names_with_spaces_are_suggested_in_quotes(run: Run, tmp_path: Path) -> 
     assert "looks like a model" not in err
 
 
-def test_spelling_is_decided_by_an_option(run: Run, tmp_path: Path) -> None:
+def test_spelling_option_merges_names(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     rows = [f"q{i},{('Ann ', 'ann')[i % 2]},{1 + i % 4}\nq{i},Bob,{1 + i % 3}" for i in range(8)]
     path.write_text("item,annotator,label\n" + "\n".join(rows) + "\n")
     code, out, err = run("agreement", path, "--scale", "1-5")
     assert (code, out) == (2, "")
     assert "annotators differ only in case or spaces: 'Ann', 'ann'" in err
-    assert "Say with --spelling merge that they are one, or with --spelling apart that they are different" in err
+    assert "Set --spelling merge if they are the same, or --spelling apart if they are different" in err
     code, _, err = run("agreement", path, "--scale", "1-5", "--spelling", "merge")
     assert code == 0
-    assert "note: spaces around names of annotators taken off in 4 rows: 'Ann '" in err
-    assert "note: annotators that differ only in spelling are taken as one: 'Ann', 'ann'" in err
+    assert "note: removed spaces around names of annotators in 4 rows: 'Ann '" in err
+    assert "note: annotators that differ only in spelling are merged: 'Ann', 'ann'" in err
     code, _, err = run("agreement", path, "--scale", "1-5", "--spelling", "apart")
     assert code == 0
-    assert "kept apart" in err
+    assert "kept separate" in err

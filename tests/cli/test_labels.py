@@ -1,4 +1,4 @@
-"""What commands of labels take and print, part by part: scales, conditions, whose rows, which command is next."""
+"""Parts of the commands about labels: scales, conditions, rows, next commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from assay.reporting.page import NextStep
 
 @pytest.fixture
 def typed() -> Iterator[Callable[..., object]]:
-    """Says which words the command that runs has."""
+    """Sets the words of the command that runs."""
     token = TYPED.set(())
     yield lambda *words: TYPED.set(words)
     TYPED.reset(token)
@@ -36,18 +36,18 @@ def typed() -> Iterator[Callable[..., object]]:
         (["x=nominal:a=b"], {"x": "nominal:a=b"}),
     ],
 )  # fmt: skip
-def test_one_scale_or_one_for_each_criterion(given, scale):
+def test_scale_option_takes_one_or_several(given, scale):
     assert shared._scale(given) == scale
 
 
-def test_several_scales_name_their_criteria_and_one_name_is_itself():
+def test_scale_option_requires_criteria_for_several():
     with pytest.raises(AssayError, match=r"^for several scales give CRITERION=SCALE; got '1-5'$"):
         shared._scale(["stars=1-5", "1-5"])
     found = [LabelOptions(item=names).read_options("a.csv") for names in (None, [], ["id"], ["id", "page"])]
     assert found == [{}, {"item": "item"}, {"item": "id"}, {"item": ["id", "page"]}]
 
 
-def test_wide_and_a_layout_go_together_where_they_say_the_same():
+def test_wide_and_layout_must_match():
     given = ((False, None), (False, "auto"), (False, "long"), (True, None), (True, "auto"), (True, "wide"))
     found = [LabelOptions(wide=wide, layout=layout).read_options("a.csv") for wide, layout in given]
     assert found == [{}, *({"layout": one} for one in ("auto", "long", "wide", "wide", "wide"))]
@@ -55,7 +55,7 @@ def test_wide_and_a_layout_go_together_where_they_say_the_same():
         LabelOptions(wide=True, layout="long").read_options("a.csv")
 
 
-def test_a_condition_is_one_value_or_several_and_a_value_with_a_comma_is_one():
+def test_where_option_takes_one_or_several_values():
     frame = pl.DataFrame({"item": ["a", "b", "c", "d"], "annotator": "ann", "label": [1, 2, 3, 1]})
     items = pl.DataFrame({"item": ["a", "b", "c", "d"], "kind": ["x", "y", "x,y", "z"], "page": [1, 2, 3, 3]})
     labels = assay.Annotations.from_frame(frame, scale="1-3", items=items)
@@ -71,7 +71,7 @@ def test_a_condition_is_one_value_or_several_and_a_value_with_a_comma_is_one():
         left("kind")
 
 
-def test_a_similarity_is_a_table_where_one_is_there(tmp_path, monkeypatch):
+def test_similarity_reads_table_if_file_exists(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("pairs.csv").write_text("first,second,similarity\na,b,.5\n")
     Path("words").write_text("no table: it has no ending")
@@ -86,7 +86,7 @@ def test_a_similarity_is_a_table_where_one_is_there(tmp_path, monkeypatch):
     [((True, True), "y\n", True), ((True, True), " YES \n", True), ((True, True), "\n", False),
      ((True, False), "y\n", False), ((False, True), "y\n", False)],
 )  # fmt: skip
-def test_the_likelier_reading_is_taken_where_somebody_says_so(monkeypatch, typed, ends, heard, taken):
+def test_advised_reading_requires_yes_at_terminal(monkeypatch, typed, ends, heard, taken):
     said: list[str] = []
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: ends[0], readline=lambda: heard))
     monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: ends[1], write=said.append))
@@ -99,11 +99,14 @@ def test_the_likelier_reading_is_taken_where_somebody_says_so(monkeypatch, typed
 def look(scale: str, *people: str, judges: tuple[str, ...] = ()) -> Any:
     scales = {"stars": assay.Ordinal(1, 5), "votes": assay.Preference(), "text": assay.Text()}
     labels = SimpleNamespace(scales={"": scales[scale]}, humans=people, judges=judges)
-    answers = [SimpleNamespace(yes=False), SimpleNamespace(yes=len(people) + len(judges) > 1 or scale == "votes")]
-    return SimpleNamespace(labels=labels, options={"scale": "1-5"} if scale == "stars" else {}, answers=answers)
+    analyses = [
+        SimpleNamespace(supported=False),
+        SimpleNamespace(supported=len(people) + len(judges) > 1 or scale == "votes"),
+    ]
+    return SimpleNamespace(labels=labels, options={"scale": "1-5"} if scale == "stars" else {}, analyses=analyses)
 
 
-def test_the_command_asks_the_first_question_that_a_table_answers():
+def test_command_for_chooses_first_analysis():
     assert command_for(SimpleNamespace(labels=None), ["a.csv"]) is None
     assert command_for(look("stars", "ann"), ["a.csv"]) is None
     one = ["a.csv"]
@@ -118,7 +121,7 @@ def test_the_command_asks_the_first_question_that_a_table_answers():
     )
 
 
-def test_after_a_report_the_same_labels_are_read_the_same_way(typed):
+def test_next_command_keeps_reading_options(typed):
     typed("report", "a.csv", "--item", "id", "--wide", "--judges=m,n", "--epsilon", ".1", "--scale", "1-5")
     read = "--item id --wide --judges=m,n --scale 1-5"
     step = NextStep("words", "disagreement", "m", "kind=x")
@@ -136,24 +139,24 @@ ROWS = pl.DataFrame(
 )  # fmt: skip
 
 
-def test_who_is_compared_with_whom_stands_in_one_column():
+def test_join_names_puts_raters_in_one_column():
     found = shared._join_names(ROWS)
     assert found.columns == ["criterion", "group", "between", "coefficient", "estimate"]
-    # Of two who are a pair the first comes first; elsewhere it is compared with the second, which stands before it.
+    # In a pair the first comes first; elsewhere the second, with which it is compared, comes first.
     assert found["between"].to_list() == ["bob & ann", "ann & cho", "people & m", "all"]
 
 
-def test_brief_rows_are_of_the_headline_and_not_one_by_one_unless_that_is_asked_for():
+def test_brief_rows_keep_headline_coefficient():
     def left(**given: Any) -> list[float]:
         return shared._brief_rows(ROWS, "alpha", given)["estimate"].to_list()
 
     assert left() == [0.5, 0.7]
     assert left(who=["pairs"]) == [0.5, 0.6, 0.7]
     assert left(coefficients=["alpha", "kappa"]) == [0.5, 0.7, 0.8]
-    assert shared._brief_rows(ROWS[1:2], "alpha", {})["estimate"].to_list() == [0.6]  # nothing else is there
+    assert shared._brief_rows(ROWS[1:2], "alpha", {})["estimate"].to_list() == [0.6]  # no other rows
 
 
-def test_columns_that_tell_nothing_are_hidden():
+def test_hidden_columns_are_empty_or_constant():
     frame = pl.DataFrame({"who": ["people"] * 2, "system": ["a", "b"], "group": [None, None]})
     assert hidden_columns(frame) == ("group", "who")
     assert hidden_columns(frame.select("who", "system")) == ("who",)
@@ -161,7 +164,7 @@ def test_columns_that_tell_nothing_are_hidden():
     assert hidden_columns(frame.with_columns(who=pl.Series(["people", "m"]))) == ("group",)
 
 
-def test_options_of_other_labels_are_refused_and_measures_have_options():
+def test_ideas_refuses_options_of_other_labels():
     shared._refuse_other_options({"confidence": 0.9}, MapSettings, "texts", "odd ones out")
     with pytest.raises(AssayError, match=r"^--with-judges is for odd ones out; the labels are texts$"):
         shared._refuse_other_options({"confidence": 0.9, "with_judges": True}, MapSettings, "texts", "odd ones out")
@@ -170,7 +173,7 @@ def test_options_of_other_labels_are_refused_and_measures_have_options():
     ]  # fmt: skip
 
 
-def test_benchmarks_are_called_by_their_files_as_far_as_that_tells_them_apart():
+def test_benchmarks_are_named_after_files():
     read = SimpleNamespace(outputs=lambda path: f"of {path}")
     assert shared._benchmarks("in/a.csv", ["in/b.csv"], read) == {"a": "of in/a.csv", "b": "of in/b.csv"}
     assert shared._benchmarks("in/a.csv", ["on/a.csv"], read) == {"in/a.csv": "of in/a.csv", "on/a.csv": "of on/a.csv"}
@@ -179,7 +182,7 @@ def test_benchmarks_are_called_by_their_files_as_far_as_that_tells_them_apart():
 
 
 def asked(found: Any, **options: Any) -> Any:
-    """What a command asks with; the question is answered with what was found."""
+    """The options of a command whose question returns this result."""
     return SimpleNamespace(
         options=SimpleNamespace(options=lambda: options),
         labels=SimpleNamespace(read=lambda source: found, outputs=None),
@@ -188,7 +191,7 @@ def asked(found: Any, **options: Any) -> Any:
     )  # fmt: skip
 
 
-def test_a_winning_rate_below_the_least_ends_with_1(monkeypatch, capsys):
+def test_fail_under_compares_winning_rates(monkeypatch, capsys):
     tests = {"a": SimpleNamespace(winning_rate=0.5), "b": SimpleNamespace(winning_rate=0.75)}
     monkeypatch.setattr(shared, "_run_tests", lambda *given: ([SimpleNamespace(tests=tests)], ()))
     monkeypatch.setattr(Output, "show", lambda *given, **how: None)
@@ -200,7 +203,7 @@ def test_a_winning_rate_below_the_least_ends_with_1(monkeypatch, capsys):
             alt_test("a.csv", fail_under=least, ask=ask)
 
 
-def test_several_domains_judges_or_one_are_tested_as_such(monkeypatch):
+def test_alt_test_dispatches_by_judges_and_domains(monkeypatch):
     for place, name in (("alt_test", "alt_test"), ("compare", "compare_judges"), ("domains", "alt_test_by")):
         monkeypatch.setattr(f"assay.replacement.{place}.{name}", lambda table, who, name=name, **given: (name, who))
     one, two = SimpleNamespace(criteria=("c",)), SimpleNamespace(criteria=("c", "d"))
@@ -212,7 +215,7 @@ def test_several_domains_judges_or_one_are_tested_as_such(monkeypatch):
         shared._run_tests(one, ["m"], {"correction": "within"})
 
 
-def test_pairs_to_ask_about_next_stand_below_the_ratings_or_alone(capsys):
+def test_next_pairs_are_printed_after_ratings(capsys):
     found = SimpleNamespace(
         next_pairs=lambda n: pl.DataFrame({"first": ["a"], "second": ["b"], "difference": [0.25 * n]})
     )
@@ -234,7 +237,7 @@ def test_pairs_to_ask_about_next_stand_below_the_ratings_or_alone(capsys):
             ratings("a.csv", next_pairs=wrong, ask=asked(found))
 
 
-def test_how_pairs_of_outputs_are_drawn_needs_a_file_for_them(tmp_path, capsys):
+def test_separability_pairs_require_file(tmp_path, capsys):
     drawn: list[Any] = []
 
     def pairs(n: int, **how: Any) -> pl.DataFrame:
@@ -261,14 +264,14 @@ def test_how_pairs_of_outputs_are_drawn_needs_a_file_for_them(tmp_path, capsys):
             separability("a.csv", pairs=out, ask=asked(found), **options)
 
 
-def test_a_look_at_an_export_of_a_platform_shows_no_columns_to_choose_among(capsys):
-    """Its layout is known; of a sheet every column is shown with its role."""
+def test_look_at_platform_export_has_no_columns(capsys):
+    """Its layout is known; for a sheet every column is listed with its role."""
     folder = Path(__file__).parents[2] / "examples"
     shared.look(str(folder / "export.json"), labels=LabelOptions())
     export = capsys.readouterr().out.splitlines()
     shared.look(str(folder / "labels.csv"), labels=LabelOptions(item=["id"], annotator="worker", label=["stars"]))
     sheet = capsys.readouterr().out.splitlines()
-    assert (export[1:3], export.count("Please look:")) == (["", "Please look:"], 1)
-    assert sheet[2].split() == ["column", "what", "it", "is", "why", "e.g."]
+    assert (export[1:3], export.count("Check these assumptions:")) == (["", "Check these assumptions:"], 1)
+    assert sheet[2].split() == ["column", "role", "reason", "examples"]
     assert [line.split()[0] for line in sheet[3:6]] == ["id", "worker", "stars"]
     assert sheet[6] == ""

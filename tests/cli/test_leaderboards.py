@@ -1,4 +1,4 @@
-"""The commands about votes and outputs: boards by who, which pair next, several benchmarks, a sweep."""
+"""The commands about votes and outputs: leaderboards, next pairs, several benchmarks, a sweep."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ def write_outputs(path: Path, apart: float, temperatures: tuple[float, ...] = ()
     (frame if temperatures else frame.drop("temperature")).write_ndjson(path)
 
 
-def test_the_judges_order_is_the_first_line_and_who_is_typed(run):
+def test_ratings_summary_begins_with_judge_order(run):
     code, out, _ = run("ratings", EXAMPLE, *VOTES)
     assert code == 0
     table, words = out.split("\n\n")[:2]
     assert table.splitlines()[0].split()[0] == "who"
-    assert " ".join(words.split()).startswith("gpt-4o is not shown to change the order: the same order is shown for 2")
+    assert " ".join(words.split()).startswith("gpt-4o and humans: same order demonstrated for 2 of 3 pairs")
     alone = run("ratings", EXAMPLE, *VOTES, "--who", "humans")[1]
     assert alone.splitlines()[0].split()[0] == "system"
-    assert "Excluded: 300 votes: by nobody that --who ... names." in " ".join(alone.split())
+    assert "Excluded: 300 votes: by a rater that --who ... does not name." in " ".join(alone.split())
     code, _, err = run("ratings", EXAMPLE, *VOTES, "--who", "gpt-4")
     assert code == 2
     assert "did you mean 'gpt-4o'" in err
 
 
-def test_the_next_pairs_are_printed_after_the_board_and_alone_as_csv(run):
+def test_ratings_prints_next_pairs_as_text_and_csv(run):
     out = run("ratings", EXAMPLE, *VOTES, "--next-pairs", "2")[1]
     assert "Pairs to compare next, by the information of one more vote about all ratings:" in " ".join(out.split())
     rows = list(csv.DictReader(io.StringIO(run("ratings", EXAMPLE, *VOTES, "--next-pairs", "2", "--csv")[1])))
@@ -53,19 +53,19 @@ def test_the_next_pairs_are_printed_after_the_board_and_alone_as_csv(run):
     assert run("ratings", EXAMPLE, *VOTES, "--next-pairs", "0")[0] == 2
 
 
-def test_benchmarks_in_several_files_are_one_table_and_one_picture(run, tmp_path):
+def test_separability_reads_several_benchmarks(run, tmp_path):
     write_outputs(tmp_path / "near.jsonl", 0.1)
     write_outputs(tmp_path / "far.jsonl", 0.9)
     files = [str(tmp_path / name) for name in ("near.jsonl", "far.jsonl")]
     code, out, _ = run("separability", *files, *OUTPUTS, "-o", str(tmp_path / "page.html"))
     assert code == 0
     assert [line.split()[2] for line in out.splitlines()[1:4]] == ["–", "far", "near"]
-    assert "All of them side by side" in (tmp_path / "page.html").read_text()
+    assert "Separability by group" in (tmp_path / "page.html").read_text()
     code, _, err = run("separability", files[0], files[0], *OUTPUTS)
     assert (code, "is named twice" in err) == (2, True)
 
 
-def test_a_sweep_is_one_command_with_its_picture(run, tmp_path):
+def test_separability_sweep_writes_page(run, tmp_path):
     write_outputs(tmp_path / "t.jsonl", 0.5, (0.5, 1.0))
     words = (
         "separability",
@@ -81,12 +81,12 @@ def test_a_sweep_is_one_command_with_its_picture(run, tmp_path):
     assert code == 0
     assert "All outputs (temperature = 0.5, K = 3, C = 9)" in out
     assert "temperature = 1.0" in out
-    assert "Each way: the mean with its interval" in (tmp_path / "page.html").read_text()
+    assert "Mean separability with its interval for each setting" in (tmp_path / "page.html").read_text()
     hot = json.loads(run(*words, "--baseline", "1.0", "--k", "2", "--c", "4", "--json")[1])
     assert [row["value"] for row in hot["table"]] == ["temperature = 1.0, K = 3, C = 9", "2", "4", "0.5"]
 
 
-def test_strength_has_a_command(run):
-    code, out, _ = run("consistency", "--measure", "strength", EXAMPLE, *VOTES, "--by", "separability")
+def test_consistency_command_measures_strength(run):
+    code, out, _ = run("consistency", EXAMPLE, *VOTES, "--measure", "strength", "--by", "separability")
     assert code == 0
     assert "mean preference strength" in " ".join(out.split())

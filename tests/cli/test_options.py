@@ -1,4 +1,4 @@
-"""The options of the commands are the settings of the questions, and errors name them as they are typed."""
+"""The options of the commands are the settings of the questions, and errors name the options."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def arguments(command: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("command", "settings", "named"), QUESTIONS, ids=[c for c, _, _ in QUESTIONS])
-def test_every_setting_is_an_option_of_its_command(command, settings, named):
+def test_options_are_settings_of_the_question(command, settings, named):
     offered = arguments(command)
     seen: set[str] = set()
     for one in settings:
@@ -55,7 +55,7 @@ def test_every_setting_is_an_option_of_its_command(command, settings, named):
             seen.add(name)
             option = offered[named.get(name, "--" + name.replace("_", "-"))]
             assert limits.help
-            if named.get(name) != "--only":  # which the commands state themselves
+            if named.get(name) != "--only":  # the commands state it themselves
                 assert option.parameter.help.startswith(limits.help)
             default = defaults[name]
             if isinstance(default, int | float | str) and not isinstance(default, bool) and name != "by":
@@ -63,13 +63,13 @@ def test_every_setting_is_an_option_of_its_command(command, settings, named):
 
 
 @pytest.mark.parametrize("name", sorted(NOT_OFFERED["plan alt-test"]))
-def test_a_plan_does_not_offer_what_it_cannot_honour(name):
+def test_plan_omits_options_without_effect(name):
     assert "--" + name.replace("_", "-") not in arguments("plan alt-test")
 
 
 @pytest.fixture
 def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What the questions' functions are called with; they do nothing."""
+    """The arguments of the questions' functions, which do nothing."""
     import assay.concordance.agreement as summary
     import assay.planning as planning
     import assay.replacement.alt_test as alt_test
@@ -89,18 +89,18 @@ def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 READ = ("--item", "id", "--annotator", "worker", "--label", "stars", "--judges", "gpt-4o,llama", "--scale", "1-5")
 
 
-def test_only_what_was_typed_is_passed(run: Run, table: str, called: dict[str, Any]) -> None:
+def test_options_pass_only_given_values(run: Run, table: str, called: dict[str, Any]) -> None:
     assert run("alt-test", table, *READ, "--judge", "llama", "--epsilon", ".1")[0] == 130
     assert called == {"epsilon": 0.1}
 
 
-def test_values_have_the_type_of_their_setting(run: Run, table: str, called: dict[str, Any]) -> None:
+def test_options_have_types_of_settings(run: Run, table: str, called: dict[str, Any]) -> None:
     words = ("--epsilon", "0", "--min-items", "20", "--test", "t", "--balance", "--ties", "share")
     assert run("alt-test", table, *READ, "--judge", "llama", *words)[0] == 130
     assert called == {"epsilon": 0.0, "min_items": 20, "test": "t", "balance": True, "ties": "share"}
 
 
-def test_lists_are_separated_by_commas(run: Run, table: str, called: dict[str, Any]) -> None:
+def test_list_options_are_separated_by_commas(run: Run, table: str, called: dict[str, Any]) -> None:
     assert run("agreement", table, *READ, "--coefficients", "icc(a,1), qwk", "--who", "humans,human pairs")[0] == 130
     assert called == {"coefficients": ["icc(a,1)", "qwk"], "who": ["humans", "human pairs"]}
     called.clear()
@@ -133,7 +133,7 @@ def test_lists_are_separated_by_commas(run: Run, table: str, called: dict[str, A
         (("demo", "--seed", "-1"), "--seed must be ", "; got -1"),
     ],
 )  # fmt: skip
-def test_a_value_out_of_range_is_refused_by_its_option(run: Run, table: str, arguments, start, end) -> None:
+def test_options_refuse_values_out_of_range(run: Run, table: str, arguments, start, end) -> None:
     code, out, err = run(*(table if a == "{}" else a for a in arguments))
     assert (code, out) == (2, "")
     assert err.startswith(f"assay: {start}")
@@ -146,10 +146,10 @@ def test_a_value_out_of_range_is_refused_by_its_option(run: Run, table: str, arg
     [
         (("agreement", "{}", "--annotators", "sample"), "--annotators is now --raters fixed or --raters random"),
         (("alt-test", "{}", "--annotators", "crowd"), "--annotators is now --expertise ..."),
-        (("ratings", "--model", "elo", "{}", "--threshold=3"), "--threshold is now --separability-threshold ..."),
+        (("ratings", "{}", "--threshold=3"), "--threshold is now --separability-threshold ..."),
     ],
 )
-def test_an_option_of_before_is_refused_with_the_one_of_today(run: Run, table: str, arguments, words) -> None:
+def test_renamed_options_are_refused_with_new_name(run: Run, table: str, arguments, words) -> None:
     code, out, err = run(*(table if a == "{}" else a for a in arguments))
     assert (code, out, err) == (2, "", f"assay: {words}\n")
 
@@ -184,52 +184,55 @@ TYPED = {
         ("criterion == 3, a<b, 'who=x'", "criterion == 3, a<b, 'who=x'"),
     ],
 )  # fmt: skip
-def test_errors_name_options_as_they_are_typed(python, typed):
+def test_as_typed_translates_python_options(python, typed):
     assert as_typed(python, TYPED) == typed
 
 
-def test_an_error_of_reading_is_about_reading(run: Run, table: str) -> None:
-    """A question may have an option of the same name."""
+def test_reading_error_names_reading_option(run: Run, table: str) -> None:
+    """A question can have an option of the same name."""
     code, _, err = run("scales", table, *READ[:-2], "--scale", "1-3")
     assert code == 2
     assert "--scale-column" not in err
 
 
-def test_a_setting_that_cannot_be_typed_is_not_offered():
+def test_settings_without_text_form_are_not_options():
     assert not {"--ranges", "--sets", "--prior"} & {name for c, _, _ in QUESTIONS for name in arguments(c)}
     assert isinstance(hints_of(GradingScaleSettings)["ranges"][1], Limits)
 
 
-def test_how_labels_are_written_is_an_option_of_every_command(run, tmp_path):
+def test_missing_spelling_and_decimal_options(run, tmp_path):
     path = tmp_path / "sheet.csv"
     cells = ["Agree", "agree", "N/A", "no"] * 10
     rows = [f"q{i // 2},{'ab'[i % 2]},{cell}" for i, cell in enumerate(cells)]
     path.write_text("\n".join(["item,annotator,label", *rows]))
     code, _, err = run("agreement", path)
-    assert (code, "say --missing N/A if there is no answer, or --missing '' if it is a category" in err) == (2, True)
+    assert (code, "set --missing N/A if they are missing values, or --missing '' if they are categories" in err) == (
+        2,
+        True,
+    )
     code, _, err = run("agreement", path, "--missing", "N/A")
-    assert (code, "with --label-spelling merge that they are one" in err) == (2, True)
+    assert (code, "Set --label-spelling merge if they are the same" in err) == (2, True)
     code, _, err = run("agreement", path, "--missing", "N/A", "--label-spelling", "merge")
-    assert (code, "note: 10 rows excluded: its label is a mark of no answer (N/A)" in err) == (0, True)
+    assert (code, "note: 10 rows excluded: missing label (N/A)" in err) == (0, True)
     code, _, err = run("agreement", path, "--missing", "", "--label-spelling", "apart")
     assert (code, "4 categories without order" in err) == (0, True)
     path.write_text(
         "item,annotator,label\n" + "".join(f'q{i},{who},"{i % 5 + 1},00{i % 3}"\n' for i in range(9) for who in "ab")
     )
     code, _, err = run("agreement", path)
-    assert (code, "say --decimal comma or --decimal point" in err) == (2, True)
+    assert (code, "Set --decimal comma or --decimal point" in err) == (2, True)
     code, _, err = run("agreement", path, "--decimal", "comma")
-    assert (code, "note: labels are read as numbers with a decimal comma" in err) == (0, True)
+    assert (code, "note: labels parsed as numbers with a decimal comma" in err) == (0, True)
     code, _, err = run("agreement", path, "--missing=-99", "--decimal", "point")
-    assert (code, "no label is '-99', which --missing" in err) == (0, True)
+    assert (code, "no label is '-99', listed in --missing" in err) == (0, True)
 
 
-def test_a_plan_without_a_pilot_reads_nothing(run: Run) -> None:
+def test_plan_without_pilot_refuses_reading_options(run: Run) -> None:
     code, _, err = run("plan", "alt-test", "--items", "50", "--n-studies", "20", "--expertise", "crowd")
     assert (code, "for the number of items use --n-items" in err) == (2, True)
 
 
-def test_a_hyphen_is_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hyphen_reads_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     sheet = "ID,Ann,Bob\n" + "".join(f"q{k},{1 + k % 5},{1 + k % 4}\n" for k in range(20))
     for words in (("look", "-"), ("agreement", "-", "--coefficients", "exact-agreement", "--n-resamples", "40")):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(sheet.encode())))
@@ -239,8 +242,8 @@ def test_a_hyphen_is_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("quality", ["weight", "ann=1,bob=2,cho=1"])
-def test_weights_of_annotators_are_a_column_or_names(run, tmp_path, quality):
-    """A column of a table of annotators, which a CSV file has as texts, and the same weights by name."""
+def test_quality_option_takes_column_or_names(run, tmp_path, quality):
+    """A column of the annotator table, which is text in a CSV file, and the same weights by name."""
     people = tmp_path / "people.csv"
     people.write_text("annotator,weight\nann,1\nbob,2\ncho,1\n")
     reading = {"item": "id", "annotator": "worker", "label": "stars", "judges": ["gpt-4o", "llama"], "scale": "1-5"}
@@ -257,7 +260,7 @@ def test_weights_of_annotators_are_a_column_or_names(run, tmp_path, quality):
     assert plain.advantage_probability.estimate != wanted.advantage_probability.estimate
 
 
-def test_a_weight_that_is_no_number_is_refused(run, tmp_path):
+def test_quality_refuses_text_weights(run, tmp_path):
     people = tmp_path / "people.csv"
     people.write_text("annotator,weight\nann,high\nbob,2\ncho,1\n")
     status, out, err = run(
@@ -273,7 +276,7 @@ def test_a_weight_that_is_no_number_is_refused(run, tmp_path):
 TABLE = pl.DataFrame({"item": ["a", "a", "a"], "annotator": ["ann", "m", "n"], "label": [1, 2, 3]})
 
 
-def test_who_of_the_judges_is_tested():
+def test_tested_selects_judges():
     both = assay.read(TABLE, judges=["m", "n"])
     for chosen in (shared.Tested(only=["n"]), shared.Tested(judge=["n"])):
         assert (chosen.names(), chosen.among(both), chosen.one("one")) == (["n"], ["n"], {"judge": "n"})
@@ -306,7 +309,8 @@ def test_who_of_the_judges_is_tested():
          "assay agreement a.csv --wide --split-item no"),
         (["agreement", "a.csv", "--wide"], {"layout": "wide"}, "assay agreement a.csv --wide"),
         (["agreement", "a.csv"], {"layout": "long"}, "assay agreement a.csv"),
-        (["agreement", "a.csv"], {"annotators": "people.csv"}, "assay agreement a.csv --annotator-table people.csv"),
+        (["agreement", "a.csv"], {"annotator_table": "people.csv"},
+         "assay agreement a.csv --annotator-table people.csv"),
         (["agreement", "/dev/stdin"], {}, "assay agreement -"),
         (["report", "a.csv"], {}, "assay report a.csv --expertise crowd"),
         (["alt-test", "a.csv", "--epsilon", ".1"], {}, "assay alt-test a.csv --epsilon .1"),
@@ -315,5 +319,5 @@ def test_who_of_the_judges_is_tested():
         ([], {}, "assay"),
     ],
 )  # fmt: skip
-def test_a_command_with_what_reading_needs(words, options, wanted):
+def test_whole_command_adds_reading_options(words, options, wanted):
     assert whole_command(options, words) == wanted

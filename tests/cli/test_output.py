@@ -1,4 +1,4 @@
-"""What a command takes and prints, part by part: values as they are typed, options from settings, forms of a result."""
+"""Parts of options and output: typed values, options from settings, forms of a result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from assay.errors import AssayError
 from assay.estimation.options import Limits
 
 
-def test_python_m_assay_is_the_command(monkeypatch, capsys):
+def test_python_m_assay_runs_command(monkeypatch, capsys):
     import assay.__main__  # noqa: F401 - to import it asks nothing
 
     assert capsys.readouterr().out == ""
@@ -47,7 +47,7 @@ def test_python_m_assay_is_the_command(monkeypatch, capsys):
         (None, 2.5, False, True, "below 2.5"), (1 / 3, None, True, False, "above 0.333333"),
     ],
 )  # fmt: skip
-def test_ranges_in_words(low, high, low_open, high_open, words):
+def test_range_words(low, high, low_open, high_open, words):
     assert range_words(Limits(low=low, high=high, low_open=low_open, high_open=high_open)) == words
 
 
@@ -58,7 +58,7 @@ def test_ranges_in_words(low, high, low_open, high_open, words):
         ((1, 2), "1,2"), (["a"], "a"), ((), ""),
     ],
 )  # fmt: skip
-def test_defaults_as_they_would_be_typed(value, text):
+def test_defaults_have_text_form(value, text):
     assert output._default(value) == text
 
 
@@ -72,7 +72,7 @@ def test_defaults_as_they_would_be_typed(value, text):
         (Callable[[str], int], None), (Callable[[str], int] | str, str), (Mapping[str, Any], None),
     ],
 )  # fmt: skip
-def test_what_is_typed_for_an_option_of_a_type(hint, typed):
+def test_typed_kind_of_option_types(hint, typed):
     assert output._typed_kind(hint) == typed
     assert output._optional(hint) == (hint is Any or type(None) in getattr(hint, "__args__", ()))
 
@@ -81,7 +81,7 @@ def tokens(*texts: str) -> list[Any]:
     return [SimpleNamespace(value=text) for text in texts]
 
 
-def test_names_and_numbers_between_commas():
+def test_commas_split_names_and_numbers():
     assert output.commas(None, tokens("a, b,,icc(a,1)", "c")) == ["a", "b", "icc(a,1)", "c"]
     assert output._list_parser(int)(None, tokens("30,50")) == [30, 50]
     assert output._list_parser(float)(None, tokens(".5, 2")) == [0.5, 2.0]
@@ -94,18 +94,18 @@ def test_names_and_numbers_between_commas():
 @pytest.mark.parametrize(
     ("encoding", "printed"), [("utf-8", "é"), ("UTF8", "é"), (None, "é"), ("ascii", r"\u00e9"), ("cp1252", r"\u00e9")]
 )
-def test_json_has_letters_that_the_output_takes(encoding, printed, monkeypatch):
+def test_print_json_respects_encoding(encoding, printed, monkeypatch):
     written: list[str] = []
     monkeypatch.setattr(sys, "stdout", SimpleNamespace(encoding=encoding, write=written.append))
     output.print_json({"name": "é"})
     assert "".join(written) == f'{{\n  "name": "{printed}"\n}}\n'
 
 
-def test_values_of_names():
+def test_pairs_parse_names_and_values():
     whole = output._pairs("--n", int | Sequence[int])
     assert whole(None, tokens("o=1-4,r=1, 2,3", "s=7")) == [("o", (1, 2, 3, 4)), ("r", (1, 2, 3)), ("s", (7,))]
     assert whole(None, tokens("o=3-3")) == [("o", (3,))]
-    # One name may be a column where the option says so; two are none.
+    # One name can be a column if the option allows it; two names cannot.
     assert output._pairs("--quality", float, column=True)(None, tokens("weight")) == "weight"
     assert output._pairs("--quality", float, column=True)(None, tokens("a=2")) == [("a", 2.0)]
     for wrong, column in (("weight", False), ("weight,other", False)):
@@ -141,7 +141,7 @@ def test_values_of_names():
         ("…", "…"),
     ],
 )
-def test_values_are_quoted_where_a_shell_needs_it(value, text):
+def test_typed_value_quotes_special_characters(value, text):
     assert typed_value(value) == text
 
 
@@ -157,7 +157,7 @@ def result(judge: str, value: float) -> Any:
     )
 
 
-def test_one_form_at_a_time(capsys):
+def test_output_has_one_form(capsys):
     one, two = result("x", 0.5), result("y", 0.25)
     Output().show(one, two)
     assert capsys.readouterr().out == "   ρ  items\n0.50  1,200\n\nx!\n\n   ρ  items\n0.25  1,200\n\ny!\n"
@@ -180,7 +180,7 @@ def test_one_form_at_a_time(capsys):
         Output(json=True, csv=True)
 
 
-def test_rows_that_are_no_results(capsys):
+def test_output_prints_other_tables(capsys):
     frame = pl.DataFrame({"name": ["a"], "n": [1200]})
     for how, wanted in (({}, "name      n\na     1,200\n"), ({"csv": True}, "name,n\na,1200\n")):
         Output(**how).rows(frame)
@@ -198,7 +198,7 @@ def test_rows_that_are_no_results(capsys):
         (Limits(low=0, high=1, help=""), " [range: 0 to 1]"),
     ],
 )
-def test_what_an_option_s_help_says_of_its_range(limits, words):
+def test_option_help_states_range(limits, words):
     assert output._parameter("--n", float, float, limits, "").help == words
     lists = output._parameter("--n", Sequence[Literal["a", "b"]], list[str], limits, "")
     assert lists.help == f"{words} [choices: a, b]"
@@ -207,7 +207,7 @@ def test_what_an_option_s_help_says_of_its_range(limits, words):
     assert (on.negative, on.show_default, off.negative, off.show_default) == (None, "True", (), "False")
 
 
-def test_scales_of_several_criteria_are_an_option_each():
+def test_as_typed_repeats_scale_option():
     said = "say scale={'speed': 'nominal', 'tone': 'ordinal:bad<good'} if the labels have it"
     assert as_typed(said, {"scale": "--scale"}) == (
         "say --scale 'speed=nominal' --scale 'tone=ordinal:bad<good' if the labels have it"
@@ -221,7 +221,7 @@ WRITTEN_OUT = r"\u001b[2J\u009b31m\u202egood\u0007"
 
 @pytest.fixture
 def steering_labels(tmp_path):
-    """Two annotators, one of a name that would clear the screen, and a judge."""
+    """Two annotators, one with a name that would clear the screen, and a judge."""
     rows = [(f"i{i}", who, 1 + (i + n) % 3) for i in range(12) for n, who in enumerate((STEERING, "bob", "m"))]
     path = tmp_path / "labels.csv"
     path.write_text("item,annotator,label\n" + "".join(f"{i},{who},{label}\n" for i, who, label in rows), "utf-8")
@@ -247,14 +247,14 @@ def assay_prints(capsys, *words):
         ("agreement", "--judges", STEERING + "x"),
     ],
 )
-def test_a_name_in_a_file_of_labels_does_not_steer_the_terminal(command, steering_labels, capsys):
+def test_output_escapes_control_characters(command, steering_labels, capsys):
     name, *options = command
     out, err = assay_prints(capsys, name, steering_labels, *options)
     assert WRITTEN_OUT in out + err
     assert not steers(out + err)
 
 
-def test_json_and_csv_keep_a_name_that_would_steer_the_terminal(steering_labels, capsys, monkeypatch):
+def test_json_and_csv_keep_control_characters(steering_labels, capsys, monkeypatch):
     words = ("agreement", steering_labels, "--judges", "m")
     rows = json.loads(assay_prints(capsys, *words, "--json").out)["table"]
     assert STEERING in [row["first"] for row in rows]
@@ -264,26 +264,26 @@ def test_json_and_csv_keep_a_name_that_would_steer_the_terminal(steering_labels,
     assert assay_prints(capsys, *words, "--csv").out == exact.replace(STEERING, WRITTEN_OUT)
 
 
-def test_a_printed_result_does_not_steer_the_terminal_and_its_summary_is_exact(steering_labels):
+def test_printed_result_escapes_control_characters(steering_labels):
     found = assay.alt_test(assay.read(steering_labels, judges="m"), epsilon=0.1)
     assert STEERING in found.summary()
     assert str(found) == found.summary().replace(STEERING, WRITTEN_OUT)
     assert not steers(repr(found))
 
 
-def test_progress_bar_takes_no_name_for_markup(monkeypatch):
+def test_progress_bar_escapes_markup(monkeypatch):
     terminal = io.StringIO()
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "120")
     with output.progress_bar("Asking") as tell:
         tell(f"[red]m[/nope] {STEERING}", 1, 2)
-        time.sleep(output.PATIENCE + 0.5)  # a bar is drawn from then on
+        time.sleep(output.PATIENCE + 0.5)  # then the bar is drawn
     assert f"[red]m[/nope] {WRITTEN_OUT}" in terminal.getvalue()
 
 
-def test_only_one_module_of_the_command_line_prints():
-    # Text of others goes through say() and note(), which write out what would steer a terminal.
+def test_only_output_module_prints():
+    # Other text goes through say() and note(), which escape control characters.
     folder = Path(output.__file__).parent
     printing = {
         (path.name, node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None)

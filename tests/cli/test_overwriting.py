@@ -1,4 +1,4 @@
-"""No command writes over what it reads, nor over a file that it did not write, unless it is told to."""
+"""No command overwrites its input; other files only with --force."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 READ = ("--item", "id", "--annotator", "worker", "--label", "stars", "--judges", "gpt-4o,llama")
 FEW = ("--n-resamples", "40")
 WRITERS = {
-    # what writes, and the suffix of what it writes
+    # a command that writes, and the suffix of its output
     "report": (("report", "labels.csv", *READ, "--expertise", "crowd", *FEW, "-o"), ".html"),
     "agreement": (("agreement", "labels.csv", *READ, "--coefficients", "exact-agreement", *FEW, "-o"), ".html"),
     "import": (("import", "labels.csv", *READ, "-o"), ".csv"),
@@ -38,11 +38,11 @@ WRITERS = {
 
 
 WITHOUT_FORCE = {"plan alt-test", "judge"}
-"""A plan is decided once; the record of a run only grows."""
+"""A plan is written once; the record of a run only grows."""
 
 
-def test_what_writes_a_file_may_be_told_to_write_over_it():
-    """A refusal says so, whatever the command."""
+def test_writing_commands_have_force():
+    """The refusal of every command names --force."""
     for name, command in all_commands().items():
         names = {one for argument in command.assemble_argument_collection() for one in argument.names}
         if names & {"--output", "--write", "--record"} and name not in WITHOUT_FORCE:
@@ -60,13 +60,13 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def typed(case: str, to: str, *more: str) -> tuple[str, ...]:
     words = WRITERS[case][0]
-    if "-o" not in words:  # the place to write to is the second word of export
+    if "-o" not in words:  # the output is the second argument of export
         return (*words[:2], to, *words[2:], *more)
     return (*words, to, *more)
 
 
 @pytest.mark.parametrize("case", WRITERS)
-def test_what_is_read_is_never_written_over(run: Run, desk: Path, case: str) -> None:
+def test_source_is_never_overwritten(run: Run, desk: Path, case: str) -> None:
     source = next(word for word in WRITERS[case][0] if word.endswith(".csv"))
     before = (desk / source).read_bytes()
     for more in ((), ("--force",)):
@@ -76,29 +76,29 @@ def test_what_is_read_is_never_written_over(run: Run, desk: Path, case: str) -> 
         assert (desk / source).read_bytes() == before
 
 
-def test_nor_by_another_of_its_names(run: Run, desk: Path) -> None:
+def test_source_is_never_overwritten_by_link(run: Run, desk: Path) -> None:
     (desk / "copy.html").symlink_to(desk / "labels.csv")
     before = (desk / "labels.csv").read_bytes()
     code, _, err = run(*typed("report", "copy.html", "--force"))
     assert code == 2
-    assert "is what is read" in err
+    assert "is an input file" in err
     assert (desk / "labels.csv").read_bytes() == before
 
 
-def test_nor_is_a_table_of_items_that_is_read_beside(run: Run, desk: Path) -> None:
+def test_item_table_is_never_overwritten(run: Run, desk: Path) -> None:
     pl.DataFrame({"item": ["item_01"], "topic": ["x"]}).write_csv(desk / "items.csv")
     code, _, err = run(*typed("export", "items.csv", "--items", "items.csv", "--force"))
     assert code == 2
-    assert "is what is read" in err
+    assert "is an input file" in err
 
 
 @pytest.mark.parametrize("case", WRITERS)
-def test_somebody_elses_file_needs_force(run: Run, desk: Path, case: str) -> None:
+def test_other_file_requires_force(run: Run, desk: Path, case: str) -> None:
     place = desk / f"own{WRITERS[case][1]}"
     place.write_text("my own notes", encoding="utf-8")
     code, _, err = run(*typed(case, place.name))
     assert code == 2
-    assert "is there already" in err
+    assert "exists and is not overwritten" in err
     assert place.read_text(encoding="utf-8") == "my own notes"
     code, _, err = run(*typed(case, place.name, "--force"))
     assert code == 0, err
@@ -106,12 +106,12 @@ def test_somebody_elses_file_needs_force(run: Run, desk: Path, case: str) -> Non
     assert not list(desk.glob(".*part*"))
 
 
-def test_a_page_of_ours_is_made_again(run: Run, desk: Path) -> None:
+def test_own_page_is_overwritten(run: Run, desk: Path) -> None:
     for _ in range(2):
         assert run(*typed("agreement", "page.html"))[0] == 0
 
 
-def test_no_command_is_forced_unless_it_is_told() -> None:
+def test_force_is_off_by_default() -> None:
     runs = {row.name: import_named(row.run) if row.run else _question(row) for row in BY_NAME.values()}
     parameters = {name: inspect.signature(run).parameters for name, run in runs.items()}
     forced = {name: each["force"].default for name, each in parameters.items() if "force" in each}
@@ -119,8 +119,8 @@ def test_no_command_is_forced_unless_it_is_told() -> None:
     assert {name for name, default in forced.items() if default is not False} == set()
 
 
-def test_what_commands_do_unless_they_are_told() -> None:
-    """Every switch is off; the numbers are these."""
+def test_command_defaults() -> None:
+    """All flags are off; these are the numbers."""
     from assay.cli import app, estimates, guesses, labels, output, plans, service, studies
 
     made = {
@@ -140,7 +140,7 @@ def test_what_commands_do_unless_they_are_told() -> None:
 
 @pytest.mark.parametrize("case", WRITERS)
 @pytest.mark.parametrize("name", [pytest.param("x.pdf", marks=pytest.mark.slow), "x"])
-def test_a_suffix_that_promises_something_else_is_refused(run: Run, desk: Path, case: str, name: str) -> None:
+def test_wrong_suffix_is_refused(run: Run, desk: Path, case: str, name: str) -> None:
     code, _, err = run(*typed(case, name))
     assert code == 2
     better = err.rpartition("name ")[2].strip()
@@ -150,7 +150,7 @@ def test_a_suffix_that_promises_something_else_is_refused(run: Run, desk: Path, 
     assert (desk / better).is_file()
 
 
-def test_a_folder_of_the_alt_test_keeps_what_was_there(run: Run, desk: Path) -> None:
+def test_export_to_folder_keeps_other_files(run: Run, desk: Path) -> None:
     words = ("export", "labels.csv", "folder", *READ, "--to", "alt-test")
     assert run(*words)[0] == 0
     (desk / "folder" / "mine.txt").write_text("mine")
@@ -161,10 +161,10 @@ def test_a_folder_of_the_alt_test_keeps_what_was_there(run: Run, desk: Path) -> 
     assert (desk / "folder" / "mine.txt").read_text() == "mine"
     code, _, err = run("export", "folder", "folder", "--to", "alt-test", "--force")
     assert code == 2
-    assert "is what is read" in err
+    assert "is an input file" in err
 
 
-def test_a_record_of_replies_grows_and_nothing_else_does(run: Run, desk: Path) -> None:
+def test_record_appends_to_responses_only(run: Run, desk: Path) -> None:
     pytest.importorskip("sqlalchemy")
     pytest.importorskip("aiohttp")
     assert run("init", "study")[0] == 0
@@ -177,7 +177,7 @@ def test_a_record_of_replies_grows_and_nothing_else_does(run: Run, desk: Path) -
     assert run("judge", "study", "--record", "replies.jsonl")[0] == 0
 
 
-def test_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_atomic_write_replaces_whole_file(tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
     file.write_text("before")
 
@@ -197,7 +197,7 @@ def test_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["x.csv"]
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_atomic_write_keeps_links(tmp_path: Path) -> None:
     (tmp_path / "real.csv").write_text("before")
     (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
     with atomic_write(tmp_path / "link.csv") as place:
@@ -206,7 +206,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real.csv").read_text() == "after"
 
 
-def test_devices_are_written_to_as_they_are(tmp_path: Path) -> None:
+def test_atomic_write_uses_devices_directly(tmp_path: Path) -> None:
     place = writable(Path("/dev/null"), suffixes=(".html",))
     refuse_overwriting(place, [], force=False)
     with atomic_write(place) as same:
@@ -214,12 +214,12 @@ def test_devices_are_written_to_as_they_are(tmp_path: Path) -> None:
     assert not Path("/dev/null").is_file()
 
 
-def test_a_page_is_no_pdf(tmp_path: Path) -> None:
+def test_page_refuses_pdf_suffix(tmp_path: Path) -> None:
     with pytest.raises(AssayError, match=r"written as .html, .htm, .md, not as 'x.pdf'"):
         Page("t", "", (), ()).save(tmp_path / "x.pdf")
 
 
-def test_items_to_ask_people_about_are_written_to_a_table(run: Run, tmp_path: Path) -> None:
+def test_plan_labels_writes_chosen_items(run: Run, tmp_path: Path) -> None:
     chosen, pilot = tmp_path / "next.csv", str(EXAMPLES / "checked.csv")
     asked = ("--half-width", ".1", "--choose", "20", "--judges", "gpt-4o")
     command = ("plan", "labels", "--pilot", pilot, *asked, "-o", chosen)
@@ -229,5 +229,5 @@ def test_items_to_ask_people_about_are_written_to_a_table(run: Run, tmp_path: Pa
     assert f"{items['ask'].sum()} items to label" in said
     assert items.columns == ["item", "chance", "ask"]
     assert items["chance"].is_between(0, 1).all()
-    assert "say --force" in run(*command)[2]
+    assert "use --force" in run(*command)[2]
     assert run(*command, "--force")[0] == 0

@@ -1,4 +1,4 @@
-"""A study's items set apart, its plan and its looks, by the commands that people type."""
+"""The split of a study's items, its plan and its interim analyses, on the command line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rewrite(folder: Path, **parts: Any) -> None:
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """48 items of 12 documents, three people, and a judge that answers from a file."""
+    """48 items of 12 documents, three annotators, and a judge with recorded responses."""
     folder = tmp_path / "study"
     (folder / "prompts").mkdir(parents=True)
     (folder / "items.csv").write_text("item,text\n" + "".join(f"{name},text {name}\n" for name in NAMES))
@@ -55,32 +55,32 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def judged(folder: Path) -> dict[str, int]:
-    """Labels of the judge, by part."""
+    """The judge's labels by part."""
     labels = study_labels(load_study(folder)).where(annotator="m")
     return dict(labels.items.group_by("part").len().iter_rows()) if "part" in labels.items.columns else {}
 
 
 @pytest.mark.slow
-def test_judges_are_asked_about_development_items_until_told_otherwise(run: Run, study: Path) -> None:
+def test_judge_labels_development_items_by_default(run: Run, study: Path) -> None:
     assert "are not split; split them with: assay study split" in run("judge", study, "--part", "test")[2]
     code, out, said = run("study", "split", study, "--seed", "2")
     assert code == 0
-    assert "12 items for development and 36 for the test" in out
+    assert "12 items in the development set and 36 in the test set" in out
     assert f"written to {study / 'split.csv'}" in said
     assert run("study", "split", study)[0] == 2
     assert "m: 12 calls" in run("judge", study, "--dry-run")[1]
     assert "m: 36 calls" in run("judge", study, "--dry-run", "--part", "test")[1]
     code, out, _ = run("judge", study)
-    assert "12 questions in" in out
+    assert "12 of 12 labels collected" in out
     assert "the 36 test items are asked about with: assay judge" in out
     assert "are open" not in out
     assert judged(study) == {"development": 12}
-    assert "All 12 items are for development" in run("report", study, *REPORT)[1]
-    assert "36 questions in" in run("judge", study, "--part", "test")[1]
+    assert "All 12 items belong to the development set" in run("report", study, *REPORT)[1]
+    assert "36 of 36 labels collected" in run("judge", study, "--part", "test")[1]
     assert judged(study) == {"development": 12, "test": 36}
-    assert "0 questions in" in run("judge", study, "--part", "all")[1]
+    assert "0 of 0 labels collected" in run("judge", study, "--part", "all")[1]
     out = run("report", study, *REPORT)[1]
-    assert "12 of 48 items are for development: prompts were tuned on them." in out.splitlines()[2]
+    assert "12 of 48 items belong to the development set: prompts were tuned on" in out.splitlines()[2]
     # The advice, followed.
     out = run("report", study, *REPORT, "--where", "part=test")[1]
     assert "development" not in out
@@ -88,7 +88,7 @@ def test_judges_are_asked_about_development_items_until_told_otherwise(run: Run,
 
 
 @pytest.mark.slow
-def test_versions_of_a_prompt_that_saw_test_items_are_counted_and_said_first(run: Run, study: Path) -> None:
+def test_report_counts_prompt_versions_with_test_items(run: Run, study: Path) -> None:
     run("study", "split", study)
     tested = load_study(study).tested_items()
 
@@ -97,7 +97,7 @@ def test_versions_of_a_prompt_that_saw_test_items_are_counted_and_said_first(run
             return prompt_versions(store, tested)
 
     run("judge", study)
-    for number in (1, 2):  # tuned on items for development alone
+    for number in (1, 2):  # tuned on development items only
         (study / "prompts" / "mine.txt").write_text(f"Version {number}. {{{{ question }}}} {{{{ format }}}}")
         assert run("judge", study, "--new-version")[0] == 0
     assert versions() == {}
@@ -110,10 +110,12 @@ def test_versions_of_a_prompt_that_saw_test_items_are_counted_and_said_first(run
     run("judge", study, "--part", "test", "--new-version")
     assert versions() == {"m": 2}
     out = run("report", study, *REPORT, "--where", "part=test")[1]
-    assert out.splitlines()[2].startswith("2 versions of the prompt of m have been asked about test items:")
+    assert out.splitlines()[2].startswith(
+        "2 prompt versions of m were used on test items, so its prompt can be tuned to"
+    )
 
 
-def test_demonstrations_come_from_development_items(run: Run, study: Path) -> None:
+def test_demonstrations_are_development_items(run: Run, study: Path) -> None:
     from assay.judging.plan import plan_study
 
     run("study", "split", study)
@@ -128,7 +130,7 @@ def test_demonstrations_come_from_development_items(run: Run, study: Path) -> No
     assert {loaded.parts[name] for name in shown} == {"development"}
 
 
-def test_items_that_came_after_the_split_are_for_the_test(run: Run, study: Path) -> None:
+def test_new_items_join_test_set(run: Run, study: Path) -> None:
     run("study", "split", study)
     with (study / "items.csv").open("a") as file:
         file.write("d99_s0,new\n")
@@ -140,13 +142,13 @@ def test_items_that_came_after_the_split_are_for_the_test(run: Run, study: Path)
     ("text", "words"),
     [("item,part\nd0_s0,train\n", "'train'"), ("item,set\nd0_s0,test\n", "'part'"), ("item,part\n", None)],
 )
-def test_a_split_file_that_is_none(run: Run, study: Path, text: str, words: str | None) -> None:
+def test_invalid_split_file_is_refused(run: Run, study: Path, text: str, words: str | None) -> None:
     (study / "split.csv").write_text(text)
     code, _, said = run("judge", study, "--dry-run")
     assert (code, words is None or words in said) == (2 if words else 0, True)
 
 
-def test_a_column_of_the_items_is_not_a_second_split(run: Run, study: Path) -> None:
+def test_split_refuses_existing_part_column(run: Run, study: Path) -> None:
     run("study", "split", study)
     text = (study / "items.csv").read_text().replace("item,text", "item,part")
     (study / "items.csv").write_text(text)
@@ -155,18 +157,18 @@ def test_a_column_of_the_items_is_not_a_second_split(run: Run, study: Path) -> N
     assert "rename the items' column 'part'" in said
 
 
-def test_what_judges_are_asked_does_not_change_with_the_split(run: Run, study: Path) -> None:
+def test_split_keeps_prompts(run: Run, study: Path) -> None:
     run("judge", study)
     before = run("judge", study, NAMES[0], "--show")[1]
     run("study", "split", study)
-    assert "0 questions in" in run("judge", study, "--part", "all")[1]
+    assert "0 of 0 labels collected" in run("judge", study, "--part", "all")[1]
     assert run("judge", study, NAMES[0], "--show")[1] == before
 
 
-# -- the plan and the looks of a study ----------------------------------------------------------------
+# -- the plan and the interim analyses of a study -----------------------------------------------------
 
 
-def test_a_plan_of_a_study_knows_its_judges_and_items(run: Run, study: Path) -> None:
+def test_plan_of_study_includes_judges_and_items(run: Run, study: Path) -> None:
     code, _, said = run("plan", "alt-test", "--study", study, "--expertise", "crowd", "--n-studies", "20")
     assert code == 0
     assert "48 items, 3 annotators, criteria stars, judges m; written to" in said
@@ -174,63 +176,61 @@ def test_a_plan_of_a_study_knows_its_judges_and_items(run: Run, study: Path) -> 
     assert plan["judges"]["m"] == load_study(study).way_of("m")
     run("judge", study)
     out = run("report", study)[1]  # the plan gives epsilon
-    assert out.splitlines()[2].startswith("As planned")
-    assert f"As planned ({study / 'plan.yaml'}, written " in " ".join(out.split())
+    assert out.splitlines()[2].startswith("Preregistered plan followed")
+    assert f"Preregistered plan followed ({study / 'plan.yaml'}, written " in " ".join(out.split())
     (study / "prompts" / "mine.txt").write_text("Other words. {{ question }} {{ format }}")
     run("judge", study, "--new-version")
     out = run("report", study)[1]
-    assert out.splitlines()[2].startswith("Not as planned")
+    assert out.splitlines()[2].startswith("Deviations from the plan")
     assert (
-        f"Judge 'm': the prompt is {load_study(study).way_of('m')['prompt']}, and {plan['judges']['m']['prompt']} was "
-        "planned." in " ".join(out.split())
+        f"Judge 'm': prompt {load_study(study).way_of('m')['prompt']}, {plan['judges']['m']['prompt']} planned."
+        in " ".join(out.split())
     )
 
 
 @pytest.mark.slow
-def test_a_plan_of_a_split_study_is_about_its_test_items(run: Run, study: Path) -> None:
+def test_plan_of_split_study_uses_test_items(run: Run, study: Path) -> None:
     run("study", "split", study)
     run("plan", "alt-test", "--study", study, "--expertise", "crowd", "--n-studies", "20")
     assert yaml.safe_load((study / "plan.yaml").read_text())["items"] == 36
     run("judge", study, "--part", "test")
     out = run("report", study, "--where", "part=test")[1]
-    assert out.splitlines()[2].startswith("As planned")
+    assert out.splitlines()[2].startswith("Preregistered plan followed")
 
 
 @pytest.mark.slow
-def test_looks_are_counted_by_the_data(run: Run, study: Path) -> None:
+def test_interim_analyses_are_counted_by_data(run: Run, study: Path) -> None:
     rewrite(study, analyses=2)
     items = (study / "items.csv").read_text().splitlines(keepends=True)
     (study / "items.csv").write_text("".join(items[:25]))
     run("judge", study)
     for _ in range(2):
-        assert "This is look 1 of 2 at the study's labels." in run("report", study, *REPORT)[1]
+        assert "Interim analysis 1 of 2." in run("report", study, *REPORT)[1]
     (study / "items.csv").write_text("".join(items[:41]))
     run("judge", study)
     out = run("report", study, *REPORT)[1]
-    assert "This is look 2 of 2" in out
+    assert "Interim analysis 2 of 2." in out
     assert "|looks:2|look:2|" in out
     # One part of the labels is no further look.
-    assert "This is look 2 of 2" in run("report", study, *REPORT, "--where", "annotator=a,b,m")[1]
+    assert "Interim analysis 2 of 2." in run("report", study, *REPORT, "--where", "annotator=a,b,m")[1]
     (study / "items.csv").write_text("".join(items))
     run("judge", study)
     out = run("report", study, *REPORT)[1]
-    assert "This is look 3 at the study's labels, and 2 were planned: the level no longer holds." in " ".join(
-        out.split()
-    )
+    assert "Analysis 3, but 2 planned: the significance level no longer holds." in " ".join(out.split())
 
 
-def test_a_study_without_planned_looks_counts_none(run: Run, study: Path) -> None:
+def test_study_without_interim_analyses_counts_none(run: Run, study: Path) -> None:
     run("judge", study)
     assert "look" not in run("report", study, *REPORT)[1].splitlines()[2]
     with open_store(load_study(study)) as store:
         assert store.setting("looks") is None
 
 
-def test_names_of_a_study_s_items_stay_whole_in_its_file_of_labels(run: Run, study: Path) -> None:
+def test_study_item_ids_are_not_split(run: Run, study: Path) -> None:
     whole = {name: f"img{i // 2}__{'Color' if i % 2 else 'Border'}" for i, name in enumerate(NAMES)}
     for file in ("items.csv", "labels.csv", "replies.jsonl"):
         text = (study / file).read_text()
-        for name in reversed(NAMES):  # d1_s1 is no part of d11_s1 so
+        for name in reversed(NAMES):  # in this order d1_s1 does not match within d11_s1
             text = text.replace(f"{name},", f"{whole[name]},").replace(f'"{name}"', f'"{whole[name]}"')
         (study / file).write_text(text)
     run("judge", study)
@@ -240,7 +240,7 @@ def test_names_of_a_study_s_items_stay_whole_in_its_file_of_labels(run: Run, stu
 
 
 @pytest.mark.slow
-def test_answers_that_were_there_before_the_plan_are_said(run: Run, study: Path) -> None:
+def test_report_names_answers_before_plan(run: Run, study: Path) -> None:
     run("study", "split", study)
     run("judge", study)
     run("plan", "alt-test", "--study", study, "--expertise", "crowd", "--n-studies", "20")
@@ -251,24 +251,24 @@ def test_answers_that_were_there_before_the_plan_are_said(run: Run, study: Path)
         return run("report", study, "--where", "part=test")[1]
 
     run("judge", study, "--part", "test")
-    assert "there before" not in written("2001-01-01 10:00 UTC")
-    assert "there before" not in written("in spring")
+    assert "before the plan" not in written("2001-01-01 10:00 UTC")
+    assert "before the plan" not in written("in spring")
     # Of test items: three people's and the judge's; what prompts were tuned on was there before for good.
-    assert "144 answers were there before the plan was written." in written("2999-01-01 10:00 UTC")
+    assert "144 answers saved before the plan was written." in written("2999-01-01 10:00 UTC")
 
 
-def test_parts_versions_and_looks_on_either_database(run: Run, study: Path, url: str) -> None:
+def test_parts_versions_and_analyses_on_both_databases(run: Run, study: Path, url: str) -> None:
     rewrite(study, store=url, analyses=2)
-    run("split", study)
-    assert "12 questions in" in run("judge", study)[1]
-    assert "36 questions in" in run("judge", study, "--part", "test")[1]
+    run("study", "split", study)
+    assert "12 of 12 labels collected" in run("judge", study)[1]
+    assert "36 of 36 labels collected" in run("judge", study, "--part", "test")[1]
     loaded = load_study(study)
     assert set(study_labels(loaded).items["part"]) == {"development", "test"}
     with open_store(loaded) as store:
         assert prompt_versions(store, loaded.tested_items()) == {"m": 1}
     run("plan", "alt-test", "--study", study, "--expertise", "crowd", "--n-studies", "20")
     out = run("report", study, "--where", "part=test")[1]
-    assert "This is look 1 of 2 at the study's labels." in out
-    assert "36 items have labels, and 18 were planned at look 1 of 2." in out
+    assert "Interim analysis 1 of 2." in out
+    assert "36 items labelled, 18 planned for analysis 1 of 2." in out
     rewrite(study, analyses=3)
-    assert "study.yaml says 3 looks, and 2 were planned." in run("report", study, "--where", "part=test")[1]
+    assert "3 analyses in study.yaml, 2 planned." in run("report", study, "--where", "part=test")[1]

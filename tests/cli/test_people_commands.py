@@ -1,4 +1,4 @@
-"""assay people invite with a sheet, and assay people pay: what they write, print and refuse."""
+"""assay people invite with a table, and assay people pay: output and refusals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_sheet_of_people_becomes_links_with_their_attributes(study: Path, run: Run) -> None:
+def test_invite_sheet_writes_links_with_attributes(study: Path, run: Run) -> None:
     Path("people.csv").write_text("Name,Job,Language\nAna  Ruiz,nurse,es\nBen,doctor,\n", encoding="utf-8")
     code, out, err = run("people", "invite", study, "--sheet", "people.csv", "--output", "links.csv")
     assert (code, out) == (0, "")
@@ -42,7 +42,7 @@ def test_a_sheet_of_people_becomes_links_with_their_attributes(study: Path, run:
     assert links["Language"].to_list() == ["es", None]
     assert all("/join/" in link for link in links["link"])
     code, _, err = run("people", "invite", study, "--sheet", "people.csv", "--output", "links.csv")
-    assert (code, "is not written over" in err) == (2, True)
+    assert (code, "is not overwritten" in err) == (2, True)
     code, out, err = run("people", "invite", study, "--sheet", "links.csv")
     assert (code, out.count("/join/")) == (0, 2), "the table of links can be given back, and links are no attribute"
     assert "Ana Ruiz is already invited; their link is unchanged" in err
@@ -58,16 +58,16 @@ def test_a_sheet_of_people_becomes_links_with_their_attributes(study: Path, run:
         ("name,Job\nAna,nurse\nBen,cook\n", "'cook' is not a group of the study"),
     ],
 )
-def test_a_sheet_that_cannot_be_taken_invites_nobody(study: Path, run: Run, sheet: str, words: str) -> None:
+def test_invite_refuses_invalid_sheet(study: Path, run: Run, sheet: str, words: str) -> None:
     Path("people.csv").write_text(sheet)
     code, _, err = run("people", "invite", study, "--sheet", "people.csv")
     assert (code, words in err) == (2, True), err
     assert run("people", "invite", study)[1] == ""
 
 
-def test_the_table_of_payment(study: Path, run: Run) -> None:
+def test_pay_prints_and_writes_table(study: Path, run: Run) -> None:
     code, _, err = run("people", "pay", study)
-    assert (code, "nobody has come or is invited yet" in err) == (2, True), err
+    assert (code, "no participants or invited annotators to pay yet" in err) == (2, True), err
     run("people", "invite", study, "Ana", "--attribute", "Job=nurse")
     code, out, err = run("people", "pay", study)
     assert code == 0
@@ -78,4 +78,4 @@ def test_the_table_of_payment(study: Path, run: Run) -> None:
     assert json.loads(run("people", "pay", study, "--json")[1])[0]["person"] == "Ana"
     assert run("people", "pay", study, "-o", "pay.csv")[0] == 0
     assert pl.read_csv("pay.csv")["currency"].to_list() == ["EUR"]
-    assert "is not written over" in run("people", "pay", study, "-o", "pay.csv")[2]
+    assert "is not overwritten" in run("people", "pay", study, "-o", "pay.csv")[2]

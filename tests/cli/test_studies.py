@@ -1,4 +1,4 @@
-"""What commands of studies print and pass on: payment, replies, batches; what is asked before all is gone; copies."""
+"""The commands of studies: payment, responses, batches, confirmation, backups."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from assay.study.store.connection import Store
 from assay.study.store.intake import sync_study
 
 
-def test_payment_is_a_table_of_minutes_and_amounts():
+def test_pay_words_have_minutes_and_amounts():
     paid = pl.DataFrame([
         {"person": "p1", "outcome": "completed", "code": "C1", "minutes": 12.34, "at_work": 10.0, "answered": 7,
          "checks": 3, "checks_failed": 1, "pay": 1.5, "an_hour": 9.123},
         {"person": "person-two", "outcome": "at work", "code": None, "minutes": None, "at_work": 0.0, "answered": 12,
          "checks": 0, "checks_failed": 0, "pay": 0.0, "an_hour": None},
     ])  # fmt: skip
-    # Numbers stand at the right of their column, words at the left.
+    # Numbers are right-aligned, words left-aligned.
     assert _pay_words(paid) == (
         "person      outcome    code  minutes  at_work  answered  checks failed   pay  an_hour\n"
         "p1          completed  C1       12.3     10.0         7         1 of 3  1.50     9.12\n"
@@ -58,7 +58,7 @@ REPLY = {
 }  # fmt: skip
 
 
-def test_a_reply_under_what_was_read_of_it():
+def test_response_words_show_label_and_response():
     assert _response_words(REPLY, prompts=True) == "gpt, a, stars: label 4\n    Four.\n    Sure."
     other = REPLY | {"condition": {"temperature": 0.5}, "repeat": 2, "label": None, "reason": "refused", "reply": ""}
     assert _response_words(other, prompts=False) == "gpt, a, stars, temperature 0.5, repeat 2: refused\n    (nothing)"
@@ -69,7 +69,7 @@ def test_a_reply_under_what_was_read_of_it():
     assert _response_words(asked, prompts=False) == _response_words(REPLY, prompts=True)
 
 
-def test_replies_have_a_column_for_each_condition():
+def test_responses_frame_has_condition_columns():
     found = _responses_frame([REPLY, REPLY | {"condition": {"temperature": 0.5}, "label": None}], prompts=False)
     assert found.columns == [
         "annotator", "item", "criterion", "temperature", "repeat", "status", "label", "reason", "reply", "reasoning",
@@ -90,7 +90,7 @@ def test_replies_have_a_column_for_each_condition():
         ),
     ],
 )  # fmt: skip
-def test_what_stays_as_it_is_of_who_is_invited_again(person, attributes, words):
+def test_invite_again_names_unchanged_attributes(person, attributes, words):
     one = SimpleNamespace(
         **({"name": "ana", "excluded_at": None, "state": "open", "attributes": {"job": "nurse"}} | person)
     )
@@ -98,7 +98,7 @@ def test_what_stays_as_it_is_of_who_is_invited_again(person, attributes, words):
 
 
 @pytest.mark.parametrize("can_keep", [True, False])
-def test_a_refused_change_names_what_may_be_said(can_keep):
+def test_refusal_names_options(can_keep):
     said = _refusal(ChangedStudyError("3 answers to 'stars' would no longer count", can_keep=can_keep))
     assert said.startswith(
         "3 answers to 'stars' would no longer count. Nothing was changed. With --new-version they no"
@@ -117,7 +117,7 @@ KEPT = ChangedStudyError("3 answers would no longer count")
         (KEPT, "yes\n", None), (LOST, "s\n", None),
     ],
 )  # fmt: skip
-def test_what_a_change_means_is_asked_at_a_terminal(monkeypatch, capsys, error, typed, meant):
+def test_ask_change_reads_answer_at_terminal(monkeypatch, capsys, error, typed, meant):
     heard = SimpleNamespace(isatty=lambda: True, readline=lambda: typed)
     monkeypatch.setattr(sys, "stdin", heard)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
@@ -133,7 +133,7 @@ def test_what_a_change_means_is_asked_at_a_terminal(monkeypatch, capsys, error, 
 
 
 @pytest.mark.parametrize("who", ["stdin", "stderr"])
-def test_where_nobody_sits_at_both_ends_nothing_is_asked(monkeypatch, who):
+def test_ask_change_refuses_without_terminal(monkeypatch, who):
     for name in ("stdin", "stderr"):
         monkeypatch.setattr(sys, name, SimpleNamespace(isatty=lambda name=name: name == who, write=lambda text: None))
     with pytest.raises(AssayError) as refused:
@@ -141,7 +141,7 @@ def test_where_nobody_sits_at_both_ends_nothing_is_asked(monkeypatch, who):
     assert str(refused.value) == _refusal(KEPT)
 
 
-def test_a_change_is_made_as_it_was_said_and_at_once_where_there_is_none(capsys):
+def test_change_options_decide(capsys):
     def work(error, tried):
         def run(changed):
             tried.append(changed)
@@ -175,26 +175,26 @@ def test_a_change_is_made_as_it_was_said_and_at_once_where_there_is_none(capsys)
         ('{"item": 1, "judge": 2}\n', False), ("item,judge,reply\n", False),
     ],
 )  # fmt: skip
-def test_replies_are_added_to_replies_and_to_nothing_else(tmp_path, content, holds):
+def test_has_responses_checks_first_line(tmp_path, content, holds):
     if content is not None:
         (tmp_path / "r.jsonl").write_text(content)
     assert _has_responses(tmp_path / "r.jsonl") is holds
     assert _has_responses(None)
 
 
-def test_parts_of_a_table_are_beside_it_and_those_of_a_study_in_its_folder(study, tmp_path, capsys):
+def test_split_writes_table_or_study_file(study, tmp_path, capsys):
     table = tmp_path / "table.csv"
     table.write_text("item,kind\n" + "".join(f"i{n},{'xy'[n % 2]}\n" for n in range(8)))
     split(table)
     said = capsys.readouterr()
-    assert said.out.startswith("2 items for development and 6 for the test, drawn with seed 0.")
+    assert said.out.startswith("2 items in the development set and 6 in the test set (seed 0).")
     assert said.err == f"written to {tmp_path / 'table-split.csv'}\n"
     split(table, out=tmp_path / "other.csv", test=0.5, seed=3, strata=["kind"])
     said = capsys.readouterr()
-    assert said.out.startswith("4 items for development and 4 for the test, drawn with seed 3.\nAlike in kind")
+    assert said.out.startswith("4 items in the development set and 4 in the test set (seed 3).\nStratified by kind")
     assert pl.read_csv(tmp_path / "other.csv").group_by("kind").agg(
         pl.col("part").eq("test").sum()).sort("kind").rows() == [("x", 2), ("y", 2)]  # fmt: skip
-    with pytest.raises(AssayError, match="is there already and is not written over"):
+    with pytest.raises(AssayError, match="exists and is not overwritten"):
         split(table)
     (study / "items.csv").write_text("item,text\na,A text.\nb,B text.\n")
     with pytest.raises(AssayError, match=r"writes split\.csv in the study folder; leave out --output"):
@@ -203,7 +203,7 @@ def test_parts_of_a_table_are_beside_it_and_those_of_a_study_in_its_folder(study
     assert capsys.readouterr().err == f"written to {study / 'split.csv'}\n"
 
 
-def test_a_page_without_a_study_takes_a_port_alone(monkeypatch):
+def test_serve_without_study_takes_only_port(monkeypatch):
     served: list[int] = []
     monkeypatch.setattr("assay.cli.studies._serve_upload", served.append)
     serve()
@@ -221,7 +221,7 @@ def test_a_page_without_a_study_takes_a_port_alone(monkeypatch):
     assert len(served) == 3
 
 
-def test_where_a_page_is_and_who_is_invited_is_printed(study, monkeypatch, capsys):
+def test_serve_prints_address_and_invited(study, monkeypatch, capsys):
     pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
     from assay.collecting import server
 
@@ -256,12 +256,12 @@ def test_where_a_page_is_and_who_is_invited_is_printed(study, monkeypatch, capsy
     ("terminal", "typed", "sure"),
     [(True, "ana", True), (True, " ana ", True), (True, "Ana", False), (True, "", False), (False, "ana", False)],
 )
-def test_somebody_at_a_terminal_types_the_word(monkeypatch, terminal, typed, sure):
+def test_sure_requires_word_at_terminal(monkeypatch, terminal, typed, sure):
     asked = []
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: terminal))
     monkeypatch.setattr(builtins, "input", lambda question: asked.append(question) or typed)
     assert _sure("Type the name: ", "ana") is sure
-    assert asked == ["Type the name: "] * terminal  # where nobody sits, nothing is waited for
+    assert asked == ["Type the name: "] * terminal  # without a terminal it does not wait
 
 
 @pytest.fixture
@@ -283,16 +283,16 @@ def study(tmp_path):
         ({"only": ["m"], "part": "test", "store": "s.db"}, "send", {"judges": ["m"], "part": "test", "store": "s.db"}),
     ],
 )  # fmt: skip
-def test_what_of_batches_is_asked_for(study, monkeypatch, capsys, typed, action, passed):
+def test_judge_batch_actions(study, monkeypatch, capsys, typed, action, passed):
     asked: list[Any] = []
 
     def batch_study(loaded: Any, *args: Any, **options: Any) -> Any:
         asked.append((loaded.folder, args, {k: options[k] for k in ("judges", "part", "store", "wait")}))
-        return SimpleNamespace(summary=lambda: "as it stands")
+        return SimpleNamespace(summary=lambda: "status of the batches")
 
     monkeypatch.setattr(batch, "batch_study", batch_study)
     assert judge(study, batch=True, **typed) == 0
-    assert capsys.readouterr().out == "as it stands\n"
+    assert capsys.readouterr().out == "status of the batches\n"
     plain = {"judges": None, "part": None, "store": None, "wait": None}
     assert asked == [(study, (action,), plain | passed)]
 
@@ -309,14 +309,14 @@ def test_what_of_batches_is_asked_for(study, monkeypatch, capsys, typed, action,
         ({"item": "a"}, "an item requires --show: assay judge"),
     ],
 )
-def test_what_does_not_go_with_batches(study, monkeypatch, typed, words):
+def test_judge_refuses_conflicting_batch_options(study, monkeypatch, typed, words):
     monkeypatch.chdir(study)
     with pytest.raises(AssayError) as refused:
         judge(study, **typed)
     assert words in str(refused.value)
 
 
-# -- copies ------------------------------------------------------------------------------------------
+# -- backups -----------------------------------------------------------------------------------------
 
 
 def zip_of(out: Path, **files: str | bytes) -> Path:
@@ -333,7 +333,7 @@ def copy_of(study: Path, out: Path, settings: str = "") -> Path:
     return zip_of(out, **files, **{"study.yaml": (study / "study.yaml").read_text() + settings})
 
 
-def test_a_study_is_made_from_its_copy_and_its_answers_are_nobody_elses(study, tmp_path, capsys):
+def test_restore_creates_private_study(study, tmp_path, capsys):
     out = copy_of(study, tmp_path / "copy.zip")
     for folder in (tmp_path / "new", tmp_path / "empty"):
         (tmp_path / "empty").mkdir(exist_ok=True)
@@ -346,12 +346,12 @@ def test_a_study_is_made_from_its_copy_and_its_answers_are_nobody_elses(study, t
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".assay-")]
 
 
-def test_a_copy_whose_study_keeps_answers_elsewhere_says_so(study, tmp_path, capsys):
+def test_restore_warns_about_other_store(study, tmp_path, capsys):
     restore(copy_of(study, tmp_path / "copy.zip", settings="store: there.db\n"), tmp_path / "new")
     assert "study.yaml names another database (store: there.db); remove that line" in capsys.readouterr().err
 
 
-def test_what_is_there_is_not_lost_to_a_copy(tmp_path):
+def test_restore_refuses_existing_folder_and_other_files(tmp_path):
     whole = {"study.yaml": "", "study.db": ""}
     out = zip_of(tmp_path / "copy.zip", **whole)
     (tmp_path / "file").write_text("")
@@ -375,9 +375,9 @@ def test_what_is_there_is_not_lost_to_a_copy(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_a_copy_has_all_files_of_the_folder_but_the_database_and_copies(study):
+def test_backup_excludes_database_files_and_backups(study):
     (study / "prompts").mkdir()
-    (study / "prompts" / "study.db").write_text("not the database: it is in a folder of its own")
+    (study / "prompts" / "study.db").write_text("not the database: it is in another folder")
     zip_of(study / "mine.zip", **{"study.db": "", "study.yaml": ""})
     zip_of(study / "pictures.zip", **{"a.png": "x"})
     (study / "no.zip").write_text("none")
@@ -391,21 +391,21 @@ def test_a_copy_has_all_files_of_the_folder_but_the_database_and_copies(study):
 
 @pytest.fixture
 def invited(study, run):
-    """Two people are invited."""
+    """A study with two invited annotators."""
     pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
     assert run("people", "invite", study, "Ana Ruiz", "Ben")[0] == 0
     return study
 
 
-def test_a_copy_holds_the_study_its_links_and_nothing_else(invited, tmp_path, run):
+def test_backup_and_restore_keep_links(invited, tmp_path, run):
     out, again = tmp_path / "copy.zip", tmp_path / "again"
     assert run("study", "backup", invited, "-o", out) == (0, f"{out}: 0 answers\n", "")
     assert out.stat().st_mode & 0o777 == 0o600
     with zipfile.ZipFile(out) as file:
         assert sorted(file.namelist()) == ["items.csv", "study.db", "study.yaml"]
     code, _, said = run("study", "backup", invited, "-o", out)
-    assert (code, f"'{out}' is there already and is not written over" in said) == (2, True)
-    # A copy that lies in the folder is in no copy, neither this one nor an older one.
+    assert (code, f"'{out}' exists and is not overwritten" in said) == (2, True)
+    # Backups in the folder are not part of a backup, neither new nor older ones.
     (invited / "older.zip").write_bytes(out.read_bytes())
     assert run("study", "backup", invited, "-o", invited / "newer.zip")[0] == 0
     with zipfile.ZipFile(invited / "newer.zip") as file:
@@ -416,26 +416,26 @@ def test_a_copy_holds_the_study_its_links_and_nothing_else(invited, tmp_path, ru
     def unsigned(folder):
         code, lines, _ = run("people", "links", folder)
         assert code == 0
-        # Between a name and the time of signing is who is meant.
+        # The annotator is between the address and the time of signing.
         return [line.partition(".0.1:8321/")[2].partition(".")[0] for line in lines.splitlines()]
 
     assert unsigned(again) == unsigned(invited)
 
 
 @pytest.mark.parametrize("kind", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_a_damaged_copy_is_refused_before_anything_is_made(tmp_path, kind):
+def test_restore_refuses_damaged_backup(tmp_path, kind):
     with zipfile.ZipFile(tmp_path / "copy.zip", "w", kind) as file:
         for name in ("study.yaml", "study.db"):
             file.writestr(name, "of this text some is lost, of this text more is lost, of this text most is lost")
     content = bytearray((tmp_path / "copy.zip").read_bytes())
-    content[44:50] = b"\xff\xfe\xff\xfe\xff\xfe"  # 30 bytes of a head and 10 of a name are before the first text
+    content[44:50] = b"\xff\xfe\xff\xfe\xff\xfe"  # 30 bytes of header and 10 of a name precede the first text
     (tmp_path / "copy.zip").write_bytes(content)
     with pytest.raises(AssayError, match=r"copy\.zip is damaged; use another backup"):
         restore(tmp_path / "copy.zip", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
-def test_links_are_those_of_who_is_named_or_of_all(invited, run):
+def test_links_prints_named_or_all(invited, run):
     code, out, _ = run("people", "links", invited, "--base-url", "https://study.example")
     lines = [line.split("\t") for line in out.splitlines()]
     assert (code, [name for name, _ in lines]) == (0, ["(study lead)", "Ana Ruiz", "Ben"])
@@ -448,12 +448,12 @@ def test_links_are_those_of_who_is_named_or_of_all(invited, run):
     )  # fmt: skip
 
 
-def test_how_far_a_study_is_in_words_and_as_json(study, run):
+def test_status_prints_text_and_json(study, run):
     pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
     none = f"assay: no annotator or judge has started yet; begin with: assay people invite {study} NAME\n"
     assert run("study", "status", study) == (2, "", none)
     run("people", "invite", study, "Ana Ruiz", "Ben")
-    # One item, and both are to answer it.
+    # One item, for both.
     assert run("study", "status", study) == (
         0, "Progress: 0 of 2 answers (0%)\n1 item, 0 answered, 0 skipped\n"
         "Ana Ruiz: active, 0 of 1\nBen: active, 0 of 1\n", "",
@@ -471,11 +471,11 @@ def test_how_far_a_study_is_in_words_and_as_json(study, run):
     assert "\nBen: excluded, 0" in run("study", "status", study)[1]
 
 
-def test_the_record_is_of_all_or_of_one(invited, tmp_path, run):
+def test_record_exports_all_or_one(invited, tmp_path, run):
     out = tmp_path / "record.zip"
     assert run("study", "record", invited, "-o", out) == (0, f"{out}\n", "")
     code, _, said = run("study", "record", invited, "-o", out)
-    assert (code, "is there already and is not written over" in said) == (2, True)
+    assert (code, "exists and is not overwritten" in said) == (2, True)
     assert run("study", "record", invited, "-o", tmp_path / "ana.zip", "--person", " Ana  Ruiz")[0] == 0
     people = []
     for place in (out, tmp_path / "ana.zip"):

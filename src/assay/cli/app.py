@@ -17,7 +17,15 @@ import typing
 from collections.abc import Sequence
 from functools import cache
 
-from cyclopts import App, Argument, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError
+from cyclopts import (
+    App,
+    Argument,
+    CoercionError,
+    CycloptsError,
+    MissingArgumentError,
+    Parameter,
+    UnknownOptionError,
+)
 from cyclopts.exceptions import UnusedCliTokensError
 from cyclopts.group import Group
 
@@ -39,17 +47,21 @@ def _app() -> App:
         made.command(family)
     for row in (row for rows in COMMANDS.values() for row in rows):
         first, _, second = row.name.partition(" ")
-        (families[first] if second else made).command(
-            row.leads_to,
-            name=second or first,
-            help=row.does,
-            help_epilogue=f"Example: {row.line}",
-            default_parameter=plainly,
-        )
+        _add(families[first] if second else made, row, second or first)
     made.register_install_completion_command(
         help="Install shell completion of commands and options (bash, zsh, fish, PowerShell)."
     )
     return made
+
+
+def _add(parser: App, row: Command, name: str) -> None:
+    parser.command(
+        row.leads_to,
+        name=name,
+        help=row.does,
+        help_epilogue=f"Example: {row.line}",
+        default_parameter=Parameter(negative=()),
+    )
 
 
 app = _app()
@@ -57,7 +69,8 @@ app = _app()
 
 def command_in(words: Sequence[str]) -> Command | None:
     """The command that a command line begins with."""
-    return BY_NAME.get(" ".join(words[:2])) or BY_NAME.get(" ".join(words[:1]))
+    name = " ".join(words[: 1 + (words[0] in FAMILIES)]) if words else ""
+    return BY_NAME[name] if name in BY_NAME or name in BY_NAME.further else None
 
 
 def app_of(name: str) -> App:
@@ -70,7 +83,7 @@ def app_of(name: str) -> App:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; an error that the user can fix is one line, with exit status 2."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    typed = given = list(sys.argv[1:] if arguments is None else arguments)
     TYPED.set(tuple(given))
     WORDED.set(lambda message: _command_words(message, given) if "=" in message else message)
     # A hyphen alone is standard input; the parser would treat it as an option.
@@ -78,8 +91,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = ["/dev/stdin" if w == "-" and not b.startswith("-") else w for b, w in zip(before, given, strict=False)]
     try:
         _any_letters()
-        if command_in(given) is None and (answer := answer_to_command(given)) is not None:
+        row = command_in(given)
+        if row is None and (answer := answer_to_command(typed)) is not None:
             _stop(answer)
+        if row is not None and row.name not in app and row.name in BY_NAME.further:
+            _add(app, row, row.name)
         if (screen := _screen(given)) is not None:
             print(screen)
             sys.exit(0)
@@ -95,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except AssayError as error:
         _stop(_command_words(str(error), given))
     except CycloptsError as error:
-        _stop(_command_words(_new_name(given) or _guess(error) or _places(error) or str(error), given))
+        _stop(_command_words(_new_name(given) or _guess(error) or _value(error) or _places(error) or str(error), given))
     except OSError as error:
         _stop(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except Exception as error:
@@ -140,6 +156,9 @@ def first_screen() -> str:
             inside = [row.name.partition(" ")[2] for row in rows if row.name.startswith(f"{name} ")]
             about = f"{FAMILIES[name]} [{' | '.join(inside)}]" if inside else BY_NAME[name].does
             lines += _line(name, about, _COMMANDS)
+    if BY_NAME.further:
+        lines += ["", "From other packages"]
+        lines += [line for name in BY_NAME.further for line in _line(name, BY_NAME[name].does, _COMMANDS)]
     more = "assay COMMAND --help shows an example and the main options; assay --version, --install-completion."
     return "\n".join([*lines, "", *textwrap.wrap(more, _WIDTH, break_on_hyphens=False)])
 
@@ -265,6 +284,17 @@ def _guess(error: CycloptsError) -> str | None:
     command = " ".join(error.command_chain or ())
     known = [name for one in visible_arguments(command) for name in one.names] if command in BY_NAME else []
     return answer_to_option((error.token.keyword or error.token.value).partition("=")[0], known)
+
+
+def _value(error: CycloptsError) -> str | None:
+    """The answer to a value that is not a number, or to an option without its value."""
+    if isinstance(error, CoercionError) and error.msg is None and error.token is not None:
+        kind = {int: "a whole number", float: "a number"}.get(error.target_type or object)
+        if kind is not None and error.token.keyword is not None:
+            return f"{error.token.keyword} must be {kind}; got '{error.token.value}'"
+    if isinstance(error, MissingArgumentError) and error.keyword is not None:
+        return f"{error.keyword} requires a value; see assay {' '.join(error.command_chain or ())} --help"
+    return None
 
 
 def _places(error: CycloptsError) -> str | None:

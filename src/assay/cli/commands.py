@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from assay.plugins import Registry
+
 
 class Variant(NamedTuple):
     """One of several analyses of a command; an option such as ``--model`` chooses.
@@ -40,7 +42,7 @@ class Command(NamedTuple):
     example : str
         The rest of ``assay NAME …`` in the example of the help.
     run : str
-        Module and function, if it has a function of its own.
+        Module and function, if a row is not enough.
     source : str
         The help of ``SOURCE``.
     ask : str
@@ -283,42 +285,20 @@ COMPARING = (
         run=f"{_LABELS}:ratings",
         bar="Rating",
         heading=_VOTES,
-        variants={
-            "bradley-terry": Variant(
-                "--model bradley-terry",
-                "assay.preference.leaderboard:bradley_terry",
-                "assay.preference.page:leaderboard_parts",
-                "Leaderboard",
-            ),
-            "elo": Variant(
-                "--model elo",
-                "assay.preference.leaderboard:elo",
-                "assay.preference.page:leaderboard_parts",
-                "Leaderboard",
-            ),
-        },
+        ask="assay.preference.leaderboard:ratings",
+        page="assay.preference.page:leaderboard_parts",
+        title="Leaderboard",
     ),
     Command(
         "consistency",
         "Measure how consistently each rater votes on repeated comparisons of an item.",
         "examples/votes.csv --scale preference --repeat repeat --judges gpt-4o --by separability",
-        run=f"{_LABELS}:consistency",
+        source="Votes, as for assay ratings.",
+        ask="assay.preference.consistency:consistency",
+        page="assay.preference.page:consistency_parts",
+        title="Consistency of votes",
         bar="Rating",
         heading=_VOTES,
-        variants={
-            "consistency": Variant(
-                "--measure consistency",
-                "assay.preference.consistency:consistency",
-                "assay.preference.page:consistency_parts",
-                "Consistency of votes",
-            ),
-            "strength": Variant(
-                "--measure strength",
-                "assay.preference.consistency:preference_strength",
-                "assay.preference.page:consistency_parts",
-                "Preference strength",
-            ),
-        },
     ),
     Command(
         "separability",
@@ -525,4 +505,5 @@ FAMILIES = {
 }
 """Groups of commands that share their first word."""
 
-BY_NAME = {row.name: row for rows in COMMANDS.values() for row in rows}
+BY_NAME = Registry("assay.commands", Command, {row.name: row for rows in COMMANDS.values() for row in rows})
+"""Every command by name; those of installed packages are found when no built-in command has the name."""

@@ -109,15 +109,12 @@ SENTENCES: Mapping[str, str] = {
 """Options that no command has, with the way to do it."""
 
 EARLIER: Mapping[str, str] = {
-    "--looks": "--analyses",
-    "--look": "--analysis",
-    "--least-retention": "--min-agreement-ratio",
     "--next": "--next-pairs",
 }
 """Earlier names of options, with the names of today."""
 
 NEAR = 0.8
-"""Similarity of two names above which one is taken for a slip of the other: at difflib's 0.6, half are wrong."""
+"""Least similarity of a suggested name. At difflib's default of 0.6, a wrong name is often suggested."""
 
 
 def answer_to_command(words: Sequence[str]) -> str | None:

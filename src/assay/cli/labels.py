@@ -13,6 +13,7 @@ import re
 import shlex
 import sys
 import types
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import partial
@@ -87,7 +88,7 @@ class ReadOptions:
     @property
     def other_inputs(self) -> tuple[str | Path | None, ...]:
         """Files that are read in addition to the labels; they are never overwritten."""
-        return self.items, self.annotators, self.codes, self.reading
+        return self.items, self.annotator_table, self.codes, self.reading
 
     def read(self, source: str) -> Annotations:
         """The table; the exclusions and assumptions of reading are printed on standard error."""
@@ -179,7 +180,7 @@ class ReadOptions:
         from assay.errors import DataError
 
         if not Path(source).exists():
-            raise DataError(f"there is no file or folder '{source}'")
+            raise DataError(f"the file or folder '{source}' does not exist")
         return format_of(Path(source), self.format).options_from(self.option)
 
 
@@ -187,9 +188,8 @@ READ_OPTIONS: Mapping[str, tuple[Any, Any]]
 _PARTS, READ_OPTIONS, _ = typed_fields(
     [ReadSettings],
     without=("kind", "reading", *(f.name for f in fields(FormatSettings) if f.name != "sheet")),
-    named={"annotators": "--annotator-table"},
     repeated=("scale",),
-    kinds={"scale": list[str], "missing": list[str], "items": Path, "annotators": Path, "codes": str},
+    kinds={"scale": list[str], "missing": list[str], "items": Path, "annotator_table": Path, "codes": str},
 )
 """Fields of `LabelOptions` and options of `assay.read` that a command takes; a format's own are given by --option."""
 
@@ -206,9 +206,10 @@ _PARTS += [
         "labels_from": _own(Names, "Additional label files, joined by item id."),
         "option": _own(list[str] | None, "NAME=VALUE for the reader of a format: users=users.json; repeatable."),
         "where": _own(list[str] | None, "Keep rows with COLUMN=VALUE (or A,B); repeatable."),
-        "store": _own(str | None, "The study's database: a path or postgresql://..."),
+        "store": _own(str | None, "Database of a study: a path or postgresql://..."),
     }.items()
 ]
+_PARTS.sort(key=lambda part: FIRST not in typing.get_args(part[1]))  # in the order of the short help
 
 _READING = Group("Reading the labels", sort_key=1)
 
@@ -308,7 +309,7 @@ class Tested:
 ALL_JUDGES = Tested()
 """Every judge of the table."""
 
-NAMES = {f.name: f"--{f.name.replace('_', '-')}" for f in fields(LabelOptions)} | {"annotators": "--annotator-table"}
+NAMES = {f.name: f"--{f.name.replace('_', '-')}" for f in fields(LabelOptions)}
 """Every option of reading, by its name in Python."""
 
 PLAIN = LabelOptions()
@@ -386,9 +387,9 @@ class Ask:
         bar: str = "Comparing", force: bool = False,
     ) -> Any:  # fmt: skip
         """The answer, after the file of the page has been checked."""
-        table, given = self.read(source, out, read, force=force)
         if isinstance(row, Variant):
-            _refuse_other_variants(given, row)
+            _refuse_other_variants(self.options.options(), row)
+        table, given = self.read(source, out, read, force=force)
         with progress_bar(getattr(row, "bar", bar)):
             return import_named(row.ask)(table, **given)
 
@@ -427,7 +428,7 @@ def _refuse_other_variants(given: Mapping[str, Any], chosen: Variant) -> None:
 def __getattr__(name: str) -> Any:
     """The function of a command, ``NAME command``, made on first use: its options require its package."""
     command, _, kind = name.rpartition(" ")
-    if kind != "command" or command not in BY_NAME:
+    if kind != "command" or (command not in BY_NAME and command not in BY_NAME.further):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     row = BY_NAME[command]
     function = cast(types.FunctionType, import_named(row.run) if row.run else _question(row))
@@ -522,7 +523,7 @@ def look(
         output.rows(found.table)
     else:
         say(found.head + "\n")
-        if found.columns:  # an export of a platform has a layout of its own
+        if found.columns:  # the layout of a platform export is known
             output.rows(found.table)
             say()
         say(as_typed("\n".join(found.lines()), NAMES))
@@ -534,7 +535,7 @@ def look(
 
 
 def command_for(found: Look, sources: Sequence[str]) -> str | None:
-    """The command that asks the first question that a table answers; None where it answers none, or cannot be read."""
+    """The command of the first analysis that a table supports; None if there is none."""
     if found.labels is None or not any(one.supported for one in found.analyses):
         return None
     kinds = {scale.kind for scale in found.labels.scales.values()}
@@ -772,15 +773,9 @@ def scales(source: str, *, out: Page = None, force: Force = False, ask: Ask = AS
 _NEXT = Annotated[
     int | None, Parameter(group="Votes", help="Also print this number of pairs of systems to compare next.")
 ]
-_RATING = Annotated[
-    Literal["bradley-terry", "elo"], Parameter(group="Votes", help="Bradley–Terry model, or Elo ratings."), FIRST
-]
 
 
-def ratings(
-    source: str, *, model: _RATING = "bradley-terry", next_pairs: _NEXT = None, out: Page = None, force: Force = False,
-    ask: Ask = ASK,
-) -> None:  # fmt: skip
+def ratings(source: str, *, next_pairs: _NEXT = None, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """Run ``assay ratings``.
 
     Parameters
@@ -789,12 +784,12 @@ def ratings(
         Votes: labels first, second or tie, with columns first and second of systems; or columns model_a, model_b and
         winner.
     """
-    row = BY_NAME["ratings"].variants[model]
+    row = BY_NAME["ratings"]
     if next_pairs is not None:
         number_in("next_pairs", next_pairs, low=1, whole=True)
-        if model != "bradley-terry":
+        if ask.options.options().get("model", "bradley-terry") != "bradley-terry":
             raise DesignError("--next-pairs requires --model bradley-terry")
-    found = ask.compute(row, source, out, bar=BY_NAME["ratings"].bar, force=force)
+    found = ask.compute(row, source, out, force=force)
     if next_pairs is None or ask.output.as_text:
         ask.show(row, found, out, width=TERMINAL)
     else:
@@ -808,26 +803,6 @@ def ratings(
             say(tables.to_text(shown, TERMINAL))
         else:
             ask.output.rows(found.next_pairs(next_pairs))
-
-
-_MEASURE = Annotated[
-    Literal["consistency", "strength"],
-    Parameter(group="Votes", help="Consistency of each set of votes, or mean preference strength."),
-    FIRST,
-]
-
-
-def consistency(
-    source: str, *, measure: _MEASURE = "consistency", out: Page = None, force: Force = False, ask: Ask = ASK
-) -> None:
-    """Run ``assay consistency``.
-
-    Parameters
-    ----------
-    source
-        Votes, as for assay ratings.
-    """
-    ask.answer(BY_NAME["consistency"].variants[measure], source, out, force=force)
 
 
 _PAIRS = Annotated[

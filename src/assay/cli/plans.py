@@ -45,8 +45,8 @@ def plan(
 
         decided, write = load_study(study), write or study / PLAN_FILE
         given.setdefault("n_items", len(decided.tested_items()))
-        given.setdefault("analyses", decided.config.looks or 1)
-    ask.to(write, pilot, force=True, suffixes=(".yaml", ".yml"))  # a plan is never written over: it says so itself
+        given.setdefault("analyses", decided.config.analyses or 1)
+    ask.to(write, pilot, force=True, suffixes=(".yaml", ".yml"))  # a plan refuses to be overwritten
     _refuse_unread(ask, pilot)
     if pilot is not None:
         given["pilot"] = ask.labels.read(pilot)
@@ -139,7 +139,7 @@ def triplets(
 
     ask.to(out, source, force=force, suffixes=TABLES)
     if not Path(source).is_file():
-        raise AssayError(f"there is no file '{source}'")
+        raise AssayError(f"the file '{source}' does not exist")
     texts = read_table(Path(source)).labels.drop("_row", strict=False)
     with progress_bar("Drawing"):
         found = sample_triplets(texts, document=document, name=name, text=text, **own, **given)

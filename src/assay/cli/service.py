@@ -99,7 +99,7 @@ def _study_status(study: Study, store: Store) -> tuple[Overview, dict[str, Any]]
 
     config = store.setting(CONFIG)
     if config is None:
-        raise StudyError(f"nobody was invited or asked yet; begin with: assay invite {study.folder} NAME")
+        raise StudyError(f"no annotator or judge has started yet; begin with: assay people invite {study.folder} NAME")
     design = StudyDesign(stored_study(study.folder, config), store)
     seen = Watch(design).look()
     with store.reading() as db:
@@ -114,7 +114,7 @@ def _study_status(study: Study, store: Store) -> tuple[Overview, dict[str, Any]]
         for one in seen.people
     ]
     numbers = {name: getattr(seen.numbers, name) for name in ("items", "answered", "skipped", "filled", "wanted")}
-    notes += [one for one in (added, design.retention_words(datetime.now(UTC).date())) if one]
+    notes += [one for one in (added, design.expiry_notice(datetime.now(UTC).date())) if one]
     return seen, numbers | {"notes": notes, "people": people}
 
 

@@ -857,7 +857,7 @@ def jackknife_groups(value: float, without: Floats, confidence: float) -> Estima
 
 # -- A mean of skewed pseudo-values ----------------------------------------------------------------
 # Hall (1992), On the removal of skewness by transformation: the t statistic of a mean whose units are skewed, moved so
-# that it follows t to second order. Beside the plain jackknife-t it moves the level of "R = 1/2" at 30 items from up to
+# that it follows t to second order. Over the plain jackknife-t it moves the level of "R = 1/2" at 30 items from up to
 # .13 to at most .08 (`benchmarks/verdict_error.py`).
 
 

@@ -288,12 +288,6 @@ OPENED: Mapping[str, tuple[str, ...]] = {
 """What questions call a table of labels that they take, and the parameters that name its judges: the first that is
 given counts."""
 
-READER = "assay.reading:labels_of"
-"""What makes that table of a path, a frame or plain arrays; named, and not imported, because imports run downward."""
-
-REFUSER = "refuse_read_options"
-"""The function that refuses reading options that a question does not have."""
-
 
 def _open_tables(
     name: str, given: tuple[Any, ...], options: dict[str, Any], places: Sequence[str], strange: Mapping[str, Any]

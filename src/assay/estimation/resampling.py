@@ -252,7 +252,7 @@ def estimate(
     statistic : Statistic
         Its ``moments`` and ``value``.
     data
-        Whatever ``statistic.moments`` takes.
+        The argument of ``statistic.moments``.
     clusters : (items,) int, optional
         The cluster (document, teacher) of each item, from 0; clusters are resampled whole.
     method : {"percentile", "bca", "jackknife", "none"}
