@@ -1,7 +1,7 @@
 """Table 2 of the paper, and what it takes to work it out again without the labels.
 
 ``python tests/replacement/table_2.py ../shared/data/alt_test`` writes table_2.json: for each judge and annotator how
-often the judge was closer, equally close and farther, counted by `reference` (the procedure word for word), beside
+often the judge was closer, equally close and further, counted by `reference` (the procedure word for word), with
 what the authors' own program gives for it (``expected.json`` of that folder). Counts only: the labels stay where
 they are, and annotators have no names.
 """

@@ -29,7 +29,7 @@ NAMES = ("red", "green", "blue", "teal")
 
 
 def panel_of(grid, quality=None, expert=None, labels=None):
-    """A panel from an (items, annotators) array, NaN where nobody answered."""
+    """A panel from an (items, annotators) array, NaN without a label."""
     grid = np.asarray(grid, dtype=float)
     item, annotator = np.nonzero(~np.isnan(grid))
     return Panel(
@@ -93,7 +93,7 @@ def test_accuracy_is_its_definition(study):
 
 
 @given(studies(decimals))
-def test_accuracy_of_labels_that_are_no_small_codes(study):
+def test_accuracy_supports_large_codes(study):
     panel, judge = study
     if len(panel.item):
         assert signs(Accuracy().difference(panel, judge)) == slowly(panel, judge, references.accuracy)
@@ -117,7 +117,7 @@ def test_similarity_is_its_definition(study, numbers):
 
 
 @given(studies(st.integers(0, 3)))
-def test_a_function_of_ones_own_is_asked_with_labels(study):
+def test_custom_score_receives_labels(study):
     panel, judge = study
     panel = dataclasses.replace(panel, quality=np.ones(panel.n_annotators), labels=NAMES)
 
@@ -131,7 +131,7 @@ def test_a_function_of_ones_own_is_asked_with_labels(study):
         assert signs(found) == signs(Accuracy().difference(panel, judge))
 
 
-def test_the_dense_and_the_sorted_counts_agree(monkeypatch):
+def test_panel_dense_and_sorted_counts_agree(monkeypatch):
     rng = np.random.default_rng(0)
     panel, judge = panel_of(rng.integers(0, 6, (40, 5))), rng.integers(0, 7, 40).astype(float)
     dense = Accuracy().difference(panel, judge)
@@ -140,7 +140,7 @@ def test_the_dense_and_the_sorted_counts_agree(monkeypatch):
 
 
 @given(studies(st.integers(0, 3)), st.integers(0, 99))
-def test_the_majority_vote_beats_or_ties_everybody(study, seed):
+def test_majority_beats_or_ties_all_annotators(study, seed):
     # Theorem 1: W^f is 1 for every annotator on every item, ties in the majority included.
     panel, _ = study
     panel = dataclasses.replace(panel, reference=None)
@@ -151,14 +151,14 @@ def test_the_majority_vote_beats_or_ties_everybody(study, seed):
 
 
 @given(studies(decimals))
-def test_the_mean_beats_or_ties_everybody(study):
+def test_mean_beats_or_ties_all_annotators(study):
     panel, _ = study
     panel = dataclasses.replace(panel, reference=None)
     difference = NegRMSE().difference(panel, NegRMSE().optimal(panel, np.random.default_rng(0)))
     assert (difference[~np.isnan(difference)] >= 0).all()
 
 
-def test_a_tied_majority_is_drawn_fairly():
+def test_majority_draws_ties_uniformly():
     panel = panel_of([[0, 1, 2, np.nan]] * 3000 + [[3, 3, 1, 0]])
     drawn = labels_compared.majority(panel, np.random.default_rng(0))
     assert drawn[-1] == 3
@@ -179,7 +179,7 @@ def test_agreement_with_the_majority_counts_ties_in_shares():
 
 
 @pytest.mark.parametrize("ties", ["lowest", "highest", "share"])
-def test_the_majority_without_an_annotator(ties):
+def test_majority_without_excludes_own_label(ties):
     panel = panel_of([[0, 2, 1, np.nan], [np.nan, 1, np.nan, 0], [2, 2, 0, 1]])
     shares, labels = labels_compared.majority_without(panel, np.random.default_rng(0), ties)
     assert labels.tolist() == [0, 1, 2]
@@ -192,7 +192,7 @@ def test_the_majority_without_an_annotator(ties):
         np.testing.assert_allclose(row, wanted / wanted.sum())
 
 
-def test_a_random_tie_is_one_of_the_tied_and_follows_the_seed():
+def test_majority_without_random_ties_follow_seed():
     panel = panel_of([[0, 1, 2]] * 200)
     first, again, other = (
         labels_compared.majority_without(panel, np.random.default_rng(s), "random")[0] for s in (1, 1, 2)
@@ -204,7 +204,7 @@ def test_a_random_tie_is_one_of_the_tied_and_follows_the_seed():
     assert not first[np.arange(len(own)), own].any()
 
 
-def test_an_unknown_rule_for_ties_is_refused():
+def test_majority_without_rejects_unknown_ties():
     with pytest.raises(DesignError, match="ties must be random, lowest, highest or share; got 'best'"):
         labels_compared.majority_without(panel_of([[0, 1]]), np.random.default_rng(0), "best")
 
@@ -220,12 +220,12 @@ def test_scores_by_name():
     assert make_score(lambda a, b: 0).name == "<lambda>"
 
 
-def test_an_unknown_score_is_refused():
-    with pytest.raises(DesignError, match="score 'f1' is not known; take accuracy, neg_rmse, similarity"):
+def test_make_score_rejects_unknown_score():
+    with pytest.raises(DesignError, match="unknown score 'f1'; use accuracy, neg_rmse, similarity"):
         make_score("f1")
 
 
-def test_a_similarity_is_needed_for_similarity():
+def test_make_score_requires_similarity():
     with pytest.raises(DesignError, match=r"the score 'similarity' needs similarity=\.\.\."):
         make_score("similarity")
 
@@ -234,7 +234,7 @@ def ask(score, a, b):
     return score.pairs([a], [b])[0]
 
 
-def test_a_similarity_may_be_a_function_a_mapping_or_a_frame():
+def test_make_score_accepts_function_mapping_and_frame():
     def equal(a, b):
         return float(a == b)
 
@@ -251,31 +251,31 @@ def test_a_similarity_may_be_a_function_a_mapping_or_a_frame():
         assert [ask(score, *p) for p in ("ab", "ba", "aa")] == [0.25, 0.25, 1]
 
 
-def test_a_pair_without_a_similarity_is_named():
+def test_pairwise_score_names_missing_pair():
     panel = dataclasses.replace(panel_of([[0, 1]]), labels=NAMES)
     score = make_score("similarity", {("red", "blue"): 0.5})
     with pytest.raises(DataError, match=r"there is no similarity for the labels '(red|green)' and '(red|green)'"):
         score.difference(panel, np.array([0.0]))
 
 
-def test_a_table_of_similarities_must_have_three_columns_and_numbers():
+def test_make_score_rejects_bad_similarity_tables():
     with pytest.raises(DataError, match="a table of similarities has three columns"):
         make_score("similarity", pl.DataFrame({"a": ["x"], "b": ["y"]}))
     with pytest.raises(DataError, match="column 's' of the similarities must hold numbers"):
         make_score("similarity", pl.DataFrame({"a": ["x"], "b": ["y"], "s": ["z"]}))
 
 
-def test_a_similarity_that_gives_too_few_numbers_is_refused():
+def test_pairwise_score_rejects_too_few_numbers():
     class Broken:
         def pairs(self, first, second):
             return np.zeros(1)
 
     panel = dataclasses.replace(panel_of([[0, 1, 2]]), labels=NAMES)
-    with pytest.raises(DataError, match=r"the similarity gave \(1,\) numbers for \d+ pairs"):
+    with pytest.raises(DataError, match=r"the similarity returned \(1,\) numbers for \d+ pairs"):
         make_score("similarity", Broken()).difference(panel, np.array([3.0]))
 
 
-def test_each_pair_of_labels_is_asked_once():
+def test_pairwise_score_computes_each_pair_once():
     asked = []
 
     def count(a, b):
@@ -287,9 +287,9 @@ def test_each_pair_of_labels_is_asked_once():
     assert len(asked) == len(set(asked)) <= 4
 
 
-def test_a_function_of_ones_own_can_not_weigh():
+def test_custom_score_rejects_quality():
     panel = panel_of([[0, 1]], quality=[1, 2])
-    with pytest.raises(DesignError, match="cannot weigh annotators by quality"):
+    with pytest.raises(DesignError, match="does not support weights of annotators"):
         CustomScore(lambda a, b: 0.0).difference(panel, np.zeros(1))
 
 
@@ -297,7 +297,7 @@ def test_a_function_of_ones_own_can_not_weigh():
 
 
 class Said(CustomScore):
-    """Items on which the judge is closer, equally close and farther, constant by constant, as they are said."""
+    """Items on which the judge is closer, equally close and further, constant by constant, as they are said."""
 
     def __init__(self, *each):
         object.__setattr__(self, "each", each)
@@ -305,8 +305,8 @@ class Said(CustomScore):
 
     def constant_differences(self, panel, judge, constants):
         self.asked.append(constants.tolist())
-        for closer, equal, farther in self.each:
-            yield np.repeat([0.5, 0.0, -0.5, np.nan], [closer, equal, farther, 2])
+        for closer, equal, further in self.each:
+            yield np.repeat([0.5, 0.0, -0.5, np.nan], [closer, equal, further, 2])
 
 
 @pytest.mark.parametrize(
@@ -318,14 +318,14 @@ class Said(CustomScore):
         ([], None),  # texts
     ],
 )
-def test_the_closest_constant_leads_the_judge_by_the_most_items(each, wanted):
+def test_closest_constant_maximises_leading_items(each, wanted):
     score = Said(*each)
     assert closest_constant(score, panel_of([[0, 1], [1, 2]]), np.array([2.0, np.nan]), str) == wanted
     assert score.asked == [[0, 1, 2]]  # every label, of people and of the judge
 
 
 @pytest.mark.parametrize("n", [MOST_CONSTANTS, MOST_CONSTANTS + 1])
-def test_of_many_labels_the_commonest_are_tried_and_of_numbers_even_steps_beside_them(n):
+def test_closest_constant_tries_common_labels_and_even_steps(n):
     """Labels 0 to n − 1 once each, but 0 not again: of 26 the one that is left out is the last of the rare."""
     people = panel_of(np.arange(float(n))[:, None])
     said = Said()
@@ -347,13 +347,13 @@ def test_of_many_labels_the_commonest_are_tried_and_of_numbers_even_steps_beside
         assert numbers[-1] == 25
 
 
-def test_constants_beside_a_judge_by_hand():
+def test_closest_constant_by_hand():
     """People say 0 and 0, 0 and 1, 2 and nothing; the judge 0, 2 and 2. By agreement, and by squared distance."""
     panel, judge = panel_of([[0, 0], [0, 1], [2, np.nan], [np.nan, np.nan]]), np.array([0.0, 2.0, 2.0, 1.0])
     shared = [[2 - 2, 0 - 1, 1 - 0], [2 - 0, 0 - 1, 1 - 0], [2 - 0, 0 - 0, 1 - 1]]
     for row, found in zip(shared, Accuracy().constant_differences(panel, judge, np.arange(3.0)), strict=True):
         assert found.tolist() == pytest.approx([*row, np.nan], nan_ok=True)
-    # Squares of the constant's distances less the judge's: of the judge 0, 4 + 1 and 0.
+    # Squares of the constant's distances minus the judge's: of the judge 0, 4 + 1 and 0.
     apart = [[0 - 0, 1 - 5, 4 - 0], [2 - 0, 1 - 5, 1 - 0], [8 - 0, 5 - 5, 0 - 0]]
     for row, found in zip(apart, NegRMSE().constant_differences(panel, judge, np.arange(3.0)), strict=True):
         assert found.tolist() == pytest.approx([*row, np.nan], nan_ok=True)

@@ -1,4 +1,4 @@
-"""The alternative annotator test of one judge: published numbers, the slow road, laws, edges, words."""
+"""The alternative annotator test of one judge: published numbers, a slow reference, laws, edge cases, messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from assay.statistics.wins import exact_p, robust_p
 # -- the score that fits the scale ------------------------------------------------------------------
 
 
-def test_ordered_words_are_compared_by_distance_as_their_positions_are():
+def test_alt_test_compares_ordered_words_by_position():
 
     labels = assay.simulate(n_items=60, scale="1-5", judges={"judge": 0.4}, seed=5)
     names = ("awful", "poor", "fair", "good", "superb")
@@ -59,7 +59,7 @@ def test_ordered_words_are_compared_by_distance_as_their_positions_are():
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", DATA_SETS)
-def test_the_published_procedure_on_its_own_data(real_data, name):
+def test_alt_test_reproduces_published_procedure(real_data, name):
     folder = real_data / "alt_test" / name
     wanted = json.loads((folder / "expected.json").read_text())
     labels = read(folder, split_item="no")
@@ -102,7 +102,7 @@ def test_table_2_of_the_paper(real_data, name):
         if found.traditional_name == "mean_pearson":
             assert found.traditional[judge] == pytest.approx(traditional, abs=0.0051), judge
         else:
-            # Ties in the majority were resolved by a draw that is not told: anything from all lost to all won.
+            # Ties in the majority were resolved by an unreported random draw: anything from all lost to all won.
             lost, won = majority_bounds(real_data / "alt_test" / name, judge)
             assert lost - 0.0051 <= traditional <= won + 0.0051, judge
             assert lost <= found.traditional[judge] <= won, judge
@@ -133,7 +133,7 @@ def test_free_text_with_a_similarity(real_data):
     assert 0 < test.advantage_probability.low < test.advantage_probability.estimate < test.advantage_probability.high
 
 
-# -- two roads --------------------------------------------------------------------------------------
+# -- slow references --------------------------------------------------------------------------------------
 
 
 def assert_same(test, wanted):
@@ -175,12 +175,12 @@ SHORT = {"test": "t", "method": "none"}
 
 
 fewer = settings(max_examples=settings.default.max_examples * 2 // 3)
-"""A dozen tests go down the slow road, each with another option, and most of what they try they try alike."""
+"""A dozen tests use the slow reference, each with another option, and share most of their studies."""
 
 
 @fewer
 @given(labelled(st.sampled_from("abc")), epsilons, st.sampled_from([2, 5]))
-def test_accuracy_by_the_slow_road(study, epsilon, min_items):
+def test_alt_test_accuracy_equals_reference(study, epsilon, min_items):
     humans, judge = study
     labels = table(humans, {"judge": judge}, scale=Nominal(["a", "b", "c"]))
     test = alt_test(labels, "judge", epsilon=epsilon, min_items=min_items, **SHORT)
@@ -189,7 +189,7 @@ def test_accuracy_by_the_slow_road(study, epsilon, min_items):
 
 @fewer
 @given(labelled(st.integers(1, 5)), epsilons)
-def test_rmse_of_whole_numbers_by_the_slow_road(study, epsilon):
+def test_alt_test_rmse_of_integers_equals_reference(study, epsilon):
     humans, judge = study
     labels = table(humans, {"judge": judge}, scale=Ordinal(1, 5))
     test = alt_test(labels, "judge", epsilon=epsilon, min_items=2, **SHORT)
@@ -198,7 +198,7 @@ def test_rmse_of_whole_numbers_by_the_slow_road(study, epsilon):
 
 @fewer
 @given(labelled(st.integers(-30, 30).map(lambda v: v / 10)), epsilons)
-def test_rmse_of_decimals_by_the_slow_road(study, epsilon):
+def test_alt_test_rmse_of_decimals_equals_reference(study, epsilon):
     humans, judge = study
     labels = table(humans, {"judge": judge}, scale=Interval(-3, 3))
     test = alt_test(labels, "judge", epsilon=epsilon, min_items=2, **SHORT)
@@ -207,7 +207,7 @@ def test_rmse_of_decimals_by_the_slow_road(study, epsilon):
 
 @fewer
 @given(labelled(st.sampled_from("abc")), st.lists(st.sampled_from([0.1, 0.2, 0.3, 1.0, 2.5]), min_size=5, max_size=5))
-def test_annotator_quality_by_the_slow_road(study, weights):
+def test_alt_test_quality_equals_reference(study, weights):
     humans, judge = study
     quality = dict(zip(humans, weights, strict=False))
     labels = table(humans, {"judge": judge}, scale=Nominal(["a", "b", "c"]))
@@ -217,7 +217,7 @@ def test_annotator_quality_by_the_slow_road(study, weights):
 
 @fewer
 @given(labelled(st.integers(1, 5)), st.lists(st.sampled_from([0.1, 0.2, 0.3, 1.0, 2.5]), min_size=5, max_size=5))
-def test_annotator_quality_with_rmse_by_the_slow_road(study, weights):
+def test_alt_test_quality_with_rmse_equals_reference(study, weights):
     humans, judge = study
     quality = dict(zip(humans, weights, strict=False))
     labels = table(humans, {"judge": judge}, scale=Ordinal(1, 5))
@@ -227,7 +227,7 @@ def test_annotator_quality_with_rmse_by_the_slow_road(study, weights):
 
 @fewer
 @given(labelled(st.sampled_from("abc")), st.sampled_from(["lowest", "highest", "share"]), epsilons)
-def test_balanced_labels_by_the_slow_road(study, ties, epsilon):
+def test_alt_test_balance_equals_reference(study, ties, epsilon):
     humans, judge = study
     labels = table(humans, {"judge": judge}, scale=Nominal(["a", "b", "c"]))
     test = alt_test(labels, "judge", epsilon=epsilon, min_items=2, balance=True, ties=ties, min_class=0, **SHORT)
@@ -236,7 +236,7 @@ def test_balanced_labels_by_the_slow_road(study, ties, epsilon):
 
 @fewer
 @given(labelled(st.integers(1, 4)), st.sampled_from(["lowest", "highest", "share"]))
-def test_balanced_numbers_by_the_slow_road(study, ties):
+def test_alt_test_balance_of_numbers_equals_reference(study, ties):
     humans, judge = study
     labels = table(humans, {"judge": judge}, scale=Ordinal(1, 4))
     test = alt_test(labels, "judge", epsilon=0.1, min_items=2, balance=True, ties=ties, min_class=0, **SHORT)
@@ -245,7 +245,7 @@ def test_balanced_numbers_by_the_slow_road(study, ties):
 
 @fewer
 @given(labelled(st.sampled_from("abc")), epsilons, st.booleans())
-def test_a_single_expert_by_the_slow_road(study, epsilon, balance):
+def test_alt_test_expert_equals_reference(study, epsilon, balance):
     humans, judge = study
     labels = table(humans, {"judge": judge}, scale=Nominal(["a", "b", "c"]))
     test = alt_test(
@@ -260,7 +260,7 @@ def test_a_single_expert_by_the_slow_road(study, epsilon, balance):
 
 @fewer
 @given(labelled(st.integers(1, 5)), st.dictionaries(st.integers(0, 13), st.integers(1, 5), min_size=1))
-def test_gold_labels_by_the_slow_road(study, gold):
+def test_alt_test_gold_equals_reference(study, gold):
     humans, judge = study
     named = {f"q{i:02d}": v for i, v in gold.items()}
     labels = table(humans, {"judge": judge}, scale=Ordinal(1, 5))
@@ -273,13 +273,13 @@ def test_gold_labels_by_the_slow_road(study, gold):
     assert_same(test, references.alt_test(humans, judge, references.neg_rmse, 0.0, reference=named))
 
 
-def test_gold_labels_of_another_type_are_not_a_judge_that_fails():
+def test_alt_test_rejects_gold_labels_of_another_type():
     labels = table(columns(ann="abab", bob="abab"), columns(judge="abab"))
-    with pytest.raises(DataError, match="no gold label is one that anybody gave, the first is 1"):
+    with pytest.raises(DataError, match="no gold label is on the scale; the first is 1"):
         alt_test(labels, "judge", gold={"q01": 1, "q02": 2})
 
 
-def test_gold_categories_that_nobody_gave_agree_with_nobody():
+def test_alt_test_gold_categories_without_labels_never_agree():
     humans = columns(ann="aabb" * 10, bob="abab" * 10)
     gold = {i: ("c" if k % 4 else "a") for k, i in enumerate(humans["ann"])}
     labels = table(humans, columns(judge="b" * 40))
@@ -294,7 +294,7 @@ ALIKE = {(a, b): round(1 / (1 + abs(i - j) + (i * j) % 3), 1) for i, a in enumer
 
 @fewer
 @given(labelled(st.sampled_from(WORDS)), epsilons, st.booleans())
-def test_text_by_the_slow_road(study, epsilon, weighted):
+def test_alt_test_text_equals_reference(study, epsilon, weighted):
     humans, judge = study
     quality = {name: (0.3, 1.0, 0.7, 0.1, 2.0)[j] for j, name in enumerate(humans)} if weighted else None
     labels = table(humans, {"judge": judge}, scale=Text())
@@ -305,8 +305,8 @@ def test_text_by_the_slow_road(study, epsilon, weighted):
 
 @fewer
 @given(labelled(st.sampled_from(WORDS)), st.lists(st.sampled_from([*WORDS, "a new one"]), min_size=14, max_size=14))
-def test_text_against_gold_by_the_slow_road(study, gold):
-    # A gold text is usually one that nobody wrote.
+def test_alt_test_text_with_gold_equals_reference(study, gold):
+    # A gold text usually differs from all labels.
     humans, judge = study
     named = {f"q{i:02d}": text for i, text in enumerate(gold)}
 
@@ -320,7 +320,7 @@ def test_text_against_gold_by_the_slow_road(study, gold):
 
 @fewer
 @given(labelled(st.integers(1, 5)), epsilons)
-def test_a_function_of_ones_own_is_the_score(study, epsilon):
+def test_alt_test_accepts_custom_score(study, epsilon):
     humans, judge = study
     labels = table(humans, {"judge": judge}, scale=Ordinal(1, 5))
 
@@ -337,7 +337,7 @@ def test_a_function_of_ones_own_is_the_score(study, epsilon):
 
 @settings(max_examples=12)
 @given(st.integers(0, 10**6))
-def test_many_items_by_the_slow_road(seed):
+def test_alt_test_many_items_equal_reference(seed):
     labels = random_study(seed)
     humans = {h: dict(labels.where(annotator=h).labels.select("item", "label").iter_rows()) for h in labels.humans}
     judge = dict(labels.where(annotator="good").labels.select("item", "label").iter_rows())
@@ -365,19 +365,19 @@ def test_balanced_labels_give_the_same_answer_with_any_seed():
     assert len({(test.verdict_tests, test.winning_rate) for test in tests}) == 1
 
 
-def test_a_rare_class_is_refused_by_name():
+def test_alt_test_balance_rejects_rare_class_by_name():
     labels = random_study(1, n_items=25, n_humans=3)
     with pytest.raises(DesignError) as caught:
         alt_test(labels, "good", epsilon=0.1, balance=True, min_items=2)
     words = str(caught.value)
-    assert "fewer than 5 items cannot carry it" in words
-    assert re.search(r"'\d' is what the others say, by majority, on [\d.]+ of the items of 'h\d'", words)
-    assert "merge rare labels with others" in words
+    assert "balanced labels require at least 5 items per label" in words
+    assert re.search(r"'\d' is the majority of the other labels on [\d.]+ items of 'h\d'", words)
+    assert "merge rare labels" in words
     assert "min_class=..." in words
     assert alt_test(labels, "good", epsilon=0.1, balance=True, min_items=2, min_class=0).n_annotators == 3
 
 
-def test_balance_leaves_omega_as_published_and_gives_the_verdict_a_test_of_its_own():
+def test_alt_test_balance_has_separate_tests_for_omega_and_verdict():
     labels = random_study(1, n_items=300, n_humans=3)
     test = alt_test(labels, "good", epsilon=0.1, balance=True)
     counts = test.win_counts.counts
@@ -401,7 +401,7 @@ def test_ranks_are_midranks_within_an_annotator():
 
 @fewer
 @given(labelled(st.integers(1, 5)), st.sampled_from(["zscore", "minmax", "rank"]))
-def test_normalised_labels_by_the_slow_road(study, how):
+def test_alt_test_normalise_equals_reference(study, how):
     from scipy.stats import rankdata
 
     humans, judge = study
@@ -415,7 +415,7 @@ def test_normalised_labels_by_the_slow_road(study, how):
             values = (values - values.min()) / (np.ptp(values) or 1.0)
         else:
             values = (rankdata(values) - 0.5) / len(values)
-        # Standard scores are irrational: rounded, so that the exact road sees the ties that people mean.
+        # Standard scores are irrational: rounded, so that the exact reference has the intended ties.
         return {i: round(float(v), 9) for i, v in zip(labels, values, strict=True)}
 
     labels = table(humans, {"judge": judge}, scale=Ordinal(1, 5))
@@ -433,7 +433,7 @@ def test_normalised_labels_by_the_slow_road(study, how):
 
 
 def numbers(test):
-    """The parts of a result that do not name anybody."""
+    """The parts of a result without names."""
     frame = test.annotators.drop("annotator", "low", "high").fill_null(-9.0)
     rows = sorted(tuple(round(v, 9) if isinstance(v, float) else v for v in row) for row in frame.iter_rows())
     return test.winning_rate, round(test.advantage_probability.estimate, 12), test.verdict, rows
@@ -475,7 +475,7 @@ def test_other_words_for_the_categories_change_no_number():
 
 
 @pytest.mark.parametrize("shift", [(1, 10), (3, 0), (10, -7)])
-def test_a_linear_change_of_the_scale_changes_no_number(shift):
+def test_alt_test_is_invariant_to_linear_scale_changes(shift):
     labels = random_study(4)
     factor, added = shift
     frame = labels.labels.with_columns(label=pl.col("label") * factor + added)
@@ -490,7 +490,7 @@ def test_equal_quality_is_no_quality():
     assert numbers(a)[:3] == numbers(b)[:3]
 
 
-def test_a_judge_that_copies_an_annotator_ties_with_that_annotator():
+def test_alt_test_copy_ties_with_its_annotator():
     labels = random_study(6, missing=0)
     frame = labels.labels.filter(pl.col("annotator") != "good")
     copy = frame.filter(pl.col("annotator") == "h1").with_columns(annotator=pl.lit("copy"))
@@ -504,13 +504,13 @@ def test_a_judge_that_copies_an_annotator_ties_with_that_annotator():
 @pytest.mark.parametrize("score", ["accuracy", "neg_rmse"])
 @given(seed=st.integers(0, 10**6), n_humans=st.integers(2, 5))
 @settings(max_examples=10)
-def test_the_optimal_judge_has_an_advantage_probability_of_one(score, seed, n_humans):
+def test_alt_test_optimal_judge_has_rho_one(score, seed, n_humans):
     labels = random_study(seed, n_items=40, n_humans=n_humans)
     found = compare_judges(labels, epsilon=0.1, score=score, min_items=10, n_resamples=20)
     assert found.ceiling.advantage_probability.estimate == 1
 
 
-def test_a_better_judge_has_a_larger_advantage_probability():
+def test_alt_test_better_judge_has_larger_rho():
     labels = random_study(7, n_items=300)
     good, poor = (alt_test(labels, j, expertise="crowd") for j in ("good", "poor"))
     assert good.advantage_probability.low > poor.advantage_probability.high
@@ -531,8 +531,8 @@ def test_one_seed_gives_one_result_and_clusters_widen_it():
     assert test.advantage_probability.estimate == a.estimate
 
 
-def test_the_interval_of_rho_by_resampling_items():
-    # The slow road: draw items with replacement, run the published procedure on what was drawn.
+def test_alt_test_interval_of_rho_by_resampling():
+    # Slow reference: draw items with replacement, run the published procedure on what was drawn.
     labels = random_study(9, n_items=60, n_humans=3, missing=0)
     humans = {h: dict(labels.where(annotator=h).labels.select("item", "label").iter_rows()) for h in labels.humans}
     judge = dict(labels.where(annotator="good").labels.select("item", "label").iter_rows())
@@ -552,7 +552,7 @@ def test_the_interval_of_rho_by_resampling_items():
 # -- edges ------------------------------------------------------------------------------------------
 
 
-def test_nobody_has_enough_items():
+def test_alt_test_without_enough_items_is_undecided():
     labels = table(columns(ann="aabba", bob="aabab"), columns(judge="aabbb"))
     test = alt_test(labels, "judge", expertise="crowd")
     assert math.isnan(test.winning_rate)
@@ -594,7 +594,7 @@ def test_all_differences_equal_with_and_without_epsilon():
     assert np.isnan(strict.annotators["statistic"].to_numpy()).all()
     assert (strict.winning_rate, strict.verdict) == (0, "undecided")
     assert strict.advantage_probability.estimate == 1
-    # Forty items on which nobody is closer: the interval is that of forty trials without a failure.
+    # Forty ties: the interval is that of forty trials without a failure.
     rho = strict.advantage_probability
     assert (rho.low, rho.high) == (pytest.approx(1 / (1 + 1.959964**2 / 40)), pytest.approx(1))
     drawn = alt_test(labels, "judge", epsilon=0, method="percentile")
@@ -609,11 +609,11 @@ def test_all_differences_equal_with_and_without_epsilon():
         table(columns(ann="ab" * 15, bob="ab" * 15, cat="ab" * 15), columns(judge="ab" * 15)), "judge", epsilon=0.1
     )
     assert (few.passed, few.verdict) == (False, "replace")
-    # Thirty ties are likeliest by chance where nobody ever wins or loses, but for a hair.
+    # Thirty ties have the highest probability if wins and losses are almost impossible.
     assert 0.9**30 <= few.verdict_tests.p_noninferior < 0.9**30 + 1e-4
 
 
-def test_a_judge_that_is_always_farther_is_shown_to_be_worse():
+def test_alt_test_always_further_judge_is_worse():
     labels = table(columns(ann="a" * 30, bob="a" * 30), columns(judge="b" * 30), scale=Nominal(["a", "b"]))
     test = alt_test(labels, "judge", expertise="expert")
     assert (test.winning_rate, test.losing_rate, test.verdict) == (0, 1, "do_not_replace")
@@ -622,7 +622,7 @@ def test_a_judge_that_is_always_farther_is_shown_to_be_worse():
     assert "worse than at least 1 of 2 annotators, beyond the margin ε = 0.2" in test.summary()
 
 
-def test_a_judge_that_is_always_closer():
+def test_alt_test_always_closer_judge_passes():
     gold = dict.fromkeys(columns(x="a" * 12)["x"], "a")
     labels = table(columns(ann="b" * 12), columns(judge="a" * 12), scale=Nominal(["a", "b"]))
     test = alt_test(labels, "judge", gold=gold, min_items=10)
@@ -638,10 +638,10 @@ def test_one_annotator_for_most_items():
     test = alt_test(table(humans, columns(judge="ab" * 50)), "judge", expertise="crowd")
     assert test.annotators["n"].to_list() == [32, 32]
     assert test.n_items == 32
-    assert [str(left) for left in test.exclusions] == ["68 items: a label of one person only"]
+    assert [str(left) for left in test.exclusions] == ["68 items: a label of one annotator only"]
 
 
-def test_three_labels_may_be_asked_for():
+def test_alt_test_min_humans_three():
     humans = columns(ann="ab" * 50, bob="ab" * 40, cat="ab" * 20)
     test = alt_test(table(humans, columns(judge="ab" * 50)), "judge", expertise="crowd", min_humans=3)
     assert test.n_items == 40
@@ -649,7 +649,7 @@ def test_three_labels_may_be_asked_for():
     assert "min_humans:3" in test.signature
 
 
-def test_a_judge_without_labels_for_some_items():
+def test_alt_test_counts_items_without_judge_label():
     humans = columns(ann="ab" * 25, bob="ab" * 25)
     judge = columns(judge="." * 10 + "ab" * 20 + "ab")
     test = alt_test(table(humans, judge), "judge", expertise="crowd")
@@ -710,7 +710,7 @@ def test_repeated_answers_need_a_rule():
     frame = pl.DataFrame([(f"{i}{k}", a, v, r) for k in range(31) for i, a, v, r in rows],
                          schema=["item", "annotator", "label", "repeat"], orient="row")  # fmt: skip
     labels = Annotations.from_frame(frame, judges=["j"])
-    with pytest.raises(DesignError, match="the table holds repeated answers"):
+    with pytest.raises(DesignError, match="the table contains repeated labels"):
         alt_test(labels, "j", epsilon=0.1)
     test = alt_test(labels, "j", epsilon=0.1, repeats="first")
     assert test.n_labels == 62
@@ -725,7 +725,7 @@ STUDY = random_study(1)
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({}, DesignError, "the alt-test has no default for epsilon, what the judge's low cost is worth"),
+        ({}, DesignError, "the alternative annotator test has no default margin epsilon"),
         ({"epsilon": 0.1, "expertise": "crowd"}, DesignError, "both set epsilon; give one"),
         ({"expertise": "students"}, DesignError, "expertise must be expert, skilled or crowd; got 'students'"),
         ({"epsilon": 1.5}, DesignError, "epsilon must lie between 0 and 1; got 1.5"),
@@ -735,14 +735,14 @@ STUDY = random_study(1)
         ({"epsilon": 0.1, "confidence": 95}, DesignError, "confidence must lie between 0 and 1; got 95"),
         ({"epsilon": 0.1, "min_humans": 1}, DesignError, "min_humans must be at least 2"),
         ({"epsilon": 0.1, "expert": "h0", "gold": "x"}, DesignError, "give one"),
-        ({"epsilon": 0.1, "expert": "h9"}, DataError, "expert 'h9' is not in the people of the table"),
+        ({"epsilon": 0.1, "expert": "h9"}, DataError, "expert 'h9' is not in the annotators of the table"),
         ({"epsilon": 0.1, "gold": "truth"}, DataError, "item column 'truth' is not in the table"),
         (
             {"epsilon": 0.1, "gold": {"q000": "good"}},
             DataError,
             "gold label of item 'q000' must be a number; got 'good'",
         ),
-        ({"epsilon": 0.1, "gold": {"q000": 1}, "normalise": "zscore"}, DesignError, "gold labels are compared as they"),
+        ({"epsilon": 0.1, "gold": {"q000": 1}, "normalise": "zscore"}, DesignError, "gold labels cannot be normalised"),
         ({"epsilon": 0.1, "clusters": "document"}, DataError, "item column 'document' is not in the table"),
         ({"epsilon": 0.1, "quality": "skill"}, DataError, "annotator column 'skill' is not in the table"),
         ({"epsilon": 0.1, "quality": {"h0": 1}}, DataError, "annotator 'h1' is not in quality=..."),
@@ -758,17 +758,17 @@ STUDY = random_study(1)
         ),
         ({"epsilon": 0.1, "seed": -1}, DesignError, "seed must be 0 or a larger whole number; got -1"),
         ({"epsilon": 0.1, "score": "f1"}, DesignError, "score must be accuracy, neg_rmse or similarity; got 'f1'"),
-        ({"epsilon": 0.1, "score": "similarity"}, DesignError, "free text is compared by a similarity"),
+        ({"epsilon": 0.1, "score": "similarity"}, DesignError, "text labels require similarity=...: a name"),
         ({"epsilon": 0.1, "normalise": "log"}, DesignError, "normalise must be zscore, minmax or rank; got 'log'"),
         ({"epsilon": 0.1, "normalise": "rank", "score": "accuracy"}, DesignError, "normalised labels are rarely equal"),
         ({"epsilon": 0.1, "balance": True, "ties": "best"}, DesignError, "ties must be share, random, lowest"),
         ({"epsilon": 0.1, "method": "bayes"}, DesignError, "method must be percentile"),
         ({"epsilon": 0.1, "test": "wilcox"}, DesignError, "test must be published, t, wilcoxon or exact; got 'wilcox'"),
         ({"epsilon": 0.1, "test": "exact", "balance": True}, DesignError, "balanced and clustered tests are t-tests"),
-        ({"epsilon": 0.1, "test": "exact", "clusters": "document"}, DesignError, "leave the option test out"),
+        ({"epsilon": 0.1, "test": "exact", "clusters": "document"}, DesignError, "omit the option test"),
     ],
 )
-def test_what_is_refused_and_how(options, kind, words):
+def test_alt_test_refusals_name_the_remedy(options, kind, words):
     with pytest.raises(kind) as caught:
         alt_test(STUDY, "good", **options)
     assert words in str(caught.value)
@@ -778,10 +778,10 @@ def test_what_is_refused_and_how(options, kind, words):
     ("judge", "words"),
     [
         ("goood", "judge 'goood' is not in the judges of the table; did you mean 'good'?"),
-        ("h1", "'h1' is among the people; read the table with judges=['good', 'poor', 'h1']"),
+        ("h1", "'h1' is a human annotator; read the table with judges=['good', 'poor', 'h1']"),
     ],
 )
-def test_a_judge_who_is_not_there(judge, words):
+def test_judge_code_rejects_unknown_judges(judge, words):
     with pytest.raises(DataError) as caught:
         alt_test(STUDY, judge, epsilon=0.1)
     assert words in str(caught.value)
@@ -789,7 +789,7 @@ def test_a_judge_who_is_not_there(judge, words):
 
 def test_one_person_is_not_enough():
     labels = table(columns(ann="ab"), columns(judge="ab"))
-    with pytest.raises(DesignError, match="leaves out each of at least 2 people in turn; the table has 1") as caught:
+    with pytest.raises(DesignError, match="requires at least 2 human annotators; the table has 1") as caught:
         alt_test(labels, "judge", epsilon=0.1)
     assert "With a single expert, recruit others" in str(caught.value)
 
@@ -804,21 +804,21 @@ def test_several_criteria_are_several_tests():
 
 def test_text_needs_a_similarity():
     labels = table(columns(ann="ab", bob="ba"), columns(judge="ab"), scale=Text())
-    with pytest.raises(DesignError, match="free text is compared by a similarity: give similarity="):
+    with pytest.raises(DesignError, match="text labels require similarity="):
         alt_test(labels, "judge", epsilon=0.1)
-    with pytest.raises(DesignError, match="which free text does not have"):
+    with pytest.raises(DesignError, match="free text has none"):
         alt_test(labels, "judge", epsilon=0.1, similarity=lambda a, b: 0.0, balance=True)
 
 
 def test_categories_have_no_rmse():
     labels = table(columns(ann="ab", bob="ba"), columns(judge="ab"))
-    with pytest.raises(DesignError, match="score 'neg_rmse' needs numbers"):
+    with pytest.raises(DesignError, match="score 'neg_rmse' requires numbers"):
         alt_test(labels, "judge", epsilon=0.1, score="neg_rmse")
-    with pytest.raises(DesignError, match="normalise='rank' needs ordered labels"):
+    with pytest.raises(DesignError, match="normalise='rank' requires ordered labels"):
         alt_test(labels, "judge", epsilon=0.1, normalise="rank")
 
 
-def test_an_unknown_option_meets_its_nearest():
+def test_alt_test_suggests_nearest_option():
     with pytest.raises(
         DesignError, match="option 'epsilom' is not in the options of the alt-test; did you mean 'epsilon'"
     ):
@@ -829,20 +829,20 @@ def test_an_unknown_option_meets_its_nearest():
 
 
 @pytest.mark.parametrize("ask", [alt_test, assay.alt_test_by, assay.plan.alt_test])
-def test_the_word_of_before_is_refused_with_the_one_of_today(ask):
+def test_alt_test_rejects_old_option_with_new_name(ask):
     with pytest.raises(DesignError, match=r"annotators=\.\.\. is now expertise="):
         ask(*(() if ask is assay.plan.alt_test else (STUDY, "good")), annotators="crowd")
 
 
 @pytest.mark.parametrize("kind", EPSILON)
-def test_who_the_annotators_are_sets_epsilon(kind):
+def test_alt_test_expertise_sets_epsilon(kind):
     assert (
         alt_test(STUDY, "good", expertise=kind, method="none").epsilon
         == {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}[kind]
     )
 
 
-def test_the_signature():
+def test_alt_test_signature():
     from assay import __version__
 
     test = alt_test(STUDY, "good", expertise="crowd")
@@ -871,12 +871,12 @@ def test_the_signature():
         {"quality": {"h0": 2, "h1": 1, "h2": 1, "h3": 1}},
     ],
 )
-def test_whatever_changes_the_numbers_changes_the_signature(options):
+def test_alt_test_signature_changes_with_numbers(options):
     plain = alt_test(STUDY, "good", epsilon=0.1, method="none").signature
     assert alt_test(STUDY, "good", **{"epsilon": 0.1, "method": "none", **options}).signature != plain
 
 
-def test_the_summary_has_what_a_reviewer_asks_for():
+def test_summary_has_numbers_for_reviewers():
     test = alt_test(STUDY, "good", expertise="crowd")
     summary = test.summary()
     rho, ratio = test.advantage_probability, test.agreement_ratio
@@ -920,11 +920,11 @@ def test_summary_has_each_count_with_its_own_p_value():
     assert "Notes: as good as at least 3 of 3 annotators within the margin ε = 0.1 (p = 0.015)." in lines
     found = card(test)
     assert found.evidence.splitlines()[0] == lines[1]
-    assert "As good as at least 3 of 3 annotators within the margin ε = 0.1 (p = 0.015)." in found.beside
+    assert "As good as at least 3 of 3 annotators within the margin ε = 0.1 (p = 0.015)." in found.details
 
 
 def test_refusal_by_the_agreement_ratio_has_no_second_reason():
-    """A judge with 80% of random labels looks at the items; it agrees with people less than half as they do."""
+    """A judge with 80% random labels has item-level agreement, and an agreement ratio below one half."""
     labels = assay.simulate(400, 3, annotator_noise=0.1, judges={"noisy": 0.8}, scale="1-5", seed=3)
     test = alt_test(labels, "noisy", epsilon=0.9)  # so wide that it is not worse than the annotators by more
     assert (test.verdict, test.reason) == ("do_not_replace", "agreement_ratio_too_low")
@@ -941,12 +941,11 @@ def test_refusal_by_the_agreement_ratio_has_no_second_reason():
         "It agrees with annotators less than 0.50 times as much as they agree with each other."
     )
     report = assay.report(labels, epsilon=0.9, judges=["noisy"])
-    said = " ".join([summary, found.evidence, found.advice, *found.beside, report.summary(), report.markdown()])
-    assert "hardly look" not in said
+    said = " ".join([summary, found.evidence, found.advice, *found.details, report.summary(), report.markdown()])
     assert "needs no reading" not in said
 
 
-def test_the_table_has_a_row_an_annotator():
+def test_table_has_a_row_for_each_annotator():
     test = alt_test(STUDY, "good", expertise="crowd")
     assert test.table.columns[:5] == ["annotator", "estimate", "low", "high", "n"]
     assert test.table["annotator"].to_list() == list(STUDY.humans)
@@ -996,7 +995,7 @@ def test_inputs_are_left_alone():
     assert quality == dict.fromkeys(labels.humans, 1.0)
 
 
-def test_of_many_annotators_the_picture_shows_forty():
+def test_plot_shows_forty_of_many_annotators():
     """The twenty with the highest advantage, and the twenty with the lowest."""
     found = alt_test(assay.simulate(n_items=40, n_annotators=45, judges={"judge": 0.4}, seed=5), "judge", epsilon=0.1)
     names = found.annotators.sort("rho_judge", descending=True)["annotator"].to_list()

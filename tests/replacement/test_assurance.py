@@ -1,4 +1,4 @@
-"""Studies drawn from what a pilot leaves open: their laws, how many items are enough, the epsilon that is needed."""
+"""Studies drawn from the posterior of a pilot: their laws, the sample size, the parity margin."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def pilot(outcomes: np.ndarray) -> Pilot:
     return Pilot.of(items(outcomes), len(outcomes), np.ones(outcomes.shape[1]))
 
 
-def test_what_first_items_keep_is_as_sure_as_pseudo_values_say():
-    """Two roads: sums of all sizes at once, and the pseudo-values of each size by themselves."""
+def test_ratio_errors_equal_those_of_pseudo_values():
+    """Sums of all sizes at once equal the pseudo-values of each size."""
     rng = np.random.default_rng(4)
     values, n_items = rng.normal([0.6, 0.8], 1.0, (3, 40, 2)), np.array([40, 25, 0])
     values[1, 25:], values[2] = 0, 0
@@ -60,10 +60,10 @@ def test_what_first_items_keep_is_as_sure_as_pseudo_values_say():
             first = Pseudo(values[s, :n], many.deciding[s] * n / of)
             p = first.p_above(np.array([1.0, -least])), first.p_above(np.array([0.0, 1.0]))
             assert found[:, s, at] == pytest.approx(stats.norm.isf(p))
-    assert not found[:, 2].any()  # where it cannot be told, nothing is shown
+    assert not found[:, 2].any()  # not estimable
 
 
-# -- what a pilot leaves open -------------------------------------------------------------------------
+# -- the posterior of a pilot -------------------------------------------------------------------------
 
 
 def test_each_annotators_rates_have_jeffreys_posterior_and_stay_correlated():
@@ -94,14 +94,14 @@ def test_clusters_and_blocks_hold_as_many_items_as_there_are():
         assert found == pytest.approx(np.full(found.shape, 300.0))
 
 
-def test_a_smaller_study_is_the_beginning_of_a_larger_one():
+def test_pilot_studies_are_nested():
     found = pilot(drawn(50, 3, 0.1, seed=3)).studies((30, 60, 90), 20, 3, np.random.default_rng(0))
     assert found.counts.shape == (60, 3, 3, 1, 3)
     assert (np.diff(found.counts, axis=1) >= 0).all()
     assert (found.counts.sum(axis=-1)[:, :, 0, 0] == [30, 60, 90]).all()
 
 
-def test_annotators_who_look_different_by_chance_are_drawn_alike():
+def test_pilot_shrinks_differences_between_annotators():
     alike, apart = drawn(40, 4, 0.15, seed=4), drawn(400, 4, 0.0, seed=5)
     apart[:, :2] = np.where(np.random.default_rng(6).random((400, 2)) < 0.4, -1, apart[:, :2])
 
@@ -125,7 +125,7 @@ def test_annotators_who_look_different_by_chance_are_drawn_alike():
 
 
 def plugged_in(outcomes: np.ndarray) -> float:
-    """The number of items that a pilot taken for the truth would name."""
+    """The plug-in sample size, with the pilot as the truth."""
     by_item, m = items(outcomes), outcomes.shape[1]
     sizes = studies.sizes_up_to(2000, 30)
     rng = np.random.default_rng(0)
@@ -137,7 +137,7 @@ def plugged_in(outcomes: np.ndarray) -> float:
     return float(studies.crossing(sizes, studies.rising(np.array([told])), 0.8)[0])
 
 
-def test_assurance_plans_larger_than_a_pilot_that_is_taken_for_the_truth():
+def test_sample_size_exceeds_plug_in_estimate():
     # 40 items on which people are exactly .0 closer: with epsilon .15, a judge that probably passes, but not surely.
     outcomes = np.concatenate([np.full((12, 3), 1), np.full((16, 3), 0), np.full((12, 3), -1)])
     found = sample_size(pilot(outcomes), 40, SETTINGS)
@@ -145,7 +145,7 @@ def test_assurance_plans_larger_than_a_pilot_that_is_taken_for_the_truth():
     assert found.low < plugged_in(outcomes) < (found.high or math.inf)
 
 
-def test_a_larger_pilot_leaves_less_open():
+def test_sample_size_range_narrows_with_larger_pilot():
     few, many = (sample_size(pilot(np.tile(drawn(40, 3, 0.0, seed=7), (k, 1))), 40 * k, SETTINGS) for k in (1, 10))
     assert many.n_items < few.n_items
     assert many.high / many.low < (few.high or few.limit) / few.low
@@ -167,8 +167,8 @@ def test_tests_of_the_same_counts_share_the_number_of_items():
 
 
 @pytest.mark.parametrize("m", [3, 4])
-def test_at_epsilon_there_is_no_number_and_how_far_was_looked_is_said(m):
-    # Behind everybody by exactly .15: 3 wins, 6 losses, 11 ties in 20, times ten.
+def test_sample_size_at_epsilon_is_none_with_limit(m):
+    # Behind all annotators by exactly .15: 3 wins, 6 losses, 11 ties in 20, times ten.
     outcomes = np.tile(np.array([1] * 3 + [0] * 11 + [-1] * 6)[:, None], (10, m))
     found = sample_size(pilot(outcomes), 200, SETTINGS)
     assert (found.n_items, found.low, found.high) == (None, None, None)
@@ -176,7 +176,7 @@ def test_at_epsilon_there_is_no_number_and_how_far_was_looked_is_said(m):
     assert "close to the margin ε" in found.reason
 
 
-def test_what_is_kept_of_peoples_agreement_is_planned_for():
+def test_sample_size_includes_agreement_ratio():
     outcomes = drawn(60, 3, -0.2, seed=8)
     plain = sample_size(pilot(outcomes), 60, SETTINGS)
     sure, open_ = (
@@ -188,7 +188,7 @@ def test_what_is_kept_of_peoples_agreement_is_planned_for():
     assert (open_.n_items or 2000) > 2 * plain.n_items
 
 
-def test_studies_of_what_is_kept_are_a_walk_around_a_truth_that_is_drawn():
+def test_agreement_ratio_studies_are_random_walks():
     found = AgreementRatio(2.0, 50).studies((50, 200), 4000, 3, np.random.default_rng(0))
     assert found.shape == (12_000, 2)
     # Of 50 items: 2 ± √(1 + 1); of 200 twice as many errors, ± √(4 + 1).
@@ -200,15 +200,15 @@ def test_studies_of_what_is_kept_are_a_walk_around_a_truth_that_is_drawn():
     assert np.corrcoef(found.T)[0, 1] == pytest.approx((2 + 0.5) / np.sqrt(2 * 5), abs=0.03)
 
 
-def test_truths_of_what_is_kept_are_one_in_each_part_of_the_distribution():
-    # Beyond all sampling, A(judge, people) stands at errors / √items: of a study of 10¹² items as many parts as truths.
+def test_agreement_ratio_truths_are_stratified():
+    # Beyond all sampling, A(judge, annotators) is errors / √items: of a study of 10¹² items as many parts as truths.
     far = AgreementRatio(2.0, 50).studies((10**12,), 40, 1, np.random.default_rng(3))[:, 0]
     part = stats.norm.cdf(far / 1e6 * np.sqrt(50) - 2.0)
     assert sorted(np.floor(part * 40)) == list(range(40))
     assert list(np.floor(part * 40)) != list(range(40))
 
 
-def test_truths_are_spread_evenly_over_how_far_the_judge_is_behind_and_as_likely_as_before():
+def test_pilot_truths_are_evenly_spread():
     of = pilot(drawn(60, 3, 0.1, seed=7))
     behind = (of.posterior.rows[..., 2] - of.posterior.rows[..., 0]).sum(axis=2)
 
@@ -246,7 +246,7 @@ LABELS = assay.simulate(60, 4, judges=0.35, prior=(0.4, 0.3, 0.2, 0.1), seed=0)
 TEST = alt_test(LABELS, "judge", epsilon=0.15)
 
 
-def test_the_number_the_curve_and_the_plan_agree():
+def test_sample_size_curve_and_plan_agree():
     found = TEST.sample_size
     sizes = tuple(found.sizes.tolist())
     curve = TEST.size_curve(sizes=sizes, n_draws=5)
@@ -258,17 +258,17 @@ def test_the_number_the_curve_and_the_plan_agree():
     [row] = plan.smallest.rows(named=True)
     assert 0.6 < row["n_items"] / found.n_items < 1.7
     assert row["low"] < row["n_items"] <= (row["high"] or math.inf)
-    assert f"{row['n_items']:,} items ({row['low']:,} to " in plan.summary()
+    assert f"{row['n_items']:,} items (80% range: {row['low']:,}" in plan.summary()
 
 
-def test_smaller_panels_are_another_question_in_the_curve_as_in_the_plan():
+def test_size_curve_of_smaller_panels_equals_plan():
     sizes = (100, 300)
     curve = TEST.size_curve(sizes=sizes, n_annotators=3, n_draws=40)
     plan = assay.plan.alt_test(sizes, 3, epsilon=0.15, pilot=LABELS, n_studies=1200, seed=1)
     assert plan.table["estimate"].to_list() == pytest.approx(curve.assurance.tolist(), abs=0.1)
 
 
-def test_where_the_number_is_shown_its_range_is():
+def test_sample_size_is_printed_with_its_range():
     found = TEST.sample_size
     assert TEST.reason == "comparison_undecided"
     bounds = f"(80% range: {found.low:,}–{found.high:,})"
@@ -283,7 +283,7 @@ def test_where_the_number_is_shown_its_range_is():
     assert [row[f"sample_size{end}"] for end in ("", "_low", "_high")] == [found.n_items, found.low, found.high]
 
 
-def test_where_there_is_no_number_that_is_said():
+def test_sample_size_none_is_explained():
     # Of 200 gold labels the judge misses 60 and each person 30, on other items: people are closer by exactly epsilon.
     truth, n = "ab" * 100, 200
     people = columns(ann="ba" * 15 + "ab" * 85, bob="ba" * 15 + "ab" * 85)
@@ -297,15 +297,15 @@ def test_where_there_is_no_number_that_is_said():
     assert f"N{words}" in card(test).advice
 
 
-def test_a_power_that_is_none_is_refused():
+def test_items_to_decide_rejects_invalid_power():
     with pytest.raises(assay.errors.AssayError, match="power must lie between 0 and 1"):
         TEST.items_to_decide(1.0)
 
 
-def test_a_plan_without_a_pilot_has_no_range_and_says_so():
+def test_plan_without_pilot_has_no_range():
     plan = assay.plan.alt_test((30, 60), epsilon=0.1, n_studies=50)
     assert plan.smallest.columns == ["n_annotators", "epsilon", "n_items"]
-    assert "These numbers have no range: they rest on noises that are assumed" in plan.summary()
+    assert "Based on assumed error rates, so no interval." in plan.summary()
     assert plan.table["estimate"].to_list() == plan.table["replace"].to_list()
 
 
@@ -322,7 +322,7 @@ def test_every_form_of_the_test_has_a_number(options):
     assert found.assurance[-1] > 0.3
 
 
-def test_a_folder_has_the_number_of_the_same_labels_in_memory(tmp_path):
+def test_sample_size_of_folder_equals_memory(tmp_path):
     frame = LABELS.labels.join(LABELS.annotators.select("annotator", "kind"), on="annotator")
     frame.write_parquet(tmp_path / "labels.parquet")
     chunks = assay.scan(tmp_path, judges=["judge"], scale=LABELS.scale, labels_per_chunk=50)
@@ -334,7 +334,7 @@ def test_a_folder_has_the_number_of_the_same_labels_in_memory(tmp_path):
 # -- the epsilon that is needed -----------------------------------------------------------------------------
 
 
-def test_the_needed_epsilon_by_hand():
+def test_needed_epsilon_by_hand():
     # Gold labels are all "a". Of 40 items the judge misses 8; ann misses none, bob 4 and cat 16.
     gold = dict.fromkeys(columns(x="a" * 40)["x"], "a")
     people = columns(ann="a" * 40, bob="a" * 36 + "b" * 4, cat="a" * 24 + "b" * 16)
@@ -350,14 +350,14 @@ def test_the_needed_epsilon_by_hand():
     assert all_of_them.needed_epsilon.estimate == pytest.approx(0.2)
 
 
-def test_the_needed_epsilon_is_shown_wherever_the_smallest_is():
+def test_needed_epsilon_is_printed_with_the_smallest():
     needed = TEST.needed_epsilon
     words = (
         f"smallest passing margin {TEST.smallest_epsilon:.3f}; parity margin {number(needed.estimate)} "
         f"{interval(needed.low, needed.high)}"
     )
     assert words in TEST.summary()
-    assert words in " ".join(card(TEST).beside)
+    assert words in " ".join(card(TEST).details)
     made = json.loads(json.dumps(TEST.to_dict(), allow_nan=False))
     assert made["smallest_epsilon"] == TEST.smallest_epsilon
     assert [made["needed_epsilon"][k] for k in ("estimate", "low", "high")] == [
@@ -369,13 +369,13 @@ def test_the_needed_epsilon_is_shown_wherever_the_smallest_is():
     assert [row[f"needed_epsilon{end}"] for end in ("", "_low", "_high")] == [needed.estimate, needed.low, needed.high]
 
 
-def test_the_needed_epsilon_follows_the_options_of_intervals():
+def test_needed_epsilon_uses_interval_options():
     narrow = alt_test(LABELS, "judge", epsilon=0.15, confidence=0.8).needed_epsilon
     assert narrow.high - narrow.low < TEST.needed_epsilon.high - TEST.needed_epsilon.low
     assert TEST.needed_epsilon.interval(0.8) == pytest.approx((narrow.low, narrow.high))
     none = alt_test(LABELS, "judge", epsilon=0.15, method="none").needed_epsilon
     assert math.isnan(none.low)
-    assert none.reason == "no interval was asked for"
+    assert none.reason == "no interval requested"
     resampled = alt_test(LABELS, "judge", epsilon=0.15, method="percentile").needed_epsilon
     assert (resampled.low, resampled.high) == pytest.approx(
         (TEST.needed_epsilon.low, TEST.needed_epsilon.high), abs=0.05
@@ -388,7 +388,7 @@ def test_the_needed_epsilon_follows_the_options_of_intervals():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("m", "n"), [(3, 15), (3, 30), (4, 60), (5, 200)])
-def test_the_interval_of_the_needed_epsilon_covers(m, n):
+def test_needed_epsilon_interval_covers(m, n):
     from assay.estimation.options import IntervalSettings
     from assay.estimation.resampling import estimate_open
     from assay.statistics.wins import NeededEpsilon
@@ -408,7 +408,7 @@ def test_the_interval_of_the_needed_epsilon_covers(m, n):
 
 
 def ends_of(by_item: np.ndarray, times: int, n: int, m: int) -> np.ndarray:
-    """How so many studies of n items end, which stand behind each other."""
+    """The verdicts of consecutive studies of n items."""
     counts = by_item.reshape(times, n, *by_item.shape[1:]).sum(axis=1)[:, None]
     simulated = SimulatedStudies(counts, np.ones((times, m)), exact=False)
     return simulated.ends(SETTINGS, 0.15)[:, 0]
@@ -416,7 +416,7 @@ def ends_of(by_item: np.ndarray, times: int, n: int, m: int) -> np.ndarray:
 
 @pytest.mark.slow
 def test_four_in_five_of_the_studies_that_are_planned_tell():
-    """Of pilots that cannot tell, since no other shows a number, by judges as good as people, worse, and between."""
+    """For undecided pilots, the only ones with a sample size, of judges as good as annotators, worse, and between."""
     rates = []
     for difference in (0.0, 0.05, 0.10, 0.25, 0.35):
         for m, n in ((3, 30), (3, 60), (5, 60), (10, 30), (10, 120)):
@@ -451,11 +451,11 @@ def test_four_in_five_of_the_studies_that_are_planned_tell():
         (9901, 10_000),
     ],
 )
-def test_a_number_of_items_is_rounded_up_to_two_digits(number, rounded):
+def test_about_rounds_up_to_two_digits(number, rounded):
     assert studies.about(number) == rounded
 
 
-def test_where_the_power_is_reached_between_two_sizes():
+def test_crossing_interpolates_between_sizes():
     """By their ratio: half of the way from 50 to 200 is 100. Never before the first size, nor after the last."""
     sizes = np.array([50, 200, 800])
     shares = np.array([[0.2, 0.6, 0.9], [0.1, 0.4, 0.9], [0.5, 0.6, 0.7], [0.1, 0.2, 0.3], [0.0, 0.5, 0.5]])
@@ -463,12 +463,12 @@ def test_where_the_power_is_reached_between_two_sizes():
     assert found.tolist() == pytest.approx([100.0, 200.0, 50.0, np.inf, 50 * 4**0.8])
 
 
-def test_shares_that_fall_are_taken_half_way():
+def test_rising_takes_the_midpoint():
     assert studies.rising(np.array([0.1, 0.5, 0.3, 0.9, 0.8])).tolist() == pytest.approx([0.1, 0.4, 0.4, 0.85, 0.85])
     assert studies.rising(np.array([[0.1, 0.2], [0.4, 0.2]])).tolist() == [[0.1, 0.2], pytest.approx([0.3, 0.3])]
 
 
-def test_the_range_leaves_a_tenth_of_the_truths_out_on_each_side():
+def test_range_of_excludes_a_tenth_on_each_side():
     """Truth k goes from 0 at 10 items to .8 / p at 20, so that it has .8 at 10 · 2^p items, p = .80, .81, … .99."""
     by_truth = np.array([[0.0, 0.8 / (0.8 + k / 100)] for k in range(20)])
     low, high = studies.range_of(np.array([10, 20]), by_truth[::-1], 0.8)
@@ -495,7 +495,7 @@ def test_tilted_shares_have_the_means_that_are_wanted_and_no_other_change():
     np.testing.assert_allclose(found[1], share[1], atol=1e-9)
 
 
-def test_where_few_kinds_were_seen_tilting_does_not_move_the_mean_of_all_annotators():
+def test_tilt_with_few_kinds_preserves_overall_mean():
     """An easy task of 30 items by ten people: ten differences that a dozen kinds cannot have at once."""
     rng = np.random.default_rng(3)
     outcomes = np.zeros((30, 10), dtype=int)
@@ -533,7 +533,7 @@ def test_each_of_several_domains_has_its_part_of_the_level():
     assert [studies.level_of_domain(settings, n).alpha for n in (0, 1, 2, 4)] == [0.04, 0.04, 0.02, 0.01]
 
 
-def test_a_range_of_items_in_words():
+def test_size_range_in_words():
     none = studies.NO_ANNOTATOR
     assert (size_range(none), none.n_items, none.limit, none.reason) == (
         "no range",
@@ -573,7 +573,7 @@ def planned(monkeypatch, told, alone=0.0, *, min_items=30, n_items=60, power=0.8
     return found, asked
 
 
-def test_the_number_of_items_is_where_studies_reach_the_power(monkeypatch):
+def test_sample_size_is_where_studies_reach_power(monkeypatch):
     found, _ = planned(monkeypatch, lambda sizes: (np.array(sizes) >= 400).astype(float))
     first = next(size for size in found.sizes if size >= 400)
     last = max(size for size in found.sizes if size < 400)
@@ -588,9 +588,7 @@ def test_the_number_of_items_is_where_studies_reach_the_power(monkeypatch):
     ("min_items", "n_items", "first", "limit"),
     [(30, 60, 30, 2000), (30, 100, 30, 2000), (30, 101, 30, 2020), (1, 60, 2, 2000), (1500, 60, 1500, 3000)],
 )
-def test_studies_are_looked_at_up_to_2000_items_or_20_times_those_at_hand(
-    monkeypatch, min_items, n_items, first, limit
-):
+def test_sample_size_limit_is_2000_or_20_pilots(monkeypatch, min_items, n_items, first, limit):
     found, _ = planned(monkeypatch, lambda sizes: np.zeros(len(sizes)), min_items=min_items, n_items=n_items)
     assert (found.sizes[0], found.sizes[-1], found.limit) == (first, limit, limit)
     assert (found.n_items, found.low, found.high) == (None, None, None)
@@ -603,7 +601,7 @@ def test_studies_are_looked_at_up_to_2000_items_or_20_times_those_at_hand(
         (0.74, "the judge is close to the margin ε"),
     ],
 )
-def test_why_no_study_tells_is_asked_without_what_is_kept(monkeypatch, alone, reason):
+def test_sample_size_reason_distinguishes_ratio_from_margin(monkeypatch, alone, reason):
     found, asked = planned(monkeypatch, lambda sizes: np.zeros(len(sizes)), alone, power=0.75)
     assert found.reason == reason
     assert (asked[1].ratio_z, asked[1].counts.tolist()) == (None, [[len(found.sizes) - 1]])  # of the largest alone

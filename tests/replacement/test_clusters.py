@@ -10,7 +10,7 @@ from assay.statistics.wins import count_wins, robust_p
 
 
 def table(copies: int, n_items: int = 60, seed: int = 3) -> assay.Annotations:
-    """A study in which every item stands ``copies`` times, as perfectly dependent items of one document."""
+    """A study in which every item occurs ``copies`` times, as perfectly dependent items of one document."""
     base = assay.simulate(n_items=n_items, n_annotators=3, judges={"judge": 0.35}, prior=[0.25] * 4, seed=seed).labels
     parts = [
         base.with_columns(document=pl.col("item"), item=pl.format("{}-{}", "item", pl.lit(k))) for k in range(copies)
@@ -30,7 +30,7 @@ def test_clusters_of_one_item_change_nothing(balance: bool) -> None:
 
 
 @pytest.mark.parametrize("copies", [2, 5])
-def test_copied_items_say_no_more_than_one(copies: int) -> None:
+def test_clusters_of_copied_items_count_as_one(copies: int) -> None:
     once = assay.alt_test(table(1), "judge", epsilon=0.15)
     many = assay.alt_test(table(copies), "judge", epsilon=0.15, clusters="document")
     naive = assay.alt_test(table(copies), "judge", epsilon=0.15)
@@ -42,20 +42,20 @@ def test_copied_items_say_no_more_than_one(copies: int) -> None:
     assert (rho.low, rho.high) == pytest.approx((single.low, single.high), abs=1e-12)
 
 
-def test_the_signature_and_the_summary_say_clusters() -> None:
+def test_clusters_are_in_signature_and_summary() -> None:
     test = assay.alt_test(table(2), "judge", epsilon=0.15, clusters="document")
     assert "|clusters:document|" in test.signature
     assert "robust to clusters of 'document'" in test.summary()
 
 
-def test_an_unknown_cluster_column_is_refused() -> None:
+def test_clusters_rejects_unknown_column() -> None:
     with pytest.raises(
         assay.errors.DataError, match="item column 'documnet' is not in the table of items; did you mean 'document'"
     ):
         assay.alt_test(table(2), "judge", epsilon=0.15, clusters="documnet")
 
 
-def test_the_robust_error_by_hand() -> None:
+def test_clustering_of_robust_error_by_hand() -> None:
     # Two clusters of two items; d of ann: cluster a (1, 1), cluster b (-1, 0); mean 1/4.
     # Residuals (d - 1/4) / 4: a sums to 6/16, b to -6/16; leverage of each 1/2, so 2 * 2 * (6/16)^2, error 0.75.
     counts = np.array([[[1.0, 1.0, 2.0]]])
@@ -66,8 +66,8 @@ def test_the_robust_error_by_hand() -> None:
     assert found.share[0] == 0.5
 
 
-def test_paired_annotators_take_items_as_independent() -> None:
-    with pytest.raises(assay.errors.DesignError, match="takes items as independent"):
+def test_alt_test_paired_rejects_clusters() -> None:
+    with pytest.raises(assay.errors.DesignError, match="requires independent items"):
         assay.alt_test_paired(table(2), "judge", [["ann_1"], ["ann_2", "ann_3"]], epsilon=0.1, clusters="document")
 
 
@@ -77,7 +77,7 @@ def test_paired_annotators_take_items_as_independent() -> None:
 def studies(sizes: list[int], ties: float, epsilon: float, alike: float, seed: int, n_studies: int = 3000):
     """Studies at the boundary, each a group of comparisons: group, cluster and sign of each.
 
-    A cluster has chances of its own, so that two of its items are alike with correlation ``alike`` (a Dirichlet-
+    A cluster has separate probabilities, so that two of its items have correlation ``alike`` (a Dirichlet-
     multinomial).
     """
     rng = np.random.default_rng(seed)
@@ -109,7 +109,7 @@ UNEQUAL = {10: [60, 30, 20, 20, 15, 15, 10, 10, 10, 10], 30: [40] * 2 + [12] * 8
 @pytest.mark.parametrize("n_clusters", [10, 30])
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("alike", [0.0, 0.3])
-def test_few_clusters_leave_the_level_where_it_is(n_clusters, equal, alike):
+def test_few_clusters_hold_the_level(n_clusters, equal, alike):
     sizes = [200 // n_clusters] * n_clusters if equal else UNEQUAL[n_clusters]
     for ties, epsilon in ((0.5, 0.15), (0.3, 0.1)):
         p, reverse, _ = p_of(*studies(sizes, ties, epsilon, alike, 5), epsilon)
@@ -131,7 +131,7 @@ def test_unequal_clusters_count_for_fewer():
     assert (alone.share[0], alone.design[0]) == pytest.approx((1.0, 1.0))
 
 
-def test_fewer_than_ten_clusters_show_nothing() -> None:
+def test_fewer_than_ten_clusters_are_undecided() -> None:
     labels = assay.simulate(90, 3, prior=[0.25] * 4, judges=0.0, annotator_noise=0.2, documents=9, alike=0.2, seed=1)
     test = assay.alt_test(labels, "judge", epsilon=0.2, clusters="document")
     assert (test.verdict, test.reason) == ("undecided", "too_few_clusters")
@@ -141,7 +141,7 @@ def test_fewer_than_ten_clusters_show_nothing() -> None:
     assert assay.alt_test(more, "judge", epsilon=0.2, clusters="document").verdict == "replace"
 
 
-def test_effective_clusters_of_items_that_are_all_alike_and_of_items_that_are_not() -> None:
+def test_effective_clusters_of_identical_and_independent_items() -> None:
     """Carter et al. (2017): (Σ γ)² / Σ γ² of what each cluster adds to the variance, γ = n_g² or n_g."""
     sizes = [1, 2, 3, 6, 8, 10]
     cluster = np.repeat(np.arange(6), sizes)
@@ -160,7 +160,7 @@ def test_effective_clusters_of_items_that_are_all_alike_and_of_items_that_are_no
     assert effective(apart) == pytest.approx(sum(sizes) ** 2 / sum(squares))
 
 
-def test_clusters_of_people_who_all_have_too_few_items_leave_the_verdict_open():
+def test_clusters_with_too_few_items_are_undecided():
     labels = assay.simulate(20, 3, scale="1-5", documents=5, seed=1)
     found = assay.alt_test(labels, "judge", epsilon=0.2, clusters="document")
     assert found.verdict == "undecided"
@@ -177,7 +177,7 @@ def test_clusters_of_people_who_all_have_too_few_items_leave_the_verdict_open():
         (10, 0.2, np.nan, False),  # a class lies in one cluster alone
     ],
 )
-def test_what_clusters_show_needs_ten_of_them_and_more_than_one_effective(n_clusters, share, design, shown) -> None:
+def test_best_p_requires_ten_and_more_than_one_effective_cluster(n_clusters, share, design, shown) -> None:
     counts = np.array([[[12.0, 6.0, 2.0]]])  # 20 items
     found = decision.Clustering(np.ones(1), np.array([share]), np.array([design]), np.array([n_clusters]))
     p, reverse = decision.best_p(counts, 0.1, found)
@@ -244,12 +244,12 @@ CLUSTERED = {
                [[0.5, 0.5], [1, 0], [0, 1], [0.5, 0.5], [0.25, 0.75], [1, 0]]),
     "a class in one cluster": ([0, 0, 1, 1, 2], [1, 0, -1, 1, 1], [[0.0, 1], [0, 1], [1, 0], [1, 0], [1, 0]]),
     "a class of one item": ([0, 0, 1, 1, 2], [1, 0, -1, 1, 1], [[0.0, 1], [1, 0], [1, 0], [1, 0], [1, 0]]),
-    "a class that nobody has": ([0, 0, 1, 1, 2], [1, 0, -1, 1, 1], [[0.0, 1]] * 5),
+    "an empty class": ([0, 0, 1, 1, 2], [1, 0, -1, 1, 1], [[0.0, 1]] * 5),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CLUSTERED)
-def test_what_clusters_take_is_what_the_slow_way_finds(name: str) -> None:
+def test_clustering_of_equals_reference(name: str) -> None:
     cluster, sign, shares = CLUSTERED[name]
     wanted = slow_clustering(cluster, sign, shares)
     found, error = clustered([(cluster, sign, shares)])
@@ -273,7 +273,7 @@ def clustered(groups: list[tuple[list[int], list[int], list[list[float]]]]):
 
 
 @pytest.mark.parametrize("names", [("alike", "unequal", "one cluster", "all equal"), ("classes", "shares")])
-def test_groups_of_comparisons_are_each_alone(names: tuple[str, ...]) -> None:
+def test_clustering_of_treats_groups_separately(names: tuple[str, ...]) -> None:
     together, _ = clustered([CLUSTERED[name] for name in names])
     for i, name in enumerate(names):
         (alone, _), mine = clustered([CLUSTERED[name]]), together.part(np.array([i]))
@@ -282,7 +282,7 @@ def test_groups_of_comparisons_are_each_alone(names: tuple[str, ...]) -> None:
         assert mine.n_clusters.tolist() == alone.n_clusters.tolist()
 
 
-def test_the_design_effect_by_hand() -> None:
+def test_clustering_of_design_effect_by_hand() -> None:
     """Three clusters of two: d is 1 1, -1 -1, 0 -1, so its mean is -1/6 and Σ (d - mean)² = 5 - 6/36 = 29/6.
 
     Independent items: 29/6 / 5 / 6 = .16111. Residual sums 14/6, -10/6, -4/6 make 312/36; each cluster's leverage is

@@ -36,7 +36,7 @@ def test_each_judge_has_the_test_it_would_have_alone(options):
         assert test.annotators.drop("low", "high").equals(alone.annotators.drop("low", "high"))
 
 
-def test_the_lead_is_a_paired_difference():
+def test_compare_judges_lead_is_a_paired_difference():
     found = compare_judges(STUDY, expertise="crowd")
     good, poor = (found.tests[j].advantage_probability for j in ("good", "poor"))
     assert (found.best, found.next_best) == ("good", "poor")
@@ -117,7 +117,7 @@ def test_compare_judges_keeps_its_power_for_two_good_judges():
 
 
 def test_pairing_sees_a_small_lead():
-    # Two judges alike but for three items: each rho is uncertain, their difference hardly.
+    # Two judges that differ on three items: each rho is uncertain, their difference much less.
     frame = STUDY.labels
     mine = frame.filter(pl.col("annotator") == "good")
     off = (
@@ -142,11 +142,11 @@ def test_pairing_sees_a_small_lead():
     assert list(equal.tests) == ["good", "twin"]
 
 
-def test_one_judge_leads_nobody():
+def test_compare_judges_with_one_judge_has_no_lead():
     found = compare_judges(STUDY, ["good"], expertise="crowd")
     assert found.next_best is None
     assert math.isnan(found.lead.estimate)
-    assert found.lead.reason == "there is one judge only"
+    assert found.lead.reason == "there is only one judge"
     assert "It is" not in found.summary()
 
 
@@ -163,7 +163,7 @@ def test_every_way_to_make_an_interval(method):
         assert found.lead.low > 0
 
 
-def test_the_ceiling_is_the_optimal_judge():
+def test_compare_judges_ceiling_is_the_optimal_judge():
     found = compare_judges(STUDY, expertise="crowd")
     assert found.ceiling.judge == "optimal judge (mean of annotators; for reference)"
     assert found.ceiling.advantage_probability.estimate == 1
@@ -172,7 +172,7 @@ def test_the_ceiling_is_the_optimal_judge():
     assert compare_judges(STUDY, epsilon=0.1, expert="h0").ceiling is None
 
 
-def test_a_ceiling_too_low_says_the_data_are_too_few():
+def test_compare_judges_reports_low_ceiling():
     labels = table(columns(ann="a" * 31, bob="a" * 31, cat="a" * 31), columns(judge="a" * 31))
     found = compare_judges(labels, epsilon=0, n_resamples=20)
     assert not found.ceiling.passed
@@ -216,7 +216,7 @@ def test_mean_similarity():
     assert found.ceiling is None
 
 
-def test_a_judge_that_always_says_the_same_has_no_correlation():
+def test_compare_judges_constant_has_no_correlation():
     frame = STUDY.labels
     flat = frame.filter(pl.col("annotator") == "good").with_columns(annotator=pl.lit("flat"), label=pl.lit(3))
     labels = Annotations.from_frame(
@@ -230,7 +230,7 @@ def test_a_judge_that_always_says_the_same_has_no_correlation():
 # -- edges and words --------------------------------------------------------------------------------
 
 
-def test_nobody_can_be_tested():
+def test_compare_judges_without_testable_annotators():
     labels = table(columns(ann="ab", bob="ab"), columns(j="ab", k="ba"))
     found = compare_judges(labels, epsilon=0.1)
     assert math.isnan(found.lead.estimate)
@@ -240,7 +240,7 @@ def test_nobody_can_be_tested():
     found.plot().get_figure().canvas.draw()
 
 
-def test_a_judge_that_answered_too_little_stands_last_and_spoils_nothing():
+def test_compare_judges_ranks_sparse_judge_last():
     frame = STUDY.labels
     lazy = frame.filter(pl.col("annotator") == "good").head(10).with_columns(annotator=pl.lit("lazy"))
     labels = Annotations.from_frame(pl.concat([frame, lazy]), judges=["good", "poor", "lazy"], scale=Ordinal(1, 5))
@@ -269,12 +269,12 @@ def test_judges_named_alone_or_twice():
     assert twice.lead == compare_judges(STUDY, expertise="crowd").lead
 
 
-def test_a_judge_who_is_not_there():
+def test_judge_code_rejects_unknown_judges():
     with pytest.raises(DataError, match="judge 'gooood' is not in the judges of the table; did you mean 'good'"):
         compare_judges(STUDY, ["gooood"], expertise="crowd")
 
 
-def test_an_unknown_option():
+def test_compare_judges_rejects_unknown_option():
     with pytest.raises(DesignError, match="did you mean 'min_items'"):
         compare_judges(STUDY, expertise="crowd", min_item=3)
 
@@ -284,7 +284,7 @@ def test_it_reads_like_every_result():
     rows = found.table
     assert rows["judge"].to_list() == ["good", "poor", "optimal judge (mean of annotators; for reference)"]
     assert rows["kind"].to_list() == ["judge", "judge", "ceiling"]
-    assert rows["estimate"].is_sorted(descending=True) is False  # the ceiling stands last, above all in rho
+    assert rows["estimate"].is_sorted(descending=True) is False  # the ceiling is last, with the highest rho
     assert rows["smallest_epsilon"][0] == found.tests["good"].smallest_epsilon
     made = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert list(made["tests"]) == ["good", "poor"]
@@ -354,7 +354,7 @@ def test_two_judges_in_words():
     ]
 
 
-def test_lead_of_a_judge_in_doubt_is_a_difference_without_a_rank():
+def test_comparison_summary_explains_doubtful_lead():
     found = compared(("a", "undecided", True), ("b", "replace", False), lead=LEAD)
     found.lead_doubt, test = "item_level_agreement_undecided", found.tests["a"]
     test.settings.min_agreement_ratio, test.p_of = 0.5, {"item_level_agreement_undecided": 0.31}.get
@@ -364,7 +364,7 @@ def test_lead_of_a_judge_in_doubt_is_a_difference_without_a_rank():
     )
 
 
-def test_the_interval_of_the_best_is_widened_by_the_number_of_judges():
+def test_comparison_summary_adjusts_interval_of_best():
     asked = []
     found = compared(("a", "replace", True), *((f"b{k}", "replace", True) for k in range(4)), lead=LEAD)
     rho = found.tests["a"].advantage_probability
@@ -373,7 +373,7 @@ def test_the_interval_of_the_best_is_widened_by_the_number_of_judges():
     assert asked == pytest.approx([0.99])  # 1 - .05 / 5
 
 
-def test_one_judge_alone_leads_nobody_and_has_its_level():
+def test_comparison_summary_of_one_judge():
     lines = JudgeComparison.summary(compared(("a", "do_not_replace", False))).splitlines()
     assert lines == [
         "Highest advantage probability: a, 0.80 [0.70, 0.90].",
@@ -383,7 +383,7 @@ def test_one_judge_alone_leads_nobody_and_has_its_level():
     ]
 
 
-def test_a_correction_and_a_ceiling_that_is_too_low_are_said():
+def test_comparison_summary_has_correction_and_ceiling():
     def lines(**more):
         judges = [(name, "replace", True) for name in "abc"]
         return JudgeComparison.summary(compared(*judges, lead=LEAD, **more)).splitlines()
@@ -403,7 +403,7 @@ def test_a_correction_and_a_ceiling_that_is_too_low_are_said():
     [("comparison_undecided", [90, 60, None]), ("item_level_agreement_undecided", [90, 60, None]), ("", [None] * 3),
      ("too_few_clusters", [None] * 3)],
 )  # fmt: skip
-def test_items_needed_are_in_the_table_where_more_of_them_would_tell(reason, numbers):
+def test_comparison_table_has_sample_size_if_items_help(reason, numbers):
     test = SimpleNamespace(reason=reason, sample_size=SimpleNamespace(n_items=90, low=60, high=None))
     found = _sample_size(test)
     assert list(found.values()) == numbers

@@ -21,7 +21,7 @@ from references import benjamini_yekutieli
 
 
 def outcomes(wins, ties, losses):
-    """The differences d = W^h − W^f that the counts stand for."""
+    """The differences d = W^h − W^f of the counts."""
     return np.repeat([-1, 0, 1], [wins, ties, losses])
 
 
@@ -65,7 +65,7 @@ def test_both_advantages_sum_to_one_and_the_share_of_ties(counts):
 
 
 @given(some_counts, epsilons)
-def test_the_t_test_agrees_with_scipy(counts, epsilon):
+def test_p_values_agree_with_scipy(counts, epsilon):
     d = outcomes(*counts)
     statistic, p, reverse = (x[0] for x in decision.p_values(counts_of(counts), epsilon))
     if len(set(d)) == 1:
@@ -86,7 +86,7 @@ def test_swapping_judge_and_annotator_swaps_the_hypotheses(counts, epsilon):
 
 
 @given(some_counts, st.floats(0, 1), st.floats(0, 1))
-def test_a_larger_epsilon_never_raises_the_p_value(counts, a, b):
+def test_p_values_decrease_with_epsilon(counts, a, b):
     a, b = sorted((a, b))
     assert decision.p_values(counts_of(counts), b)[1][0] <= decision.p_values(counts_of(counts), a)[1][0] + 1e-12
 
@@ -144,7 +144,7 @@ def test_balanced_t_by_hand():
     assert p[0] == pytest.approx(stats.t.cdf(statistic[0], 5.4))
 
 
-def test_classes_of_equal_size_and_outcome_are_no_balancing_at_all():
+def test_balance_of_equal_classes_changes_nothing():
     one = counts_of((6, 4, 8))
     split = np.array([[[3, 2, 4], [3, 2, 4]]], dtype=float)
     np.testing.assert_allclose(wins.advantage(split), wins.advantage(one))
@@ -179,7 +179,7 @@ def test_wilcoxon_by_hand():
 
 
 @given(some_counts, st.floats(0, 1), st.floats(0, 1))
-def test_a_larger_epsilon_never_raises_wilcoxons_p(counts, a, b):
+def test_wilcoxon_p_decreases_with_epsilon(counts, a, b):
     a, b = sorted((a, b))
     first, second = (decision.wilcoxon_p(np.array(counts, dtype=float), e)[0] for e in (a, b))
     # At epsilon = .5 ties and losses are equally large, and the tie correction of the variance jumps there: that
@@ -190,14 +190,14 @@ def test_a_larger_epsilon_never_raises_wilcoxons_p(counts, a, b):
 # -- which test, and the correction -----------------------------------------------------------------
 
 
-def test_the_test_follows_the_number_of_items():
+def test_decide_selects_test_by_number_of_items():
     counts = counts_of((10, 10, 9), (10, 10, 10), (0, 40, 0), (1, 0, 0))
     assert decision.decide(counts, 0.1, 0.05, "published").tests == ("wilcoxon", "t", "exact", "wilcoxon")
     assert decision.decide(counts, 0.1, 0.05, "t").tests[:3] == ("t", "t", "exact")
     assert decision.decide(counts, 0.1, 0.05, "wilcoxon").tests[:3] == ("wilcoxon", "wilcoxon", "exact")
 
 
-def test_a_wilcoxon_test_reports_its_own_p_and_no_t_statistic():
+def test_decide_wilcoxon_has_no_t_statistic():
     found = decision.decide(counts_of((12, 5, 3)), 0.1, 0.05, "published")
     p, reverse = decision.wilcoxon_p(np.array([12.0, 5.0, 3.0]), 0.1)
     assert (found.p[0], found.p_reverse[0]) == (p, reverse)
@@ -251,7 +251,7 @@ def test_rates_are_decisions_many_at_a_time(test):
     assert 0 < wins.mean() < 1
 
 
-def test_the_winning_rate_weighs_annotators_by_quality():
+def test_winning_rate_weights_annotators_by_quality():
     assert decision.winning_rate(np.array([True, False, False]), np.array([2.0, 1, 1])) == 0.5
     assert math.isnan(decision.winning_rate(np.array([], dtype=bool), np.array([])))
 
@@ -272,7 +272,7 @@ def test_the_winning_rate_weighs_annotators_by_quality():
         (0.01, 0.9, math.nan, 0.01, 0.9, "undecided"),
     ],
 )
-def test_the_verdict(p_noninferior, p_worse, p_item_level, p_ratio_above, p_ratio_below, verdict):
+def test_verdicts_from_p_values(p_noninferior, p_worse, p_item_level, p_ratio_above, p_ratio_below, verdict):
     found = decision.VerdictTests(
         p_noninferior, p_worse, p_item_level, p_ratio_above, p_ratio_below, True, None, 2, 2, 0.05
     )
@@ -298,7 +298,7 @@ def test_the_verdict(p_noninferior, p_worse, p_item_level, p_ratio_above, p_rati
         ([5, 1, 1], 0.25, 2),
     ],
 )
-def test_so_many_annotators_have_half_of_the_weight_whoever_they_are(weights, threshold, least):
+def test_conjunctions_count_annotators_with_half_the_weight(weights, threshold, least):
     p = np.full(len(weights), 0.5)
     _, _, found, worse = decision.conjunctions(p, p, np.array(weights, dtype=float), threshold)
     assert found == least
@@ -328,8 +328,8 @@ def item_agreement_of(p_agreement=0.01, high=None, match=None):
         (0.9, math.nan, False),
     ],
 )  # fmt: skip
-def test_whether_people_agree_is_shown_or_open_or_hardly_so(p_agreement, high, agree):
-    """Shown at the level itself; hardly so where the upper end of the agreement is below .2."""
+def test_verdict_tests_of_classify_agreement_among_annotators(p_agreement, high, agree):
+    """Demonstrated at the level itself; None if the upper limit of the agreement is below .2."""
     item_agreement = item_agreement_of(p_agreement, high)
     found = decision.verdict_tests_of(
         np.array([0.01, 0.02]), np.array([0.9, 0.8]), item_agreement, np.ones(2), 0.5, 0.05
@@ -338,7 +338,7 @@ def test_whether_people_agree_is_shown_or_open_or_hardly_so(p_agreement, high, a
     assert item_agreement.asked == ([] if agree is True or high is None else [(1, 0.9)])  # one-sided, of people
 
 
-def test_grounds_hold_the_p_values_of_both_sides_and_of_what_is_seen():
+def test_verdict_tests_of_has_all_p_values():
     p, reverse = np.array([0.01, 0.02, 0.6]), np.array([0.9, 0.3, 0.2])
     found = decision.verdict_tests_of(p, reverse, item_agreement_of(match="ann"), np.ones(3), 0.6, 0.05)
     as_good, worse, least, least_worse = decision.conjunctions(p, reverse, np.ones(3), 0.6)
@@ -353,7 +353,7 @@ def test_grounds_hold_the_p_values_of_both_sides_and_of_what_is_seen():
     assert (nobody.least, nobody.least_worse, nobody.matched_annotator) == (0, 0, None)
 
 
-def test_a_judge_loses_where_it_is_shown_to_keep_too_little_of_what_is_there():
+def test_verdict_tests_ratio_too_low_requires_agreement():
     found = decision.VerdictTests(0.01, 0.9, 0.03, 0.02, 0.05, True, None, 1, 1, 0.05)
     assert (found.p_replace, found.ratio_too_low) == (0.03, True)
     assert not replace(found, p_ratio_below=0.051).ratio_too_low
@@ -363,7 +363,7 @@ def test_a_judge_loses_where_it_is_shown_to_keep_too_little_of_what_is_there():
     assert replace(found, p_ratio_above=0.05).p_replace == 0.05
 
 
-def test_grounds_of_several_verdicts_are_corrected_name_by_name():
+def test_adjust_verdict_tests_adjusts_each_p_value():
     """Holm of two: twice the smaller, and the larger no less than that; NaN is none, and is not counted."""
     one = decision.VerdictTests(0.01, 0.2, 0.02, 0.5, 0.9, True, None, 1, 2, 0.05)
     other = decision.VerdictTests(0.03, 0.15, math.nan, 0.6, 0.01, None, "ann", 3, 4, 0.1)
@@ -398,10 +398,11 @@ def test_annotators_with_enough_items_are_tested():
     assert math.isnan(decision.smallest_epsilon(tally_of((29, 3), (0,) * 5)))
 
 
-def test_what_is_left_out_is_counted_with_its_reason():
+def test_exclusions_are_counted_with_reason():
     found = tally_of((30, 29, 3), (4, 5, 6, 30, 62)).exclusions()
     assert [(one.what, one.count, one.reason) for one in found] == [
-        ("item", 4, "a label of one person only"), ("item", 5, "no label of the judge"), ("item", 6, "no human label"),
+        ("item", 4, "a label of one annotator only"), ("item", 5, "no label of the judge"),
+        ("item", 6, "no human label"),
         ("annotator", 2, "fewer than 30 comparable items"),
     ]  # fmt: skip
     assert found[-1].names == ("b with 29", "c with 3")
@@ -412,8 +413,8 @@ def test_what_is_left_out_is_counted_with_its_reason():
 
 
 @pytest.mark.parametrize("least", [5, 6])
-def test_a_class_of_few_items_is_refused_where_labels_are_balanced(least):
-    """Items of two annotators by class: 5 and 9, 7 and 30; a class that nobody has is no class."""
+def test_win_counts_balance_rejects_small_classes(least):
+    """Items of two annotators by class: 5 and 9, 7 and 30; an empty class is not a class."""
     counts = np.array([[[5, 0, 0], [3, 3, 3], [0, 0, 0]], [[7, 0, 0], [10, 10, 10], [0, 0, 0]]], dtype=float)
     table = SimpleNamespace(
         settings=SimpleNamespace(min_class=least), classes=("x", "y", "z"), humans=("ann", "bob", "cat")
@@ -422,13 +423,13 @@ def test_a_class_of_few_items_is_refused_where_labels_are_balanced(least):
     if least == 5:
         decision._refuse_small_classes(made)
         return
-    with pytest.raises(DesignError, match=r"fewer than 6 items .* so of 'x': 'x' .* on 5 of the items of 'bob'\."):
+    with pytest.raises(DesignError, match=r"at least 6 items per label.* have 'x': 'x' .* on 5 items of 'bob'\."):
         decision._refuse_small_classes(made)
     table.settings.min_class = 10
-    with pytest.raises(DesignError, match=r"so of 'x', 'y': 'x' .* on 5 of the items of 'bob'\."):
+    with pytest.raises(DesignError, match=r"have 'x', 'y': 'x' .* on 5 items of 'bob'\."):
         decision._refuse_small_classes(made)
     counts[0, 0, 0] = 0  # an annotator without items of a class that others have
-    with pytest.raises(DesignError, match=r"on 0 of the items of 'bob'\."):
+    with pytest.raises(DesignError, match=r"on 0 items of 'bob'\."):
         decision._refuse_small_classes(made)
 
 
@@ -471,7 +472,7 @@ def test_keys_are_of_values_shapes_and_kinds():
 
 
 @pytest.mark.parametrize(("n", "epsilon", "ties"), [(60, 0.1, 0.4), (100, 0.2, 0.3), (200, 0.15, 0.5)])
-def test_a_true_null_at_the_boundary_is_rejected_about_as_often_as_claimed(n, epsilon, ties):
+def test_t_test_holds_level_at_the_boundary(n, epsilon, ties):
     loss = (1 - ties + epsilon) / 2
     rng = np.random.default_rng(n)
     trials = 20_000
@@ -481,7 +482,7 @@ def test_a_true_null_at_the_boundary_is_rejected_about_as_often_as_claimed(n, ep
     assert abs(share - 0.05) < 0.01 + 4 * math.sqrt(0.05 * 0.95 / trials), share
 
 
-def test_the_exact_p_value_is_never_too_small():
+def test_exact_p_value_is_valid():
     # Under the null that makes n equal outcomes likeliest, P(p <= α) <= α over the flat outcomes.
     for n in (5, 30):
         for epsilon in (0.05, 0.1, 0.3):
@@ -492,7 +493,7 @@ def test_the_exact_p_value_is_never_too_small():
 
 
 @pytest.mark.slow
-def test_the_false_discovery_rate_is_kept_under_independence():
+def test_decide_controls_false_discovery_rate():
     # Six annotators, four at the boundary of the null and two over whom the judge truly wins.
     rng = np.random.default_rng(0)
     trials, n, epsilon = 20_000, 80, 0.1

@@ -85,7 +85,7 @@ def test_across_domains_all_p_values_are_corrected_together():
 
 
 @pytest.mark.parametrize("options", [{}, {"threshold": 1.0}])
-def test_the_smallest_epsilon_is_where_a_domain_passes_under_the_shared_correction(options):
+def test_smallest_epsilon_uses_the_shared_correction(options):
     hard = {f"d{i}": random_study(10 + i, n_items=40, judge_noise=0.7) for i in range(2)}
     labels = by_criterion(easy=random_study(5, n_items=60), **hard)
     given = {"min_items": 20, "method": "none", **options}
@@ -111,7 +111,7 @@ def test_the_smallest_epsilon_is_where_a_domain_passes_under_the_shared_correcti
     assert [t.smallest_epsilon for t in alone] == [t.smallest_epsilon for t in within.tests.values()]
 
 
-def test_the_correction_over_all_can_change_a_verdict():
+def test_alt_test_by_correction_can_change_a_verdict():
     # One domain where the judge just wins, among others where nothing is to be won.
     hard = {f"d{i}": random_study(10 + i, n_items=40, judge_noise=0.7) for i in range(5)}
     labels = by_criterion(easy=random_study(5, n_items=60), **hard)
@@ -133,7 +133,7 @@ def test_domains_of_items():
     assert f"Published rule: passes in {found.passed_in} of 2 (language; " in found.summary()
 
 
-def test_a_domain_that_can_not_be_tested_is_named():
+def test_alt_test_by_names_untestable_domains():
     one = random_study(1)
     only = one.labels.filter(pl.col("annotator").is_in(["h0", "good"])).with_columns(criterion=pl.lit("lonely"))
     unjudged = one.labels.filter(pl.col("annotator") != "good").with_columns(criterion=pl.lit("unjudged"))
@@ -142,16 +142,16 @@ def test_a_domain_that_can_not_be_tested_is_named():
     assert list(found.tests) == ["depth"]
     assert set(found.untested) == {"lonely", "unjudged"}
     assert found.n_domains == 3
-    assert "leaves out each of at least 2 people in turn; the table has 1" in found.untested["lonely"]
+    assert "requires at least 2 human annotators; the table has 1" in found.untested["lonely"]
     assert "judge 'good' is not in the judges of the table" in found.untested["unjudged"]
     assert "lonely: not tested: " in found.summary()
     json.dumps(found.to_dict(), allow_nan=False)
 
 
-def test_no_domain_can_be_tested():
+def test_alt_test_by_rejects_untestable_tables():
     one = random_study(1)
     frame = one.labels.filter(pl.col("annotator").is_in(["h0", "good"])).with_columns(criterion=pl.lit("x"))
-    with pytest.raises(DesignError, match="no criterion can be tested; x: the alt-test leaves out each"):
+    with pytest.raises(DesignError, match="no criterion can be tested; x: the alternative annotator test requires"):
         alt_test_by(Annotations.from_frame(frame, judges=["good"]), "good", expertise="crowd")
 
 
@@ -162,10 +162,10 @@ def test_no_domain_can_be_tested():
         ({"by": "languge"}, DataError, "column 'languge' is not in the table"),
         ({"correction": "between"}, DesignError, "correction must be across or within; got 'between'"),
         ({"epsilom": 1}, DesignError, "did you mean 'epsilon'"),
-        ({"epsilon": None}, DesignError, "no default for epsilon"),
+        ({"epsilon": None}, DesignError, "no default margin epsilon"),
     ],
 )
-def test_what_is_refused(options, kind, words):
+def test_alt_test_by_refusals(options, kind, words):
     given = {"judge": "good", "epsilon": 0.1, **options}
     with pytest.raises(kind, match=words):
         alt_test_by(BOTH, given.pop("judge"), **given)
@@ -189,7 +189,7 @@ def test_by_domain_it_reads_like_every_result():
 
 
 def two_sets(n=20, seed=0):
-    """Sets a and b of annotators, each with n items of their own."""
+    """Sets a and b of annotators, each with n separate items."""
     rng = np.random.default_rng(seed)
     humans = {}
     judge = {}
@@ -228,7 +228,7 @@ def test_pairings_by_hand():
     assert found.pairings["annotators"][0] == "a1 + b1; a2 + b2"
 
 
-def test_alone_they_have_too_few_items_and_together_enough():
+def test_alt_test_paired_combines_items():
     labels = two_sets()
     assert alt_test(labels, "j", epsilon=0.2).annotators.height == 0
     assert (
@@ -236,14 +236,14 @@ def test_alone_they_have_too_few_items_and_together_enough():
     )
 
 
-def test_the_order_of_the_sets_does_not_matter_and_a_column_may_name_them():
+def test_alt_test_paired_accepts_columns_in_any_order():
     labels = two_sets()
     a = alt_test_paired(labels, "j", [["a1", "a2"], ["b1", "b2", "b3"]], epsilon=0.2)
     b = alt_test_paired(labels, "j", [["b1", "b2", "b3"], ["a1", "a2"]], epsilon=0.2)
     assert a.pairings.equals(b.pairings)
     people = labels.annotators.with_columns(team=pl.col("annotator").str.slice(0, 1))
     frame = labels.labels
-    named = Annotations.from_frame(frame, judges=["j"], scale=Ordinal(1, 5), annotators=people)
+    named = Annotations.from_frame(frame, judges=["j"], scale=Ordinal(1, 5), annotator_table=people)
     c = alt_test_paired(named, "j", "team", epsilon=0.2)
     assert a.pairings.equals(c.pairings)
     assert a.advantage_probability == c.advantage_probability
@@ -261,20 +261,20 @@ def test_some_of_many_pairings_follow_the_seed():
 @pytest.mark.parametrize(
     ("sets", "kind", "words"),
     [
-        ([["a1", "a2"]], DesignError, "pairing needs two sets of at least 2 people; got 2"),
-        ([["a1"], ["b1", "b2"]], DesignError, "pairing needs two sets of at least 2 people; got 1, 2"),
+        ([["a1", "a2"]], DesignError, "pairing requires two sets of at least 2 annotators; got 2"),
+        ([["a1"], ["b1", "b2"]], DesignError, "pairing requires two sets of at least 2 annotators; got 1, 2"),
         ([["a1", "a2"], ["a2", "b1"]], DesignError, "'a2' is in both sets"),
-        ([["a1", "a9"], ["b1", "b2"]], DataError, "annotator 'a9' is not in the people of the table; it has a1"),
+        ([["a1", "a9"], ["b1", "b2"]], DataError, "annotator 'a9' is not in the annotators of the table; it has a1"),
         ("team", DataError, "annotator column 'team' is not in the table"),
     ],
 )
-def test_sets_that_can_not_be_paired(sets, kind, words):
+def test_alt_test_paired_rejects_invalid_sets(sets, kind, words):
     with pytest.raises(kind, match=words):
         alt_test_paired(two_sets(), "j", sets, epsilon=0.2)
 
 
 def test_even_combined_too_few():
-    with pytest.raises(DesignError, match="even combined, nobody has 30 comparable items"):
+    with pytest.raises(DesignError, match="no combined annotator has 30 comparable items"):
         alt_test_paired(two_sets(n=10), "j", [["a1", "a2"], ["b1", "b2", "b3"]], epsilon=0.2)
 
 
@@ -288,14 +288,14 @@ def test_paired_it_reads_like_every_result():
     assert found.plot().figure is not None
 
 
-def test_one_annotator_of_both_sets_is_not_combined_with_anybody_else():
+def test_alt_test_paired_rejects_overlapping_sets():
     humans = columns(a="ab" * 20, b="ab" * 20, c="." * 40 + "ab" * 20, d="." * 40 + "aa" * 20)
     labels = table(humans, columns(j="ab" * 40))
     found = alt_test_paired(labels, "j", [["a", "b"], ["c", "d"]], epsilon=0.2)
     assert set(found.pairings["annotators"]) == {"a + c; b + d", "a + d; b + c"}
 
 
-def test_pairings_are_all_there_are_or_as_many_different_ones_as_asked_for():
+def test_pairings_are_complete_or_distinct():
     rng = np.random.default_rng(0)
     whole = domains._pairings([0, 1], [2, 3, 4], 6, rng)  # 3 · 2 ways to give two people a partner each
     assert [tuple(p.tolist()) for p in whole] == list(itertools.permutations([2, 3, 4], 2))

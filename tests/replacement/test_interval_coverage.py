@@ -21,7 +21,7 @@ from assay.statistics.wins import AdvantageProbability
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "coverage.py"
 
 
-def test_the_interval_of_an_annotator_counts_the_annotators_own_items():
+def test_interval_of_rho_f_uses_the_annotators_items():
     # Everybody says a, so no item moves any rho from 1. Wilson's lower end is then 1 / (1 + z² / n): with the 12 items
     # of cat .757, with the 40 of the others .912.
     labels = table(columns(ann="a" * 40, bob="a" * 40, cat="a" * 12 + "." * 28), columns(judge="a" * 40))
@@ -31,7 +31,7 @@ def test_the_interval_of_an_annotator_counts_the_annotators_own_items():
     assert low["ann"] == pytest.approx(1 / (1 + 1.959964**2 / 40), abs=1e-6)
 
 
-def test_a_mean_difference_that_no_item_shows_has_a_width():
+def test_mean_difference_interval_has_positive_width():
     labels = table(columns(ann="a" * 40, bob="a" * 40, cat="a" * 40), columns(judge="a" * 40))
     difference = alt_test(labels, "judge", epsilon=0.1).mean_difference
     # Half a win and half a loss among 41.5: variance 1 / 41.5, over 42.5; t with 39 degrees of freedom.
@@ -58,22 +58,22 @@ def difference_of(counts: np.ndarray, how: IntervalSettings) -> tuple[float, flo
     return float(found.value[-1]), float(found.low[-1]), float(found.high[-1])
 
 
-def test_the_mean_difference_has_the_ends_of_its_posterior():
-    """A second road: weights of items drawn from their Dirichlet distribution, half an item each added."""
+def test_mean_difference_interval_is_from_its_posterior():
+    """Reference: weights of items drawn from their Dirichlet distribution, half an item each added."""
     how, rng = IntervalSettings(method="jackknife"), np.random.default_rng(5)
     for n, m, judge, person in ((30, 3, 0.05, 0.05), (60, 5, 0.2, 0.05), (60, 3, 0.02, 0.1), (200, 10, 0.3, 0.3)):
         counts = per_item(rng, n, m, judge, person)
         each = np.append((counts[:, :, 2] - counts[:, :, 0]).mean(axis=1), [1.0, 0.0, -1.0])
         weight = rng.standard_gamma(np.append(np.ones(n), [0.5] * 3), (40_000, n + 3))
         drawn = weight @ each / weight.sum(axis=1)
-        # t in place of the normal distribution takes the quantiles a little farther out.
+        # With t instead of the normal distribution the quantiles are slightly wider.
         tail = float(ndtr(stdtrit(n - 1, 0.025)))
         value, low, high = difference_of(counts, how)
         assert (low, high) == pytest.approx(np.quantile(drawn, [tail, 1 - tail]), abs=0.012)
         assert low < value < high
 
 
-def test_an_interval_of_the_mean_difference_holds_its_value_and_stays_inside_its_range():
+def test_mean_difference_interval_includes_estimate():
     how = IntervalSettings(method="jackknife")
     for sign in (0, 2):
         counts = np.zeros((15, 3, 3))
@@ -88,7 +88,7 @@ def test_an_interval_of_the_mean_difference_holds_its_value_and_stays_inside_its
 @pytest.mark.parametrize(
     ("n", "m", "judge", "person"), [(30, 10, 0.08, 0.04), (60, 3, 0.04, 0.04), (60, 10, 0.15, 0.04)]
 )
-def test_the_mean_difference_covers_on_easy_tasks_and_misses_in_nobodys_favour(n, m, judge, person):
+def test_mean_difference_interval_covers_on_easy_tasks(n, m, judge, person):
     how, studies = IntervalSettings(method="jackknife"), 400
     rng = np.random.default_rng(n + m)
     many = per_item(rng, 100_000, m, judge, person)
@@ -100,7 +100,7 @@ def test_the_mean_difference_covers_on_easy_tasks_and_misses_in_nobodys_favour(n
     assert max(below, above) <= 0.07
 
 
-def test_peoples_agreement_has_the_interval_that_agreement_gives():
+def test_human_agreement_equals_agreement():
     import assay
 
     labels = assay.simulate(60, 3, judges={"judge": 0.3}, prior=[0.25] * 4, seed=4)

@@ -1,4 +1,4 @@
-"""Does a judge look at the items, what does it keep, whom does it repeat? Against loops, and by planted judges."""
+"""Item-level agreement, agreement ratio and matches: against loops, and with planted judges."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ DISTANCES = {"accuracy": (Accuracy(), lambda a, b: float(a != b)), "neg_rmse": (
 
 @pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("score", DISTANCES)
-def test_agreement_and_what_is_left_without_each_unit_are_those_of_loops(score, clustered):
+def test_item_level_agreement_equals_loops(score, clustered):
     rng = np.random.default_rng(1)
     score, distance = DISTANCES[score]
     grid, judge = missing_some(rng, 24, 4)
@@ -84,7 +84,7 @@ def test_agreement_and_what_is_left_without_each_unit_are_those_of_loops(score, 
         assert found.pseudo.values[at] == pytest.approx(pseudo)
 
 
-def test_the_unit_of_labels_changes_nothing():
+def test_item_level_agreement_is_scale_invariant():
     grid, judge = missing_some(np.random.default_rng(4), 24, 4)
     found = [
         item_level_agreement(NegRMSE(), panel_of(u * grid), u * judge, [], None, 0.5, 0, "abcd").for_ratio
@@ -96,7 +96,7 @@ def test_the_unit_of_labels_changes_nothing():
         assert one.p_ratio_above(0.5) == pytest.approx(found[0].p_ratio_above(0.5))
 
 
-def test_texts_meet_the_other_items_of_their_block():
+def test_item_level_agreement_of_texts_uses_blocks():
     """With one block a part, and few people, calls of a function give what sums give."""
     rng = np.random.default_rng(3)
     n = 9
@@ -128,7 +128,7 @@ def test_moments_over_all_orders_are_those_of_enumeration(score):
 
 
 @pytest.mark.parametrize("score", [NegRMSE(), Accuracy()])
-def test_retention_in_many_studies_is_that_in_each(score):
+def test_agreement_ratio_studies_equal_single_studies(score):
     """Studies of 14 items that are numbered through: one is too small, in one people never vary, one has no judge."""
     rng = np.random.default_rng(8)
     drawn = [missing_some(rng, 14, 3) for _ in range(6)]
@@ -149,7 +149,7 @@ def test_retention_in_many_studies_is_that_in_each(score):
         assert not found.values[i, n:].any()
 
 
-def test_the_p_value_of_orders_is_that_of_all_of_them():
+def test_permutation_p_equals_enumeration():
     rng = np.random.default_rng(5)
     grid, judge = missing_some(rng, 7, 3)
     sides = item_agreement._Sides.of(NegRMSE(), panel_of(grid), judge, 0)
@@ -165,12 +165,12 @@ def fit_of(z, skewness, again=None):
 
 @pytest.mark.parametrize("skewness", [0.0, 0.6, -0.6, 1e-5])
 @pytest.mark.parametrize("z", [7.0, -1.5])
-def test_p_values_by_moments_are_pearsons_of_type_iii(z, skewness):
+def test_permutation_p_by_moments_is_pearson_type_iii(z, skewness):
     p = item_agreement.permutation_p(fit_of(z, skewness), np.zeros(50, dtype=int), 0)
     assert p == pytest.approx(stats.pearson3.sf(z, skewness), rel=1e-4)
 
 
-def test_where_moments_might_decide_wrongly_orders_are_drawn():
+def test_permutation_p_draws_orders_near_the_level():
     asked = []
 
     def again(orders):
@@ -200,14 +200,14 @@ def test_halls_statistic_by_hand():
     assert high - 1 > 1 - low
 
 
-def test_items_that_are_looked_at_have_the_judge_and_somebody_to_compare_both_with():
+def test_sides_have_items_with_judge_and_comparison():
     grid = np.array([[0, 1, np.nan], [0, np.nan, np.nan], [np.nan] * 3, [1, 1, 1], [0, 1, np.nan]])
     judge = np.array([0.0, 1.0, 1.0, 0.0, np.nan])
     panel = panel_of(grid)
     assert item_agreement._Sides.of(Accuracy(), panel, judge, 0).items.tolist() == [0, 3]  # two people, and the judge
     gold = replace(panel, reference=np.array([1.0, 0.0, 1.0, np.nan, 1.0]))
     sides = item_agreement._Sides.of(Accuracy(), gold, judge, 0)
-    assert sides.items.tolist() == [0, 1]  # one person beside a reference
+    assert sides.items.tolist() == [0, 1]  # one annotator and a reference
     assert sides.to.value.tolist() == [1, 0]
     assert sides.judge.tolist() == [0, 1]
 
@@ -219,7 +219,7 @@ def seen(name, p_item_level, p_ratio_above, p_ratio_below=0.9, *, stem=False, p_
     )  # fmt: skip
 
 
-def test_the_verdict_rests_on_the_structure_in_which_it_is_the_least_sure():
+def test_item_level_agreement_uses_largest_p_value():
     one, other = seen("topic", 0.01, 0.2, 0.03), seen("length", 0.03, 0.1, 0.01)
     found = item_agreement.ItemLevelAgreement((one, other), 0.5, 40)
     assert (found.for_item_level, found.p_item_level) == (other, 0.03)
@@ -229,7 +229,7 @@ def test_the_verdict_rests_on_the_structure_in_which_it_is_the_least_sure():
 
 
 @pytest.mark.parametrize(("p_agreement", "p_item_level"), [(0.05, 0.4), (0.051, 0.01)])
-def test_stems_are_asked_about_where_people_agree_within_them(p_agreement, p_item_level):
+def test_item_level_agreement_uses_stems_if_annotators_agree(p_agreement, p_item_level):
     stem = seen("stem", 0.4, 0.9, 0.001, stem=True, p_agreement=p_agreement)
     found = item_agreement.ItemLevelAgreement((seen("", 0.01, 0.02, 0.3), stem), 0.5, 40)
     # Of what is kept they are no structure, and no p-value is multiplied for them.
@@ -241,7 +241,7 @@ def kept_of(values, agreements=(0.4, 0.5)):
     return item_agreement.StratumResult("topic", False, 0.01, pseudo, agreements, 0 if values is None else len(values))
 
 
-def test_what_is_kept_is_a_ratio_with_an_interval_or_a_reason():
+def test_agreement_ratio_has_interval_or_reason():
     rng = np.random.default_rng(2)
     values = rng.normal([0.45, 0.5], 0.2, (60, 2))
     found = kept_of(values)
@@ -262,7 +262,7 @@ def test_what_is_kept_is_a_ratio_with_an_interval_or_a_reason():
     assert half.p(half.low) == pytest.approx(0.05, abs=0.01)
 
 
-def test_what_cannot_be_told_of_what_is_kept_has_its_reason():
+def test_agreement_ratio_reasons():
     few, none = kept_of(None), kept_of(None, (math.nan, math.nan))
     assert few.agreement_ratio(0.95).reason == few.agreement(1, 0.95).reason == few.contrast(0.5, 0.95).reason
     assert few.agreement_ratio(0.95).reason == "too few items determine the agreement"
@@ -272,19 +272,19 @@ def test_what_cannot_be_told_of_what_is_kept_has_its_reason():
     rng = np.random.default_rng(2)
     same = kept_of(np.column_stack([np.zeros(60), rng.normal(0.5, 0.2, 60)])).agreement_ratio(0.95)
     assert (same.estimate, math.isnan(same.low)) == (0.0, True)
-    assert same.reason.endswith("the judge says one thing only, so it keeps nothing")
+    assert same.reason.endswith("so that its agreement is 0")
     hardly = kept_of(rng.normal([0.4, 0.0], 0.5, (30, 2))).agreement_ratio(0.95)
     assert hardly.reason == "agreement among annotators is too imprecise to divide by"
 
 
-def test_ranges_stand_one_behind_the_other():
+def test_ranges_are_consecutive():
     assert item_agreement._ranges(np.array([5, 0, 9]), np.array([2, 0, 3])).tolist() == [5, 6, 9, 10, 11]
     assert item_agreement._ranges(np.array([4]), np.array([1])).tolist() == [4]
     none = np.zeros(0, dtype=int)
     assert item_agreement._ranges(none, none).tolist() == []
 
 
-def test_up_to_three_labels_of_an_item_are_asked_about():
+def test_some_labels_selects_up_to_three_labels():
     """Items 0, 1 and 3 have four labels, one and three; item 2 none."""
     item = np.array([3, 0, 0, 1, 3, 0, 0, 3])
     side = item_agreement.Side(item, np.zeros(8, dtype=int), np.zeros(8), np.ones(8))
@@ -330,7 +330,7 @@ def test_units_of_several_parts_have_a_cell_in_each():
     assert not at.by_item
 
 
-def test_an_agreement_is_none_where_nothing_is_expected_to_differ():
+def test_agreement_is_nan_without_expected_distance():
     def met(expected, *without):
         return item_agreement.Met(0.0, expected, np.zeros(len(without)), np.array(without))
 
@@ -351,7 +351,7 @@ def told(grid, judge, unit=None):
     )
 
 
-def test_agreement_has_an_interval_from_eight_units_on_of_which_four_decide():
+def test_agreement_interval_requires_eight_units_and_four_effective():
     """Of half and half each item decides as much as any other; of one rare label, its item decides nearly alone."""
     for n, known in ((8, True), (7, False)):
         half = np.arange(n) % 2.0
@@ -366,29 +366,33 @@ def test_agreement_has_an_interval_from_eight_units_on_of_which_four_decide():
     assert np.isnan(told(np.column_stack([never, never]), rare)[1][1])
 
 
-def test_items_that_are_alone_in_their_part_are_asked_nothing():
+def test_stratification_excludes_single_items():
     half = np.arange(20) % 2.0
     sides = item_agreement._Sides.of(Accuracy(), panel_of(np.column_stack([half, half])), half, 0)
     units = np.arange(20)
-    alone = item_agreement._test_looks(sides, Stratification("topic", np.arange(20), by_stem=True), units, False, 0)
+    alone = item_agreement._test_stratification(
+        sides, Stratification("topic", np.arange(20), by_stem=True), units, False, 0
+    )
     assert (alone.strata, alone.by_stem, alone.p_item_level, alone.pseudo, alone.n_units) == ("topic", True, 1, None, 0)
     assert np.isnan(alone.agreements).all()
-    two = item_agreement._test_looks(sides, Stratification("topic", np.r_[0, 0, np.arange(1, 19)]), units, False, 0)
+    two = item_agreement._test_stratification(
+        sides, Stratification("topic", np.r_[0, 0, np.arange(1, 19)]), units, False, 0
+    )
     assert (two.n_units, two.agreements) == (2, (1, 1))
-    most = item_agreement._test_looks(
+    most = item_agreement._test_stratification(
         sides, Stratification("topic", np.r_[np.zeros(19, dtype=int), 1]), units, False, 0
     )
     assert most.n_units == 19
-    # In clusters agreement has to hold over clusters besides: of fewer than eight that is not shown.
+    # With clusters, agreement must also hold across clusters, which requires eight.
     same = Stratification("", np.zeros(20, dtype=int))
-    assert item_agreement._test_looks(sides, same, units, False, 0).p_item_level < 1e-4
-    assert item_agreement._test_looks(sides, same, units // 4, True, 0).p_item_level == 1
+    assert item_agreement._test_stratification(sides, same, units, False, 0).p_item_level < 1e-4
+    assert item_agreement._test_stratification(sides, same, units // 4, True, 0).p_item_level == 1
 
 
-def test_who_is_repeated_is_left_out_with_the_reason():
+def test_annotator_match_exclusion_has_reason():
     found = item_agreement.AnnotatorMatch("ann", 0.001, 0.9, 0.4).exclusion()
     assert (found.what, found.count, found.reason, found.names) == (
-        "annotator", 1, "the judge repeats the labels", ("ann",)
+        "annotator", 1, "the judge's labels match theirs", ("ann",)
     )  # fmt: skip
 
 
@@ -410,17 +414,17 @@ def repeated(judge: np.ndarray, *people: np.ndarray):
         (0.6, 0.4, 0.2, 1.0),  # all of it
         (0.4, 0.4, 0.0, 1.0),
         (0.3, 0.4, 0.0, 1.0),
-        (0.6, -0.4, 0.0, 1.0),  # the others are not shown to agree
+        (0.6, -0.4, 0.0, 1.0),  # agreement of the others is not significant
     ],
 )
-def test_a_person_agrees_better_with_the_others_than_they_do_as_far_as_that_is_shown(person, others, swing, better):
+def test_better_is_shrunk_to_one(person, others, swing, better):
     ratio = person / others + swing * np.array([1, -1] * 5)
     without = np.column_stack([np.zeros(10), np.zeros(10), ratio * others, np.full(10, others)])
     assert item_agreement._better(np.array([0, 0, person, others]), without) == pytest.approx(better)
 
 
 @pytest.mark.parametrize(("shared", "named"), [(29, False), (30, True)])
-def test_who_is_repeated_shares_30_items_with_the_judge(shared, named):
+def test_find_match_requires_30_common_items(shared, named):
     rng = np.random.default_rng(3)
     ann, bob, cho = rng.integers(0, 4, (3, 60)).astype(float)
     first = np.where(np.arange(60) < shared, ann, np.nan)
@@ -433,7 +437,7 @@ def test_who_is_repeated_shares_30_items_with_the_judge(shared, named):
         assert found.p < 1e-4
 
 
-def test_who_is_repeated_is_held_against_the_mean_of_the_others_of_an_item():
+def test_find_match_compares_with_mean_of_others():
     """Judge and ann are the same on 4 of 5 items, bob is another on 3 of 5: ahead by .4, twice its error is .22.
 
     Had the one other of each item counted for half, it would be ahead by .1.
@@ -444,12 +448,12 @@ def test_who_is_repeated_is_held_against_the_mean_of_the_others_of_an_item():
     # Hand count: same as ann in 4 of 5, bob is the same as ann in 3 of 5.
     assert found is not None
     assert (found.annotator, found.same, found.others) == ("p0", 0.8, pytest.approx(0.6))
-    # Bob, who is as near as ann, leaves nobody ahead.
+    # Bob is as close as ann, so that no annotator is ahead.
     assert repeated(judge, ann, ann.copy()) is None
 
 
 @pytest.mark.parametrize("seed", [4, 9])
-def test_a_judge_that_says_one_thing_only_repeats_nobody(seed):
+def test_find_match_ignores_constant_judges(seed):
     """What it shares with each person is 0; by rounding it was 1e-17 more with one of them, on every item alike."""
     rng = np.random.default_rng(seed)
     truth = rng.normal(size=60)
@@ -531,7 +535,7 @@ def put_to_test(kind: str, how: str, n: int, m: int, seed: int) -> AltTest:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["95/5", "80/20", "50/50", "1-5", "piled"])
 @pytest.mark.parametrize("how", ["coin", "constant", "lazy", "copy", "most of a copy"])
-def test_what_deserves_nothing_earns_no_replace_and_is_told_why(kind, how):
+def test_useless_judges_never_replace(kind, how):
     """The rates behind docs/type-one-error.md; a copy of 200 items at 95/5 differs from an honest judge on ten."""
     found = [put_to_test(kind, how, 200, 3, seed) for seed in range(SEEDS)]
     told = Counter((test.verdict, test.reason) for test in found)
@@ -551,7 +555,7 @@ def test_what_deserves_nothing_earns_no_replace_and_is_told_why(kind, how):
 
 
 @pytest.mark.parametrize("kind", ["80/20", "50/50", "1-5", "piled"])
-def test_a_judge_like_the_people_is_not_refused(kind):
+def test_human_level_judge_is_not_refused(kind):
     found = [put_to_test(kind, "exchangeable", 200, 3, seed) for seed in range(SEEDS)]
     as_good = [test for test in found if test.verdict_tests.p_noninferior <= 0.05]
     assert len(as_good) >= 0.9 * SEEDS
@@ -560,7 +564,7 @@ def test_a_judge_like_the_people_is_not_refused(kind):
     assert np.mean([test.agreement_ratio.estimate for test in found]) == pytest.approx(1, abs=0.1)
 
 
-def test_a_copy_of_one_who_tosses_coins_among_people_who_do():
+def test_copy_of_random_annotator_matches():
     rng = np.random.default_rng(4)
     people = rng.integers(0, 2, (120, 3))
     test = alt_test(study(people, people[:, 1]), "judge", expertise="expert")
@@ -582,7 +586,7 @@ def questions(seed: int, n: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 @pytest.mark.parametrize("how", ["names", "column"])
-def test_a_judge_that_knows_the_question_alone_earns_nothing(how):
+def test_judge_with_question_only_never_replaces(how):
     for seed in range(SEEDS // 2):
         people, question, blind, good = questions(seed)
         names = [f"img{i // 5:03}__q{q}" if how == "names" else f"i{i:04}" for i, q in enumerate(question)]
@@ -604,7 +608,7 @@ def test_a_judge_that_knows_the_question_alone_earns_nothing(how):
     assert "strata:none" in plain.signature
 
 
-def test_columns_that_hold_what_people_said_are_no_structure():
+def test_strata_exclude_label_columns():
     people, _, _, good = questions(0)
     names = [f"i{i:04}" for i in range(len(people))]
     about = pl.DataFrame(
@@ -620,11 +624,11 @@ def test_columns_that_hold_what_people_said_are_no_structure():
     assert [one.name for one in test.win_counts.table.strata] == ["target_language"]
     named = alt_test(study(people, good, names, about), "judge", expertise="expert", strata=["answer"])
     assert named.item_agreement.for_ratio.strata == "answer"
-    with pytest.raises(assay.errors.AssayError, match="names of items share nothing"):
+    with pytest.raises(assay.errors.AssayError, match="item ids share no prefix or suffix"):
         alt_test(study(people, good, names, about), "judge", expertise="expert", strata="stem").verdict  # noqa: B018
 
 
-def test_stems_count_where_people_agree_within_them():
+def test_strata_stems_require_agreement():
     people, _, _, good = questions(1)
     rng = np.random.default_rng(0)
     stem = np.repeat(np.arange(60), 5)
@@ -635,7 +639,7 @@ def test_stems_count_where_people_agree_within_them():
     assert test.verdict_tests.p_item_level < 0.01
     blind = alt_test(study(people, by_document, names), "judge", expertise="expert")
     assert blind.item_agreement.for_item_level.p_item_level == 1
-    # Where all items of a document have the same label nobody could be seen to look within it.
+    # If all items of a document have the same label, item-level agreement within it is impossible.
     alike = np.stack([by_document] * 3, axis=1) ^ (rng.random((300, 3)) < 0.1)
     whole = alt_test(study(alike, by_document, names), "judge", expertise="expert")
     assert whole.item_agreement.for_item_level.strata == ""
@@ -645,21 +649,21 @@ def test_stems_count_where_people_agree_within_them():
     assert whole.document_effect.n_items == 300
 
 
-def test_a_person_whom_the_judge_repeats_may_be_left_out():
+def test_copies_leave_out_excludes_matching_annotator():
     people, person, rng = world("50/50", 200, 4, 1)
     labels = study(people, judge_of("copy", people, person, rng))
     refused = alt_test(labels, "judge", expertise="expert")
     assert (refused.verdict, refused.reason) == ("undecided", "matches_one_annotator")
     rest = alt_test(labels, "judge", expertise="expert", copies="leave out")
     assert rest.annotators["annotator"].to_list() == ["h1", "h2", "h3"]
-    assert any("h0" in str(one) and "repeats" in str(one) for one in rest.exclusions)
+    assert any("h0" in str(one) and "match" in str(one) for one in rest.exclusions)
     alone = alt_test(labels.where(annotator=["h1", "h2", "h3", "judge"]), "judge", expertise="expert")
     assert rest.verdict == alone.verdict == "replace"
     assert rest.verdict_tests.p_noninferior == alone.verdict_tests.p_noninferior
     assert rest.agreement_ratio.estimate == pytest.approx(alone.agreement_ratio.estimate)
 
 
-def test_everybody_in_the_judges_place():
+def test_human_baseline_tests_each_annotator():
     people, person, _ = world("50/50", 200, 4, 2)
     people[:, 3] = np.random.default_rng(0).integers(0, 2, 200)
     test = alt_test(study(people, person()), "judge", expertise="expert")
@@ -672,20 +676,20 @@ def test_everybody_in_the_judges_place():
     assert places["h0"].agreement_ratio.estimate == pytest.approx(alone.agreement_ratio.estimate)
     assert any(
         line.startswith(f"Human baseline: tested in the same way, {len(earned)} of 4 annotators pass")
-        for line in card(test).beside
+        for line in card(test).details
     )
 
 
-def test_whom_the_verdict_speaks_of():
+def test_population_share_of_all_annotators():
     people, person, _ = world("50/50", 300, 5, 3)
     test = alt_test(study(people, person()), "judge", expertise="expert")
     assert test.noninferior_to == 5
     # Of five all: the share with (1 - share) the lower .025 point of a maximum, .025^(1/5).
     assert test.population_share == pytest.approx(0.025 ** (1 / 5))
-    assert "at least 48% of such annotators" in " ".join(card(test).beside)
+    assert "at least 48% of such annotators" in " ".join(card(test).details)
 
 
-def test_planned_looks_spend_alpha():
+def test_analyses_spend_alpha():
     assert [round(spent(0.05, k, 4), 4) for k in range(5)] == [0, 0.0001, 0.0056, 0.0236, 0.05]
     people, person, _ = world("50/50", 120, 3, 3)
     labels = study(people, person())
@@ -730,7 +734,7 @@ def assay_holm(p: list[float]) -> list[float]:
     return found.tolist()
 
 
-def test_retention_can_be_asked_again():
+def test_agreement_ratio_can_be_recomputed():
     people, person, _ = world("1-5", 150, 4, 6)
     test = alt_test(study(people, person()), "judge", expertise="expert", score="neg_rmse")
     r = test.agreement_ratio
@@ -746,7 +750,7 @@ def test_retention_can_be_asked_again():
     assert "gives one label within each stratum" in never.reason
 
 
-def test_a_folder_in_chunks_has_the_same_looks(tmp_path):
+def test_item_agreement_of_chunks_equals_memory(tmp_path):
     people, person, _ = world("50/50", 300, 3, 7)
     labels = study(people, person(), names=[f"d{i // 10:02}_{i}" for i in range(300)])
     frame = labels.labels.join(labels.annotators.select("annotator", "kind"), on="annotator")
@@ -783,7 +787,7 @@ def labels_of_judge(labels: assay.Annotations) -> np.ndarray:
 @pytest.mark.parametrize(("n", "most"), [(30, 0.11), (60, 0.07)])  # .11: ten people and ratings, the worst of all
 @pytest.mark.parametrize("kind", ["80/20", "1-5"])
 @pytest.mark.parametrize("m", [3, 10])
-def test_half_of_peoples_agreement_is_called_more_as_often_as_it_says(kind, m, n, most):
+def test_agreement_ratio_tests_hold_their_level(kind, m, n, most):
     """A judge that is a person on half of the items and draws labels on the others: R = .5. .05 with ± .024 (80)."""
     more = less = hits = asked = 0
     score = NegRMSE() if kind == "1-5" else Accuracy()
@@ -805,7 +809,7 @@ def test_half_of_peoples_agreement_is_called_more_as_often_as_it_says(kind, m, n
 
 @pytest.mark.slow
 @pytest.mark.parametrize("m", [3, 10])
-def test_an_honest_judge_hardly_ever_seems_to_repeat_anybody(m):
+def test_find_match_rarely_names_annotators_of_other_judges(m):
     honest, copied = 0, 0
     for seed in range(120):
         people, person, rng = world("50/50", 60, m, seed)
@@ -823,7 +827,7 @@ def test_an_honest_judge_hardly_ever_seems_to_repeat_anybody(m):
     assert copied / 120 >= 0.9
 
 
-def test_endings_that_names_share_are_a_structure_though_no_stem_is_shared():
+def test_strata_include_shared_suffixes():
     people, question, blind, good = questions(2)
     names = [f"i{i:04}__q{q}" for i, q in enumerate(question)]
     found, deserving = (
@@ -839,7 +843,7 @@ def coded(codes: list[int]) -> Coded:
     return Coded(pl.Series([f"n{k}" for k in sorted(set(codes))]), np.array(codes))
 
 
-def test_what_is_a_structure_and_which_of_them_cross():
+def test_strata_and_their_combinations():
     """Two columns of two values: each cell needs four items, a suffix five of each value, a stem three."""
     one, other = np.arange(16) % 2, np.arange(16) // 2 % 2
     columns = (Stratification("a", one), Stratification("b", other))
@@ -857,14 +861,14 @@ def test_what_is_a_structure_and_which_of_them_cross():
     assert names(15, stem=coded([0, 1] * 3)) == ["a", "b", "stem"]
     assert names(15, stem=coded([0, 1] * 2 + [0])) == ["a", "b"]
     assert names(15, wanted="stem", stem=coded([0, 1, 2])) == ["a", "b", "stem"]  # asked for, and few all the same
-    with pytest.raises(assay.errors.DesignError, match="strata='suffix': the names of items share nothing"):
+    with pytest.raises(assay.errors.DesignError, match="strata='suffix': the item ids share no prefix or suffix"):
         names(15, wanted="suffix", stem=coded([0, 1]))
     crossed = _all_strata(columns, None, None, "auto")[2].part
     assert [len(set(crossed[(one == a) & (other == b)])) for a in (0, 1) for b in (0, 1)] == [1] * 4
     assert len(set(crossed.tolist())) == 4
 
 
-def test_columns_with_few_values_that_say_nothing_of_labels_are_asked():
+def test_strata_include_columns_with_few_values():
     labels = assay.simulate(20, 2, scale="1-5", judges={"m": 0.3}, seed=1)
     items = labels.items.select("item").with_columns(
         four=pl.Series(np.arange(20) % 4), five=pl.Series(np.arange(20) % 5), same=pl.lit(1),
@@ -888,7 +892,7 @@ def test_columns_with_few_values_that_say_nothing_of_labels_are_asked():
 
 @pytest.mark.parametrize(("scale", "level"), [("1-5", "interval"), ("ordinal:a<b<c<d<e", "ordinal"),
                                               ("nominal:a,b,c,d,e", "nominal")])  # fmt: skip
-def test_people_agree_by_the_coefficient_of_their_scale(scale, level):
+def test_human_agreement_uses_coefficient_of_scale(scale, level):
     words = dict(zip(range(1, 6), "abcde", strict=True))
     truth = np.random.default_rng(3).integers(1, 6, (40, 4)).clip(2) - np.arange(40)[:, None] % 2
     rows = [(f"i{i}", who, int(truth[i, j])) for i in range(40) for j, who in enumerate(("ann", "bob", "cho", "gpt"))]

@@ -62,16 +62,16 @@ def score_of(scale, **options):
         (SHARE, {"score": "accuracy"}, "accuracy"),
     ],
 )
-def test_the_score_follows_the_scale_unless_one_is_named(scale, options, name):
+def test_score_follows_scale_by_default(scale, options, name):
     assert score_of(scale, **options) == name
 
 
-def test_a_similarity_is_the_score_where_one_is_given_and_no_other_is_named():
+def test_score_is_similarity_if_given():
     words = as_similarity("words")
     assert score_of(Text(), similarity=words) == "similarity(words)"
     assert score_of(WORDS, similarity=words) == "similarity(words)"  # categories that are words are texts
     assert score_of(STEPS, similarity={(1, 2): 0.5}) not in ("accuracy", "neg_rmse")  # a table needs no texts
-    # Another score is named: the similarity is left alone, whatever the labels are.
+    # Another score is named: the similarity is ignored for all labels.
     assert score_of(STEPS, similarity=words, score="accuracy") == "accuracy"
     assert score_of(STEPS, similarity=words, score="neg_rmse") == "neg_rmse"
 
@@ -79,17 +79,17 @@ def test_a_similarity_is_the_score_where_one_is_given_and_no_other_is_named():
 @pytest.mark.parametrize(
     ("scale", "options", "words"),
     [
-        (WORDS, {"score": "neg_rmse"}, "score 'neg_rmse' needs numbers; the labels are"),
-        (Text(), {}, "free text is compared by a similarity: give similarity="),
-        (WORDS, {"score": "similarity"}, "free text is compared by a similarity: give similarity="),
+        (WORDS, {"score": "neg_rmse"}, "score 'neg_rmse' requires numbers; the labels are"),
+        (Text(), {}, "text labels require similarity="),
+        (WORDS, {"score": "similarity"}, "text labels require similarity="),
         (STEPS, {"similarity": "words"}, "the similarity 'words' compares texts; the labels are"),
         (SIDES, {"similarity": "words"}, "the similarity 'words' compares texts; the labels are"),
         (MIXED, {"similarity": "words"}, "the similarity 'words' compares texts; the labels are"),
-        (WORDS, {"normalise": "rank"}, "normalise='rank' needs ordered labels; these are"),
+        (WORDS, {"normalise": "rank"}, "normalise='rank' requires ordered labels; these are"),
         (
             STEPS,
             {"normalise": "rank", "score": "accuracy"},
-            "normalised labels are rarely equal: take score='neg_rmse'",
+            "normalised labels are rarely equal: use score='neg_rmse'",
         ),
     ],
 )
@@ -105,7 +105,7 @@ def test_scores_that_a_scale_does_not_have_are_refused(scale, options, words):
     [(WORDS, True), (Text(), True), (GRADES, True), (MIXED, False), (NUMBERS, False), (STEPS, False), (SHARE, False),
      (SIDES, False)],
 )  # fmt: skip
-def test_which_labels_are_texts(scale, texts):
+def test_all_texts_detects_text_labels(scale, texts):
     assert _all_texts(scale) is texts
 
 
@@ -121,7 +121,7 @@ def test_items_with_enough_people_and_a_reference_are_compared():
     people, reference = np.array([0, 1, 2, 3]), np.array([1.0, 1.0, np.nan, 1.0])
     assert rule().usable(people, None).tolist() == [False, False, True, True]
     assert rule(min_humans=3).usable(people, None).tolist() == [False, False, False, True]
-    # Beside a fixed reference one person is enough, whatever min_humans is.
+    # With a fixed reference one annotator is enough, for any min_humans.
     gold = rule(gold="truth", min_humans=3)
     assert gold.usable(people, reference).tolist() == [False, True, False, True]
     assert (rule().least, rule(min_humans=3).least, gold.least) == (1, 2, 1)
@@ -138,7 +138,7 @@ def test_numbers_are_named_by_their_labels_or_as_whole_as_they_are():
     [({}, False), ({"balance": True}, True), ({"gold": "truth"}, True), ({"expert": "ann"}, True),
      ({"clusters": "document"}, True)],
 )  # fmt: skip
-def test_classes_references_and_clusters_are_the_whole_tables(options, whole):
+def test_table_whole_with_classes_references_or_clusters(options, whole):
     table = SimpleNamespace(settings=AltTestSettings(epsilon=0.1, **options))
     assert AltTestTable.whole.fget(table) is whole
 
@@ -159,14 +159,14 @@ def test_epsilon_is_that_of_the_expertise_and_0_against_gold(options, tolerance)
 @pytest.mark.parametrize(
     ("humans", "judges", "options", "words"),
     [
-        (("a",), ("m",), {}, "at least 2 people in turn; the table has 1. With a single expert, recruit others"),
+        (("a",), ("m",), {}, "at least 2 human annotators; the table has 1. With a single expert, recruit others"),
         (("a",), (), {}, "the table has 1 and no judge; read it with judges="),
         ((), ("m",), {"gold": "truth"}, "the table has 0. With"),
         (("a", "b"), (), {}, None),
         (("a",), ("m",), {"gold": "truth"}, None),
     ],
 )
-def test_somebody_must_be_left_to_compare_with(humans, judges, options, words):
+def test_alt_test_requires_two_annotators(humans, judges, options, words):
     labels, settings = SimpleNamespace(judges=judges), AltTestSettings(**{"epsilon": 0.1} | options)
     if words is None:
         assert _refuse_too_few(labels, humans, settings) is None
@@ -197,7 +197,7 @@ def test_each_annotators_own_scale_by_hand(how, ann, bob):
     assert found.categories is None
 
 
-def test_one_annotators_labels_stand_at_their_items():
+def test_labels_of_are_at_their_items():
     found = labels_of(answers([5, 6, 7], [0, 1, 1], [2, 2, 0]), 1)
     assert found.tolist() == pytest.approx([7, np.nan, 6, np.nan], nan_ok=True)
 
@@ -211,7 +211,7 @@ def test_quality_is_a_number_above_0(bad):
         _quality(labels, ("ann", "bob"), {"ann": 1, "bob": bad})
 
 
-def test_a_table_of_one_criterion_is_one_test_and_of_two_it_is_refused():
+def test_alt_test_rejects_two_criteria():
     rows = [(f"i{k}", who, criterion, k % 2 + 1)
             for k in range(4) for who in ("ann", "bob", "m") for criterion in ("clear", "true")]  # fmt: skip
     frame = pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
@@ -243,7 +243,7 @@ def column(name, *codes):
     return Stratification(name, np.array(codes))
 
 
-def test_a_stem_is_a_structure_from_three_items_each_or_where_it_is_asked_for():
+def test_strata_stem_requires_three_items():
     for per_item, there in ((2.9, False), (3.0, True)):
         documents, _ = parts_of([0, 0, 0, 1, 1, 1], per_item)
         assert [one.name for one in structures(documents=documents)] == ["stem"] * there
@@ -254,7 +254,7 @@ def test_a_stem_is_a_structure_from_three_items_each_or_where_it_is_asked_for():
     assert structures(documents=documents, wanted="none") == structures() == ()
 
 
-def test_a_suffix_is_a_structure_from_five_items_each_or_where_it_is_asked_for():
+def test_strata_suffix_requires_five_items():
     for codes, there in (([0] * 5 + [1] * 4, False), ([0] * 5 + [1] * 5, True)):
         _, suffix = parts_of(codes)
         assert [one.name for one in structures(suffix=suffix)] == ["suffix"] * there
@@ -263,7 +263,7 @@ def test_a_suffix_is_a_structure_from_five_items_each_or_where_it_is_asked_for()
         assert structures(suffix=suffix, wanted="none") == ()
 
 
-def test_structures_are_crossed_where_a_cell_has_four_items_and_the_stem_comes_last():
+def test_strata_are_combined_with_four_items_per_cell():
     documents, _ = parts_of([0, 0, 0, 1, 1, 1, 2, 2])
     a, b = column("a", 0, 0, 0, 0, 1, 1, 1, 1), column("b", 2, 2, 2, 2, 0, 0, 0, 0)
     found = structures([a, b], documents)
@@ -278,13 +278,13 @@ def test_structures_are_crossed_where_a_cell_has_four_items_and_the_stem_comes_l
 
 def test_names_that_share_nothing_cannot_be_asked_for():
     for wanted in ("stem", "suffix", ["a", "stem"]):
-        with pytest.raises(assay.errors.DesignError, match="the names of items share nothing"):
+        with pytest.raises(assay.errors.DesignError, match="the item ids share no prefix or suffix"):
             structures([column("a", 0, 1)], wanted=wanted)
     assert structures([column("stem", 0, 1)], wanted="stem")[0].part.tolist() == [0, 1]  # a column of that name
 
 
-def test_columns_of_which_each_value_has_five_items_are_structures():
-    """Of ten items; not numbers with a point, what people said, or what holds nothing but labels."""
+def test_strata_columns_require_five_items_per_value():
+    """Of ten items; not decimal numbers, label columns, or columns with only labels."""
     n = 10
     halves = [k % 2 for k in range(n)]
     items = pl.DataFrame({

@@ -32,7 +32,7 @@ def legend_of(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-def test_what_the_judge_reaches_beside_what_it_has_to_beat():
+def test_plot_draws_rho_and_the_margin():
     people = pl.DataFrame(
         [("ann", 0.6, 0.5, 0.7, 0.8, False), ("bob", 0.9, 0.8, 1.0, 0.7, True), ("cho", 0.7, 0.6, 0.8, 0.6, True)],
         schema=["annotator", "rho_judge", "low", "high", "rho_human", "rejected"], orient="row",
@@ -40,9 +40,9 @@ def test_what_the_judge_reaches_beside_what_it_has_to_beat():
     ax = assay.results.AltTest.plot(SimpleNamespace(annotators=people, n_annotators=3, epsilon=0.1))
     assert names_of(ax.yaxis) == ["bob", "cho", "ann"]
     assert rows_of(ax) == [(0.9, pictures.PASS), (0.7, pictures.PASS), (0.6, pictures.MUTED)]
-    (beat,) = [line for line in ax.lines if line.get_label().startswith("to beat")]
+    (beat,) = [line for line in ax.lines if line.get_label().startswith("annotator −")]
     assert beat.get_xydata() == pytest.approx(np.array([[0.6, 2], [0.5, 1], [0.7, 0]]))
-    assert legend_of(ax) == ["to beat: annotator − ε", "judge, wins", "judge, does not win"]
+    assert legend_of(ax) == ["annotator − ε", "judge, wins", "judge, does not win"]
     assert_readable(ax)
     left, right = ax.get_xlim()
     assert left == 0.35
@@ -104,7 +104,7 @@ def test_curves_of_one_test_and_their_threshold():
         advantage_probability=np.array([0.5, 0.6]), assurance=np.array([0.2, 0.7]), threshold=0.4, n_annotators=3,
     ))  # fmt: skip
     shown = {line.get_label(): line.get_ydata().tolist() for line in ax.lines if line.get_label() in legend_of(ax)}
-    assert shown == {"ρ, middle 90%": [0.5, 0.6], "ω": [0.0, 1.0], "ends in a verdict": [0.2, 0.7]}
+    assert shown == {"ρ, middle 90%": [0.5, 0.6], "ω": [0.0, 1.0], "P(conclusive verdict)": [0.2, 0.7]}
     band = {tuple(map(float, at)) for at in ax.collections[0].get_paths()[0].vertices}
     assert band == {(30, 0.1), (30, 0.9), (60, 0.2), (60, 0.8)}
     assert list(ax.lines[-1].get_ydata()) == [0.4, 0.4]
@@ -115,7 +115,7 @@ def test_curves_of_one_test_and_their_threshold():
     assert_readable(ax)
 
 
-def test_curves_of_several_tests_are_told_apart():
+def test_curves_of_several_tests_are_distinguishable():
     verdicts = ["replace", "undecided", "replace", "replace", "replace", "replace"]
     curve = SimpleNamespace(epsilon=np.array([0.0, 0.2]), winning_rate=np.array([0.0, 1.0]))
     needed = SimpleNamespace(sizes=[20, 400], assurance=[0.1, 0.9], power=0.8, limit=3000)

@@ -1,4 +1,4 @@
-"""What useless thing could earn "replace"? Judges whose worth is known, among people whose worth is known."""
+"""The verdicts on planted judges of known quality, with annotators of known quality."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def verdicts(make, judge: str, **options) -> list[AltTest]:
     ("judge", "right"),
     [("as good", "replace"), ("better", "replace"), ("copier", "replace"), ("worse", "do_not_replace")],
 )
-def test_where_labels_can_tell_they_tell_rightly(judge, right):
+def test_planted_judges_get_the_right_verdict(judge, right):
     found = Counter(test.verdict for test in verdicts(categories, judge, epsilon=0.15))
     assert found[right] >= 0.95 * SEEDS, found
 
@@ -99,12 +99,12 @@ def test_where_labels_can_tell_they_tell_rightly(judge, right):
 @pytest.mark.parametrize(
     ("judge", "epsilon"), [("worse", 0.1), ("worse", 0.2), ("constant", 0.2), ("constant", 0.4), ("random", 0.4)]
 )
-def test_a_useless_judge_is_not_told_to_replace(judge, epsilon):
+def test_useless_judge_does_not_replace(judge, epsilon):
     found = Counter(test.verdict for test in verdicts(categories, judge, epsilon=epsilon))
     assert found["replace"] <= 0.05 * SEEDS, found
 
 
-def test_a_judge_that_always_says_4_passes_as_published_and_is_found_out():
+def test_constant_passes_published_rule_only():
     found = verdicts(ratings, "always 4", expertise="expert")
     assert sum(test.passed for test in found) >= 0.9 * SEEDS
     told = Counter((test.verdict, test.reason) for test in found)
@@ -116,7 +116,7 @@ def test_a_judge_that_always_says_4_passes_as_published_and_is_found_out():
 
 
 @pytest.mark.parametrize("normalise", [None, "zscore"])
-def test_a_constant_between_the_points_of_a_fine_scale_is_found_out(normalise):
+def test_constant_on_fine_scale_does_not_replace(normalise):
     """0-100 has too many labels to try each; a judge that always says 73 still meets a constant 73."""
 
     for judge in ("always 73", "about 73"):
@@ -139,7 +139,7 @@ def test_rare_labels_that_the_judge_never_gives():
 
 
 @pytest.mark.parametrize("m", [3, 6])
-def test_where_people_answer_at_random_no_judge_can_be_tested(m):
+def test_random_annotators_are_not_testable(m):
     def make(seed: int) -> Annotations:
         rng = np.random.default_rng(seed)
         return table_of(rng.integers(0, 4, (100, m)), {"coin": rng.integers(0, 4, 100)}, Nominal(KINDS))
@@ -167,7 +167,7 @@ def test_wrong_for_one_class_shows_when_classes_count_the_same():
     assert equal["replace"] <= 0.05 * SEEDS, equal
 
 
-def test_people_who_differ():
+def test_disagreeing_annotators_give_mixed():
     rng = np.random.default_rng(0)
     truth = rng.choice(4, 400, p=PRIOR)
     people = np.stack([noisy(rng, truth, noise) for noise in (0.02, 0.02, 0.9, 0.9)], axis=1)
@@ -182,7 +182,7 @@ WORDS = [f"word{i}" for i in range(60)]
 
 
 def texts(seed: int, judge: str, stray: float, n: int = 100) -> Annotations:
-    """Three people who describe items in stock phrases and, but for a share of words that stray, in words of the item;
+    """Three people who describe items in stock phrases and, except for a share of random words, in words of the item;
     now and then they write a dash. The judge looks, gives people's texts of other items, or stock phrases alone."""
     rng = np.random.default_rng(seed)
     topics = [rng.choice(WORDS, 4, replace=False) for _ in range(n)]
@@ -214,8 +214,8 @@ def texts(seed: int, judge: str, stray: float, n: int = 100) -> Annotations:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("judge", ["draws", "stock"])
-def test_texts_that_were_drawn_without_a_look_are_found_out(judge):
-    """People agree on stock phrases alone, and their commonest texts are dashes, farther off than any stock phrase."""
+def test_random_texts_do_not_replace(judge):
+    """People agree on stock phrases alone, and their commonest texts are dashes, further off than any stock phrase."""
     options = {"epsilon": 0.25, "similarity": word_similarity, "method": "none"}
     found = [alt_test(texts(seed, judge, stray=1.0), "judge", **options) for seed in range(8)]
     assert (
@@ -224,13 +224,13 @@ def test_texts_that_were_drawn_without_a_look_are_found_out(judge):
     assert not any(test.verdict == "replace" for test in found)
 
 
-def test_a_judge_that_looks_is_told_from_one_that_draws_texts():
+def test_text_judge_differs_from_random_texts():
     options = {"epsilon": 0.2, "similarity": word_similarity, "method": "none"}
     found = Counter(alt_test(texts(seed, "looks", stray=0.3), "judge", **options).verdict for seed in range(8))
     assert found["replace"] >= 7, found
 
 
-def test_the_closest_constant_is_shown_where_it_is_closer_than_the_judge():
+def test_constant_baseline_is_printed_if_closer():
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 0, 1], 80, p=[0.2, 0.1, 0.7])
     people = np.stack([np.where(rng.random(80) < 0.2, rng.choice([-1, 0, 1], 80), truth) for _ in range(3)], axis=1)
@@ -242,10 +242,10 @@ def test_the_closest_constant_is_shown_where_it_is_closer_than_the_judge():
         test.constant_baseline.label,
         test.constant_baseline.closer,
         test.constant_baseline.equal,
-        test.constant_baseline.farther,
+        test.constant_baseline.further,
     ) == (1, 0, 80, 0)
     never = table_of(people, {"always first": -np.ones(80, dtype=int)}, Preference())
-    found = card(alt_test(never, "always first", epsilon=0.1)).beside
+    found = card(alt_test(never, "always first", epsilon=0.1)).details
     assert any(
         line.startswith("Constant baseline: always answering “second” is closer to the annotators on ")
         for line in found

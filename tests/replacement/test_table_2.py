@@ -53,5 +53,5 @@ def test_both_advantages_follow_from_the_counts(name):
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", DATA_SETS)
-def test_the_counts_on_file_are_those_of_the_labels(real_data, name):
+def test_counts_on_file_equal_those_of_labels(real_data, name):
     assert counts_of(real_data / "alt_test" / name) == KEPT[name]

@@ -43,14 +43,14 @@ def level(n: int, ties: float, epsilon: float, test: str = "t", reverse: bool = 
 @pytest.mark.parametrize("n", [30, 50, 100, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("epsilon", [0.1, 0.15, 0.2])
 @pytest.mark.parametrize("ties", [0.0, 0.3, 0.5, 0.7])
-def test_the_t_test_rejects_at_about_its_level(n, epsilon, ties):
+def test_t_test_rejects_at_about_its_level(n, epsilon, ties):
     # Counts are discrete, so no test is at .05 exactly; with half a dozen possible values it is off by most.
     assert 0.03 < level(n, ties, epsilon) < 0.065
     assert 0.03 < level(n, ties, epsilon, reverse=True) < 0.07
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.2])
-def test_the_t_test_rejects_too_often_where_the_judge_never_wins(epsilon):
+def test_t_test_rejects_too_often_if_judge_never_wins(epsilon):
     # The most ties that leave E[d] = epsilon: then d is 0 or 1 and as skewed as it can be. Said in the docs.
     few, many = level(30, 1 - epsilon, epsilon), level(200, 1 - epsilon, epsilon)
     assert 0.1 < few < 0.2
@@ -60,7 +60,7 @@ def test_the_t_test_rejects_too_often_where_the_judge_never_wins(epsilon):
 
 @pytest.mark.parametrize("n", [10, 20, 29, 30, 50])
 @pytest.mark.parametrize("epsilon", [0.1, 0.15, 0.2])
-def test_the_exact_test_keeps_its_level_where_the_others_do_not(n, epsilon):
+def test_exact_test_holds_its_level(n, epsilon):
     for ties in (0.0, 0.3, 0.5, 0.7, 1 - epsilon):
         assert level(n, ties, epsilon, "exact") <= LEVEL
         assert level(n, ties, epsilon, "exact", reverse=True) <= LEVEL
@@ -68,9 +68,9 @@ def test_the_exact_test_keeps_its_level_where_the_others_do_not(n, epsilon):
 
 @pytest.mark.parametrize("n", [10, 20, 29])
 @pytest.mark.parametrize("epsilon", [0.1, 0.15, 0.2])
-def test_the_signed_rank_test_is_no_test_of_the_mean(n, epsilon):
+def test_signed_rank_test_does_not_test_the_mean(n, epsilon):
     # d − epsilon is not symmetric about 0 at the boundary, as the test supposes: a tie counts for the judge with
-    # a rank of its own, however small epsilon is. The error grows with n. The t-test has none of this.
+    # a separate rank, for any epsilon above 0. The error grows with n. The t-test has none of this.
     assert level(n, 0.7, epsilon, "wilcoxon") > 0.2
     assert level(n, 0.3, epsilon, "wilcoxon") > 0.07
     assert level(n, 0.7, epsilon) < 0.09
@@ -78,7 +78,7 @@ def test_the_signed_rank_test_is_no_test_of_the_mean(n, epsilon):
     assert level(29, 0.5, 0.1, "wilcoxon") > level(10, 0.5, 0.1, "wilcoxon")
 
 
-def test_the_exact_p_value_of_equal_differences_is_valid():
+def test_exact_p_value_of_equal_differences_is_valid():
     # Only ties: H0 allows at most P(tie) = 1 − epsilon, and (1 − epsilon)^n is the p-value.
     ties = np.array([[[[0.0, 40.0, 0.0]]]])
     assert decision.p_values(ties, 0.1)[1].item() == pytest.approx(0.9**40)
@@ -97,15 +97,15 @@ def balanced(n: int, share: tuple[float, ...], ties: tuple[float, ...], n_simula
 
 
 @pytest.mark.parametrize("n", [50, 200])
-def test_balanced_tests_hold_their_level_where_classes_vary_alike(n):
+def test_balanced_tests_hold_level_with_equal_variances(n):
     # The standard error of a share of .05 in 20,000 is .0015.
     assert balanced(n, (1 / 3, 1 / 3, 1 / 3), (0.5, 0.5, 0.5), 20_000) == pytest.approx(LEVEL, abs=0.01)
     assert balanced(n, (0.9, 0.1), (0.5, 0.5), 20_000) == pytest.approx(LEVEL, abs=0.015)
 
 
-def test_balanced_tests_are_off_where_the_rare_class_varies_more_or_less():
+def test_balanced_tests_miss_level_with_unequal_variances():
     # C.1 takes one variance for all classes. The mean of class means has variance Σ σ_c² / n_c / classes²,
-    # which the rare class decides; its own variance should stand there.
+    # which the rare class determines; its own variance would be right.
     assert 0.06 < balanced(200, (0.9, 0.1), (0.75, 0.25), 20_000) < 0.1
     assert balanced(200, (0.9, 0.1), (0.3, 0.7), 20_000) < 0.035
 
@@ -143,7 +143,7 @@ def test_by_keeps_the_false_discovery_rate_long(m, n, ties):
         assert independent(m, beaten, n, 20_000, ties)[0] < LEVEL
 
 
-def test_a_judge_that_beats_nobody_hardly_passes_and_one_that_nearly_does_passes_sometimes():
+def test_published_rule_error_rates():
     for m in (3, 5, 10):
         assert independent(m, 0, 100, 20_000)[1] < 0.005
         # One short of half truly beaten: one lucky rejection among the others is enough.
@@ -180,8 +180,8 @@ def boundary(epsilon: float, human: float = 0.3, m: int = 3) -> float:
 
 
 @pytest.mark.slow
-def test_the_boundary_is_where_the_calculation_says():
-    # Two roads: 100,000 simulated items, on which the standard error of the mean of d is below .002.
+def test_boundary_is_as_calculated():
+    # Reference: 100,000 simulated items, on which the standard error of the mean of d is below .002.
     noise = boundary(0.15)
     labels = assay.simulate(100_000, 3, prior=PRIOR.tolist(), annotator_noise=0.3, judges=noise, seed=1)
     found = assay.alt_test(labels, "judge", epsilon=0.15, method="none")
@@ -205,7 +205,7 @@ def at_the_boundary(epsilon: float, m: int, n: int, n_studies: int) -> tuple[flo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [30, 100])
-def test_the_whole_test_from_labels_keeps_its_promise(n):
+def test_alt_test_from_labels_holds_its_level(n):
     one, some, passes = at_the_boundary(0.15, 3, n, 4000)
     # Three tests of the same items: the standard error of the share of 12,000 is below .0035.
     assert one == pytest.approx(LEVEL, abs=0.012)
@@ -218,7 +218,7 @@ def test_the_whole_test_from_labels_keeps_its_promise(n):
     ("epsilon", "m", "n"),
     [(0.1, 3, 30), (0.15, 5, 50), (0.2, 3, 100), (0.1, 5, 200), (0.2, 5, 30), (0.15, 3, 200)],
 )
-def test_the_whole_test_from_labels_long(epsilon, m, n):
+def test_alt_test_from_labels_holds_its_level_in_many_studies(epsilon, m, n):
     one, some, passes = at_the_boundary(epsilon, m, n, 10_000)
     assert one == pytest.approx(LEVEL, abs=0.008)
     assert some < 0.035
@@ -238,14 +238,14 @@ def in_documents(documents: int, n_studies: int, clusters: str | None) -> float:
 
 
 @pytest.mark.slow
-def test_items_of_the_same_document_make_the_test_too_hopeful_unless_it_is_told():
+def test_clustered_items_inflate_errors_without_clusters():
     assert in_documents(100, 150, None) == pytest.approx(LEVEL, abs=0.028)
     assert in_documents(10, 150, None) > 0.09
     assert in_documents(10, 150, "document") == pytest.approx(LEVEL, abs=0.035)
 
 
 @pytest.mark.slow
-def test_the_public_test_one_study_after_the_other():
+def test_alt_test_one_study_at_a_time():
     noise, rejected, passed = boundary(0.2), [], []
     for seed in range(400):
         labels = assay.simulate(50, 3, prior=PRIOR.tolist(), annotator_noise=0.3, judges=noise, seed=seed)

@@ -1,4 +1,4 @@
-"""Items on which nobody can be compared decide nothing, whichever part of the verdict looks at them."""
+"""Items without a comparison have no effect on any part of the verdict."""
 
 import numpy as np
 import polars as pl
@@ -43,7 +43,7 @@ def put_to_test(labels: assay.Annotations, options: dict) -> assay.results.AltTe
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("unusable", UNUSABLE)
-def test_they_change_nothing(options, unusable):
+def test_unusable_items_change_nothing(options, unusable):
     if "gold" in options and unusable == "one person":
         pytest.skip("one person and gold can be compared")
     usable = answers(90, [*PEOPLE, "judge"])
@@ -56,7 +56,7 @@ def test_they_change_nothing(options, unusable):
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-def test_a_plan_looks_at_the_items_of_the_verdict(options):
+def test_plan_uses_the_items_of_the_verdict(options):
     test = put_to_test(read(answers(90, [*PEOPLE, "judge"]), *UNUSABLE.values()), options)
     table = test.win_counts.table
     units = np.where(table.units.of_item < 0, 0, table.units.of_item)

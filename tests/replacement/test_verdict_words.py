@@ -63,7 +63,7 @@ LOW_RATIO = {"p_ratio_above": 0.9, "p_ratio_below": 0.02}
 
 
 def alt(p: dict[str, Any] | None = None, options: dict[str, Any] | None = None, **known: Any) -> AltTest:
-    """The test of m with the p-values given, and ``known`` estimates in place of the computed ones."""
+    """The test of m with the p-values given, and ``known`` estimates instead of the computed ones."""
     tests = p_values(**p or {})
     fields = {"judge", "domain", "passed", "epsilon", "n_verdicts", "advantage_probability", "mean_difference"}
     made = {name: known.pop(name) for name in fields & set(known)}
@@ -173,7 +173,7 @@ def test_reason_of_few_items_and_few_clusters():
     assert few.reason == "too_few_items_per_annotator"
     assert words.verdict_line(few) == "Undecided for m: no annotator has 61 comparable items."
     assert words.evidence(few) == ["No annotator has the 61 comparable items that the test requires."]
-    assert card(few).beside == ()
+    assert card(few).details == ()
     assert card(few).step.words == "have the same annotators label more of the same items."
     clustered = assay.alt_test(study(), "m", epsilon=0.1, clusters="topic")
     assert clustered.reason == "too_few_clusters"
@@ -187,7 +187,7 @@ def test_headline_with_gold_labels():
     gold = dict(study().labels.filter(annotator="m").select("item", "label").iter_rows())
     test = assay.alt_test(study(), "m", gold=gold)
     assert card(test).headline == "m outperforms these annotators against the gold labels."
-    assert "at least as close to the reference as the annotator left out" in card(test).beside[0]
+    assert "at least as close to the reference as the annotator left out" in card(test).details[0]
     assert "score accuracy with the gold labels; " in test.summary()
     assert "Annotators agree with the reference at A = " in words.evidence(test)[2]
     expert = assay.alt_test(study(), "m", expert="ann", epsilon=0.1)
@@ -268,10 +268,10 @@ def test_larger_count_has_its_own_p_value():
     assert words.larger_count(replace(test, n_verdicts=2)) == [f"{one}, Bonferroni-adjusted for 2 verdicts)"]
     assert words.larger_count(alt(UNDECIDED)) == []
     assert f"Notes: {one})." in test.summary()
-    assert f"A{one[1:]})." in card(test).beside
+    assert f"A{one[1:]})." in card(test).details
 
 
-# -- notes beside the verdict ----------------------------------------------------------------------
+# -- notes ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -286,14 +286,14 @@ def test_larger_count_has_its_own_p_value():
     ],
 )
 def test_notes_have_the_difference_of_advantage_probabilities(found, line):
-    lines = card(alt(mean_difference=Estimate(*found, 0.05))).beside
+    lines = card(alt(mean_difference=Estimate(*found, 0.05))).details
     assert lines[1] == f"Advantage probability, judge − annotators: {line}"
 
 
 def test_notes_have_the_published_rule_and_the_margins():
     test = alt(advantage_probability=Estimate(0.8, 0.7, 0.9, 0.05), smallest_epsilon=0.089,
                needed_epsilon=Estimate(-0.1, -0.2, 0.01, 0.05))  # fmt: skip
-    first, _, published, exploratory, *_ = card(test).beside
+    first, _, published, exploratory, *_ = card(test).details
     assert first == (
         "On 80% [70%, 90%] of items, averaged over annotators, it is at least as close to the others as the annotator "
         "left out (advantage probability ρ)."
@@ -311,10 +311,10 @@ def test_notes_have_the_published_rule_and_the_margins():
 def test_notes_have_population_baselines_and_prefixes():
     baseline = {"ann": alt(), "bob": alt(UNDECIDED), "cho": alt()}
     effect = DocumentEffect(10, 60, 1.1)
-    lines = card(alt(n_verdicts=1, human_baseline=baseline, document_effect=effect)).beside
+    lines = card(alt(n_verdicts=1, human_baseline=baseline, document_effect=effect)).details
     assert "Human baseline: tested in the same way, 2 of 3 annotators pass (ann, cho)." in lines
     assert "60 item ids share 10 prefixes; design effect 1.10." in lines
-    none = card(alt(human_baseline={"ann": alt(UNDECIDED)})).beside
+    none = card(alt(human_baseline={"ann": alt(UNDECIDED)})).details
     assert "Human baseline: tested in the same way, 0 of 1 annotator pass." in none
     test = real_test(epsilon=0.5)
     # As good as all of three: the share p with p³ = .025 is the lower limit, .05 / 2 verdicts have .0125 each.
@@ -323,8 +323,8 @@ def test_notes_have_population_baselines_and_prefixes():
     assert (
         "Applies to these 3 annotators. If they are a random sample, with 95% confidence the judge is as good (within "
         "ε) as at least 29% of such annotators."
-    ) in card(test).beside
-    assert "with 97.5% confidence" in " ".join(card(replace(test, n_verdicts=2)).beside)
+    ) in card(test).details
+    assert "with 97.5% confidence" in " ".join(card(replace(test, n_verdicts=2)).details)
 
 
 def test_document_effect_is_a_caution_from_1_2():
@@ -483,7 +483,7 @@ def test_summary_names_clusters_and_missing_intervals():
     test = assay.alt_test(study(), "m", epsilon=0.1, clusters="topic", method="none")
     assert "t-tests with standard errors robust to clusters of 'topic', Benjamini" in test.summary()
     assert "(no interval)." in test.summary()
-    assert "Notes: no interval for ρ: no interval was asked for." in test.summary()
+    assert "Notes: no interval for ρ: no interval requested." in test.summary()
     effect = DocumentEffect(10, 60, 3.0)
     assert words.document_effect(effect) in alt(document_effect=effect).summary()
     assert "design effect" not in alt(document_effect=DocumentEffect(10, 60, 1.19)).summary()
@@ -540,7 +540,7 @@ def test_card_by_plans_the_largest_size():
     ],
 )  # fmt: skip
 def test_domain_line_has_verdict_reason_and_p_value(p, start):
-    line = card_by(domains(law=p)).beside[0]
+    line = card_by(domains(law=p)).details[0]
     assert line.startswith(start)
     assert ("A study of about 100 items" in line) == (p is UNDECIDED)
 

@@ -1,1 +1,1 @@
-"""May the judge stand in for a person? The alternative annotator test."""
+"""Can the judge replace an annotator? The alternative annotator test."""

@@ -1,8 +1,8 @@
-"""May the judge stand in for a person? The alternative annotator test, one judge, one question.
+"""Can the judge replace an annotator? The alternative annotator test of one judge on one criterion.
 
-Calderon, Reichart & Dror (2025): leave out each annotator in turn; is the judge as close to the others as
-the annotator is, allowing epsilon for what people cost? Four movements: `alt_test` checks; `AltTestTable`
-turns the table into arrays; `win_counts` and `decision` compute; `AltTest` carries the answer.
+Calderon, Reichart & Dror (2025): leave out each annotator in turn, and test whether the judge agrees with the others as
+well as that annotator, within a margin epsilon. `alt_test` checks the input, `AltTestTable` converts the table to
+arrays, `win_counts` and `decision` compute, and `AltTest` is the result.
 """
 
 from __future__ import annotations
@@ -53,44 +53,45 @@ class AltTest(Result):
     reason : str
         The code of the reason, see `Reason`; empty for ``replace`` and ``mixed``. ``reason_text`` is its sentence.
     verdict_tests : VerdictTests
-        The p-values that the verdict rests on.
+        The p-values behind the verdict.
     item_agreement : ItemLevelAgreement
-        What the judge sees of the items, within each structure that is known of them.
+        Item-level agreement and agreement ratio, within each stratification of the items.
     agreement_ratio : Estimate
-        R = A(judge, people) / A(people, people), chance-corrected within what is known of the items.
+        R = A(judge, annotators) / A(annotators), chance-corrected within strata.
     annotator_agreement : Estimate
-        A(people, people): what R is a share of.
+        A(annotators), the denominator of R.
     constant_baseline : ConstantBaseline or None
-        The constant answer that is closest to people, beside the judge; it decides nothing.
+        The constant label that is closest to the annotators; not part of the verdict.
     human_agreement : Estimate
-        Krippendorff's alpha of the people.
+        Krippendorff's alpha of the annotators.
     passed : bool
-        Whether ``winning_rate >= threshold``: the paper's yes or no.
+        Whether ``winning_rate >= threshold``: the published rule.
     winning_rate : float
-        omega, the share of annotators for whom H0: rho_f <= rho_h − epsilon is rejected; NaN where nobody
-        has enough items.
+        omega, the share of annotators for which H0: rho_f <= rho_h − epsilon is rejected; NaN if no annotator has
+        enough items.
     losing_rate : float
-        The share of annotators for whom the reverse hypothesis is rejected.
+        The share of annotators for which the reverse hypothesis is rejected.
     advantage_probability : Estimate
-        rho, the probability that the judge is as close to the others as a random annotator, or closer.
+        rho, the share of items on which the judge is at least as close to the others as the annotator left out,
+        averaged over annotators.
     mean_difference : Estimate
-        Mean over annotators of rho_h − rho_f: how much closer people are; below epsilon is what one hopes for.
+        Mean over annotators of rho_h − rho_f, positive if the annotators are closer.
     smallest_epsilon : float
-        The smallest epsilon at which the judge passes as published; NaN where it never does.
+        The smallest passing margin of the published rule; NaN if it passes at no margin.
     needed_epsilon : Estimate
-        The smallest epsilon at which the judge is truly as good as half (``threshold``) of the annotators, whatever is
-        significant; below 0 where it is closer than they are. `smallest_epsilon` nears it as items are added.
+        The parity margin: the epsilon at which the judge equals half (``threshold``) of the annotators; negative if it
+        is closer. `smallest_epsilon` approaches it with more items.
     sample_size : SampleSize
-        How many items would probably tell, yes or no: the number, its range and the assurance of every size.
+        The number of items that is likely to give a conclusive verdict, its range, and the assurance of every size.
     annotators : polars.DataFrame
-        One row a tested annotator: ``annotator``, ``n``, ``rho_judge`` (with ``low``, ``high``),
+        One row for each tested annotator: ``annotator``, ``n``, ``rho_judge`` (with ``low``, ``high``),
         ``rho_human``, ``difference``, ``test``, ``statistic``, ``p``, ``p_adjusted``, ``rejected``, ``p_reverse``,
-        ``rejected_reverse``, ``n_judge_better``, ``n_tie``, ``n_human_better``, ``quality``; and of the verdict's own
-        tests ``p_noninferior``, ``p_worse``.
+        ``rejected_reverse``, ``n_judge_better``, ``n_tie``, ``n_human_better``, ``quality``; and the tests of the
+        verdict ``p_noninferior``, ``p_worse``.
     n_items, n_labels : int
-        Items compared, and human labels on them.
+        The numbers of compared items and of their human labels.
     score, epsilon, settings, exclusions, signature
-        What was computed, how, and what does not count, with the reason; see `Run`.
+        The computation, its options and its exclusions; see `Run`.
     """
 
     symbol: ClassVar[str] = "ρ"
@@ -111,15 +112,15 @@ class AltTest(Result):
     decided: decision.Decision = field(repr=False, metadata={"json": False})
     estimates: Estimates | None = field(repr=False, metadata={"json": False})
     among: tuple[WinCounts, ...] = field(default=(), repr=False, metadata={"json": False})
-    """The tests of all domains, where they are corrected together."""
+    """The tests of all domains, if they are corrected together."""
     corrected: Callable[[], decision.VerdictTests] | None = field(default=None, repr=False, metadata={"json": False})
-    """Makes the grounds with the correction for several domains or judges."""
+    """Returns the tests with the correction for several domains or judges."""
     n_verdicts: int = 1
-    """Verdicts that are corrected together: of domains, or of judges."""
+    """The number of verdicts that are corrected together, of domains or of judges."""
 
     @cached_property
     def verdict_tests(self) -> decision.VerdictTests:
-        """The p-values that the verdict rests on; made when asked for, since exact ones take longer than the rest."""
+        """The p-values behind the verdict; computed on access, since exact tests take longer than the rest."""
         if self.corrected is not None:
             return self.corrected()
         found, s = self.win_counts, self.settings
@@ -127,12 +128,12 @@ class AltTest(Result):
 
     @property
     def verdict(self) -> Verdict:
-        """One of five answers; see the class."""
+        """The code of the verdict; see the class."""
         return self.verdict_tests.verdict
 
     @cached_property
     def annotators(self) -> pl.DataFrame:
-        """One row a tested annotator."""
+        """One row for each tested annotator."""
         names = [self.win_counts.table.humans[j] for j in self.win_counts.tested]
         rows = _rows(names, self.win_counts.quality, self.win_counts.counts, self.decided, self.estimates)
         as_good, worse = self.win_counts.verdict_p
@@ -140,57 +141,57 @@ class AltTest(Result):
 
     @property
     def item_agreement(self) -> ItemLevelAgreement:
-        """What the judge sees of the items."""
+        """Item-level agreement and agreement ratio, within each stratification."""
         return self.win_counts.item_agreement
 
     @property
     def agreement_ratio(self) -> Estimate:
-        """R, the share of people's chance-corrected agreement that the judge keeps."""
+        """R, the agreement of the judge with the annotators over that among annotators, chance-corrected."""
         return self.item_agreement.for_ratio.agreement_ratio(self.settings.confidence)
 
     @property
     def annotator_agreement(self) -> Estimate:
-        """A(people, people), within what is known of the items."""
+        """A(annotators), the chance-corrected agreement among annotators within strata."""
         return self.item_agreement.for_ratio.agreement(1, self.settings.confidence)
 
     @property
     def constant_baseline(self) -> ConstantBaseline | None:
-        """The constant answer that is closest to people."""
+        """The constant label that is closest to the annotators."""
         return self.win_counts.constant_baseline
 
     @cached_property
     def human_agreement(self) -> Estimate:
-        """Krippendorff's alpha of the people."""
+        """Krippendorff's alpha of the annotators."""
         return human_agreement(self.win_counts.table)
 
     @cached_property
     def noninferior_to(self) -> int:
-        """As how many annotators, less epsilon, it is shown to be as good: the most whose conjunction is shown."""
+        """The largest number of annotators to which non-inferiority is demonstrated."""
         return self._count_noninferior(self.level)
 
     @property
     def level(self) -> float:
-        """The level that this verdict surely has among those it is corrected with."""
+        """The level of this verdict among those that are corrected together (Bonferroni)."""
         return self.verdict_tests.alpha / self.n_verdicts
 
     def _count_noninferior(self, level: float) -> int:
         g, p = self.verdict_tests, self.win_counts.verdict_p[0]
-        shown = [u for u in range(1, len(p) + 1) if float(partial_conjunction(p, u)) <= level]
-        return max(shown, default=0) or (g.least if g.p_noninferior <= level else 0)
+        significant = [u for u in range(1, len(p) + 1) if float(partial_conjunction(p, u)) <= level]
+        return max(significant, default=0) or (g.least if g.p_noninferior <= level else 0)
 
     @cached_property
     def worse_than(self) -> tuple[str, ...]:
-        """The annotators than whom it is shown to be worse, each (Holm)."""
+        """The annotators to which it is significantly worse, each Holm-adjusted."""
         p = adjust_p(self.win_counts.verdict_p[1], "holm")
         humans = self.win_counts.table.humans
         return tuple(humans[j] for j, one in zip(self.win_counts.tested, p, strict=True) if one <= self.level)
 
     @property
     def population_share(self) -> float:
-        """Of annotators like these, at least this share are people whom it is as good as, less epsilon; 0 to 1.
+        """The lower confidence limit of the share of annotators that it is as good as, within epsilon; 0 to 1.
 
-        The lower end of a binomial share (Clopper & Pearson) of those it is shown to be as good as, both at half of
-        alpha; it takes the annotators for a random sample.
+        The lower binomial limit (Clopper & Pearson) of the number of annotators to which it is non-inferior, each at
+        half of alpha. It assumes that the annotators are a random sample.
         """
         from scipy.special import betaincinv
 
@@ -200,17 +201,17 @@ class AltTest(Result):
 
     @cached_property
     def human_baseline(self) -> Mapping[str, AltTest]:
-        """Each person put to the same question, as a judge beside the others: what a person would have earned.
+        """The same test of each annotator as the judge of the others.
 
-        Nobody where fewer than two others are left, or labels come in chunks.
+        Empty with fewer than two others, or for labels in chunks.
         """
         table = self.win_counts.table
         if len(table.humans) < 3 or table.ratings.in_chunks:
             return {}
-        found: dict[str, AltTest] | None = vars(table).get("_places")
+        found: dict[str, AltTest] | None = vars(table).get("_human_baseline")
         if found is not None:
             return found
-        found = vars(table)["_places"] = {}  # of the table, whichever judge asks
+        found = vars(table)["_human_baseline"] = {}  # cached with the table, for all judges
         for j, name in enumerate(table.humans):
             one = win_counts(table.without(j), [(name, table.ratings.annotators.index(name))])[0]
             found[name] = wrap(one)
@@ -218,7 +219,7 @@ class AltTest(Result):
 
     @cached_property
     def document_effect(self) -> DocumentEffect | None:
-        """What items that share a stem of their name take from the tests, where clusters were not said; else None."""
+        """The effect of shared prefixes of item ids on the tests; None if clusters are given."""
         table = self.win_counts.table
         found = None if table.settings.clusters is not None or table.ratings.in_chunks else table.documents
         if found is None or not self.n_annotators:
@@ -259,32 +260,32 @@ class AltTest(Result):
         """The reason as a part of a sentence; empty without one."""
         return words.reason_text(self, self.reason) if self.reason else ""
 
-    def p_of(self, what: Verdict | Reason) -> float:
-        """The p-value behind a verdict or a reason; NaN for one that is a count of items or rests on an interval."""
-        g, repeated = self.verdict_tests, self.item_agreement.match
+    def p_of(self, code: Verdict | Reason) -> float:
+        """Return the p-value behind a verdict or a reason; NaN for a reason that is a count or an interval."""
+        g, match = self.verdict_tests, self.item_agreement.match
         found: Mapping[Verdict | Reason, float] = {
             "replace": g.p_replace, "do_not_replace": g.p_worse, "mixed": max(g.p_noninferior, g.p_worse),
             "worse_than_half": g.p_worse, "comparison_undecided": g.p_noninferior,
             "item_level_agreement_undecided": g.p_item_level, "agreement_ratio_undecided": g.p_ratio_above,
             "agreement_ratio_too_low": g.p_ratio_below,
             "human_agreement_undecided": self.item_agreement.for_ratio.p_agreement,
-            "matches_one_annotator": math.nan if repeated is None else repeated.p,
+            "matches_one_annotator": math.nan if match is None else match.p,
         }  # fmt: skip
-        return found.get(what, math.nan)
+        return found.get(code, math.nan)
 
     @property
     def settings(self) -> AltTestSettings:
-        """Every option."""
+        """All options."""
         return self.win_counts.table.settings
 
     @property
     def interval_method(self) -> str:
-        """How the intervals were made."""
+        """The interval method."""
         return self.run.interval
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a tested annotator; ``estimate`` is rho_f."""
+        """One row for each tested annotator; ``estimate`` is rho_f."""
         names = {"rho_judge": "estimate"}
         return self.annotators.rename(names).select(
             "annotator", "estimate", "low", "high", "n", pl.exclude("annotator", "estimate", "low", "high", "n")
@@ -296,12 +297,12 @@ class AltTest(Result):
 
     @property
     def n_annotators(self) -> int:
-        """How many annotators were tested."""
+        """The number of tested annotators."""
         return len(self.win_counts.tested)
 
     @property
     def n_won(self) -> int:
-        """Over how many of them the judge wins."""
+        """The number of annotators over which the judge wins."""
         return int(self.decided.rejected.sum())
 
     def summary(self) -> str:
@@ -309,7 +310,7 @@ class AltTest(Result):
         return words.summary(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, safe for JSON; how many items would tell where more of them would."""
+        """Return everything, safe for JSON; the sample size if more items can help."""
         found: dict[str, Any] = {
             "verdict": self.verdict,
             "verdict_text": self.verdict_text,
@@ -325,7 +326,7 @@ class AltTest(Result):
         return {**super().to_dict(), **{name: json_safe(one) for name, one in found.items()}}
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Forest plot: rho_f of each annotator with its interval, and what the annotator reaches."""
+        """Draw a forest plot: rho_f of each annotator with its interval, and rho_h − ε."""
         ax = pictures.axes(ax, width=5.6, height=1.2 + 0.28 * min(max(self.n_annotators, 3), 40))
         rows = self.annotators.sort("rho_judge", descending=True)
         if rows.height > 40:
@@ -337,50 +338,50 @@ class AltTest(Result):
         )  # fmt: skip
         ax.plot(
             rows["rho_human"] - self.epsilon, np.arange(rows.height)[::-1], marker="|", markersize=11,
-            markeredgewidth=2, color=pictures.HUMAN, linestyle="none", label="to beat: annotator − ε",
+            markeredgewidth=2, color=pictures.HUMAN, linestyle="none", label="annotator − ε",
         )  # fmt: skip
         ax.plot([], [], marker="o", color=pictures.PASS, linestyle="none", label="judge, wins")
         ax.plot([], [], marker="o", color=pictures.MUTED, linestyle="none", label="judge, does not win")
         ax.set_xlim(min(0.35, ax.get_xlim()[0]), 1.02)
-        ax.set_xlabel("probability of being as close to the others, or closer")
+        ax.set_xlabel("advantage probability ρ")
         pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
         return ax
 
     @question(studies.EpsilonCurveSettings)
     def epsilon_curve(self, settings: studies.EpsilonCurveSettings) -> studies.EpsilonCurve:
-        """The winning rate as a function of epsilon, and the smallest epsilon at which the judge passes."""
+        """Return the winning rate as a function of epsilon, and the smallest passing margin."""
         return studies.epsilon_curve(self.win_counts, self.run, settings, self.among)
 
     @cached_property
     def smallest_epsilon(self) -> float:
-        """The smallest epsilon at which the judge passes; NaN where it never does.
+        """The smallest passing margin of the published rule; NaN if it passes at no margin.
 
-        Domains that are corrected together have one epsilon.
+        Domains that are corrected together have the same margin.
         """
         return decision.smallest_epsilon(self.win_counts, self.among)
 
     @cached_property
     def needed_epsilon(self) -> Estimate:
-        """The smallest epsilon at which the judge is truly as good as half of the annotators, with its interval."""
+        """The parity margin: the epsilon at which the judge equals half of the annotators, with its interval."""
         if not self.n_annotators:
             return missing("no annotator has enough items")
         return decision.needed_epsilon(self.win_counts)[0]
 
     @question(studies.SizeCurveSettings)
     def size_curve(self, settings: studies.SizeCurveSettings) -> studies.SizeCurve:
-        """omega, rho and assurance against the number of items, over draws of annotators and items (section 5.1)."""
+        """Return omega, rho and assurance by number of items, over draws of annotators and items (section 5.1)."""
         return studies.size_curve(self.win_counts, self.run, settings, self.among)
 
     def items_to_decide(self, power: float = 0.8) -> int | None:
-        """Items by these annotators until a study would tell, yes or no; None where none looked at would.
+        """Return the number of items with this probability of a conclusive verdict; None if no size considered has it.
 
-        The size at which studies end in a verdict with this assurance: power, averaged over what the items at hand
-        leave open. The range, and how far was item_agreement, is in `sample_size_at`.
+        The probability is the assurance: power, averaged over the uncertainty of these labels. `sample_size_at` also
+        has its range.
         """
         return self.sample_size_at(power).n_items
 
     def sample_size_at(self, power: float = 0.8) -> SampleSize:
-        """`items_to_decide` with its range, and the assurance of every size that was looked at."""
+        """Return `items_to_decide` with its range, and the assurance of every size considered."""
         number_in("power", power, above=0, below=1)
         if not self.n_annotators:
             return replace(studies.NO_ANNOTATOR, power=power)
@@ -389,7 +390,7 @@ class AltTest(Result):
 
     @cached_property
     def sample_size(self) -> SampleSize:
-        """How many items would tell in four studies of five."""
+        """The sample size of a conclusive verdict with 80% probability."""
         return self.sample_size_at()
 
     @cached_property
@@ -399,13 +400,13 @@ class AltTest(Result):
 
 @dataclass(frozen=True)
 class DocumentEffect:
-    """Items that share stems of their names, such as documents, taken as independent.
+    """The effect of shared prefixes of item ids, such as documents, if items are assumed independent.
 
     Attributes
     ----------
     n_stems, n_items : int
     design : float
-        The variance of the comparison with annotators, over that of independent items.
+        The variance of the comparison with annotators over that of independent items.
     """
 
     n_stems: int
@@ -414,15 +415,15 @@ class DocumentEffect:
 
 
 FEW_CLUSTERS = 20
-"""With fewer clusters the level of the verdict depends on how alike their items are; see docs/type-one-error.md."""
+"""With fewer clusters the level of the verdict depends on their correlation; see docs/type-one-error.md."""
 
 
 @question_of_two(AltTestSettings)
 def alt_test(labels: Annotations | Chunks, judge: str, settings: AltTestSettings) -> AltTest:
-    """May this judge stand in for these annotators?
+    """Test whether a judge can replace annotators (alternative annotator test).
 
-    Each annotator is left out in turn; the judge wins over one if it is significantly as close to the
-    remaining annotators as that annotator is, allowing ``epsilon`` (Calderon, Reichart & Dror 2025).
+    Each annotator is left out in turn. The judge wins over an annotator if it is significantly as close to the
+    remaining annotators as that annotator, within the margin ``epsilon`` (Calderon, Reichart & Dror 2025).
 
     Parameters
     ----------
@@ -438,9 +439,9 @@ def alt_test(labels: Annotations | Chunks, judge: str, settings: AltTestSettings
     Raises
     ------
     DataError
-        Where the judge, expert, criterion or column is not in the table.
+        If the judge, expert, criterion or column is not in the table.
     DesignError
-        Where the labels cannot answer the question, with what would.
+        If the labels do not allow the test; the message has the remedy.
 
     Examples
     --------
@@ -450,18 +451,18 @@ def alt_test(labels: Annotations | Chunks, judge: str, settings: AltTestSettings
     >>> test.passed, round(test.winning_rate, 2), round(test.advantage_probability.estimate, 2)
     (True, 1.0, 0.95)
 
-    The judge wins over all three annotators and is as close to the others as an annotator, or closer, with
-    probability .95.
+    The judge wins over all three annotators. On 95% of items it is at least as close to the others as the annotator
+    left out.
     """
     table = table_of(labels, settings)
     return wrap(win_counts(table, [(judge, table.judge_code(judge))])[0])
 
 
-# -- compute and wrap -------------------------------------------------------------------------------
+# -- compute and wrap the result --------------------------------------------------------------------
 
 
 def table_of(labels: Annotations | Chunks, settings: AltTestSettings) -> AltTestTable:
-    """The table as arrays; kept with the labels, so that the next judge finds it made."""
+    """Return the table as arrays, cached with the labels for the next judge."""
     if isinstance(labels, Chunks):
         return AltTestTable.of(labels, settings)
     kept = labels.__dict__.setdefault("_alt_test_table", [])
@@ -474,14 +475,14 @@ def table_of(labels: Annotations | Chunks, settings: AltTestSettings) -> AltTest
 
 
 def wrap(found: WinCounts, estimate: Estimates | None = None, domain: str | None = None) -> AltTest:
-    """Decide and wrap; ``estimate`` is given where several judges were estimated together."""
+    """Decide and wrap the result; ``estimate`` is given if several judges were estimated together."""
     s, left_out = found.table.settings, None
     if s.copies == "leave out" and found.item_agreement.match is not None:
         left_out = found.item_agreement.match
         rest = found.table.without(found.table.humans.index(left_out.annotator))
         if len(rest.humans) < 2:
             raise DesignError(
-                f"without '{left_out.annotator}', whom the judge repeats, there is nobody to compare with"
+                f"without '{left_out.annotator}', whose labels the judge matches, fewer than 2 annotators remain"
             )
         found, estimate = win_counts(rest, [(found.name, found.code)])[0], None
     table = found.table
@@ -489,7 +490,7 @@ def wrap(found: WinCounts, estimate: Estimates | None = None, domain: str | None
     decided = found.decided
     wins = decision.winning_rate(decided.rejected, found.quality)
     losses = decision.winning_rate(decided.rejected_reverse, found.quality)
-    nobody = missing("no annotator has enough items")
+    no_annotator = missing("no annotator has enough items")
     run = Run(
         question="alt-test",
         settings=s,
@@ -508,8 +509,8 @@ def wrap(found: WinCounts, estimate: Estimates | None = None, domain: str | None
         passed=bool(decision.passes(wins, s.threshold)),
         winning_rate=wins,
         losing_rate=losses,
-        advantage_probability=nobody if estimate is None else estimate[0],
-        mean_difference=nobody if estimate is None else estimate[-1],
+        advantage_probability=no_annotator if estimate is None else estimate[0],
+        mean_difference=no_annotator if estimate is None else estimate[-1],
         n_items=found.n_items,
         n_labels=found.n_labels,
         score=table.score.name,
@@ -526,18 +527,18 @@ def _cautions(win_counts: WinCounts, settings: AltTestSettings) -> tuple[str, ..
     found, n_annotators = [], len(win_counts.tested)
     if "wilcoxon" in win_counts.decided.tests and settings.tolerance > 0:
         found.append(
-            "Under 30 items Wilcoxon's test is used, as published; with epsilon above 0 it takes every tie for the "
-            "judge and rejects true hypotheses far too often. test='exact' keeps its level, 30 items are best."
+            "The published rule uses Wilcoxon's test below 30 items. With epsilon above 0 it counts every tie for the "
+            "judge and rejects true hypotheses far too often. Use test='exact', or at least 30 items."
         )
     if settings.balance:
         found.append(
-            "Under balance ω and its p-values take one variance for all classes, as published: their level is about "
-            ".01 to .11 in place of .05. The verdict does not rest on them."
+            "With balance=True, ω and its p-values use one variance for all classes, as published: their level is "
+            "about .01 to .11 instead of .05. The verdict does not use them."
         )
     if n_annotators and win_counts.clustering is not None and win_counts.clustering.n_clusters.min() < FEW_CLUSTERS:
         found.append(
-            f"With {int(win_counts.clustering.n_clusters.min())} clusters, one on which everything goes wrong may be "
-            "missing by chance: what spoils one in five spares all of ten with probability .11, and no test can know."
+            f"With {int(win_counts.clustering.n_clusters.min())} clusters, a fault that affects few of them can be "
+            "absent by chance: a fault in one of five documents misses all of ten with probability .11."
         )
     if 0 < n_annotators < 3 and not settings.fixed_reference:
         found.append("With fewer than three annotators there is no consensus to compare with.")
@@ -547,7 +548,7 @@ def _cautions(win_counts: WinCounts, settings: AltTestSettings) -> tuple[str, ..
 def _rows(
     names: list[str], quality: Floats, counts: Floats, found: decision.Decision, each: Estimates | None
 ) -> pl.DataFrame:
-    """One row a tested annotator."""
+    """One row for each tested annotator."""
     judge, human = advantage(counts)
     outcome = counts.sum(axis=1)
     missing = np.full(len(names), np.nan)

@@ -1,4 +1,4 @@
-"""Which judge? All judges of one table side by side, under the same resamples."""
+"""Comparison of all judges of one table, under the same resamples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CEILING = {"accuracy": "majority vote", "neg_rmse": "mean"}
-"""What the optimal judge of theorem 1 answers, by score."""
+"""The labels of the optimal judge of theorem 1, by score."""
 
 SAMPLE_SIZE = ("sample_size", "sample_size_low", "sample_size_high")
 
@@ -54,19 +54,19 @@ class JudgeComparison(Result):
     tests : mapping of judge to AltTest
         Best first, by advantage probability.
     traditional : mapping of judge to float
-        Accuracy with the majority vote (a tied majority counts in shares), mean Pearson correlation with the
-        annotators, or mean similarity to them.
+        Accuracy with the majority vote (ties in shares), mean Pearson correlation with the annotators, or mean
+        similarity to them.
     traditional_name : str
-        Which of the three.
+        The name of the measure.
     ceiling : AltTest or None
-        The optimal judge of theorem 1, who answers the majority vote or the mean: its rho is 1, and its
-        omega is the most that these items and annotators could show.
+        The optimal judge of theorem 1, with the majority vote or the mean: its rho is 1, and its omega is the largest
+        that is possible with these items and annotators.
     best, next_best : str
         The two judges with the largest rho.
     lead : Estimate
-        rho of the best less rho of the next, under the same resamples; NaN where there is one judge.
+        rho of the best judge minus rho of the next, under the same resamples; NaN with one judge.
     lead_is_clear : bool
-        Whether that interval lies above 0 and the best judge's own labels earn the lead; see `lead_doubt`.
+        Whether that interval lies above 0 and no result of the best judge's tests contradicts it; see `lead_doubt`.
     """
 
     symbol: ClassVar[str] = "ρ"
@@ -83,17 +83,16 @@ class JudgeComparison(Result):
 
     @property
     def lead_doubt(self) -> Reason | None:
-        """Why a lead of the best judge in rho is no evidence that it is better than the next; None without a doubt.
+        """The reason that a higher rho does not rank the best judge above the next; None without one.
 
-        Where ratings pile up on one label, a constant is closer to annotators than they are to each other. So a lead
-        asks of the best judge what its verdict does: item-level agreement, and neither a low agreement ratio nor a
-        match with one annotator.
+        If most items have the same label, a constant is closer to annotators than they are to each other. A lead
+        therefore requires item-level agreement of the best judge, no low agreement ratio and no match with one of them.
         """
         return _doubt(self.tests[self.best])
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a judge, best first, the ceiling last; ``estimate`` is rho."""
+        """One row for each judge, best first, the ceiling last; ``estimate`` is rho."""
         return pl.DataFrame(
             [
                 {
@@ -119,7 +118,7 @@ class JudgeComparison(Result):
         )
 
     def row_estimates(self) -> Sequence[Estimate | None]:
-        """rho of each judge and of the ceiling."""
+        """Return rho of each judge and of the ceiling."""
         return [test.advantage_probability for _, test, _ in self._rows()]
 
     def _rows(self) -> list[tuple[str, AltTest, str]]:
@@ -131,7 +130,7 @@ class JudgeComparison(Result):
         return words.comparison_summary(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """rho with its interval, a row a judge."""
+        """Draw rho with its interval, a row for each judge."""
         rows = self._rows()
         ax = pictures.axes(ax, height=1.0 + 0.32 * max(len(rows), 3))
         rho = [t.advantage_probability for _, t, _ in rows]
@@ -146,7 +145,7 @@ class JudgeComparison(Result):
 
 
 def _doubt(test: AltTest) -> Reason | None:
-    """What the verdict's tests found against a judge's labels, whoever it is compared with."""
+    """Return the result of the verdict's tests that is evidence against a ranking of the judge, if any."""
     g = test.verdict_tests
     if g.p_item_level > g.alpha:
         return "item_level_agreement_undecided"
@@ -156,12 +155,12 @@ def _doubt(test: AltTest) -> Reason | None:
 
 
 def _three(test: AltTest) -> tuple[float, float, float]:
-    """R with its ends."""
+    """Return R with its interval."""
     return test.agreement_ratio.estimate, test.agreement_ratio.low, test.agreement_ratio.high
 
 
 def _sample_size(test: AltTest) -> dict[str, int | None]:
-    """How many items would tell, with its range, where too few are why these do not."""
+    """Return the sample size with its range, if more items can help."""
     found = test.sample_size if test.reason in words.MORE_ITEMS_HELP else None
     numbers = (None, None, None) if found is None else (found.n_items, found.low, found.high)
     return dict(zip(SAMPLE_SIZE, numbers, strict=True))
@@ -169,7 +168,7 @@ def _sample_size(test: AltTest) -> dict[str, int | None]:
 
 @question(CompareSettings)
 def compare_judges(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeComparison:
-    """Which judge is closest to the people, and is it better than the next?
+    """Compare judges by advantage probability, and test the lead of the best one.
 
     Parameters
     ----------
@@ -179,13 +178,13 @@ def compare_judges(labels: Annotations | Chunks, settings: CompareSettings) -> J
     Raises
     ------
     DesignError
-        Where the table has no judges.
+        If the table has no judges.
     """
     return compare(labels, settings)
 
 
 def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeComparison:
-    """`compare_judges`, for callers that have its settings."""
+    """Return `compare_judges` for given settings."""
     if not labels.judges:
         raise DesignError("the table has no judges to compare; name them with judges=[...] when reading")
     table, judges = table_of(labels, settings.single_test), settings.judges
@@ -208,7 +207,7 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
     facts = {
         "items": first.n_items, "humans": first.n_annotators, "judges": tuple(order), "score": first.score,
     }  # fmt: skip
-    notes = ("the ceiling, the optimal judge, needs the whole table in memory",) if table.ratings.in_chunks else ()
+    notes = ("the optimal judge requires the whole table in memory",) if table.ratings.in_chunks else ()
     return JudgeComparison(
         tests={name: tests[name] for name in order},
         traditional={name: traditional[name] for name in order},
@@ -226,7 +225,7 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
 
 @dataclass(frozen=True, eq=False)
 class _Family:
-    """The verdicts of several judges, corrected for their number when the first is asked for."""
+    """The verdicts of several judges, adjusted together on first access."""
 
     tests: tuple[AltTest, ...]
 
@@ -236,14 +235,14 @@ class _Family:
         return dict(zip((test.judge for test in self.tests), found, strict=True))
 
     def of(self, judge: str) -> VerdictTests:
-        """Those of one judge."""
+        """Return the tests of one judge."""
         return self._tests[judge]
 
 
 def _estimate_together(counts_of_judges: list[WinCounts]) -> tuple[list[Estimates | None], Estimates | None]:
-    """Each judge's estimates, and rho of those that can be tested, under the same resamples.
+    """Return each judge's estimates, and rho of the testable judges, under the same resamples.
 
-    Resampling counts are drawn once for all judges; a judge alone has the same ones, and so the same digits.
+    Resampling counts are drawn once for all judges; a single judge has the same ones, and so the same digits.
     """
     settings = counts_of_judges[0].table.settings
     testable = [t for t in counts_of_judges if len(t.tested)]
@@ -259,9 +258,9 @@ def _estimate_together(counts_of_judges: list[WinCounts]) -> tuple[list[Estimate
 
 
 def _lead(joint: Estimates | None, testable: list[str], best: list[AltTest]) -> Estimate:
-    """rho of the best judge less that of the next, paired; the values of ``joint`` are the testable judges' rho."""
+    """Return rho of the best judge minus that of the next, paired; ``joint`` has rho of the testable judges."""
     if len(best) < 2:
-        return Estimate(np.nan, np.nan, np.nan, np.nan, "there is one judge only")
+        return Estimate(np.nan, np.nan, np.nan, np.nan, "there is only one judge")
     first, second = best
     if joint is None or second.judge not in testable:
         difference = first.advantage_probability.estimate - second.advantage_probability.estimate
@@ -272,18 +271,18 @@ def _lead(joint: Estimates | None, testable: list[str], best: list[AltTest]) -> 
 
 
 def _ceiling(table: AltTestTable) -> AltTest | None:
-    """The optimal judge of theorem 1, where there is one."""
+    """Return the optimal judge of theorem 1, if the score has one."""
     name = CEILING.get(table.score.name)
     if table.settings.fixed_reference or table.ratings.in_chunks or name is None:
         return None
     return wrap(win_counts(table, [(f"optimal judge ({name} of annotators; for reference)", OPTIMAL)])[0])
 
 
-# -- what papers report -----------------------------------------------------------------------------
+# -- measures that papers report --------------------------------------------------------------------
 
 
 def _traditional(table: AltTestTable, judges: Sequence[str]) -> tuple[dict[str, float], str]:
-    """The measure that papers report: accuracy, mean Pearson correlation or mean similarity (table 2)."""
+    """Return the measure that papers report: accuracy, mean Pearson correlation or mean similarity (table 2)."""
     score, measure = table.score, "mean_pearson"
     if isinstance(score, PairwiseScore):
         measure = "mean_similarity"
@@ -301,13 +300,13 @@ def _traditional(table: AltTestTable, judges: Sequence[str]) -> tuple[dict[str, 
 
 
 def _measure(rule: Rule, codes: tuple[int, ...], measure: str, centre: float, answers: Answers, unit: Ints) -> Floats:
-    """What the measure needs of each judge, summed over items: (judges, ...)."""
+    """Return the sums of the measure for each judge, over items: (judges, ...)."""
     panel = rule.panel_of(answers)
     return np.stack([_measure_judge(rule, panel, labels_of(answers, code), measure, centre) for code in codes])
 
 
 def _measure_judge(rule: Rule, panel: Panel, judge: Floats, measure: str, centre: float) -> Floats:
-    """A sum and a number; or six sums for each annotator: 1, x, y, x², y², xy, of numbers less the centre."""
+    """Return a sum and a number; or six sums for each annotator: 1, x, y, x², y², xy, centred."""
     if measure != "mean_pearson":
         score = rule.score
         each = score.mean_with_humans if isinstance(score, PairwiseScore) else majority_share
@@ -321,7 +320,7 @@ def _measure_judge(rule: Rule, panel: Panel, judge: Floats, measure: str, centre
 
 
 def _mean_pearson(sums: Floats) -> Floats:
-    """Pearson correlation of the judge with each annotator, averaged over those where it is defined: (judges,)."""
+    """Return the Pearson correlation of the judge, averaged over annotators for which it is defined: (judges,)."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, 1, 0)
     above, below = n * xy - x * y, (n * xx - x * x) * (n * yy - y * y)
     flat = below <= 1e-12 * n**2 * xx * yy

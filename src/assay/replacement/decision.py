@@ -1,8 +1,9 @@
-"""From labels to win counts, from win counts to the verdict: tests of each annotator, correction, grounds.
+"""From labels to win counts, and from win counts to the verdict: tests of each annotator, correction, verdict tests.
 
-Tests are functions of how often the judge was closer, equally close and farther than each annotator (by class of the
-majority label, where labels are balanced), so they broadcast over leading axes: resamples, values of epsilon, sizes.
-`WinCounts` holds the counts of one judge and what follows from them; `win_counts` makes it in one pass over the labels.
+Tests are functions of the numbers of items on which the judge was closer, equally close and further than each annotator
+(by class of the majority label if labels are balanced). They broadcast over leading axes: resamples, values of epsilon,
+sizes. `WinCounts` has the counts of one judge and the results that follow from them; `win_counts` makes it in one pass
+through the labels.
 """
 
 from __future__ import annotations
@@ -70,32 +71,32 @@ TONES: Mapping[Verdict, Tone] = {
 """The colour of each verdict, on cards and in every picture."""
 
 TOLERANCE = 1e-9
-"""Rounding that a winning rate may lack of its threshold: weights .1, .1, .1 and .3 add up to a hair less than half."""
+"""Rounding error of a winning rate: weights .1, .1, .1 and .3 add up to slightly less than half."""
 
 FLAT = 1e-12
-"""A standard error up to this is none: all differences are equal."""
+"""A standard error up to this is rounding: all differences are equal."""
 
 FEWEST = 10
-"""Clusters that the verdict needs: of ten documents, all are spared by what spoils one in five with probability .11."""
+"""Clusters that the verdict requires: a fault in one of five documents misses all of ten with probability .11."""
 
 SMALL = 30
-"""Below this many items the t-test's normality is in doubt and Wilcoxon's signed-rank test is used (3.3)."""
+"""Below this number of items the published rule uses Wilcoxon's signed-rank test instead of the t-test (3.3)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """How much less items of shared clusters say than independent ones: arrays (annotators,).
+    """The effect of clusters on the tests of each annotator: arrays (annotators,).
 
     Attributes
     ----------
     inflation : float
-        Cluster-robust standard error of the mean difference over the one that takes items as independent.
+        Cluster-robust standard error of the mean difference over the one for independent items.
     share : float
-        Effective clusters per item: one of 60 items and nine of five are not ten clusters.
+        Effective clusters per item: one cluster of 60 items and nine of five count less than ten.
     design : float
-        The design effect of the verdict's test; see `clustering_of`. NaN where a class lies in one cluster alone.
+        The design effect of the verdict's test; see `clustering_of`. NaN if a class lies in a single cluster.
     n_clusters : int
-        How many clusters there are.
+        The number of clusters.
     """
 
     inflation: Floats
@@ -104,26 +105,26 @@ class Clustering:
     n_clusters: Ints
 
     def part(self, which: Ints) -> Clustering:
-        """That of some of the groups."""
+        """Return the values of some of the groups."""
         return Clustering(self.inflation[which], self.share[which], self.design[which], self.n_clusters[which])
 
 
 def clustering_of(counts: Floats, group: Ints, cluster: Ints, sign: Ints, shares: Floats | None) -> Clustering:
-    """What shared clusters take from the tests of several groups of comparisons.
+    """Return the effect of clusters on the tests of several groups of comparisons.
 
-    The standard error is CR2 (Bell & McCaffrey 2002): squared sums over clusters, each over one less its leverage, so
-    that the variance is unbiased where items are independent. Degrees of freedom are effective clusters less one: the
-    squared sum of what each cluster adds to the variance over the sum of squares (Carter, Schnepel & Steigerwald 2017),
-    items of a cluster being as alike as they are found to be.
+    The standard error is CR2 (Bell & McCaffrey 2002): squared sums over clusters, each divided by one minus its
+    leverage, so that the variance is unbiased for independent items. Degrees of freedom are effective clusters minus
+    one: the squared sum of the clusters' contributions to the variance over the sum of their squares (Carter, Schnepel
+    & Steigerwald 2017), at the estimated within-cluster correlation.
 
-    The design effect is the robust variance over the one of independent items, at least 1. Few clusters may show too
-    small a one, above all where no difference is seen; so half a cluster is added in which all items are alike.
+    The design effect is the robust variance over the variance of independent items, at least 1. With few clusters it
+    can be underestimated, especially if no difference is observed, so that half a cluster of identical items is added.
 
     Parameters
     ----------
     counts : (groups, classes, 3) float
     group, cluster, sign : (n,) int
-        Of each comparison; the sign is 1 where the judge is closer.
+        Of each comparison; the sign is 1 if the judge is closer.
     shares : (n, classes) float or None
         Class of the majority label (C.1).
     """
@@ -136,26 +137,26 @@ def clustering_of(counts: Floats, group: Ints, cluster: Ints, sign: Ints, shares
         return np.asarray(np.bincount(place, value, size).reshape(-1, m), dtype=float)
 
     with np.errstate(invalid="ignore", divide="ignore"):
-        # The mean difference as a weighted sum: what an item of the class weighs, and its variance, items independent.
+        # The mean difference as a weighted sum: an item's weight by class, and the variance of independent items.
         means = np.where(n > 0, (counts[..., LOSS] - counts[..., WIN]) / n, 0.0)
         each = np.where(n > 0, 1 / n, 0.0) / (n > 0).sum(axis=1)[:, None]
         squared = (counts[..., LOSS] + counts[..., WIN]) - n * means**2
         own = (each**2 * np.maximum(squared, 0.0) * n / np.maximum(n - 1, FLAT)).sum(axis=1)
         residual = by_cluster((part * each[group] * (-sign[:, None] - means[group])).sum(axis=1))
-        # Variance of a cluster's sum of residuals where items are independent, without and with the means' own.
+        # Variance of a cluster's sum of residuals for independent items, without and with that of the means.
         held = np.stack([by_cluster(part[:, c]) for c in range(k)], axis=-1)
         whole = (each**2 * held).sum(axis=-1)
         taken = (each**2 * held**2 * np.where(n > 0, 1 / n, 0.0)).sum(axis=-1)
         leverage = np.where(whole > taken * (1 + 1e-9), whole / (whole - taken), 1.0)
         robust = (residual**2 * leverage).sum(axis=0)
-        # The design effect: of items that are all alike in their cluster, as found, and as the verdict's test takes it.
+        # The design effect: for identical items in each cluster, as observed, and as used by the verdict's test.
         of_item = (part * each[group]).sum(axis=1)
         weight, squares = by_cluster(of_item), by_cluster(of_item**2)
         alike = (weight**2).sum(axis=0) / squares.sum(axis=0)
         effect = np.where(own > FLAT**2, robust / own, alike)
         number = (np.bincount(place, minlength=size).reshape(-1, m) > 0).sum(axis=0)
         design = np.maximum(((number - 1) * effect + 0.5 * alike) / (number - 0.5), 1.0)
-        # Where some class lies in one cluster alone, nothing shows how clusters differ.
+        # If a class lies in a single cluster, the variance between clusters cannot be estimated.
         alone = ((held >= n * (1 - 1e-9)) & (n > 0)).any(axis=(0, 2))
         within = np.where(alike > 1 + 1e-9, np.clip((effect - 1) / (alike - 1), 0.0, 1.0), 0.0)
         adds = (1 - within) * squares + within * weight**2
@@ -166,10 +167,10 @@ def clustering_of(counts: Floats, group: Ints, cluster: Ints, sign: Ints, shares
 
 
 def t_parts(counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """Mean difference d = rho_h − rho_f, its standard error and degrees of freedom: (..., annotators) each.
+    """Return the mean difference d = rho_h − rho_f, its standard error and degrees of freedom: (..., annotators) each.
 
     Unbalanced: s² with n − 1 (section 3.3). Balanced: the weighted mean, s and effective sample size of
-    C.1, with n_eff − 1 degrees of freedom, which the paper leaves open.
+    C.1, with n_eff − 1 degrees of freedom (not specified in the paper).
     """
     n = counts.sum(axis=-1)
     wins, losses = counts[..., WIN], counts[..., LOSS]
@@ -191,16 +192,16 @@ def t_parts(counts: Floats) -> tuple[Floats, Floats, Floats]:
 def p_values(
     counts: Floats, epsilon: float | Floats, clustering: Clustering | None = None
 ) -> tuple[Floats, Floats, Floats]:
-    """t statistic and the two one-sided p-values of each annotator: (..., annotators) each.
+    """Return the t statistic and the two one-sided p-values of each annotator: (..., annotators) each.
 
     The first p tests H0: rho_f <= rho_h − epsilon (the judge wins when rejected, section 3.3); the second
     the reverse, H0: rho_f >= rho_h − epsilon (the judge loses when rejected).
 
-    Where all differences are equal the t statistic is undefined. The p-value is then exact: the largest
-    probability, under the null, that all n items come out as they did, (1 − epsilon)^n for n ties. It is
-    1 at epsilon = 0 and falls with n, where the limit of the t-test would claim certainty from any n.
+    If all differences are equal, the t statistic is undefined. The p-value is then exact: the largest probability under
+    the null of the observed result on all n items, (1 − epsilon)^n for n ties. It is 1 at epsilon = 0 and decreases
+    with n, whereas the limit of the t-test would be 0 for any n.
 
-    With ``clustering`` the standard error is the cluster-robust one and clusters are counted, not items.
+    With ``clustering`` the standard error is cluster-robust, and clusters are counted instead of items.
     """
     return _t_test(t_parts(counts), counts.sum(axis=(-1, -2)), epsilon, clustering)
 
@@ -208,7 +209,7 @@ def p_values(
 def _t_test(
     parts: tuple[Floats, Floats, Floats], n: Floats, epsilon: float | Floats, clustering: Clustering | None
 ) -> tuple[Floats, Floats, Floats]:
-    """`p_values` from the mean differences, their standard errors and degrees of freedom."""
+    """Return `p_values` from the mean differences, their standard errors and degrees of freedom."""
     from scipy.special import stdtr
 
     mean, error, df = parts
@@ -226,7 +227,7 @@ def _t_test(
         # A difference that is always 0 (or −1), though its mean is epsilon or more: P(d > 0) >= epsilon.
         largest = np.where(mean < -0.5, (1 - epsilon) / 2, 1 - epsilon)
         exact = np.where(mean < epsilon, np.clip(largest, 0, 1) ** n, 1.0)
-        # The mirror image; ties alone speak against the reverse hypothesis only where epsilon is below 0.
+        # The mirror image; ties are evidence against the reverse hypothesis only if epsilon is below 0.
         least = np.where(mean > 0.5, (1 + epsilon) / 2, 1 + epsilon)
         reverse = np.where(mean > epsilon, np.clip(least, 0, 1) ** n, 1.0)
         wins, loses = np.where(flat, exact, wins), np.where(flat, reverse, loses)
@@ -237,10 +238,9 @@ def _t_test(
 
 
 def best_p(counts: Floats, epsilon: float, clustering: Clustering | None = None) -> tuple[Floats, Floats]:
-    """The two one-sided p-values of the verdict: exact where items are independent and count the same.
+    """Return the two one-sided p-values of the verdict: exact if items are independent and have equal weight.
 
-    Clusters and classes of the majority label have a score test, `robust_p`. Fewer clusters than `FEWEST` show nothing:
-    there p is 1.
+    Clusters and classes of the majority label have a score test, `robust_p`. With fewer clusters than `FEWEST` p is 1.
     """
     if clustering is None:
         return exact_p(counts[..., 0, :], epsilon) if counts.shape[-2] == 1 else robust_p(counts, epsilon)
@@ -252,14 +252,14 @@ def best_p(counts: Floats, epsilon: float, clustering: Clustering | None = None)
 
 
 def is_flat(error: Floats) -> Bools:
-    """Where all differences are equal, so that the t statistic is undefined."""
+    """Return whether all differences are equal, so that the t statistic is undefined."""
     return np.asarray(error <= FLAT)
 
 
 def one_sided(
     counts: Floats, epsilon: float | Floats, test: Test, clustering: Clustering | None = None
 ) -> tuple[Floats, Floats, Floats]:
-    """Statistic and p-values as `p_values` has them, by t-tests, or by exact ones where they are asked for."""
+    """Return the statistic and the p-values of `p_values`, from t-tests or exact tests."""
     if test != "exact":
         return p_values(counts, epsilon, clustering)
     whole = counts[..., 0, :]
@@ -268,14 +268,14 @@ def one_sided(
 
 
 def winning_p(counts: Floats, epsilon: float | Floats, test: Test, clustering: Clustering | None = None) -> Floats:
-    """The first p of `one_sided`, by which the judge wins; an exact one of the reverse is spared."""
+    """Return the first p of `one_sided`, by which the judge wins, without computing the reverse."""
     if test != "exact":
         return p_values(counts, epsilon, clustering)[1]
     return exact_below(counts[..., 0, :], epsilon)
 
 
 def uses_ranks(counts: Floats, test: Test) -> Bools:
-    """Which annotators have Wilcoxon's signed-rank test: of few items, as published, or all: (..., annotators)."""
+    """Return which annotators have Wilcoxon's signed-rank test: those with few items, or all: (..., annotators)."""
     n = counts.sum(axis=(-1, -2))
     if counts.shape[-2] > 1 or test not in ("published", "wilcoxon"):
         return np.zeros(n.shape, dtype=bool)
@@ -319,7 +319,7 @@ class Decision:
     tests: tuple[str, ...]
 
     def part(self, which: slice) -> Decision:
-        """The tests of some annotators; the correction stays that of all."""
+        """Return the tests of some annotators, with the correction over all."""
         return Decision(
             self.statistic[which], self.p[which], self.p_adjusted[which], self.rejected[which],
             self.p_reverse[which], self.rejected_reverse[which], self.tests[which],
@@ -345,26 +345,26 @@ def decide(counts: Floats, epsilon: float, fdr: float, test: Test, clustering: C
 
 
 def correct(statistic: Floats, p: Floats, reverse: Floats, fdr: float, tests: tuple[str, ...]) -> Decision:
-    """Reject with the false discovery rate held at ``fdr`` over the p-values given."""
+    """Reject with the false discovery rate controlled at ``fdr`` over the p-values."""
     adjusted = adjust_p(np.stack([p, reverse]))
-    rejected, rejected_reverse = adjusted <= fdr  # NaN is no hypothesis, and never rejected
+    rejected, rejected_reverse = adjusted <= fdr  # NaN is not a hypothesis, and never rejected
     return Decision(statistic, p, adjusted[0], rejected, reverse, rejected_reverse, tests)
 
 
 def winning_rate(rejected: Bools, quality: Floats) -> float:
-    """omega, the share of annotators over whom the judge wins, weighted by quality (3.3, C.4)."""
+    """Return omega, the share of annotators over which the judge wins, weighted by quality (3.3, C.4)."""
     if len(rejected) == 0:
         return math.nan
     return float((quality * rejected).sum() / quality.sum())
 
 
 def passes(winning: float | Floats, threshold: float) -> Any:
-    """Whether a winning rate reaches the threshold, but for rounding; never where it is NaN."""
+    """Return whether a winning rate reaches the threshold, up to rounding; never if it is NaN."""
     return winning >= threshold - TOLERANCE
 
 
 def by_rejects(p: Floats, fdr: float) -> Floats:
-    """1 where Benjamini-Yekutieli rejects along the last axis; NaN is no hypothesis."""
+    """Return 1 for p-values that Benjamini-Yekutieli rejects along the last axis; NaN is not a hypothesis."""
     known = ~np.isnan(p)
     m = known.sum(axis=-1, keepdims=True)
     ranked = np.sort(np.where(known, p, np.inf), axis=-1)
@@ -378,27 +378,27 @@ def by_rejects(p: Floats, fdr: float) -> Floats:
 
 @dataclass(frozen=True)
 class VerdictTests:
-    """What the verdict rests on: p-values, each of a statement that the judge is not so good, or not so bad.
+    """The p-values of the tests behind a verdict.
 
     Attributes
     ----------
     p_noninferior : float
-        Of H0: the judge is as good, less epsilon, as fewer than ``least`` of the annotators.
+        Of H0: the judge is as good, within the margin epsilon, as fewer than ``least`` of the annotators.
     p_worse : float
-        Of H0: it is worse, by more than epsilon, than fewer than ``least_worse`` of them.
+        Of H0: it is worse, beyond the margin, than fewer than ``least_worse`` of them.
     p_item_level : float
-        Of H0: there is something known without reading the items beyond which its labels say nothing of them.
+        Of H0: within some stratification its labels do not depend on the item.
     p_ratio_above : float
-        Of H0: its retention R is ``min_agreement_ratio`` or less.
+        Of H0: its agreement ratio R is ``min_agreement_ratio`` or less.
     p_ratio_below : float
         Of H0: R is ``min_agreement_ratio`` or more.
     annotators_agree : bool or None
-        Whether people are shown to agree beyond chance; None where they are shown to hardly do so: these labels can
-        tell of nobody.
+        Whether agreement among annotators beyond chance is demonstrated; None if its upper confidence limit is below
+        `NO_AGREEMENT`, so that no judge can be tested.
     matched_annotator : str or None
-        The annotator whose labels the judge repeats.
+        The annotator whose labels the judge matches unusually often.
     least, least_worse : int
-        How many annotators are asked for.
+        The required numbers of annotators.
     alpha : float
         Level of each.
     """
@@ -416,22 +416,22 @@ class VerdictTests:
 
     @property
     def p_replace(self) -> float:
-        """Of "replace", which needs all three: an intersection-union test, so none is corrected for the others."""
+        """Of ``replace``, which requires all three: an intersection-union test, without correction."""
         return max(self.p_noninferior, self.p_item_level, self.p_ratio_above)
 
     @property
     def ratio_too_low(self) -> bool:
-        """Whether it is shown to keep less than is asked for, of an agreement that is shown to be there."""
+        """Whether the agreement ratio is below the required one, given demonstrated agreement among annotators."""
         return self.annotators_agree is True and self.p_ratio_below <= self.alpha
 
     @property
     def verdict(self) -> Verdict:
-        """One of the five answers."""
-        # Of an agreement that is not shown to be there, nothing can be shown to be kept or lost.
-        told = self.annotators_agree is True
-        sees = max(self.p_item_level, self.p_ratio_above) if told and self.matched_annotator is None else 1.0
-        loses = self.p_ratio_below if told else 1.0
-        found = VERDICTS[int(verdicts(self.p_noninferior, self.p_worse, sees, loses, self.alpha))]
+        """The code of the verdict."""
+        # Without demonstrated agreement among annotators, the agreement ratio is undecided on both sides.
+        agree = self.annotators_agree is True
+        p_agrees = max(self.p_item_level, self.p_ratio_above) if agree and self.matched_annotator is None else 1.0
+        p_below = self.p_ratio_below if agree else 1.0
+        found = VERDICTS[int(verdicts(self.p_noninferior, self.p_worse, p_agrees, p_below, self.alpha))]
         return "not_testable" if found == "undecided" and self.annotators_agree is None else found
 
 
@@ -441,23 +441,25 @@ VERDICTS: tuple[Verdict, ...] = ("replace", "do_not_replace", "mixed", "undecide
 def verdicts(
     p_noninferior: float | Floats,
     p_worse: float | Floats,
-    p_sees: float | Floats,
+    p_agrees: float | Floats,
     p_ratio_below: float | Floats,
     alpha: float,
 ) -> NDArray[np.int64]:
-    """The verdict from its p-values, as its position in `VERDICTS`; NaN shows nothing.
+    """Return the verdict from its p-values, as its position in `VERDICTS`; NaN is not significant.
 
-    ``p_sees`` is the larger of those of item-level agreement and of the agreement ratio. A judge whose agreement ratio
-    is shown below the required one is not to replace an annotator, even if it is as close as some.
+    ``p_agrees`` is the larger p-value of item-level agreement and agreement ratio. A judge whose agreement ratio is
+    below the required one does not replace an annotator, even if it is non-inferior to some.
     """
     with np.errstate(invalid="ignore"):
-        as_good, worse, sees, loses = (np.asarray(p) <= alpha for p in (p_noninferior, p_worse, p_sees, p_ratio_below))
-    open_ = np.where(as_good & sees, 0, 3)
-    return np.where(loses, 1, np.where(worse, np.where(as_good, 2, 1), open_))
+        as_good, worse, agrees, below = (
+            np.asarray(p) <= alpha for p in (p_noninferior, p_worse, p_agrees, p_ratio_below)
+        )
+    undecided = np.where(as_good & agrees, 0, 3)
+    return np.where(below, 1, np.where(worse, np.where(as_good, 2, 1), undecided))
 
 
 def conjunctions(p: Floats, reverse: Floats, quality: Floats, threshold: float) -> tuple[Floats, Floats, Ints, Ints]:
-    """The partial conjunctions over annotators: "as good as at least half", "worse than at least half" (Simes' form).
+    """Return the partial conjunctions over annotators: as good as, and worse than, at least half (Simes' form).
 
     Parameters
     ----------
@@ -466,21 +468,21 @@ def conjunctions(p: Floats, reverse: Floats, quality: Floats, threshold: float) 
     quality : (..., annotators) float
         Their weights.
     threshold : float
-        The share of annotators asked for; half at least where it is to be shown that the judge is worse.
+        The required share of annotators; at least half for the test that the judge is worse.
 
     Returns
     -------
     p_noninferior, p_worse : (...) float
     least, least_worse : (...) int
-        How many annotators have that share of the weight, whichever they are.
+        The number of annotators that always has this share of the weight.
     """
     tested, same = ~np.isnan(p), quality.size > 0 and bool((quality == quality.flat[0]).all())
-    # Where all weigh the same it matters only how many are tested: a row for each number of them, however many studies.
+    # With equal weights only the number of tested annotators matters: a row for each number, for any number of studies.
     weight = quality.flat[0] * np.tri(p.shape[-1] + 1, p.shape[-1], -1) if same else np.where(tested, quality, 0.0)
     held = np.cumsum(np.sort(weight, axis=-1), axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         held = held / held[..., -1:]
-    # Annotators who are not tested stand first and hold nothing.
+    # Annotators who are not tested come first and have no weight.
     none = np.count_nonzero(weight == 0, axis=-1)
     least, least_worse = (
         np.count_nonzero(held < share - TOLERANCE, axis=-1) + 1 - none for share in (threshold, max(threshold, 0.5))
@@ -492,8 +494,8 @@ def conjunctions(p: Floats, reverse: Floats, quality: Floats, threshold: float) 
 
 
 NO_AGREEMENT = 0.2
-"""Where people are not shown to agree beyond chance, and the upper end of A is below this, labels can tell of nobody:
-half of such agreement could not be told from none with any number of items that people label."""
+"""If agreement beyond chance is not demonstrated and the upper limit of A is below this, no judge is testable: half of
+such agreement cannot be distinguished from none with any feasible number of items."""
 
 
 def verdict_tests_of(
@@ -522,21 +524,21 @@ def verdict_tests_of(
 
 
 def adjust_verdict_tests(each: Sequence[VerdictTests]) -> list[VerdictTests]:
-    """The grounds of several verdicts, corrected for their number (Holm): "replace" in none of them by chance."""
+    """Return the tests of several verdicts, Holm-adjusted for their number."""
     names = ("p_noninferior", "p_worse", "p_item_level", "p_ratio_above", "p_ratio_below")
     adjusted = {name: adjust_p(np.array([getattr(one, name) for one in each]), "holm").tolist() for name in names}
     return [replace(one, **{name: adjusted[name][i] for name in names}) for i, one in enumerate(each)]
 
 
-# -- one judge's win counts, and what the test makes of them -----------------------------------------
+# -- the win counts of one judge ----------------------------------------------------------------------
 
 Shapes = tuple[tuple[int, ...], ...]
 
 OPTIMAL = -1
-"""The code of the optimal judge of theorem 1, who is in no table."""
+"""The code of the optimal judge of theorem 1, which is not in the table."""
 
 FACTS = ("few", "missing", "unasked", "items", "labels")
-"""What is counted besides wins: items without enough people, without the judge, without people; what was compared."""
+"""Further counts: items with too few human labels, without the judge, without humans; compared items and labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -550,7 +552,7 @@ class WinCounts:
     code : int
         The judge's position among the annotators, or `OPTIMAL`.
     by_unit : (units, humans, classes, 3) float
-        Wins, ties and losses by unit that is resampled; one unit where no interval is wanted.
+        Wins, ties and losses by resampling unit; one unit without intervals.
     facts : (5,) int
         See `FACTS`.
     """
@@ -573,28 +575,28 @@ class WinCounts:
 
     @cached_property
     def tested(self) -> Ints:
-        """The annotators that have enough items: (m,)."""
+        """The annotators with enough items: (m,)."""
         return np.flatnonzero(self.n >= max(self.table.settings.min_items, 2))
 
     @cached_property
     def counts(self) -> Floats:
-        """Wins, ties and losses over those who are tested: (m, classes, 3)."""
+        """Wins, ties and losses over the tested annotators: (m, classes, 3)."""
         return self.all_counts if len(self.tested) == len(self.n) else self.all_counts[self.tested]
 
     @cached_property
     def units(self) -> Floats:
-        """Win counts of each unit that is resampled: (units, m · classes · 3)."""
+        """Win counts of each resampling unit: (units, m · classes · 3)."""
         kept = self.by_unit if len(self.tested) == len(self.n) else self.by_unit[:, self.tested]
         return kept.reshape(len(kept), -1)
 
     @cached_property
     def n_labels(self) -> int:
-        """Human labels that are compared, of those who are tested."""
+        """The number of compared labels of the tested annotators."""
         return int(self.n[self.tested].sum())
 
     @cached_property
     def n_items(self) -> int:
-        """Items on which somebody who is tested is compared."""
+        """The number of items with a comparison of a tested annotator."""
         if len(self.tested) == np.count_nonzero(self.n):
             return int(self.facts[FACTS.index("items")])
         if not len(self.tested):
@@ -622,12 +624,12 @@ class WinCounts:
 
     @cached_property
     def clustering(self) -> Clustering | None:
-        """What shared clusters take from the tests; None where items are independent, or nobody is tested."""
+        """The effect of clusters on the tests; None for independent items, or without a tested annotator."""
         clusters = self.table.ratings.clusters
         return None if clusters is None or not len(self.tested) else self.clustering_by(clusters)
 
     def clustering_by(self, clusters: Ints) -> Clustering:
-        """What clusters, (items,), take from the tests."""
+        """Return the effect of clusters, (items,), on the tests."""
         compared = self.compared
         position = np.full(len(self.table.humans), -1)
         position[self.tested] = np.arange(len(self.tested))
@@ -645,13 +647,13 @@ class WinCounts:
 
     @cached_property
     def verdict_p(self) -> tuple[Floats, Floats]:
-        """The p-values of the verdict, each way: exact, or robust where clusters or classes ask for it: (m,) each."""
+        """The p-values of the verdict on both sides: exact, or robust with clusters or classes: (m,) each."""
         s = self.table.settings
         return best_p(self.counts, s.tolerance, self.clustering)
 
     @cached_property
     def item_agreement(self) -> ItemLevelAgreement:
-        """What the judge sees of the items."""
+        """Item-level agreement and agreement ratio, within each stratification."""
         s, table = self.table.settings, self.table.item_level_table
         if self.code == OPTIMAL:
             judge = _optimal(table.rule, table.panel)
@@ -664,7 +666,7 @@ class WinCounts:
 
     @cached_property
     def constant_baseline(self) -> ConstantBaseline | None:
-        """The constant answer that is closest to people, beside the judge; none for texts and labels in chunks."""
+        """The constant label that is closest to the annotators; None for texts and labels in chunks."""
         table = self.table
         if table.ratings.in_chunks:
             return None
@@ -674,11 +676,11 @@ class WinCounts:
 
     @property
     def quality(self) -> Floats:
-        """Weight of each annotator that is tested: (m,)."""
+        """Weight of each tested annotator: (m,)."""
         return self.table.rule.quality[self.tested]
 
     def estimate(self) -> Estimates | None:
-        """rho and every rho_f with their intervals; None where nobody can be tested."""
+        """Return rho and every rho_f with their intervals; None without a tested annotator."""
         if not len(self.tested):
             return None
         statistic = AdvantageProbability(len(self.tested))
@@ -687,9 +689,9 @@ class WinCounts:
         )  # fmt: skip
 
     def exclusions(self) -> tuple[Exclusion, ...]:
-        """Items and annotators that are not in the test, counted, with the reason."""
+        """Return the excluded items and annotators, counted, with the reason."""
         s = self.table.settings
-        few = "a label of one person only" if s.min_humans == 2 else f"fewer than {s.min_humans} human labels"
+        few = "a label of one annotator only" if s.min_humans == 2 else f"fewer than {s.min_humans} human labels"
         reasons = ("no reference label" if s.fixed_reference else few, "no label of the judge", "no human label")
         found = [Exclusion("item", int(k), why) for k, why in zip(self.facts.tolist(), reasons, strict=False) if k]
         if len(self.tested) < len(self.n):
@@ -699,11 +701,11 @@ class WinCounts:
         return tuple(found)
 
 
-# -- which epsilon would do? As published, and in truth ----------------------------------------------
+# -- the smallest passing margin and the parity margin --------------------------------------------------
 
 
 def winning_at(test: WinCounts, epsilons: Floats, among: Sequence[WinCounts] = ()) -> Floats:
-    """The winning rate at each epsilon, corrected together with the tests ``among`` which it is: (values,)."""
+    """Return the winning rate at each epsilon, corrected together with the tests in ``among``: (values,)."""
     together = among or (test,)
     mine = next(i for i, one in enumerate(together) if one is test)
     p = np.concatenate([_winning_p_at(one, epsilons) for one in together], axis=1)
@@ -713,7 +715,7 @@ def winning_at(test: WinCounts, epsilons: Floats, among: Sequence[WinCounts] = (
 
 
 def _winning_p_at(test: WinCounts, epsilons: Floats) -> Floats:
-    """The p-value of each annotator by which the judge wins, at each epsilon: (values, annotators)."""
+    """Return the p-value of each annotator by which the judge wins, at each epsilon: (values, annotators)."""
     p = winning_p(test.counts[None], epsilons[:, None], test.table.settings.test, test.clustering)
     for j in np.flatnonzero(np.array(test.decided.tests) == "wilcoxon"):
         p[:, j] = wilcoxon_p(test.counts[j, 0], epsilons)[0]
@@ -721,9 +723,9 @@ def _winning_p_at(test: WinCounts, epsilons: Floats) -> Floats:
 
 
 def smallest_epsilon(test: WinCounts, among: Sequence[WinCounts] = ()) -> float:
-    """The smallest epsilon at which the judge passes as published; NaN where it does not pass at 1.
+    """Return the smallest epsilon at which the published rule passes; NaN if it does not pass at 1.
 
-    Where the test is ``among`` others that are corrected together with it, epsilon is the same for all of them.
+    If the test is corrected together with those in ``among``, epsilon is the same for all of them.
     """
     s = test.table.settings
 
@@ -732,8 +734,8 @@ def smallest_epsilon(test: WinCounts, among: Sequence[WinCounts] = ()) -> float:
 
     if not len(test.tested):
         return math.nan
-    # omega never falls as epsilon grows. Steps are tested at once, six rounds of 32 for nine digits; exact tests cost
-    # by their number: there, halving finds six digits.
+    # omega never decreases with epsilon. Six rounds of 32 steps at once give nine digits; exact tests cost by their
+    # number, so that bisection is used for six digits.
     parts, rounds = (2, 20) if s.test == "exact" else (32, 6)
     steps = parts**rounds
     likely = np.clip(np.ceil(_passing_from(test, among) * steps), 1, steps)
@@ -751,10 +753,10 @@ def smallest_epsilon(test: WinCounts, among: Sequence[WinCounts] = ()) -> float:
 
 
 def _passing_from(test: WinCounts, among: Sequence[WinCounts]) -> float:
-    """The epsilon from which on t-tests pass, by quantiles of t; 1 where tests are others, or corrected with others.
+    """Return the smallest epsilon at which t-tests pass, from quantiles of t; 1 for other or jointly corrected tests.
 
-    An annotator's p is c or less where epsilon is at least d − t_c · se. Benjamini and Yekutieli reject whoever has p
-    up to c_r = r q / (m Σ 1/i), where r annotators have.
+    An annotator's p is at most c if epsilon is at least d − t_c · se. Benjamini and Yekutieli reject p-values up to
+    c_r = r q / (m Σ 1/i) if r annotators have them.
     """
     from scipy.special import stdtrit
 
@@ -777,7 +779,7 @@ _NEEDED: dict[bytes, Estimates] = {}
 
 
 def needed_epsilon(test: WinCounts) -> Estimates:
-    """The smallest epsilon at which the judge is truly as good as half of the annotators, with its interval."""
+    """Return the parity margin: the epsilon at which the judge equals half of the annotators, with its interval."""
     s, unit = test.table.settings, test.table.units.name
     statistic = NeededEpsilon(test.quality, s.threshold)
     if test.table.ratings.clusters is not None:
@@ -794,11 +796,11 @@ def needed_epsilon(test: WinCounts) -> Estimates:
 
 
 REMEMBERED = 256
-"""Answers that are kept for tests of the same counts: every judge of a large study, some kilobytes each."""
+"""Results that are cached for tests of the same counts: all judges of a large study, some kilobytes each."""
 
 
 def remember(known: dict[bytes, T], key: bytes, make: Callable[[], T]) -> T:
-    """What was made for this key before, or is made now."""
+    """Return the cached result of this key, or compute it."""
     if key not in known:
         if len(known) >= REMEMBERED:
             known.clear()
@@ -807,7 +809,7 @@ def remember(known: dict[bytes, T], key: bytes, make: Callable[[], T]) -> T:
 
 
 def content_key(*parts: object) -> bytes:
-    """The same for the same arrays and numbers, wherever they stand."""
+    """Return a key that is the same for equal arrays and numbers."""
     mixed = hashlib.blake2b(digest_size=16)
     for part in parts:
         if isinstance(part, np.ndarray):
@@ -819,17 +821,17 @@ def content_key(*parts: object) -> bytes:
     return mixed.digest()
 
 
-# -- one pass over the labels ----------------------------------------------------------------------
+# -- win counts from the labels --------------------------------------------------------------------
 
 
 def win_counts(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[WinCounts]:
-    """The win counts of judges, by name and code, in one pass over the labels."""
+    """Return the win counts of judges, by name and code, in one read of the labels."""
     codes = tuple(code for _, code in judges)
     m, c = len(table.humans), table.n_classes
     units = Units(np.zeros(table.ratings.n_items, dtype=np.int64), 1, "items")
     if table.settings.method != "none":
         units = table.units
-    # The optimal judge draws tied majorities for all items at once; what a panel knows of itself is kept for others.
+    # The optimal judge draws tied majorities for all items at once; the cached values of a panel serve all judges.
     whole = table.whole or OPTIMAL in codes or (not table.ratings.in_chunks and table.ratings.n_labels <= LABELS)
     shapes = (len(codes), units.n, m, c, 3), (len(codes), len(FACTS))
     reduce = partial(_count_slice, table.rule, codes, table.panel if whole else None, shapes)
@@ -838,7 +840,7 @@ def win_counts(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[W
     elif table.ratings.in_chunks or _uses_workers():
         found = table.ratings.add_up(reduce, units, 1)
     else:
-        # One table for all slices: a table for each, and their sum, would take half of the time.
+        # One table for all slices: a table for each slice, and their sum, would take half of the time.
         found = np.zeros(sum(math.prod(shape) for shape in shapes))
         for read, first, last in table.ratings.slices(1):
             reduce(read(), units.of_item[first:last], found)
@@ -852,14 +854,14 @@ def win_counts(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[W
 
 
 def _uses_workers() -> bool:
-    """Whether the caller has asked joblib for several workers."""
+    """Return whether the caller uses several joblib workers."""
     from joblib.parallel import get_active_backend
 
     return get_active_backend()[1] not in (None, 1)
 
 
 def _refuse_small_classes(found: WinCounts) -> None:
-    """A class of a few items cannot carry as much weight as the others."""
+    """Refuse classes with too few items for equal weights."""
     table, least = found.table, found.table.settings.min_class
     items = found.counts.sum(axis=2)
     small = np.argwhere((items < least - 1e-9) & (items.sum(axis=0) > 0))
@@ -868,15 +870,15 @@ def _refuse_small_classes(found: WinCounts) -> None:
     names = listing(list(dict.fromkeys(f"'{table.classes[c]}'" for _, c in small)), 4)
     who, which = small[np.argmin([items[j, c] for j, c in small])]
     raise DesignError(
-        f"balanced labels have the same weight each, and fewer than {least} items cannot carry it. This is so of "
-        f"{names}: '{table.classes[which]}' is what the others say, by majority, on {items[who, which]:.3g} of the "
-        f"items of '{table.humans[found.tested[who]]}'. Label more items like these, merge rare labels with others, or "
-        "leave the option balance out; min_class=... lowers the limit"
+        f"balanced labels require at least {least} items per label. Too few have {names}: '{table.classes[which]}' is "
+        f"the majority of the other labels on {items[who, which]:.3g} items of '{table.humans[found.tested[who]]}'. "
+        "Label more items with these labels, merge rare labels, or omit the option balance; min_class=... lowers the "
+        "limit"
     )
 
 
 def _parts(flat: Floats, shapes: Shapes) -> list[Floats]:
-    """Arrays that stand behind each other in a flat one; views, so that they can be filled."""
+    """Return the consecutive arrays of a flat one, as views that can be filled."""
     edges = itertools.accumulate((math.prod(shape) for shape in shapes), initial=0)
     return [flat[a:b].reshape(shape) for (a, b), shape in zip(itertools.pairwise(edges), shapes, strict=True)]
 
@@ -885,7 +887,7 @@ def _count_slice(
     rule: Rule, codes: tuple[int, ...], whole: Panel | None, shapes: Shapes, answers: Answers, unit: Ints,
     into: Floats | None = None,
 ) -> Floats:  # fmt: skip
-    """Win counts by judge and unit, then facts, as one flat array that can be added up, or added to one."""
+    """Return win counts by judge and unit, then facts, as one flat array; or add them to ``into``."""
     panel = rule.panel_of(answers) if whole is None else whole
     found = np.zeros(sum(math.prod(shape) for shape in shapes)) if into is None else into
     wins, facts = _parts(found, shapes)

@@ -1,4 +1,4 @@
-"""Several criteria, domains or languages in one table, and two sets of annotators that never met."""
+"""The alternative annotator test by criterion, domain or language, and with two disjoint sets of annotators."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ class AltTestBy(Result):
     Attributes
     ----------
     judge, by : str
-        The judge, and the column that tells the domains.
+        The judge, and the column of the domains.
     tests : mapping of domain to AltTest
         In natural order of the domains.
     passed_in, n_domains : int
-        "The judge passes the alt-test in X out of Y domains."
+        The number of domains in which the published rule passes, and of all domains.
     correction : {"across", "within"}
         One Benjamini-Yekutieli correction over the annotators of all domains (the FAQ's advice), or one in
         each domain (as table 5 of the paper was made).
     untested : mapping of domain to str
-        Domains that could not be tested, and why.
+        Domains that could not be tested, with the reason.
     """
 
     symbol: ClassVar[str] = "ρ"
@@ -61,17 +61,17 @@ class AltTestBy(Result):
 
     @property
     def passed_in(self) -> int:
-        """In how many domains the judge passes."""
+        """The number of domains in which the published rule passes."""
         return sum(test.passed for test in self.tests.values())
 
     @property
     def n_domains(self) -> int:
-        """How many domains there are, those without a test included."""
+        """The number of domains, including those without a test."""
         return len(self.tests) + len(self.untested)
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a domain; ``estimate`` is rho."""
+        """One row for each domain; ``estimate`` is rho."""
         rows = [
             {
                 self.by: name,
@@ -95,7 +95,7 @@ class AltTestBy(Result):
         return words.domains_summary(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """rho with its interval, a row a domain."""
+        """Draw rho with its interval, a row for each domain."""
         ax = pictures.axes(ax, height=1.0 + 0.3 * max(len(self.tests), 3))
         rho = [t.advantage_probability for t in self.tests.values()]
         colours = [pictures.TONES[TONES[t.verdict]] for t in self.tests.values()]
@@ -110,7 +110,7 @@ class AltTestBy(Result):
 
 @question_of_two(AltTestBySettings)
 def alt_test_by(labels: Annotations | Chunks, judge: str, settings: AltTestBySettings) -> AltTestBy:
-    """In which criteria, domains or languages may the judge stand in for people?
+    """Test whether a judge can replace annotators, in each criterion, domain or language.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def alt_test_by(labels: Annotations | Chunks, judge: str, settings: AltTestBySet
     Raises
     ------
     DesignError
-        Where no domain can be tested.
+        If no domain can be tested.
     """
     return test_domains(labels, judge, settings)
 
@@ -128,7 +128,7 @@ def alt_test_by(labels: Annotations | Chunks, judge: str, settings: AltTestBySet
 def test_domains(labels: Annotations | Chunks, judge: str, settings: AltTestBySettings) -> AltTestBy:
     """`alt_test_by`, for callers that have its settings."""
     by, correction, each = settings.by, settings.correction, settings.single_test
-    labels = labels.in_memory("the alt-test by domain")
+    labels = labels.in_memory("the alternative annotator test by domain")
     tests: dict[str, AltTest] = {}
     untested: dict[str, str] = {}
     for value, part in labels.split(by):
@@ -153,7 +153,7 @@ def _run(
     settings: AltTestBySettings, labels: Annotations, judge: str, tests: Mapping[str, AltTest],
     untested: Mapping[str, str],
 ) -> Run:  # fmt: skip
-    """What made the tests of all domains: the labels, and how they are divided."""
+    """Return the run of the tests of all domains: the labels and their division."""
     divided = hashlib.blake2b(labels.fingerprint.encode(), digest_size=6)
     for name, test in tests.items():
         divided.update(f"\0{name}\0{test.data}".encode())
@@ -171,7 +171,7 @@ def _run(
 
 
 def _correct_domains(tests: dict[str, AltTest]) -> dict[str, AltTest]:
-    """The same tests with one correction over the annotators of all of them."""
+    """Return the tests with one correction over the annotators of all domains."""
     each = [test.decided for test in tests.values()]
     settings = next(iter(tests.values())).settings
     statistic, p, reverse = (
@@ -204,7 +204,7 @@ def _same(verdict_tests: decision.VerdictTests) -> decision.VerdictTests:
 
 
 def correct_verdicts(tests: Sequence[AltTest]) -> list[AltTest]:
-    """Tests whose verdicts are corrected for their number (Holm), whatever they were corrected for before."""
+    """Return the tests with Holm-adjusted verdicts, replacing earlier corrections."""
     found = decision.adjust_verdict_tests([replace(test, corrected=None).verdict_tests for test in tests])
     return [
         replace(test, corrected=partial(_same, verdict_tests), n_verdicts=len(tests))
@@ -213,7 +213,7 @@ def correct_verdicts(tests: Sequence[AltTest]) -> list[AltTest]:
 
 
 def correct_judges(found: Mapping[str, AltTestBy]) -> dict[str, AltTestBy]:
-    """The verdicts of several judges, by domain, corrected for the number of all of them, where domains are (Holm)."""
+    """Return the verdicts of several judges by domain, Holm-adjusted together if domains are."""
     if len(found) < 2 or any(result.correction == "within" for result in found.values()):
         return dict(found)
     each = iter(correct_verdicts([test for result in found.values() for test in result.tests.values()]))
@@ -222,7 +222,7 @@ def correct_judges(found: Mapping[str, AltTestBy]) -> dict[str, AltTestBy]:
 
 @dataclass(frozen=True, eq=False)
 class PairedAltTest(Result):
-    """The alt-test with annotators of disjoint sets paired into combined annotators (FAQ).
+    """The alternative annotator test with annotators of disjoint sets paired into combined annotators (FAQ).
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ class PairedAltTest(Result):
     passed : bool
         Whether the mean winning rate reaches the threshold.
     pairings : polars.DataFrame
-        One row a pairing: who was combined, omega, rho.
+        One row for each pairing: the combined annotators, omega, rho.
     """
 
     symbol: ClassVar[str] = "ω"
@@ -256,7 +256,7 @@ class PairedAltTest(Result):
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a pairing; ``estimate`` is its winning rate."""
+        """One row for each pairing; ``estimate`` is its winning rate."""
         return self.pairings
 
     def summary(self) -> str:
@@ -266,7 +266,7 @@ class PairedAltTest(Result):
 
 @question_of_two(PairedSettings)
 def alt_test_paired(labels: Annotations | Chunks, judge: str, settings: PairedSettings) -> PairedAltTest:
-    """The alt-test where two sets of people annotated different items: members are paired across the sets.
+    """Run the alternative annotator test with two sets of annotators who labelled different items, in pairs.
 
     Parameters
     ----------
@@ -276,11 +276,11 @@ def alt_test_paired(labels: Annotations | Chunks, judge: str, settings: PairedSe
     Raises
     ------
     DesignError
-        Where there are not two sets of at least 2 people, or nobody has enough items even when combined.
+        If there are not two sets of at least 2 annotators, or no combined annotator has enough items.
     """
     labels = labels.in_memory("the test of paired annotators")
     if settings.clusters is not None:
-        raise DesignError("the test of paired annotators takes items as independent; leave clusters=... out")
+        raise DesignError("the test of paired annotators requires independent items; omit clusters=...")
     groups, n_pairings, each = _sets_of(labels, settings.sets), settings.n_pairings, settings.single_test
     settings = replace(settings, sets=tuple("+".join(group) for group in groups))
     table = AltTestTable.of(labels, replace(each, method="jackknife") if each.method == "none" else each)
@@ -291,7 +291,7 @@ def alt_test_paired(labels: Annotations | Chunks, judge: str, settings: PairedSe
     pairings = _pairings(first, second, n_pairings, np.random.default_rng(settings.seed))
     rows, kept = _pair_rows(table, found.all_counts, np.array(first), pairings)
     if not rows:
-        raise DesignError(f"even combined, nobody has {settings.min_items} comparable items; set min_items=... lower")
+        raise DesignError(f"no combined annotator has {settings.min_items} comparable items; lower min_items=...")
     statistic = PairedAdvantage(len(table.humans), np.array(first), np.array(kept))
     units = found.by_unit.reshape(len(found.by_unit), -1)
     estimate = estimate_sums(statistic, units, each, unit=table.units.name, transform="share")
@@ -317,7 +317,7 @@ def alt_test_paired(labels: Annotations | Chunks, judge: str, settings: PairedSe
 def _pair_rows(
     table: AltTestTable, counts: np.ndarray, first: Ints, pairings: list[Ints]
 ) -> tuple[list[dict[str, object]], list[Ints]]:
-    """The test of each pairing, and the pairings in which anybody has enough items."""
+    """Return the test of each pairing, and the pairings with enough items."""
     s, rows, kept = table.settings, [], []
     for pairing in pairings:
         combined = counts[first] + counts[pairing]
@@ -339,7 +339,7 @@ def _pair_rows(
 
 
 def _sets_of(labels: Annotations, sets: Sequence[Sequence[str]] | str) -> tuple[tuple[str, ...], ...]:
-    """The two sets by name; refused where a name is unknown or in both."""
+    """Return the two sets of names; refuse unknown names and names in both."""
     if isinstance(sets, str):
         if sets not in labels.annotators.columns:
             raise DataError(unknown("annotator column", sets, labels.annotators.columns))
@@ -349,11 +349,11 @@ def _sets_of(labels: Annotations, sets: Sequence[Sequence[str]] | str) -> tuple[
         groups = [tuple(group) for group in sets]
     if len(groups) != 2 or min(map(len, groups)) < 2:
         raise DesignError(
-            f"pairing needs two sets of at least 2 people; got {listing([len(g) for g in groups]) or 'none'}"
+            f"pairing requires two sets of at least 2 annotators; got {listing([len(g) for g in groups]) or 'none'}"
         )
     for name in itertools.chain(*groups):
         if name not in labels.humans:
-            raise DataError(unknown("annotator", name, labels.humans, "the people of the table"))
+            raise DataError(unknown("annotator", name, labels.humans, "the annotators of the table"))
     both = set(groups[0]) & set(groups[1])
     if both:
         raise DesignError(f"'{min(both)}' is in both sets")
@@ -361,7 +361,7 @@ def _sets_of(labels: Annotations, sets: Sequence[Sequence[str]] | str) -> tuple[
 
 
 def _pairings(first: list[int], second: list[int], most: int, rng: np.random.Generator) -> list[Ints]:
-    """For each pairing, the member of ``second`` that each of ``first`` is combined with."""
+    """Return for each pairing the member of ``second`` that is combined with each of ``first``."""
     total = 1
     for k in range(len(first)):
         total *= len(second) - k

@@ -1,17 +1,17 @@
-"""Does a judge look at the items, and how much of what people agree on does it keep?
+"""Item-level agreement, the agreement ratio, and matches with one annotator.
 
-What is known of an item without reading it, such as the question that is asked, the document that it is from or its
-topic, can be worth a lot: a judge that always gives the commonest answer *to the question* agrees with people on pooled
-questions far beyond chance. So items are divided by each such structure, and everything is asked within its parts:
+Knowledge about an item that does not require reading it, such as its question, document or topic, can produce much
+agreement: a judge that always gives the most common answer *to the question* agrees with annotators on pooled questions
+far beyond chance. Therefore items are divided into strata by such knowledge, and all tests are within strata:
 
-- **Looks**: are the judge's labels closer to the people of their own items than to those of other items of the part?
-  Under H0 they are exchangeable within parts, so their permutations give the p-value, whatever the scale.
-- **Keeps**: retention R = A(judge, people) / A(people, people). A = 1 - observed / expected is chance-corrected
-  agreement on the distance of the alignment score; expected distances are those of labels by two different annotators
-  on two *different* items of the same part, so nobody is rewarded for knowing the part. Each item counts the same; a
-  part counts by its items. A judge that is exchangeable with the people has R = 1 however skewed the labels are; one
-  that gives a constant, a constant per part, or tosses a coin has R = 0.
-- **Repeats**: does it agree with one person beyond what that person and the judge share with the others?
+- **Item-level agreement**: are the judge's labels closer to the annotators of the same item than to those of other
+  items in the stratum? Under H0 they are exchangeable within strata, so that permutations give the p-value for any
+scale. - **Agreement ratio** R = A(judge, annotators) / A(annotators). A = 1 - observed / expected is chance-corrected
+  agreement for the distance of the alignment score. Expected distances are those of labels by two different annotators
+  on two *different* items of the same stratum, so that knowing the stratum gives no agreement. All items have equal
+  weight, and a stratum counts by its items. A judge that is exchangeable with the annotators has R = 1 for any
+  distribution of labels; a constant, a constant for each stratum and a coin have R = 0.
+- **Match with one annotator**: does the judge agree with one annotator more than agreement with the others explains?
 """
 
 from __future__ import annotations
@@ -39,31 +39,31 @@ from assay.replacement.panel import (
 )
 
 MOST_CALLED = 500
-"""Items that are drawn where each distance calls a similarity or a function: of 3 people 25,000 pairs of labels."""
+"""Items that are drawn if each distance calls a similarity or a function: with 3 annotators 25,000 pairs of labels."""
 
 BLOCK = 5
-"""Where each distance calls a function, a part is cut at random into blocks of about this size, and everything is asked
-within blocks: permutations within them are exchangeable too, and 4 other items tell what to expect of an item
-nearly as well as all, since an item's own distance varies as much as one of theirs."""
+"""If each distance calls a function, a stratum is divided at random into blocks of about this size, and all
+computations are within blocks: permutations within them are also exchangeable, and 4 other items estimate the expected
+distance of an item almost as well as all, since an item's own distance varies as much as one of theirs."""
 
 MOST_OTHERS = 3
-"""Labels of an item that meet those of another one, where each distance calls a function."""
+"""Labels of an item that are compared with those of another item, if each distance calls a function."""
 
 FEWEST_UNITS = 8
-"""Items or clusters from which on agreement has an interval: fewer say nothing of their own skewness."""
+"""Items or clusters that an interval of agreement requires: with fewer, skewness cannot be estimated."""
 
 FEWEST_DECIDING = 4.0
-"""Units that decide, at least, as items with a rare label do: of 95/5 labels 60 items have 4. With fewer, R = 1/2
-is called less in up to .29 of studies in place of .05."""
+"""Effective number of units, such as items with a rare label: 60 items of 95/5 labels have 4. With fewer, R = 1/2 is
+falsely below in up to .29 of studies instead of .05."""
 
 CLEAR, OPEN = 1e-4, 0.3
-"""Where the p-value by moments lies between these, permutations are drawn: there its error might decide."""
+"""If the p-value by moments lies between these, permutations are drawn, because its error could change the result."""
 
 DRAWN_CELLS = 400_000
 """Labels that are permuted together: 1,999 permutations of 200 items, 399 of 1,000, in about 10 ms."""
 
 MOST_DRAWN = 20_000
-"""With more items the p-value by moments has no error that could decide."""
+"""With more items the error of the p-value by moments is negligible."""
 
 
 # -- distances of labels, in sums ----------------------------------------------------------------------
@@ -71,7 +71,7 @@ MOST_DRAWN = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Labels of one side, the judge's or people's; those of an item weigh 1 together.
+    """Labels of one side, the judge or the annotators; the weights of an item sum to 1.
 
     Attributes
     ----------
@@ -86,20 +86,20 @@ class Side:
 
     @classmethod
     def of(cls, item: Ints, who: Ints, value: Floats, weight: Floats, n_items: int) -> Side:
-        """Labels whose weights are made to add up to 1 on each item."""
+        """Return labels with weights that sum to 1 on each item."""
         return cls(item, who, value, weight / np.bincount(item, weight, n_items)[item])
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """How well the judge's labels fit the people of their items, and how well they would fit in any other order.
+    """Fit of the judge's labels to the annotators of their items, and in any other order.
 
     Attributes
     ----------
     value : float
-        Less its mean over all orders of the labels within parts.
+        Minus its mean over all orders of the labels within strata.
     variance, third : float
-        Second and third cumulant over these orders, those of parts added up (Hoeffding 1951).
+        Second and third cumulant over these orders, summed over strata (Hoeffding 1951).
     again : function of (orders, items) positions
         The value of each order: (orders,).
     """
@@ -115,21 +115,21 @@ class LabelDistance(ABC):
 
     @abstractmethod
     def toward(self, value: Floats, group: Ints, to: Side, groups: Ints, n: int) -> Floats:
-        """Summed distance of each value to the labels of ``to`` that are in the same of n ``groups``: (values,)."""
+        """Return the summed distance of each value to the labels of ``to`` in the same of n ``groups``: (values,)."""
 
     @abstractmethod
     def fit(self, judge: Floats, people: Side, part: Ints) -> Fit:
-        """How well the judge's labels, (items,), fit."""
+        """Return the fit of the judge's labels, (items,)."""
 
 
 @dataclass(frozen=True)
 class Different(LabelDistance):
-    """1 where two labels differ. Values are codes from 0 to ``n_labels`` - 1."""
+    """1 if two labels differ. Values are codes from 0 to ``n_labels`` - 1."""
 
     n_labels: int
 
     def toward(self, value: Floats, group: Ints, to: Side, groups: Ints, n: int) -> Floats:
-        """All that is in the group less what has the same label."""
+        """Return the weight of the group minus that of the same label."""
         theirs = groups * self.n_labels + to.value.astype(np.int64)
         mine = group * self.n_labels + value.astype(np.int64)
         total = np.bincount(groups, to.weight, n)[group]
@@ -139,7 +139,7 @@ class Different(LabelDistance):
         return np.asarray(total - np.bincount(where[: len(theirs)], to.weight, len(keys))[where[len(theirs) :]])
 
     def fit(self, judge: Floats, people: Side, part: Ints) -> Fit:
-        """By the weight of people with each label, centred over the items and over the judge's labels of each part."""
+        """Return the fit by the weight of each label, centred over items and the judge's labels of each stratum."""
         n, k, given = len(judge), self.n_labels, judge.astype(np.int64)
         size = np.bincount(part).astype(float)
         often = np.bincount(part * k + given, minlength=len(size) * k).reshape(-1, k).astype(float)
@@ -158,12 +158,12 @@ class Squared(LabelDistance):
     """The squared difference of two numbers."""
 
     def toward(self, value: Floats, group: Ints, to: Side, groups: Ints, n: int) -> Floats:
-        """From the number of the others, their sum and their sum of squares."""
+        """Return the distances from the number of the others, their sum and their sum of squares."""
         w, s, q = (np.bincount(groups, to.weight * to.value**power, n)[group] for power in (0, 1, 2))
         return np.asarray(np.maximum(w * value**2 - 2 * value * s + q, 0.0))
 
     def fit(self, judge: Floats, people: Side, part: Ints) -> Fit:
-        """The judge's labels by people's mean of the item, each less the mean of its part."""
+        """Return the fit by the annotators' mean of the item, centred within strata."""
         size = np.bincount(part).astype(float)
         mean = np.bincount(people.item, people.weight * people.value, len(judge))
         own, mean = (value - (np.bincount(part, value) / size)[part] for value in (judge, mean))
@@ -172,7 +172,7 @@ class Squared(LabelDistance):
 
 
 def _cumulants(sums: Sequence[Floats], size: Floats) -> tuple[float, float]:
-    """Of a sum over a random order, from the sums of squares and cubes of each part's doubly centred matrix."""
+    """Return cumulants of a sum over a random order, from sums of each stratum's doubly centred matrix."""
     second, third = sums
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = np.where(size > 1, second / (size - 1), 0.0)
@@ -182,16 +182,16 @@ def _cumulants(sums: Sequence[Floats], size: Floats) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class Called:
-    """Distances that call a similarity or a function: of every two items of a block, arrays (items, width).
+    """Distances that call a similarity or a function, of all pairs of items in a block: arrays (items, width).
 
     Attributes
     ----------
     block, place : (items,) int
-        The block of each item, and its place there.
+        The block of each item, and its position in it.
     member : int
-        The items of the block, -1 where it has fewer.
+        The items of the block, -1 if it has fewer.
     judge, people : float
-        Mean distance of the member's label by the judge, of its labels by other people, to people's of the item.
+        Mean distance of the judge's label, and of other annotators' labels, of the member to the labels of the item.
     """
 
     block: Ints
@@ -201,15 +201,15 @@ class Called:
     people: Floats
 
     def own(self, of: Floats) -> Floats:
-        """Each item's with itself: (items,)."""
+        """Return the distance of each item to itself: (items,)."""
         return np.asarray(of[np.arange(len(of)), self.place])
 
     def met(self, of: Floats, at: Arrangement) -> Met:
-        """Labels of the same item, and of every two items of a block, in both orders."""
+        """Return observed and expected distances, of the same item and of all pairs of items in a block."""
         return Met.of(self.own(of), chance_of_calls(self, of, at), at)
 
     def fit(self) -> Fit:
-        """How well the judge's labels fit, in the order they have."""
+        """Return the fit of the judge's labels in their order."""
         there = self.member >= 0
         size = there.sum(axis=1)
         n_blocks, width = int(self.block.max()) + 1, there.shape[1]
@@ -230,7 +230,7 @@ def call_distances(
     score: AlignmentScore, judge: Floats, people: Side, to: Side, label: Callable[[float], Any],
     part: Ints, seed: int,
 ) -> Called:  # fmt: skip
-    """Ask for the distances of items of one block; blocks, and whose labels are asked about, are drawn."""
+    """Return the distances within blocks; blocks and compared labels are drawn at random."""
     rng = np.random.default_rng(seed)
     ask = partial(_distances, score, label)
     n = len(judge)
@@ -245,7 +245,7 @@ def call_distances(
     member = np.full((len(counts), counts.max()), -1)
     member[block, place] = np.arange(n)
     member = member[block]
-    # Some labels by people of each item, the same whatever they are compared with.
+    # Some labels by annotators of each item, the same for all comparisons.
     theirs, start, many = _some_labels(to, n, rng)
     mine, first_of_mine, many_mine = (theirs, start, many) if to is people else _some_labels(people, n, rng)
     item, q = np.nonzero(member >= 0)
@@ -254,7 +254,7 @@ def call_distances(
     row = theirs[_ranges(start[item], many[item])]
     judged, among = np.full(member.shape, np.nan), np.full(member.shape, np.nan)
     judged[item, q] = np.bincount(pair, ask(judge[other[pair]], to.value[row]), len(item)) / many[item]
-    # Every label that is kept of an item with every one, by another, that is kept of the other item.
+    # Each drawn label of an item with each drawn label, by another annotator, of the other item.
     twice = np.repeat(np.arange(len(pair)), many_mine[other[pair]])
     one, two = row[twice], mine[_ranges(first_of_mine[other[pair]], many_mine[other[pair]])]
     apart = to.who[one] != people.who[two]
@@ -265,7 +265,7 @@ def call_distances(
 
 
 def _some_labels(side: Side, n_items: int, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
-    """Rows of up to `MOST_OTHERS` labels of each item, one item behind the other; where each starts, and how many."""
+    """Return rows of up to `MOST_OTHERS` labels of each item, consecutively; their starts and numbers."""
     order = np.lexsort((rng.random(len(side.item)), side.item))
     rank = np.arange(len(order)) - np.searchsorted(side.item[order], side.item[order])
     row = order[rank < MOST_OTHERS]
@@ -274,13 +274,13 @@ def _some_labels(side: Side, n_items: int, rng: np.random.Generator) -> tuple[In
 
 
 def _ranges(start: Ints, many: Ints) -> Ints:
-    """start, start + 1, … of each, one behind the other."""
+    """Return start, start + 1, … of each, consecutively."""
     ends = np.cumsum(many)
     return np.asarray(np.arange(ends[-1] if len(ends) else 0) + np.repeat(start - (ends - many), many))
 
 
 def _distances(score: AlignmentScore, label: Callable[[float], Any], first: Floats, second: Floats) -> Floats:
-    """Half of what each label scores with itself, added up, less what they score with each other."""
+    """Return the mean score of the two labels with themselves, minus their score with each other."""
     labels = np.unique(np.concatenate([first, second]))
     itself = score.of_pairs(label, labels, labels)
     a, b = (itself[np.searchsorted(labels, value)] for value in (first, second))
@@ -288,7 +288,7 @@ def _distances(score: AlignmentScore, label: Callable[[float], Any], first: Floa
 
 
 def sums_of(group: Ints, weight: Floats | None = None, n: int = 0) -> Floats:
-    """How much weight each of n groups has: (groups,)."""
+    """Return the weight of each of n groups: (groups,)."""
     return np.bincount(group, weight, n).astype(np.float64)
 
 
@@ -297,19 +297,19 @@ def sums_of(group: Ints, weight: Floats | None = None, n: int = 0) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """Which part and which unit each item is in, and the cells of a unit and a part that hold items."""
+    """The stratum and the unit of each item, and the cells of unit and stratum with items."""
 
     part: Ints
     unit: Ints
 
     @cached_property
     def n_parts(self) -> int:
-        """How many parts there are."""
+        """The number of strata."""
         return int(self.part.max()) + 1
 
     @cached_property
     def n_units(self) -> int:
-        """How many units there are."""
+        """The number of units."""
         return int(self.unit.max()) + 1
 
     @cached_property
@@ -319,14 +319,14 @@ class Arrangement:
 
     @cached_property
     def cells(self) -> tuple[Ints, Ints, Ints]:
-        """The unit and the part of each cell, and the cell of each item."""
+        """The unit and the stratum of each cell, and the cell of each item."""
         keys, cell = np.unique(self.unit * self.n_parts + self.part, return_inverse=True)
         return keys // self.n_parts, keys % self.n_parts, cell
 
 
 @dataclass(frozen=True, eq=False)
 class Chance:
-    """Summed distances of labels of different items of each part, and how many; and what falls away with each cell."""
+    """Summed distances of labels of different items in each stratum, their number, and those of each cell."""
 
     far: Floats
     many: Floats
@@ -334,17 +334,17 @@ class Chance:
     many_without: Floats
 
     def expected(self, at: Arrangement) -> tuple[Floats, Floats]:
-        """The mean distance in each part, (parts,), and without each cell, (cells,)."""
+        """Return the mean distance in each stratum, (strata,), and without each cell, (cells,)."""
         part = at.cells[1]
         with np.errstate(divide="ignore", invalid="ignore"):
             each = np.where(self.many > TINY, self.far / self.many, 0.0)
             left = self.many[part] - self.many_without
-            # A part that falls away keeps its expectation: none of its items is left to count.
+            # A stratum without remaining items keeps its expectation, with weight 0.
             return each, np.where(left > TINY, (self.far[part] - self.far_without) / left, each[part])
 
 
 def chance_of_sums(distance: LabelDistance, a: Side, b: Side, at: Arrangement) -> Chance:
-    """All labels of one side with those of the other, by others on other items; both sides may be the same."""
+    """Return the distances of labels of two sides, by different annotators on different items; sides can be equal."""
     same, n_cells, cell = a is b, len(at.cells[0]), at.cells[2]
     far, many = _toward(distance, a, b, at.part, at.n_parts, same)
     found = [sums_of(at.part[a.item], a.weight * one, at.n_parts) for one in (far, many)]
@@ -353,14 +353,14 @@ def chance_of_sums(distance: LabelDistance, a: Side, b: Side, at: Arrangement) -
         for one, back in zip(left, _toward(distance, b, a, at.part, at.n_parts, same), strict=True):
             one += sums_of(cell[b.item], b.weight * back, n_cells)
     if not at.by_item:
-        # What lies within the cell altogether was counted from both ends.
+        # Pairs within the cell were counted twice.
         for one, inside in zip(left, _toward(distance, a, b, cell, n_cells, same), strict=True):
             one -= sums_of(cell[a.item], a.weight * inside, n_cells)
     return Chance(found[0], found[1], left[0], left[1])
 
 
 def _toward(distance: LabelDistance, a: Side, b: Side, part: Ints, n_parts: int, same: bool) -> tuple[Floats, Floats]:
-    """For each label of ``a``: summed distance to ``b``'s on other items of the part, by others; and how many."""
+    """Return for each label of ``a`` its distance to ``b``'s on other items by others, summed; and their number."""
     ga, gb, n_items = part[a.item], part[b.item], len(part)
     weight = [sums_of(g, b.weight, n) for g, n in ((gb, n_parts), (b.item, n_items))]
     far = distance.toward(a.value, ga, b, gb, n_parts) - distance.toward(a.value, a.item, b, b.item, n_items)
@@ -374,7 +374,7 @@ def _toward(distance: LabelDistance, a: Side, b: Side, part: Ints, n_parts: int,
 
 
 def chance_of_calls(called: Called, of: Floats, at: Arrangement) -> Chance:
-    """Every two items of a block, in both orders."""
+    """Return the distances of all pairs of items in a block, in both orders."""
     n_cells, cell = len(at.cells[0]), at.cells[2]
     first, q = np.nonzero((called.member >= 0) & ~np.isnan(of))
     second = called.member[first, q]
@@ -391,7 +391,7 @@ def chance_of_calls(called: Called, of: Floats, at: Arrangement) -> Chance:
 
 @dataclass(frozen=True, eq=False)
 class Met:
-    """Observed and expected distance of an item's labels, summed over items; and without each unit, (units,)."""
+    """Observed and expected distances of an item's labels, summed over items; and without each unit, (units,)."""
 
     observed: float
     expected: float
@@ -400,7 +400,7 @@ class Met:
 
     @classmethod
     def of(cls, observed: Floats, chance: Chance, at: Arrangement) -> Met:
-        """From the mean distance of each item's labels, (items,), and what falls away with each unit."""
+        """Return the sums from the mean distance of each item's labels, (items,), and each unit's contribution."""
         unit, part, cell = at.cells
         held, size = sums_of(cell), sums_of(at.part)
         each, without = chance.expected(at)
@@ -411,7 +411,7 @@ class Met:
         )  # fmt: skip
 
     def agreement(self) -> tuple[float, Floats]:
-        """A = 1 - observed / expected, and without each unit; NaN where labels do not vary."""
+        """Return A = 1 - observed / expected, and without each unit; NaN if labels do not vary."""
         if self.expected <= TINY:
             return math.nan, np.full(len(self.expected_without), math.nan)
         there = self.expected_without > TINY
@@ -422,13 +422,13 @@ class Met:
 
     @property
     def deciding(self) -> float:
-        """How many units the agreement rests on: the squared sum of what each adds to it over the sum of squares."""
+        """The effective number of units: the squared sum of their contributions over the sum of squares."""
         value, without = self.covariance()
         each = np.abs(value - without)
         return float(each.sum() ** 2 / max((each**2).sum(), TINY))
 
     def covariance(self) -> tuple[float, Floats]:
-        """Expected less observed, and without each unit: twice a covariance, where distances are squares."""
+        """Return expected minus observed, and without each unit: for squared distances twice a covariance."""
         return self.expected - self.observed, self.expected_without - self.observed_without
 
 
@@ -441,20 +441,20 @@ TINY = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class StratumResult:
-    """A judge within the parts of one structure.
+    """The results of a judge within one stratification.
 
     Attributes
     ----------
     strata : str
-        What divides the items; empty where nothing does.
+        Name of the stratification; empty without one.
     by_stem : bool
-        Whether that are stems of names.
+        Whether strata are stems of item ids.
     p_item_level : float
-        Of H0: within parts the judge's labels are exchangeable.
+        Of H0: the judge's labels are exchangeable within strata.
     pseudo : Pseudo or None
-        Of A(judge, people) and A(people, people); None where too few units, or one alone, decide.
+        Of A(judge, annotators) and A(annotators); None with too few effective units.
     agreements : (2,) float
-        Both as they are, NaN where labels do not vary within parts.
+        Both estimates, NaN if labels do not vary within strata.
     n_units : int
     """
 
@@ -466,33 +466,33 @@ class StratumResult:
     n_units: int
 
     def p_ratio_above(self, least: float) -> float:
-        """Of H0: R is truly ``least`` or less."""
+        """Return the p-value of H0: R <= ``least``."""
         return 1.0 if self.pseudo is None else self.pseudo.p_above(np.array([1.0, -least]))
 
     def p_ratio_below(self, least: float) -> float:
-        """Of H0: R is truly ``least`` or more."""
+        """Return the p-value of H0: R >= ``least``."""
         return 1.0 if self.pseudo is None else self.pseudo.p_above(np.array([-1.0, least]))
 
     @property
     def p_agreement(self) -> float:
-        """Of H0: people agree within parts no more than chance."""
+        """The p-value of H0: annotators agree within strata at most by chance."""
         return 1.0 if self.pseudo is None else self.pseudo.p_above(np.array([0.0, 1.0]))
 
     def agreement(self, which: int, level: float) -> Estimate:
-        """A of the judge with people, 0, or of people with each other, 1, with its interval."""
+        """Return A of the judge with the annotators, 0, or among annotators, 1, with its interval."""
         if self.pseudo is None:
             return missing(NO_AGREEMENT if math.isnan(self.agreements[which]) else FEW_DECIDE)
         weights = np.eye(2)[which]
         return _by_pseudo(self.pseudo, weights, level)
 
     def contrast(self, least: float, level: float) -> Estimate:
-        """A(judge, people) - ``least`` · A(people, people)."""
+        """Return A(judge, annotators) - ``least`` · A(annotators)."""
         if self.pseudo is None:
             return missing(FEW_DECIDE)
         return _by_pseudo(self.pseudo, np.array([1.0, -least]), level)
 
     def agreement_ratio(self, level: float) -> Estimate:
-        """R, with Fieller's interval by Hall's statistic; none where people's own agreement may be none."""
+        """Return R with Fieller's interval by Hall's statistic; none if the annotators' agreement can be 0."""
         if self.pseudo is None:
             return missing(NO_AGREEMENT if math.isnan(self.agreements[1]) else FEW_DECIDE)
         pseudo = self.pseudo
@@ -530,18 +530,18 @@ def _by_pseudo(pseudo: Pseudo, weights: Floats, level: float) -> Estimate:
 
 @dataclass(frozen=True, eq=False)
 class ItemLevelAgreement:
-    """What a judge sees of the items, within each structure.
+    """Item-level agreement and agreement ratio of a judge, within each stratification.
 
     Attributes
     ----------
     within : tuple of StratumResult
-        By structure, those by stems last.
+        One for each stratification, those by stems last.
     least : float
-        The retention that is asked for.
+        The required agreement ratio.
     n_items : int
-        Items that were looked at, drawn where there are very many.
+        The number of items, drawn if there are very many.
     match : AnnotatorMatch or None
-        The person that it repeats.
+        The annotator whose labels it matches unusually often.
     """
 
     within: tuple[StratumResult, ...]
@@ -550,52 +550,52 @@ class ItemLevelAgreement:
     match: AnnotatorMatch | None = None
 
     @cached_property
-    def _asked(self) -> list[StratumResult]:
-        """Those in which people are known to agree, where stems alone might say all that they see."""
+    def _tested(self) -> list[StratumResult]:
+        """The stratifications; stems only if the annotators agree within them."""
         return [one for one in self.within if not one.by_stem or one.p_agreement <= STEM_LEVEL]
 
     @cached_property
     def for_item_level(self) -> StratumResult:
-        """The structure within which it is the least sure that the judge looks."""
-        return max(self._asked, key=lambda one: one.p_item_level)
+        """The stratification with the largest p-value of item-level agreement."""
+        return max(self._tested, key=lambda one: one.p_item_level)
 
     @cached_property
     def for_ratio(self) -> StratumResult:
-        """The structure within which it is the least sure that R is large enough; stems are no such structure."""
+        """The stratification, except stems, with the largest p-value of the agreement ratio."""
         return max((one for one in self.within if not one.by_stem), key=lambda one: one.p_ratio_above(self.least))
 
     @property
     def p_item_level(self) -> float:
-        """Of H0: there is a structure beyond which the judge does not look."""
+        """The p-value of H0: item-level agreement is absent within some stratification."""
         return self.for_item_level.p_item_level
 
     @property
     def p_ratio_above(self) -> float:
-        """Of H0: there is a structure within which R is ``least`` or less."""
+        """The p-value of H0: within some stratification R <= ``least``."""
         return self.for_ratio.p_ratio_above(self.least)
 
     @property
     def p_ratio_below(self) -> float:
-        """Of H0: R is ``least`` or more within each structure (Bonferroni)."""
+        """The p-value of H0: R >= ``least`` within each stratification (Bonferroni)."""
         n = sum(not one.by_stem for one in self.within)
         return min(1.0, n * self.for_ratio.p_ratio_below(self.least))
 
 
 STEM_LEVEL = 0.05
-"""Stems are a structure only where people are shown to agree within them: else nobody could be seen to look there."""
+"""Level at which annotators must agree within stems: otherwise no judge could have item-level agreement there."""
 
 
 @dataclass(frozen=True)
 class AnnotatorMatch:
-    """The person with whom a judge agrees beyond what both share with the others.
+    """An annotator whose agreement with the judge exceeds the level explained by the others.
 
     Attributes
     ----------
     annotator : str
     p : float
-        Corrected for the number of people (Bonferroni).
+        Adjusted for the number of annotators (Bonferroni).
     same, others : float
-        The share of items on which the judge gives the person's label, and on which two people give the same.
+        The share of items on which the judge, and on which other annotators, give this annotator's label.
     """
 
     annotator: str
@@ -604,36 +604,36 @@ class AnnotatorMatch:
     others: float
 
     def exclusion(self) -> Exclusion:
-        """That the person was left out, and why."""
-        return Exclusion("annotator", 1, "the judge repeats the labels", (self.annotator,))
+        """Return the exclusion of the annotator, with its reason."""
+        return Exclusion("annotator", 1, "the judge's labels match theirs", (self.annotator,))
 
 
 def item_level_agreement(
     score: AlignmentScore, panel: Panel, judge: Floats, strata: Sequence[Stratification], clusters: Ints | None,
     least: float, seed: int, names: Sequence[str],
 ) -> ItemLevelAgreement:  # fmt: skip
-    """What a judge sees of the items.
+    """Compute item-level agreement, agreement ratio and matches of a judge.
 
     Parameters
     ----------
     score : AlignmentScore
     panel : Panel
     judge : (items,) float
-        NaN where it has no label or the item does not count.
+        NaN without a label, or for excluded items.
     strata : sequence of Stratification
-        What is known of items without reading them; none: all items are alike.
+        Stratifications of the items; without any, all items are one stratum.
     clusters : (items,) int or None
-        Items that are left out together.
+        Clusters of items, which are left out together.
     least : float
-        The retention that is asked for.
+        The required agreement ratio.
     names : sequence of str
-        Of the people.
+        Of the annotators.
     """
     sides = _Sides.of(score, panel, judge, seed)
     units = np.arange(len(sides.items)) if clusters is None else clusters[sides.items]
     plain = [one for one in strata if not one.by_stem] or [Stratification("", np.zeros(panel.n_items, dtype=np.int64))]
     stems = [one for one in strata if one.by_stem]
-    within = tuple(_test_looks(sides, one, units, clusters is not None, seed) for one in (*plain, *stems))
+    within = tuple(_test_stratification(sides, one, units, clusters is not None, seed) for one in (*plain, *stems))
     return ItemLevelAgreement(
         within, least, len(sides.items), _find_match(sides, units, plain[-1].part[sides.items], names)
     )
@@ -641,16 +641,16 @@ def item_level_agreement(
 
 @dataclass(frozen=True, eq=False)
 class AgreementRatioStudies:
-    """Pseudo-values of A(judge, people) and A(people, people) in many studies.
+    """Pseudo-values of A(judge, annotators) and A(annotators) in many studies.
 
     Attributes
     ----------
     values : (studies, items, 2) float
-        Of the items that count, in their order; 0 behind the last.
+        Of the included items, in their order; 0 after the last.
     n_items : (studies,) int
-        How many count; 0 in studies in which it cannot be told.
+        The number of included items; 0 in studies without an estimate.
     deciding : (studies,) float
-        How many of them decide.
+        Their effective number.
     """
 
     values: Floats
@@ -659,7 +659,7 @@ class AgreementRatioStudies:
 
     @classmethod
     def of(cls, score: AlignmentScore, panel: Panel, judge: Floats, n_studies: int) -> AgreementRatioStudies:
-        """Of studies of one size by panels of one size, numbered study by study; nothing divides their items."""
+        """Return those of studies of one size by panels of one size, numbered by study, without strata."""
         width, members = panel.n_items // n_studies, panel.n_annotators // n_studies
         found = cls(np.zeros((n_studies, width, 2)), np.zeros(n_studies, dtype=np.int64), np.zeros(n_studies))
         sides = _Sides.of(score, panel, judge, 0)
@@ -673,16 +673,16 @@ class AgreementRatioStudies:
         n = np.bincount(study)
         many, at_study, at_items = n[study][:, None], np.stack(value, axis=1)[study], np.stack(without, axis=1)
         values = many * at_study - (many - 1) * at_items
-        untold = np.bincount(study[np.isnan(values).any(axis=1)], minlength=len(n)) > 0
-        told = ~untold & (n >= FEWEST_UNITS) & (deciding[1] >= FEWEST_DECIDING)
-        rank, kept = np.arange(len(study)) - (np.cumsum(n) - n)[study], told[study]
-        found.values[study[kept], rank[kept]] = values[kept]
-        found.n_items[: len(n)], found.deciding[: len(n)] = np.where(told, n, 0), deciding[1]
+        missing_some = np.bincount(study[np.isnan(values).any(axis=1)], minlength=len(n)) > 0
+        estimable = ~missing_some & (n >= FEWEST_UNITS) & (deciding[1] >= FEWEST_DECIDING)
+        rank, keep = np.arange(len(study)) - (np.cumsum(n) - n)[study], estimable[study]
+        found.values[study[keep], rank[keep]] = values[keep]
+        found.n_items[: len(n)], found.deciding[: len(n)] = np.where(estimable, n, 0), deciding[1]
         return found
 
 
 def _in_each_part(distance: LabelDistance, a: Side, b: Side, at: Arrangement) -> tuple[Floats, Floats, Floats]:
-    """Agreement in each part, (parts,), without each item, (items,), and how many items decide it, (parts,)."""
+    """Return agreement in each stratum, without each item, (items,), and the effective numbers of items."""
     part, size, own = at.part, sums_of(at.part), _observed(distance, a, b, len(at.part))
     each, alone = chance_of_sums(distance, a, b, at).expected(at)
     observed, expected = sums_of(part, own), size * each
@@ -696,17 +696,17 @@ def _in_each_part(distance: LabelDistance, a: Side, b: Side, at: Arrangement) ->
 
 @dataclass(frozen=True, eq=False)
 class _Sides:
-    """The labels of some items, numbered anew.
+    """The labels of some items, renumbered.
 
     Attributes
     ----------
     items : (items,) int
-        Which they are.
+        The items.
     judge : (items,) float
     people, to : Side
-        People's labels, and those that everybody is compared with: the same, or references.
+        The annotators' labels, and those that raters are compared with: the same, or references.
     distance : LabelDistance or None
-        None where each distance calls ``score``.
+        None if each distance calls ``score``.
     """
 
     items: Ints
@@ -719,7 +719,7 @@ class _Sides:
 
     @classmethod
     def of(cls, score: AlignmentScore, panel: Panel, judge: Floats, seed: int) -> _Sides:
-        """Items with the judge and somebody to compare both with, drawn where there are very many."""
+        """Return the items with the judge and a comparison, drawn if there are very many."""
         called = isinstance(score, PairwiseScore | CustomScore)
         others = panel.people if panel.reference is None else np.where(np.isnan(panel.reference), 0, panel.people + 1)
         items = np.flatnonzero(~np.isnan(judge) & (others >= 2))
@@ -732,7 +732,7 @@ class _Sides:
         known = np.empty(0) if panel.reference is None else panel.reference[items]
         distance: LabelDistance | None = None
         if isinstance(score, NegRMSE):
-            # In units of people's spread, so that rounding is told from differences whatever the unit of the labels.
+            # In units of the annotators' standard deviation, so that rounding is recognised for any unit of the labels.
             centre, spread = (value.mean(), value.std() or 1.0) if n else (0.0, 1.0)
             own, value, known = ((one - centre) / spread for one in (own, value, known))
             distance = Squared()
@@ -747,7 +747,7 @@ class _Sides:
         return cls(items, own, people, to, distance, score, panel.label)
 
     def part(self, keep: Bools, only: Bools | None = None) -> _Sides:
-        """Those of some of the items and, where ``only`` is given, some of people's labels."""
+        """Return those of some items and, with ``only``, of some of the annotators' labels."""
         place = np.cumsum(keep) - 1
 
         def some(side: Side, rows: Bools) -> Side:
@@ -767,18 +767,20 @@ class _Sides:
 
 
 def meet(distance: LabelDistance, a: Side, b: Side, at: Arrangement) -> Met:
-    """Labels of two sides, or of one side by different annotators, on the same items and on different ones."""
+    """Return distances of two sides, or within one side, on the same items and on different items."""
     return Met.of(_observed(distance, a, b, len(at.part)), chance_of_sums(distance, a, b, at), at)
 
 
 def _observed(distance: LabelDistance, a: Side, b: Side, n: int) -> Floats:
-    """Mean distance of labels of two sides, or of one side by different annotators, on each of n items: (items,)."""
+    """Return the mean distance of two sides, or within one side, on each of n items: (items,)."""
     each = sums_of(a.item, a.weight * distance.toward(a.value, a.item, b, b.item, n), n)
     return each / (1 - sums_of(a.item, a.weight**2, n)) if a is b else each
 
 
-def _test_looks(sides: _Sides, strata: Stratification, units: Ints, clustered: bool, seed: int) -> StratumResult:
-    """A judge within the parts of one structure: of items that are alone in theirs nothing is expected."""
+def _test_stratification(
+    sides: _Sides, strata: Stratification, units: Ints, clustered: bool, seed: int
+) -> StratumResult:
+    """Return the results within one stratification; items that are alone in their stratum are excluded."""
     part = strata.part[sides.items]
     keep = np.bincount(part)[part] > 1 if len(part) else np.zeros(0, dtype=bool)
     if np.count_nonzero(keep) < 2:
@@ -794,13 +796,13 @@ def _test_looks(sides: _Sides, strata: Stratification, units: Ints, clustered: b
         p_item_level = permutation_p(sides.distance.fit(sides.judge, sides.to, at.part), at.part, seed)
     pseudo, agreements = _pseudo(sides, at, called)
     if clustered:
-        # Items of a cluster are not exchangeable with others: agreement that holds over clusters is asked for besides.
+        # Items of a cluster are not exchangeable with others, so that agreement must also hold across clusters.
         p_item_level = max(p_item_level, 1.0 if pseudo is None else pseudo.p_above(np.array([1.0, 0.0])))
     return StratumResult(strata.name, strata.by_stem, p_item_level, pseudo, agreements, at.n_units)
 
 
 def _pseudo(sides: _Sides, at: Arrangement, called: Called | None = None) -> tuple[Pseudo | None, tuple[float, float]]:
-    """Pseudo-values of A(judge, people) and A(people, people), None where too few units decide; and both as seen."""
+    """Return pseudo-values of A(judge, annotators) and A(annotators), or None; and both estimates."""
     if called is not None:
         met = called.met(called.judge, at), called.met(called.people, at)
     else:
@@ -817,15 +819,15 @@ def _pseudo(sides: _Sides, at: Arrangement, called: Called | None = None) -> tup
 
 
 def codes_of(values: Ints) -> Ints:
-    """Each value's position among those there are."""
+    """Return the position of each value among the distinct values."""
     return np.unique(values, return_inverse=True)[1]
 
 
 def permutation_p(fit: Fit, part: Ints, seed: int) -> float:
-    """How often labels in another order, within parts, fit as well or better.
+    """Return the share of orders of the labels, within strata, with the same or a better fit.
 
-    By the first three moments of all orders (Pearson's type III) and, where that might decide wrongly, by orders that
-    are drawn, the one at hand among them.
+    From the first three moments of all orders (Pearson's type III) and, if its error could change the result, from
+    random orders, including the observed one.
     """
     from scipy.special import gammainc, gammaincc, ndtr
 
@@ -849,24 +851,23 @@ def permutation_p(fit: Fit, part: Ints, seed: int) -> float:
     return float((1 + np.count_nonzero(fit.again(order) >= fit.value - 1e-9 * sd)) / (1 + many))
 
 
-# -- the judge repeats a person --------------------------------------------------------------------------
+# -- a match with one annotator ------------------------------------------------------------------------
 
 REPEATS = 0.01
-"""Level at which a judge is said to repeat somebody. How often honest judges and copies are named
-stands in docs/type-one-error.md (`benchmarks/planted_judges.py`)."""
+"""Level of the test of a match; error rates and power: docs/type-one-error.md (`benchmarks/planted_judges.py`)."""
 
 FEWEST_REPEATED = 30
-"""Items that a person must share with the judge to be named."""
+"""Items in common with the judge that an annotator requires for the test."""
 
 
 def _find_match(sides: _Sides, units: Ints, part: Ints, names: Sequence[str]) -> AnnotatorMatch | None:
-    """The person j whose labels the judge shares beyond what both share with the others.
+    """Return the annotator j whose agreement with the judge exceeds the level explained by the others.
 
-    With c the mean expected less observed distance (twice a covariance), and r the others: where one trait makes all
-    agree and errors are independent, c_Jj = c_Jr · c_jr / c_rr, however good the judge or the person. So c_Jj is set
-    beside c_Jr times what the person agrees better with the others than they do, as far as that is shown (`_better`),
-    by the jackknife. That c_Jj be larger than what two people share is not asked: a judge that repeats somebody on
-    most items and guesses on the rest shares less.
+    With c the mean expected minus observed distance (twice a covariance) and r the others: if one trait causes all
+    agreement and errors are independent, c_Jj = c_Jr · c_jr / c_rr for any quality of judge and annotator. So c_Jj is
+    compared with c_Jr times the ratio by which the annotator agrees better with the others than they do, shrunk by its
+    uncertainty (`_better`), by the jackknife. c_Jj is not required to exceed the agreement of two annotators, because a
+    judge that copies most labels and guesses the rest agrees less.
     """
     if sides.to is not sides.people or not len(sides.items):
         return None
@@ -885,8 +886,8 @@ def _find_match(sides: _Sides, units: Ints, part: Ints, names: Sequence[str]) ->
     with np.errstate(divide="ignore", invalid="ignore"):
         ahead = sums_of(people.who, rest - near, m) / count
         spread = np.sqrt(np.maximum(sums_of(people.who, (rest - near) ** 2, m) / count - ahead**2, 0) / count)
-    # Only whom the judge is the most surely closer to than to the others of the same items can be who it repeats; that
-    # the others are not asked about costs nothing, as p is corrected for all.
+    # Only the annotator with the largest standardised difference from the others of the same items is tested. The
+    # p-value is adjusted for all annotators, so that this selection is allowed for.
     with np.errstate(divide="ignore", invalid="ignore"):
         lead = np.where((count >= FEWEST_REPEATED) & (ahead > 2 * spread), ahead / spread, -1.0)
     if not len(lead) or lead.max() < 0:
@@ -898,10 +899,10 @@ def _find_match(sides: _Sides, units: Ints, part: Ints, names: Sequence[str]) ->
 
 
 def _better(values: Floats, without: Floats) -> float:
-    """How much better a person agrees with the others than they do: c_jr / c_rr, at least 1, shrunk towards it.
+    """Return how much better an annotator agrees with the others than they do: c_jr / c_rr, at least 1, shrunk to 1.
 
-    By as much as the ratio may be chance (James & Stein): 1 where people are alike or the others' agreement is not
-    shown. Errors of the ratio by the jackknife.
+    Shrinkage is by the uncertainty of the ratio (James & Stein), with jackknife errors: 1 if the annotators do not
+    differ or the others' agreement is not demonstrated.
     """
     if Pseudo.of(values[3:], without[:, 3:]).p_above(np.ones(1)) > STEM_LEVEL or values[2] <= values[3]:
         return 1.0
@@ -915,7 +916,7 @@ def _better(values: Floats, without: Floats) -> float:
 def _copy_test(
     sides: _Sides, distance: LabelDistance, j: int, units: Ints, part: Ints
 ) -> tuple[float, int, float, float]:
-    """The p-value of one person, the person, and how often labels are the same."""
+    """Return the p-value of one annotator, the annotator, and the shares of equal labels."""
     people, n = sides.people, len(sides.items)
     has = np.zeros(n, dtype=bool)
     has[people.item[people.who == j]] = True
@@ -926,9 +927,9 @@ def _copy_test(
     at = Arrangement(codes_of(part[has]), codes_of(units[has]))
     if at.n_units < FEWEST_UNITS:
         return 1.0, j, math.nan, math.nan
-    said = np.unique(np.column_stack([at.part, mine.judge]), axis=0)
-    if len(said) == at.part.max() + 1:
-        # One label where items are alike repeats nobody: what it shares is 0, and rounding would test as more.
+    distinct = np.unique(np.column_stack([at.part, mine.judge]), axis=0)
+    if len(distinct) == at.part.max() + 1:
+        # One label in each stratum cannot match an annotator: its covariance is 0, and rounding would be tested.
         return 1.0, j, math.nan, math.nan
     pairs = [(mine.own, mine.people), (mine.own, others.people), (mine.people, others.people)]
     several = bool((np.bincount(others.people.item) > 1).all())

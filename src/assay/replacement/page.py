@@ -218,12 +218,12 @@ def _notes(test: AltTest) -> list[str]:
             f"{'passes' if len(passed) == 1 else 'pass'}{names}."
         )
     constant = test.constant_baseline
-    if constant is not None and constant.farther > constant.closer:
+    if constant is not None and constant.further > constant.closer:
         label, scale = constant.label, test.win_counts.table.ratings.scale
         named = short(label if isinstance(label, float) else scale.word(label))
         lines.append(
             f"Constant baseline: always answering “{named}” is closer to the annotators on "
-            f"{counted(constant.farther, 'item')}, equal on {constant.equal}, further away on {constant.closer}. Not "
+            f"{counted(constant.further, 'item')}, equal on {constant.equal}, further away on {constant.closer}. Not "
             "part of the verdict."
         )
     if test.document_effect is not None:

@@ -1,6 +1,9 @@
-"""From the table to the arrays of the alternative annotator test: options, the panel, how a judge is compared.
+"""Options, scores and arrays of the alternative annotator test: how a label is compared with human labels.
 
-`AltTestTable` is made once for a table and serves every judge of it.
+Calderon, Reichart & Dror (2025), section 3.1: for annotator j on item i the alignment score S compares a label with the
+labels of the others, H_i[-j]. The test uses only the sign of S(f, x_i, j) − S(h_j, x_i, j). For accuracy and RMSE the
+sign follows from the counts of each label, or from the number of labels and their sum, without a loop over items,
+annotators or judges. `AltTestTable` is computed once for a table and serves all of its judges.
 """
 
 from __future__ import annotations
@@ -47,21 +50,21 @@ Multiplicity = Literal["holm", "each"]
 ScoreName = Literal["accuracy", "neg_rmse", "similarity"]
 
 EPSILON: Mapping[str, float] = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
-"""The paper's rule of thumb for epsilon by who the annotators are (appendix B.1)."""
+"""The paper's rule of thumb for epsilon, by type of annotator (appendix B.1)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RuleSettings(Settings):
-    """How labels are compared and what is asked of a judge: options of every alt-test, and of a plan of one."""
+    """Options of every alternative annotator test and of its plans: the comparison of labels and the requirements."""
 
     score: ScoreName | Callable[..., float] | None = option(
         None, "Score that compares two labels.", key="",
-        details="Without it: accuracy for categories without order and preferences, neg_rmse for numbers, ordered "
-        "words and preferences with grades, similarity for text (section 3.1). A callable takes a label and the list "
-        "of the others' labels.",
+        details="Default: accuracy for categories without order and preferences, neg_rmse for numbers, ordered words "
+        "and preferences with grades, similarity for text (section 3.1). A callable takes a label and the list of the "
+        "others' labels.",
     )  # fmt: skip
     similarity: Any = option(
-        None, f"For text: {FOR_HELP}; or a table of label pairs with a number each.",
+        None, f"Similarity measure for texts: {FOR_HELP}; or a table of label pairs with a number each.",
         details="In Python also a function of two labels. Names are those of `assay.similarity_matrix`.",
         first=True,
     )  # fmt: skip
@@ -75,65 +78,71 @@ class RuleSettings(Settings):
     )
     alpha: float = option(
         0.05, "Significance level of each test.", above=0, below=1,
-        details="How often, at most, a judge that is not as good as `threshold` of the annotators, or does not look at "
-        "the items, or keeps too little of what people agree on, may be told to replace.",
+        details="The verdict replace has at most this probability for a judge that is not as good as `threshold` of "
+        "the annotators, has no item-level agreement, or has an agreement ratio of at most `min_agreement_ratio`.",
     )  # fmt: skip
     min_agreement_ratio: float = option(
-        0.5, "Least R: the share of people's agreement that the judge must keep.", low=0, high=1,
-        details="R = A(judge, people) / A(people, people), chance-corrected within what is known of the items without "
-        "reading them (`strata`). A judge that is exchangeable with the people has R = 1, one that never looks 0.",
+        0.5, "Agreement ratio that the judge must exceed.", low=0, high=1,
+        details="R = A(judge, annotators) / A(annotators), chance-corrected within strata of items (`strata`). A judge "
+        "that is exchangeable with the annotators has R = 1, one that ignores the items 0.",
     )  # fmt: skip
     analyses: int = option(
-        1, "Number of planned interim analyses, the last one included.", low=1,
-        details="Each analysis spends a part of alpha (O'Brien-Fleming type spending function, Lan & DeMets 1983; the "
-        "dependence between analyses is not used), so that a study that is tested as it grows keeps its error rate.",
+        1, "Number of planned interim analyses.", low=1,
+        details="The last one is included. Each analysis spends a part of alpha (O'Brien-Fleming type spending "
+        "function, Lan & DeMets 1983; the dependence between analyses is not used), so that a study that is tested as "
+        "it grows keeps its error rate.",
     )  # fmt: skip
     analysis: int = option(1, "Which of the planned interim analyses this is.", low=1)
     threshold: float = option(
         0.5, "Share of annotators to which the judge must be non-inferior.", above=0, high=1,
-        details="As published it passes at omega >= threshold; the paper's .5.",
+        details="The published rule is omega >= threshold, with the paper's .5.",
     )  # fmt: skip
     min_items: int = option(
         30, "Minimum comparable items per annotator.", low=0,
-        details="They are named, and stay among the others that everybody is compared with. The paper's 30.",
+        details="Annotators with fewer items are not tested. They are named, and remain among the others. The paper's "
+        "30.",
     )  # fmt: skip
-    min_humans: int = option(2, "Minimum human labels per item.", low=1, details="They are counted. The paper's 2.")
+    min_humans: int = option(
+        2, "Minimum human labels per item.", low=1, details="Other items are excluded and counted. The paper's 2."
+    )
     test: Test = option(
-        "published", "Test behind ω; published: t, Wilcoxon below 30 items.",
-        details="The verdict's test is exact in any case, but with balance and clusters. Wilcoxon's signed-rank test "
-        "needs a smaller min_items. With epsilon above 0 it rejects true hypotheses in 7 to 94% of studies, and the "
-        "t-test in up to 18% where the judge hardly ever wins, see the page on type-I error. exact: the exact "
+        "published", "Test behind ω: published (t; Wilcoxon below 30 items), t, wilcoxon or exact.",
+        details="The verdict has exact tests in any case, except with balance and clusters. Wilcoxon's signed-rank "
+        "test requires a smaller min_items. With epsilon above 0 it rejects true hypotheses in 7 to 94% of studies, "
+        "and the t-test in up to 18% if the judge almost never wins; see the page on error rates. exact: the exact "
         "unconditional test of wins, ties and losses, ordered by Tango's score statistic, for any number of items: it "
-        "rejects a true hypothesis in 5% of studies or fewer, whatever the share of ties. Above 300 items its p-value "
-        "is that of the score statistic (at most 6%). It takes items as independent and of equal weight, so it is "
-        "refused with balance and clusters; weights of annotators (quality) go with it.",
+        "rejects a true hypothesis in at most 5% of studies, for any share of ties. Above 300 items its p-value is "
+        "that of the score statistic (at most 6%). It requires independent items of equal weight, so it is refused "
+        "with balance and clusters; weights of annotators (quality) are allowed.",
     )  # fmt: skip
     normalise: Normalise | None = option(
         None, "Put all annotators on one scale.",
-        details="By standard scores, by 0-1 over the annotator's own range, or by ranks divided by the number of items "
-        "that the annotator answered (FAQ).",
+        details="By standard scores, by 0-1 over each annotator's range, or by ranks divided by the number of items "
+        "that the annotator labelled (FAQ).",
     )  # fmt: skip
     balance: bool = option(
         False, "Weight items so that all labels count equally.",
-        details="By the inverse frequency of their majority label (C.1). omega takes the one pooled variance of C.1, "
-        "as published; the verdict's test the variance that each class has under the hypothesis, which holds its level "
-        "where classes differ (`assay.statistics.wins`).",
+        details="By the inverse frequency of their majority label (C.1). omega uses the pooled variance of C.1, as "
+        "published; the verdict's test uses the variance of each class under the hypothesis, which holds its level if "
+        "classes differ (`assay.statistics.wins`).",
     )  # fmt: skip
     ties: Ties = option(
         "share", "Class of a tied majority under --balance; share: each in equal parts.",
-        details="random draws one of the tied labels with seed (the rule of theorem 1, so that the verdict may depend "
-        "on it); or the lowest, or the highest.",
+        details="random draws one of the tied labels with seed (the rule of theorem 1, so that the verdict can depend "
+        "on it); lowest and highest take that label.",
     )  # fmt: skip
     min_class: int = option(
-        5, "Classes with fewer items are refused under --balance.", low=0,
-        details="That is, tests in which a label is the majority's on fewer items of an annotator.",
+        5, "Minimum items per class under --balance.", low=0,
+        details="A test is refused if a label is the majority on fewer items of an annotator.",
     )  # fmt: skip
     quality: str | Mapping[str, float] | None = option(
-        None,
-        "Weight annotators: an annotator column, or a weight for each name.",
+        None, "Weight annotators: a column of the annotators, or a weight for each name.",
         details="Weights of annotators (C.4).",
-    )
-    repeats: Repeats = option("error", "How to combine repeated labels.", details="See `Annotations.resolve_repeats`.")
+    )  # fmt: skip
+    repeats: Repeats = option(
+        "error", "How to combine repeated labels: error, first, last, mean, majority or each.",
+        details="See `Annotations.resolve_repeats`.",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -141,7 +150,7 @@ class RuleSettings(Settings):
             object.__setattr__(self, "similarity", similarity_named(self.similarity))
         if self.analysis > self.analyses:
             raise DesignError(
-                f"analysis={self.analysis} of analyses={self.analyses} planned: set analyses=... to the planned number"
+                f"analysis={self.analysis} of analyses={self.analyses} planned: give the planned number of analyses"
             )
 
     @property
@@ -153,7 +162,7 @@ class RuleSettings(Settings):
 def spent(alpha: float, analysis: int, analyses: int) -> float:
     """Return the part of alpha that is spent after an analysis: 2 - 2 Φ(z / √t), t the share of analyses so far.
 
-    z is the upper alpha / 2 point (Lan & DeMets 1983): early analyses spend little, and all of them spend alpha.
+    z is the upper alpha / 2 point (Lan & DeMets 1983): early analyses spend little, and all of them together alpha.
     """
     from scipy.special import ndtr, ndtri
 
@@ -165,7 +174,7 @@ Copies = Literal["refuse", "leave out"]
 
 @dataclass(frozen=True, kw_only=True)
 class AltTestSettings(IntervalSettings, RuleSettings):
-    """Everything that decides the outcome of an alt-test besides the labels; see `assay.alt_test`."""
+    """Every option that determines the result of an alternative annotator test; see `assay.alt_test`."""
 
     renamed: ClassVar[Mapping[str, str]] = {
         "annotators": "expertise=...", "least_retention": "min_agreement_ratio=...", "look": "analysis=...",
@@ -174,7 +183,7 @@ class AltTestSettings(IntervalSettings, RuleSettings):
 
     epsilon: float | None = option(
         None, "Non-inferiority margin ε on the advantage probability, 0 to 1.", low=0, high=1, key="eps", always=True,
-        details="In advantage probability. There is no default: give it, or expertise.",
+        details="There is no default: give it, or expertise.",
         first=True,
     )  # fmt: skip
     expertise: Expertise | None = option(
@@ -184,76 +193,77 @@ class AltTestSettings(IntervalSettings, RuleSettings):
     )  # fmt: skip
     expert: str | None = option(None, "Compare with one trusted annotator.", details="Appendix C.2.")
     gold: str | Mapping[str, Any] | None = option(
-        None, "Compare with a gold-label column of the items.",
-        details="Or a mapping of item to label. With epsilon 0 unless given (C.3).",
+        None, "Compare with a gold-label column: does the judge outperform the annotators?",
+        details="Or with a mapping of item to label. epsilon is 0 unless given (C.3).",
     )  # fmt: skip
     clusters: str | None = option(
         None, "Column that groups dependent items, such as the document.",
-        details="Such as the document or the subject. The tests take a cluster-robust standard error and count "
-        "effective clusters, not items; the verdict needs ten clusters.",
+        details="Items of a cluster are resampled together. The tests use a cluster-robust standard error and count "
+        "effective clusters instead of items; the verdict requires ten clusters.",
         first=True,
     )  # fmt: skip
     method: Method = option(
-        "jackknife", "Interval method for ρ; jackknife: Wilson interval with jackknife effective size.",
-        details="With the effective number of items that the jackknife gives: it covers where a bootstrap has too "
-        "little to move, with few items, few clusters, or rho near 1.",
+        "jackknife", "Interval method (jackknife: for ρ, Wilson interval with jackknife effective size).",
+        details="The effective number of items is the jackknife's. It has good coverage if a bootstrap has too few "
+        "distinct resamples: with few items, few clusters, or ρ close to 1.",
     )  # fmt: skip
     strata: Sequence[str] | str = option(
         "auto", "Strata for item-level agreement and R: auto, none, stem, suffix or item metadata columns.",
-        details="auto takes every item column with few values, and what names of items share: the suffix, such as a "
-        "question, and the stem, such as a document, where people agree within it. A judge that knows nothing else "
-        "earns no replace. stem and suffix are those of names; none takes all items as alike.",
+        details="Strata are known without reading the items. auto uses every item column with few values, the suffix "
+        "of item ids (such as a question) and, if the annotators agree within it, their stem (such as a document). A "
+        "judge that uses nothing else never gets replace. none uses no strata.",
     )  # fmt: skip
     copies: Copies = option(
         "refuse", "If a judge matches one annotator unusually often: refuse a verdict, or exclude that annotator.",
-        details="Where it agrees with one person beyond what both share with the others, it may have been shown that "
-        "person's labels, and what it says of these items says nothing of new ones. refuse: no replace. leave out: "
-        "that person is left out, and the verdict is the others'.",
+        details="If it agrees with one annotator more than agreement with the others explains, that annotator's labels "
+        "may have leaked to it, and the result does not apply to new items. refuse: never replace. leave out: exclude "
+        "the annotator, so that the verdict is about the others.",
     )  # fmt: skip
     seed: int = option(0, "Random seed.", low=0, always=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.expert is not None and self.gold is not None:
-            raise DesignError("expert=... and gold=... both name what everybody is compared with; give one")
+            raise DesignError("expert=... and gold=... both set the label to compare with; give one of them")
         if self.epsilon is not None and self.expertise is not None:
             raise DesignError(BOTH_SET_EPSILON)
         if self.epsilon is None and self.expertise is None and self.gold is None:
             raise DesignError(
-                "the alt-test has no default for epsilon, what the judge's low cost is worth: say whom the judge would "
-                "replace with expertise='expert' (.2), 'skilled' (.15) or 'crowd' (.1), or give epsilon=..."
+                "the alternative annotator test has no default margin epsilon: set expertise='expert' (.2), 'skilled' "
+                "(.15) or 'crowd' (.1), or epsilon=..."
             )
         if self.test == "exact" and (self.balance or self.clusters is not None):
             raise DesignError(
-                "the exact test takes items as independent and of equal weight; balanced and clustered tests are "
-                "t-tests that allow for both: leave the option test out"
+                "the exact test requires independent items of equal weight; balanced and clustered tests are t-tests "
+                "that allow for both: omit the option test"
             )
         if self.min_humans < 2 and not self.fixed_reference:
             raise DesignError(
-                "min_humans must be at least 2: leaving one annotator out, somebody must be left to compare with"
+                "min_humans must be at least 2: without the annotator who is left out, one label must remain to "
+                "compare with"
             )
 
     @property
     def fixed_reference(self) -> bool:
-        """Whether everybody is compared with one label an item (C.2, C.3)."""
+        """Whether all raters are compared with one label for each item (C.2, C.3)."""
         return self.expert is not None or self.gold is not None
 
     @property
     def tolerance(self) -> float:
-        """The value of epsilon that is used: 0 against gold labels unless given (C.3)."""
+        """The value of epsilon that is used: 0 with gold labels unless given (C.3)."""
         if self.epsilon is not None:
             return self.epsilon
         return EPSILON[self.expertise] if self.expertise is not None else 0.0
 
     @property
     def single_test(self) -> AltTestSettings:
-        """The options of a single test, where a question has more."""
+        """The options of a single test, without those that a question adds."""
         if type(self) is AltTestSettings:
             return self
         return AltTestSettings(**{f.name: getattr(self, f.name) for f in fields(AltTestSettings)})
 
     def signed(self) -> dict[str, str]:
-        """As for all options, but epsilon is the number that is used, whichever option set it."""
+        """As for all options, but epsilon is the number that is used, for either option."""
         eps = {"eps": short(float(self.tolerance))}
         signed = eps | super().signed() | eps
         return signed | {"score-function": short(self.score)} if callable(self.score) else signed
@@ -264,69 +274,69 @@ BOTH_SET_EPSILON = "epsilon=... and expertise=... both set epsilon; give one"
 
 @dataclass(frozen=True, kw_only=True)
 class AltTestBySettings(AltTestSettings):
-    """Options of the alt-test in several domains."""
+    """Options of the alternative annotator test by domain."""
 
     by: str = option(
         "criterion",
         "Analyse each value of this column separately.",
         always=True,
-        details="Of the labels, items or annotators.",
+        details="A column of the labels, items or annotators.",
         first=True,
     )
     correction: Correction = option(
-        "across", "Adjust across all criteria or domains, or within each.", always=True,
-        details="across: one false discovery rate over the annotators of all domains, the FAQ's advice, stricter where "
-        "few hypotheses are rejected. within: one in each domain, as the paper's table 5 was made.",
+        "across", "Adjust across all criteria or within each.", always=True,
+        details="across: one false discovery rate over the annotators of all domains, the FAQ's advice; it is stricter "
+        "if few hypotheses are rejected. within: one in each domain, as in the paper's table 5.",
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class PairedSettings(AltTestSettings):
-    """Options of the alt-test with annotators of two sets paired."""
+    """Options of the alternative annotator test with paired annotators of two sets."""
 
     sets: Annotated[
         Sequence[Sequence[str]] | Sequence[str] | str,
         Limits(
             "The two sets of annotators: two lists of names, or a column of the annotators with two values.",
-            details="The smaller one decides how many combined annotators there are.",
+            details="The smaller set determines the number of combined annotators.",
         ),
     ]
     _: KW_ONLY
-    n_pairings: int = option(100, "Pairings that are drawn with the seed; all of them where there are fewer.", low=1)
+    n_pairings: int = option(100, "Random pairings; all pairings if there are fewer.", low=1)
 
 
 @dataclass(frozen=True)
 class CompareSettings(AltTestSettings):
-    """Options of the alt-test of several judges."""
+    """Options of the alternative annotator test of several judges."""
 
-    judges: Sequence[str] | str | None = option(None, "The judges; all of the table when not given.", key="")
+    judges: Sequence[str] | str | None = option(None, "Judges to test; all judges of the table by default.", key="")
     together: Multiplicity = option(
-        "holm", "Correct the verdicts of several judges for their number, or leave each its own level.",
-        details="holm: that any judge that does not deserve it is told to replace has probability alpha at most, so "
-        "those that are told so are a shortlist. each: every judge has a level of its own.",
+        "holm", "Multiplicity adjustment of the verdicts: holm, or each judge at level alpha.",
+        details="holm: the probability of any false replace is at most alpha, so that the judges with replace are a "
+        "shortlist. each: every judge is tested at level alpha.",
     )  # fmt: skip
 
 
 # -- strata of items ---------------------------------------------------------------------------------
 
 MOST_ITEMS = 2**15
-"""Items that are drawn where there are more: with 3 people R's standard error is about .01 at this number."""
+"""Items that are drawn if there are more: with 3 annotators R's standard error is about .01 at this number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stratification:
-    """What is known of items without reading them: a name, and the part that each item is in, (items,)."""
+    """Strata of items that are known without reading them: a name, and the stratum of each item, (items,)."""
 
     name: str
     part: Ints
     by_stem: bool = False
-    """Whether parts are stems of names, such as documents: what all items of one share may well be read in it."""
+    """Whether strata are stems of item ids, such as documents, whose text the items can share."""
 
 
-# -- human labels, and how close a label is to them -----------------------------------------------------
+# -- human labels, and the score of a label against them ------------------------------------------------
 
 TIE = 1e-9
-"""Score differences of at most this share of the scores' size are ties: rounding is no advantage."""
+"""Score differences up to this share of the scores' size are rounding, and count as ties."""
 
 DENSE_CELLS = 50_000_000
 """Item-by-label tables up to this size (400 MB) are held whole; larger ones are looked up by sorted keys."""
@@ -334,23 +344,23 @@ DENSE_CELLS = 50_000_000
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Human answers on the items of one question, and what each is compared with.
+    """Human labels of the items of one criterion, and the labels that each is compared with.
 
     Attributes
     ----------
     item, annotator : (answers,) int
-        Item and annotator of each human answer.
+        Item and annotator of each human label.
     value : (answers,) float
         The label as a number: its value, or the position of its category or text.
     n_items, n_annotators : int
-        How many there are.
+        Their numbers.
     quality : (annotators,) float
         Weight of each annotator, all 1 by default (appendix C.4).
     reference : (items,) float or None
-        One label an item that everybody is compared with, NaN where there is none: a single expert's
-        (C.2) or gold (C.3). None compares each annotator with the others.
+        One label for each item that all raters are compared with, NaN if missing: a single expert's (C.2) or gold
+        (C.3). None compares each annotator with the others.
     labels : tuple or None
-        What the positions in ``value`` stand for, where labels are categories or text.
+        The labels at the positions in ``value``, if labels are categories or text.
     """
 
     item: Ints
@@ -363,7 +373,7 @@ class Panel:
     labels: tuple[Label, ...] | None = None
 
     def label(self, value: float) -> Any:
-        """What a number stands for."""
+        """Return the label of a number."""
         return float(value) if self.labels is None else self.labels[int(value)]
 
     @cached_property
@@ -373,12 +383,12 @@ class Panel:
 
     @cached_property
     def own(self) -> Floats:
-        """Weight with which each answer stands in what it is compared with, to be taken out again."""
+        """Weight of each answer within the labels that it is compared with, to be subtracted."""
         return self.weights if self.reference is None else np.zeros(len(self.item))
 
     @cached_property
     def compared(self) -> tuple[Ints, Floats, Floats]:
-        """Item, value and weight of every label that others are compared with."""
+        """Item, value and weight of every label that serves as a comparison."""
         if self.reference is None:
             return self.item, self.value, self.weights
         known = np.flatnonzero(~np.isnan(self.reference))
@@ -386,18 +396,18 @@ class Panel:
 
     @cached_property
     def people(self) -> Ints:
-        """How many human labels each item has: (items,)."""
+        """The number of human labels of each item: (items,)."""
         return np.bincount(self.item, minlength=self.n_items)
 
     @cached_property
     def companions(self) -> Ints:
-        """For each answer, how many labels it is compared with: (answers,)."""
+        """For each answer, the number of labels that it is compared with: (answers,)."""
         item, _, _ = self.compared
         return np.bincount(item, minlength=self.n_items)[self.item] - (self.reference is None)
 
     @cached_property
     def others(self) -> Floats:
-        """For each answer, the weight W of what it is compared with: (answers,)."""
+        """For each answer, the weight W of the labels that it is compared with: (answers,)."""
         item, _, weight = self.compared
         return np.asarray(np.bincount(item, weight, self.n_items)[self.item] - self.own)
 
@@ -414,25 +424,25 @@ class Panel:
 
     @cached_property
     def alone(self) -> Ints:
-        """The answers that have nothing to be compared with."""
+        """The answers without any label to compare with."""
         return np.flatnonzero(self.companions == 0)
 
     def compared_only(self, difference: Floats) -> Floats:
-        """The differences, NaN for answers that have nothing to be compared with."""
+        """Return the differences, NaN for answers without any label to compare with."""
         if len(self.alone):
             difference[self.alone] = np.nan
         return difference
 
     @cached_property
     def item_sums(self) -> tuple[Floats, Floats]:
-        """For each item, the weight W and the weighted sum T of what is compared with: (items,) each."""
+        """For each item, the weight W and the weighted sum T of the comparison labels: (items,) each."""
         item, value, weight = self.compared
         weights, sums = (np.asarray(np.bincount(item, w, self.n_items), float) for w in (weight, weight * value))
         return weights, sums
 
     @cached_property
     def agreement(self) -> Floats:
-        """For each answer, the weight of what it is compared with that has the same label: (answers,)."""
+        """For each answer, the weight of the comparison labels that equal it: (answers,)."""
         item, value, weight = self.compared
         codes, labels = _codes(np.concatenate([value, self.value]))
         k = len(labels)
@@ -445,11 +455,11 @@ class Panel:
 
     @cached_property
     def votes(self) -> tuple[Bools, Ints, Floats]:
-        """(items, labels): which labels have the most weight on each item; their number; the labels."""
+        """The labels with the most weight on each item, (items, labels); their number; the labels."""
         item, value, weight = self.compared
         codes, labels = _codes(value)
         if len(labels) * self.n_items > DENSE_CELLS:
-            raise DesignError(f"a majority vote needs few labels; there are {len(labels)}")
+            raise DesignError(f"a majority vote requires few distinct labels; there are {len(labels)}")
         table = np.bincount(item * len(labels) + codes, weight, self.n_items * len(labels))
         table = table.reshape(self.n_items, len(labels))
         top = table.max(axis=1, keepdims=True)
@@ -475,31 +485,31 @@ class Panel:
 
 
 class AlignmentScore(ABC):
-    """An alignment score: how close a label is to the other annotators' labels of the item."""
+    """An alignment score: agreement of a label with the other annotators' labels of the item."""
 
     name: str
 
     def of_pairs(self, label: Callable[[float], Any], first: Floats, second: Floats) -> Floats:
-        """How close labels are to one other label each, where that calls a function: (pairs,) numbers -> (pairs,)."""
+        """Return the score of labels against one other label each, for scores that call a function: (pairs,)."""
         raise NotImplementedError
 
     @abstractmethod
     def difference(self, panel: Panel, judge: Floats) -> Floats:
-        """Judge's score less the annotator's for each human answer, as far as its sign goes: (answers,).
+        """Return the judge's score minus the annotator's for each human label, up to a positive factor: (answers,).
 
-        ``judge`` holds the judge's label of each item, NaN where it has none. Differences within
-        rounding are exactly 0; where the judge or the reference has no label the value is NaN.
+        ``judge`` has the judge's label of each item, NaN if missing. Differences within rounding are exactly 0. The
+        value is NaN if the judge or the reference has no label.
         """
 
     def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats | None:
-        """The labels of the optimal judge (theorem 1): (items,); None where no theorem tells."""
+        """Return the labels of the optimal judge (theorem 1): (items,); None for scores without a theorem."""
         return None
 
     def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
-        """For each constant, the judge's score with all people of an item less that of the constant, as far as its
-        sign goes: (items,), NaN where the judge has no label or nobody can be compared with.
+        """Yield for each constant the judge's score with all annotators of an item minus that of the constant.
 
-        None where each label calls a function: no label stands for all texts.
+        Arrays (items,), up to a positive factor; NaN if the judge or the annotators have no label. Nothing for scores
+        that call a function, as there is no constant text.
         """
         del panel, judge, constants
         return iter(())
@@ -507,12 +517,12 @@ class AlignmentScore(ABC):
 
 @dataclass(frozen=True)
 class Accuracy(AlignmentScore):
-    """ACC: the share of the others who gave the same label."""
+    """ACC: the share of the others with the same label."""
 
     name: str = "accuracy"
 
     def difference(self, panel: Panel, judge: Floats) -> Floats:
-        """Weight of the others who share the judge's label, less those who share the annotator's."""
+        """Return the weight of the others with the judge's label, minus those with the annotator's."""
         item, value, weight = panel.compared
         f = judge[panel.item]
         same = np.bincount(item, weight * (value == judge[item]), panel.n_items)[panel.item]
@@ -522,11 +532,11 @@ class Accuracy(AlignmentScore):
         return panel.compared_only(difference)
 
     def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats:
-        """The majority vote; ties are drawn."""
+        """Return the majority vote; ties are drawn."""
         return majority(panel, rng)
 
     def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
-        """Weight of the people who share the judge's label, less that of those who gave the constant."""
+        """Yield the weight of the annotators with the judge's label, minus those with the constant."""
         item, value, weight = panel.compared
         total, n = panel.item_sums[0], panel.n_items
         mine = np.bincount(item, weight * (value == judge[item]), n)
@@ -546,20 +556,20 @@ class NegRMSE(AlignmentScore):
     name: str = "neg_rmse"
 
     def difference(self, panel: Panel, judge: Floats) -> Floats:
-        """SSE of the annotator less that of the judge: positive where the judge is closer."""
+        """Return the SSE of the annotator minus that of the judge: positive if the judge is closer."""
         f, h = judge[panel.item], panel.value
         leaning = panel.others * (f + h) - panel.doubled
         size = panel.others * (np.abs(f) + np.abs(h)) + np.abs(panel.doubled)
         return panel.compared_only((h - f) * _zero_rounding(leaning, size))
 
     def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats:
-        """The mean of the labels."""
+        """Return the mean of the labels."""
         weight, total = panel.item_sums
         with np.errstate(invalid="ignore"):
             return np.asarray(total / weight)
 
     def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
-        """SSE of the constant less that of the judge, over all people of the item."""
+        """Yield the SSE of the constant minus that of the judge, over all annotators of the item."""
         weight, total = panel.item_sums
         for constant in constants:
             leaning = weight * (judge + constant) - 2 * total
@@ -575,10 +585,10 @@ class PairwiseScore(AlignmentScore):
     """Two equally long lists of labels -> a number for each pair; higher is closer."""
     name: str = "similarity"
     about: str = ""
-    """Which model and settings the similarity has, in words."""
+    """Model and settings of the similarity."""
 
     def difference(self, panel: Panel, judge: Floats) -> Floats:
-        """Summed similarity of the judge's label to the others' less that of the annotator's."""
+        """Return the summed similarity of the judge's label to the others', minus that of the annotator's."""
         rows, value, weight = panel.comparisons
         f = judge[panel.item]
         known = ~np.isnan(f)
@@ -593,7 +603,7 @@ class PairwiseScore(AlignmentScore):
         return np.where(known & (panel.companions > 0), difference, np.nan)
 
     def mean_with_humans(self, panel: Panel, judge: Floats) -> tuple[Ints, Floats]:
-        """Similarity of the judge's label to each human answer: (items of the answers, similarities)."""
+        """Return the similarity of the judge's label to each human label: (items of the labels, similarities)."""
         use = ~np.isnan(judge[panel.item])
         item, value = panel.item[use], panel.value[use]
         return item, self._similarity(panel, judge[item], value)
@@ -602,7 +612,7 @@ class PairwiseScore(AlignmentScore):
         return self.of_pairs(panel.label, first, second)
 
     def of_pairs(self, label: Callable[[float], Any], first: Floats, second: Floats) -> Floats:
-        """Similarities, each distinct pair of labels asked once."""
+        """Return the similarities; each distinct pair is computed once."""
         distinct, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
         a, b = np.split(codes.astype(np.int64), 2)
         keys, where = np.unique(a * len(distinct) + b, return_inverse=True)
@@ -611,7 +621,7 @@ class PairwiseScore(AlignmentScore):
             self.pairs([named[k // len(distinct)] for k in keys], [named[k % len(distinct)] for k in keys]), dtype=float
         )
         if found.shape != keys.shape:
-            raise DataError(f"the similarity gave {found.shape} numbers for {len(keys)} pairs")
+            raise DataError(f"the similarity returned {found.shape} numbers for {len(keys)} pairs")
         if np.isnan(found).any():
             bad = keys[np.flatnonzero(np.isnan(found))[0]]
             pair = named[bad // len(distinct)], named[bad % len(distinct)]
@@ -627,9 +637,9 @@ class CustomScore(AlignmentScore):
     name: str = "custom"
 
     def difference(self, panel: Panel, judge: Floats) -> Floats:
-        """The function's score of the judge's label less that of the annotator's, item by item."""
+        """Return the function's score of the judge's label minus that of the annotator's, item by item."""
         if not np.all(panel.quality == 1):
-            raise DesignError("a score that is a function of your own cannot weigh annotators by quality")
+            raise DesignError("a custom score does not support weights of annotators; omit quality=...")
         difference = np.full(len(panel.item), np.nan)
         for row, others in self._answers(panel):
             f = judge[panel.item[row]]
@@ -639,12 +649,12 @@ class CustomScore(AlignmentScore):
         return difference
 
     def of_pairs(self, label: Callable[[float], Any], first: Floats, second: Floats) -> Floats:
-        """The function's scores of labels with one other label."""
+        """Return the function's scores of labels with one other label."""
         return np.array([float(self.function(label(a), [label(b)])) for a, b in zip(first, second, strict=True)])
 
     @staticmethod
     def _answers(panel: Panel) -> Iterator[tuple[int, list[Any]]]:
-        """Each answer that can be compared, and the others' labels of its item."""
+        """Yield each answer that can be compared, and the others' labels of its item."""
         rows, value, _ = panel.comparisons
         edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
         for start, end in itertools.pairwise(edges):
@@ -652,7 +662,7 @@ class CustomScore(AlignmentScore):
 
 
 def make_score(score: str | Callable[..., float] | AlignmentScore, similarity: Any = None) -> AlignmentScore:
-    """The score of that name: ``accuracy``, ``neg_rmse`` or ``similarity``; or a function of one's own.
+    """Return the score with this name: ``accuracy``, ``neg_rmse`` or ``similarity``; or of a function.
 
     Parameters
     ----------
@@ -677,20 +687,20 @@ def make_score(score: str | Callable[..., float] | AlignmentScore, similarity: A
         return PairwiseScore(_pairs_of(similarity), name=_name_of(similarity), about=about)
     if callable(score):
         return CustomScore(score, name=getattr(score, "__name__", "custom"))
-    raise DesignError(f"score '{score}' is not known; take accuracy, neg_rmse, similarity, or give a function")
+    raise DesignError(f"unknown score '{score}'; use accuracy, neg_rmse, similarity or a function")
 
 
 def majority(panel: Panel, rng: np.random.Generator) -> Floats:
-    """The most frequent label of each item, ties drawn at random: (items,), NaN where there is none."""
+    """Return the most frequent label of each item, ties drawn at random: (items,), NaN without any."""
     best, n_best, labels = panel.votes
     choice = np.argmax(np.where(best, rng.random(best.shape), -1.0), axis=1)
     return np.where(n_best > 0, labels[choice], np.nan)
 
 
 def majority_share(panel: Panel, judge: Floats) -> tuple[Ints, Floats]:
-    """Does the judge give the majority's label? 1 / (number of tied labels) where it gives one of them.
+    """Return whether the judge gives the majority label: 1 / (number of tied labels) if it gives one of them.
 
-    Returns the items that count, and the credit of each: the expectation over ties drawn at random.
+    Items with a majority and a label of the judge, and the credit of each: the expectation over random ties.
     """
     best, n_best, labels = panel.votes
     rows = np.flatnonzero((n_best > 0) & ~np.isnan(judge))
@@ -700,7 +710,7 @@ def majority_share(panel: Panel, judge: Floats) -> tuple[Ints, Floats]:
 
 
 def majority_without(panel: Panel, rng: np.random.Generator, ties: str) -> tuple[Floats, Floats]:
-    """The majority label of each answer's item without that answer (C.1), as class shares.
+    """Return the majority label of each answer's item without that answer (C.1), as class shares.
 
     Returns
     -------
@@ -711,7 +721,7 @@ def majority_without(panel: Panel, rng: np.random.Generator, ties: str) -> tuple
     """
     labels = np.unique(panel.value if panel.reference is None else panel.reference[~np.isnan(panel.reference)])
     if len(labels) * len(panel.item) > DENSE_CELLS:
-        raise DesignError(f"weights against imbalance need few labels; there are {len(labels)}")
+        raise DesignError(f"balance=True requires few distinct labels; there are {len(labels)}")
     item, value, weight = panel.compared
     table = np.zeros((panel.n_items, len(labels)))
     np.add.at(table, (item, np.searchsorted(labels, value)), weight)
@@ -738,11 +748,11 @@ def majority_without(panel: Panel, rng: np.random.Generator, ties: str) -> tuple
 
 
 def _codes(values: Floats) -> tuple[Ints, Floats]:
-    """Each value's position among ``labels``, which hold every value and stand in order; and ``labels``."""
+    """Return each value's position among the sorted ``labels``, which include every value; and ``labels``."""
     if len(values):
         low, high = values.min(), values.max()
         if high - low < 1000 and np.array_equal(values, np.rint(values)):
-            # Whole numbers of a short range, as nearly all labels are, need no sorting.
+            # Whole numbers of a short range, as almost all labels are, do not require sorting.
             return (values - low).astype(np.int64), np.arange(low, high + 1)
     labels, codes = np.unique(values, return_inverse=True)
     return codes, labels
@@ -753,7 +763,7 @@ def _zero_rounding(difference: NDArray[Any], size: NDArray[Any]) -> Floats:
 
 
 def _pairs_of(similarity: Any) -> Callable[[Sequence[Any], Sequence[Any]], Floats]:
-    """Anything that tells the similarity of two labels, as a function of two lists."""
+    """Return a function of two lists from a similarity, a function of two labels or a table."""
     if hasattr(similarity, "pairs"):
         pairs: Callable[[Sequence[Any], Sequence[Any]], Floats] = similarity.pairs
         return pairs
@@ -788,28 +798,28 @@ def _name_of(similarity: Any) -> str:
     return f"similarity({name})" if name and name != "<lambda>" else "similarity"
 
 
-# -- constant answers ---------------------------------------------------------------------------------
+# -- the constant baseline ---------------------------------------------------------------------------
 
 MOST_CONSTANTS = 25
-"""Constants that are tried: every label where there are no more, else the 25 commonest, and of numbers 25 evenly spaced
-ones beside these, each 4% of the range from the next. Each one is a pass over the items."""
+"""Constants that are tried: every label if there are no more, otherwise the 25 most common, and for numbers also 25
+evenly spaced ones, 4% of the range apart. Each requires a pass through the items."""
 
 
 @dataclass(frozen=True)
 class ConstantBaseline:
-    """The constant answer that is closest to people beside a judge: the label, and on how many items who is closer."""
+    """The constant label that is closest to the annotators, and the items on which it or the judge is closer."""
 
     label: Label
     closer: int
     equal: int
-    farther: int
-    """Items on which the judge is farther from people than the constant."""
+    further: int
+    """Items on which the judge is further from the annotators than the constant."""
 
 
 def closest_constant(
     score: AlignmentScore, panel: Panel, judge: Floats, name: Callable[[float], Label]
 ) -> ConstantBaseline | None:
-    """The constant that leads the judge on the most items, less those on which it falls behind; None for texts."""
+    """Return the constant with the most items closer than the judge, minus those further away; None for texts."""
     labels, often = np.unique(np.concatenate([panel.value, judge[~np.isnan(judge)]]), return_counts=True)
     if len(labels) > MOST_CONSTANTS:
         common = labels[np.sort(np.argsort(-often, kind="stable")[:MOST_CONSTANTS])]
@@ -825,26 +835,26 @@ def closest_constant(
     return ConstantBaseline(name(float(labels[best])), *map(int, outcomes[best]))
 
 
-# -- the panel of people, and how a judge is compared with them ---------------------------------------
+# -- comparisons of a judge with the annotators --------------------------------------------------------
 
 NEED_MEMORY = ("normalise", "expert", "gold", "quality", "clusters", "balance")
-"""Options that a folder in chunks cannot honour."""
+"""Options that require the whole table in memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeadToHead:
-    """One judge against each annotator on each item, as the tests need it.
+    """Comparisons of one judge with each annotator on each item.
 
     Attributes
     ----------
     panel : Panel
-        The human answers.
+        The human labels.
     judge : (items,) float
-        The judge's labels, NaN where it has none.
+        The judge's labels, NaN if missing.
     row : (n,) int
         Answers of ``panel`` that can be compared.
     sign : (n,) int
-        1 where the judge is closer, 0 for a tie, −1 where the annotator is.
+        1 if the judge is closer, 0 for a tie, −1 if the annotator is closer.
     shares : (n, classes) float or None
         Class of the majority label without the answer (C.1).
     """
@@ -856,31 +866,31 @@ class HeadToHead:
     shares: Floats | None = None
 
     def where(self, keep: Bools) -> HeadToHead:
-        """The comparisons where ``keep`` holds."""
+        """Return the comparisons selected by ``keep``."""
         shares = None if self.shares is None else self.shares[keep]
         return replace(self, row=self.row[keep], sign=self.sign[keep], shares=shares)
 
     def counts(self, group: Ints, n_groups: int, into: Floats | None = None) -> Floats:
-        """Wins, ties and losses by group of the answers: (groups, classes, 3)."""
+        """Return wins, ties and losses by group of the answers: (groups, classes, 3)."""
         return count_wins(self.sign, group, n_groups, self.shares, into)
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """How labels are compared; small, so that it travels to workers.
+    """How labels are compared; small, so that it can be sent to workers.
 
     Attributes
     ----------
     settings : AltTestSettings
     score : Score
     code_of_human : (annotators of the table,) int
-        The position of each person among those who are left out in turn, −1 for everybody else.
+        The position of each annotator among those who are left out in turn, −1 for all others.
     quality : (humans,) float
         Q_j (C.4).
     reference : (items,) float or None
-        The one label of each item that everybody is compared with (C.2, C.3).
+        The label of each item that all raters are compared with (C.2, C.3).
     labels : tuple or None
-        What numbers stand for, where labels are categories or text.
+        The labels of the numbers, if labels are categories or text.
     """
 
     settings: AltTestSettings
@@ -891,7 +901,7 @@ class Rule:
     labels: tuple[Label, ...] | None
 
     def panel_of(self, answers: Answers) -> Panel:
-        """The people's answers among some labels."""
+        """Return the human labels among some labels."""
         annotator = self.code_of_human[answers.annotator]
         keep = annotator >= 0
         return Panel(
@@ -906,54 +916,54 @@ class Rule:
         )
 
     def compare(self, panel: Panel, judge: Floats) -> HeadToHead:
-        """The judge against each annotator on each item: section 3.1 and 3.2."""
+        """Compare the judge with each annotator on each item (sections 3.1 and 3.2)."""
         difference = self.score.difference(panel, judge)
         row = np.flatnonzero(~np.isnan(difference) & (panel.companions >= self.least))
         shares = None
         if self.settings.balance:
             if self.score.name not in ("accuracy", "neg_rmse"):
-                raise DesignError("balance=True weighs items by their majority label, which free text does not have")
+                raise DesignError("balance=True weights items by their majority label; free text has none")
             rng = np.random.default_rng(self.settings.seed)
             shares = majority_without(panel, rng, self.settings.ties)[0][row]
         return HeadToHead(panel, judge, row, np.sign(difference[row]).astype(np.int64), shares)
 
     def usable(self, people: Ints, reference: Floats | None) -> Bools:
-        """Items on which somebody can be compared: those with enough people and, if there is to be one, a reference."""
+        """Return the items with enough human labels and, if one is required, a reference."""
         enough = people >= (1 if self.settings.fixed_reference else self.settings.min_humans)
         return enough if reference is None else enough & ~np.isnan(reference)
 
     def usable_labels(self, panel: Panel, judge: Floats) -> Floats:
-        """The judge's labels of the usable items, NaN elsewhere."""
+        """Return the judge's labels of the usable items, NaN for the others."""
         return np.where(self.usable(panel.people, panel.reference), judge, np.nan)
 
     def label_names(self, values: Floats) -> tuple[Label, ...]:
-        """What numbers stand for."""
+        """Return the labels of numbers."""
         if self.labels is not None:
             return tuple(self.labels[int(v)] for v in values.tolist())
         return tuple(int(v) if v == int(v) else v for v in values.tolist())
 
     @property
     def least(self) -> int:
-        """Other labels that an item must have for an answer to be compared."""
+        """The number of other labels that an item requires for a comparison."""
         return 1 if self.settings.fixed_reference else self.settings.min_humans - 1
 
 
 @dataclass(frozen=True, eq=False)
 class AltTestTable:
-    """The table as every judge of it needs it; made once, tested often.
+    """The arrays of a table that all of its judges share.
 
     Attributes
     ----------
     ratings : Ratings
-        The labels, numbers on each annotator's own scale where ``normalise`` asks for it.
+        The labels; with ``normalise`` numbers that are normalised within each annotator.
     humans : tuple of str
-        Who is left out in turn; without the expert, where there is one.
+        The annotators who are left out in turn, without the expert.
     rule : Rule
         How they are compared.
     fingerprint : str
-        Of the labels and everything else that decides the numbers.
+        Of the labels and all other inputs of the numbers.
     columns : tuple of Stratification
-        Columns that are known of items without reading them.
+        Item columns that are used as strata.
     about : polars.DataFrame or None
         The table of items.
     """
@@ -967,7 +977,7 @@ class AltTestTable:
 
     @classmethod
     def of(cls, labels: Annotations | Chunks, settings: AltTestSettings) -> AltTestTable:
-        """Check the table and reduce it to arrays."""
+        """Check the table and convert it to arrays."""
         if isinstance(labels, Chunks):
             return cls._read_chunks(labels, settings)
         if len(labels.criteria) > 1:
@@ -980,7 +990,7 @@ class AltTestTable:
         humans = labels.humans
         if settings.expert is not None:
             if settings.expert not in humans:
-                raise DataError(unknown("expert", settings.expert, humans, "the people of the table"))
+                raise DataError(unknown("expert", settings.expert, humans, "the annotators of the table"))
             humans = tuple(h for h in humans if h != settings.expert)
         _refuse_too_few(labels, humans, settings)
         ratings = Ratings.of(labels, clusters=settings.clusters)
@@ -1017,17 +1027,17 @@ class AltTestTable:
 
     @property
     def score(self) -> AlignmentScore:
-        """How close a label is to others."""
+        """The score that compares labels."""
         return self.rule.score
 
     @cached_property
     def panel(self) -> Panel:
-        """The people's answers on all items, in memory."""
+        """The human labels of all items, in memory."""
         return self.rule.panel_of(self.ratings.answers)
 
     @cached_property
     def documents(self) -> NameParts | None:
-        """What names of items share: a document and a place in it, an image and a question, a question and a pair."""
+        """Shared parts of item ids: a document and a place in it, an image and a question, a question and a pair."""
         if self._names is None:
             return None
         if self._pairs_of is not None:
@@ -1037,14 +1047,14 @@ class AltTestTable:
 
     @cached_property
     def _pairs_of(self) -> pl.Series | None:
-        """The question of each item that is a pair of systems: names of systems are no structure of names."""
+        """The question of each item that is a pair of systems; names of systems are not strata."""
         if self.about is None or PAIR_OF not in self.about.columns or self.about[PAIR_OF].null_count():
             return None
         return self.about[PAIR_OF].cast(pl.String)
 
     @cached_property
     def _names(self) -> pl.Series | None:
-        """The names of all items; None of very many in a folder."""
+        """The item ids; None for very many in a folder."""
         if self.about is not None:
             return self.about["item"]
         if self.ratings.n_items > MOST_NAMES:
@@ -1054,7 +1064,7 @@ class AltTestTable:
 
     @cached_property
     def item_level_table(self) -> AltTestTable:
-        """The items that it is looked at whether a judge looks, in memory: all, or some that are drawn of very many."""
+        """The table of item-level agreement, in memory: all items, or a random sample of very many."""
         usable = np.flatnonzero(self.rule.usable(self.people_of_item, self.rule.reference))
         if len(usable) <= MOST_ITEMS and not self.ratings.in_chunks:
             return self
@@ -1084,14 +1094,14 @@ class AltTestTable:
 
     @cached_property
     def strata(self) -> tuple[Stratification, ...]:
-        """What is known of items without reading them: columns and suffixes, their cross, then stems."""
+        """The stratifications: item columns and suffixes, their combination, then stems."""
         suffix = None
         if self.settings.strata != "none" and self._pairs_of is None and self._names is not None:
             suffix = common_suffix(self._names, LEAST_HELD) if self.documents is None else self.documents.suffix
         return _all_strata(self.columns, self.documents, suffix, self.settings.strata)
 
     def without(self, j: int) -> AltTestTable:
-        """The same table without the person in position j, who may be tested as a judge then."""
+        """Return the same table without the annotator in position j, who can then be tested as a judge."""
         codes = self.rule.code_of_human
         codes = np.where(codes == j, -1, np.where(codes > j, codes - 1, codes))
         rule = replace(self.rule, code_of_human=codes, quality=np.delete(self.rule.quality, j))
@@ -1101,27 +1111,27 @@ class AltTestTable:
 
     @property
     def whole(self) -> bool:
-        """Whether all items have to be compared at once: classes, references and clusters are the whole table's."""
+        """Whether all items must be compared together, because of classes, references or clusters."""
         s = self.settings
         return s.balance or s.fixed_reference or s.clusters is not None
 
     def judge_labels(self, judge: str) -> Floats:
-        """The judge's label of each item, NaN where it has none: (items,)."""
+        """Return the judge's label of each item, NaN if missing: (items,)."""
         return labels_of(self.ratings.answers, self.judge_code(judge))
 
     def judge_code(self, judge: str) -> int:
-        """The position of a judge among the annotators; refused where it is none."""
+        """Return the position of a judge among the raters; refuse a name that is not a judge."""
         if judge not in self.ratings.judges:
             if judge in self.ratings.humans:
                 raise DataError(
-                    f"'{judge}' is among the people; read the table with judges={[*self.ratings.judges, judge]}"
+                    f"'{judge}' is a human annotator; read the table with judges={[*self.ratings.judges, judge]}"
                 )
             raise DataError(unknown("judge", judge, self.ratings.judges, "the judges of the table"))
         return self.ratings.annotators.index(judge)
 
     @cached_property
     def people_of_item(self) -> Ints:
-        """How many people labelled each item: (items,)."""
+        """The number of human labels of each item: (items,)."""
         if isinstance(self.ratings.source, Chunks):
             return np.asarray(self.ratings.source.human_labels, dtype=np.int64)
         answers = self.ratings.answers
@@ -1131,8 +1141,8 @@ class AltTestTable:
     def units(self) -> Units:
         """The unit that each item is resampled with.
 
-        It depends on the people alone, so that every judge of a table, alone or beside others, is estimated
-        under the same resamples. Items that nobody can be compared on are no part of the sample.
+        It depends on the human labels only, so that every judge of a table is estimated under the same resamples,
+        alone or with other judges. Items without a comparison are not part of the sample.
         """
         usable = self.rule.usable(self.people_of_item, self.rule.reference)
         width = len(self.humans) * self.n_classes * 3 * max(len(self.ratings.judges), 1)
@@ -1140,17 +1150,17 @@ class AltTestTable:
 
     @cached_property
     def classes(self) -> tuple[Label, ...]:
-        """Classes of the majority label that win counts are kept by; none unless labels are balanced."""
+        """Classes of the majority label by which wins are counted; none unless labels are balanced."""
         return self.rule.label_names(np.unique(self.panel.compared[1])) if self.settings.balance else ()
 
     @property
     def n_classes(self) -> int:
-        """How many they are: 1 unless labels are balanced."""
+        """The number of classes: 1 unless labels are balanced."""
         return max(len(self.classes), 1)
 
 
 def labels_of(answers: Answers, annotator: int) -> Floats:
-    """One annotator's label of each item, NaN where there is none: (items,)."""
+    """Return one annotator's label of each item, NaN if missing: (items,)."""
     mine = answers.annotator == annotator
     found = np.full(len(answers.items), np.nan)
     found[answers.item[mine]] = answers.value[mine]
@@ -1163,17 +1173,17 @@ def _codes_of(humans: tuple[str, ...], ratings: Ratings) -> Ints:
 
 
 def _refuse_too_few(labels: Annotations | Chunks, humans: tuple[str, ...], settings: AltTestSettings) -> None:
-    """Leaving one person out, somebody must be left to compare with."""
+    """Refuse tables with too few annotators to leave one out."""
     if len(humans) >= (1 if settings.fixed_reference else 2):
         return
-    message = f"the alt-test leaves out each of at least 2 people in turn; the table has {len(humans)}"
+    message = f"the alternative annotator test requires at least 2 human annotators; the table has {len(humans)}"
     if not labels.judges:
         raise DesignError(f"{message} and no judge; read it with judges=[...]")
     raise DesignError(f"{message}. With a single expert, recruit others; expert=... compares both with them")
 
 
 def _score_for(ratings: Ratings, settings: AltTestSettings) -> AlignmentScore:
-    """The score asked for, or the one that fits the scale; refused where the scale has no such thing."""
+    """Return the score of the options, or the default of the scale; refuse a score that does not fit the scale."""
     scale = ratings.scale
     chosen = settings.score
     if chosen is None:
@@ -1184,26 +1194,26 @@ def _score_for(ratings: Ratings, settings: AltTestSettings) -> AlignmentScore:
         if settings.similarity is not None:
             chosen = "similarity"
     if chosen == "neg_rmse" and not (scale.numeric or scale.kind == "preference" or scale.ordered):
-        raise DesignError(f"score 'neg_rmse' needs numbers; the labels are {scale.describe()}: take 'accuracy'")
+        raise DesignError(f"score 'neg_rmse' requires numbers; the labels are {scale.describe()}: use 'accuracy'")
     if chosen == "similarity" and settings.similarity is None:
         raise DesignError(
-            "free text is compared by a similarity: give similarity=..., a name such as words, rouge-l or "
-            "embeddings:MODEL, or a table of label pairs; in Python also a function of two labels"
+            "text labels require similarity=...: a name such as words, rouge-l or embeddings:MODEL, or a table of "
+            "label pairs; in Python also a function of two labels"
         )
     if chosen == "similarity" and isinstance(settings.similarity, Similarity) and not _all_texts(scale):
         raise DesignError(
-            f"the similarity '{settings.similarity.name}' compares texts; the labels are {scale.describe()}. Leave "
-            "similarity=... out, or give a table of label pairs with a number each"
+            f"the similarity '{settings.similarity.name}' compares texts; the labels are {scale.describe()}. Omit "
+            "similarity=..., or give a table of label pairs with a number each"
         )
     if settings.normalise is not None and not scale.ordered:
-        raise DesignError(f"normalise='{settings.normalise}' needs ordered labels; these are {scale.describe()}")
+        raise DesignError(f"normalise='{settings.normalise}' requires ordered labels; these are {scale.describe()}")
     if settings.normalise is not None and chosen == "accuracy":
-        raise DesignError("normalised labels are rarely equal: take score='neg_rmse'")
+        raise DesignError("normalised labels are rarely equal: use score='neg_rmse'")
     return make_score(chosen, _fit_similarity(settings.similarity, ratings))
 
 
 def _fit_similarity(similarity: Any, ratings: Ratings) -> Any:
-    """A similarity of texts, fitted to all texts of the table; anything else as it is."""
+    """Return a similarity of texts fitted to all texts of the table; anything else unchanged."""
     if not isinstance(similarity, Similarity):
         return similarity
     return similarity.fitted([str(label) for label in ratings.source.categories or ()])
@@ -1217,7 +1227,7 @@ def _all_texts(scale: Scale) -> bool:
 
 
 def _normalise(answers: Answers, how: Normalise) -> Answers:
-    """Each annotator's labels on a scale of the annotator's own (FAQ)."""
+    """Return the labels normalised within each annotator (FAQ)."""
     value = answers.value.astype(float)
     who = answers.annotator
     m = len(answers.annotators)
@@ -1234,19 +1244,19 @@ def _normalise(answers: Answers, how: Normalise) -> Answers:
     else:
         frame = pl.DataFrame({"who": who, "value": value})
         rank = frame.select(pl.col("value").rank("average").over("who"))["value"].to_numpy()
-        # Divided by how many items the annotator answered: ranks of 50 and of 500 items become comparable.
+        # Divided by the annotator's number of items, so that ranks of 50 and of 500 items are comparable.
         value = (rank - 0.5) / n[who]
     return replace(answers, value=value, categories=None)
 
 
 def _quality(labels: Annotations, humans: tuple[str, ...], quality: str | Mapping[str, float] | None) -> Floats:
-    """Q_j of each annotator (C.4)."""
+    """Return Q_j of each annotator (C.4)."""
     if quality is None:
         return np.ones(len(humans))
     if isinstance(quality, str):
         if quality not in labels.annotators.columns:
             raise DataError(unknown("annotator column", quality, labels.annotators.columns))
-        # A table of annotators that was a CSV file has texts; what is no number stays, for the error to show it.
+        # A table of annotators from a CSV file has texts; those that are not numbers remain, for the error message.
         given = labels.annotators[quality]
         numbers = given.cast(pl.Float64, strict=False)
         of_annotator = zip(labels.annotators["annotator"], numbers, given, strict=True)
@@ -1262,7 +1272,7 @@ def _quality(labels: Annotations, humans: tuple[str, ...], quality: str | Mappin
 def _reference(
     labels: Annotations, answers: Answers, settings: AltTestSettings
 ) -> tuple[Floats | None, tuple[Label, ...] | None]:
-    """The one label of each item that everybody is compared with (C.2, C.3), and what category codes stand for."""
+    """Return the reference label of each item (C.2, C.3), and the labels of the category codes."""
     if not settings.fixed_reference:
         return None, answers.categories
     found = np.full(len(answers.items), np.nan)
@@ -1271,14 +1281,14 @@ def _reference(
         found[answers.item[mine]] = answers.value[mine]
         return found, answers.categories
     if settings.normalise is not None:
-        raise DesignError("gold labels are compared as they are; leave normalise=... out")
+        raise DesignError("gold labels cannot be normalised; omit normalise=...")
     gold = settings.gold
     if isinstance(gold, str):
         if gold not in labels.items.columns:
             raise DataError(unknown("item column", gold, labels.items.columns))
         gold = dict(labels.items.select("item", gold).iter_rows())
     assert gold is not None
-    # A gold label that nobody ever gave, as gold texts usually are, gets a code of its own.
+    # A gold label that no rater gave, as is usual for texts, gets a separate code.
     codes = None if answers.categories is None else {label: i for i, label in enumerate(answers.categories)}
     for i, item in enumerate(answers.items):
         label = gold.get(item)
@@ -1295,35 +1305,35 @@ def _reference(
     if labels.scale.kind != "text" and np.nanmin(found) >= len(answers.categories or ()):
         strange = next(gold[i] for i in answers.items if gold.get(i) is not None)
         raise DataError(
-            f"no gold label is one that anybody gave, the first is {strange!r}; labels are {labels.scale.describe()}"
+            f"no gold label is on the scale; the first is {strange!r}, and labels are {labels.scale.describe()}"
         )
     return found, tuple(codes)
 
 
-# -- what is known of items without reading them --------------------------------------------------------
+# -- which columns and item ids are strata --------------------------------------------------------------
 
 MOST_NAMES = 2_000_000
-"""Names of a folder that are read to see what they share: a second of work."""
+"""Item ids of a folder that are searched for shared parts: one second of work."""
 
 LEAST_HELD = 5
-"""Items that each value of a column must have on average to be a structure: fewer hold hardly any others to compare
-with, and a column with a value of its own for each item says nothing of the others."""
+"""Items per value that a column requires on average: strata with fewer items have too few others to compare with, and a
+column with one value per item has no strata."""
 
 LEAST_CROSSED = 4
-"""The same of a cell of two or more strata, which asks for more of the items."""
+"""The same for a cell of two or more stratifications."""
 
 LEAST_OF_STEM = 3
-"""Items that a stem must have on average: within pairs hardly any judge could be seen to look."""
+"""Items per stem on average: within pairs item-level agreement has almost no power."""
 
 JUDGED = frozenset(("gold", "truth", "majority", "mean", "median", "average", "consensus"))
-"""Words in the name of a column that holds what people said, or should have: a judge may well know no more."""
+"""Words in the name of a column with labels or gold labels: agreement within it does not have to remain."""
 
 JUDGED_NAMES = frozenset(("label", "target", "reference"))
-"""Names that alone say so; a ``target_language`` is known without reading."""
+"""Whole names of such columns; a ``target_language`` is item metadata."""
 
 
 def _columns_asked(labels: Annotations, settings: AltTestSettings) -> tuple[Stratification, ...]:
-    """The item columns among the strata: those named, or all of which each value has several items."""
+    """Return the item columns that are strata: those named, or all with several items per value."""
     wanted, frame = settings.strata, labels.items
     if wanted != "auto":
         names = [wanted] if isinstance(wanted, str) else list(wanted)
@@ -1348,12 +1358,12 @@ def _columns_asked(labels: Annotations, settings: AltTestSettings) -> tuple[Stra
 def _all_strata(
     columns: tuple[Stratification, ...], documents: NameParts | None, suffix: Coded | None, wanted: Sequence[str] | str
 ) -> tuple[Stratification, ...]:
-    """Columns and the suffix, their cross where its cells hold several items, then the stem."""
+    """Return columns and the suffix, their combination if its cells have several items, then the stem."""
     plain, stem, auto = list(columns), [], wanted == "auto"
     named = {wanted} if isinstance(wanted, str) else set(wanted)
     asked, known = named - {one.name for one in columns}, {"stem": documents, "suffix": suffix}
     if not auto and any(name in asked and part is None for name, part in known.items()):
-        raise DesignError(f"strata={wanted!r}: the names of items share nothing")
+        raise DesignError(f"strata={wanted!r}: the item ids share no prefix or suffix")
     if suffix is not None and ("suffix" in named or (auto and len(suffix.codes) >= LEAST_HELD * len(suffix.names))):
         plain.append(Stratification("suffix", suffix.codes.astype(np.int64)))
     if documents is not None and ("stem" in named or (auto and documents.items_per_stem >= LEAST_OF_STEM)):
@@ -1365,17 +1375,16 @@ def _all_strata(
     return (*plain, *stem)
 
 
-# -- do people agree with each other at all? ---------------------------------------------------------
+# -- agreement among annotators ------------------------------------------------------------------------
 
 MOST_LABELS = 100
-"""Different labels that alpha counts one by one: its work grows with their square."""
+"""Distinct labels up to which alpha is computed: its time grows with their square."""
 
 
 def human_agreement(table: AltTestTable) -> Estimate:
-    """Krippendorff's α of the people who are left out in turn, with the interval that `assay.agreement` has.
+    """Return Krippendorff's α of the annotators who are left out in turn, with the interval of `assay.agreement`.
 
-    Nominal for categories, ordinal for ordered words, interval for numbers and for labels that were put on each
-    annotator's own scale. Text has none.
+    Nominal for categories, ordinal for ordered words, interval for numbers and for normalised labels. Text has none.
     """
     ratings = table.ratings
     people = ratings.only(table.humans)
@@ -1385,7 +1394,7 @@ def human_agreement(table: AltTestTable) -> Estimate:
     if ratings.scale.numeric or own_scale:
         statistic = Alpha.of("interval", np.empty(0), 0.0 if own_scale else ratings.centre)
     elif len(ratings.values) > MOST_LABELS:
-        return missing(f"there are more than {MOST_LABELS} different labels")
+        return missing(f"there are more than {MOST_LABELS} distinct labels")
     else:
         statistic = Alpha.of("ordinal" if ratings.scale.ordered else "nominal", ratings.values)
     how = IntervalSettings(method="jackknife", confidence=table.settings.confidence)

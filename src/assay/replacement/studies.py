@@ -1,14 +1,15 @@
-"""How would other studies end? Of other sizes, by other panels, at another epsilon; and how many items are enough.
+"""Simulated further studies: of other sizes, by other panels, at other margins; and the required sample size.
 
-Power is the chance of a verdict if the truth is this; nobody knows the truth, and a pilot that is taken for it plans
-too small wherever the judge is near epsilon. *Assurance* (O'Hagan, Stevens & Campbell 2005) is power averaged over what
-the pilot leaves open, here over the middle four fifths of it (`middle`). Of each item it is known who was closer to
-whom, over all annotators together, so what is correlated stays so. How common each kind of item is, is drawn from its
-posterior (Dirichlet: the Bayesian bootstrap of Rubin 1981, see `assay.statistics.wins.Posterior`), then a study of N
-items from that, then its verdict. Only win counts are drawn; no label is compared again.
+Power is the probability of a conclusive verdict for a given truth. The truth is unknown, and a plan that equates it
+with the pilot's estimates is too small if the judge is close to epsilon. *Assurance* (O'Hagan, Stevens & Campbell 2005)
+is power averaged over the uncertainty of the pilot, here over its middle 80% (`middle`). For each item it is known who
+was closer to the others, over all annotators together, so that correlations are preserved. The frequencies of the kinds
+of items are drawn from their posterior (Dirichlet: the Bayesian bootstrap of Rubin 1981, see
+`assay.statistics.wins.Posterior`), then a study of N items, then its verdict. Only win counts are drawn; labels are not
+compared again.
 
-`SimulatedStudies` are studies that were drawn, from whatever source, and say how each ends. `Pilot` draws them from
-labels at hand, `score_studies` makes them of labels that were drawn.
+`SimulatedStudies` are studies from any source, with their verdicts. `Pilot` draws them from existing labels,
+`score_studies` computes them from simulated labels.
 """
 
 from __future__ import annotations
@@ -39,40 +40,39 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LIMIT, GROWTH = 2000, 20
-"""The largest study looked at has this many items, or this many times those at hand, whichever is more: hardly anybody
-can label more, and a pilot says little of a study twenty times its size."""
+"""The largest study considered has this number of items, or this multiple of the pilot, if that is more: larger studies
+are rarely feasible, and a pilot has little information about a study twenty times its size."""
 
 STEP = 1.5
-"""Each number of items that is looked at is about this many times the one before: a dozen sizes up to `LIMIT`."""
+"""The ratio of consecutive sizes: a dozen sizes up to `LIMIT`."""
 
 TRUTHS, EACH = 120, 6
-"""Truths that are drawn, and studies of each, in .02 to .1 s. With another seed the number of items differs by 2 to 15%
-(standard deviation of 20; 11 pilots of 120 to 1,698 items), by 6 to 28% where truths are drawn without `TRIED`."""
+"""The numbers of truths that are drawn and of studies of each, in .02 to .1 s. Between seeds the sample size varies by
+2 to 15% (standard deviation of 20; 11 pilots of 120 to 1,698 items), and by 6 to 28% without `TRIED`."""
 
 TRIED = 8
-"""Truths that one is kept of: those next to each other in the order of how far the judge is behind people."""
+"""The number of consecutive truths, in order of the judge's mean difference, from which one is selected."""
 
 OPEN = 0.8
-"""The number and its range speak of this share of the truths, as much left out at either end. Where the judge stands at
-epsilon no study tells, however large, and some of what a pilot leaves open is always near it: averaged over all of it,
-.87 of the studies ended in a verdict where four in five were wanted (pilots that could not tell, judges better or worse
-than epsilon by .05 to .2); over this share .83, in which judges at epsilon are not counted (.73 with them)."""
+"""The share of truths that the sample size and its range include, with equal tails. For a judge at epsilon no study of
+any size is conclusive, and part of a pilot's uncertainty is always near it. Averaged over all truths, .87 of the
+studies were conclusive at a nominal .8 (undecided pilots, judges better or worse than epsilon by .05 to .2); over this
+share .83, without judges at epsilon (.73 with them)."""
 
-NEWTON, HALVED, RIDGE, ARRIVED = 8, 12, 1e-3, 1e-8
-"""Steps by which shares of kinds are tilted, how often one is halved, what keeps slopes finite, and the last step's
-size: with slopes of 3 (a win over an annotator made 20 times likelier) a mean difference misses what is wanted by
-.003."""
+NEWTON, HALVED, RIDGE, CONVERGED = 8, 12, 1e-3, 1e-8
+"""Newton steps for tilting shares of kinds, halvings of a step, the ridge that keeps slopes finite, and the size of the
+last step: with slopes of 3 (a win over an annotator made 20 times more likely) a mean difference is off by .003."""
 
 MOST_PANELS = 50
-"""Panels that the assurance of smaller panels is averaged over: time grows with them."""
+"""Panels over which the assurance of smaller panels is averaged, which takes time."""
 
 STUDY_CELLS = 4_000_000
-"""Kinds of items that are drawn together, so that memory does not grow with the number of studies: 32 MB."""
+"""Kinds of items that are drawn together, so that memory does not depend on the number of studies: 32 MB."""
 
 
 @dataclass(frozen=True, eq=False)
 class SimulatedStudies:
-    """Win counts of many studies, of each after the first items up to each size.
+    """Win counts of many studies, each after its first items, for all sizes.
 
     Attributes
     ----------
@@ -81,14 +81,14 @@ class SimulatedStudies:
     quality : (studies, annotators) float
         Weights of the annotators.
     ratio_z : (studies, sizes) float or None
-        How many standard errors A(judge, people) lies above ``min_agreement_ratio`` times A(people, people); None where
-        that was not asked, so that nobody fails by it.
+        A(judge, annotators) minus ``min_agreement_ratio`` times A(annotators), in standard errors; None if the
+        agreement ratio is not tested.
     agreement_z : (studies, sizes) float or None
-        How many standard errors A(people, people) lies above 0; None where people are taken to agree.
+        A(annotators) in standard errors; None if agreement among annotators is assumed.
     exact : bool
-        Whether tests are exact; else, as where many sizes are looked at, their score tests.
+        Whether tests are exact, or score tests, as for many sizes.
     clustering : Clustering or None
-        What shared clusters take from the tests.
+        The effect of clusters on the tests.
     """
 
     counts: Floats
@@ -99,26 +99,26 @@ class SimulatedStudies:
     clustering: Clustering | None = None
 
     def tested(self, settings: AltTestSettings) -> Bools:
-        """Which annotators have enough items: (studies, sizes, annotators)."""
+        """Return which annotators have enough items: (studies, sizes, annotators)."""
         return np.asarray(self.counts.sum(axis=(-1, -2)) > max(settings.min_items, 2) - 0.5)
 
     def ends(self, settings: AltTestSettings, epsilon: float) -> Ints:
-        """How each study ends, as the position in `decision.VERDICTS`: (studies, sizes)."""
+        """Return the verdict of each study, as the position in `decision.VERDICTS`: (studies, sizes)."""
         enough = self.tested(settings)
         p, reverse = (np.where(enough, one, np.nan) for one in self._p(self.counts, epsilon, self.clustering))
         as_good, worse, _, _ = decision.conjunctions(p, reverse, self.quality[:, None, :], settings.threshold)
-        keeps, loses = self._p_ratio(as_good.shape)
-        ends = decision.verdicts(as_good, worse, keeps, loses, settings.level)
+        above, below = self._p_ratio(as_good.shape)
+        ends = decision.verdicts(as_good, worse, above, below, settings.level)
         if not settings.balance:
             return ends
-        # Studies that the alt-test refuses to balance, as a class has too few items.
+        # Studies that the test refuses with balance, as a class has too few items.
         items = np.where(enough[..., None], self.counts.sum(axis=-1), 0.0)
         there = items.sum(axis=-2, keepdims=True) > 0
         small = there & enough[..., None] & (items < settings.min_class - 1e-9)
         return np.where(small.any(axis=(-1, -2)), UNDECIDED, ends)
 
     def _p_ratio(self, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
-        """The p-values by which the judge keeps enough, and too little: (studies, sizes) each."""
+        """Return the p-values of an agreement ratio above and below the required one: (studies, sizes) each."""
         from scipy.special import ndtr
 
         if self.ratio_z is None:
@@ -126,11 +126,11 @@ class SimulatedStudies:
         if self.agreement_z is None:
             return ndtr(-self.ratio_z), ndtr(self.ratio_z)
         # Without demonstrated agreement among annotators, R is undecided, as in `decision.VerdictTests`.
-        unshown = ndtr(-self.agreement_z)
-        return np.maximum(ndtr(-self.ratio_z), unshown), np.maximum(ndtr(self.ratio_z), unshown)
+        p_agreement = ndtr(-self.agreement_z)
+        return np.maximum(ndtr(-self.ratio_z), p_agreement), np.maximum(ndtr(self.ratio_z), p_agreement)
 
     def _p(self, counts: Floats, epsilon: float, clustering: Clustering | None) -> tuple[Floats, Floats]:
-        """The two one-sided p-values of each comparison."""
+        """Return the two one-sided p-values of each comparison."""
         from scipy.special import ndtr
 
         if self.exact or clustering is not None or counts.shape[-2] > 1:
@@ -144,25 +144,25 @@ UNDECIDED = decision.VERDICTS.index("undecided")
 
 
 def is_conclusive(ends: Ints) -> Bools:
-    """Which studies end in a verdict, either way."""
+    """Return which studies end in a conclusive verdict."""
     return np.asarray(ends != UNDECIDED)
 
 
-# -- a pilot, and studies drawn from what it leaves open ------------------------------------------------
+# -- a pilot, and studies drawn from its posterior ------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class AgreementRatio:
-    """How many standard errors A(judge, people) lies above what is asked for, and on how many items that was seen."""
+    """A(judge, annotators) minus the required multiple of A(annotators) in standard errors, and the number of items."""
 
     errors: float
     n_items: int
 
     def studies(self, sizes: Sequence[int], n_truths: int, n_each: int, rng: np.random.Generator) -> Floats:
-        """The same of studies: a truth is drawn around what was seen, a study around that. (studies, sizes)
+        """Return the same for studies: truths are drawn around the estimate, studies around a truth. (studies, sizes)
 
-        Both as if normal; the smaller studies are the beginning of the larger (a walk over items). Each of ``n_truths``
-        equal parts of the normal distribution has one truth, in random order.
+        Both are assumed normal; smaller studies are the first part of larger ones (a random walk over items). Each of
+        ``n_truths`` equal parts of the normal distribution has one truth, in random order.
         """
         from scipy.special import ndtri
 
@@ -175,7 +175,7 @@ class AgreementRatio:
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """Items at hand, by who was closer to whom on them, and how much the judge kept of what people agree on.
+    """The items of a pilot by the winner against each annotator, and the agreement ratio.
 
     Attributes
     ----------
@@ -183,9 +183,9 @@ class Pilot:
     quality : (annotators,) float
         Weights of the annotators.
     agreement_ratio : AgreementRatio or None
-        None where that cannot be told, so that it is not asked for.
+        None if it is not estimable, so that it is not tested.
     clustering : Clustering or None
-        What shared clusters take from the tests.
+        The effect of clusters on the tests.
     """
 
     posterior: Posterior
@@ -198,31 +198,32 @@ class Pilot:
         cls, by_unit: Floats, n_items: int, quality: Floats, agreement_ratio: AgreementRatio | None = None,
         clustering: Clustering | None = None,
     ) -> Pilot:  # fmt: skip
-        """From what each unit shows: (units, annotators, classes, 3), as `unit_wins` gives it."""
+        """Return the pilot from the counts of each unit, (units, annotators, classes, 3), of `unit_wins`."""
         used = by_unit[by_unit.any(axis=(1, 2, 3))]
         return cls(Posterior.of(used, n_items), quality, agreement_ratio, clustering)
 
     def studies(self, sizes: Sequence[int], n_truths: int, n_each: int, rng: np.random.Generator) -> SimulatedStudies:
-        """Studies of ascending sizes, the smaller ones the beginning of the larger: ``n_each`` of each truth drawn."""
+        """Return studies of ascending sizes, smaller ones the first part of larger ones: ``n_each`` of each truth."""
         of = self.posterior
         units = np.maximum(np.rint(np.array(sizes) / of.per_unit).astype(np.int64), 1)
         found = of.totals(self._shrink(self._truths(n_truths, rng), rng), n_each, units, rng)
         quality = np.tile(self.quality, (len(found), 1))
-        kept = None if self.agreement_ratio is None else self.agreement_ratio.studies(sizes, n_truths, n_each, rng)
-        return SimulatedStudies(found, quality, kept, exact=False, clustering=self.clustering)
+        ratio_z = None if self.agreement_ratio is None else self.agreement_ratio.studies(sizes, n_truths, n_each, rng)
+        return SimulatedStudies(found, quality, ratio_z, exact=False, clustering=self.clustering)
 
     @cached_property
     def _compared(self) -> tuple[Floats, Floats]:
-        """Losses less wins in a unit of each kind, and comparisons: (kinds, annotators) each."""
+        """Losses minus wins in a unit of each kind, and comparisons: (kinds, annotators) each."""
         rows = self.posterior.rows[:, : len(self.quality)]
         return (rows[..., LOSS] - rows[..., WIN]).sum(axis=2), rows.sum(axis=(2, 3))
 
     def _truths(self, n: int, rng: np.random.Generator) -> Floats:
-        """How common each kind of unit may be, drawn: (n, kinds).
+        """Return random frequencies of each kind of unit: (n, kinds).
 
-        Of so many more truths, in the order of how far the judge is behind people, one of each `TRIED` at random: each
-        is as likely as before, but they are spread as evenly as can be over what decides most. With what is kept, which
-        `AgreementRatio.studies` spreads likewise, a Latin hypercube (McKay, Beckman & Conover 1979).
+        `TRIED` times as many truths are drawn and ordered by the judge's mean difference, and one of each `TRIED` is
+        selected at random: each has the same probability as before, but they are spread evenly over the most important
+        dimension. With `AgreementRatio.studies`, which does the same, this is a Latin hypercube (McKay, Beckman &
+        Conover 1979).
         """
         share = self.posterior.truths(n * TRIED, rng)
         behind, of = self._compared
@@ -230,12 +231,12 @@ class Pilot:
         return np.asarray(share[order[np.arange(n), rng.integers(0, TRIED, n)]])
 
     def _shrink(self, share: Floats, rng: np.random.Generator) -> Floats:
-        """Shares of kinds, (truths, kinds), under which annotators differ no more than the pilot shows that they do.
+        """Return shares of kinds, (truths, kinds), with shrunken differences among annotators.
 
-        Few items make annotators look different who are not, and drawing from few items does so again; studies would
-        then seem to find that people differ. So each truth draws how much of the variance among annotators is real, a
-        share B, from its posterior (τ² + noise is scaled inverse χ²), and has differences from their mean of B times
-        the pilot's, with a variance of B times the noise (as if normal). The shares of kinds are tilted to have them.
+        With few items, annotators differ by chance, and resampling adds such differences again, so that studies would
+        appear to have mixed verdicts. So each truth draws the true share B of the variance among annotators from its
+        posterior (τ² + noise is scaled inverse χ²), and has differences from the mean of B times the pilot's, with
+        variance B times the noise (as if normal). The shares of kinds are tilted to these differences.
         """
         m = len(self.quality)
         if m < 2:
@@ -254,17 +255,16 @@ class Pilot:
 
 
 def _tilt(share: Floats, behind: Floats, n: Floats, wanted: Floats) -> Floats:
-    """Shares of kinds closest to those given whose mean differences are as wanted (exponential tilting).
+    """Return the shares of kinds closest to those given that have the wanted mean differences (exponential tilting).
 
     The slopes minimise log Σ share · exp(slopes · (behind − wanted n)) + `RIDGE` |slopes|² / 2, which is convex, by
-    Newton's steps that are halved until they lower it. So what cannot be had, where few kinds were seen, is come near
-    to, and nothing else is moved for it.
+    Newton's steps that are halved until they lower it. Differences that are impossible with few kinds are approximated.
 
     Parameters
     ----------
     share : (truths, kinds) float
     behind, n : (kinds, annotators) float
-        Losses less wins in a unit of each kind, and comparisons.
+        Losses minus wins in a unit of each kind, and comparisons.
     wanted : (truths, annotators) float
     """
     off = behind - wanted[:, None, :] * n
@@ -285,9 +285,9 @@ def _tilt(share: Floats, behind: Floats, n: Floats, wanted: Floats) -> Floats:
         spread = off[moved].transpose(0, 2, 1) @ weighted - mean[:, :, None] * mean[:, None, :]
         spread += RIDGE * np.eye(off.shape[2])
         step = np.linalg.solve(spread, (mean + RIDGE * slopes[moved])[..., None])[..., 0]
-        # Only truths whose step did not lower it are tried again; those that no step lowers have arrived, and those
-        # whose step is so small that the next one, about its square, would be lost in rounding.
-        left, far = moved, np.abs(step).max(axis=1) > ARRIVED
+        # Only truths whose step did not lower it are tried again. Truths that no step lowers have converged, as have
+        # those with a step so small that the next one, about its square, is rounding.
+        left, far = moved, np.abs(step).max(axis=1) > CONVERGED
         for _ in range(HALVED):
             tried, lower = lifted(slopes[left] - step, left)
             better = lower <= height[left]
@@ -304,7 +304,7 @@ def _tilt(share: Floats, behind: Floats, n: Floats, wanted: Floats) -> Floats:
 
 
 def pilot_of_test(test: WinCounts) -> Pilot:
-    """The items of a test as a pilot for further studies by those who were tested."""
+    """Return the items of a test as a pilot for further studies by the tested annotators."""
     table, units = test.table, test.table.units
     if table.ratings.in_chunks:
         found = table.ratings.add_up(partial(_slice_wins, table.rule, test.code, units.n), units, 1)
@@ -314,7 +314,7 @@ def pilot_of_test(test: WinCounts) -> Pilot:
 
 
 def agreement_ratio_of(test: WinCounts) -> AgreementRatio | None:
-    """What the judge of a test kept, as its items show it; None where they do not."""
+    """Return the agreement ratio of a test in standard errors; None if it is not estimable."""
     item_agreement = test.item_agreement
     contrast = item_agreement.for_ratio.contrast(test.table.settings.min_agreement_ratio, 0.9)
     if contrast.reason or not contrast.standard_error > 0:
@@ -323,7 +323,7 @@ def agreement_ratio_of(test: WinCounts) -> AgreementRatio | None:
 
 
 def pilot_of_panel(rule: Rule, panel: Panel, judge: Floats, members: Ints) -> Pilot:
-    """The items of some annotators alone, compared with each other, as a pilot for further studies by them."""
+    """Return the items of some annotators, compared with each other, as a pilot for further studies by them."""
     place = np.full(panel.n_annotators, -1)
     place[members] = np.arange(len(members))
     annotator = place[panel.annotator]
@@ -338,7 +338,7 @@ def pilot_of_panel(rule: Rule, panel: Panel, judge: Floats, members: Ints) -> Pi
 
 
 def unit_wins(rule: Rule, panel: Panel, judge: Floats, unit: Ints, n_units: int) -> Floats:
-    """Wins, ties and losses of each unit, against each annotator: (units, annotators, classes, 3)."""
+    """Return wins, ties and losses of each unit against each annotator: (units, annotators, classes, 3)."""
     m = panel.n_annotators
     compared = rule.compare(panel, judge)
     group = unit[panel.item[compared.row]] * m + panel.annotator[compared.row]
@@ -347,7 +347,7 @@ def unit_wins(rule: Rule, panel: Panel, judge: Floats, unit: Ints, n_units: int)
 
 
 def _slice_wins(rule: Rule, code: int, n_units: int, answers: Answers, unit: Ints) -> Floats:
-    """`unit_wins` of one slice of a folder."""
+    """Return `unit_wins` of one slice of a folder."""
     return unit_wins(rule, rule.panel_of(answers), labels_of(answers, code), unit, n_units)
 
 
@@ -356,28 +356,28 @@ def _slice_wins(rule: Rule, code: int, n_units: int, answers: Answers, unit: Int
 
 @dataclass(frozen=True, eq=False)
 class Panels:
-    """Random panels of annotators, and the items that at least two members of each answered."""
+    """Random panels of annotators, and the items with labels of at least two members of each."""
 
     members: Ints
     """(draws, annotators)"""
     items: Ints
     """The items of the first panel, then of the second, ..."""
     start: Ints
-    """Where each panel's items begin in ``items``: (draws + 1,)."""
+    """The start of each panel's items in ``items``: (draws + 1,)."""
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
-        """``size`` items of each panel, with replacement: (draws, size)."""
+        """Return ``size`` items of each panel, with replacement: (draws, size)."""
         count = np.diff(self.start)[:, None]
         return np.asarray(self.items[self.start[:-1, None] + rng.integers(0, count, (len(count), size))])
 
 
 def draw_panels(answered: Bools, size: int, n_draws: int, rng: np.random.Generator) -> Panels:
-    """Panels whose members meet others on at least 30 items; or the best panel found, where none does."""
+    """Return panels whose members share at least 30 items with others, or the best panel found."""
     members = np.zeros((0, size), dtype=np.int64)
     least = np.zeros(0, dtype=np.int64)
     shared: list[Bools] = []
     step = max(1, min(n_draws, DENSE_CELLS // max(answered.shape[0] * size, 1)))
-    # Twenty tries for each panel wanted: where fewer than one in twenty shares items, the best ones have to do.
+    # Twenty tries for each panel: if fewer than one in twenty shares items, the best ones are used.
     while len(least) < 20 * n_draws and np.count_nonzero(least >= decision.SMALL) < n_draws:
         drawn = np.sort(np.argsort(rng.random((step, answered.shape[1])), axis=1)[:, :size], axis=1)
         part = answered[:, drawn]
@@ -386,7 +386,7 @@ def draw_panels(answered: Bools, size: int, n_draws: int, rng: np.random.Generat
         least = np.concatenate([least, (part & meet[:, :, None]).sum(axis=0).min(axis=1)])
         shared += list(meet.T)
     if least.max() < 2:
-        raise DesignError(f"no {size} annotators share items, so there is no panel to draw")
+        raise DesignError(f"no {size} annotators share items, so that no panel can be drawn")
     enough = np.flatnonzero(least >= decision.SMALL)
     if not len(enough):
         enough = np.flatnonzero(least == least.max())
@@ -399,7 +399,7 @@ def studies_by_panels(
     table: AltTestTable, judge: Floats, members: Ints, n_truths: Sequence[int], sizes: Sequence[int],
     rng: np.random.Generator,
 ) -> Iterator[SimulatedStudies]:  # fmt: skip
-    """Studies by panels, (panels, annotators), drawn from what the items of each leave open: of each its truths."""
+    """Yield studies by panels, (panels, annotators), drawn from the posterior of the items of each."""
     for one, n in zip(members, n_truths, strict=True):
         pilot = pilot_of_panel(table.rule, table.panel, judge, one)
         step = max(1, STUDY_CELLS // (EACH * len(sizes) * len(pilot.posterior.weight)))
@@ -408,7 +408,7 @@ def studies_by_panels(
 
 
 def grid_of(table: AltTestTable, judge: Floats) -> Floats:
-    """The people's labels of the items that the judge answered, NaN elsewhere: (items, annotators)."""
+    """Return the human labels of the items with a label of the judge, NaN elsewhere: (items, annotators)."""
     panel = table.panel
     grid = np.full((panel.n_items, panel.n_annotators), np.nan)
     grid[panel.item, panel.annotator] = panel.value
@@ -419,23 +419,23 @@ def grid_of(table: AltTestTable, judge: Floats) -> Floats:
 def score_studies(
     rule: Rule, values: Floats, judge: Floats, quality: Floats, sizes: Sequence[int], least: float | None = None
 ) -> SimulatedStudies:
-    """The win counts of many studies at once.
+    """Return the win counts of many studies at once.
 
-    All studies are one table in which every item of every study is an item of its own, so the scores are
-    taken once, and once for all sizes.
+    All studies are one table with a separate item for every item of every study, so that scores are computed once for
+    all sizes.
 
     Parameters
     ----------
     rule : Rule
-        How labels are compared.
+        The comparison of labels.
     values : (studies, items, annotators) float
-        People's labels, NaN where there is none.
+        Human labels, NaN if missing.
     judge : (studies, items) float
     quality : (studies, annotators) float
     sizes : sequence of int
-        Ascending, the last no more than the number of items.
+        Ascending, the last at most the number of items.
     least : float, optional
-        The retention that is asked for besides; without it none is.
+        The required agreement ratio; without it, it is not tested.
     """
     n_studies, n_items, k = values.shape
     flat = values.ravel()
@@ -454,68 +454,67 @@ def score_studies(
     place = item[compared.row]
     group = (place // n_items * n_sizes + step[place]) * k + member[compared.row]
     counts = compared.counts(group, n_studies * n_sizes * k).reshape(n_studies, n_sizes, k, -1, 3)
-    kept, agree = None, None
+    ratio_z, agreement_z = None, None
     if least is not None:
-        kept, agree = _ratio_errors(
+        ratio_z, agreement_z = _ratio_errors(
             AgreementRatioStudies.of(rule.score, panel, rule.usable_labels(panel, judge.ravel()), n_studies),
             sizes,
             least,
         )
-    return SimulatedStudies(counts.cumsum(axis=1), quality, kept, agree)
+    return SimulatedStudies(counts.cumsum(axis=1), quality, ratio_z, agreement_z)
 
 
 def _ratio_errors(studies: AgreementRatioStudies, sizes: Sequence[int], least: float) -> Floats:
-    """How many standard errors each judge keeps more than is asked for, after its first items, and people agree.
+    """Return the excess agreement of each judge and the agreement of annotators, in standard errors, by size.
 
-    By the pseudo-values of the largest study: those of the first items stand for a study of them. Studies in which it
-    cannot be told do not show it.
+    From the pseudo-values of the largest study: those of the first items are used for a study of these items. Studies
+    without an estimate have 0.
 
     Returns
     -------
     (2, studies, sizes) float
-        Of A(judge, people) less ``least`` times A(people, people), and of A(people, people).
+        Of A(judge, annotators) minus ``least`` times A(annotators), and of A(annotators).
     """
     from scipy.special import ndtri, stdtr
 
-    told = studies.n_items > 0
-    found = np.zeros((2, len(told), len(sizes)))
-    each = np.moveaxis(studies.values[told] @ np.array([[1.0, 0.0], [-least, 1.0]]), -1, 0)
-    of = studies.n_items[told][:, None]
+    estimable = studies.n_items > 0
+    found = np.zeros((2, len(estimable), len(sizes)))
+    each = np.moveaxis(studies.values[estimable] @ np.array([[1.0, 0.0], [-least, 1.0]]), -1, 0)
+    of = studies.n_items[estimable][:, None]
     n = np.minimum(np.asarray(sizes), of)
     sums = (each.cumsum(axis=-1), (each**2).cumsum(axis=-1), (each**2 * each).cumsum(axis=-1))
     mean, square, cube = (one[:, np.arange(len(n))[:, None], n - 1] / n for one in sums)
     variance = np.maximum(square - mean**2, 1e-12) * n / (n - 1)
     skewness = (cube - 3 * mean * square + 2 * mean**3) / variance**1.5
-    df = np.maximum(np.minimum(DECIDING * studies.deciding[told][:, None] * n / of, n) - 1, 1.0)
-    # As standard errors: what a normal distribution has the same p-value at.
-    found[:, told] = -ndtri(stdtr(df, -hall_statistic(mean / np.sqrt(variance / n), skewness, n)))
+    df = np.maximum(np.minimum(DECIDING * studies.deciding[estimable][:, None] * n / of, n) - 1, 1.0)
+    # In standard errors: the normal quantile of the p-value.
+    found[:, estimable] = -ndtri(stdtr(df, -hall_statistic(mean / np.sqrt(variance / n), skewness, n)))
     return found
 
 
-# -- how many items are enough ------------------------------------------------------------------------
+# -- sample size --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class SampleSize:
-    """How many items would probably tell, yes or no.
+    """The number of items that is likely to give a conclusive verdict.
 
     Attributes
     ----------
     n_items : int or None
-        The smallest study that ends in a verdict with the assurance ``power``: power averaged over the middle four
-        fifths of what the pilot leaves open. None where none of those looked at does.
+        The smallest study with the assurance ``power``: power averaged over the middle 80% of the pilot's uncertainty.
+        None if no size considered has it.
     low, high : int or None
-        Its range: the pilot leaves open, with probability .8 (`OPEN`), that this many items have the power. None for
-        ``high`` where they may be more than ``limit``.
+        Its range: 80% (`OPEN`) of the pilot's uncertainty. ``high`` is None above ``limit``.
     limit : int
-        The largest study that was looked at.
+        The largest size considered.
     power : float
     sizes : (sizes,) int
-        Studies that were looked at.
+        The sizes considered.
     assurance : (sizes,) float
-        The assurance of each: the share that ends in a verdict.
+        The assurance of each: the probability of a conclusive verdict.
     reason : str or None
-        Why there is no number, or no upper end of its range.
+        The reason for a missing number, or a missing upper end of its range.
     """
 
     n_items: int | None
@@ -531,25 +530,25 @@ class SampleSize:
 NO_ANNOTATOR = SampleSize(
     None, None, None, 0, math.nan, np.empty(0, np.int64), np.empty(0), "no annotator has enough items"
 )
-"""Where no annotator has enough items for a test."""
+"""The sample size if no annotator has enough items for a test."""
 
 _SAMPLE_SIZES: dict[bytes, SampleSize] = {}
-"""Of the last pilots: tests of the same counts share it, as do the card, the table and the picture of a report."""
+"""Cache for pilots: tests of the same counts share it, as do the card, the table and the picture of a report."""
 
 
 def level_of_domain(settings: AltTestSettings, n_domains: int) -> AltTestSettings:
-    """The options that further studies are put to: at the level that each of several domains surely has (Holm)."""
+    """Return the options of further studies: at the Bonferroni level of several domains."""
     return replace(settings, alpha=settings.alpha / max(n_domains, 1))
 
 
 def sizes_up_to(limit: int, first: int) -> Ints:
-    """Numbers of items from the first to the limit, in even ratios."""
+    """Return sizes from the first to the limit, in constant ratios."""
     steps = max(int(np.ceil(np.log(limit / first) / np.log(STEP))), 1)
     return np.unique(np.rint(first * (limit / first) ** (np.arange(steps + 1) / steps)).astype(np.int64))
 
 
 def sample_size(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float = 0.8) -> SampleSize:
-    """How many items until a study would probably tell, with the range that a pilot of ``n_items`` leaves open."""
+    """Return the sample size of a conclusive verdict, with its range from a pilot of ``n_items``."""
     s = settings
     decides = (s.level, s.threshold, s.tolerance, s.min_items, s.balance, s.min_class, s.seed)
     key = decision.content_key(pilot, n_items, decides, power, TRUTHS)
@@ -579,18 +578,18 @@ def _sample_size(pilot: Pilot, n_items: int, settings: AltTestSettings, power: f
 
 
 def power_of_truths(studies: SimulatedStudies, settings: AltTestSettings) -> Floats:
-    """The share of the `EACH` studies of each truth that end in a verdict: (truths, sizes)."""
+    """Return the share of the `EACH` studies of each truth with a conclusive verdict: (truths, sizes)."""
     found = is_conclusive(studies.ends(settings, settings.tolerance))
     return np.asarray(found.reshape(-1, EACH, found.shape[-1]).mean(axis=1))
 
 
 def middle(by_truth: Floats) -> Floats:
-    """The assurance: power averaged over the truths in the middle (`OPEN`), ordered by how soon they are told.
+    """Return the assurance: power averaged over the middle truths (`OPEN`), ordered by power.
 
     Parameters
     ----------
     by_truth : (..., truths, sizes) float
-        The share of studies of each truth that tell.
+        The share of conclusive studies of each truth.
 
     Returns
     -------
@@ -603,21 +602,21 @@ def middle(by_truth: Floats) -> Floats:
 
 
 def range_of(sizes: Ints, by_truth: Floats, power: float) -> tuple[float, float]:
-    """The range of the number of items with the power over truths, (truths, sizes): infinite beyond all sizes."""
+    """Return the range of the sample size over truths, (truths, sizes): infinite above all sizes."""
     ordered = np.sort(crossing(sizes, rising(by_truth), power))
     out = round(len(ordered) * (1 - OPEN) / 2)
     return float(ordered[out]), float(ordered[len(ordered) - 1 - out])
 
 
 def rising(share: Floats) -> Floats:
-    """Shares that never fall along the last axis: half way between the highest so far and the lowest to come."""
+    """Return monotone shares along the last axis: midway between the highest so far and the lowest to come."""
     highest = np.maximum.accumulate(share, axis=-1)
     lowest = np.minimum.accumulate(share[..., ::-1], axis=-1)[..., ::-1]
     return np.asarray((highest + lowest) / 2)
 
 
 def crossing(sizes: Ints, share: Floats, power: float) -> Floats:
-    """The number of items at which each rising row reaches the power, between sizes by their ratio: (rows,)."""
+    """Return the size at which each monotone row reaches the power, interpolated by ratio: (rows,)."""
     reached = share >= power
     after = np.argmax(reached, axis=1)
     before = np.maximum(after - 1, 0)
@@ -630,12 +629,12 @@ def crossing(sizes: Ints, share: Floats, power: float) -> Floats:
 
 
 def about(number: float) -> int:
-    """Rounded up to two digits."""
+    """Round up to two digits."""
     unit = 10 ** max(int(np.floor(np.log10(number))) - 1, 0)
     return int(np.ceil(number / unit - 1e-9) * unit)
 
 
-# -- omega at other values of epsilon ------------------------------------------------------------------
+# -- omega at other margins -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -652,7 +651,7 @@ class EpsilonCurveSettings(Settings):
         super().__post_init__()
         if self.epsilons is not None:
             if not len(self.epsilons):
-                raise DesignError("epsilons must lie between 0 and 1; there is none", option="epsilons", value=())
+                raise DesignError("epsilons is empty; give values between 0 and 1", option="epsilons", value=())
             object.__setattr__(self, "epsilons", tuple(sorted(map(float, self.epsilons))))
 
 
@@ -664,11 +663,11 @@ class EpsilonCurve(Result):
     ----------
     judge : str
     epsilon, winning_rate : (values,) float
-        The winning rate at each epsilon; it never falls as epsilon grows.
+        The winning rate at each epsilon; it never decreases with epsilon.
     smallest : float
-        The smallest epsilon at which the judge passes; NaN where it does not pass at 1.
+        The smallest passing margin; NaN if it does not pass at 1.
     chosen : float
-        The epsilon of the test itself.
+        The epsilon of the test.
     """
 
     judge: str
@@ -681,7 +680,7 @@ class EpsilonCurve(Result):
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a value of epsilon."""
+        """One row for each value of epsilon."""
         return pl.DataFrame({"epsilon": self.epsilon, "estimate": self.winning_rate})
 
     def summary(self) -> str:
@@ -689,12 +688,12 @@ class EpsilonCurve(Result):
         return words.epsilon_curve_summary(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """omega as steps, the threshold, and the epsilon that was chosen."""
+        """Draw omega as steps, the threshold, and the epsilon of the test."""
         ax = pictures.axes(ax, height=3.0)
         ax.step(self.epsilon, self.winning_rate, where="post", color=pictures.JUDGE, linewidth=1.8, label=self.judge)
         ax.axhline(self.threshold, color=pictures.MUTED, linewidth=1, linestyle=":")
         ax.axvline(self.chosen, color=pictures.FAINT, linewidth=1.2)
-        ax.set_xlabel("ε, what the judge's low cost is worth")
+        ax.set_xlabel("margin ε")
         ax.set_ylabel("winning rate ω")
         ax.set_ylim(-0.03, 1.05)
         return ax
@@ -703,7 +702,7 @@ class EpsilonCurve(Result):
 def epsilon_curve(
     test: WinCounts, run: Run, settings: EpsilonCurveSettings, among: Sequence[WinCounts] = ()
 ) -> EpsilonCurve:
-    """The winning rate of a finished test at other values of epsilon; ``among``: the tests it is corrected with."""
+    """Return the winning rate of a test at other margins; ``among``: the tests that it is corrected with."""
     grid = np.linspace(0, 0.5, 51) if settings.epsilons is None else np.array(settings.epsilons)
     s = test.table.settings
     found = decision.winning_at(test, grid, among) if len(test.tested) else np.full(len(grid), np.nan)
@@ -712,10 +711,10 @@ def epsilon_curve(
     return EpsilonCurve(test.name, grid, found, smallest, s.tolerance, s.threshold, run)
 
 
-# -- omega, rho and assurance at other numbers of items ------------------------------------------------
+# -- omega, rho and assurance at other sizes -----------------------------------------------------------
 
 SIZES = (30, 40, 50, 75, 100, 150, 200, 300)
-"""Numbers of items for which `size_curve` looks, as far as figure 2 of the paper goes."""
+"""Sizes of `size_curve`, up to those of figure 2 of the paper."""
 
 
 @dataclass(frozen=True)
@@ -724,12 +723,11 @@ class SizeCurveSettings(Settings):
 
     sizes: Sequence[int] | None = option(
         SIZES, "Numbers of items.", low=2,
-        details="Items are drawn with replacement: sizes beyond those at hand say what more items like these would "
-        "bring.",
+        details="Items are drawn with replacement, so that larger sizes show the effect of more items like these.",
     )  # fmt: skip
     n_annotators: int | None = option(
-        None, "Annotators in each panel; all of them when not given.", low=2, key="panel", always=True,
-        details="That is, those who are tested, also where they are fewer. The paper draws 3.",
+        None, "Annotators in each panel (default: all).", low=2, key="panel", always=True,
+        details="That is, all tested annotators. The paper draws 3.",
     )  # fmt: skip
     n_draws: int = option(100, "Panels and sets of items drawn for each size.", low=1, key="draws", always=True)
     seed: int = option(0, "Random seed.", low=0, always=True)
@@ -738,11 +736,11 @@ class SizeCurveSettings(Settings):
         super().__post_init__()
         object.__setattr__(self, "sizes", tuple(sorted(set(SIZES if self.sizes is None else self.sizes))))
         if not self.sizes:
-            raise DesignError("sizes must be whole numbers of at least 2; there is none", option="sizes", value=())
+            raise DesignError("sizes is empty; give whole numbers of at least 2", option="sizes", value=())
 
 
 MIDDLE = 0.9
-"""Share of the draws between the ends that a size curve shows."""
+"""The share of draws between the limits of a size curve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -753,18 +751,18 @@ class SizeCurve(Result):
     ----------
     judge : str
     size : (sizes,) int
-        Items drawn, with replacement, from those that at least two of the panel answered.
+        Items drawn, with replacement, from those with labels of at least two panel members.
     winning_rate, advantage_probability : (sizes,) float
         Means over the draws.
     low, high : (sizes,) float
-        The middle 90% of rho over the draws: how far a study of that size scatters, not a confidence
-        interval of the test at hand.
+        The middle 90% of rho over the draws: the variation of studies of this size, and not a confidence interval of
+        the test.
     passing : (sizes,) float
-        Share of the draws in which the judge passes as published.
+        Share of the draws in which the published rule passes.
     n_annotators, n_draws, seed : int
-        Annotators in a panel, draws for each size.
+        Annotators in a panel, and draws for each size.
     studies : function
-        Simulates the studies that `assurance` counts.
+        Simulates the studies of `assurance`.
     """
 
     judge: str
@@ -790,26 +788,26 @@ class SizeCurve(Result):
         return MIDDLE
 
     def row_estimates(self) -> Sequence[Estimate | None]:
-        """rho at each size, between whose ends the middle of the draws lies; as many as a level says."""
+        """Return rho at each size, with limits that contain the middle share of the draws."""
         drawn = zip(self.advantage_probability.tolist(), self.draws, strict=True)
         return [quantile_estimate(rho, each, MIDDLE) for rho, each in drawn]
 
     @cached_property
     def assurance(self) -> Floats:
-        """The assurance: the share of studies that end in a verdict, either way: (sizes,).
+        """The assurance: the probability of a conclusive verdict: (sizes,).
 
-        Averaged over the middle four fifths of what the items at hand leave open; NaN for smaller panels of items that
-        are clustered. Made when asked for, since it takes longer than the rest.
+        Averaged over the middle 80% of the uncertainty of these labels; NaN for smaller panels with clusters. Computed
+        on access, since it takes longer than the rest.
         """
         return self.studies()
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, safe for JSON."""
+        """Return everything, safe for JSON."""
         return {**super().to_dict(), "assurance": json_safe(self.assurance)}
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a size; ``estimate`` is rho."""
+        """One row for each size; ``estimate`` is rho."""
         columns = {
             "n": self.size, "estimate": self.advantage_probability, "low": self.low, "high": self.high,
             "winning_rate": self.winning_rate, "passing": self.passing, "assurance": self.assurance,
@@ -821,12 +819,12 @@ class SizeCurve(Result):
         return words.size_curve_summary(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """omega and rho against the number of items."""
+        """Draw omega and rho by number of items."""
         ax = pictures.axes(ax, height=3.0)
         ax.fill_between(self.size, self.low, self.high, color=pictures.HUMAN, alpha=0.15, linewidth=0)
         ax.plot(self.size, self.advantage_probability, color=pictures.HUMAN, linestyle="--", label="ρ, middle 90%")
         ax.plot(self.size, self.winning_rate, color=pictures.JUDGE, marker="o", markersize=3.5, label="ω")
-        ax.plot(self.size, self.assurance, color=pictures.JUDGE, linestyle=":", label="ends in a verdict")
+        ax.plot(self.size, self.assurance, color=pictures.JUDGE, linestyle=":", label="P(conclusive verdict)")
         ax.axhline(self.threshold, color=pictures.MUTED, linewidth=1, linestyle=":")
         ax.set_xlabel(f"items, each with up to {self.n_annotators} annotators")
         ax.set_ylim(-0.03, 1.05)
@@ -835,17 +833,17 @@ class SizeCurve(Result):
 
 
 def size_curve(test: WinCounts, run: Run, settings: SizeCurveSettings, among: Sequence[WinCounts] = ()) -> SizeCurve:
-    """omega and rho for studies of other sizes, by drawing panels and items from the table (section 5.1).
+    """Return omega and rho for studies of other sizes, by drawing panels and items from the table (section 5.1).
 
     Raises
     ------
     DesignError
-        Where no panel shares items, or where everybody is compared with one reference.
+        If no panel shares items, or with a fixed reference.
     """
     table, rule, panel = test.table, test.table.rule, test.table.panel
     s = table.settings
     if s.fixed_reference:
-        raise DesignError("the size curve draws panels that are compared with each other; there is one reference here")
+        raise DesignError("the size curve compares annotators with each other; omit expert=... or gold=...")
     rng, n_draws, sizes = np.random.default_rng(settings.seed), settings.n_draws, tuple(settings.sizes or ())
     n_tested = len(test.tested) or panel.n_annotators
     n_annotators = max(2, min(settings.n_annotators or n_tested, panel.n_annotators))
@@ -881,7 +879,7 @@ def size_curve(test: WinCounts, run: Run, settings: SizeCurveSettings, among: Se
 
 
 def _assurance(test: WinCounts, panels: Panels, chosen: SizeCurveSettings, s: AltTestSettings) -> Floats:
-    """The share of studies by such panels that end in a verdict: (sizes,)."""
+    """Return the share of studies by such panels with a conclusive verdict: (sizes,)."""
     table, sizes, rng = test.table, tuple(chosen.sizes or ()), np.random.default_rng(chosen.seed)
     if panels.members.shape[1] == len(test.tested):
         studies = [pilot_of_test(test).studies(sizes, TRUTHS, EACH, rng)]
