@@ -1,4 +1,4 @@
-"""The page: what is drawn in cells, marks, Markdown, PDF; and in a browser sorting, filters, phones, accessibility."""
+"""The page: drawn intervals, marks, Markdown, PDF; and in a browser sorting, filters, phones, accessibility."""
 
 from __future__ import annotations
 
@@ -61,16 +61,18 @@ def small() -> Page:
         {"judge": ["x|y", "b", "c"], "estimate": [0.2, 0.9, 0.5], "low": [0.1, 0.8, 0.4], "high": [0.3, 1.0, 0.6]}
     )
     table = tables.shown(frame, caption="Three judges.")
-    step = NextStep("mend it:", "disagreement", "b", command="assay disagreement labels.csv")
-    card = Card("b", None, "bad", "Do not replace them with b.", "Shown worse.", "", step=step)
-    marks = Marks(("replace",), (("b", ("✗",)), ("c", ("–",))), {"✗": "shown worse", "–": "cannot say"}, ("ask more",))
+    step = NextStep("revise it:", "disagreement", "b", command="assay disagreement labels.csv")
+    card = Card("b", None, "bad", "Do not replace them with b.", "It is worse.", "", step=step)
+    marks = Marks(
+        ("replace",), (("b", ("✗",)), ("c", ("–",))), {"✗": "fail", "–": "insufficient data"}, ("more labels",)
+    )
     sections = (Section("Agreement", ("They agree.", "a", "b", "c", "d"), (table, table)), Section("Agreement"))
     return Page(
-        "May they?",
+        "Can they?",
         "three labels",
         (card,),
         sections,
-        "Asked of b.",
+        "Judge: b.",
         "assay report x",
         marks=marks,
         data='{"a": "</script>"}',
@@ -78,7 +80,7 @@ def small() -> Page:
 
 
 def test_page_anchors_are_unique() -> None:
-    assert [place for place, _ in small().placed] == ["agreement", "agreement-2"]
+    assert [place for place, _ in small().anchored] == ["agreement", "agreement-2"]
     html = small().html()
     assert 'id="agreement-2"' in html
     assert html.count("</script>") == 2, "the numbers cannot end their element"
@@ -87,7 +89,7 @@ def test_page_anchors_are_unique() -> None:
 def test_markdown_has_the_marks_the_next_step_and_the_tables() -> None:
     text = small().markdown()
     assert "|  | replace |\n| --- | --- |\n| b | ✗ |" in text
-    assert "- ✗ **Do not replace them with b.** mend it:\n\n      assay disagreement labels.csv" in text
+    assert "- ✗ **Do not replace them with b.** revise it:\n\n      assay disagreement labels.csv" in text
     assert "| x\\|y | 0.20 [0.10, 0.30] |" in text
     assert "```\nassay report x\n```" in text
 
@@ -97,13 +99,13 @@ def test_markdown_is_written_by_its_name(tmp_path: Path) -> None:
     assert written.startswith(pages.REPORT_MARK)
     pages.refuse_overwriting(tmp_path / "page.md", (), force=False)
     (tmp_path / "mine.md").write_text("# Notes", encoding="utf-8")
-    with pytest.raises(AssayError, match="is there already"):
+    with pytest.raises(AssayError, match="exists and is not overwritten"):
         pages.refuse_overwriting(tmp_path / "mine.md", (), force=False)
 
 
 def test_without_a_browser_a_pdf_is_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    with pytest.raises(AssayError, match="printed by Chromium or Chrome, and neither is on this machine; open"):
+    with pytest.raises(AssayError, match="a PDF requires Chromium or Chrome, and neither is installed; open"):
         print_page(small().save(tmp_path / "page.html"), tmp_path / "page.pdf")
 
 
@@ -127,14 +129,14 @@ def test_section_shows_four_sentences_and_first_table_or_picture() -> None:
     two = (Picture(lambda: None, "one", "first"), Picture(lambda: None, "two", "second"))
     words = tuple("abcdef")
     whole = Section("Is it? It's so!", words, (table, table, table), two, ("left out",))
-    assert (whole.place, Section("?!").place) == ("is-it-it-s-so", "part")
+    assert (whole.anchor, Section("?!").anchor) == ("is-it-it-s-so", "part")
     assert whole.shown_words == ("b", "c", "d")
     assert whole.more_words == ("e", "f")
     assert (whole.shown_picture, whole.more_pictures) == (None, two)
-    assert whole.more == "2 sentences, 2 tables, 2 pictures, 1 note"
+    assert whole.more == "Details and 2 charts"
     drawn = Section("x", words[:4], (), two)
     assert (drawn.shown_picture, drawn.more_pictures) == (two[0], two[1:])
-    assert drawn.more == "1 picture"
+    assert drawn.more == "1 chart"
     folded = Section("x", (), (), two, folded=True)
     assert (folded.shown_picture, folded.more_pictures) == (None, two)
     empty = Section("x", ("a",), (table,))
@@ -142,7 +144,7 @@ def test_section_shows_four_sentences_and_first_table_or_picture() -> None:
     # 3 columns of 32 characters, each with 2 between, are more than 95.
     wide = tables.Table(("a", "b", "c"), (("x" * 32,) * 3,), (False,) * 3)
     assert Section("x", (), (table, wide)).wide
-    # What is no frame, as what was put together of text, is no data.
+    # A table without a frame has no data.
     assert Section("x", ("a", "b"), (table, wide)).to_dict() == {
         "title": "x", "words": ["a", "b"],
         "tables": [{"caption": "One judge.", "columns": {"judge": ["a"], "n": [1]}}],
@@ -150,8 +152,8 @@ def test_section_shows_four_sentences_and_first_table_or_picture() -> None:
 
 
 def test_page_anchors_and_filters() -> None:
-    page = Page("t", "s", (), (Section("A"), Section("a"), Section("A!")), changes=Section("Changed"))
-    assert [place for place, _ in page.placed] == ["changed", "a", "a-2", "a-3"]
+    page = Page("t", "s", (), (Section("A"), Section("a"), Section("A!")))
+    assert [anchor for anchor, _ in page.anchored] == ["a", "a-2", "a-3"]
     usual = [("criterion", ["criterion"]), ("judge", ["judge"]), ("annotator", ["annotator", "first", "second"])]
     assert page.filters == usual
     assert Page("t", "s", (), (), document="essay").filters == [*usual, ("essay", ["essay"])]
@@ -159,20 +161,22 @@ def test_page_anchors_and_filters() -> None:
 
 def test_markdown_whole() -> None:
     frame = pl.DataFrame({"who": ["a"], "n": [1234]})
-    marks = Marks(("replace",), (("b", ("✗",)),), {"✗": "worse", "–": "unsaid"}, ("ask more",), faults=("odd labels",))
+    marks = Marks(
+        ("replace",), (("b", ("✗",)),), {"✗": "fail", "–": "no data"}, ("more labels",), faults=("odd labels",)
+    )
     cards = (
-        Card("b", None, "bad", "No.", "shown", "Ask more people."),
-        Card("c", None, "open", "Who knows?", "shown", "", step=NextStep("look on")),
+        Card("b", None, "bad", "No.", "tested", "Add annotators."),
+        Card("c", None, "open", "Undecided.", "tested", "", step=NextStep("label more")),
     )
     sections = (
         Section("Agreement", ("They agree.",), (tables.shown(frame, caption="All of them."),), (), ("one", "two")),
         Section("Cite", copies=(Copy("As text", "x=1"),)),
     )
-    page = Page("May they?", "3 labels", cards, sections, first=("Few.",), marks=marks, rule="A yes wants much.")
+    page = Page("Can they?", "3 labels", cards, sections, notices=("Few.",), marks=marks, rule="Three tests.")
     assert page.markdown() == "\n\n".join([
-        "<!-- assay report -->", "# May they?", "3 labels", "A yes wants much.", "- Few.",
-        "|  | replace |\n| --- | --- |\n| b | ✗ |", "✗ worse; – unsaid.", "- odd labels", "- ask more",
-        "- ✗ **No.** Ask more people.", "- ? **Who knows?** look on",
+        "<!-- assay report -->", "# Can they?", "3 labels", "Three tests.", "- Few.",
+        "|  | replace |\n| --- | --- |\n| b | ✗ |", "✗ fail · – no data.", "- odd labels", "- more labels",
+        "- ✗ **No.** Add annotators.", "- ? **Undecided.** label more",
         "## Agreement", "They agree.", "All of them.", "| who | items |\n| --- | --: |\n| a | 1,234 |", "- one\n- two",
         "## Cite", "As text:\n\n```\nx=1\n```",
     ]) + "\n"  # fmt: skip
@@ -200,7 +204,7 @@ def test_parts_are_rounded_and_the_signature_is_folded() -> None:
     assert (section.tables[0].caption, section.tables[0].rows) == ("all", (("0.13",),))
     assert [(one.title, one.caption) for one in section.pictures] == [("drawn", "drawn")]
     assert (cite.title, cite.lines, cite.folded) == ("How to cite this", ("signed|x:1",), True)
-    assert (page.title, page.source, page.cards, page.again) == ("t", "s", (), "again")
+    assert (page.title, page.source, page.cards, page.command) == ("t", "s", (), "again")
 
 
 def test_writable_accepts_or_explains_paths(tmp_path: Path) -> None:
@@ -242,30 +246,30 @@ def test_writable_accepts_or_explains_paths(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_refuse_overwriting_accepts_only_own_files(tmp_path: Path, name: str, head: str, own: bool) -> None:
-    """Its mark is looked for in the first 4096 bytes."""
+    """The mark must be in the first 4096 bytes."""
     path, other = tmp_path / name, tmp_path / "other.csv"
-    pages.refuse_overwriting(path, [path], force=False)  # it is not there
+    pages.refuse_overwriting(path, [path], force=False)  # it does not exist
     path.write_text(head, encoding="utf-8")
     other.touch()
     pages.refuse_overwriting(path, [other, tmp_path / "gone"], force=True)
-    with pytest.raises(AssayError, match="is what is read; write to another file: its labels would be lost"):
+    with pytest.raises(AssayError, match="is an input file, and its labels would be lost; write to another file"):
         pages.refuse_overwriting(path, [other, path], force=True)
     if own:
         pages.refuse_overwriting(path, [other], force=False)
     else:
-        with pytest.raises(AssayError, match="is there already and is not written over; name another file, or say"):
+        with pytest.raises(AssayError, match="exists and is not overwritten; name another file, or use --force"):
             pages.refuse_overwriting(path, [other], force=False)
 
 
 def test_refuse_overwriting_rejects_folder(tmp_path: Path) -> None:
     (tmp_path / "a.md").mkdir()
-    with pytest.raises(AssayError, match="is there already"):
+    with pytest.raises(AssayError, match="exists and is not overwritten"):
         pages.refuse_overwriting(tmp_path / "a.md", (), force=False)
     pages.refuse_overwriting(Path(os.devnull), (os.devnull,), force=False)
 
 
 def test_print_page_uses_first_browser_and_its_last_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a browser says last is told, 200 characters of it; the first of the known browsers is asked."""
+    """The last 200 characters of its message are reported; the first known browser is used."""
     asked: list[list[str]] = []
     said = ""
 
@@ -279,7 +283,7 @@ def test_print_page_uses_first_browser_and_its_last_message(tmp_path: Path, monk
     page = tmp_path / "page.html"
     for who, sandbox in ((0, ["--no-sandbox"]), (1, [])):
         monkeypatch.setattr(os, "geteuid", lambda who=who: who)
-        with pytest.raises(AssayError, match=r"^/bin/google-chrome did not print .*page\.html: it said nothing$"):
+        with pytest.raises(AssayError, match=r"^/bin/google-chrome did not print .*page\.html: no message$"):
             print_page(page, tmp_path / "page.pdf")
         assert asked[-1][:-2] == [
             "/bin/google-chrome", "--headless", "--disable-gpu", *sandbox, "--no-pdf-header-footer"
@@ -293,8 +297,8 @@ def test_print_page_uses_first_browser_and_its_last_message(tmp_path: Path, monk
 
 
 def test_page_allows_only_its_script_and_escapes_text(tmp_path: Path) -> None:
-    """The hash in its policy is that of the script at its end; what is said is text, and no HTML."""
-    marks = Marks(("replace",), (("b & c", ("–",)),), {"–": "<b>unsaid</b>"}, ("ask more",))
+    """The hash in its policy is that of the script at its end; sentences are text, not HTML."""
+    marks = Marks(("replace",), (("b & c", ("–",)),), {"–": "<b>no data</b>"}, ("more labels",))
     page = Page("Fewer than 2 < 3?", "labels", (), (), marks=marks, document="Fächer")
     text = page.save(tmp_path / "new" / "folder" / "page.html").read_text(encoding="utf-8")
     folder = Path(pages.__file__).with_name("templates")
@@ -304,9 +308,9 @@ def test_page_allows_only_its_script_and_escapes_text(tmp_path: Path) -> None:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in text
     assert "<h1>Fewer than 2 &lt; 3?</h1>" in text
-    assert "&lt;b&gt;unsaid&lt;/b&gt;" in text
+    assert "&lt;b&gt;no data&lt;/b&gt;" in text
     assert "[&#34;Fächer&#34;, [&#34;Fächer&#34;]]" in text
-    assert '<ul class="muted">\n<li>– ask more</li>\n</ul>' in text
+    assert '<ul class="muted">\n<li>– more labels</li>\n</ul>' in text
 
 
 # -- in a browser ------------------------------------------------------------------------------------
@@ -315,7 +319,7 @@ def test_page_allows_only_its_script_and_escapes_text(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     labels = assay.simulate(n_items=150, n_annotators=4, judges={"careful": 0.2, "middling": 0.42, "bad": 0.9}, seed=7)
-    texts = labels.items.select("item", text=pl.lit("A long text that a person reads: ") + pl.col("item"))
+    texts = labels.items.select("item", text=pl.lit("A long text for annotators: ") + pl.col("item"))
     labels = assay.Annotations.from_frame(labels.labels, judges=labels.judges, scale=labels.scale, items=texts)
     return assay.report(labels, expertise="skilled").save(tmp_path_factory.mktemp("page") / "report.html")
 
@@ -331,7 +335,7 @@ def browser() -> Iterator[Any]:
 
 
 def opened(browser: Any, path: Path, width: int, scheme: str = "light", **options: Any) -> Any:
-    """The page in a new window; a script that fails, or a request to anywhere, is a complaint."""
+    """The page in a new window; script errors and requests are recorded as complaints."""
     context = browser.new_context(viewport={"width": width, "height": 850}, color_scheme=scheme, **options)
     page = context.new_page()
     page.complaints = []
@@ -345,7 +349,7 @@ def opened(browser: Any, path: Path, width: int, scheme: str = "light", **option
 @pytest.mark.served
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
 def test_page_is_accessible(browser: Any, written: Path, width: int, scheme: str) -> None:
-    page = opened(browser, written, width, scheme, bypass_csp=True)  # so that axe may be put in
+    page = opened(browser, written, width, scheme, bypass_csp=True)  # to add axe
     height, broad = page.evaluate("[document.documentElement.scrollHeight, document.documentElement.scrollWidth]")
     assert broad <= width
     assert height < (5_000 if width > 1000 else 8_000)
@@ -361,7 +365,7 @@ def test_page_is_accessible(browser: Any, written: Path, width: int, scheme: str
 @pytest.mark.served
 def test_tables_are_sorted_and_narrowed_without_a_server(browser: Any, written: Path) -> None:
     page = opened(browser, written, 1280)
-    table = page.locator("#annotator-by-annotator table.rows").first
+    table = page.locator("#by-annotator table.rows").first
     judges = table.locator("tbody tr td[data-column=judge]")
     assert judges.all_inner_texts()[0] == "careful"
     table.get_by_role("button", name="ρ", exact=True).click()
@@ -371,9 +375,9 @@ def test_tables_are_sorted_and_narrowed_without_a_server(browser: Any, written: 
     assert judges.all_inner_texts()[0] == "careful"
     page.locator("#filter select").first.select_option("middling")
     assert {one.inner_text() for one in judges.all() if one.is_visible()} == {"middling"}
-    farthest = page.locator("#where-is-a-judge-farthest-from-people td[data-column=judge]")
-    assert {one.inner_text() for one in farthest.all() if one.is_visible()} == {"middling"}
-    assert "A long text" in page.locator("#where-is-a-judge-farthest-from-people").inner_text()
+    largest = page.locator("#largest-disagreements-with-annotators td[data-column=judge]")
+    assert {one.inner_text() for one in largest.all() if one.is_visible()} == {"middling"}
+    assert "A long text" in page.locator("#largest-disagreements-with-annotators").inner_text()
     assert page.complaints == []
     page.context.close()
 
@@ -394,11 +398,11 @@ def test_printed_page_includes_folded_sections_and_table_heads(browser: Any, wri
     page = opened(browser, written, 1000)
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.locator("#how-to-report-this").get_by_text("We used the alternative annotator test").is_visible()
-    assert page.locator("#annotator-by-annotator thead").first.inner_text().startswith("judge")
+    assert page.locator("#methods-text-and-citation").get_by_text("We used the alternative annotator test").is_visible()
+    assert page.locator("#by-annotator thead").first.inner_text().startswith("judge")
     assert not page.locator(".copy button").first.is_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.locator("#how-to-report-this details[open]").count() == 0
+    assert page.locator("#methods-text-and-citation details[open]").count() == 0
     page.context.close()
 
 

@@ -26,7 +26,7 @@ TITLES = (
     "14.5 is predicted", "1", r"\1 and \g<2>", "back\\slash", 'say "so"', "it's", "a < b", "R & D", "通义千问", "", " ",
     "the same", "the same", "Item '7': 3.0", "{{ x }}", "None",
 )  # fmt: skip
-"""What a picture may be called; two have the same title."""
+"""Titles of pictures; two are equal."""
 
 
 def clipped(text: str = "x") -> Any:
@@ -63,7 +63,7 @@ def test_page_has_every_id_of_its_pictures_once() -> None:
     assert len(svgs) == 2 * len(TITLES)
     assert max(Counter(ids(html)).values()) == 1
     for svg in svgs:
-        assert referenced(svg) <= set(ids(svg)), "of its own, not of another picture"
+        assert referenced(svg) <= set(ids(svg)), "ids of the same picture"
 
 
 def test_svg_leaves_labels_that_read_like_ids_or_colours() -> None:
@@ -123,7 +123,7 @@ def test_pages_leave_no_figure_open(test_result: assay.results.AltTest, tmp_path
 
 
 def test_pages_do_not_import_pyplot(tmp_path: Path) -> None:
-    """So they need no display, whatever backend is set: one that is not there would stop pyplot's figures."""
+    """Pages require no display, with any backend: an unavailable backend would prevent the figures of pyplot."""
     code = """
 import sys
 from assay.cli.app import main

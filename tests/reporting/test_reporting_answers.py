@@ -1,4 +1,4 @@
-"""Questions that stand on the room answer what they answered before: what says and draws the most."""
+"""Results with most text and pictures equal the stored results."""
 
 import pytest
 
@@ -11,5 +11,5 @@ QUESTIONS = (
 
 
 @pytest.mark.parametrize(("name", "further"), each_kept(QUESTIONS))
-def test_answers_are_those_of_before(name: str, further: bool) -> None:
+def test_stored_answers_are_unchanged(name: str, further: bool) -> None:
     assert not differences_from_kept(name, further)

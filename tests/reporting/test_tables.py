@@ -1,4 +1,4 @@
-"""Numbers and tables as readers get them: rounded, named, aligned, broken to a width, as LaTeX and HTML."""
+"""Numbers and tables for readers: rounded, named, aligned, wrapped to a width, as LaTeX and HTML."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_intervals_are_drawn_and_words_coloured_in_the_columns_that_are_shown():
     assert found.tones == {}
     assert tables.shown(frame, drop=["hidden"], tones={"verdict": colours, "gone": colours}).tones == {4: colours}
     assert found.frame is frame
-    # What is shown alike is alike, and is not said with all its digits.
+    # Tables with the same text are equal; the repr does not contain all digits.
     assert found == tables.shown(frame.with_columns(hidden=0.0), drop=["hidden", "verdict"], tones={"verdict": colours})
     assert "shape:" not in repr(found)
 
@@ -122,7 +122,7 @@ def test_to_text_gives_empty_columns_no_width():
     table = Table(("who", "", "n"), (("ann", "", "1"), ("b", "", "12")), (False, False, True))
     assert tables.to_text(table).splitlines() == ["who     n", "ann     1", "b      12"]
     assert tables.to_text(table, 5).splitlines() == ["who     n", "ann     1", "b      12"]
-    named = Table(("who", "n"), [("通义", "1"), ("ann", "12")], (False, True))  # two columns of a terminal a letter
+    named = Table(("who", "n"), [("通义", "1"), ("ann", "12")], (False, True))  # each character has width two
     assert tables.to_text(named).splitlines() == ["who    n", "通义   1", "ann   12"]
 
 
@@ -135,11 +135,11 @@ def test_lines_of_a_terminal_are_of_80_characters_and_keep_their_indentation():
 
 
 def test_interval_column_common_axis_by_hand():
-    """From 2 to 98 percent of the column's width: 0 to 10 where the ends are 0 and 10, so 5 stands in the middle."""
+    """From 2 to 98 percent of the width of the column: for ends 0 and 10, 5 is in the middle."""
     of = tables.IntervalColumn.of
     assert of([5.0, 2.5], [0.0, 2.5], [10.0, 7.5]) == tables.IntervalColumn(((50, 2, 98), (26, 26, 74)), 2)
     assert of([5.0, 2.5, None], [0.0, 2.5, None], [10.0, 7.5, None]).rows[2] is None
-    assert of([5.0, 2.5], [0.0, NONE], [10.0, 7.5]) is None  # one by itself
+    assert of([5.0, 2.5], [0.0, NONE], [10.0, 7.5]) is None  # only one interval
     # 4 to 14: an axis from 0 would be 14 for 10, as 4 < 10 / 2; 5 to 15 would need half again as much and stays.
     assert of([4.0, 14.0], [4.0, 4.0], [14.0, 14.0]).zero == 2
     assert of([0.4, 1.4], [0.4, 0.4], [1.4, 1.4]).zero == 2
@@ -151,18 +151,14 @@ def test_interval_column_common_axis_by_hand():
     assert of([-0.5, 0.5], [-0.5, -0.5], [0.5, 0.5]) == tables.IntervalColumn(((2, 2, 98), (98, 2, 98)), 50)
     # One decimal: 2 + 96 / 3 = 34 and 2 + 96 / 7 = 15.71.
     assert of([1.0, 0.0], [0.0, 0.0], [7.0, 3.0]).rows[0] == (15.7, 2, 98)
-    # All ends alike: an axis of width 1 from there on.
+    # All ends equal: an axis of width 1 from there.
     assert of([0.5, 0.5], [0.5, 0.5], [0.5, 0.5]) == tables.IntervalColumn(((2, 2, 2), (2, 2, 2)), None)
 
 
 SMALL = tables.Table(("who & why", "κ"), (("a<b", "−0.50"), ("c~d^e", "–")), (False, True))
 
 
-def test_latex_and_html():
-    assert tables.to_latex(SMALL) == (
-        "\\begin{tabular}{lr}\n\\toprule\nwho \\& why & $\\kappa$ \\\\\n\\midrule\n"
-        "a<b & $-$0.50 \\\\\nc\\textasciitilde{}d\\^{}e & -- \\\\\n\\bottomrule\n\\end{tabular}\n"
-    )
+def test_to_html_escapes_cells():
     assert tables.to_html(SMALL) == (
         "<table><thead><tr><th>who &amp; why</th><th>κ</th></tr></thead><tbody><tr><td>a&lt;b</td><td>−0.50</td></tr>"
         "<tr><td>c~d^e</td><td>–</td></tr></tbody></table>"
@@ -170,7 +166,7 @@ def test_latex_and_html():
 
 
 WIDE = tables.Table(
-    ("judge", "a long title", "what was said of it"),
+    ("judge", "a long title", "some and more of it"),
     (("gpt", "0.50 [0.40, 0.60]", "one two three"), ("llama", "–", "four fives")),
     (False, True, False),
 )
@@ -180,24 +176,24 @@ WIDE = tables.Table(
     ("width", "wanted"),
     [
         (None, [
-            "judge       a long title  what was said of it",
+            "judge       a long title  some and more of it",
             "gpt    0.50 [0.40, 0.60]  one two three",
             "llama                  –  four fives",
         ]),
         (45, [
-            "judge       a long title  what was said of it",
+            "judge       a long title  some and more of it",
             "gpt    0.50 [0.40, 0.60]  one two three",
             "llama                  –  four fives",
         ]),
         (44, [
-            "judge       a long title  what was said",
+            "judge       a long title  some and more",
             "                          of it",
             "gpt    0.50 [0.40, 0.60]  one two three",
             "llama                  –  four fives",
         ]),
         (34, [
-            "judge       a long title  what was",
-            "                          said of",
+            "judge       a long title  some and",
+            "                          more of",
             "                          it",
             "gpt    0.50 [0.40, 0.60]  one two",
             "                          three",
@@ -205,9 +201,9 @@ WIDE = tables.Table(
             "                          fives",
         ]),
         (10, [
-            "judge       a long title  what",
-            "                          was",
-            "                          said",
+            "judge       a long title  some",
+            "                          and",
+            "                          more",
             "                          of it",
             "gpt    0.50 [0.40, 0.60]  one",
             "                          two",
@@ -218,7 +214,7 @@ WIDE = tables.Table(
     ],
 )  # fmt: skip
 def test_to_text_wraps_between_words(width, wanted):
-    """An interval is never broken, and no word; where even that is too wide, it stays so."""
+    """Intervals and words are not wrapped; a table that is still too wide remains so."""
     assert tables.to_text(WIDE, width).splitlines() == wanted
 
 
@@ -246,7 +242,7 @@ def test_table_kinds_width_and_folding():
 
 @pytest.mark.parametrize(("width", "below"), [(None, False), (64, False), (42, False), (41, True)])
 def test_to_text_moves_reasons_below_narrow_table(width, below):
-    """Columns of 3 and (once its title is broken) 5 characters and two gaps leave 30 of 42 to the reasons."""
+    """Columns of 3 and (with a wrapped title) 5 characters and two gaps leave 30 of 42 for the reasons."""
     long, other = "fewer than five of the items have any other label", "a thing"
     rows = (("ann", "0.12", long), ("bob", "0.50", "–"), ("cho", "0.13", other), ("dee", "0.14", long))
     lines = tables.to_text(Table(("who", "share of", "reason"), rows, (False, True, False)), width).splitlines()

@@ -18,7 +18,7 @@ from assay import Annotations
 from assay.cli.app import main
 from assay.estimation.intervals import Estimate
 from assay.verdict import probe_calls as module
-from assay.verdict.probe_calls import LEAST_ASKED, AnswersToProbes, drop_probes, probe_answers, sign_p
+from assay.verdict.probe_calls import LEAST_ANSWERS, AnswersToProbes, drop_probes, probe_answers, sign_p
 from assay.verdict.probe_measures import LEAST_EFFECT, CalledProbe, ProbeRow
 from assay.verdict.words import CHANGES, fact, fault
 
@@ -99,7 +99,9 @@ def test_change_without_repeated_call_is_not_a_fault():
     assert (row.one.found.estimate, row.detected) == (0.5, False)
     assert "the probe repeat is required to separate this from chance" in fact(row)
     few = measures(assay.probes(called({"": ["a"] * 9, "padded": ["b"] * 9}, "nominal:a,b")))
-    assert f"requires {LEAST_ASKED} items with both answers; 9 have both" in str(few["padded", "same"].one.found.reason)
+    assert f"requires {LEAST_ANSWERS} items with both answers; 9 have both" in str(
+        few["padded", "same"].one.found.reason
+    )
 
 
 def test_probes_flag_planted_faults_and_not_noisy_judge():
@@ -166,7 +168,7 @@ def study(tmp_path):
 
 
 def answered(study):
-    """The study, judged: a hinted label is taken as it is."""
+    """The judged study; a hinted label is stored unchanged."""
     from assay.judging.plan import plan_study
     from assay.judging.run import judge_study
     from assay.study.definition import load_study
@@ -182,8 +184,8 @@ def answered(study):
         run = work.start_run(store)
         hints = {}
         for claim in work.claim(store, run, ["m1"], 1000):
-            if claim.detected and "about" in claim.detected and "hint" in claim.detected["about"]:
-                hints[claim.item.name] = claim.detected["about"]["hint"]
+            if claim.shown and "about" in claim.shown and "hint" in claim.shown["about"]:
+                hints[claim.item.name] = claim.shown["about"]["hint"]
         work.end_run(store, run)
     lines = []
     for i in range(30):
@@ -232,7 +234,7 @@ def asked_of(n, label, before, **columns) -> pl.DataFrame:
 ORDINAL, WORDS = assay.Ordinal(1, 5), assay.Nominal(["x", "y"])
 
 
-@pytest.mark.parametrize(("n", "enough"), [(LEAST_ASKED - 1, False), (LEAST_ASKED, True)])
+@pytest.mark.parametrize(("n", "enough"), [(LEAST_ANSWERS - 1, False), (LEAST_ANSWERS, True)])
 def test_called_probe_needs_twenty_items_with_both_answers(n, enough):
     asked = asked_of(n, [1.0] * n, [1.0] * (n - 5) + [2.0] * 5)
     table = SimpleNamespace(confidence=0.95)

@@ -84,7 +84,7 @@ def observed(seed, teachers=80, lessons=4, segments=3, people=12):
     })  # fmt: skip
     judges = [name for name in labels if not name.startswith("p")]
     about = pl.DataFrame({"annotator": judges, "family": [name[:-1] for name in judges]})
-    return Annotations.from_frame(pl.concat(frames), judges=judges, scale="1-5", items=items, annotators=about)
+    return Annotations.from_frame(pl.concat(frames), judges=judges, scale="1-5", items=items, annotator_table=about)
 
 
 @cache
@@ -177,7 +177,7 @@ def scored(rows, **columns):
     items = pl.DataFrame({"item": frame["item"].unique(maintain_order=True), **columns})
     judges = [name for name in frame["annotator"].unique(maintain_order=True) if name.startswith("j")]
     about = pl.DataFrame({"annotator": judges, "family": ["of j"] * len(judges)})
-    return Annotations.from_frame(frame, judges=judges, scale="1-5", items=items, annotators=about)
+    return Annotations.from_frame(frame, judges=judges, scale="1-5", items=items, annotator_table=about)
 
 
 @pytest.mark.parametrize("lessons", [["1", "2"] * 3, ["s1", "s2", "t1", "t2", "u1", "u2"]])
@@ -542,7 +542,7 @@ def test_replacement_cell_is_the_verdict():
 def a_row(name="m", kind="judge", criterion=None, repeats=None, parts=None, **marks):
     every = dict.fromkeys(DIMENSIONS, "?") | marks
     none = {d: (CellMeasure.absent(""),) for d in DIMENSIONS}
-    test = None if repeats is None else SimpleNamespace(grounds=SimpleNamespace(repeats=repeats))
+    test = None if repeats is None else SimpleNamespace(verdict_tests=SimpleNamespace(matched_annotator=repeats))
     return CardRow(name, kind, criterion, none | (parts or {}), test, every)
 
 
@@ -688,7 +688,7 @@ def test_cells_are_absent_without_labels():
         (None, True, "a family is not an annotator; see its judges"),
         ("no test: too few", True, "no test: too few"),
         ("replace", False, "requires a margin: set expertise=... (--expertise) or epsilon=... (--epsilon)"),
-        ("these labels cannot tell", True, "agreement among annotators is too low to test a judge"),
+        ("not_testable", True, "agreement among annotators is too low to test a judge"),
         ("replace", True, None),
     ],
 )
@@ -731,6 +731,13 @@ def test_card_settings():
     bounds = CardSettings(concordance=0.1, confidence_share=0.2, validity=0.3, bias=0.4, fairness=0.5).boundaries
     assert bounds == Boundaries(0.1, 0.2, 0.3, 0.4, 0.5)
     assert CardSettings(object="o", lesson="l").lesson == "l"
+    assert words.definitions(Boundaries())["concordance"].endswith("at least ¾ of human–human agreement")
+    given = words.definitions(bounds)
+    assert [given[d] for d in ("concordance", "bias", "fairness")] == [
+        "human–judge agreement at least 0.1 of human–human agreement",
+        "severity within 0.4 SDs of the annotators' severities",
+        "group differences within ½ SD of labels from the annotators'",
+    ]
     with pytest.raises(DesignError, match=r"set object=\.\.\."):
         CardSettings(lesson="l")
     with pytest.raises(DesignError, match="both set the margin"):

@@ -1,4 +1,4 @@
-"""The gate: four answers, four exit statuses, in words, JSON, Markdown and JUnit; the example jobs by a shell."""
+"""The gate: four statuses, four exit codes, as text, JSON, Markdown and JUnit; the example jobs by a shell."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.fixture
 def folder(tmp_path):
-    """Labels of three people, a judge as good as they are and one that answers at random; a month later the first."""
+    """Labels of three annotators, a good judge and a random one; and labels of an earlier run."""
     labels = assay.simulate(
         n_items=200, n_annotators=3, annotator_noise=0.3, judges={"good": 0.2, "coin": 1.0}, scale="1-5", seed=4
     )
@@ -58,14 +58,14 @@ VERDICT = '[verdict]\nexpertise = "crowd"\n'
         (VERDICT, "coin", "labels.csv", "fail", 1, "Do not replace these annotators with coin"),
         (VERDICT, "good", "few.csv", "undecided", 2, "Undecided for good"),
         (VERDICT, "god", "labels.csv", "error", 3, "did you mean 'good'"),
-        (VERDICT, "good", "label.csv", "error", 3, "there is no file or folder"),
+        (VERDICT, "good", "label.csv", "error", 3, "does not exist"),
         (VERDICT + "[drift]\nbefore = 'before.csv'\nmost = 0.1", "good", "labels.csv", "fail", 1,
-         "at most ±0.1 is allowed"),
+         "allowed ±0.1."),
         (VERDICT + "[drift]\nbefore = 'labels.csv'\nmost = 0.1", "good", "labels.csv", "pass", 0,
-         "the judge's change is +0.00"),
-        ("[[estimate]]\nat_most = 1.5", "good", "labels.csv", "fail", 1, "the policy wants at most 1.5"),
+         "drift: pass – change +0.00"),
+        ("[[estimate]]\nat_most = 1.5", "good", "labels.csv", "fail", 1, "required: at most 1.5"),
         ("[[estimate]]\nmost_half_width = 0.5", "good", "labels.csv", "pass", 0, "half-width of at most 0.5"),
-        ("[[estimate]]\nmost_half_width = 0.01", "good", "labels.csv", "undecided", 2, "labelled items"),
+        ("[[estimate]]\nmost_half_width = 0.01", "good", "labels.csv", "undecided", 2, "human-labelled items"),
     ],
 )  # fmt: skip
 def test_gate_has_four_statuses(folder, text, judge, labels, status, code, words):
@@ -84,13 +84,13 @@ def test_gate_has_four_statuses(folder, text, judge, labels, status, code, words
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "asks for nothing"),
+        ("", "has no check"),
         ("[verdit]\n", "did you mean 'verdict'"),
         ("[verdict]\nexpertise = 'crowd'\nepsilonn = 0.1", "did you mean 'epsilon'"),
         ("[verdict]\nexpertise = 'crwd'", "did you mean 'crowd'"),
-        ("[drift]\nmost = 0.1", 'must say before = "..."'),
+        ("[drift]\nmost = 0.1", 'must set before = "..."'),
         ("[drift]\nbefore = 'before.csv'\nmost = 'much'", "must be a number"),
-        ("[[estimate]]\ntarget = 'mean'", "must say at_least"),
+        ("[[estimate]]\ntarget = 'mean'", "must set at_least"),
         ("[[estimate]]\nat_lest = 0.5", "did you mean 'at_least'"),
         ("[verdict\n", "cannot be read as TOML"),
     ],
@@ -104,7 +104,7 @@ def test_gate_explains_invalid_policy(folder, text, words):
 @pytest.mark.parametrize("text", ["[drift]\nbefore = 'labels.csv'\nmost = 0.1", "[[estimate]]\nmost_half_width = 0.5"])
 @pytest.mark.parametrize("judge", ["constant", "coin", "inverted"])
 def test_gate_without_a_verdict_does_not_say_replace(judge, text, folder):
-    """The checks hold for judges that nobody may put in an annotator's place, and the verdict says so."""
+    """Judges that cannot replace an annotator pass these checks; with [verdict] they do not."""
     labels = pl.read_csv(folder / "labels.csv")
     good = labels.filter(pl.col("annotator") == "good")
     label = {"constant": pl.lit(3), "coin": pl.col("label").shuffle(seed=1), "inverted": 6 - pl.col("label")}[judge]
@@ -115,19 +115,19 @@ def test_gate_without_a_verdict_does_not_say_replace(judge, text, folder):
     Path(path).write_text(written)
     found = assay.gate(path)
     assert (found.status, found.exit_code) == ("pass", 0)
-    words = "The policy has no [verdict], so the judge is not tested against the annotators; a judge that ignores the "
-    said = [found.summary(), found.markdown(), found.junit(), json.dumps(found.to_dict()), str(found.table)]
-    assert all("replace" not in one.lower() for one in said)
-    assert all(words in one for one in (said[0], said[1], said[3]))
-    assert found.summary().startswith("Pass (exit 0): all checks hold.")
-    assert found.markdown().startswith("### ✅ assay gate: pass (all checks hold)")
+    notice = "The policy has no [verdict], so the judge is not tested against the annotators; a judge that ignores the "
+    texts = [found.summary(), found.markdown(), found.junit(), json.dumps(found.to_dict()), str(found.table)]
+    assert all("replace" not in one.lower() for one in texts)
+    assert all(notice in one for one in (texts[0], texts[1], texts[3]))
+    assert found.summary().startswith("Pass (exit 0).\n")
+    assert found.markdown().startswith("### ✅ assay gate: pass\n")
     assert assert_gate(path).status == "pass"
-    # With [verdict] the same judge fails or is undecided, and nobody is told to replace.
+    # With [verdict] the same judge fails or is undecided.
     Path(path).write_text(f"{written}\n{VERDICT}")
-    asked = assay.gate(path)
-    assert asked.status in ("fail", "undecided")
-    assert words not in asked.summary()
-    with pytest.raises(AssertionError, match=rf"(Fail|Undecided) \(exit {asked.exit_code}\)"):
+    tested = assay.gate(path)
+    assert tested.status in ("fail", "undecided")
+    assert notice not in tested.summary()
+    with pytest.raises(AssertionError, match=rf"(Fail|Undecided) \(exit {tested.exit_code}\)"):
         assert_gate(path)
 
 
@@ -165,12 +165,12 @@ def test_gate_command_overwrites_only_its_results(folder, capsys):
         with pytest.raises(SystemExit) as stopped:
             cli.main(["gate", path, option, str(folder / name)])
         assert stopped.value.code == 3
-        assert "is there already" in capsys.readouterr().err
+        assert "exists and is not overwritten" in capsys.readouterr().err
         assert (folder / name).read_text("utf-8") == "mine"
 
 
 def one_judge(folder: Path) -> Path:
-    """A file with one judge, whom nothing but the call names as one."""
+    """A file with one judge, which only the call names as a judge."""
     labels = pl.read_csv(folder / "labels.csv").filter(pl.col("annotator") != "coin")
     labels.write_csv(folder / "one.csv")
     return folder / "one.csv"
@@ -185,7 +185,7 @@ def test_pytest_helpers(folder):
             folder / "labels.csv", "coin", read={"judges": ["good", "coin"], "scale": "1-5"}, expertise="crowd"
         )
     assert assert_gate(policy(folder, VERDICT)).exit_code == 0
-    with pytest.raises(AssertionError, match=r"Fail \(exit 1\): a check does not hold"):
+    with pytest.raises(AssertionError, match=r"Fail \(exit 1\)\."):
         assert_gate(policy(folder, VERDICT, "coin"))
 
 
@@ -203,7 +203,7 @@ def steps(name: str) -> list[str]:
     [("github-action.yml", "god", 3), ("github-action.yml", None, 0), ("gitlab-ci.yml", None, 1)],
 )
 def test_example_jobs_by_a_shell(name, judge, code, folder):
-    """Once by assay itself, whose start takes long; then by a command that writes and ends as it would."""
+    """Once with assay, which starts slowly; then with a command that writes and exits in the same way."""
     command = folder / "assay"
     run = f'exec "{sys.executable}" -m assay "$@"' if judge else f'[ "$3" = --comment ] && touch "$4"; exit {code}'
     command.write_text(f"#!/bin/sh\n{run}\n")
@@ -227,14 +227,14 @@ def test_example_policy_passes():
 @pytest.mark.parametrize(
     ("one", "most", "status", "words", "advice"),
     [
-        ((0.01, -0.1, 0.1), 0.1, "pass", "+0.01 [-0.10, 0.10], at most ±0.1", ""),
-        ((0.01, -0.09, 0.11), 0.1, "undecided", "+0.01 [-0.09, 0.11], at most ±0.1", 50),  # 40 (.1 / .09)²
-        ((-0.01, -0.11, 0.09), 0.1, "undecided", "-0.01 [-0.11, 0.09], at most ±0.1", 50),
-        ((0.1, 0.05, 0.15), 0.1, "undecided", "+0.10 [0.05, 0.15], at most ±0.1", 1000),  # room is a tenth of it
-        ((0.3, 0.11, 0.49), 0.1, "fail", "+0.30 [0.11, 0.49], at most ±0.1", ""),
-        ((0.3, 0.1, 0.5), 0.1, "undecided", "+0.30 [0.10, 0.50], at most ±0.1", 16_000),
-        ((-0.3, -0.49, -0.11), 0.1, "fail", "-0.30 [-0.49, -0.11], at most ±0.1", ""),
-        ((0.099, 0.0985, 0.1005), 0.1, "undecided", "+0.10 [0.10, 0.10], at most ±0.1", 41),
+        ((0.01, -0.1, 0.1), 0.1, "pass", "+0.01 [-0.10, 0.10], allowed ±0.1", ""),
+        ((0.01, -0.09, 0.11), 0.1, "undecided", "+0.01 [-0.09, 0.11], allowed ±0.1", 50),  # 40 (.1 / .09)²
+        ((-0.01, -0.11, 0.09), 0.1, "undecided", "-0.01 [-0.11, 0.09], allowed ±0.1", 50),
+        ((0.1, 0.05, 0.15), 0.1, "undecided", "+0.10 [0.05, 0.15], allowed ±0.1", 1000),  # room is a tenth of it
+        ((0.3, 0.11, 0.49), 0.1, "fail", "+0.30 [0.11, 0.49], allowed ±0.1", ""),
+        ((0.3, 0.1, 0.5), 0.1, "undecided", "+0.30 [0.10, 0.50], allowed ±0.1", 16_000),
+        ((-0.3, -0.49, -0.11), 0.1, "fail", "-0.30 [-0.49, -0.11], allowed ±0.1", ""),
+        ((0.099, 0.0985, 0.1005), 0.1, "undecided", "+0.10 [0.10, 0.10], allowed ±0.1", 41),
     ],
 )  # fmt: skip
 def test_drift_check_status_and_advice(monkeypatch, one, most, status, words, advice):
@@ -245,8 +245,8 @@ def test_drift_check_status_and_advice(monkeypatch, one, most, status, words, ad
     policy = {"judge": "m", "drift": {"before": "b.csv", "most": most}}
     found = gate._drift_check(policy, None, Path(), SimpleNamespace(before=None))
     assert (found.name, found.status, found.n) == ("drift", status, 40)
-    assert found.words.replace("−", "-") == f"the judge's change is {words} is allowed."
-    assert found.advice == (f"About {advice:,} anchors would tell." if advice else "")
+    assert found.words.replace("−", "-") == f"change {words}."
+    assert found.advice == (f"About {advice:,} anchor items are needed for a conclusive check." if advice else "")
     line.reason = "no anchors"
     silent = gate._drift_check(policy, None, Path(), SimpleNamespace(before=None))
     assert (silent.status, silent.words, silent.advice) == ("undecided", "no anchors.", "")
@@ -258,27 +258,28 @@ def test_drift_check_status_and_advice(monkeypatch, one, most, status, words, ad
         ((0.8, 0.7, 0.9), {"at_least": 0.7}, "pass", ""),
         ((0.8, 0.7, 0.9), {"at_most": 0.9}, "pass", ""),
         ((0.8, 0.7, 0.9), {"most_half_width": 0.101}, "pass", ""),
-        ((0.8, 0.7, 0.9), {"at_least": 0.755}, "undecided", "About 394 more labelled items would tell."),
-        ((0.8, 0.7, 0.9), {"at_most": 0.86}, "undecided", "About 178 more labelled items would tell."),
-        ((0.8, 0.7, 0.9), {"most_half_width": 0.06}, "undecided", "About 178 more labelled items would tell."),
+        ((0.8, 0.7, 0.9), {"at_least": 0.755}, "undecided", "394 more human-labelled items are"),
+        ((0.8, 0.7, 0.9), {"at_most": 0.86}, "undecided", "178 more human-labelled items are"),
+        ((0.8, 0.7, 0.9), {"most_half_width": 0.06}, "undecided", "178 more human-labelled items are"),
         ((0.8, 0.7, 0.9), {"at_least": 0.78}, "undecided",
-         "More labelled items than there are items would be needed."),
-        ((0.8, 0.7, 0.9), {"at_least": 0.9}, "undecided", "About 1 more labelled item would tell."),
+         "A conclusive check needs more human-labelled items than the table has items."),
+        ((0.8, 0.7, 0.9), {"at_least": 0.9}, "undecided", "1 more human-labelled item is"),
         ((0.8, 0.7, 0.9), {"at_least": 0.91}, "fail", ""),
         ((0.8, 0.7, 0.9), {"at_most": 0.69}, "fail", ""),
-        ((0.8, 0.7, 0.9), {"at_most": 0.7}, "undecided", "About 1 more labelled item would tell."),
+        ((0.8, 0.7, 0.9), {"at_most": 0.7}, "undecided", "1 more human-labelled item is"),
         ((0.8, 0.7, 0.9), {"at_least": 0.6, "at_most": 0.95, "most_half_width": 0.2}, "pass", ""),
     ],
 )  # fmt: skip
 def test_estimate_check_status_and_advice(monkeypatch, one, bounds, status, advice):
     number = SimpleNamespace(estimate=one[0], low=one[1], high=one[2], reason=None)
-    line = SimpleNamespace(of="mean", found=number, n=100, n_all=500)
+    line = SimpleNamespace(quantity="mean", found=number, n=100, n_all=500)
     monkeypatch.setattr(gate, "estimate", lambda *_, **__: SimpleNamespace(lines=[line]))
     found = gate._estimate_check(bounds, "estimate 1", {"judge": "m"}, None)
-    assert (found.status, found.advice, found.n) == (status, advice, 100)
-    said = {"at_least": "at least", "at_most": "at most", "most_half_width": "a half-width of at most"}
-    wants = " and ".join(f"{said[name]} {bound:g}" for name, bound in bounds.items())
-    assert found.words == f"mean 0.800 [0.700, 0.900]; the policy wants {wants}."
+    more = f"About {advice} needed for a conclusive check." if advice[:1].isdigit() else advice
+    assert (found.status, found.advice, found.n) == (status, more, 100)
+    bound_words = {"at_least": "at least", "at_most": "at most", "most_half_width": "a half-width of at most"}
+    wants = " and ".join(f"{bound_words[name]} {bound:g}" for name, bound in bounds.items())
+    assert found.words == f"mean 0.800 [0.700, 0.900]; required: {wants}."
     number.low, number.reason = math.nan, "too few items"
     silent = gate._estimate_check(bounds, "estimate 1", {"judge": "m"}, None)
     assert (silent.status, silent.words) == ("undecided", "too few items.")
@@ -306,11 +307,11 @@ def test_verdicts_has_one_check_per_criterion():
     assert alone.name == "verdict"
 
 
-# -- the answer in words, in Markdown and as JUnit -------------------------------------------------------
+# -- the result as text, Markdown and JUnit --------------------------------------------------------------
 
 CHECKS = (
     gate.GateCheck("verdict", "pass", "m: replace."),
-    gate.GateCheck("drift", "undecided", "a | b.", "About 50 anchors would tell."),
+    gate.GateCheck("drift", "undecided", "a | b.", "About 50 anchor items."),
     gate.GateCheck("estimate <1>", "fail", "too low."),
     gate.GateCheck("estimate 2", "error", "no file."),
 )
@@ -324,18 +325,18 @@ def answer(status, *checks):
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("pass", "Pass (exit 0): all checks hold"),
-        ("fail", "Fail (exit 1): a check does not hold"),
-        ("undecided", "Undecided (exit 2): a check is undecided"),
-        ("error", "Error (exit 3): a check could not run"),
+        ("pass", "Pass (exit 0)"),
+        ("fail", "Fail (exit 1)"),
+        ("undecided", "Undecided (exit 2)"),
+        ("error", "Error (exit 3)"),
     ],
 )
 def test_gate_summary_has_a_line_per_check(status, words):
     assert answer(status, *CHECKS[:2]).summary().splitlines() == [
         f"{words}.",
-        "verdict: pass. m: replace.",
-        "drift: undecided. a | b.",
-        "  About 50 anchors would tell.",
+        "verdict: pass – m: replace.",
+        "drift: undecided – a | b.",
+        "  About 50 anchor items.",
         "signature",
     ]
 
@@ -347,7 +348,7 @@ def test_gate_junit_counts_failures_errors_and_skipped():
     assert list(cases) == ["verdict", "drift", "estimate <1>", "estimate 2"]
     assert cases["verdict"].find("system-out").text == "m: replace."
     for name, kind, words in (
-        ("drift", "skipped", "a | b. About 50 anchors would tell."),
+        ("drift", "skipped", "a | b. About 50 anchor items."),
         ("estimate <1>", "failure", "too low."),
         ("estimate 2", "error", "no file."),
     ):
@@ -357,10 +358,10 @@ def test_gate_junit_counts_failures_errors_and_skipped():
 
 def test_gate_table_has_estimates_or_reasons():
     found = Estimate(0.5, 0.4, 0.6, 0.05)
-    open_ = Estimate(0.5, math.nan, math.nan, math.nan, "why not")
+    missing = Estimate(0.5, math.nan, math.nan, math.nan, "why not")
     made = answer(
         "pass", gate.GateCheck("a", "pass", "words", found=found, n=9),
-        gate.GateCheck("b", "undecided", "other words", found=open_), CHECKS[3],
+        gate.GateCheck("b", "undecided", "other words", found=missing), CHECKS[3],
     ).table  # fmt: skip
     assert made.select("check", "status", "estimate", "low", "n", "reason").row(0) == (
         "a",

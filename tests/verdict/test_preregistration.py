@@ -1,4 +1,4 @@
-"""What was decided before, and what became of it: the plan file, looks at the data, items that prompts have seen."""
+"""The preregistered plan and its deviations, interim analyses, and items that prompts were tuned on."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def plain_plan() -> Preregistration:
 
 
 def written(folder: Path, **changed: Any) -> str:
-    """A plan of these labels, with some of it changed."""
+    """A plan for these labels, with some changes."""
     path = folder / "plan.yaml"
     plain_plan().write(path)
     content = yaml.safe_load(path.read_text()) | changed
@@ -48,8 +48,8 @@ def written(folder: Path, **changed: Any) -> str:
     return str(path)
 
 
-def first(labels: assay.Annotations, plan: str, **options: Any) -> tuple[str, ...]:
-    """What a report says first of the plan."""
+def notices(labels: assay.Annotations, plan: str, **options: Any) -> tuple[str, ...]:
+    """The notices of a report about the plan."""
     settings = ReportSettings.of({"plan": plan, **options})
     return before_verdict(labels, settings.judges or labels.judges, settings, plan)[1]
 
@@ -63,10 +63,9 @@ def test_preregistration_uses_smallest_sufficient_number_of_items(tmp_path):
     assert (plan.n_items, plan.n_annotators, plan.looks) == (found.smallest["n_items"][0], 3, 1)
     assert plan.verdict["epsilon"] == 0.2
     assert plan.verdict["alpha"] == 0.1
-    again = Preregistration.read(tmp_path / "plan.yaml")
-    assert again == plan
+    assert Preregistration.read(tmp_path / "plan.yaml") == plan
     text = (tmp_path / "plan.yaml").read_text()
-    assert text.startswith("# What is decided before")
+    assert text.startswith("# The preregistered plan.")
     assert yaml.safe_load(text)["question"] == "alt-test"
 
 
@@ -83,11 +82,11 @@ def test_options_that_are_not_the_default_are_in_the_file(tmp_path):
     [
         (
             {"epsilon": None},
-            r"a plan file decides one epsilon, and 0.1, 0.15, 0.2 are looked at; say which with epsilon=",
+            r"a plan file has one epsilon; got 0.1, 0.15, 0.2: choose one with epsilon=",
         ),
-        ({"n_annotators": [3, 4]}, r"decides one n_annotators, and 3, 4 are looked at"),
-        ({"n_items": [5, 6], "judge_noise": 1.0}, r"none of the sizes looked at has power 0.8"),
-        ({"score": lambda a, b: 0.0}, r"cannot hold score=..., a function"),
+        ({"n_annotators": [3, 4]}, r"has one n_annotators; got 3, 4"),
+        ({"n_items": [5, 6], "judge_noise": 1.0}, r"none of these numbers of items has power 0.8"),
+        ({"score": lambda a, b: 0.0}, r"cannot store a function; set score=... to a name"),
     ],
 )
 def test_preregistration_rejects_undecided_plan(options, words):
@@ -102,20 +101,20 @@ def test_read_plan_with_ones(tmp_path):
 
 def test_write_rejects_existing_plan(tmp_path):
     plain_plan().write(tmp_path / "plan.yaml")
-    with pytest.raises(DesignError, match="is there already, and a plan is not written twice"):
+    with pytest.raises(DesignError, match="exists, and a plan is not overwritten"):
         plain_plan().write(tmp_path / "plan.yaml")
 
 
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"question": "agreement"}, "it must say 'question: alt-test'"),
+        ({"question": "agreement"}, "it must contain 'question: alt-test'"),
         ({"itms": 3}, "'itms'"),
         ({"verdict": {"epsilonn": 0.1}}, "'epsilonn'"),
-        ({"verdict": [0.1]}, "'verdict' must hold names with values"),
-        ({"items": "many"}, "'items' must be a whole number from 1 on; got 'many'"),
+        ({"verdict": [0.1]}, "'verdict' must be a mapping of names to values"),
+        ({"items": "many"}, "'items' must be a whole number of at least 1; got 'many'"),
         ({"looks": 0}, "'looks' must be a whole number"),
-        ({"annotators": True}, "'annotators' must be a whole number from 1 on; got True"),
+        ({"annotators": True}, "'annotators' must be a whole number of at least 1; got True"),
         ({"verdict": {"epsilon": 7}}, "epsilon"),
     ],
 )
@@ -125,56 +124,56 @@ def test_read_rejects_invalid_plan(tmp_path, labels, changed, words):
 
 
 def test_read_rejects_missing_plan(tmp_path, labels):
-    with pytest.raises(DesignError, match="there is no plan"):
+    with pytest.raises(DesignError, match="does not exist; write one with: assay plan alt-test --write"):
         report(labels, plan=str(tmp_path / "plan.yaml"))
     (tmp_path / "broken.yaml").write_text("a: [")
     with pytest.raises(DesignError, match="cannot be read as a plan"):
         report(labels, plan=str(tmp_path / "broken.yaml"))
 
 
-# -- what became of it -------------------------------------------------------------------------------
+# -- deviations --------------------------------------------------------------------------------------
 
 
 def test_report_follows_plan(tmp_path, labels):
     plan = written(tmp_path, judges=["good", "poor"])
     found = report(labels, plan=plan, n_resamples=50)
-    assert len(found.page.first) == 1
-    assert found.page.first[0].startswith(f"As planned ({plan}, written 20")
+    assert len(found.page.notices) == 1
+    assert found.page.notices[0].startswith(f"Preregistered plan followed ({plan}, written 20")
     assert "|eps:0.10|" in found.signature
     plain = report(labels, epsilon=0.1, n_resamples=50)
-    assert plain.page.first == ()
+    assert plain.page.notices == ()
     assert found.table.equals(plain.table)
-    assert found.summary().splitlines()[2] == found.page.first[0]
-    assert found.page.first[0] in found.html()
-    assert json.loads(json.dumps(found.to_dict()))["first"] == list(found.page.first)
+    assert found.summary().splitlines()[2] == found.page.notices[0]
+    assert found.page.notices[0] in found.html()
+    assert json.loads(json.dumps(found.to_dict()))["notices"] == list(found.page.notices)
 
 
 @pytest.mark.parametrize(
     ("changed", "options", "words"),
     [
-        ({}, {"epsilon": 0.2}, "Epsilon is 0.2, and 0.1 was planned."),
-        ({}, {"expertise": "expert"}, "Epsilon is 0.2, and 0.1 was planned."),
-        ({}, {"alpha": 0.1}, "Alpha is 0.1, and 0.05 was planned."),
-        ({}, {"min_items": 10}, "min_items is 10, and 30 was planned."),
-        ({}, {"min_agreement_ratio": 0.4}, "min_agreement_ratio is 0.4, and 0.5 was planned."),
+        ({}, {"epsilon": 0.2}, "Epsilon 0.2, 0.1 planned."),
+        ({}, {"expertise": "expert"}, "Epsilon 0.2, 0.1 planned."),
+        ({}, {"alpha": 0.1}, "Alpha 0.1, 0.05 planned."),
+        ({}, {"min_items": 10}, "min_items 10, 30 planned."),
+        ({}, {"min_agreement_ratio": 0.4}, "min_agreement_ratio 0.4, 0.5 planned."),
         (
             {"verdict": {"epsilon": 0.1, "clusters": "doc"}},
             {"clusters": None},
-            "Clusters is not set, and doc was planned.",
+            "Clusters not set, doc planned.",
         ),
-        ({"verdict": {"epsilon": 0.1, "test": "exact"}}, {"test": "t"}, "Test is t, and exact was planned."),
-        ({"items": 80}, {}, "60 items have labels, and 80 were planned."),
-        ({"annotators": 5}, {}, "3 people have answered, and 5 were planned."),
+        ({"verdict": {"epsilon": 0.1, "test": "exact"}}, {"test": "t"}, "Test t, exact planned."),
+        ({"items": 80}, {}, "60 items labelled, 80 planned."),
+        ({"annotators": 5}, {}, "3 annotators, 5 planned."),
         ({"judges": ["good"]}, {}, "Judge 'poor' was not planned."),
-        ({"judges": {"good": {}, "poor": {}, "x": None}}, {}, "Judge 'x' was planned and is not tested."),
-        ({"judges": ["good", "poor"]}, {"judges": ["good"]}, "Judge 'poor' was planned and is not tested."),
-        ({"criteria": ["depth", "tone"]}, {}, "The labels have no criteria, and depth, tone were planned."),
-        ({"names": "0123456789ab"}, {}, "The items are not those that were planned."),
+        ({"judges": {"good": {}, "poor": {}, "x": None}}, {}, "Judge 'x' was planned but is not tested."),
+        ({"judges": ["good", "poor"]}, {"judges": ["good"]}, "Judge 'poor' was planned but is not tested."),
+        ({"criteria": ["depth", "tone"]}, {}, "Labels without criteria, depth, tone planned."),
+        ({"names": "0123456789ab"}, {}, "The items differ from the planned items."),
     ],
 )
 def test_report_lists_each_deviation(tmp_path, labels, changed, options, words):
-    lines = first(labels, written(tmp_path, **changed), **options)
-    assert lines[0].startswith("Not as planned (")
+    lines = notices(labels, written(tmp_path, **changed), **options)
+    assert lines[0].startswith("Deviations from the plan (")
     assert lines[1:] == (words,)
 
 
@@ -182,26 +181,26 @@ def test_report_compares_criteria_with_plan(tmp_path, labels):
     frames = [labels.labels.with_columns(criterion=pl.lit(name)) for name in ("depth", "tone")]
     both = assay.Annotations.from_frame(pl.concat(frames), judges=["good", "poor"], scale=labels.scale_of(None))
     plan = written(tmp_path, criteria=["depth", "order"])
-    lines = first(both, plan)
-    assert lines[1:] == ("Criterion 'tone' was not planned.", "Criterion 'order' was planned and has no labels.")
-    assert report(both, plan=plan, n_resamples=50).page.first == lines
+    lines = notices(both, plan)
+    assert lines[1:] == ("Criterion 'tone' was not planned.", "Criterion 'order' was planned but has no labels.")
+    assert report(both, plan=plan, n_resamples=50).page.notices == lines
 
 
 def test_other_options_are_not_deviations(tmp_path, labels):
-    lines = first(labels, written(tmp_path), n_resamples=50, seed=4, confidence=0.9)
+    lines = notices(labels, written(tmp_path), n_resamples=50, seed=4, confidence=0.9)
     assert len(lines) == 1
 
 
 def test_report_compares_analyses_with_plan(tmp_path, labels):
     plan = written(tmp_path, looks=3, items=180)
-    lines = first(labels, plan)
-    assert lines[0] == "Counted as interim analysis 1 of 3; set analysis=... (--analysis) if it is a later one."
-    assert lines[1].startswith("As planned")
+    lines = notices(labels, plan)
+    assert lines[0] == "Counted as interim analysis 1 of 3; set its number with analysis=... (--analysis)."
+    assert lines[1].startswith("Preregistered plan followed")
     found = report(labels, plan=plan, analysis=2, n_resamples=50)
-    assert found.page.first[1:] == ("60 items have labels, and 120 were planned at look 2 of 3.",)
+    assert found.page.notices[1:] == ("60 items labelled, 120 planned for analysis 2 of 3.",)
     assert "|analyses:3|analysis:2|" in found.signature
-    lines = first(labels, plan, analyses=2, analysis=2)
-    assert "Analyses is 2, and 3 was planned." in lines
+    lines = notices(labels, plan, analyses=2, analysis=2)
+    assert "Analyses 2, 3 planned." in lines
 
 
 # -- by the command line -----------------------------------------------------------------------------
@@ -218,19 +217,19 @@ def test_plan_command_writes_plan_for_report(tmp_path, labels, capsys, monkeypat
 
     plan = ("plan", "alt-test", "--n-items", "60", "--n-studies", "20", "--write", "plan.yaml")
     assert run(*plan)[0] == 2
-    code, _, said = run(*plan, "--expertise", "crowd", "--only", "good,poor")
+    code, _, err = run(*plan, "--expertise", "crowd", "--only", "good,poor")
     assert code == 0
-    assert "decided: epsilon 0.1, alpha 0.05, threshold 0.5, min_agreement_ratio 0.5" in said
-    assert "60 items, 3 annotators, judges good, poor; written to plan.yaml" in said
+    assert "preregistered: epsilon 0.1, alpha 0.05, threshold 0.5, min_agreement_ratio 0.5" in err
+    assert "60 items, 3 annotators, judges good, poor; written to plan.yaml" in err
     code, out, _ = run("report", "labels.csv", "--plan", "plan.yaml", "--n-resamples", "50")
     assert code == 0
-    assert out.splitlines()[2].startswith("As planned (plan.yaml, written ")
+    assert out.splitlines()[2].startswith("Preregistered plan followed (plan.yaml, written ")
     code, out, _ = run("report", "labels.csv", "--plan", "plan.yaml", "--alpha", ".01", "--n-resamples", "50")
-    assert out.splitlines()[3] == "Alpha is 0.01, and 0.05 was planned."
-    assert run(*plan, "--expertise", "crowd")[0] == 2  # the plan is there already
-    code, _, said = run("report", "labels.csv", "--plan", "plan.yml")
+    assert out.splitlines()[3] == "Alpha 0.01, 0.05 planned."
+    assert run(*plan, "--expertise", "crowd")[0] == 2  # the plan exists
+    code, _, err = run("report", "labels.csv", "--plan", "plan.yml")
     assert code == 2
-    assert "there is no plan 'plan.yml'" in said
+    assert "the plan 'plan.yml' does not exist" in err
 
 
 # -- items that prompts were tuned on ------------------------------------------------------------------
@@ -248,15 +247,15 @@ def test_report_mentions_development_items_first(labels):
     assert tuned_on(labels, ["good"]) == []
     assert tuned_on(split(60), ["good"]) == []
     found = report(split(45), epsilon=0.1, n_resamples=50)
-    assert found.page.first == (
-        "15 of 60 items are for development: prompts were tuned on them. For a verdict on the others alone, keep "
-        "those for the test (--where part=test, labels.where(part='test')).",
+    assert found.page.notices == (
+        "15 of 60 items belong to the development set: prompts were tuned on them. For a verdict on the test set only, "
+        "use --where part=test or labels.where(part='test').",
     )
-    assert report(split(45).where(part="test"), epsilon=0.1, n_resamples=50).page.first == ()
-    assert tuned_on(split(0), ["good"])[0].startswith("All 60 items are for development")
+    assert report(split(45).where(part="test"), epsilon=0.1, n_resamples=50).page.notices == ()
+    assert tuned_on(split(0), ["good"])[0].startswith("All 60 items belong to the development set")
 
 
-# -- questions that are pooled -----------------------------------------------------------------------
+# -- pooled criteria ---------------------------------------------------------------------------------
 
 
 def test_report_mentions_pooled_criteria(labels):
@@ -264,18 +263,18 @@ def test_report_mentions_pooled_criteria(labels):
     names = [f"img{n // 2}__{'Color' if n % 2 else 'Border'}" for n in numbers]
     frame = labels.labels.with_columns(pl.col("item").replace_strict(labels.items["item"].to_list(), names))
     whole = assay.read(frame, judges=["good", "poor"], split_item="no")
-    assert report(whole, epsilon=0.1, n_resamples=50).page.first == (
-        "2 questions (Border, Color) are pooled, as the names of the items show; read with split_item='auto' "
-        "(--split-item auto), each has a verdict of its own.",
+    assert report(whole, epsilon=0.1, n_resamples=50).page.notices == (
+        "The item ids contain 2 criteria (Border, Color), which are pooled. For a separate verdict on each, read with "
+        "split_item='auto' (--split-item auto).",
     )
     # The advice, followed.
     found = report(assay.read(frame, judges=["good", "poor"]), epsilon=0.1, min_items=5, n_resamples=50)
-    assert found.page.first == ()
+    assert found.page.notices == ()
     assert len(found.cards) == 2
     assert set(found.by["good"].tests) | set(found.by["good"].untested) == {"Border", "Color"}
 
 
-# -- words, sizes and looks by themselves --------------------------------------------------------------
+# -- single functions ------------------------------------------------------------------------------------
 
 
 def my_score(label: Any, others: list[Any]) -> float:
@@ -294,20 +293,24 @@ def test_value_words(value: Any, words: str) -> None:
 
 
 def test_plain_value_rejects_function() -> None:
-    assert preregistration._value_words(my_score)  # a deviation names it all the same
-    with pytest.raises(DesignError, match=r"a plan is a file, and cannot hold score=\.\.\., a function; name one"):
+    assert preregistration._value_words(my_score)  # a deviation names the function
+    with pytest.raises(DesignError, match=r"a plan file cannot store a function; set score=\.\.\. to a name"):
         preregistration._plain_value(my_score, "score")
     assert preregistration._plain_value(0.1 + 0.2, "epsilon") == 0.3
     assert preregistration._plain_value(0.12345678906, "epsilon") == 0.1234567891  # ten digits
 
 
 def test_beyond_planned_analyses() -> None:
-    assert [preregistration._were(number) for number in (0, 1, 2)] == ["0 were", "1 was", "2 were"]
+    beyond = [preregistration._beyond(*numbers) for numbers in ((2, 1), (5, 3))]
+    assert beyond == [
+        "analysis 2, but 1 planned: the significance level no longer holds",
+        "analysis 5, but 3 planned: the significance level no longer holds",
+    ]
 
 
 @pytest.mark.parametrize("value", [0, -1, True, 1.0, "2"])
 def test_whole_rejects_other_values(value: Any) -> None:
-    with pytest.raises(DesignError, match=rf"^plan: 'looks' must be a whole number from 1 on; got {value!r}$"):
+    with pytest.raises(DesignError, match=rf"^plan: 'looks' must be a whole number of at least 1; got {value!r}$"):
         preregistration._whole(value, "looks", "plan")
 
 
@@ -315,7 +318,7 @@ def test_plan_values_are_read_by_kind() -> None:
     assert [preregistration._whole(value, "looks", "plan") for value in (None, 1, 3)] == [None, 1, 3]
     assert preregistration._mapping(None, "verdict", "plan") == {}
     assert preregistration._mapping({"a": 1}, "verdict", "plan") == {"a": 1}
-    with pytest.raises(DesignError, match=r"^plan: 'verdict' must hold names with values, a line each$"):
+    with pytest.raises(DesignError, match=r"^plan: 'verdict' must be a mapping of names to values$"):
         preregistration._mapping([1], "verdict", "plan")
 
 
@@ -323,26 +326,26 @@ def test_plan_values_are_read_by_kind() -> None:
     ("n_items", "look", "looks", "there", "words"),
     [
         (60, 1, 1, 60, []),
-        (60, 1, 1, 61, ["61 items have labels, and 60 were planned"]),
-        (60, 1, 3, 20, []),  # a third at the first of three looks
-        (60, 2, 3, 20, ["20 items have labels, and 40 were planned at look 2 of 3"]),
+        (60, 1, 1, 61, ["61 items labelled, 60 planned"]),
+        (60, 1, 3, 20, []),  # a third for the first of three analyses
+        (60, 2, 3, 20, ["20 items labelled, 40 planned for analysis 2 of 3"]),
         (60, 3, 3, 60, []),
-        (60, 4, 3, 60, ["this is look 4, and 3 were planned: the level no longer holds"]),
-        (60, 4, 3, 70, ["this is look 4, and 3 were planned: the level no longer holds",
-                        "70 items have labels, and 60 were planned"]),
-        (60, 2, 1, 60, ["this is look 2, and 1 was planned: the level no longer holds"]),
+        (60, 4, 3, 60, ["analysis 4, but 3 planned: the significance level no longer holds"]),
+        (60, 4, 3, 70, ["analysis 4, but 3 planned: the significance level no longer holds",
+                        "70 items labelled, 60 planned"]),
+        (60, 2, 1, 60, ["analysis 2, but 1 planned: the significance level no longer holds"]),
         (None, 1, 1, 17, []),
-        (1500, 1, 1, 1200, ["1,200 items have labels, and 1,500 were planned"]),
+        (1500, 1, 1, 1200, ["1,200 items labelled, 1,500 planned"]),
     ],
 )  # fmt: skip
-def test_items_are_counted_at_their_look(
+def test_number_of_items_is_compared_with_plan(
     n_items: int | None, look: int, looks: int, there: int, words: list[str]
 ) -> None:
     table = SimpleNamespace(n_items=there, humans=("a", "b", "c"), items={"item": pl.Series(["x"])})
     plan = Preregistration(verdict={}, n_items=n_items, n_annotators=3, looks=looks)
     assert list(plan._other_sizes(table, look)) == words
     four = SimpleNamespace(n_items=there, humans=("a", "b", "c", "d"), items=table.items)
-    assert list(plan._other_sizes(four, look)) == [*words, "4 people have answered, and 3 were planned"]
+    assert list(plan._other_sizes(four, look)) == [*words, "4 annotators, 3 planned"]
 
 
 def test_item_ids_are_compared_if_numbers_match() -> None:
@@ -352,20 +355,20 @@ def test_item_ids_are_compared_if_numbers_match() -> None:
         return list(plan._other_sizes(table, 1))
 
     assert said("ab") == said("ba") == []
-    assert said("ac") == ["the items are not those that were planned"]
-    assert said("abc") == ["3 items have labels, and 2 were planned"]
+    assert said("ac") == ["the items differ from the planned items"]
+    assert said("abc") == ["3 items labelled, 2 planned"]
     assert said("ac", None) == []
 
 
-def test_questions_that_were_not_planned_and_those_that_have_no_labels() -> None:
+def test_criteria_are_compared_with_plan() -> None:
     def said(planned: tuple[str, ...], there: tuple[str, ...]) -> list[str]:
         return list(Preregistration(verdict={}, criteria=planned)._other_questions(SimpleNamespace(criteria=there)))
 
     assert said((), ("tone",)) == []
     assert said(("tone",), ()) == []
-    assert said(("tone", "fact"), ()) == ["the labels have no criteria, and tone, fact were planned"]
+    assert said(("tone", "fact"), ()) == ["labels without criteria, tone, fact planned"]
     assert said(("tone", "fact"), ("tone", "wit")) == [
-        "criterion 'wit' was not planned", "criterion 'fact' was planned and has no labels",
+        "criterion 'wit' was not planned", "criterion 'fact' was planned but has no labels",
     ]  # fmt: skip
 
 
@@ -373,11 +376,11 @@ def test_judges_and_prompts_are_compared_with_plan() -> None:
     plan = Preregistration(verdict={}, judges={"m": {"model": "x-1", "prompt": "abc"}, "k": {}})
     assert list(plan._other_judges(["m", "k"], None)) == []
     assert list(plan._other_judges(["m", "new"], None)) == [
-        "judge 'new' was not planned", "judge 'k' was planned and is not tested",
+        "judge 'new' was not planned", "judge 'k' was planned but is not tested",
     ]  # fmt: skip
     ways = {"m": {"model": "x-2", "prompt": "abc"}, "k": {"model": "y"}}
     study = SimpleNamespace(judge_names=list(ways), way_of=ways.get)
-    assert list(plan._other_judges(["m", "k"], study)) == ["judge 'm': the model is x-2, and x-1 was planned"]
+    assert list(plan._other_judges(["m", "k"], study)) == ["judge 'm': model x-2, x-1 planned"]
     assert list(Preregistration(verdict={})._other_judges(["m"], study)) == []
 
 
@@ -387,7 +390,7 @@ def test_preregistration_summary() -> None:
     more = Preregistration(
         verdict={}, looks=2, criteria=("a", "b", "c", "d", "e"), judges={"m": {}, "k": {}}, n_items=None
     )
-    assert more.summary() == "2 looks, criteria a, b, c, d and 1 more, judges m, k"
+    assert more.summary() == "2 analyses, criteria a, b, c, d and 1 more, judges m, k"
     assert (plan.to_dict()["looks"], more.to_dict()["looks"]) == (None, 2)
 
 
@@ -399,17 +402,17 @@ def test_plan_options_do_not_override_given_options() -> None:
 
     assert decided() == {"epsilon": 0.1, "alpha": 0.01, "analyses": 3}
     assert decided(alpha=0.05) == {"epsilon": 0.1, "analyses": 3}
-    # Who would be replaced is another way to say epsilon.
+    # expertise also sets epsilon.
     assert decided(expertise="crowd") == decided(epsilon=0.2) == {"alpha": 0.01, "analyses": 3}
     assert decided(expertise=None) == {"epsilon": 0.1, "alpha": 0.01, "analyses": 3}
     assert "analyses" not in Preregistration(verdict={}).options(AltTestSettings, {})
 
 
 @pytest.mark.parametrize("bad", [0, -1, True, 1.0, "3"])
-def test_numbers_of_a_plan_are_whole_and_from_1_on(bad: Any) -> None:
+def test_plan_numbers_are_whole_and_at_least_1(bad: Any) -> None:
     assert preregistration._whole(None, "items", "p") is None
     assert preregistration._whole(1, "items", "p") == 1
-    with pytest.raises(DesignError, match="p: 'items' must be a whole number from 1 on; got"):
+    with pytest.raises(DesignError, match="p: 'items' must be a whole number of at least 1; got"):
         preregistration._whole(bad, "items", "p")
 
 
@@ -432,19 +435,19 @@ def test_count_look_counts_new_labels_of_test_items(labels, monkeypatch) -> None
     names = labels.items["item"].to_list()
     half = ["test"] * 30 + ["development"] * 30
     assert look(half) == 1
-    assert look(half, but=names[-1]) == 1  # a development item is no look at the test items
+    assert look(half, but=names[-1]) == 1  # a development item does not count
     assert look(half, but=names[0]) == 2
-    assert look(half) == 1  # seen before
+    assert look(half) == 1  # analysed before
     assert look(None) == 3  # without parts all items are tested
-    assert look(["development"] * 60) == 3  # nor where none is a test item
+    assert look(["development"] * 60) == 3  # also if there is no test item
     assert look(None, but=names[-1]) == 4
     assert [one["items"] for one in kept["looks"]] == [30, 29, 60, 59]
 
 
 @pytest.mark.parametrize(
-    ("versions", "told"), [({"good": 2, "poor": 1}, ["good"]), ({"good": 1}, []), ({"poor": 3, "other": 2}, ["poor"])]
+    ("versions", "named"), [({"good": 2, "poor": 1}, ["good"]), ({"good": 1}, []), ({"poor": 3, "other": 2}, ["poor"])]
 )
-def test_prompts_that_test_items_were_asked_with_are_counted(labels, monkeypatch, versions, told) -> None:
+def test_tuned_on_counts_prompts_used_on_test_items(labels, monkeypatch, versions, named) -> None:
     asked: list[list[str]] = []
     monkeypatch.setattr(preregistration, "_read_store", lambda study, work: work("store"))
     monkeypatch.setattr(
@@ -453,6 +456,6 @@ def test_prompts_that_test_items_were_asked_with_are_counted(labels, monkeypatch
     study = SimpleNamespace(parts={"a": "test", "b": "development", "c": "test"}, folder="st")
     lines = tuned_on(labels, ["good", "poor"], study)
     assert asked == [["a", "c"]]  # the items that are tested
-    assert [line.split(" of the prompt of ")[1].split()[0] for line in lines] == told
-    assert all(line.startswith(f"{versions[who]} versions ") for line, who in zip(lines, told, strict=True))
+    assert [line.split(" prompt versions of ")[1].split()[0] for line in lines] == named
+    assert all(line.startswith(f"{versions[who]} prompt versions ") for line, who in zip(lines, named, strict=True))
     assert tuned_on(labels, ["good"], SimpleNamespace(parts={}, folder="st")) == []

@@ -24,13 +24,13 @@ from assay.verdict.probe_measures import (
     EntropyDifference,
     HaloStatistic,
     JudgeLabels,
-    OneReply,
+    OneResponse,
     ProbeMeasure,
     ProbeRow,
     _larger,
     _pairs,
     halo_of,
-    replies_needed,
+    responses_needed,
 )
 from assay.verdict.probes import (
     JudgeProbes,
@@ -103,7 +103,7 @@ def test_own_family_probe_detects_preference_and_not_quality():
         labels = long({**said, "good": fair, "vain": vain}, maker=np.where(own, "acme", "other"))
         about = pl.DataFrame({"annotator": ["good", "vain"], "house": ["acme", "acme"]})
         labels = Annotations.from_frame(
-            labels.labels, judges=["good", "vain"], scale="1-5", items=labels.items, annotators=about
+            labels.labels, judges=["good", "vain"], scale="1-5", items=labels.items, annotator_table=about
         )
         found = probes(labels, system="maker", family="house")
         better += row_of(found, "own").detected
@@ -134,8 +134,8 @@ def test_probe_statistics_by_hand():
     counts = np.array([8.0, 8, 16, 0])
     assert EntropyDifference(1, 2).value(counts)[0] == pytest.approx(math.log(2) + 1 / 32)
     # 10 items: products of two responses .6 on average, squares 1, means 0: Φ = .6; 6 responses reach .9.
-    assert OneReply().value(np.array([6.0, 10, 10, 0])).tolist() == [0.6]
-    assert [replies_needed(phi) for phi in (0.9, 0.6, 0.5, 0.0)] == [1, 6, 9, math.inf]
+    assert OneResponse().value(np.array([6.0, 10, 10, 0])).tolist() == [0.6]
+    assert [responses_needed(phi) for phi in (0.9, 0.6, 0.5, 0.0)] == [1, 6, 9, math.inf]
 
 
 def test_resolution_and_shares_probes_detect_coarse_judge():
@@ -598,17 +598,17 @@ def test_halo_by_hand():
     people = [[quality + rng.standard_normal(60) for _ in range(2)] for _ in range(2)]
     criteria = [judge_labels(quality + bad, *people[j]) for j in range(2)]
     for j, k in ((29, False), (30, True)):
-        cut_off = [judge_labels(np.where(np.arange(60) < j, one.judge, np.nan), *one.people.T) for one in criteria]
+        cut_off = [judge_labels(np.where(np.arange(60) < j, one.judge, np.nan), *one.humans.T) for one in criteria]
         assert (halo_of(cut_off).found.reason is None) == k
     assert halo_of(criteria).n == 60
     # One pair of criteria by a slow reference: every pair of different annotators, item by item.
-    a, b = (one.people - one.people.mean(axis=0) for one in criteria)
+    a, b = (one.humans - one.humans.mean(axis=0) for one in criteria)
     y = [one.judge - one.judge.mean() for one in criteria]
     c = [(y[j] * p.mean(axis=1)).mean() for j, p in enumerate((a, b))]
     v = [(p[:, 0] * p[:, 1]).mean() for p in (a, b)]
     cross = ((a[:, 0] * b[:, 1] + a[:, 1] * b[:, 0]) / 2).mean()
     same = (a * b).mean()
-    spread, theirs = (np.prod([np.std(getattr(one, w)) for one in criteria]) for w in ("judge", "people"))
+    spread, theirs = (np.prod([np.std(getattr(one, w)) for one in criteria]) for w in ("judge", "humans"))
     found = halo_of(criteria)
     assert found.found.estimate == pytest.approx(((y[0] * y[1]).mean() - c[0] * c[1] * cross / (v[0] * v[1])) / spread)
     assert found.human == pytest.approx((same - cross) / theirs)
@@ -654,13 +654,13 @@ def test_judge_labels_have_levels_of_scale(scale, levels, ordered):
     )  # fmt: skip
     found = _ProbedTable.judge_labels(table, "m", "c")
     assert (found.levels.tolist(), found.numeric, found.level) == (levels, ordered, 0.9)
-    assert found.people[:, 1].tolist() == pytest.approx([np.nan, 1, 0], nan_ok=True)
+    assert found.humans[:, 1].tolist() == pytest.approx([np.nan, 1, 0], nan_ok=True)
     gone = _ProbedTable.judge_labels(table, "unknown", "c")
     assert np.isnan(gone.judge).all()
-    assert gone.people.shape == (3, 2)
+    assert gone.humans.shape == (3, 2)
     assert _ProbedTable.judge_labels(table, "m", "text") is None
     table.grids["c"] = (grid, ())
-    assert _ProbedTable.judge_labels(table, "m", "c").people.shape == (3, 0)
+    assert _ProbedTable.judge_labels(table, "m", "c").humans.shape == (3, 0)
 
 
 def test_judge_labels_of_interval_have_given_levels():

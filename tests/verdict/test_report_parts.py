@@ -222,10 +222,10 @@ def test_report_ideas_keeps_other_parts_after_error(
 def test_report_votes_requires_votes(
     votes: bool, separable: bool, titles: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = replace_analyses(monkeypatch, preference, "bradley_terry", "consistency")
+    seen = replace_analyses(monkeypatch, preference, "ratings", "consistency")
     monkeypatch.setattr(preference, "has_votes", lambda labels: votes)
     monkeypatch.setattr(preference, "has_separability", lambda labels: separable)
-    assert titles_of(preference.report_votes, table_with("preference")) == ["bradley_terry", "consistency"][:titles]
+    assert titles_of(preference.report_votes, table_with("preference")) == ["ratings", "consistency"][:titles]
     if titles:
         assert seen[1][1]["by"] == ("separability" if separable else None)
 

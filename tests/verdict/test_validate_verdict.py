@@ -1,4 +1,4 @@
-"""Studies of a shape with planted judges: what is counted, what a pilot says, and that useless judges stay out."""
+"""Simulated studies with planted judges: the counts, the shape of a pilot, and the rejection of useless judges."""
 
 import json
 from types import SimpleNamespace
@@ -21,14 +21,14 @@ from assay.verdict.validate import (
     JudgeRate,
     ValidateVerdictSettings,
     VerdictValidation,
-    _asks_fairness,
-    _commonest,
     _describe_studies,
+    _most_common,
     _noise_of,
     _plant_copy,
     _plant_judges,
     _point,
     _shape_of_pilot,
+    _tests_fairness,
 )
 
 SMALL = {"n_items": 40, "n_annotators": 3, "epsilon": 0.2, "n_studies": 6}
@@ -39,7 +39,7 @@ def settings(**given):
 
 
 def test_planted_judges_label_as_described():
-    """2,000 items: shares of labels that are the truth's, under p = noise · prior + (1 − noise)."""
+    """2,000 items: shares of true labels, under p = noise · prior + (1 − noise)."""
     s = settings(n_items=2000, n_annotators=2, categories=2, skew=0.7, annotator_noise=0.2)
     labels = _plant_judges(s, 5, np.random.default_rng((5, 1)))
     truth = labels.items.sort("item")["truth"]
@@ -60,7 +60,7 @@ def test_planted_judges_label_as_described():
 
 
 def test_unfair_judge_is_more_severe_with_one_group():
-    labels = _plant_judges(settings(n_items=400, scale="1-9"), 1, np.random.default_rng(1))
+    labels = _plant_judges(settings(n_items=400, categories="1-9"), 1, np.random.default_rng(1))
     good, unfair = (labels.where(annotator=name).labels.sort("item")["label"].to_numpy() for name in ("good", "unfair"))
     group = labels.items.sort("item")["group"].to_numpy()
     assert (unfair[group == "a"] == good[group == "a"]).all()
@@ -76,7 +76,7 @@ def test_groups_of_documents_take_turns():
 
 
 @pytest.mark.slow
-def test_useless_judges_stay_out_and_a_good_one_gets_in_where_the_study_is_large_enough():
+def test_validate_rejects_useless_judges_and_accepts_good_one():
     found = validate(
         n_items=150, n_annotators=5, categories="1-5", epsilon=0.2, n_studies=8, seed=1, annotator_noise=0.2
     )
@@ -87,21 +87,21 @@ def test_useless_judges_stay_out_and_a_good_one_gets_in_where_the_study_is_large
     assert rows["constant"]["estimate"] == 1
     assert rows["copy"]["estimate"] == 1
     assert rows["unfair"]["estimate"] >= 0.6
-    words = found.summary()
-    assert "150 items, 5 people with noise 0.20, labels a whole number from 1 to 5" in words
-    assert "No judge that should not was let in: each is in less than 32%." in words
-    assert "Next:" not in words
+    text = found.summary()
+    assert "150 items, 5 annotators with noise 0.20, labels a whole number from 1 to 5" in text
+    assert "No unsuitable judge got Replace in 8 studies (upper limit 32% each)." in text
+    assert "Next:" not in text
 
 
 def test_shares_and_their_intervals_by_hand():
     # 6 of 8 right: Wilson .409 to .929.
     one = JudgeRate("good", "replace", "", 6, 1, 8, 0.95)
     assert (one.found.estimate, one.found.low, one.found.high) == pytest.approx((0.75, 0.4093, 0.9285), abs=1e-4)
-    assert one.amiss.estimate == 1 / 8
+    assert one.failure.estimate == 1 / 8
 
 
 def validation(n: int = 100, seconds: float | None = None, **counts: tuple[int, int]) -> VerdictValidation:
-    """What is said of studies in which each judge got so many right and wrong answers."""
+    """The result for studies in which each judge got these numbers of right and wrong verdicts."""
     rates = tuple(JudgeRate(name.replace("_", " "), *PLANTED[name.replace("_", " ")], *both, n, 0.95)
                   for name, both in counts.items())  # fmt: skip
     s = settings(seconds=seconds)
@@ -110,47 +110,49 @@ def validation(n: int = 100, seconds: float | None = None, **counts: tuple[int, 
     )
 
 
-def test_sentences_name_the_judge_let_in_most_and_the_one_found_out_least():
+def test_validation_sentences_and_summary():
     found = validation(good=(60, 3), bad=(90, 1), lazy=(70, 4), blind=(95, 0), copy=(65, 2), unfair=(50, 0),
                        fair=(99, 2))  # fmt: skip
     # Wilson of 60, 4, 65, 50 and 2 of 100.
     assert found.sentences() == [
-        "A judge that errs as people do is shown fit to replace in 60% (50 to 69) of such studies.",
-        "Of judges that should not, lazy (gives the commonest label to 90% of the items) is let in most often: in "
-        "4% (2 to 10).",
-        "Of these, copy is found out least often: in 65% (55 to 74).",
-        "The card shows the unfair judge so in 50% (40 to 60), and accuses the fair one in 2% (1 to 7).",
-        "Next: a good judge is often missed; ask assay.plan.alt_test (assay plan alt-test) how many items are enough.",
+        "A judge with human-level errors gets Replace in 60% [50%, 69%] of such studies.",
+        "Of the unsuitable judges, lazy (gives the most common label to 90% of the items) gets Replace most often: in "
+        "4% [2%, 10%] of studies.",
+        "The unsuitable judge detected least often is copy: in 65% [55%, 74%] of studies.",
+        "Fairness: the unfair judge fails in 50% [40%, 60%] of studies, and the fair judge in 2% [1%, 7%].",
+        "Next: estimate the number of items that the verdict needs with assay.plan.alt_test (assay plan alt-test).",
     ]
     lines = found.summary().splitlines()
     assert lines[0] == (
-        "100 simulated studies: 40 items, 3 people with noise 0.30, labels one of a, b, c, d, shares drawn anew for "
-        "each."
+        "100 simulated studies: 40 items, 3 annotators with noise 0.30, labels one of a, b, c, d, shares drawn for "
+        "each study."
     )
     assert " ".join(lines[3].split()) == "good replace 0.60 [0.50, 0.69] 0.03 [0.01, 0.08] 0.37"
     row = found.table.row(0, named=True)
-    assert (row["estimate"], row["wrong"], row["open"], row["n"]) == pytest.approx((0.6, 0.03, 0.37, 100))
+    assert (row["estimate"], row["wrong"], row["undecided"], row["n"]) == pytest.approx((0.6, 0.03, 0.37, 100))
     assert (row["low"], row["high"], row["wrong_low"]) == pytest.approx((0.5020, 0.6906, 0.0103), abs=1e-4)
-    widths = [bar.get_width() for bar in found.plot().patches]  # right, open, wrong; the last judge first
+    widths = [bar.get_width() for bar in found.plot().patches]  # right, undecided, wrong; the last judge first
     assert (widths[6], widths[13], widths[20]) == pytest.approx((0.6, 0.37, 0.03))
     assert widths[0] == pytest.approx(0.99)
     kept = validation(good=(75, 0), constant=(99, 0)).sentences()
-    assert kept[1] == "No judge that should not was let in: each is in less than 4%."
+    assert kept[1] == "No unsuitable judge got Replace in 100 studies (upper limit 4% each)."
     assert len(kept) == 3  # Wilson's upper end of 75 in 100 is .825: not often missed
 
 
-def test_studies_are_named_in_words():
+def test_describe_studies():
     assert _describe_studies(settings(categories="1-3", prior=(0.25, 0.25, 0.5), labels_per_item=2, documents=10)) == (
-        "40 items of 10 documents, 3 people, 2 an item with noise 0.30, labels a whole number from 1 to 3, "
+        "40 items of 10 documents, 3 annotators, 2 per item with noise 0.30, labels a whole number from 1 to 3, "
         "shares 0.25, 0.25, 0.5"
     )  # fmt: skip
-    assert _describe_studies(settings(categories="interval:0-1", n_items=1234)).startswith("1,234 items, 3 people with")
+    assert _describe_studies(settings(categories="interval:0-1", n_items=1234)).startswith(
+        "1,234 items, 3 annotators with"
+    )
     assert _describe_studies(settings(categories="interval:0-1")).endswith(", uniform")
     assert settings(categories="1-5", skew=0.6).shares == pytest.approx((0.1, 0.1, 0.1, 0.1, 0.6))
 
 
-def test_noise_is_that_under_which_two_people_agree_as_often():
-    """Four items of two people: three pairs agree, so A = .75; shares .5 and .5 give chance .5: noise 1 − √.5."""
+def test_noise_of_observed_agreement():
+    """Four items of two annotators: three pairs agree, so A = .75; shares .5 and .5 give chance .5: noise 1 − √.5."""
     values = np.array([[1, 1, np.nan], [2, 2, np.nan], [1, np.nan, 1], [2, 1, np.nan], [2, np.nan, np.nan]])
     assert _noise_of(values, np.array([1.0, 2.0]), np.array([0.5, 0.5])) == pytest.approx(1 - np.sqrt(0.5))
     # An item of three labels has three pairs: 3 + 1 of 6 agree, 1 − √((2/3 − .5) / .5).
@@ -160,27 +162,27 @@ def test_noise_is_that_under_which_two_people_agree_as_often():
 
 
 def test_most_common_label_or_median():
-    assert _commonest(np.array([[3, 1, 3], [np.nan, 1, 1]])) == 1
-    assert _commonest(np.array([3.0, 1, 1, 3, 3, 1])) == 1  # of equals the lowest
-    assert _commonest(np.array([3.0, 1, 3, 2])) == 2.5  # as many numbers as half the labels: the middle
-    assert _commonest(np.array([4.0, 1, 4, 1, 4])) == 4
-    assert np.isnan(_commonest(np.array([np.nan])))
+    assert _most_common(np.array([[3, 1, 3], [np.nan, 1, 1]])) == 1
+    assert _most_common(np.array([3.0, 1, 1, 3, 3, 1])) == 1  # the lowest of several
+    assert _most_common(np.array([3.0, 1, 3, 2])) == 2.5  # at least half of the numbers differ: the median
+    assert _most_common(np.array([4.0, 1, 4, 1, 4])) == 4
+    assert np.isnan(_most_common(np.array([np.nan])))
 
 
 def test_validate_is_reproducible_and_stops_on_time():
-    few = SMALL | {"scale": "1-5", "n_studies": 2, "seed": 4}
+    few = SMALL | {"categories": "1-5", "n_studies": 2, "seed": 4}
     assert validate(**few).table.equals(validate(**few).table)
     seen = []
     stopped = validate(**SMALL, seconds=1e-6, progress=lambda what, done, steps: seen.append((what, done, steps)))
     assert stopped.n_studies == 1
     assert seen == [("Simulating", 1, 6)]
     assert "Stopped after 1e-06 seconds, with 1 of 6 studies" in stopped.summary()
-    assert "fairness is not asked" in stopped.notes[1]  # letters have no order
+    assert "fairness is not tested" in stopped.notes[1]  # letters have no order
     assert {row.judge for row in stopped.rates} == set(PLANTED) - {"fair", "unfair"}
 
 
 def test_shape_of_pilot():
-    """Items, people, labels an item, shares and the noise that was put in come out of 3,000 items."""
+    """3,000 items recover the simulated numbers, shares and noise."""
     pilot = simulate(3000, 4, scale="1-3", prior=(0.2, 0.3, 0.5), annotator_noise=0.35, labels_per_item=3, documents=60,
                      seed=2)  # fmt: skip
     s, name = _shape_of_pilot(ValidateVerdictSettings(pilot=pilot, epsilon=0.1, document="document", n_annotators=6))
@@ -189,20 +191,20 @@ def test_shape_of_pilot():
     assert s.prior == pytest.approx((0.2, 0.3, 0.5), abs=0.03)
     assert s.annotator_noise == pytest.approx(0.35, abs=0.03)
     found = validate(pilot=pilot.where(item=pilot.items["item"].head(40).to_list()), epsilon=0.2, n_studies=1)
-    assert "40 items, 4 people, 3 an item with noise 0." in found.summary()
+    assert "40 items, 4 annotators, 3 per item with noise 0." in found.summary()
     assert found.run.data == found.settings.pilot
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"epsilon": None}, "a verdict needs to know whom the judge would replace"),
+        ({"epsilon": None}, "a verdict requires a margin"),
         ({"expertise": "crowd"}, "give one"),
-        ({"skew": 0.5, "prior": (0.5, 0.5)}, "skew=... and prior=... both say how common labels are"),
+        ({"skew": 0.5, "prior": (0.5, 0.5)}, "skew=... and prior=... both set the label distribution"),
         ({"document": "lesson"}, "document=... names a column of a pilot"),
-        ({"labels_per_item": 4}, "4 people cannot label each item where there are 3"),
+        ({"labels_per_item": 4}, "labels_per_item=4 exceeds n_annotators=3"),
         ({"n_items": 5}, "n_items"),
-        ({"skew": 0.5, "categories": "interval:0-1"}, "skew=... needs categories"),
+        ({"skew": 0.5, "categories": "interval:0-1"}, "skew=... requires categories"),
         ({"prior": (0.5, 0.4), "categories": 2}, "add up to 1"),
         ({"pilot": "labels.csv"}, "read the file with assay.read"),
     ],
@@ -219,32 +221,32 @@ def test_pilot_requires_two_annotators():
 
 def test_validate_rejects_uninformative_pilot():
     one = simulate(20, 1, scale="1-5", seed=1)
-    with pytest.raises(DesignError, match="a pilot shows how people agree, and this one has 1"):
+    with pytest.raises(DesignError, match="a pilot requires two annotators; this one has 1"):
         validate(pilot=one, epsilon=0.1)
     same = simulate(20, 3, scale=2, prior=(1.0, 0.0), seed=1)
-    with pytest.raises(DesignError, match="people give one label only in this pilot"):
+    with pytest.raises(DesignError, match="all human labels of this pilot are equal"):
         validate(pilot=same, epsilon=0.1)
     several = simulate(20, 3, scale=2, criteria=["a", "b"], seed=1)
-    with pytest.raises(DesignError, match="a pilot has one question; this one has 2"):
+    with pytest.raises(DesignError, match="a pilot has one criterion; this one has 2"):
         validate(pilot=several, epsilon=0.1)
-    with pytest.raises(DesignError, match="has no labels that could be counted"):
+    with pytest.raises(DesignError, match="cannot be counted"):
         validate(pilot=simulate(20, 3, scale="interval:0-1", seed=1), epsilon=0.1)
 
 
 def test_validate_command_uses_options_or_pilot(tmp_path, capsys):
-    words = ["validate", "--n-items", "30", "--n-annotators", "3", "--n-studies", "2", "--expertise", "crowd"]
+    words = ["plan", "validate", "--n-items", "30", "--n-annotators", "3", "--n-studies", "2", "--expertise", "crowd"]
     with pytest.raises(SystemExit) as ended:
         main([*words, "--categories", "2", "--skew", "0.8", "--json"])
     assert ended.value.code == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["settings"]["skew"] == 0.8
-    assert [row["n"] for row in told["table"]] == [2] * 7
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["settings"]["skew"] == 0.8
+    assert [row["n"] for row in printed["table"]] == [2] * 7
     simulate(30, 3, scale="1-5", seed=1).labels.write_csv(tmp_path / "pilot.csv")
     with pytest.raises(SystemExit) as ended:
         main(["plan", "validate", "--pilot", str(tmp_path / "pilot.csv"), "--scale", "1-5", "--judges", "judge",
               "--n-studies", "1", "--epsilon", "0.2"])  # fmt: skip
     assert ended.value.code == 0
-    assert "30 items, 3 people with noise" in capsys.readouterr().out
+    assert "30 items, 3 annotators with noise" in capsys.readouterr().out
     with pytest.raises(SystemExit) as ended:
         main([*words, "--scale", "1-5"])
     assert ended.value.code == 2
@@ -269,7 +271,7 @@ def test_topics_reveal_three_of_five_labels():
 
 
 def test_topics_reveal_rare_and_common_labels_equally(monkeypatch):
-    """What decides which topics are true must not be what drew the truths: label d, one in ten, has .6 + .4 · .1."""
+    """Topics are drawn from another stream than true labels: label d, one in ten, has .6 + .4 · .1."""
     studies = []
 
     def spied(*arguments):
@@ -300,46 +302,50 @@ def test_topics_of_many_labels_are_four_ranges():
      (90, None, 3, False), (90, None, Interval(0, 1), True)],
 )  # fmt: skip
 def test_fairness_requires_numbers_and_ten_units_per_group(items, documents, scale, asked):
-    assert _asks_fairness(settings(n_items=items, documents=documents, scale=scale)) is asked
+    assert _tests_fairness(settings(n_items=items, documents=documents, categories=scale)) is asked
 
 
 @pytest.mark.parametrize(
     ("good", "next_"), [(0.79, True), (0.8, False), (0.95, False)]
-)  # a good judge that may well be let in in four studies of five needs no advice
+)  # no advice if a good judge can get Replace in four of five studies
 def test_advice_if_good_judge_is_often_missed(good, next_):
-    rates = [SimpleNamespace(judge=name, found=SimpleNamespace(high=high)) for name, high in
-             (("bad", 0.1), ("good", good))]  # fmt: skip
-    assert bool(VerdictValidation._advice(SimpleNamespace(rates=rates))) is next_
+    rates = [
+        SimpleNamespace(judge=name, expected=expected, behaviour="", right=1, wrong=0, found=share, failure=share)
+        for name, expected, high in (("bad", "do_not_replace", 0.1), ("good", "replace", good))
+        for share in (SimpleNamespace(estimate=0.0, low=0.0, high=high),)
+    ]
+    sentences = VerdictValidation.sentences(SimpleNamespace(rates=rates, n_studies=200))
+    assert any(line.startswith("Next:") for line in sentences) is next_
 
 
-def rate(judge, deserved, right, wrong, n=200):
-    return JudgeRate(judge, deserved, f"does {judge}", right, wrong, n, 0.95)
+def rate(judge, expected, right, wrong, n=200):
+    return JudgeRate(judge, expected, f"does {judge}", right, wrong, n, 0.95)
 
 
 def test_validation_sentences_name_worst_judges():
-    rates = [rate("good", "replace", 180, 0), rate("bad", "do not replace", 150, 4),
-             rate("lazy", "do not replace", 120, 1), rate("copy", "named", 100, 2)]  # fmt: skip
+    rates = [rate("good", "replace", 180, 0), rate("bad", "do_not_replace", 150, 4),
+             rate("lazy", "do_not_replace", 120, 1), rate("copy", "match_detected", 100, 2)]  # fmt: skip
     found = VerdictValidation(tuple(rates), 200, "", None)
     lines = found.sentences()
-    assert lines[0].startswith("A judge that does good is shown fit to replace in 90% (")
-    assert lines[1].startswith("Of judges that should not, bad (does bad) is let in most often: in 2% (")
-    assert lines[2].startswith("Of these, copy is found out least often: in 50% (")
+    assert lines[0].startswith("A judge with human-level errors gets Replace in 90% [")
+    assert lines[1].startswith("Of the unsuitable judges, bad (does bad) gets Replace most often: in 2% [")
+    assert lines[2].startswith("The unsuitable judge detected least often is copy: in 50% [")
     assert len(lines) == 3
     none = VerdictValidation((rates[0], rate("bad", "do_not_replace", 150, 0)), 200, "", None).sentences()
     # Wilson: 0 of 200 has an upper end of z² / (n + z²) = 3.8415 / 203.84 = 1.9%.
-    assert none[1] == "No judge that should not was let in: each is in less than 2%."
+    assert none[1] == "No unsuitable judge got Replace in 200 studies (upper limit 2% each)."
     fair = (*found.rates, rate("unfair", "unfair", 40, 3), rate("fair", "fair", 150, 10))
-    said = VerdictValidation(fair, 200, "", None).sentences()[3]
-    assert said.startswith("The card shows the unfair judge so in 20% (")
-    assert ", and accuses the fair one in 5% (" in said
+    rates_of_fairness = VerdictValidation(fair, 200, "", None).sentences()[3]
+    assert rates_of_fairness.startswith("Fairness: the unfair judge fails in 20% [")
+    assert ", and the fair judge in 5% [" in rates_of_fairness
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "whom the judge would replace"),
+        ({}, "requires a margin"),
         ({"expertise": "crowd", "epsilon": 0.0}, "epsilon"),
-        ({"expertise": "crowd", "skew": 0.5, "prior": (0.5, 0.5)}, "both say how common labels are"),
+        ({"expertise": "crowd", "skew": 0.5, "prior": (0.5, 0.5)}, "both set the label distribution"),
         ({"expertise": "crowd", "document": "d"}, "names a column of a pilot"),
         ({"epsilon": 1.01}, "epsilon"),
         ({"epsilon": -0.01}, "epsilon"),
@@ -368,10 +374,10 @@ def test_validate_settings_shares(options, shares):
     ("judge", "verdict", "repeats", "answer"),
     [
         ("good", "replace", None, "replace"),
-        ("lazy", "open", "ann_1", "open"),  # that it repeats somebody names the copy alone
-        ("copy", "do_not_replace", "ann_1", "named"),
-        ("copy", "open", "ann_1", "named"),
-        ("copy", "open", "ann_2", "open"),
+        ("lazy", "undecided", "ann_1", "undecided"),  # a match counts as detected only for the copy
+        ("copy", "do_not_replace", "ann_1", "match_detected"),
+        ("copy", "undecided", "ann_1", "match_detected"),
+        ("copy", "undecided", "ann_2", "undecided"),
         ("copy", "replace", "ann_1", "replace"),
         ("copy", "do_not_replace", None, "do_not_replace"),
     ],
@@ -387,15 +393,15 @@ def test_verdicts_of_planted_judges(monkeypatch, judge, verdict, repeats, answer
 
     def test(labels, name, **options):
         asked.append((name, labels, options))
-        mine = (verdict, repeats) if name == judge else ("open", None)
+        mine = (verdict, repeats) if name == judge else ("undecided", None)
         return SimpleNamespace(verdict=mine[0], verdict_tests=SimpleNamespace(matched_annotator=mine[1]))
 
     monkeypatch.setattr(verdict_validation, "alt_test", test)
     marks = {"unfair": "✗", "good": "✓"}
     monkeypatch.setattr(verdict_validation, "fairness_mark", lambda study, judge, **options: marks[judge])
     s = settings(categories="1-5", documents=20, alpha=0.1)
-    found = {name: (deserved, said) for name, deserved, said in verdict_validation._verdicts(s, 3)}
-    # The unfair judge is no matter of the verdict, nor is the copy one of the others' study.
+    found = {name: (expected, said) for name, expected, said in verdict_validation._verdicts(s, 3)}
+    # The unfair judge is not tested by the verdict, and the copy is in another study.
     assert [(name, labels) for name, labels, _ in asked] == [
         *((name, studies["_plant_judges"]) for name in ("good", "bad", "lazy", "constant")),
         ("copy", studies["_plant_copy"]),
@@ -406,13 +412,13 @@ def test_verdicts_of_planted_judges(monkeypatch, judge, verdict, repeats, answer
     assert (found["unfair"], found["fair"]) == (("unfair", "unfair"), ("fair", "fair"))
     marks |= {"unfair": "✓", "good": "?"}
     found = {name: said for name, _, said in verdict_validation._verdicts(s, 3)}
-    assert (found["unfair"], found["fair"]) == ("fair", "open")
+    assert (found["unfair"], found["fair"]) == ("fair", "undecided")
     assert "fair" not in {name for name, *_ in verdict_validation._verdicts(settings(categories=3), 3)}
     assert asked[-1][2]["clusters"] is None
 
 
 def test_copy_matches_guessing_annotator():
-    """Of 1,500 items with 2 of 3 labels each; who guesses is right by chance, 1 in 4, and others mostly."""
+    """1,500 items with 2 of 3 labels each; a guess is right by chance, 1 in 4, other labels mostly."""
     s = settings(n_items=1500, labels_per_item=2, annotator_noise=0.2, prior=[0.25] * 4)
     labels = _plant_copy(s, 2, np.random.default_rng(2))
     assert (labels.judges, labels.humans) == (("copy",), ("ann_1", "ann_2", "ann_3"))
@@ -424,25 +430,26 @@ def test_copy_matches_guessing_annotator():
     assert not np.isnan(copy).any()
     assert (first[known] == truth[known]).mean() == pytest.approx(0.25, abs=0.05)
     assert (copy[~known] == truth[~known]).mean() == pytest.approx(0.25, abs=0.07)
-    told = ~np.isnan(other)
-    assert (other[told] == truth[told]).mean() == pytest.approx(0.8 + 0.2 / 4, abs=0.04)
+    given = ~np.isnan(other)
+    assert (other[given] == truth[given]).mean() == pytest.approx(0.8 + 0.2 / 4, abs=0.04)
 
 
 def test_rates_count_right_and_opposite_verdicts(monkeypatch):
-    said = iter([
-        [("good", "replace", "replace"), ("bad", "do_not_replace", "replace"), ("copy", "named", "replace")],
-        [("good", "replace", "do_not_replace"), ("bad", "do_not_replace", "open"), ("copy", "named", "named")],
-        [("good", "replace", "open"), ("bad", "do_not_replace", "do_not_replace"),
-         ("copy", "named", "do_not_replace")],
+    answers = iter([
+        [("good", "replace", "replace"), ("bad", "do_not_replace", "replace"), ("copy", "match_detected", "replace")],
+        [("good", "replace", "do_not_replace"), ("bad", "do_not_replace", "undecided"),
+         ("copy", "match_detected", "match_detected")],
+        [("good", "replace", "undecided"), ("bad", "do_not_replace", "do_not_replace"),
+         ("copy", "match_detected", "do_not_replace")],
     ])  # fmt: skip
-    monkeypatch.setattr(verdict_validation, "_verdicts", lambda s, seed: next(said))
+    monkeypatch.setattr(verdict_validation, "_verdicts", lambda s, seed: next(answers))
     found = validate(**SMALL | {"n_studies": 3})
     rates = {one.judge: (one.right, one.wrong, one.n) for one in found.rates}
     assert (rates["good"], rates["bad"], rates["copy"]) == ((1, 1, 3), (1, 1, 3), (1, 1, 3))
     assert rates["blind"] == (0, 0, 3)
     assert found.run.facts["simulated"] == 3
     assert found.notes == (
-        "fairness is not asked: it needs an ordered scale of numbers, and 10 items in each of two groups",
+        "fairness is not tested: it requires an ordered scale of numbers, and 10 items in each of two groups",
     )
     assert found.run.data == "none"
     unfair = iter([[("unfair", "unfair", "fair"), ("fair", "fair", "unfair")]])
@@ -456,9 +463,9 @@ def test_rates_count_right_and_opposite_verdicts(monkeypatch):
 @pytest.mark.parametrize(
     ("answered", "each"),
     [
-        ((3, 3, 3, 2), None),  # half of the items have labels of everybody
+        ((3, 3, 3, 2), None),  # half of the items have labels of all annotators
         ((3, 2, 2, 2), 2),
-        ((3, 2, 2, 1, 1, 1), 2),  # what one person labelled says nothing of how many were meant to
+        ((3, 2, 2, 1, 1, 1), 2),  # items with one label do not show the planned number
         ((3, 3, 3, 1, 1, 1, 1), None),
         ((2, 2, 2), 2),
     ],

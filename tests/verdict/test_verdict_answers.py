@@ -1,4 +1,4 @@
-"""The questions of the room answer what they answered before, to the word and the digit."""
+"""Results of this package equal the stored results, to the word and the digit."""
 
 import pytest
 
@@ -8,5 +8,5 @@ pytestmark = pytest.mark.usefixtures("few_truths")
 
 
 @pytest.mark.parametrize(("name", "further"), each_kept(questions_of("verdict")))
-def test_answers_are_those_of_before(name: str, further: bool) -> None:
+def test_stored_answers_are_unchanged(name: str, further: bool) -> None:
     assert not differences_from_kept(name, further)

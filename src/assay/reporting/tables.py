@@ -1,4 +1,4 @@
-"""Tables for readers: columns chosen and named, numbers rounded; as text, CSV, LaTeX or for the page."""
+"""Tables for readers: columns chosen and named, numbers rounded; as text, CSV or for the page."""
 
 from __future__ import annotations
 
@@ -129,6 +129,10 @@ TITLES: Mapping[str, str] = {
     "n_tie": "equal",
     "n_human_better": "further",
     "n_annotators": "annotators",
+    "agreement_ratio": "R",
+    "sample_size": "sample size",
+    "p_noninferior": "p (non-inferior)",
+    "p_worse": "p (worse)",
 }
 
 
@@ -273,14 +277,6 @@ def to_csv(frame: pl.DataFrame) -> str:
     return frame.write_csv()
 
 
-def to_latex(table: Table) -> str:
-    """Return a ``tabular`` with booktabs rules."""
-    spec = "".join("r" if n else "l" for n in table.numeric)
-    lines = [f"\\begin{{tabular}}{{{spec}}}", "\\toprule", " & ".join(map(_tex, table.columns)) + r" \\", "\\midrule"]
-    lines += [" & ".join(map(_tex, row)) + r" \\" for row in table.rows]
-    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
-
-
 def to_markdown(table: Table) -> str:
     """Return a table in Markdown."""
     cells = [table.columns, tuple("--:" if n else "---" for n in table.numeric), *table.rows]
@@ -293,22 +289,6 @@ def to_html(table: Table) -> str:
     head = "".join(f"<th>{html.escape(name)}</th>" for name in table.columns)
     rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-_GREEK = {
-    "ρ": r"$\rho$",
-    "ω": r"$\omega$",
-    "ε": r"$\epsilon$",
-    "κ": r"$\kappa$",
-    "α": r"$\alpha$",
-    "−": "$-$",
-    "–": "--",
-}
-
-
-def _tex(text: str) -> str:
-    escaped = re.sub(r"([&%$#_{}])", r"\\\1", text.replace("\\", r"\textbackslash "))
-    return "".join(_GREEK.get(c, c) for c in escaped).replace("~", r"\textasciitilde{}").replace("^", r"\^{}")
 
 
 def _digits(column: pl.Series) -> int:

@@ -73,12 +73,14 @@ class CardSettings(Settings):
         details="Each family of two judges or more has a row: one of its members, drawn for each item.",
         first=True,
     )  # fmt: skip
-    group: str | None = option(None, "Group column of the objects, for fairness.", first=True)
-    people: bool = option(False, "Rows for everybody in the judge's place, beside the other people.")
+    group: str | None = option(None, "Column with groups of objects, for fairness.", first=True)
+    human_baseline: bool = option(False, "Add a row per annotator, who is compared with the other annotators.")
     expertise: Expertise | None = option(
-        None, "Annotator type to replace; sets the margin ε: expert 0.2, skilled 0.15, crowd 0.1.", first=True
+        None, "Annotator type to replace; sets the margin ε, see `assay.alt_test`.", first=True
     )
-    epsilon: float | None = option(None, "Non-inferiority margin ε, instead of expertise.", low=0, high=1, first=True)
+    epsilon: float | None = option(
+        None, "Non-inferiority margin ε on the advantage probability, instead of expertise.", low=0, high=1, first=True
+    )
     alpha: float = option(0.05, "One-sided significance level of each mark.", above=0, below=0.5)
     adjust: bool = option(
         True, "Adjust the marks of a criterion for the number of judges and criteria (Holm).",
@@ -119,39 +121,6 @@ class CardSettings(Settings):
     def confidence(self) -> float:
         """Level of the two-sided intervals, whose ends are the one-sided limits of the marks."""
         return 1 - 2 * self.alpha
-
-
-@dataclass(frozen=True, eq=False)
-class CardRow:
-    """One judge, family or person on one criterion.
-
-    Attributes
-    ----------
-    kind : {"judge", "family", "person"}
-    parts : mapping of dimension to its measures
-    test : AltTest or None
-        The alternative annotator test behind the first cell.
-    marks, alone : mapping of dimension to mark
-        Corrected over judges and criteria, and not.
-    """
-
-    name: str
-    kind: str
-    criterion: str | None
-    parts: Mapping[Dimension, tuple[CellMeasure, ...]]
-    test: AltTest | None = None
-    marks: Mapping[Dimension, Mark] = field(default_factory=dict)
-    alone: Mapping[Dimension, Mark] = field(default_factory=dict)
-
-    @property
-    def repeats(self) -> str | None:
-        """The person whose labels the judge repeats."""
-        return None if self.test is None else self.test.verdict_tests.matched_annotator
-
-    @property
-    def where(self) -> str:
-        """The judge, with its criterion where there are several."""
-        return self.name if self.criterion is None else f"{self.name}, {self.criterion}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +214,7 @@ class JudgeCard(Result):
         """The card as a page shows it; the verdict Mixed has a separate mark."""
         rows: list[tuple[str, tuple[str, ...]]] = []
         meaning: dict[str, str] = dict(words.MEANING.items())
+        at: Boundaries = self.settings.boundaries  # type: ignore[attr-defined]
         order = list(dict.fromkeys(row.name for row in self.rows))
         for row in sorted(self.rows, key=lambda one: order.index(one.name))[:SHOWN_ROWS]:
             marks: dict[Dimension, str] = dict(row.marks)
@@ -256,7 +226,7 @@ class JudgeCard(Result):
         return Marks(
             tuple(words.CRITERIA.values()), tuple(rows),
             {mark: about for mark, about in meaning.items() if mark in seen}, tuple(self.needs()),
-            {words.CRITERIA[d]: about for d, about in words.DEFINITIONS.items()},
+            {words.CRITERIA[d]: about for d, about in words.definitions(at).items()},
         )  # fmt: skip
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -509,9 +479,9 @@ def _replacement(test: AltTest | str | None, settings: CardSettings) -> CellMeas
         return CellMeasure.absent(test)
     if not settings.has_margin:
         return CellMeasure.absent(NO_MARGIN.removeprefix("replacement "))
-    if test.verdict == "these labels cannot tell":
+    if test.verdict == "not_testable":
         return CellMeasure.absent("agreement among annotators is too low to test a judge")
-    yes, no = test.verdict == "replace", test.verdict == "do not replace"
+    yes, no = test.verdict == "replace", test.verdict == "do_not_replace"
     rho = test.advantage_probability
     ends = rho.interval(settings.confidence)
     found = EstimateByRule(

@@ -126,7 +126,7 @@ class CardRow:
     @property
     def repeats(self) -> str | None:
         """The annotator whose labels the judge's labels match unusually often."""
-        return None if self.test is None else self.test.grounds.repeats
+        return None if self.test is None else self.test.verdict_tests.matched_annotator
 
     @property
     def label(self) -> str:

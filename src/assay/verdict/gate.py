@@ -300,9 +300,9 @@ def _verdicts(policy: Mapping[str, Any], labels: Annotations) -> tuple[list[Gate
             else "undecided"
         )  # fmt: skip
         name = "verdict" if criterion is None else f"verdict of {criterion}"
-        words = " ".join([verdict_line(test), *evidence(test)])
+        found = " ".join([verdict_line(test), *evidence(test)])
         advice = "" if status == "pass" else " ".join(shown.advice.split())
-        checks.append(GateCheck(name, status, words, advice, test.agreement_ratio, test.n_items))
+        checks.append(GateCheck(name, status, found, advice, test.agreement_ratio, test.n_items))
     return checks, first
 
 
@@ -359,18 +359,15 @@ def _estimate_check(wanted: Mapping[str, Any], name: str, policy: Mapping[str, A
     fails = (low is not None and one.high < low) or (high is not None and one.low > high)
     holds = (low is None or one.low >= low) and (high is None or one.high <= high) and (most is None or half <= most)
     status: Status = "fail" if fails else "pass" if holds else "undecided"
-    asked = (("at least", low), ("at most", high), ("a half-width of at most", most))
-    bounds = [f"{what} {bound:g}" for what, bound in asked if bound is not None]
-    words = (
-        f"{line.quantity} {one.estimate:.3f} {interval(one.low, one.high, 3)}; the policy wants {' and '.join(bounds)}."
-    )
+    known_bounds = (("at least", low), ("at most", high), ("a half-width of at most", most))
+    bounds = [(what, bound) for what, bound in known_bounds if bound is not None]
     advice = ""
     if status == "undecided":
         off = [abs(one.estimate - bound) for bound in (low, high) if bound is not None]
         room = min([*off, *([] if most is None else [most])])
         needed = math.ceil(line.n * (half / max(room, half / 10)) ** 2)
         advice = words.more_labels(max(needed - line.n, 1) if needed <= line.n_all else None)
-    return GateCheck(name, status, words.estimate_check(line.of, one, bounds), advice, one, line.n)
+    return GateCheck(name, status, words.estimate_check(line.quantity, one, bounds), advice, one, line.n)
 
 
 def _number(given: Mapping[str, Any], key: str, where: str) -> float | None:

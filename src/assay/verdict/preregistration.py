@@ -1,7 +1,7 @@
 """The preregistered plan and its deviations, planned interim analyses, and items that prompts were tuned on.
 
-`assay plan alt-test --write plan.yaml` writes a `Preregistration`; a report that is given it says "as planned", or each
-deviation in a line. `before_verdict` is all that a report asks of this file.
+`assay plan alt-test --write plan.yaml` writes a `Preregistration`; a report with this plan lists the deviations. Every
+verdict of a report or gate starts with `before_verdict`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ QUESTION = "alt-test"
 """The analysis of a plan file."""
 
 _UNDECIDED = {"expertise", "analysis", "analyses", *(f.name for f in fields(IntervalSettings))}
-"""Options of the alt-test that a plan does not decide by their name: epsilon says what expertise is for, how many looks
-there are stands by itself and which one it is shows later, and the others make intervals."""
+"""Options of the alt-test that are not part of a plan's verdict: epsilon includes expertise, the number of interim
+analyses is a separate key, the number of this analysis is known later, and the others concern intervals."""
 
 ALWAYS = ("epsilon", "alpha", "threshold", "min_agreement_ratio")
-"""What a plan file states even where it is the default: what a referee asks for first."""
+"""Options that a plan file always states, also at their default: a referee asks for them first."""
 
 DEVELOPMENT, TEST = PARTS
 
@@ -132,7 +132,7 @@ class Preregistration:
             content = yaml.safe_load(Path(source).read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise DesignError(
-                f"there is no plan '{source}'; write one with: assay plan alt-test --write {source}"
+                f"the plan '{source}' does not exist; write one with: assay plan alt-test --write {source}"
             ) from None
         except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
             raise DesignError(f"{source} cannot be read as a plan: {' '.join(str(error).split())}") from None
@@ -230,9 +230,9 @@ class Preregistration:
         for name in _deciding_options():
             was, now = ((one.tolerance if name == "epsilon" else getattr(one, name)) for one in (planned, settings))
             if _plain_value(was, name, strict=False) != _plain_value(now, name, strict=False):
-                yield f"{name} is {_value_words(now)}, and {_value_words(was)} was planned"
+                yield f"{name} {_value_words(now)}, {_value_words(was)} planned"
         if settings.analyses != self.looks:
-            yield f"analyses is {settings.analyses}, and {self.looks} was planned"
+            yield f"analyses {settings.analyses}, {self.looks} planned"
 
     def _other_questions(self, labels: Annotations) -> Iterator[str]:
         if not self.criteria:
@@ -384,7 +384,7 @@ def before_verdict(
     study = study_of(labels)
     planned = None if plan is None else Preregistration.read(plan)
     lines = [*tuned_on(labels, judges, study), *_pooled_words(labels)]
-    stated = 1 if study is None else study.config.looks or 1
+    stated = 1 if study is None else study.config.analyses or 1
     looks = stated if planned is None else planned.looks
     look = 1
     if study is not None and looks > 1:
@@ -395,9 +395,7 @@ def before_verdict(
     else:
         look = settings.analysis
         if looks > 1 and "analysis" not in settings.changed():
-            lines.append(
-                f"Counted as interim analysis 1 of {looks}; set analysis=... (--analysis) if it is a later one."
-            )
+            lines.append(f"Counted as interim analysis 1 of {looks}; set its number with analysis=... (--analysis).")
     if planned is not None:
         found = planned.deviations(labels, judges, settings, study=study, look=look)
         found += [] if study is None else _late(planned, study)
@@ -439,7 +437,7 @@ def _pooled_words(labels: Annotations) -> list[str]:
 
 
 def _set_look(settings: S, look: int, looks: int) -> S:
-    """The settings with this look, unless somebody said which it is; a look beyond the last counts as the last."""
+    """The settings with the number of this analysis, unless it is set; one beyond the last counts as the last."""
     return (
         settings if "analysis" in settings.changed() else replace(settings, analysis=min(look, looks), analyses=looks)
     )

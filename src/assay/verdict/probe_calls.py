@@ -29,7 +29,7 @@ from assay.verdict.probe_measures import LEAST_EFFECT, CalledProbe, ProbeMeasure
 
 CALLED: tuple[CalledProbe, ...] = get_args(CalledProbe)
 
-LEAST_ASKED = 20
+LEAST_ANSWERS = 20
 """Items with both answers from which a probe is estimated: with fewer, six labels that change in the same direction are
 not significant."""
 
@@ -128,9 +128,9 @@ class AnswersToProbes:
             repeated = mine.filter(probe="repeat")
             again = self._join_before(first, repeated if repeated.height else more)
             for probe in CALLED:
-                asked = again if probe == "repeat" else self._join_before(first, mine.filter(probe=probe))
-                if asked.height:
-                    yield from ((criterion, one) for one in self._measures_of(probe, asked, again, scale))
+                answers = again if probe == "repeat" else self._join_before(first, mine.filter(probe=probe))
+                if answers.height:
+                    yield from ((criterion, one) for one in self._measures_of(probe, answers, again, scale))
 
     def _code_labels(self, mine: pl.DataFrame, scale: Scale) -> pl.DataFrame:
         """Labels as numbers: for words, their position on the scale or in the alphabet."""
@@ -143,21 +143,21 @@ class AnswersToProbes:
         code = pl.col("label").cast(pl.String).replace_strict(places, default=None, return_dtype=pl.Float64)
         return mine.with_columns(code=code, hinted=hinted)
 
-    def _join_before(self, first: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
+    def _join_before(self, first: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
         """Answers with the label that each should equal (``before``) and the position of that choice (``was_at``)."""
         where = ["position"] if "position" in first.columns else []
         before = first.select(*self.key, pl.col("code").alias("before"), *(pl.col(c).alias("was_at") for c in where))
-        return asked.join(before, on=self.key, how="inner", nulls_equal=True).unique("item", keep="first")
+        return answers.join(before, on=self.key, how="inner", nulls_equal=True).unique("item", keep="first")
 
     def _measures_of(
-        self, probe: CalledProbe, asked: pl.DataFrame, again: pl.DataFrame, scale: Scale
+        self, probe: CalledProbe, answers: pl.DataFrame, again: pl.DataFrame, scale: Scale
     ) -> Iterator[CalledMeasure]:
         points = scale.kind in ("ordinal", "interval")
-        n = asked.height
-        if n < LEAST_ASKED:
-            yield CalledMeasure(probe, "", missing(f"requires {LEAST_ASKED} items with both answers; {n} have both"))
+        n = answers.height
+        if n < LEAST_ANSWERS:
+            yield CalledMeasure(probe, "", missing(f"requires {LEAST_ANSWERS} items with both answers; {n} have both"))
             return
-        label, before = (asked[name].to_numpy() for name in ("code", "before"))
+        label, before = (answers[name].to_numpy() for name in ("code", "before"))
         if probe == "repeat":
             same = float((label == before).mean())
             low, high = wilson(np.array(same), n, self.confidence)
@@ -165,28 +165,28 @@ class AnswersToProbes:
             yield CalledMeasure(probe, "share of unchanged labels", found, n=n)
             return
         if probe == "hint":
-            yield self._hint(asked, label, before, points=points)
+            yield self._hint(answers, label, before, points=points)
             return
-        yield self._change(probe, asked, again, points=points)
+        yield self._change(probe, answers, again, points=points)
         if points:
             spread = float(np.std(before))
             yield self._test_mean(
-                probe, "label minus the first label", "shift", asked, label - before, least=LEAST_EFFECT * spread,
+                probe, "label minus the first label", "shift", answers, label - before, least=LEAST_EFFECT * spread,
                 in_points=True,
             )  # fmt: skip
-        if probe == "swapped" and scale.kind in PLACES and "was_at" in asked.columns:
+        if probe == "swapped" and scale.kind in PLACES and "was_at" in answers.columns:
             places = PLACES[scale.kind]
-            side = (_side(asked["was_at"], places) + _side(asked["position"], places)) / 2
-            yield self._test_mean(probe, "share of the first position minus the last", "place", asked, side)
+            side = (_side(answers["was_at"], places) + _side(answers["position"], places)) / 2
+            yield self._test_mean(probe, "share of the first position minus the last", "place", answers, side)
 
-    def _change(self, probe: CalledProbe, asked: pl.DataFrame, again: pl.DataFrame, *, points: bool) -> CalledMeasure:
+    def _change(self, probe: CalledProbe, answers: pl.DataFrame, again: pl.DataFrame, *, points: bool) -> CalledMeasure:
         """The size (or share) of changes of labels beyond a repeated call."""
-        both = asked.join(again.select("item", pl.col("code").alias("repeated")), on="item")
+        both = answers.join(again.select("item", pl.col("code").alias("repeated")), on="item")
         measure = "change of the label" if points else "share of changed labels"
-        if both.height < LEAST_ASKED:
-            moved = _label_changes(asked["code"].to_numpy(), asked["before"].to_numpy(), points=points)
-            found = self._estimate(asked, moved)[0]
-            return CalledMeasure(probe, measure, found, n=asked.height, change="change", in_points=points)
+        if both.height < LEAST_ANSWERS:
+            moved = _label_changes(answers["code"].to_numpy(), answers["before"].to_numpy(), points=points)
+            found = self._estimate(answers, moved)[0]
+            return CalledMeasure(probe, measure, found, n=answers.height, change="change", in_points=points)
         label, before, repeated = (both[name].to_numpy() for name in ("code", "before", "repeated"))
         moved, alone = _label_changes(label, before, points=points), _label_changes(repeated, before, points=points)
         least = LEAST_EFFECT * float(np.std(before)) if points else LEAST_CHANGED
@@ -195,39 +195,39 @@ class AnswersToProbes:
             alone=float(moved.mean()), again=float(alone.mean()), in_points=points,
         )  # fmt: skip
 
-    def _hint(self, asked: pl.DataFrame, label: Floats, before: Floats, *, points: bool) -> CalledMeasure:
+    def _hint(self, answers: pl.DataFrame, label: Floats, before: Floats, *, points: bool) -> CalledMeasure:
         """The effect of a hint on labels; hints are drawn at random, independently of the item."""
-        hint, n = asked["hinted"].to_numpy().astype(float), asked.height
+        hint, n = answers["hinted"].to_numpy().astype(float), answers.height
         if not points:
             took = (label == hint).astype(float) - (before == hint)
-            return self._test_mean("hint", "share of hinted labels, with minus without the hint", "hint", asked, took,
+            return self._test_mean("hint", "share of hinted labels, with minus without the hint", "hint", answers, took,
                                 least=LEAST_CHANGED, side=1)  # fmt: skip
         if not np.ptp(hint) > 0:
             return CalledMeasure("hint", "", missing("requires hints that differ"))
         moved = label - before
         moments = np.stack([hint * moved, hint, moved, hint * hint, np.ones(n)], axis=1)
-        found = estimate_moments(Slope(), self.units, self.confidence, self._spread(asked, moments))[0]
+        found = estimate_moments(Slope(), self.units, self.confidence, self._spread(answers, moments))[0]
         return CalledMeasure.of("hint", "points per point of the hint", found, 0.0, found.p(0.0), n=n, side=1,
                                 least=LEAST_EFFECT, change="hint", in_points=True)  # fmt: skip
 
     def _test_mean(
-        self, probe: CalledProbe, measure: str, change: Change, asked: pl.DataFrame, values: Floats, **more: float
+        self, probe: CalledProbe, measure: str, change: Change, answers: pl.DataFrame, values: Floats, **more: float
     ) -> CalledMeasure:
         """A mean that is 0 without the fault; detected if the mean and the signs of the values are both significant."""
-        found, signs = self._estimate(asked, values)
+        found, signs = self._estimate(answers, values)
         if np.ptp(values) == 0 and values[0] != 0:
             found = _everywhere(float(values[0]), len(values), signs, self.confidence)
         p = max(found.p(0.0), signs)
-        return CalledMeasure.of(probe, measure, found, 0.0, p, n=asked.height, change=change, **more)
+        return CalledMeasure.of(probe, measure, found, 0.0, p, n=answers.height, change=change, **more)
 
-    def _estimate(self, asked: pl.DataFrame, values: Floats) -> tuple[Estimate, float]:
-        moments = self._spread(asked, np.stack([values, np.ones(len(values))], axis=1))
+    def _estimate(self, answers: pl.DataFrame, values: Floats) -> tuple[Estimate, float]:
+        moments = self._spread(answers, np.stack([values, np.ones(len(values))], axis=1))
         found = estimate_moments(Mean(), self.units, self.confidence, moments)[0]
         return found, sign_p(add_rows(moments[:, :1], self.units.of_item, self.units.n)[:, 0])
 
-    def _spread(self, asked: pl.DataFrame, moments: Floats) -> Floats:
+    def _spread(self, answers: pl.DataFrame, moments: Floats) -> Floats:
         """The contributions of some items as a table over all items."""
-        rows: Ints = np.array([self.place[item] for item in asked["item"]])
+        rows: Ints = np.array([self.place[item] for item in answers["item"]])
         found = np.zeros((len(self.place), moments.shape[1]))
         found[rows] = moments
         return found

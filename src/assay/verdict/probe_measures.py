@@ -175,7 +175,7 @@ class JudgeLabels:
     ----------
     judge : (items,) float
         NaN if the judge gave no label; categories as their position.
-    people : (items, annotators) float
+    humans : (items, annotators) float
     levels : (levels,) float
         The labels of the scale or, if it lists none, the labels in the table.
     numeric : bool
@@ -187,7 +187,7 @@ class JudgeLabels:
     """
 
     judge: Floats
-    people: Floats
+    humans: Floats
     levels: Floats
     numeric: bool
     units: Units
@@ -202,25 +202,25 @@ class JudgeLabels:
     @cached_property
     def ideal(self) -> Floats:
         """Human labels minus the annotator's mean, or the mean of all with few labels: (items, annotators)."""
-        n = (~np.isnan(self.people)).sum(axis=0)
+        n = (~np.isnan(self.humans)).sum(axis=0)
         own = n >= OWN_CENTRE
         centre = np.zeros(len(n))
         if own.any():
-            centre[own] = np.nanmean(self.people[:, own], axis=0)
+            centre[own] = np.nanmean(self.humans[:, own], axis=0)
         if (few := ~own & (n > 0)).any():
-            centre[few] = np.nanmean(self.people[:, few])
-        return np.asarray(self.people - centre)
+            centre[few] = np.nanmean(self.humans[:, few])
+        return np.asarray(self.humans - centre)
 
     @cached_property
     def deviation(self) -> float:
         """Standard deviation of human labels."""
-        there = self.people[~np.isnan(self.people)]
+        there = self.humans[~np.isnan(self.humans)]
         return float(there.std()) if len(there) else math.nan
 
     @property
     def paired(self) -> int:
         """Items with labels of the judge and of two annotators."""
-        return int((~np.isnan(self.judge) & ((~np.isnan(self.people)).sum(axis=1) > 1)).sum())
+        return int((~np.isnan(self.judge) & ((~np.isnan(self.humans)).sum(axis=1) > 1)).sum())
 
     # -- at equal quality --------------------------------------------------------------------------
 
@@ -228,8 +228,8 @@ class JudgeLabels:
         """The change of the judge's label with ``z`` at equal ideal label: λ in judge = b · ideal + λ · z."""
         if not self.numeric:
             return ProbeMeasure.absent(probe, "requires numbers, ordered labels or two categories")
-        use = ~np.isnan(self.judge) & ~np.isnan(z) & (~np.isnan(self.people)).any(axis=1)
-        n = int((use & ((~np.isnan(self.people)).sum(axis=1) > 1)).sum())
+        use = ~np.isnan(self.judge) & ~np.isnan(z) & (~np.isnan(self.humans)).any(axis=1)
+        n = int((use & ((~np.isnan(self.humans)).sum(axis=1) > 1)).sum())
         if n < LEAST_ITEMS:
             return ProbeMeasure.absent(probe, TWO_LABELS)
         if not np.ptp(z[use]) > 0:
@@ -267,8 +267,8 @@ class JudgeLabels:
 
     def resolution(self) -> ProbeMeasure:
         """Levels used by the judge and by each annotator, on the same items: a difference of entropies."""
-        used = np.unique(self.people[~np.isnan(self.people)])
-        both = ~np.isnan(self.judge)[:, None] & ~np.isnan(self.people)
+        used = np.unique(self.humans[~np.isnan(self.humans)])
+        both = ~np.isnan(self.judge)[:, None] & ~np.isnan(self.humans)
         least = max(LEAST_ITEMS, LABELS_A_LEVEL * len(used))
         enough = np.flatnonzero(both.sum(axis=0) >= least)
         if not len(enough):
@@ -278,14 +278,14 @@ class JudgeLabels:
             )
         levels = np.unique(np.concatenate([used, self.judge[~np.isnan(self.judge)]]))
         mine = self.judge[:, None] == levels
-        counts = [np.concatenate([mine & both[:, [r]], (self.people[:, [r]] == levels) & both[:, [r]]], axis=1)
+        counts = [np.concatenate([mine & both[:, [r]], (self.humans[:, [r]] == levels) & both[:, [r]]], axis=1)
                   for r in enough]  # fmt: skip
         found = self.estimate(EntropyDifference(len(enough), len(levels)), *counts)[0]
         null = math.log(LEAST_LEVELS)
         n = int(both[:, enough].any(axis=1).sum())
         return ProbeMeasure.of(
             "resolution", "log ratio of levels used", found, null, found.p(null), side=-1, n=n,
-            human=float(np.mean([len(np.unique(self.people[both[:, r], r])) for r in enough])),
+            human=float(np.mean([len(np.unique(self.humans[both[:, r], r])) for r in enough])),
         )  # fmt: skip
 
     @property
@@ -295,14 +295,14 @@ class JudgeLabels:
 
     def shares(self, names: Sequence[object]) -> list[ProbeMeasure]:
         """The judge's share of each label minus the annotators' share, on the same items."""
-        use = ~np.isnan(self.judge) & (~np.isnan(self.people)).any(axis=1)
+        use = ~np.isnan(self.judge) & (~np.isnan(self.humans)).any(axis=1)
         if use.sum() < LEAST_ITEMS:
             return [
                 ProbeMeasure.absent("shares", f"requires {LEAST_ITEMS} items with labels of the judge and an annotator")
             ]
         if len(self.levels) > MOST_LABELS:
             return [ProbeMeasure.absent("shares", f"requires a scale of at most {MOST_LABELS} labels")]
-        here = self.people[use]
+        here = self.humans[use]
         number = (~np.isnan(here)).sum(axis=1)
         found = []
         for level, name in zip(self.levels, names, strict=True):
@@ -325,7 +325,7 @@ class JudgeLabels:
         low, high = wilson(np.array(share), n, level)
         found = [ProbeMeasure("missing", "share of items without a label",
                               wilson_estimate(share, float(low), float(high), n), n=n)]  # fmt: skip
-        there = (~np.isnan(self.people)).any(axis=1)
+        there = (~np.isnan(self.humans)).any(axis=1)
         if not gone.any() or not self.numeric:
             return found
         if min((gone & there).sum(), (~gone & there).sum()) < LEAST_MISSING:
@@ -335,7 +335,7 @@ class JudgeLabels:
                 )
             )
             return found
-        mean = np.where(there, np.nansum(self.ideal, axis=1) / np.maximum((~np.isnan(self.people)).sum(axis=1), 1), 0.0)
+        mean = np.where(there, np.nansum(self.ideal, axis=1) / np.maximum((~np.isnan(self.humans)).sum(axis=1), 1), 0.0)
         sides = [side & there for side in (gone, ~gone)]
         moments = np.stack([*(mean * side for side in sides), *map(np.asarray, sides)], axis=1).astype(float)
         one = self.estimate(MeanDifference(), moments)[0]
@@ -363,7 +363,7 @@ class JudgeLabels:
         pairs = ((total**2).sum(axis=1)[:, None] - size) / (n * (n - 1))
         moments = np.zeros((len(replies), 3 + total.shape[1]))
         moments[use] = np.concatenate([pairs, size / n, np.ones(n.shape), total / n], axis=1)
-        found = self.estimate(OneReply(), moments, transform="fisher")[0]
+        found = self.estimate(OneResponse(), moments, transform="fisher")[0]
         return ProbeMeasure.of(
             "consistency", "Φ of one response", found, WANTED, found.p(WANTED), side=-1, n=int(use.sum())
         )
@@ -394,7 +394,7 @@ def halo_of(criteria: Sequence[JudgeLabels]) -> ProbeMeasure:
                            human=people.estimate, n=n)  # fmt: skip
 
 
-def replies_needed(phi: float) -> float:
+def responses_needed(phi: float) -> float:
     """The number of responses whose mean has Φ = `WANTED` (Spearman–Brown); infinite if one response has Φ ≤ 0."""
     if phi >= WANTED:
         return 1.0
@@ -462,12 +462,12 @@ class HaloStatistic:
 class EntropyDifference:
     """The judge's entropy minus an annotator's on the same items, averaged; in nats, Miller–Madow corrected."""
 
-    people: int
+    humans: int
     levels: int
 
     def value(self, sums: Floats) -> Floats:
         """From counts by annotator, side (judge, annotator) and level."""
-        counts = sums.reshape(*sums.shape[:-1], self.people, 2, self.levels)
+        counts = sums.reshape(*sums.shape[:-1], self.humans, 2, self.levels)
         n = counts.sum(axis=-1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = counts / n
@@ -487,7 +487,7 @@ class MeanDifference:
 
 
 @dataclass(frozen=True)
-class OneReply:
+class OneResponse:
     """Φ of a response: the covariance of two responses for an item over the variance of one; categories as vectors."""
 
     def value(self, sums: Floats) -> Floats:

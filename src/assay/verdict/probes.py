@@ -355,7 +355,9 @@ class _ProbedTable:
         if values.dtype == pl.String:
             values = values.str.len_chars()
         if not (values.dtype.is_numeric() or values.dtype == pl.Boolean):
-            raise DataError(f"'{name}' holds {values.dtype}; length=... requires an item column of numbers or texts")
+            raise DataError(
+                f"'{name}' holds {values.dtype}; the option length requires an item column of numbers or texts"
+            )
         numbers = values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
         spread = float(np.nanstd(numbers)) if np.isfinite(numbers).any() else 0.0
         return np.asarray(numbers / spread if spread > 0 else numbers)

@@ -29,11 +29,13 @@ from assay.estimation.intervals import Estimate
 from assay.estimation.options import option, question
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats, Ints
+from assay.plugins import Registry
 from assay.reading import labels_of
 from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.compare import JudgeComparison, compare
 from assay.replacement.domains import AltTestBy, correct_judges, test_domains
 from assay.replacement.page import (
+    LABEL_TONES,
     asked_words,
     card,
     card_by,
@@ -101,7 +103,7 @@ class ReportSettings(AltTestSettings):
     )
     plan: str | None = option(
         None,
-        "The plan file, written by assay plan alt-test --write: what is as planned is said, and what is not.",
+        "Preregistered plan; the report lists deviations.",
         key="",
         details="It sets every option that it decides and that you do not set. By default labels of a study are "
         "compared with the plan in the study's folder.",
@@ -472,7 +474,7 @@ def _judges_section(found: JudgeComparison, tested: Sequence[AltTest]) -> Sectio
         verdict_labels(found.table.drop("kind")),
         drop=("passed",),
         symbol="ρ",
-        tones={"verdict": dict(TONES)},
+        tones={"verdict": dict(LABEL_TONES)},
         caption=words.COMPARISON_CAPTION,
     )
     lines = tuple(found.summary().splitlines()[:-1])
@@ -509,7 +511,7 @@ def _curves(tested: Sequence[AltTest]) -> tuple[Picture, ...]:
 def _domains_section(found: Mapping[str, AltTestBy]) -> Section:
     first = next(iter(found.values()))
     shown = tables.shown(_all_tables(found), drop=("passed",), symbol="ρ", caption=f"Every judge by {first.by}.",
-                         tones={"verdict": dict(TONES)})  # fmt: skip
+                         tones={"verdict": dict(LABEL_TONES)})  # fmt: skip
     passed = [(judge, result.passed_in, result.n_domains) for judge, result in found.items()]
     lines = words.published_domains(passed, across=first.correction == "across")
     return Section(f"By {first.by}", lines, (shown,))
@@ -610,7 +612,7 @@ class ReportPart:
         return function(labels, options)
 
 
-FURTHER: tuple[ReportPart, ...] = (
+FURTHER = Registry("assay.report_parts", ReportPart, {part.name: part for part in (
     ReportPart("estimates", "assay.estimates.page:report_estimates", ("nominal", "ordinal", "interval")),
     ReportPart("agreement", "assay.concordance.page:report_agreement"),
     ReportPart("disagreement", "assay.concordance.page:report_disagreement"),
@@ -619,13 +621,13 @@ FURTHER: tuple[ReportPart, ...] = (
     ReportPart("votes", "assay.preference.page:report_votes", ("preference",)),
     ReportPart("ideas", "assay.ideas.page:report_ideas", ("text", "odd-one-out")),
     ReportPart("generalizability", "assay.psychometrics.page:report_generalizability", ("ordinal", "interval")),
-)
+)})  # fmt: skip
 """The further parts of a report, in the order of the page. A new part is one row here."""
 
 
 def further_parts(labels: Annotations, options: PartOptions) -> list[Part]:
     """Return the parts of `FURTHER` that this table allows."""
-    return [part for one in FURTHER for part in one.make(labels, options)]
+    return [part for one in FURTHER.everything().values() for part in one.make(labels, options)]
 
 
 def _cards(labels: Annotations, tests: Sequence[AltTest], options: PartOptions) -> Iterator[Card]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Progress = Callable[[str, int, int], None]
-Deserved = Literal["replace", "do_not_replace", "named", "unfair", "fair"]
+Expected = Literal["replace", "do_not_replace", "match_detected", "unfair", "fair"]
 
 BAD = 0.25
 """Agreement ratio of the bad judge: half of the half that the verdict requires."""
@@ -46,14 +46,14 @@ LAZY = 0.9
 COLUMN = 0.6
 """Share of the items whose column `topic` determines the true label: enough for a constant per topic to agree well."""
 
-PLANTED: Mapping[str, tuple[Deserved, str]] = {
+PLANTED: Mapping[str, tuple[Expected, str]] = {
     "good": ("replace", "has human-level errors"),
-    "bad": ("do not replace", f"has an agreement ratio of {BAD:g}"),
-    "lazy": ("do not replace", f"gives the most common label to {100 * LAZY:g}% of the items"),
-    "constant": ("do not replace", "always gives the most common label"),
-    "constant by topic": ("do not replace", "gives the most common label of each topic without reading the items"),
-    "blind": ("do not replace", "draws labels from the human label distribution without reading the items"),
-    "copy": ("named", "copies one annotator who guesses: this match must be detected"),
+    "bad": ("do_not_replace", f"has an agreement ratio of {BAD:g}"),
+    "lazy": ("do_not_replace", f"gives the most common label to {100 * LAZY:g}% of the items"),
+    "constant": ("do_not_replace", "always gives the most common label"),
+    "constant by topic": ("do_not_replace", "gives the most common label of each topic without reading the items"),
+    "blind": ("do_not_replace", "draws labels from the human label distribution without reading the items"),
+    "copy": ("match_detected", "copies one annotator who guesses: this match must be detected"),
     "unfair": (
         "unfair",
         "has human-level errors and is more severe with one group: by a step, or a fifth of an interval",
@@ -67,10 +67,12 @@ PLANTED: Mapping[str, tuple[Deserved, str]] = {
 class ValidateVerdictSettings(Settings):
     """Options of `validate`: the shape of a study, and the number of simulations."""
 
+    renamed: ClassVar[Mapping[str, str]] = {"scale": "categories=..."}
+
     n_items: int = option(100, "Number of items of a study.", low=10, key="items", always=True, first=True)
     n_annotators: int = option(5, "Number of annotators of a study.", low=2, key="humans", always=True, first=True)
     labels_per_item: int | None = option(None, "Number of annotators per item; by default all.", low=2, first=True)
-    scale: Any = option(
+    categories: Any = option(
         None, "Number of categories, or a scale such as 1-5.", details="By default 4 categories.", first=True
     )
     skew: float | None = option(
@@ -90,11 +92,13 @@ class ValidateVerdictSettings(Settings):
         details="Numbers of items, annotators and labels per item, scale, label distribution and human agreement.",
         first=True,
     )  # fmt: skip
-    document: str | None = option(None, "Item column of a pilot that says which document an item comes from.")
+    document: str | None = option(None, "Item column of a pilot with the document of each item.")
     expertise: Expertise | None = option(
-        None, "Annotator type to replace; sets the margin ε: expert 0.2, skilled 0.15, crowd 0.1.", first=True
+        None, "Annotator type to replace; sets the margin ε, see `assay.alt_test`.", first=True
     )
-    epsilon: float | None = option(None, "Non-inferiority margin ε, instead of expertise.", low=0, high=1, first=True)
+    epsilon: float | None = option(
+        None, "Non-inferiority margin ε on the advantage probability, instead of expertise.", low=0, high=1, first=True
+    )
     alpha: float = option(0.05, "Significance level of each test.", above=0, below=0.5)
     n_studies: int = option(200, "Number of simulated studies.", low=1, key="studies", first=True)
     seconds: float | None = option(
@@ -146,15 +150,15 @@ class JudgeRate:
 
     Attributes
     ----------
-    judge, does : str
-    deserved : str
+    judge, behaviour : str
+    expected : str
     right, wrong, n : int
         Studies with the right verdict, with the opposite verdict, and all. The others are undecided.
     """
 
     judge: str
-    deserved: Deserved
-    does: str
+    expected: Expected
+    behaviour: str
     right: int
     wrong: int
     n: int
@@ -199,13 +203,13 @@ class VerdictValidation(Result):
     def table(self) -> pl.DataFrame:
         """One row per planted judge.
 
-        ``judge, does, deserved``, then ``estimate, low, high``: the share of studies with the right verdict;
+        ``judge, behaviour, expected``, then ``estimate, low, high``: the share of studies with the right verdict;
         ``wrong, wrong_low, wrong_high``: with the opposite verdict; ``undecided``: the rest; ``n`` studies.
         """
         return pl.DataFrame(
             [
                 {
-                    "judge": one.judge, "does": one.does, "deserved": one.deserved, **one.found.row(),
+                    "judge": one.judge, "behaviour": one.behaviour, "expected": one.expected, **one.found.row(),
                     "wrong": one.failure.estimate, "wrong_low": one.failure.low, "wrong_high": one.failure.high,
                     "undecided": 1 - (one.right + one.wrong) / one.n, "n": one.n,
                 }
@@ -221,47 +225,32 @@ class VerdictValidation(Result):
         """A line per planted judge, then the rates of right and wrong verdicts."""
         lines = [f"{self.n_studies:,} simulated studies: {self.shape}.", ""]
         wide = max(len(one.judge) for one in self.rates)
-        lines.append(f"{'judge':<{wide}}  {'deserved':<14}{'right':>18}{'wrong':>18}{'undecided':>11}")
+        lines.append(f"{'judge':<{wide}}  {'expected':<14}{'right':>18}{'wrong':>18}{'undecided':>11}")
         for one in self.rates:
             right, wrong = (estimated(e.estimate, e.low, e.high) for e in (one.found, one.failure))
             rest = said(1 - (one.right + one.wrong) / one.n)
-            lines.append(f"{one.judge:<{wide}}  {one.deserved:<14}{right:>18}{wrong:>18}{rest:>11}")
+            lines.append(f"{one.judge:<{wide}}  {one.expected:<14}{right:>18}{wrong:>18}{rest:>11}")
         return "\n".join([*lines, "", *self.sentences(), f"Notes: {self.run.interval}.", *self.run.closing()])
 
     def sentences(self) -> list[str]:
         """How often the verdict is right and wrong in studies of this shape."""
         by_name = {one.judge: one for one in self.rates}
         good = by_name["good"]
-        useless = [one for one in self.rates if one.deserved in ("do not replace", "named")]
+        useless = [one for one in self.rates if one.expected in ("do_not_replace", "match_detected")]
         worst, seldom = max(useless, key=lambda one: one.wrong), min(useless, key=lambda one: one.right)
         lines = [
             words.good_judge(good.found),
-            words.unsuitable_judges(worst.judge, worst.does, worst.failure, self.n_studies),
+            words.unsuitable_judges(worst.judge, worst.behaviour, worst.failure, self.n_studies),
             words.detected_least(seldom.judge, seldom.found),
         ]
         if "unfair" in by_name:
-            unfair, fair = self._percent(by_name["unfair"].found), self._percent(by_name["fair"].amiss)
-            lines.append(f"The card shows the unfair judge so in {unfair}, and accuses the fair one in {fair}.")
-        return [*lines, *self._advice()]
-
-    @staticmethod
-    def _percent(share: Estimate) -> str:
-        return f"{100 * share.estimate:.0f}% ({100 * share.low:.0f} to {100 * share.high:.0f})"
-
-    def _advice(self) -> list[str]:
-        """What a study that seldom tells needs."""
-        good = next(one for one in self.rates if one.judge == "good")
-        if good.found.high >= 0.8:
-            return []
-        return [
-            "Next: a good judge is often missed; ask assay.plan.alt_test (assay plan alt-test) how many items are "
-            "enough."
-        ]
+            lines.append(words.fairness_rates(by_name["unfair"].found, by_name["fair"].failure))
+        return [*lines, *([] if good.found.high >= 0.8 else [words.MORE_POWER])]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw one bar per judge: right, undecided and wrong."""
         ax = pictures.axes(ax, width=6.4, height=1.2 + 0.3 * len(self.rates))
-        names = [f"{one.judge}: {one.deserved}" for one in self.rates][::-1]
+        names = [f"{one.judge}: {one.expected}" for one in self.rates][::-1]
         right, wrong = (
             np.array([getattr(one, what) / one.n for one in self.rates][::-1]) for what in ("right", "wrong")
         )
@@ -299,7 +288,7 @@ def validate(settings: ValidateVerdictSettings) -> VerdictValidation:
     Examples
     --------
     >>> import assay
-    >>> found = assay.plan.validate(n_items=60, n_annotators=3, categories=2, skew=0.6, epsilon=0.2, n_studies=10, seed=1)
+    >>> found = assay.plan.validate(n_items=60, n_annotators=3, categories=2, epsilon=0.2, n_studies=10, seed=1)
     >>> found.table.select("judge", "wrong").rows()[:4]
     [('good', 0.0), ('bad', 0.0), ('lazy', 0.0), ('constant', 0.0)]
 
@@ -308,20 +297,20 @@ def validate(settings: ValidateVerdictSettings) -> VerdictValidation:
     s, name = _shape_of_pilot(settings)
     begun, rights, wrongs, done = time.monotonic(), Counter[str](), Counter[str](), 0
     for seed in np.random.SeedSequence(s.seed).generate_state(s.n_studies).tolist():
-        for judge, deserved, answer in _verdicts(s, int(seed)):
-            rights[judge] += answer == deserved
-            wrongs[judge] += (deserved, answer) in OPPOSITE
+        for judge, expected, answer in _verdicts(s, int(seed)):
+            rights[judge] += answer == expected
+            wrongs[judge] += (expected, answer) in OPPOSITE
         done += 1
         if s.progress is not None:
             s.progress("Simulating", done, s.n_studies)
         if s.seconds is not None and time.monotonic() - begun > s.seconds:
             break
-    judges = [one for one in PLANTED if one not in ("fair", "unfair") or _asks_fairness(s)]
+    judges = [one for one in PLANTED if one not in ("fair", "unfair") or _tests_fairness(s)]
     rates = tuple(JudgeRate(one, *PLANTED[one], rights[one], wrongs[one], done, s.confidence) for one in judges)
     notes = []
     if done < s.n_studies:
         notes.append(f"stopped after {s.seconds:g} seconds, with {done:,} of {s.n_studies:,} studies")
-    if not _asks_fairness(s):
+    if not _tests_fairness(s):
         notes.append(f"fairness is not tested: it requires an ordered scale of numbers, and {LEAST_IN_GROUP} "
                      f"{'items' if s.documents is None else 'documents'} in each of two groups")  # fmt: skip
     run = Run(
@@ -334,7 +323,7 @@ def validate(settings: ValidateVerdictSettings) -> VerdictValidation:
 OPPOSITE = {
     ("replace", "do_not_replace"),
     ("do_not_replace", "replace"),
-    ("named", "replace"),
+    ("match_detected", "replace"),
     ("unfair", "fair"),
     ("fair", "unfair"),
 }
@@ -344,12 +333,12 @@ GUESSING = "ann_1"
 """The annotator who guesses in the studies of the copy."""
 
 
-def _asks_fairness(s: ValidateVerdictSettings) -> bool:
+def _tests_fairness(s: ValidateVerdictSettings) -> bool:
     units = s.n_items if s.documents is None else s.documents
     return s.labelled_on.numeric and units >= 2 * LEAST_IN_GROUP
 
 
-def _verdicts(s: ValidateVerdictSettings, seed: int) -> Iterator[tuple[str, Deserved, str]]:
+def _verdicts(s: ValidateVerdictSettings, seed: int) -> Iterator[tuple[str, Expected, str]]:
     """Yield each planted judge of one study with the right verdict and its verdict."""
     # Another stream than that of the study, which drew the true labels that a topic must reveal.
     rng = np.random.default_rng((seed, 1))
@@ -360,12 +349,12 @@ def _verdicts(s: ValidateVerdictSettings, seed: int) -> Iterator[tuple[str, Dese
     for name, labels in among.items():
         test = alt_test(labels, name, expertise=s.expertise, epsilon=s.epsilon, alpha=s.alpha, clusters=clusters,
                         method="none")  # fmt: skip
-        named = name == "copy" and test.verdict != "replace" and test.verdict_tests.matched_annotator == GUESSING
-        yield name, PLANTED[name][0], "named" if named else test.verdict
-    if _asks_fairness(s):
+        matched = name == "copy" and test.verdict != "replace" and test.verdict_tests.matched_annotator == GUESSING
+        yield name, PLANTED[name][0], "match_detected" if matched else test.verdict
+    if _tests_fairness(s):
         for name, judge in (("unfair", "unfair"), ("fair", "good")):
             mark = fairness_mark(study, judge, group="group", object=clusters, alpha=s.alpha)
-            yield name, PLANTED[name][0], {"✗": "unfair", "✓": "fair"}.get(mark, "open")
+            yield name, PLANTED[name][0], {"✗": "unfair", "✓": "fair"}.get(mark, "undecided")
 
 
 def _simulate(
@@ -394,7 +383,7 @@ def _plant_judges(s: ValidateVerdictSettings, seed: int, rng: np.random.Generato
         "constant by topic": np.array([_most_common(people[topic == t]) for t in topic]),
         "blind": rng.permutation(good),
     }
-    if _asks_fairness(s):
+    if _tests_fairness(s):
         listed = labels.scale.categories or labels.scale.bounds or ()
         judges["unfair"] = np.clip(good - group * _point(labels.scale), float(listed[0]), float(listed[-1]))
     items = labels.items.with_columns(
@@ -480,7 +469,7 @@ def _shape_of_pilot(settings: ValidateVerdictSettings) -> tuple[ValidateVerdictS
     categories = labels.scale.categories
     if categories is None:
         raise DesignError(
-            f"labels of a pilot on '{labels.scale.spec}' cannot be counted; set scale=... instead",
+            f"labels of a pilot on '{labels.scale.spec}' cannot be counted; name the categories instead of a pilot",
             option="pilot",
         )
     places = np.array(categories, dtype=float) if labels.scale.numeric else np.arange(len(categories), dtype=float)

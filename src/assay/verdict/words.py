@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from assay.errors import counted, listing
 from assay.estimation.intervals import Estimate
 from assay.reporting.tables import interval, said, signed
-from assay.verdict.cells import DIMENSIONS, TOWARD, CardRow, Dimension
+from assay.verdict.cells import DIMENSIONS, TOWARD, Boundaries, CardRow, Dimension
 from assay.verdict.probe_calls import CALLED, CalledMeasure
-from assay.verdict.probe_measures import WANTED, CalledProbe, Probe, ProbeRow, replies_needed
+from assay.verdict.probe_measures import WANTED, CalledProbe, Probe, ProbeRow, responses_needed
 
 # -- the report ------------------------------------------------------------------------------------------
 
@@ -62,18 +62,24 @@ def no_estimate(reason: str) -> str:
 CRITERIA: Mapping[Dimension, str] = {dimension: dimension.capitalize() for dimension in DIMENSIONS}
 """The criteria of the card as column titles."""
 
-DEFINITIONS: Mapping[Dimension, str] = {
-    "replacement": "verdict Replace",
-    "concordance": "human–judge agreement at least ¾ of human–human agreement",
-    "confidence": "reliability (Eρ², Φ) of its family's labels at least ½ of the annotators'",
-    "validity": (
-        "universe-score correlation with annotators at least ½, with positive universe-score variance in both"
-    ),
-    "bias": "severity within 1.5 SDs of the annotators' severities",
-    "fairness": "group differences within ¼ SD of labels from the annotators'",
-    "helpfulness": "the mean of one annotator and the judge predicts the panel better than the annotator alone",
-}
-"""The requirements of a pass, with the default boundaries."""
+_FRACTIONS: Mapping[float, str] = {0.25: "¼", 0.5: "½", 0.75: "¾"}
+
+
+def definitions(at: Boundaries) -> Mapping[Dimension, str]:
+    """The requirements of a pass with these boundaries."""
+    r, e, v, fair = (_FRACTIONS.get(x, f"{x:g}") for x in (at.concordance, at.confidence, at.validity, at.fairness))
+    return {
+        "replacement": "verdict Replace",
+        "concordance": f"human–judge agreement at least {r} of human–human agreement",
+        "confidence": f"reliability (Eρ², Φ) of its family's labels at least {e} of the annotators'",
+        "validity": (
+            f"universe-score correlation with annotators at least {v}, with positive universe-score variance in both"
+        ),
+        "bias": f"severity within {at.bias:g} SDs of the annotators' severities",
+        "fairness": f"group differences within {fair} SD of labels from the annotators'",
+        "helpfulness": "the mean of one annotator and the judge predicts the panel better than the annotator alone",
+    }
+
 
 MEANING: Mapping[str, str] = {"✓": "pass", "✗": "fail", "?": "undecided", "–": "insufficient data"}
 
@@ -264,10 +270,10 @@ def _responses(e: Estimate) -> str:
     if e.estimate > 1 - 1e-12:
         return "gives the same label in every response"
     phi = f"Φ of one response = {said(e.estimate)} {interval(e.low, e.high)}"
-    likely = replies_needed(e.estimate)
+    likely = responses_needed(e.estimate)
     if not math.isfinite(likely):
         return f"does not reach Φ = {WANTED:g} with any number of responses ({phi})"
-    most = replies_needed(e.low) if math.isfinite(e.low) else likely
+    most = responses_needed(e.low) if math.isfinite(e.low) else likely
     upto = (
         "" if most == likely else f" (up to {most:g})" if math.isfinite(most) else " (possibly no number is sufficient)"
     )
@@ -430,10 +436,12 @@ def good_judge(found: Estimate) -> str:
     return f"A judge with human-level errors gets Replace in {percent(found)} of such studies."
 
 
-def unsuitable_judges(judge: str, does: str, wrong: Estimate, n_studies: int) -> str:
+def unsuitable_judges(judge: str, behaviour: str, wrong: Estimate, n_studies: int) -> str:
     """How often an unsuitable judge gets *Replace*: the worst of them."""
     if wrong.estimate:
-        return f"Of the unsuitable judges, {judge} ({does}) gets Replace most often: in {percent(wrong)} of studies."
+        return (
+            f"Of the unsuitable judges, {judge} ({behaviour}) gets Replace most often: in {percent(wrong)} of studies."
+        )
     studies = "1 study" if n_studies == 1 else f"{n_studies:,} studies"
     return f"No unsuitable judge got Replace in {studies} (upper limit {100 * wrong.high:.0f}% each)."
 
