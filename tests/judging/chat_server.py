@@ -1,4 +1,4 @@
-"""A chat server that does what it is told, over real HTTP on loopback; and what a study's database holds then."""
+"""A scripted chat server over real HTTP on loopback, and queries of a study's database."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Say:
         self.reasoning = reasoning
         self.usage = usage or {}
         self.tokens = tokens
-        """Tokens of the reply, each with the probabilities of what might have stood there."""
+        """Tokens of the response, each with the probabilities of its alternatives."""
 
 
 ORDERS = {
@@ -107,7 +107,7 @@ class ChatServer:
         self.pace = 0.0
         """Seconds that each of them takes."""
         self.elsewhere: str | None = None
-        """Where Google says that a file is to be sent, in place of here."""
+        """The upload address that Google returns, if it differs from this server."""
         self.after_order: Callable[[], None] | None = None
         self.busy = self.most_busy = 0
 
@@ -127,10 +127,10 @@ class ChatServer:
         return f"http://127.0.0.1:{self.port}/v1"
 
     def is_idle(self) -> bool:
-        """Whether nobody is connected, and nothing that was asked is still at work."""
+        """Whether no client is connected, and no request is in progress."""
 
         async def look() -> bool:
-            for _ in range(10):  # turns of the loop, in which it hears of whoever came or went last
+            for _ in range(10):  # turns of the loop, in which it learns of closed connections
                 await asyncio.sleep(0)
             assert self._runner.server is not None
             return not self._runner.server.connections and not self.busy
@@ -340,7 +340,7 @@ class ChatServer:
         return json.dumps({"custom_id": name, "response": response, "error": None})
 
     async def _other(self, request: web.Request, form: Callable[[Say], dict[str, Any]]) -> web.StreamResponse:
-        """The same script in another format: faults but for delays and statuses are not played."""
+        """The same script in another format: of the faults, only delays and statuses are played."""
         body = json.loads(await request.read())
         self.count += 1
         self.requests.append(body)
@@ -354,7 +354,7 @@ class ChatServer:
 
 
 def openai_tokens(say: Say) -> list[dict[str, Any]]:
-    """Tokens and what might have stood there, as OpenAI lists them."""
+    """Return tokens with their alternatives, in OpenAI's format."""
     return [
         {
             "token": token,
@@ -396,7 +396,7 @@ def google_form(say: Say) -> dict[str, Any]:
 
 
 def faults(share: float, seed: int = 0) -> Script:
-    """Good replies but for a share of faults, of every kind in turn."""
+    """Return good responses with a share of faults, of every kind in turn."""
     chance = random.Random(seed)
     kinds = [
         lambda: Say(status=429, headers={"Retry-After": "0.01"}),

@@ -1,4 +1,4 @@
-"""Runs in processes of their own, to be killed: forked from one that has imported what they need."""
+"""Runs in separate processes that can be killed: forked from one that has imported all modules."""
 
 from __future__ import annotations
 

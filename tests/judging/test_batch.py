@@ -52,7 +52,7 @@ TAKING = FORMS | {"openai-compatible": FORMS["openai"], "openai-responses": FORM
 
 
 @pytest.mark.parametrize("provider", TAKING)
-def test_a_batch_is_sent_looked_at_and_taken_in(make_study, provider):
+def test_batch_is_sent_looked_at_and_taken_in(make_study, provider):
     with ChatServer() as server:
         server.looks = 2
         study = make_study(7, judge=judged(server, provider))
@@ -60,7 +60,7 @@ def test_a_batch_is_sent_looked_at_and_taken_in(make_study, provider):
         assert (sent.sent, sent.answered, sent.going) == (7, 0, 7)
         assert server.paths == TAKING[provider]
         assert server.orders["batch-1"]["model"] == ("tiny" if provider in ("mistral", "google") else None)
-        assert "7 questions sent." in sent.summary()
+        assert "7 requests sent." in sent.summary()
         again = batch_study(study)
         assert (again.sent, again.answered, again.going) == (0, 0, 7), "nothing is asked twice"
         live = judge_study(study)
@@ -68,7 +68,7 @@ def test_a_batch_is_sent_looked_at_and_taken_in(make_study, provider):
         last = batch_study(study)
         assert (last.sent, last.answered, last.going, last.left) == (0, 7, 0, 0)
         assert last.cost == pytest.approx(7 * 0.0001)
-        assert batch_study(study).summary() == "Nothing was sent.\nNo batch is under way; 0 questions open."
+        assert batch_study(study).summary() == "No requests sent.\nNo batch in progress; 0 labels remaining."
         assert (len(server.orders), set(server.answered.values()) or {1}) == (1, {1})
     labels = study_labels(study).labels
     assert labels["label"].to_list() == [3] * 7
@@ -100,20 +100,20 @@ def test_replies_that_cannot_be_read_and_errors_are_asked_again(make_study, prov
 
 
 @pytest.mark.parametrize("provider", FORMS)
-def test_a_batch_that_is_cancelled_keeps_what_it_answered_and_frees_the_rest(make_study, provider):
+def test_batch_study_cancel_stores_results_and_releases_claims(make_study, provider):
     with ChatServer() as server:
         server.looks = 99
         study = make_study(6, judge=judged(server, provider))
         batch_study(study)
         assert batch_study(study, "status").going == 6
-        assert "is being ended" in batch_study(study, "cancel").summary()
+        assert "is being cancelled" in batch_study(study, "cancel").summary()
         done = batch_study(study, "cancel")
         assert (done.answered, done.returned, done.sent, done.left) == (3, 3, 0, 3)
         assert judge_study(study).answered == 3
 
 
 @pytest.mark.parametrize(("provider", "orders"), [("openai", 1), ("mistral", 2), ("google", 2)])
-def test_a_service_whose_orders_are_of_one_model_gets_one_for_each(make_study, provider, orders):
+def test_service_whose_orders_are_of_one_model_gets_one_for_each(make_study, provider, orders):
     with ChatServer() as server:
         judge = judged(server, provider) | {"sibling": "tiny-2"}
         study = make_study(4, judge=judge, probes={"sibling": 3})
@@ -125,7 +125,7 @@ def test_a_service_whose_orders_are_of_one_model_gets_one_for_each(make_study, p
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "google"])
-def test_a_reply_in_no_format_is_an_error_of_its_question_alone(make_study, provider):
+def test_reply_in_no_format_is_an_error_of_its_question_alone(make_study, provider):
     def script(n, body, server):
         return Say(fault="half" if "@q00001@" in json.dumps(body) else None)
 
@@ -137,7 +137,7 @@ def test_a_reply_in_no_format_is_an_error_of_its_question_alone(make_study, prov
     assert "m1: no reply: the reply is not in the service's format, or cut off" in done.reasons
 
 
-def test_a_file_is_not_sent_elsewhere_with_the_key(make_study):
+def test_file_is_not_sent_elsewhere_with_the_key(make_study):
     with ChatServer() as server:
         server.elsewhere = "http://127.0.0.2:9/upload"
         with pytest.raises(JudgeError, match=r"the file is at 127\.0\.0\.2:9, which is not sent the key"):
@@ -145,28 +145,28 @@ def test_a_file_is_not_sent_elsewhere_with_the_key(make_study):
         assert server.files == {}
 
 
-def test_a_batch_whose_study_has_changed_waits_until_it_is_changed_back(make_study):
+def test_batch_whose_study_has_changed_waits_until_it_is_changed_back(make_study):
     question = [{"name": "quality", "text": "How bad is it?", "scale": "1-5"}]
     with ChatServer() as server:
         judge = judged(server, "openai")
         batch_study(make_study(3, judge=judge))
         changed = make_study(3, judge=judge, questions=question)
         held = batch_study(changed, "cancel", changed="new-version")
-        assert "3 answers to questions that are asked otherwise now" in held.summary()
+        assert "3 answers to questions that have changed" in held.summary()
         study = make_study(3, judge=judge)
         assert batch_study(study).answered == 3
         assert server.count == 3
 
 
-def test_a_form_that_a_model_refuses_is_said_with_what_to_do(make_study):
+def test_form_that_a_model_refuses_is_said_with_what_to_do(make_study):
     words = "response_format json_schema is not supported"
     with ChatServer(lambda n, b, server: Say(status=400, error=words)) as server:
         study = make_study(1, judge=judged(server, "openai"))
         batch_study(study)
-        assert "for batches say structured: never" in batch_study(study).summary()
+        assert "for batches set structured: never" in batch_study(study).summary()
 
 
-def test_what_is_spent_in_batches_keeps_to_max_cost(make_study):
+def test_batch_study_respects_max_cost(make_study):
     told = []
     with ChatServer() as server:
         server.looks = 2
@@ -179,18 +179,18 @@ def test_what_is_spent_in_batches_keeps_to_max_cost(make_study):
                                                              "max_cost ($0.001) lets 0"]  # fmt: skip
 
 
-def test_who_takes_no_batches_is_told_and_left_alone(make_study):
+def test_batch_study_skips_providers_without_batches(make_study):
     told = []
     with ChatServer() as server:
         judges = [{"name": "a", "model": "x"} | judged(server, "openai")]
         judges += [{"name": "b", "model": "y", "provider": "vllm", "base_url": server.url}]
         assert batch_study(make_study(2, judges=judges), tell=told.append).sent == 2
-        assert told == ["b is not asked: vllm takes no batches; ask it without --batch"]
-        with pytest.raises(JudgeError, match="no judge of this study can be asked in a batch; these providers take"):
+        assert told == ["b is skipped: vllm has no batch API; run it without --batch"]
+        with pytest.raises(JudgeError, match="no judge of this study has a batch API; providers with one"):
             batch_study(make_study(2, judges=judges[1:]))
 
 
-def test_a_service_that_refuses_a_batch_keeps_no_question(make_study):
+def test_service_that_refuses_a_batch_keeps_no_question(make_study):
     with ChatServer() as server:
         study = make_study(3, judge=judged(server, "openai") | {"base_url": server.url + "x"})
         with pytest.raises(JudgeError, match="a service cannot be asked about batches: HTTP 404"):
@@ -199,7 +199,7 @@ def test_a_service_that_refuses_a_batch_keeps_no_question(make_study):
         assert batch_study(study).sent == 3
 
 
-def test_a_batch_that_fails_as_a_whole_is_said_and_not_sent_again_at_once(make_study):
+def test_batch_that_fails_as_a_whole_is_said_and_not_sent_again_at_once(make_study):
     with ChatServer() as server:
         study = make_study(3, judge=judged(server, "openai"))
         batch_study(study)
@@ -221,16 +221,16 @@ def test_at_the_command_line(make_study, capsys):
         study = make_study(2, judge=judged(server, "openai"))
         assert assay("--batch")[:2] == (
             0,
-            "2 questions sent.\nbatch batch-1 of m1: 2 questions sent\n"
-            "2 questions in batches; take them in with the same command.\n",
+            "2 requests sent.\nbatch batch-1 of m1: 2 questions sent\n"
+            "2 requests in progress; run the same command again to store the results.\n",
         )
-        assert "in batches, services ask half" in assay("--batch", "--dry-run")[1]
+        assert "batches cost half" in assay("--batch", "--dry-run")[1]
         server.looks = 9
         assert "in_progress, 0 of 2 answered" in assay("--batch", "--status")[1]
         server.looks = 1
-        assert "Taken in: 2 answered" in assay("--batch", "--wait")[1]
+        assert "Results: 2 labels" in assay("--batch", "--wait")[1]
         code, _, err = assay("--status")
-        assert (code, "--status, --cancel and --wait are about batches" in err) == (2, True)
+        assert (code, "--status, --cancel and --wait require --batch" in err) == (2, True)
         assert assay("--batch", "--retry", "missing")[0] == 2
 
 
@@ -238,7 +238,7 @@ def test_at_the_command_line(make_study, capsys):
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_a_process_that_is_killed_as_it_sends_leaves_an_order_that_is_found(make_study, monkeypatch, provider):
+def test_process_that_is_killed_as_it_sends_leaves_an_order_that_is_found(make_study, monkeypatch, provider):
     with ChatServer() as server:
         study = make_study(5, judge=judged(server, provider))
         server.after_order = lambda: process.kill()
@@ -257,7 +257,7 @@ def test_a_process_that_is_killed_as_it_sends_leaves_an_order_that_is_found(make
 
 
 @pytest.mark.parametrize("provider", ["azure", "mistral", "google"])
-def test_an_order_of_which_nobody_was_told_is_found_by_its_name(make_study, monkeypatch, provider):
+def test_batch_study_finds_unrecorded_batch_by_name(make_study, monkeypatch, provider):
     """As after a kill, without another process."""
     form = batch.FORMS[provider]
 
@@ -275,7 +275,7 @@ def test_an_order_of_which_nobody_was_told_is_found_by_its_name(make_study, monk
         assert len(server.orders) == 1
 
 
-def test_a_process_that_is_killed_before_it_sends_leaves_nothing_claimed(make_study, monkeypatch):
+def test_process_that_is_killed_before_it_sends_leaves_nothing_claimed(make_study, monkeypatch):
     monkeypatch.setattr(batch, "SETTLED", 0.0)
     with ChatServer() as server:
         study = make_study(5, judge=judged(server, "openai"))
@@ -345,22 +345,22 @@ def finished(**more):
     return batch.BatchRun(**zeros | {"cost": 0.0} | more)
 
 
-def test_what_a_call_did_in_a_few_lines():
-    assert finished(left=1).summary().splitlines() == ["Nothing was sent.", "No batch is under way; 1 question open."]
+def test_batch_run_summary():
+    assert finished(left=1).summary().splitlines() == ["No requests sent.", "No batch in progress; 1 label remaining."]
     whole = finished(
         sent=12, answered=7, missing=2, failed=1, returned=3, going=12, left=5, cost=0.12345,
         reasons={"m1: the model refused": 2, "m1: no reply": 1}, notes=("batch b1 of m1: going",),
     )  # fmt: skip
     assert whole.summary().splitlines() == [
-        "12 questions sent.",
-        "Taken in: 7 answered, 2 without a label, 1 without a reply, 3 not asked; $0.1235.",
+        "12 requests sent.",
+        "Results: 7 labels, 2 unparseable, 1 failed, 3 not processed; $0.1235.",
         "  1 × m1: no reply",
         "  2 × m1: the model refused",
         "batch b1 of m1: going",
-        "12 questions in batches; take them in with the same command.",
+        "12 requests in progress; run the same command again to store the results.",
     ]
     for one in ("answered", "missing", "failed", "returned"):
-        assert finished(**{one: 1}).summary().splitlines()[1].startswith("Taken in: ")
+        assert finished(**{one: 1}).summary().splitlines()[1].startswith("Results: ")
 
 
 def batches(monkeypatch, judge=None, *, price=None, most=None, typical=None):
@@ -418,7 +418,7 @@ def test_as_many_are_sent_as_money_allows(monkeypatch, judge, typical, most, com
         assert (made.refused, made.told) == (set(), [])
 
 
-def test_a_batch_has_one_model_where_its_service_wants_it_and_no_more_than_fits(monkeypatch):
+def test_batch_has_one_model_and_fits_the_limits(monkeypatch):
     made, one = batches(monkeypatch)
     claims = claims_of("a", "b", "a", "a")
     model, bodies = asyncio.run(made._bodies(SimpleNamespace(one_model=True), one, Sends(), "run", claims, 0.0))
@@ -434,7 +434,7 @@ def test_a_batch_has_one_model_where_its_service_wants_it_and_no_more_than_fits(
         assert made.refused == set(), "the rest goes into the next"
 
 
-def test_a_limit_of_money_needs_a_price(monkeypatch):
+def test_limit_of_money_needs_a_price(monkeypatch):
     made, one = batches(monkeypatch, most=1.0)
     with pytest.raises(JudgeError, match="max_cost cannot be kept: the price of m1 is not known; give it a price"):
         asyncio.run(made._bodies(SimpleNamespace(one_model=False), one, Sends(), "run", claims_of("a"), 0.0))
@@ -485,7 +485,7 @@ def test_whether_a_batch_was_sent_of_which_that_is_not_known(monkeypatch, alive,
         ("send", "silent", False, False, False, 3),
     ],
 )  # fmt: skip
-def test_what_becomes_of_a_batch_that_is_under_way(monkeypatch, action, state, looked, cancelled, taken, going):
+def test_batch_in_progress_by_action(monkeypatch, action, state, looked, cancelled, taken, going):
     made, _ = batches(monkeypatch)
     did = []
 
@@ -514,7 +514,7 @@ def test_what_becomes_of_a_batch_that_is_under_way(monkeypatch, action, state, l
     assert did == ["look b1"] * looked + ["cancel"] * cancelled + ["take in"] * taken
     assert made.going == going
     said = {"silent": "HTTP 503"}.get(state, state)
-    said = "is being ended; --batch --cancel once more takes in what it has answered" if cancelled else said
+    said = "is being cancelled; run --batch --cancel again to store its results" if cancelled else said
     assert made.notes == {"n": f"batch b1 of m1: {said}"}
 
 
@@ -547,7 +547,7 @@ def test_parameters_are_looked_at_only_where_something_is_sent(make_study, monke
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("is_new", [True, False])
-def test_a_result_is_written_once_at_half_the_price(monkeypatch, result, built, status, counted, cost, reason, is_new):
+def test_result_is_written_once_at_half_the_price(monkeypatch, result, built, status, counted, cost, reason, is_new):
     """100 tokens in and 2 out are $3 by ``dollars``, and half of that in a batch."""
     made, _ = batches(monkeypatch, price=dollars)
     made.counts, made.reasons, made.cost = Counter(), Counter(), 0.0

@@ -1,4 +1,4 @@
-"""How each service's batches stand, in its own words; a service that is a dictionary of addresses and replies."""
+"""The states of batches in each service's format; a service that is a dictionary of addresses and responses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assay.judging.http import CallFailed
 
 
 class Replies:
-    """A service that answers each address with what is written here, and keeps what was asked."""
+    """A service with a fixed response for each address, which records the requests."""
 
     def __init__(self, replies: dict[str, Any], base: str = "https://api.test/v1", path: str = "") -> None:
         self.replies, self.asked = replies, list[tuple[str, str, Any]]()
@@ -178,7 +178,7 @@ def test_orders_are_found_by_the_name_that_was_sent_with_them() -> None:
         ("google", {"status": {"code": 3, "message": "wrong"}}, "wrong"),
     ],
 )
-def test_what_a_line_of_the_results_says(form: str, line: dict[str, Any], wanted: str | None) -> None:
+def test_batch_result_lines(form: str, line: dict[str, Any], wanted: str | None) -> None:
     name, found = FORMS[form].result(Replies({}), line | {"custom_id": "q1", "key": "q1"})
     assert name == "q1"
     if isinstance(found, CallFailed):
@@ -201,14 +201,14 @@ def test_what_a_line_of_the_results_says(form: str, line: dict[str, Any], wanted
         ("google", {}, 400, "rejected"),
     ],
 )
-def test_what_went_wrong_with_one_question_of_a_batch(form: str, line: Any, status: int, kind: str) -> None:
+def test_batch_errors_of_single_requests(form: str, line: Any, status: int, kind: str) -> None:
     _, found = FORMS[form].result(Replies({}), line | {"custom_id": "q1", "key": "q1"})
     assert isinstance(found, CallFailed)
     assert (found.status, found.kind) == (status, kind)
 
 
 @pytest.mark.parametrize(("pending", "taken"), [(0, True), (3, True), (4, False)])
-def test_a_file_is_waited_for_until_it_is_read(monkeypatch: pytest.MonkeyPatch, pending: int, taken: bool) -> None:
+def test_file_is_waited_for_until_it_is_read(monkeypatch: pytest.MonkeyPatch, pending: int, taken: bool) -> None:
     monkeypatch.setattr("assay.judging.batch_formats.MOST_LOOKS", 4)
     monkeypatch.setattr("assay.judging.batch_formats.FILE_LOOKS", 0.0)
     pytest.importorskip("aiohttp")
@@ -222,7 +222,7 @@ def test_a_file_is_waited_for_until_it_is_read(monkeypatch: pytest.MonkeyPatch, 
     service = Files({}, path="/chat/completions")
     sending = FORMS["openai"].send(service, "run", "tiny", {"q1": {"a": 1}})
     if not taken:
-        with pytest.raises(CallFailed, match="the service has not read the batch's file yet") as error:
+        with pytest.raises(CallFailed, match="the service has not processed the file of the batch yet") as error:
             run(sending)
         assert error.value.kind == "retry"
         return
@@ -241,7 +241,7 @@ def test_orders_go_to_the_version_of_the_address(base: str, root: str) -> None:
     assert FORMS["openai"].root(Replies({}, base)) == root
 
 
-def test_an_order_of_mistral_s_names_its_model() -> None:
+def test_order_of_mistral_s_names_its_model() -> None:
     assert FORMS["mistral"].order("f1", "/v1/chat/completions", "tiny") == {
         "input_files": ["f1"], "endpoint": "/v1/chat/completions", "model": "tiny", "timeout_hours": 24,
     }  # fmt: skip
@@ -250,7 +250,7 @@ def test_an_order_of_mistral_s_names_its_model() -> None:
     ]  # fmt: skip
 
 
-def test_an_order_of_google_s_is_sent_in_two_steps() -> None:
+def test_order_of_google_s_is_sent_in_two_steps() -> None:
     base = "https://g.test/v1beta"
     sent = list[tuple[str, dict[str, Any]]]()
 

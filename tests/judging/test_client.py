@@ -57,9 +57,9 @@ def test_two_seconds_of_an_amount_a_minute_may_be_spent_at_once():
     now = [0.0]
     bucket = Bucket(60, clock=lambda: now[0])  # one a second
     assert [bucket.take(1), bucket.take(1), bucket.take(1)] == [0, 0, 1]
-    now[0] = 1.5  # one was lacking, half a one is left
+    now[0] = 1.5  # one was missing, half a one is left
     assert bucket.take(1) == 0.5
-    now[0] = 60  # no more than two are kept
+    now[0] = 60  # at most two are kept
     assert [bucket.take(2), bucket.take(0.5)] == [0, 0.5]
     bucket.correct(-0.5)
     assert bucket.take(0) == 0
@@ -94,17 +94,17 @@ def test_every_parameter_is_in_the_body_and_the_body_is_kept_as_it_was_sent(make
         ("openai", {"params": {"temperature": 1}, "temperature": 0}, "temperature"),
     ],
 )
-def test_what_cannot_be_sent_is_refused_before_the_run(make_study, provider, judge, lost):
+def test_judge_study_rejects_lost_parameters(make_study, provider, judge, lost):
     with ChatServer() as server:
         study = make_study(2, judge=of_format(server, provider) | judge)
         for way in (judge_study, estimate_study):
-            with pytest.raises(JudgeError, match=rf"judge 'm1': {lost} would not reach .* nothing was asked"):
+            with pytest.raises(JudgeError, match=rf"judge 'm1': {lost} would not reach .* nothing was sent"):
                 way(study)
         assert server.count == 0
         assert not (study.folder / "study.db").exists(), "nothing is planned either"
 
 
-def test_a_parameter_is_found_however_a_format_spells_it():
+def test_parameter_is_found_however_a_format_spells_it():
     body = {"generationConfig": {"thinkingConfig": {"thinking_budget": 5}, "seed": 3}, "messages": [{"seed": 4}]}
     wanted = {"seed": 3, "thinkingConfig": {"thinkingBudget": 5}}
     assert not_sent(Request("m", [], params=wanted), body) == []
@@ -128,7 +128,7 @@ def test_prompts_are_kept_once_and_images_by_their_digest(make_study):
 
 
 @pytest.mark.parametrize("provider", PARAMS)
-def test_a_key_that_is_sent_within_a_prompt_is_not_readable_in_what_is_kept(make_study, provider):
+def test_key_that_is_sent_within_a_prompt_is_not_readable_in_what_is_kept(make_study, provider):
     def script(n, body, server):
         return Say(status=400, error="no") if "@q00001@" in json.dumps(body) else Say()
 
@@ -144,7 +144,7 @@ def test_a_key_that_is_sent_within_a_prompt_is_not_readable_in_what_is_kept(make
     assert rows(study, "select count(*) from answers join prompts using (fingerprint)") == [(2,)]
 
 
-def test_what_is_shown_and_estimated_is_written_nowhere_and_a_copy_without_room_is_said(make_study, monkeypatch):
+def test_estimate_writes_nothing(make_study, monkeypatch):
     with ChatServer() as server:
         study = make_study(2, server.url)
         assert requests_of(study)
@@ -156,7 +156,7 @@ def test_what_is_shown_and_estimated_is_written_nowhere_and_a_copy_without_room_
 
         monkeypatch.setattr("assay.judging.dry_run.plan_study", full)
         for way in (requests_of, estimate_study):
-            with pytest.raises(StudyError, match=r"a copy of the store .*study\.db failed: database or disk is full"):
+            with pytest.raises(StudyError, match=r"copying the store .*study\.db failed: database or disk is full"):
                 way(study)
         assert server.count == 0
 
@@ -197,7 +197,7 @@ def test_many_poisoned_items_in_a_row_do_not_stop_the_judge(make_study, status):
 
 
 @pytest.mark.parametrize("status", [401, 402, 403, 404])
-def test_a_dead_key_stops_its_own_judge_only(make_study, status):
+def test_dead_key_stops_its_own_judge_only(make_study, status):
     def script(n, body, server):
         return Say(status=status, error="no such key") if body["model"] == "dead" else Say()
 
@@ -210,10 +210,10 @@ def test_a_dead_key_stops_its_own_judge_only(make_study, status):
     assert asked["dead"] <= 10 + 1
     assert f"judge 'dead' (dead at {server.url}) cannot be asked: HTTP {status}: no such key" in str(done.stopped)
     assert "live" not in str(done.stopped)
-    assert "60 questions are open" in done.summary()
+    assert "60 labels remaining; run the command again" in done.summary()
 
 
-def test_a_dead_key_costs_two_calls_where_money_is_counted(make_study):
+def test_dead_key_costs_two_calls_where_money_is_counted(make_study):
     with ChatServer(lambda n, body, server: Say(status=401, error="no such key")) as server:
         study = make_study(60, server.url, judge=PRICE, limits={"concurrency": 20, "max_cost": 5})
         with pytest.raises(JudgeError, match="cannot be asked: HTTP 401"):
@@ -221,7 +221,7 @@ def test_a_dead_key_costs_two_calls_where_money_is_counted(make_study):
         assert server.count == 2, "the first, which goes alone, and one about nothing"
 
 
-def test_a_key_that_dies_in_mid_run_is_found_out_and_nothing_is_lost(make_study):
+def test_key_that_dies_in_mid_run_is_found_out_and_nothing_is_lost(make_study):
     def script(n, body, server):
         return Say() if n <= 25 else Say(status=401, error="expired")
 
@@ -261,7 +261,7 @@ def test_how_many_unreadable_replies_stop_a_judge_is_a_limit(make_study):
         assert server.count == 66
 
 
-def test_a_judge_that_needs_the_complaint_every_time_is_asked_to_the_end(make_study):
+def test_judge_that_needs_the_complaint_every_time_is_asked_to_the_end(make_study):
     def script(n, body, server):
         return Say("Hm." if len(body["messages"]) == 2 else '{"label": 2}')
 
@@ -271,7 +271,7 @@ def test_a_judge_that_needs_the_complaint_every_time_is_asked_to_the_end(make_st
     assert (done.answered, done.reasked, done.stopped) == (60, 60, None)
 
 
-def test_what_is_missing_can_be_listed_and_asked_again_alone(make_study):
+def test_missing_labels_are_listed_and_retried(make_study):
     said = {"q00001": "No idea.", "q00004": "I'm sorry, but I cannot help."}
 
     def script(n, body, server):
@@ -300,7 +300,7 @@ def test_what_is_missing_can_be_listed_and_asked_again_alone(make_study):
     assert len(study_labels(study)) == 7
 
 
-def test_what_was_to_be_retried_and_was_not_is_missing_as_before(make_study):
+def test_unfinished_retry_stays_missing(make_study):
     with ChatServer(lambda n, body, server: Say("No idea.")) as server:
         study = make_study(8, server.url, judge=PRICE)
         judge_study(study)
@@ -341,7 +341,7 @@ PARTS = {"input": 1.0, "output": 10.0, "cached_input": 0.1, "cache_write": 1.25,
         (PARTS, (1000, 100, 600, 200, 40), 200 + 60 + 250 + 600 + 800),
         (PRICE["price"], (1000, 100, 600, 200, 40), 1000 + 1000),
         (PARTS, (1000, 100, None, None, None), 1000 + 1000),
-        (PARTS, (1000, 100, 1500, 500, 300), 100 + 2000),  # a service that counts them beside the others
+        (PARTS, (1000, 100, 1500, 500, 300), 100 + 2000),  # a service that counts them in addition to the others
         (PARTS | {"cached_input": 0.0}, (1000, 0, 1000, 0, 0), 0),
         # Of a service that counts no tokens, by letters: 4 for a message, a quarter of 10 and 2 in, of 9 out.
         (PRICE["price"], (None, None, None, None, None), 7 + 10 * 3),
@@ -369,7 +369,7 @@ def test_known_prices_are_those_of_one_call_and_of_its_cache():
     assert price(1_000_000, 0) > 1000 * price(1000, 0), "a long prompt costs more a token, many short ones do not"
 
 
-def test_a_dry_run_prices_calls_one_by_one(make_study, monkeypatch):
+def test_dry_run_prices_calls_one_by_one(make_study, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k" * 20)
     study = make_study(2000, judge={"provider": "anthropic", "model": "claude-sonnet-4-5", "base_url": None})
     (found,) = estimate_study(study).judges
@@ -404,7 +404,7 @@ def letters(n):
         (None, 7, [(104, 5)], 0, 0),
     ],
 )
-def test_what_a_call_may_cost_by_hand(price, most_tokens, replies, alone, together):
+def test_budget_reserve_by_hand(price, most_tokens, replies, alone, together):
     judges = {"a": Judge(name="a", model="m", max_tokens=most_tokens), "b": Judge(name="b", model="m")}
     budget = Budget(1e6, judges, {"a": price, "b": dear})
     for tokens_in, tokens_out in replies:
@@ -427,7 +427,7 @@ def test_without_a_limit_of_money_nothing_is_kept_and_nothing_learnt():
     ("spent", "is_spent", "fits"),
     [(0.0, False, True), (688.0, False, True), (688.001, False, False), (999.999, False, False), (1000.0, True, False)],
 )
-def test_a_call_is_made_where_the_most_that_it_may_cost_is_left(spent, is_spent, fits):
+def test_call_is_made_where_the_most_that_it_may_cost_is_left(spent, is_spent, fits):
     budget = Budget(1000.0, {"a": Judge(name="a", model="m")}, {"a": dear})
     budget.spent = spent
     assert budget.is_spent == is_spent
@@ -438,7 +438,7 @@ def test_a_call_is_made_where_the_most_that_it_may_cost_is_left(spent, is_spent,
     assert asyncio.run(budget.place("a", letters(398), stopping)) is None
 
 
-def test_what_is_in_flight_is_kept_until_it_is_home():
+def test_budget_reserves_calls_in_flight():
     async def go():
         budget = Budget(1000.0, {"a": Judge(name="a", model="m")}, {"a": dear})
         budget.learn("a", letters(398), Completion("x", tokens_in=104, tokens_out=0))
@@ -459,7 +459,7 @@ def test_what_is_in_flight_is_kept_until_it_is_home():
 
 
 class Scripted:
-    """A provider that brings what it is told to, one after the other."""
+    """A provider with scripted responses, in order."""
 
     def __init__(self, *replies):
         self.replies = list(replies)
@@ -481,7 +481,7 @@ def endpoint(told=None, **limits):
         return client.Endpoint(own, stopping=stopping, first_wait=0.5, where="x.org", tell=tell)
 
 
-def test_the_tokens_of_a_reply_are_taken_off_what_may_be_used_a_minute(monkeypatch):
+def test_tokens_of_a_reply_are_taken_off_what_may_be_used_a_minute(monkeypatch):
     monkeypatch.setattr(client, "monotonic", lambda: 0.0)
 
     async def left(reply, **limits):
@@ -498,7 +498,7 @@ def test_the_tokens_of_a_reply_are_taken_off_what_may_be_used_a_minute(monkeypat
     assert asyncio.run(left(Completion("x", tokens_in=110, tokens_out=40))) == 0
 
 
-def test_a_call_is_tried_as_often_as_the_limits_say(monkeypatch):
+def test_call_is_tried_as_often_as_the_limits_say(monkeypatch):
     slept = []
 
     async def sleep(self, seconds):
@@ -536,11 +536,11 @@ def test_how_long_is_waited_before_the_next_try(monkeypatch):
     assert told == []
     found._wait_seconds(CallFailed("retry", "slow down", wait=120), 1, 0.0)
     assert told == [
-        "x.org asks to wait 2 min 0 s (slow down); the run waits. It may be ended with Ctrl-C: what was answered is "
-        "kept, and the next run goes on from there"
+        "x.org asks to wait 2 min 0 s (slow down); the run waits. Press Ctrl-C to stop: answers are kept, and the "
+        "next run continues"
     ]
     assert found._quiet_until == 220
-    found._wait_seconds(CallFailed("retry", "slow down", wait=129.9), 1, 0.0)  # hardly longer: not said again
+    found._wait_seconds(CallFailed("retry", "slow down", wait=129.9), 1, 0.0)  # slightly longer: not reported again
     assert (len(told), found._quiet_until) == (1, 229.9)
     found._wait_seconds(CallFailed("retry", "slow down", wait=60), 1, 0.0)
     assert (len(told), found._quiet_until) == (1, 229.9)
@@ -548,7 +548,7 @@ def test_how_long_is_waited_before_the_next_try(monkeypatch):
     assert (len(told), found._quiet_until) == (2, 239.9)
 
 
-def test_a_service_that_loads_its_model_is_waited_for_so_long_and_once(monkeypatch):
+def test_service_that_loads_its_model_is_waited_for_so_long_and_once(monkeypatch):
     now, told = [100.0], []
     monkeypatch.setattr(client, "monotonic", lambda: now[0])
     found = endpoint(told, loading=90)
@@ -573,7 +573,7 @@ def test_a_service_that_loads_its_model_is_waited_for_so_long_and_once(monkeypat
     assert not loads._is_loading(starting)
 
 
-def test_the_first_call_of_each_judge_flies_alone():
+def test_first_call_of_each_judge_flies_alone():
     async def go():
         judges = {name: Judge.model_validate({"name": name, **PRICE}) for name in "ab"}
         budget = Budget(1.0, judges, {name: client.pricer(judge) for name, judge in judges.items()})
@@ -597,7 +597,7 @@ def test_the_first_call_of_each_judge_flies_alone():
     asyncio.run(asyncio.wait_for(go(), 20))
 
 
-def test_a_long_wait_is_said(make_study, monkeypatch):
+def test_long_wait_is_said(make_study, monkeypatch):
     async def no_wait(self, seconds):
         return None
 
@@ -628,16 +628,16 @@ def small_disk():
     sa.event.remove(sa.pool.Pool, "connect", settle)
 
 
-def test_a_full_disk_is_said_in_one_line(make_study, small_disk, caplog):
+def test_full_disk_is_said_in_one_line(make_study, small_disk, caplog):
     with ChatServer(lambda n, b, server: Say('{"label": 3}' + " " * 2000)) as server:
         study = make_study(300, server.url)
-        with pytest.raises(StudyError, match=r"the store .*study\.db failed: database or disk is full\. What it took"):
+        with pytest.raises(StudyError, match=r"the store .*study\.db failed: database or disk is full\. Its earlier"):
             judge_study(study)
         assert 0 < rows(study, "select count(*) from answers")[0][0] < 300
     assert caplog.text.count("Traceback") == 0
 
 
-def test_a_full_disk_at_the_command_line(make_study, small_disk, capfd):
+def test_full_disk_at_the_command_line(make_study, small_disk, capfd):
     from assay.cli.app import main
 
     with ChatServer(lambda n, b, server: Say('{"label": 3}' + " " * 2000)) as server:
@@ -649,7 +649,7 @@ def test_a_full_disk_at_the_command_line(make_study, small_disk, capfd):
     assert "mistake of assay" not in err
 
 
-def test_a_file_of_replies_that_cannot_be_written_stops_the_run_and_the_store_has_the_reply(make_study):
+def test_file_of_replies_that_cannot_be_written_stops_the_run_and_the_store_has_the_reply(make_study):
     with ChatServer() as server:
         study = make_study(50, server.url, limits={"concurrency": 2})
         with pytest.raises(StudyError, match=r"/dev/full cannot be written \(No space left on device\)"):
@@ -658,7 +658,7 @@ def test_a_file_of_replies_that_cannot_be_written_stops_the_run_and_the_store_ha
 
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)
-def test_a_postgresql_that_stops_in_mid_run_is_said_in_one_line(make_study, url, caplog, capfd):
+def test_postgresql_that_stops_in_mid_run_is_said_in_one_line(make_study, url, caplog, capfd):
     where = sa.make_url(url).set(drivername="postgresql+psycopg", database="postgres")
     root = sa.create_engine(where, isolation_level="AUTOCOMMIT", poolclass=sa.pool.NullPool)
     name = sa.make_url(url).database
@@ -736,7 +736,7 @@ def test_twice_as_many_questions_are_claimed_as_there_are_places(monkeypatch, co
     assert (work.keywords, of) == ({"unread": True, "part": "test"}, ["store", 7, ["a"], batch])
 
 
-def test_claims_that_are_there_before_the_loop_says_so_are_taken(monkeypatch):
+def test_claims_that_arrive_early_are_used(monkeypatch):
     turns, shield = itertools.count(), asyncio.shield
 
     def counted(future):  # who awaits what is done already never lets the loop go on
@@ -767,7 +767,7 @@ def test_claims_that_are_there_before_the_loop_says_so_are_taken(monkeypatch):
 
 
 @pytest.mark.parametrize("provider", PARAMS)
-def test_what_is_shown_is_what_is_sent(make_study, monkeypatch, provider):
+def test_show_equals_the_request(make_study, monkeypatch, provider):
     monkeypatch.delenv("TEST_KEY")
     with ChatServer() as server:
         judge = of_format(server, provider) | {"params": PARAMS[provider], "repeats": 2}
@@ -792,7 +792,7 @@ def test_what_is_shown_is_what_is_sent(make_study, monkeypatch, provider):
         requests_of(study, "q99")
 
 
-def test_what_a_model_or_a_service_says_does_not_steer_the_terminal(make_study):
+def test_terminal_output_is_escaped(make_study):
     steering = "\x1b]0;pwned\x07\x1b[2J\x9b1m\u202e[red]4[/red]"
     shown = r"\u001b]0;pwned\u0007\u001b[2J\u009b1m\u202e[red]4[/red]"
 
@@ -840,13 +840,13 @@ def test_show_replies_and_retry_at_the_command_line(make_study, capsys):
         assert assay("judge", folder)[0] == 1, "no question was answered"
         code, out, err = assay("study", "responses", folder, "--missing")
         assert out.startswith("m1, q00000, quality: no label in the reply\n    No idea.\n    None.\n")
-        assert err == "2 replies without a label\n"
+        assert err == "2 unparseable responses\n"
         rest = json.loads(assay("study", "responses", folder, "--json", "--prompts")[1])
         assert [row["reply"] for row in rest] == ["No idea.\nNone."] * 2
         assert json.loads(rest[0]["prompt"])["model"] == "tiny"
         server.script = lambda n, b, server: Say()
-        assert "2 answered" in assay("judge", folder, "--retry", "missing")[1]
-        assert assay("study", "responses", folder, "--missing") == (0, "", "0 replies without a label\n")
+        assert "2 of 2 labels collected" in assay("judge", folder, "--retry", "missing")[1]
+        assert assay("study", "responses", folder, "--missing") == (0, "", "0 unparseable responses\n")
         assert assay("study", "responses", folder, "--missing", "--csv")[1].startswith("annotator,item,criterion,")
         for words in (("--only", "m2"), ("q99",)):
             code, out, err = assay("study", "responses", folder, *words)
@@ -865,7 +865,7 @@ def test_show_replies_and_retry_at_the_command_line(make_study, capsys):
         ("gpt-50x", "max_tokens"), ("open-mixtral", "max_tokens"), ("o1x", "max_tokens"),
     ],
 )  # fmt: skip
-def test_the_limit_has_the_name_that_the_model_knows_wherever_it_is(make_study, model, name):
+def test_limit_has_the_name_that_the_model_knows_wherever_it_is(make_study, model, name):
     with ChatServer() as server:
         judge_study(make_study(1, server.url, judge={"model": model, "max_tokens": 50}))
         (body,) = server.requests
@@ -874,7 +874,7 @@ def test_the_limit_has_the_name_that_the_model_knows_wherever_it_is(make_study, 
 
 
 @pytest.mark.parametrize("known", ["max_tokens", "max_completion_tokens"])
-def test_a_model_that_refuses_the_name_of_the_limit_is_asked_with_the_other(make_study, known):
+def test_model_that_refuses_the_name_of_the_limit_is_asked_with_the_other(make_study, known):
     def script(n, body, server):
         other = next(one for one in ("max_tokens", "max_completion_tokens") if one != known)
         return Say(status=400, error=f"Unsupported parameter: '{other}'. Use '{known}'.") if other in body else Say()
@@ -924,7 +924,7 @@ def test_judge_study_gives_up_a_call_that_is_refused_with_either_name(make_study
         assert all("max_tokens" in body for body in server.requests if item_of(body) != "q00001")
 
 
-def test_a_parameter_that_a_model_does_not_take_is_said_with_what_to_do(make_study):
+def test_parameter_that_a_model_does_not_take_is_said_with_what_to_do(make_study):
     words = "Unsupported value: 'temperature' does not support 0 with this model."
     with ChatServer(lambda n, body, server: Say(status=400, error=words)) as server:
         done = judge_study(make_study(2, server.url, judge={"temperature": 0}))
@@ -959,7 +959,7 @@ def test_nothing_answered_is_no_success(make_study, capsys):
 # -- servers that still load their model ------------------------------------------------------------------
 
 
-def test_a_server_that_loads_its_model_is_waited_for_and_that_is_said(make_study):
+def test_server_that_loads_its_model_is_waited_for_and_that_is_said(make_study):
     told = []
     loading = Say(status=503, error="Loading model")
     with ChatServer(lambda n, body, server: loading if n <= 30 else Say()) as server:
@@ -971,7 +971,7 @@ def test_a_server_that_loads_its_model_is_waited_for_and_that_is_said(make_study
     assert "it waits at most 1 min 0 s" in words
 
 
-def test_a_server_that_never_comes_is_given_up_after_the_wait(make_study):
+def test_server_that_never_comes_is_given_up_after_the_wait(make_study):
     told = []
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -983,7 +983,7 @@ def test_a_server_that_never_comes_is_given_up_after_the_wait(make_study):
     assert "does not accept calls yet (the connection broke" in told[0]
 
 
-def test_a_server_that_is_busy_and_loads_nothing_is_tried_as_often_as_before(make_study):
+def test_server_that_is_busy_and_loads_nothing_is_tried_as_often_as_before(make_study):
     told = []
     with ChatServer(lambda n, body, server: Say(status=503, error="overloaded")) as server:
         study = make_study(1, server.url, limits={"concurrency": 1, "tries": 3, "loading": 60})
@@ -1004,10 +1004,10 @@ def test_which_servers_are_near(url, near):
     assert is_near(url) is near
 
 
-# -- a store elsewhere, for whatever reads a study --------------------------------------------------------
+# -- a store elsewhere, for all commands that read a study -------------------------------------------------
 
 
-def test_a_store_elsewhere_is_read_by_every_command_that_reads_a_study(make_study, capsys, tmp_path):
+def test_store_elsewhere_is_read_by_every_command_that_reads_a_study(make_study, capsys, tmp_path):
     from assay.cli.app import main
 
     def assay(*words):
@@ -1021,11 +1021,11 @@ def test_a_store_elsewhere_is_read_by_every_command_that_reads_a_study(make_stud
         folder, elsewhere = str(study.folder), str(tmp_path / "elsewhere.db")
         code, _, err = assay("judge", folder, "--store", elsewhere)
         assert code == 0
-        assert f"the answers are in {elsewhere}, which study.yaml does not name: give --store" in " ".join(err.split())
+        assert f"the labels are in {elsewhere}, which study.yaml does not name: give --store" in " ".join(err.split())
         assert not (study.folder / "study.db").exists()
         code, _, err = assay("agreement", folder, "--json")
         assert code == 2
-        assert "if judges were asked with --store, give it here, too" in " ".join(err.split())
+        assert "if the judges ran with --store, repeat it here" in " ".join(err.split())
         (study.folder / "study.db").unlink(missing_ok=True)
         for command in ("agreement", "disagreement"):
             code, _, err = assay(command, folder, "--store", elsewhere)
@@ -1035,10 +1035,10 @@ def test_a_store_elsewhere_is_read_by_every_command_that_reads_a_study(make_stud
         assert assay("export", folder, table, "--store", elsewhere)[0] == 0
         code, _, err = assay("agreement", table, "--store", elsewhere)
         assert code == 2
-        assert "--store names the database of a study's folder" in " ".join(err.split())
+        assert "--store names the database of a study" in " ".join(err.split())
 
 
-def test_a_service_that_loads_is_asked_again_every_two_seconds_and_no_try_is_counted(monkeypatch):
+def test_service_that_loads_is_asked_again_every_two_seconds_and_no_try_is_counted(monkeypatch):
     slept, now = [], [0.0]
 
     async def sleep(self, seconds):
@@ -1077,7 +1077,7 @@ def test_fewer_calls_are_in_flight_once_it_is_busy_and_slowly_more(monkeypatch):
 
 @pytest.mark.parametrize(("seconds", "stops", "waited"), [(0.0, False, []), (-1.0, False, []), (0.5, False, [0.5]),
                                                           (2.0, False, [2.0]), (0.5, True, [])])  # fmt: skip
-def test_a_wait_ends_when_its_time_is_over_or_the_run_stops(seconds, stops, waited, monkeypatch):
+def test_wait_ends_when_its_time_is_over_or_the_run_stops(seconds, stops, waited, monkeypatch):
     asked = []
 
     async def wait_for(what, most):

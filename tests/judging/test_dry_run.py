@@ -42,7 +42,7 @@ def test_tokens_of_a_request_by_its_letters():
     ("judge", "out"),
     [({}, 12), ({"strategy": "chain-of-thought"}, 300), ({"max_tokens": 50}, 12), ({"effort": "low"}, 300)],
 )
-def test_an_estimate_by_hand(make_study, judge, out):
+def test_estimate_by_hand(make_study, judge, out):
     """Each of 5 items, asked twice: the mean of the prompts that would be sent, and a usual reply."""
     study = make_study(5, judge=PRICE | {"repeats": 2} | judge)
     (found,) = estimate_study(study).judges
@@ -78,35 +78,33 @@ def test_pairs_that_are_not_drawn_yet_are_counted_in_words(make_study):
     }
     for comparisons, pairs in (({"pairs": 3}, 6 * 3 * 3), ({"pairs": 9}, 6 * 3 * 4), ({"items": 2}, 2 * 3 * 4)):
         estimate = estimate_study(make_study(6, comparisons=comparisons, **parts))
-        assert estimate.later == (
-            f"Once all outputs are there, each judge is asked about {pairs} pairs of them on top."
-        )
+        assert estimate.later == (f"After all outputs exist, each judge also compares {pairs} pairs of them.")
         assert [one.calls for one in estimate.judges] == [12, 18, 24, 0]
 
 
-def test_what_an_estimate_says():
+def test_cost_estimate_summary():
     one, two = JudgeEstimate("a", 10, 1234, 120, 0.0123), JudgeEstimate("b", 5, 10, 60, None)
     known = CostEstimate((one, JudgeEstimate("c", 0, 0, 0, None)), 0.5, 0.51, lost="3 answers would no longer count")
     assert known.cost == pytest.approx(0.0123)
     assert known.summary().splitlines() == [
-        "3 answers would no longer count; these calls ask them again.",
+        "3 answers would no longer count; these calls request them again.",
         "a: 10 calls, about 1234 tokens in and 120 out, about $0.0123",
         "c: 0 calls, about 0 tokens in and 0 out, price unknown",
-        "Together: 10 calls, cost about $0.0123, $0.5000 spent.",
-        "This passes max_cost ($0.51): the run would stop there.",
-        "Tokens are estimated from the length of the prompts; replies asked for again come on top.",
+        "Total: 10 calls, estimated $0.0123 ($0.5000 spent so far).",
+        "This exceeds max_cost ($0.51): the run would stop there.",
+        "Token counts are estimates; retries are extra.",
     ]
     enough = CostEstimate((one, one), 0.5, 0.5246, later="Later.").summary().splitlines()
-    assert enough[2:4] == ["Together: 20 calls, cost about $0.0246, $0.5000 spent.", "Later."]
+    assert enough[2:4] == ["Total: 20 calls, estimated $0.0246 ($0.5000 spent so far).", "Later."]
     assert "max_cost" not in "".join(enough)
     unknown = CostEstimate((one, two), 0.0, 0.001)
     assert unknown.cost is None
-    assert "Together: 15 calls, cost unknown (give the judge a price), $0.0000 spent." in unknown.summary()
+    assert "Total: 15 calls, cost unknown (set price for the judge) ($0.0000 spent so far)." in unknown.summary()
     assert "max_cost" not in unknown.summary()
     assert CostEstimate((), 0.0, None).cost == 0.0
 
 
-def test_a_call_as_it_is_shown():
+def test_call_as_it_is_shown():
     call = Shown("m", "q", "i1", {"scale": "1-5"}, "http://x/v1", {"text": "two\nlines", "é": [1, "a"]})
     assert str(call) == (
         "# judge m, question q, item i1, scale 1-5\n# POST http://x/v1\ntext: |-\n  two\n  lines\né:\n- 1\n- a\n"
@@ -118,20 +116,20 @@ def test_a_call_as_it_is_shown():
     assert as_yaml({"a": "x" * 300}) == f"a: {'x' * 300}\n"
 
 
-def test_who_is_asked(make_study):
+def test_chosen_judges(make_study):
     study = make_study(2)
     with pytest.raises(JudgeError, match=r"judge 'm2' is not in study\.yaml; it has m1"):
         estimate_study(study, judges=["m2"])
     assert [one.judge for one in estimate_study(study, judges=["m1"]).judges] == ["m1"]
 
 
-def test_systems_are_asked_first_and_all_where_nobody_is_named():
+def test_chosen_judges_has_systems_first_and_all_by_default():
     models = tuple(SimpleNamespace(name=name) for name in ("s1", "s2", "m1"))
     study = SimpleNamespace(models=models)
     assert [one.name for one in chosen_judges(study, None)] == ["s1", "s2", "m1"]
     assert [one.name for one in chosen_judges(study, ["m1", "s2"])] == ["s2", "m1"]
     for none in ([], None):
-        with pytest.raises(JudgeError, match=r"study\.yaml names no judge that could be asked"):
+        with pytest.raises(JudgeError, match=r"study\.yaml has no judge that is a model"):
             chosen_judges(SimpleNamespace(models=() if none is None else models), none)
 
 
@@ -185,7 +183,7 @@ def test_calls_that_are_alike_are_shown_once_with_their_number():
     assert closed == list(providers.values())
 
 
-def test_what_is_asked_about_an_item_or_about_the_first_that_anybody_is_asked_about(monkeypatch):
+def test_claims_about_given_or_first_item(monkeypatch):
     names = {"source": ["s1", "s2"], "item": ["p1", "p2", "p3"]}
     there = {"s2": ["s2 by m1"], "p2": ["p2 by m1"], "p3": ["p3 by m1"]}
     monkeypatch.setattr(dry_run, "items", lambda store, role: [(SimpleNamespace(name=one), "") for one in names[role]])
@@ -193,12 +191,12 @@ def test_what_is_asked_about_an_item_or_about_the_first_that_anybody_is_asked_ab
     plan = SimpleNamespace(store=None, parts=[SimpleNamespace(role="source"), SimpleNamespace(role="item")])
     assert _claims_about(plan, ["m1"], None) == ["s2 by m1", "p2 by m1"]
     assert _claims_about(plan, ["m1"], "p3") == ["p3 by m1"]
-    with pytest.raises(StudyError, match="no judge is asked about item 'p1'"):
+    with pytest.raises(StudyError, match="no judge labels item 'p1'"):
         _claims_about(plan, ["m1"], "p1")
     with pytest.raises(StudyError, match="item 'p4' is not in the study"):
         _claims_about(plan, ["m1"], "p4")
     there.clear()
-    with pytest.raises(StudyError, match="no judge is asked about any item"):
+    with pytest.raises(StudyError, match="no judge labels any item"):
         _claims_about(plan, ["m1"], None)
 
 
@@ -227,7 +225,7 @@ def test_tokens_and_dollars_of_open_questions(monkeypatch, judge, schema, out, k
     assert found.cost == pytest.approx((tokens_in + 10 * tokens_out) / 1e6)
 
 
-def test_of_no_open_questions_nothing_is_estimated(monkeypatch):
+def test_estimate_of_no_open_questions_is_zero(monkeypatch):
     monkeypatch.setattr(dry_run.work, "counts", lambda store, names, part: {"valid": 9})
     monkeypatch.setattr(dry_run.work, "sample", lambda store, name, n, part: [])
     monkeypatch.setattr(dry_run.work, "count_probes", lambda store, name, part: 0)

@@ -61,7 +61,7 @@ EFFORTS = {"thinkingLevel": "generationConfig.thinkingConfig.thinkingLevel"}
 PROBABILITIES = {"top_logprobs": "top_logprobs", "logprobs": "generationConfig.logprobs"}
 
 
-def test_the_table_names_every_provider_that_is_spoken_to_directly():
+def test_table_names_every_provider_that_is_spoken_to_directly():
     assert set(documented()) == {name for name, row in PROVIDERS.items() if row.format is not None}
     for name, (_, _, probabilities, batches) in documented().items():
         assert (probabilities != "no") == PROVIDERS[name].format.has_probabilities, name
@@ -69,7 +69,7 @@ def test_the_table_names_every_provider_that_is_spoken_to_directly():
 
 
 @pytest.mark.parametrize("provider", documented())
-def test_a_row_of_the_table_is_what_goes_over_the_wire(make_study, provider):
+def test_row_of_the_table_is_what_goes_over_the_wire(make_study, provider):
     effort, form, probabilities, _ = documented()[provider]
     score = {} if probabilities == "no" else {"score": "expected"}
     with ChatServer(lambda n, body, server: Say('{"label": 4}', tokens=TOKENS)) as server:
@@ -106,7 +106,7 @@ def test_a_row_of_the_table_is_what_goes_over_the_wire(make_study, provider):
          "/openai/deployments/tiny/chat/completions?api-version=2024-10-21"),
     ],
 )  # fmt: skip
-def test_where_calls_go(make_study, provider, more, path):
+def test_request_addresses(make_study, provider, more, path):
     with ChatServer() as server:
         judge_study(make_study(1, judge=judged(server, provider, **more)))
     assert server.paths == [path]
@@ -125,7 +125,7 @@ def test_how_the_key_is_sent(make_study, provider, header, value):
     assert {k.lower(): v for k, v in server.headers[0].items()}[header.lower()] == value
 
 
-def test_a_key_from_the_environment_goes_to_its_own_service_alone(make_study, monkeypatch):
+def test_key_from_the_environment_goes_to_its_own_service_alone(make_study, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "of-anthropic-0123456789")
     with ChatServer() as server:
         judge_study(make_study(1, judge=judged(server, "anthropic", key=None)))
@@ -158,18 +158,18 @@ def test_headers_and_query_are_sent_and_secrets_come_from_the_environment(make_s
         ({"limits": {"max_cost": 3}}, "max_cost is for the whole study: write it under limits: at the top"),
     ],
 )
-def test_what_a_judge_may_not_say(make_study, judge, words):
+def test_judge_rejects_invalid_settings(make_study, judge, words):
     with pytest.raises(StudyError, match=words):
         make_study(1, judge=judge)
 
 
-def test_an_expected_score_needs_numbers(make_study):
+def test_expected_score_needs_numbers(make_study):
     question = [{"name": "q", "text": "Is it?", "scale": "nominal:yes,no"}]
     with pytest.raises(StudyError, match="expected is a mean, and no question has a numeric scale; use probabilities"):
         make_study(1, judge={"score": "expected"}, questions=question)
 
 
-def test_probabilities_of_words_stand_beside_the_label_that_is_said(make_study):
+def test_probabilities_of_words_accompany_the_label(make_study):
     question = [{"name": "q", "text": "Is it?", "scale": "nominal:yes,no"}]
     tokens = [('{"label": "', {}), ("no", {"no": 0.7, "yes": 0.2, " Maybe": 0.1}), ('"}', {})]
     with ChatServer(lambda n, b, server: Say('{"label": "no"}', tokens=tokens)) as server:
@@ -181,7 +181,7 @@ def test_probabilities_of_words_stand_beside_the_label_that_is_said(make_study):
     assert labels["on_labels"].to_list() == pytest.approx([0.9] * 3)
 
 
-def test_where_no_probabilities_come_an_expected_score_is_missing_with_the_reason(make_study):
+def test_expected_score_requires_probabilities(make_study):
     with ChatServer() as server:
         study = make_study(2, judge=judged(server, "openai", score="expected"))
         done = judge_study(study)
@@ -208,14 +208,14 @@ def test_openai_itself_takes_the_newer_name_for_every_model(make_study):
     assert (shown.url, shown.body["max_completion_tokens"]) == ("https://api.openai.com/v1/chat/completions", 9)
 
 
-def test_a_redirect_is_not_followed_with_the_key(make_study):
+def test_redirect_is_not_followed_with_the_key(make_study):
     with ChatServer(lambda n, b, s: Say(status=307, headers={"Location": s.url + "/files"})) as server:
         done = judge_study(make_study(1, judge=judged(server, "anthropic")))
     assert (done.answered, server.count) == (0, 1)
     assert "HTTP 307" in " ".join(done.reasons)
 
 
-def test_a_file_elsewhere_is_not_fetched_with_the_key(make_study):
+def test_file_elsewhere_is_not_fetched_with_the_key(make_study):
     service = provider_for(make_study(1, judge={"key": "TEST_KEY"}).judges[0], Access(Path(), 1, 1))
 
     async def fetch():
@@ -232,7 +232,7 @@ def test_azure_says_where_it_is(make_study):
 
 
 @pytest.mark.parametrize("provider", ["openai-responses", "anthropic", "google"])
-def test_a_service_that_refuses_the_form_is_asked_without_it(make_study, provider):
+def test_service_that_refuses_the_form_is_asked_without_it(make_study, provider):
     def script(n, body, server):
         form = {"openai-responses": "text", "anthropic": "output_config", "google": "generationConfig"}[provider]
         refuses = form in body and "chema" in json.dumps(body[form])
@@ -319,19 +319,19 @@ def test_tokens_of_a_cache_and_of_reasoning_are_counted_in_each_format(form, rep
     assert (found.tokens_in, found.tokens_out, found.cached_in, found.written_in, found.reasoning_out) == tokens
 
 
-def test_the_wait_that_a_service_asks_for():
+def test_wait_that_a_service_asks_for():
     assert requested_wait({"retry-after-ms": "250", "Retry-After": "9"}, "") == 0.25
     assert requested_wait({"Retry-After": "9"}, "") == 9
     assert requested_wait({}, '{"error": {"details": [{"retryDelay": "13.5s"}]}}') == 13.5
     assert requested_wait({}, "busy") is None
 
 
-def test_a_dead_key_of_google_is_a_dead_key():
+def test_dead_key_of_google_is_a_dead_key():
     body = '{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}'
     assert failure(400, body, None, None).kind == "fatal"
 
 
-def test_a_reply_without_end_is_not_read_to_its_end(make_study, monkeypatch):
+def test_reply_without_end_is_not_read_to_its_end(make_study, monkeypatch):
     monkeypatch.setattr("assay.judging.providers.LARGEST_REPLY", 50_000)
     with ChatServer(lambda n, b, server: Say("x" * 100_000)) as server:
         done = judge_study(make_study(1, server.url))
@@ -349,7 +349,7 @@ def likelihood(pairs, label, scale="1-5", words=()):
     return label_likelihood(likely(pairs), label, parse_scale(scale), dict(words))
 
 
-def test_the_label_that_the_json_states_counts_and_not_one_that_is_mentioned():
+def test_label_that_the_json_states_counts_and_not_one_that_is_mentioned():
     pairs = [('{"reasoning": "', {}), ("4", {"4": 1.0}), (' of 5", "label": ', {}), ("2", {"2": 0.8, "3": 0.2})]
     pairs += [("}", {"}": 1.0})]
     found = likelihood(pairs, 2)
@@ -370,7 +370,7 @@ def test_ten_is_not_one():
     assert (found.shares[10], found.shares[1]) == pytest.approx((0.2, 0.6))
     other = [('{"label": ', {}), ("9", {"9": 0.6, "1": 0.4}), ("}", {"}": 1.0})]
     assert likelihood(other, 9, "1-10").reason == (
-        "'1' and '10' begin with the same token, so nobody can tell how likely each was"
+        "'1' and '10' begin with the same token, so their probabilities cannot be separated"
     )
 
 
@@ -388,11 +388,11 @@ def test_words_in_pieces():
         ([("4", {"4": 0.2, "Well": 0.8})], "the labels have 0.20 of the probability of their place"),
     ],
 )
-def test_where_nobody_can_tell_there_is_a_reason(pairs, reason):
+def test_label_likelihood_gives_reason_if_unknown(pairs, reason):
     assert likelihood(pairs, 4).reason == reason
 
 
-def test_a_probability_is_a_signal_for_a_route(make_study):
+def test_probability_is_a_signal_for_a_route(make_study):
     import polars as pl
 
     from assay import Annotations, route
@@ -418,7 +418,7 @@ def test_a_probability_is_a_signal_for_a_route(make_study):
     assert found.decide()["signal"].null_count() == 0
 
 
-def test_a_call_failed_says_no_key():
+def test_call_failed_says_no_key():
     assert isinstance(failure(500, "x", None, None), CallFailed)
 
 
@@ -469,7 +469,7 @@ def test_answers_of_which_a_judge_is_not_sure_do_not_count(make_study):
         ({"signal": "repeats"}, "goes by 'repeats', which is known when all answers are there"),
         ({"signal": "probability"}, "goes by 'probability', which score: probabilities or expected brings"),
         ({"signal": "surre"}, "goes by 'surre': column 'surre' is not in the items; did you mean 'sure'?"),
-        ({}, r"rule\.json is no rule that assay route --rule has written"),
+        ({}, r"rule\.json does not contain a rule of assay route --rule"),
     ],
 )
 def test_rules_that_cannot_be_followed(make_study, rule, words):
@@ -478,13 +478,13 @@ def test_rules_that_cannot_be_followed(make_study, rule, words):
     assert server.count == 0
 
 
-def test_a_judge_that_may_have_nothing_is_asked_nothing(make_study):
+def test_judge_that_may_have_nothing_is_asked_nothing(make_study):
     with ChatServer() as server:
         judge_study(routed_by(make_study, server, {"signal": "sure", "threshold": None}))
         assert server.count == 0
 
 
-def test_parameters_of_google_stand_where_it_looks_for_them():
+def test_google_format_places_parameters():
     params = {
         "safety_settings": [{"category": "x"}], "cachedContent": "c1", "top_p": 0.5,
         "generationConfig": {"topK": 3, "serviceTier": "flex"}, "nobody_knows": 1,

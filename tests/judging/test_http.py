@@ -41,7 +41,7 @@ from assay.judging.http import (
         (404, "", "fatal", "HTTP 404"), (422, "y" * 400, "rejected", "HTTP 422: " + "y" * 300),
     ],
 )  # fmt: skip
-def test_what_a_status_means(status, body, kind, words):
+def test_failure_by_http_status(status, body, kind, words):
     found = failure(status, body, 2.5, "sk-secret-key-1")
     assert (found.kind, str(found), found.status) == (kind, words, status)
     assert found.wait == (2.5 if kind == "retry" else None)
@@ -90,7 +90,7 @@ def test_failure_of_a_limit_goes_by_codes_and_not_by_words(body, kind):
     assert found.wait == (asked if kind == "retry" else None)
 
 
-def test_a_request_as_a_body():
+def test_request_as_a_body():
     words = [{"role": "user", "content": "?"}]
     plain = Request("m", words, None, None, None, {})
     assert chat_body(plain, None) == {"model": "m", "messages": words}
@@ -136,7 +136,7 @@ def test_images_are_kept_as_digests_and_keys_not_at_all():
     ["plain", "\0" + "0\0", "\0" + "1\0", "é …", "x" * 20_000, '"' * 20_000, "\ud83d" * 20_000, "\n" * 20_000],
     ids=range(8),
 )
-def test_the_json_of_a_body_with_images_is_that_of_any_other(said):
+def test_json_of_a_body_with_images_is_that_of_any_other(said):
     url = f"data:image/svg+xml;base64,{'QUJD' * 5000}="
     turns = [{"role": "user", "content": [{"text": said}, {"image_url": {"url": url}}, {"image_url": {"url": url}}, 3]}]
     request = Request("m", turns, schema={"type": "integer"})
@@ -159,7 +159,7 @@ def test_the_json_of_a_body_with_images_is_that_of_any_other(said):
         *((f"part sk-se{gap}y-1", "sk-secret-key-1", "part ***") for gap in ("****", "…", "...", "…*")),
     ],
 )  # fmt: skip
-def test_a_call_is_kept_alike_whichever_way_its_key_is_looked_for(said, key, kept):
+def test_cached_call_masks_key_in_both_ways(said, key, kept):
     body = {"messages": [{"content": said}]}
     found = keepable(body, key)
     assert found == {"messages": [{"content": kept}]}
@@ -167,7 +167,7 @@ def test_a_call_is_kept_alike_whichever_way_its_key_is_looked_for(said, key, kep
 
 
 @pytest.mark.parametrize("said", ["x" * 1_000_000, "x-" * 500_000, "x…" * 50_000], ids=["a word", "hyphens", "many"])
-def test_a_key_is_looked_for_in_a_long_text_in_a_moment(said):
+def test_key_is_looked_for_in_a_long_text_in_a_moment(said):
     begun = time.process_time()
     assert mask_key(f"{said} sk-a…, sk-se…y-1", "sk-secret-key-1") == f"{said} sk-a…, ***"
     assert time.process_time() - begun < 5.0, "hours, where each letter of a word may begin a key; some .05 s now"
@@ -203,7 +203,7 @@ def test_waits_in_words():
 # -- limits -------------------------------------------------------------------------------------------
 
 
-def test_an_amount_a_minute_is_spent_evenly():
+def test_amount_a_minute_is_spent_evenly():
     now = [0.0]
     bucket = Bucket(120, clock=lambda: now[0])  # 2 a second, 4 at once
     assert [bucket.take(1) for _ in range(6)] == [0, 0, 0, 0, 0.5, 1.0]
@@ -212,8 +212,8 @@ def test_an_amount_a_minute_is_spent_evenly():
     bucket.correct(3)
     assert bucket.take(1) == 1.5
     now[0] = 100.0
-    assert [bucket.take(4), bucket.take(1)] == [0, 0.5], "no more than two seconds' worth is kept"
-    assert Bucket(6, clock=lambda: 0.0).take(1) == 0, "one may go whatever the rate"
+    assert [bucket.take(4), bucket.take(1)] == [0, 0.5], "at most two seconds' worth is kept"
+    assert Bucket(6, clock=lambda: 0.0).take(1) == 0, "one is allowed at any rate"
     assert Bucket(None).take(1e9) == 0
 
 
@@ -306,7 +306,7 @@ def test_health_stops_after_unparseable_responses(monkeypatch):
     assert other.stopped is None
 
 
-def test_a_failure_says_only_what_it_was_told():
+def test_call_failed_attributes():
     plain = CallFailed("fatal", "wrong key")
     assert (str(plain), plain.kind, plain.status, plain.wait, plain.starting) == ("wrong key", "fatal", 0, None, False)
     told = CallFailed("retry", "loading", status=503, wait=2.0, starting=True)

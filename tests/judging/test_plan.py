@@ -1,4 +1,4 @@
-"""What judges are told: strategies, conditions, orders, images; and what they say together."""
+"""The requests to judges: strategies, conditions, orders, images; and ensembles."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def test_zero_shot_says_question_scale_and_format_and_marks_the_item(make_study)
     opened, closed = user.splitlines()[0], user.splitlines()[-1]
     assert closed == opened.replace("<", "</")
     assert f"between {opened} and {closed}" in system
-    assert "d0" not in user, "the document's name is not shown"
+    assert "d0" not in user, "the document's name is not displayed"
 
 
-def test_an_item_can_not_forge_its_marks(make_study):
+def test_item_cannot_forge_its_markers(make_study):
     study = make_study(1)
     store, plan = planned(study)
     with store:
@@ -107,7 +107,7 @@ def test_demonstrations_are_never_of_the_item_or_its_document(make_study, use):
         assert len(claims) == 40 - 4 * len({documents[name] for name in used})
 
 
-def test_the_result_says_how_demonstrations_were_used_and_new_labels_change_nothing(make_study):
+def test_result_says_how_demonstrations_were_used_and_new_labels_change_nothing(make_study):
     with ChatServer() as server:
         study = make_study(20, server.url, judge={"strategy": "few-shot"}, labels="labels.csv")
         people(study, 12)
@@ -157,7 +157,7 @@ def shown_labels(plan, store):
 
 
 @pytest.mark.parametrize("preference", ["-1", "first"])
-def test_labels_of_a_file_with_several_scales_are_shown_as_their_own_scale_has_them(make_study, preference):
+def test_few_shot_labels_keep_their_own_scale(make_study, preference):
     judge = {"strategy": "few-shot", "demonstrations": {"count": 2}}
     scale = {"scale": ["1-5", "interval:0-100"]}
     study = make_study(8, judge=judge, questions=MIXED, labels="labels.csv", conditions=scale)
@@ -194,7 +194,7 @@ def test_labels_given_on_another_scale_are_moved_to_the_questions_own(make_study
         assert shown_labels(plan, store) == {("quality", None, "", '{"label":4}')}
 
 
-def test_few_shot_without_enough_labels_says_so(make_study):
+def test_few_shot_rejects_too_few_labels(make_study):
     study = make_study(8, judge={"strategy": "few-shot"}, labels="labels.csv")
     people(study, 2)
     with pytest.raises(StudyError, match="needs 4 demonstrations for 'quality'; people have labelled"):
@@ -257,7 +257,7 @@ def test_reasoning_is_a_column_where_it_is_asked_for(make_study):
     assert "reasoning" not in study_labels(study).labels.columns
 
 
-def test_a_rubric_is_read_at_the_end_of_the_guidelines_or_where_a_prompt_puts_it(make_study):
+def test_rubric_is_read_at_the_end_of_the_guidelines_or_where_a_prompt_puts_it(make_study):
     question = {"name": "quality", "text": "How good is it?", "scale": "1-5", "guidelines": "Take your time."}
     points = ["Is it clear?", "Is it\n true?"]
     with ChatServer(lambda n, b, server: Say()) as server:
@@ -338,7 +338,7 @@ def test_each_crossed_scale_has_its_own_anchors_and_guidelines_in_the_prompt(mak
         ({"scale": "interval:0-5", "meanings": {"9": "x"}}, "meanings.9", "a label must be a number from 0 to 5"),
     ],
 )
-def test_what_would_contradict_a_crossed_scale_is_refused_with_its_place(make_study, change, where, message):
+def test_crossed_scale_contradictions_have_a_place(make_study, change, where, message):
     with pytest.raises(StudyError) as caught:
         make_study(1, questions=[CROSSED | change], conditions={"scale": ["interval:0-10", "interval:0-100"]})
     assert f"{where}: " in str(caught.value)
@@ -352,7 +352,7 @@ def test_numbers_that_are_no_labels_and_scales_that_are_not_replaced_are_left_al
     make_study(1, questions=[CROSSED | {"by_scale": {}, "text": "1 to 5?"}])
 
 
-def test_a_prompt_file_that_names_a_scale_is_refused_where_scales_are_crossed(make_study):
+def test_prompt_file_that_names_a_scale_is_refused_where_scales_are_crossed(make_study):
     (make_study(1).folder / "prompts").mkdir()
     (make_study(1).folder / "prompts" / "strict.txt").write_text("{{ question }} From 0 to 100: {{ format }}")
     make_study(1, judge={"prompt": "strict"})
@@ -372,7 +372,7 @@ def test_prompts_of_ones_own_are_a_condition(make_study):
     assert sorted(study_labels(study).labels["prompt"]) == ["default", "strict"]
 
 
-def test_a_changed_judge_question_or_item_is_asked_again_and_the_old_answer_does_not_count(make_study):
+def test_changed_judge_question_or_item_is_asked_again_and_the_old_answer_does_not_count(make_study):
     with ChatServer() as server:
         judge_study(make_study(2, server.url))
         changed = make_study(2, server.url, judge={"temperature": 0.5})
@@ -398,7 +398,7 @@ def options(study, columns):
 def test_pairs_are_asked_in_both_orders_and_labels_are_of_the_item(make_study):
     question = {"name": "better", "text": "Which is better?", "scale": "preference", "options": ["a", "b"]}
 
-    def script(n, body, server):  # prefers b, wherever it stands, but for q5: there it takes the first
+    def script(n, body, server):  # prefers b in any position, except for q5: there it takes the first
         text = body["messages"][-1]["content"]
         first = re.search(r"first: @(\w)", text)[1]
         return Say(json.dumps({"label": "first" if "5@" in text or first == "b" else "second"}))
@@ -457,7 +457,7 @@ def test_triplets_are_drawn_for_judges_alone_and_every_pair_is_seen(make_study):
     assert min(seen.values()) >= 2
 
 
-def test_a_column_that_differs_within_a_drawn_triplet_is_shown_of_each(make_study):
+def test_column_that_differs_within_a_drawn_triplet_is_shown_of_each(make_study):
     with ChatServer(lambda n, body, server: Say('{"label": "B"}')) as server:
         asked, file = [{**DRAWN, "show": ["speaker"]}], {"file": "items.csv"}
         study = make_study(3, server.url, questions=asked, people={"pairs": 1}, items=file)
@@ -475,7 +475,7 @@ PAIRED = {"name": "alike", "text": "Are they alike?", "scale": "0-1", "options":
 
 
 def test_pairs_are_made_of_single_texts_and_asked_in_both_orders(make_study):
-    """Binary and continuous prompts of one study; ten repeats, the order drawn anew for each."""
+    """Binary and continuous prompts of one study; ten repeats, each with a new random order."""
     continuous = {
         "name": "how",
         "text": "How alike are they?",
@@ -508,11 +508,11 @@ def test_pairs_are_made_of_single_texts_and_asked_in_both_orders(make_study):
     )
 
 
-def test_an_unreadable_reply_about_a_pair_is_missing_and_no_vote(make_study):
+def test_unreadable_reply_about_a_pair_is_missing_and_no_vote(make_study):
     with ChatServer(lambda n, body, server: Say("They share some ideas.")) as server:
         study = make_study(2, server.url, questions=[PAIRED])
         judge_study(study)
-    with pytest.raises(StudyError, match="no label yet"):
+    with pytest.raises(StudyError, match="has no labels"):
         study_labels(study)
 
 
@@ -522,7 +522,7 @@ def test_pairs_and_what_is_no_pair_do_not_share_a_study(make_study):
     with pytest.raises(StudyError, match="no pair can be drawn"):
         judge_study(make_study(1, questions=[PAIRED]))
     many = make_study(120, questions=[PAIRED], items={"file": "items.csv"})
-    with pytest.raises(StudyError, match=r"7,140 pairs would be asked, .* name items.document"):
+    with pytest.raises(StudyError, match=r"7,140 pairs would be compared, .* set items.document"):
         judge_study(many)
 
 
@@ -574,13 +574,13 @@ def test_triplets_that_cannot_be_asked_of_judges_are_refused_in_words(make_study
     with open_store(study) as store:
         sync_study(store, study)
         add_people(store, {"ana": {}})
-    with pytest.raises(StudyError, match="nobody has begun yet; judges are asked the triplets that people were given"):
+    with pytest.raises(StudyError, match="which has not begun; judges label the triplets of the annotators"):
         estimate_study(study)
     (study.folder / "study.db").unlink()
     with pytest.raises(StudyError, match="no triplet can be drawn"):
         judge_study(make_study(2, questions=[DRAWN]))
     many = make_study(200, questions=[DRAWN], items={"file": "items.csv"})
-    with pytest.raises(StudyError, match=r"about 19900 triplets would be drawn, .* 6000 at most; name items.document"):
+    with pytest.raises(StudyError, match=r"about 19900 triplets would be drawn, .* is 6000; set items.document"):
         judge_study(many)
     # Pairs of documents of two items are in no triplet: 199 · 198 / 2 pairs are.
     rows = "".join(f"q{i:05},text,{'d1' if i < 199 else 'd2'}\n" for i in range(201))
@@ -601,24 +601,24 @@ def test_images_go_by_path_and_by_url(make_study, tmp_path):
     assert urls["q1"] == "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
     assert urls["q2"] == "https://example.org/dog.jpg"
     (study.folder / "items.csv").write_text("item,text,photo\nq3,@q3@,gone.png\n")
-    with pytest.raises(StudyError, match=r"item 'q3': the image .*gone.png is not there"):
+    with pytest.raises(StudyError, match=r"item 'q3': the image .*gone.png does not exist"):
         judge_study(study)
 
 
 @pytest.mark.parametrize("name", ["../secret.png", "link.png", "/{tmp}/secret.png"])
-def test_an_image_outside_the_study_is_neither_read_nor_sent(make_study, tmp_path, name):
+def test_image_outside_the_study_is_neither_read_nor_sent(make_study, tmp_path, name):
     (tmp_path / "secret.png").write_bytes(b"\x89PNG secret")
     with ChatServer() as server:
         study = make_study(1, server.url, items={"file": "items.csv", "images": ["photo"]})
         (study.folder / "link.png").symlink_to(tmp_path / "secret.png")
         name = name.format(tmp=str(tmp_path).lstrip("/"))
         (study.folder / "items.csv").write_text(f"item,text,photo\nq1,@q1@,{name}\n")
-        with pytest.raises(StudyError, match=r"not within the study's folder; put it beside study\.yaml"):
+        with pytest.raises(StudyError, match=r"outside the study folder; put it next to study\.yaml"):
             judge_study(study)
         assert server.count == 0
 
 
-def test_an_image_of_many_megabytes_is_refused(make_study, monkeypatch):
+def test_image_of_many_megabytes_is_refused(make_study, monkeypatch):
     monkeypatch.setattr("assay.judging.prompts.LARGEST_IMAGE", 100)
     study = make_study(1, items={"file": "items.csv", "images": ["photo"]})
     (study.folder / "cat.png").write_bytes(b"\x89PNG" + b"x" * 100)
@@ -627,7 +627,7 @@ def test_an_image_of_many_megabytes_is_refused(make_study, monkeypatch):
         judge_study(study)
 
 
-def test_a_task_of_writing_is_not_told_to_judge_or_to_disregard_what_the_item_asks(make_study):
+def test_writing_task_has_no_judging_instructions(make_study):
     question = {"name": "reply", "text": "Do what the customer asks for.", "scale": "text"}
     for judge in ({}, {"prompt": "own"}, {"strategy": "chain-of-thought"}):
         study = make_study(1, questions=[question])
@@ -685,7 +685,7 @@ def test_ties_are_drawn_by_seed():
     assert combine_votes([1, 2, 2, 5], "median", "x") == (2, False)
 
 
-def test_the_label_that_a_demonstration_shows():
+def test_label_that_a_demonstration_shows():
     judge = Judge(name="m", model="x")
     five = parse_scale("1-5")
     assert _shown_label([1, 4, 4], five, judge, "i") == 4
@@ -693,7 +693,7 @@ def test_the_label_that_a_demonstration_shows():
     assert _shown_label(["x", "y", "y"], parse_scale("nominal:x,y"), judge, "i") == "y"
 
 
-def test_a_rule_keeps_what_is_as_sure_as_it_says():
+def test_route_rule_keeps_items_at_its_threshold():
     rule = RouteRule("sure", 0.8, "rule.json", of_answer=False)
     assert [rule.keeps(value) for value in (0.8, "0.9", 0.79, None, "much")] == [True, True, False, False, False]
     assert rule.reason(0.5) == "left to people: sure 0.5 is below 0.8 (rule.json)"
@@ -714,11 +714,11 @@ def test_a_rule_keeps_what_is_as_sure_as_it_says():
         ({"signal": "repeats", "threshold": 1}, "probabilities", "goes by 'repeats', which is known when all answers"),
         ({"signal": "judges", "threshold": 1}, "label", "goes by 'judges', which is known when all answers are there"),
         ({"signal": "age", "threshold": 3, "judge": "m2"}, "label", "rule.json is a rule for 'm2'"),
-        ({"signal": "age", "threshold": "much"}, "label", "is no rule that assay route --rule has written"),
-        ({"signal": "age"}, "label", "is no rule that assay route --rule has written"),
+        ({"signal": "age", "threshold": "much"}, "label", "does not contain a rule of assay route --rule"),
+        ({"signal": "age"}, "label", "does not contain a rule of assay route --rule"),
     ],
 )
-def test_the_rule_of_a_file(tmp_path, rule, score, found):
+def test_rule_of_a_file(tmp_path, rule, score, found):
     (tmp_path / "rule.json").write_text(json.dumps({"judge": "m1"} | rule))
     judge, study = Judge(name="m1", model="x", route="rule.json", score=score), SimpleNamespace(folder=tmp_path)
     if isinstance(found, tuple):
@@ -730,13 +730,13 @@ def test_the_rule_of_a_file(tmp_path, rule, score, found):
         assert f"{tmp_path}/study.yaml: judge 'm1': route: rule.json" in str(error.value)
 
 
-def test_a_rule_that_is_not_there_and_none(tmp_path):
+def test_rule_that_is_not_there_and_none(tmp_path):
     study = SimpleNamespace(folder=tmp_path)
     assert read_route(study, Judge(name="m1", model="x")) is None
     with pytest.raises(StudyError, match=r"rule.json is not there, or not within the study's folder"):
         read_route(study, Judge(name="m1", model="x", route="rule.json"))
     (tmp_path / "rule.json").write_text("{")
-    with pytest.raises(StudyError, match=r"rule.json is no rule that assay route --rule has written"):
+    with pytest.raises(StudyError, match=r"rule.json does not contain a rule of assay route --rule"):
         read_route(study, Judge(name="m1", model="x", route="rule.json"))
 
 
@@ -749,7 +749,7 @@ def stub_of_items(monkeypatch, *them, **parts):
     return plan
 
 
-def test_a_judge_is_asked_about_what_its_rule_keeps_as_far_as_that_is_known(monkeypatch):
+def test_judge_is_asked_about_what_its_rule_keeps_as_far_as_that_is_known(monkeypatch):
     judge, some = Judge(name="m1", model="x"), [Item(f"i{age}", None, {"age": age}) for age in (29, 30, None)]
     plan = stub_of_items(monkeypatch, *some, judges={"m1": judge})
     plan.routes = {"m1": RouteRule("age", 30, "rule.json", of_answer=False)}
@@ -769,7 +769,7 @@ def test_a_judge_is_asked_about_what_its_rule_keeps_as_far_as_that_is_known(monk
     assert plan._is_routed_to(judge, some[0])
 
 
-def test_probes_are_of_the_same_items_whatever_else_there_is(monkeypatch):
+def test_probe_samples_are_nested_and_stable(monkeypatch):
     names = [f"q{n}" for n in range(12)]
 
     def sample(names, number, seed=0):
@@ -845,7 +845,7 @@ def test_orders_in_which_options_are_shown(orders, probe, found):
     ("probe", "text"),
     [(None, "# A **b**\nc"), ("repeat", "# A **b**\nc"), ("padded", "- # A **b**\n\n- c"), ("stripped", "A b c")],
 )
-def test_what_a_probe_sends(probe, text):
+def test_probe_requests(probe, text):
     sent = []
 
     def messages(item, *, order, demonstrations):
@@ -876,7 +876,7 @@ def test_what_a_probe_sends(probe, text):
         ({"max_tokens": 7}, True, False, 7),
     ],
 )
-def test_a_service_that_wants_a_limit_of_tokens_is_given_one(judge, form, free_text, most):
+def test_service_that_wants_a_limit_of_tokens_is_given_one(judge, form, free_text, most):
     kind = SimpleNamespace(free_text=free_text)
     prompt = SimpleNamespace(has_format=form, question=SimpleNamespace(kind=kind))
     given = Judge(**{"name": "m", "model": "x", "provider": "anthropic"} | judge)
@@ -907,7 +907,7 @@ def test_pairs_are_counted_in_words():
 # -- keys ------------------------------------------------------------------------------------------
 
 
-def test_the_key_in_use_is_not_readable_and_nothing_else_is_touched():
+def test_key_in_use_is_not_readable_and_nothing_else_is_touched():
     key = "sk-proj-abcdefghwxyz"
     assert mask_key(f"Authorization: Bearer {key}; x{key}y", key) == "Authorization: Bearer ***; x***y"
     assert mask_key("Incorrect API key provided: sk-proj-ab**wxyz.", key) == "Incorrect API key provided: ***."
@@ -921,7 +921,7 @@ def test_the_key_in_use_is_not_readable_and_nothing_else_is_touched():
         assert mask_key(plain + " none EMPTY ollama", used) == plain + " none EMPTY ollama"
 
 
-def test_replies_and_reasoning_are_stored_as_they_came_but_for_the_key(make_study, monkeypatch):
+def test_responses_are_stored_unchanged_except_for_the_key(make_study, monkeypatch):
     secret = "sk-very-secret-0123456789"
     monkeypatch.setenv("TEST_KEY", secret)
     text = "a key-value store with an api-first design; Bearer of the token"
@@ -945,7 +945,7 @@ def test_retry_after_is_a_number_or_a_date():
 # -- the table of providers -------------------------------------------------------------------------
 
 
-def test_a_provider_is_one_row_in_its_table(make_study, monkeypatch):
+def test_provider_is_one_row_in_its_table(make_study, monkeypatch):
     with ChatServer() as server:
         row = ProviderRow(PROVIDERS["openai"].make, server.url, ("TINY_KEY",), format=ChatFormat())
         monkeypatch.setitem(PROVIDERS, "tiny-cloud", row)
@@ -960,7 +960,7 @@ def test_a_provider_is_one_row_in_its_table(make_study, monkeypatch):
             judge_study(make_study(3, judge={"provider": "tiny-clod", "base_url": None}))
 
 
-def test_an_unknown_provider_is_refused_with_the_nearest_before_anything_is_planned(make_study):
+def test_unknown_provider_is_refused_with_the_nearest_before_anything_is_planned(make_study):
     study = make_study(1, judge={"provider": "antropic", "base_url": None})
     for way in (judge_study, estimate_study, requests_of):
         with pytest.raises(JudgeError, match=r"'m1' cannot be queried: provider 'antropic' .* mean 'anthropic'\?"):
@@ -984,7 +984,7 @@ def test_provider_for_names_the_openai_compatible_address(make_study, provider):
         ("expected", "1-5", True, False, True),
     ],
 )  # fmt: skip
-def test_what_is_asked_of_the_probabilities_of_labels(score, spec, free_text, likelihood, expected):
+def test_way_requests_probabilities(score, spec, free_text, likelihood, expected):
     question = SimpleNamespace(kind=SimpleNamespace(free_text=free_text))
     way = SimpleNamespace(
         judge=SimpleNamespace(score=score), scale=parse_scale(spec), prompt=SimpleNamespace(question=question)
@@ -1009,7 +1009,7 @@ def test_hint_is_any_allowed_label(spec, closed, hints, seed):
     assert found == [Plan._hint(plan, way, Item(f"i{n}", None, {})) for n in range(40)]
 
 
-def test_what_makes_another_call_of_a_judge(monkeypatch):
+def test_recipe_identity(monkeypatch):
     """A judge's name only where its replies are found by it: a model does not know what it is called here."""
     monkeypatch.setattr(plan_module, "identity", lambda request: "what is sent")
     usual = {"name": "m1", "provider": "openai", "file": None, "function": None, "command": ()}
@@ -1028,7 +1028,7 @@ def test_what_makes_another_call_of_a_judge(monkeypatch):
 
 
 @pytest.mark.parametrize(("unread", "has_format"), [(None, True), (("four", "no label"), False), (("4", "?"), True)])
-def test_what_a_call_says_it_is_about(unread, has_format, monkeypatch):
+def test_request_about_by_hand(unread, has_format, monkeypatch):
     complained = []
 
     def complaint(messages, *given, own_form):
@@ -1064,7 +1064,7 @@ def test_what_a_call_says_it_is_about(unread, has_format, monkeypatch):
         ("openai", False, {}),
     ],
 )  # fmt: skip
-def test_what_a_program_is_shown_of_an_item(provider, is_program, columns):
+def test_program_input_columns(provider, is_program, columns):
     item = Item("i1", None, {"text": "x", "a": "1", "b": "2", "secret": "s"})
     asked = SimpleNamespace(
         shown_columns=lambda fields, hidden: [one for one in ["text", "secret"] if one not in hidden]
@@ -1076,7 +1076,7 @@ def test_what_a_program_is_shown_of_an_item(provider, is_program, columns):
     assert isinstance(columns, dict) or (found["b"], found["c"]) == ("2", None)
 
 
-def test_what_the_call_of_a_judge_holds():
+def test_request_of_a_judge():
     judge = {
         "name": "m1",
         "model": None,

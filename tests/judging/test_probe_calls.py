@@ -20,7 +20,7 @@ def last(body):
     return body["messages"][-1]["content"]
 
 
-def test_probes_are_asked_on_a_sample_and_told_apart(make_study):
+def test_probes_label_a_sample_and_are_distinguished(make_study):
     with ChatServer(lambda n, b, server: Say('{"label": 2}' if "Another annotator" in last(b) else None)) as server:
         server.script = lambda n, b, s: Say('{"label": 2}' if "Another annotator" in last(b) else '{"label": 3}')
         judge = {"base_url": server.url, "sibling": "tiny-2"} | PRICE
@@ -44,7 +44,7 @@ def test_probes_are_asked_on_a_sample_and_told_apart(make_study):
     assert len({tuple(sorted(full.filter(probe=one)["item"])) for one in ALL}) == 1, "one sample"
 
 
-def test_what_is_changed_and_nothing_else(make_study):
+def test_probes_change_one_thing(make_study):
     text = "# A title\n\n**Bold** words and\n- one `code`\n"
     with ChatServer(lambda n, b, server: Say()) as server:
         study = make_study(
@@ -73,7 +73,7 @@ def test_swapped_options_are_shown_the_other_way_and_read_back(make_study):
     assert dict(found.select("probe", "label").rows()) == {None: -1, "swapped": 1}
 
 
-def test_a_hint_stands_beside_the_probabilities_and_is_a_plain_number(make_study):
+def test_hint_column_is_a_plain_number(make_study):
     tokens = [('{"label": ', {}), ("50", {"50": 0.6, "100": 0.4}), ("}", {})]
     with ChatServer(lambda n, b, server: Say('{"label": 50}', tokens=tokens)) as server:
         question = [{"name": "quality", "text": "How good?", "scale": "interval:0-100"}]
@@ -113,7 +113,7 @@ def test_probes_that_ask_nothing_are_refused(make_study, probes, words):
         make_study(2, probes=probes)
 
 
-def test_a_recorded_reply_answers_a_probe_by_name(make_study):
+def test_recorded_reply_answers_a_probe_by_name(make_study):
     study = make_study(1, judge={"provider": "recorded", "file": "r.jsonl"}, probes={"repeat": 1})
     lines = [{"item": "q00000", "judge": "m1", "reply": "4"}]
     lines += [{"item": "q00000", "judge": "m1", "probe": "repeat", "reply": "2"}]

@@ -47,7 +47,7 @@ def program(make_study, judge, n=4, rules=RULES, **parts):
     return study
 
 
-def test_a_function_of_the_studys_folder_is_a_judge(make_study):
+def test_function_of_the_studys_folder_is_a_judge(make_study):
     study = program(make_study, {"provider": "python", "model": "rules:stars"})
     done = judge_study(study, allow_code=True)
     assert (done.answered, done.failed, done.cost) == (3, 1, 0.0)
@@ -57,7 +57,7 @@ def test_a_function_of_the_studys_folder_is_a_judge(make_study):
     assert sys.modules["assay_judge_rules"].seen[0] == ({"text": "text @q00000@"}, "quality")
 
 
-def test_an_async_function_may_reply_with_a_text(make_study):
+def test_async_function_may_reply_with_a_text(make_study):
     study = program(make_study, {"provider": "python", "model": "rules:later"})
     assert judge_study(study, allow_code=True).answered == 4
     assert set(study_labels(study).labels["label"]) == {4}
@@ -68,7 +68,7 @@ def test_no_label_is_missing_and_not_guessed(make_study):
     assert (done.answered, done.missing) == (0, 4)
 
 
-def test_code_of_a_folder_runs_only_where_somebody_allows_it(make_study, capsys):
+def test_program_judge_requires_allow_code(make_study, capsys):
     from assay.cli.app import main
 
     rules = "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\n" + RULES
@@ -97,7 +97,7 @@ print(json.dumps({"label": 5 if asked["question"] == "quality" else 1}))
 """
 
 
-def test_a_command_is_a_judge(make_study):
+def test_command_is_a_judge(make_study):
     study = program(make_study, {"provider": "command", "model": f"{shlex.quote(sys.executable)} rate.py"}, n=3)
     (study.folder / "rate.py").write_text(SCRIPT)
     done = judge_study(study, allow_code=True)
@@ -106,14 +106,14 @@ def test_a_command_is_a_judge(make_study):
     assert set(study_labels(study).labels["label"]) == {5}
 
 
-def test_a_command_that_hangs_is_ended(make_study):
+def test_command_that_hangs_is_ended(make_study):
     judge = {"provider": "command", "model": shlex.join([sys.executable, "-c", "import time; time.sleep(60)"])}
     study = program(make_study, judge | {"limits": {"timeout": 0.3}}, n=1)
     done = judge_study(study, allow_code=True)
     assert done.reasons == {"m1: no reply: no reply within 0.3 s": 1}
 
 
-def test_a_command_that_hangs_is_ended_where_processes_have_no_groups(make_study, monkeypatch):
+def test_command_that_hangs_is_ended_where_processes_have_no_groups(make_study, monkeypatch):
     monkeypatch.delattr(os, "killpg")  # as on Windows
     monkeypatch.delattr(signal, "SIGKILL")
     code = "import os, time; open(f'began-{os.getpid()}', 'w'); time.sleep(60)"
@@ -166,7 +166,7 @@ HEADER = {
 }  # fmt: skip
 
 
-def test_a_log_of_inspect_is_a_judge(make_study):
+def test_log_of_inspect_is_a_judge(make_study):
     study = make_study(3, judge={"provider": "recorded", "file": "log.eval", "base_url": None})
     with zipfile.ZipFile(study.folder / "log.eval", "w") as archive:
         archive.writestr("header.json", json.dumps(HEADER))
@@ -179,7 +179,7 @@ def test_a_log_of_inspect_is_a_judge(make_study):
     assert study_labels(study).labels["label"].to_list() == [2, 3, 4]
 
 
-def test_a_table_of_another_judge_is_read_and_nobody_is_asked(make_study):
+def test_recorded_table_of_another_judge(make_study):
     judge = {"provider": "recorded", "file": "other.csv", "base_url": None}
     study = make_study(3, judge=judge)
     table = "item,annotator,label\n" + "".join(f"q{i:05},m1,{i + 2}\nq{i:05},m2,1\n" for i in range(3))
@@ -191,7 +191,7 @@ def test_a_table_of_another_judge_is_read_and_nobody_is_asked(make_study):
         judge_study(study)
 
 
-def test_a_file_that_is_neither_replies_nor_labels_is_refused(make_study):
+def test_file_that_is_neither_replies_nor_labels_is_refused(make_study):
     study = make_study(1, judge={"provider": "recorded", "file": "other.csv", "base_url": None})
     (study.folder / "other.csv").write_text("a\n1\n")
     with pytest.raises(StudyError, match="the file of judge 'm1', cannot be read: "):
@@ -215,7 +215,7 @@ def replied(provider, **about):
         return f"{error.kind}: {error}"
 
 
-def test_the_line_that_says_most_is_taken_of_those_that_fit(tmp_path):
+def test_line_that_says_most_is_taken_of_those_that_fit(tmp_path):
     base = {"item": "i1", "judge": "m1"}
     path = written(
         tmp_path / "r.jsonl", base | {"reply": 1}, base | {"reply": "2", "repeat": 2},
@@ -234,7 +234,7 @@ def test_the_line_that_says_most_is_taken_of_those_that_fit(tmp_path):
     assert (seven.text, seven.tokens_in, seven.finish, seven.reasoning) == ("5", 30, "length", None)
 
 
-def test_what_is_no_reply_is_refused_with_its_line(tmp_path):
+def test_recorded_rejects_invalid_lines(tmp_path):
     path = tmp_path / "r.jsonl"
     for text in ('{"item": "a", "judge": "m1"}', "{", '"a"'):
         path.write_text('{"item": "a", "judge": "m1", "reply": 1}\n\n' + text + "\n")
@@ -244,7 +244,7 @@ def test_what_is_no_reply_is_refused_with_its_line(tmp_path):
         Recorded(tmp_path / "gone.jsonl")
 
 
-def test_what_is_recorded_is_found_again(tmp_path):
+def test_recording_keeps_every_key(tmp_path):
     path = tmp_path / "r.jsonl"
     recording = Recording(path)
     about = {"item": "i1", "judge": "m1", "repeat": 2}
@@ -276,12 +276,12 @@ def test_outputs_are_numbered_and_complete(tmp_path):
         ("i1", "s1"), ("i3", "s1"), ("i1", "s2"))]  # fmt: skip
     assert has == [True, False, False]
     for wrong in (rows[:1], [*rows[:2], ("i1", "s1", "x", {})], [rows[0], ("i1", "s1", "x", {"repeat": 3})]):
-        words = rf"of 's1' on item 'i1', and 2 are wanted, numbered from 1; .* say 'repeats: {len(wrong)}' for this"
+        words = rf"of 's1' on item 'i1', but 2 are required, numbered from 1; .* set 'repeats: {len(wrong)}' for this"
         with pytest.raises(StudyError, match=words):
             Outputs(lines(*wrong), system)
 
 
-def test_a_model_is_asked_where_a_file_has_no_outputs(tmp_path):
+def test_model_is_asked_where_a_file_has_no_outputs(tmp_path):
     class Model:
         async def complete(self, request):
             return Completion("of the model")
@@ -320,5 +320,5 @@ def test_which_files_hold_replies_and_which_labels(tmp_path, name, text, holds):
         ({"label": False}, '{"label": false}', None), (0, '{"label": 0}', None),
     ],
 )  # fmt: skip
-def test_what_a_program_gives_as_a_reply(found, text, reasoning):
+def test_program_output_as_response(found, text, reasoning):
     assert records._reply_of(found) == (text, reasoning)

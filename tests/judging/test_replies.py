@@ -115,7 +115,7 @@ SOME = settings(max_examples=800 if THOROUGH else 60)
 
 @MANY
 @given(st.sampled_from(CASES), st.sampled_from(SHAPES), st.sampled_from(BEFORE), st.sampled_from(AFTER), st.data())
-def test_a_stated_label_is_read_from_every_shape(case, shape, before, after, data):
+def test_stated_label_is_read_from_every_shape(case, shape, before, after, data):
     spec, label = case
     others = [one for one in SCALES[spec] if one != label]
     text = shape.format(x=label, j=json.dumps(label), other=data.draw(st.sampled_from(others)))
@@ -136,7 +136,7 @@ def test_a_stated_label_is_read_from_every_shape(case, shape, before, after, dat
 
 @SOME
 @given(st.sampled_from(list(SCALES)), st.text(max_size=200))
-def test_whatever_is_written_a_label_is_on_the_scale_or_missing_with_a_reason(spec, text):
+def test_read_reply_gives_label_on_scale_or_reason(spec, text):
     scale = parse_scale(spec)
     read = read_reply(text, scale)
     if read.label is None:
@@ -148,20 +148,20 @@ def test_whatever_is_written_a_label_is_on_the_scale_or_missing_with_a_reason(sp
 
 @SOME
 @given(st.sampled_from(SHAPES[:32]), st.sampled_from([0, 6, 7, 42, 4.5, -1, "excellent"]))
-def test_a_label_off_the_scale_is_never_turned_into_one(shape, label):
+def test_label_off_the_scale_is_never_turned_into_one(shape, label):
     read = read_reply(shape.format(x=label, j=json.dumps(label), other=9), STARS)
     assert read.label is None
 
 
 @SOME
 @given(st.sampled_from(SHAPES), st.integers(1, 40), st.integers(1, 5))
-def test_a_reply_that_was_cut_off_gives_its_own_label_or_none(shape, at, label):
+def test_reply_that_was_cut_off_gives_its_own_label_or_none(shape, at, label):
     text = shape.format(x=label, j=json.dumps(label), other=9)[:at]
     assert read_reply(text, STARS, finish="length").label in (None, label)
 
 
 @pytest.mark.parametrize(("before", "label"), [(80, 4), (81, None)])
-def test_of_a_reply_that_was_cut_off_a_line_may_lead_to_the_label_and_no_more(before, label):
+def test_read_reply_of_truncated_response(before, label):
     assert read_reply("x" * before + ' {"label": 4}\nThe writer liked', STARS, finish="length").label == label
 
 
@@ -177,7 +177,7 @@ def test_every_reply_of_the_corpus_gives_its_label(group, reply):
     assert (read.reason is None) == (label is not None)
 
 
-def test_the_corpus_is_large_and_says_nothing_twice():
+def test_corpus_is_large_and_says_nothing_twice():
     asked = [(group["scale"], group.get("finish"), reply) for group, reply in REPLIES]
     assert len(set(asked)) == len(asked) >= 300
     missing = [reply for group, reply in REPLIES if group.get("label") is None and not group.get("verbatim")]
@@ -196,7 +196,7 @@ def test_the_corpus_is_large_and_says_nothing_twice():
         ("Rating: 9", "stop", OFF_SCALE),
     ],
 )
-def test_the_reason_of_a_missing_label_is_said(text, finish, reason):
+def test_reason_of_a_missing_label_is_said(text, finish, reason):
     assert read_reply(text, STARS, finish=finish).reason == reason
 
 
@@ -216,7 +216,7 @@ def test_the_reason_of_a_missing_label_is_said(text, finish, reason):
         ('{"label": {"a": 4}}', OFF_SCALE),
     ],
 )
-def test_what_is_in_doubt_is_missing_with_its_reason(text, reason):
+def test_doubtful_label_is_missing_with_reason(text, reason):
     read = read_reply(text, STARS)
     assert (read.label, read.reason) in ((None, reason), (None, NO_LABEL))
 
@@ -316,7 +316,7 @@ def test_quotes_are_spans_of_the_text(text, found):
         assert [tuple(one) for one in json.loads(reply.label)] == found
 
 
-def test_a_quote_keeps_the_signs_of_the_text():
+def test_quote_keeps_the_signs_of_the_text():
     source = "a **bold** “claim” of *50%* <b>x</b> \\ done"
     scale = parse_scale("spans:claim")
     for quote in ("**bold** “claim”", "*50%*", "<b>x</b>", "x</b> \\ done"):
@@ -328,11 +328,11 @@ def test_a_quote_keeps_the_signs_of_the_text():
 @pytest.mark.parametrize(
     "words", ["rating (", "the rating is ", "I give it ", "x: y\n", "<label>", '{"label": ', "[[", "4, "]
 )
-def test_a_long_reply_that_goes_in_circles_comes_to_an_end_without_a_label(words):
+def test_long_reply_that_goes_in_circles_comes_to_an_end_without_a_label(words):
     assert read_reply(words * 3000, STARS).label is None
 
 
-def test_an_article_is_not_the_option_a():
+def test_article_is_not_the_option_a():
     assert read_reply("A bird does not belong", parse_scale("odd-one-out")).label is None
     assert read_reply("Option b", parse_scale("odd-one-out")).label == "B"
 
@@ -363,11 +363,11 @@ def test_reasoning_is_kept_and_the_label_read_from_the_end():
         ('{"label": "<think>"}', '{"label": "<think>"}', None),
     ],
 )
-def test_thinking_aloud_is_told_from_the_reply(text, answer, thought):
+def test_reasoning_is_separated_from_the_response(text, answer, thought):
     assert replies._split_thinking(text) == (answer, thought)
 
 
-def test_free_text_may_speak_of_the_marks_of_thinking():
+def test_free_text_can_mention_reasoning_markers():
     assert replies._split_thinking("A <think> is a mark.", leading=True) == ("A <think> is a mark.", None)
     assert replies._split_thinking("<think>so</think>\nText", leading=True) == ("\nText", "so")
     assert replies._split_thinking("so\n</think>\nText", leading=True) == ("\nText", "so")
@@ -375,7 +375,7 @@ def test_free_text_may_speak_of_the_marks_of_thinking():
     assert replies._split_thinking("<think>so", leading=True) == (None, "so")
 
 
-def test_the_order_in_which_finders_are_asked():
+def test_order_in_which_finders_are_asked():
     assert [(one.find.__name__, one.is_sure, one.is_whole, one.any_word) for one in replies.FINDERS] == [
         ("find_in_json", True, True, None),
         ("find_in_marks", True, True, None),
@@ -393,7 +393,7 @@ def test_the_order_in_which_finders_are_asked():
 # -- each finder by where and what it states ----------------------------------------------------------
 
 
-def test_json_objects_where_they_stand():
+def test_json_objects_with_positions():
     text = 'a {x} b {\'label\': 3,} then {"n": {"m": 1}} and {"open": 1'
     assert [(text[at:end], value) for at, end, value in objects(text)] == [
         ("{'label': 3,}", {"label": 3}), ('{"n": {"m": 1}}', {"n": {"m": 1}}),
@@ -422,7 +422,7 @@ def statements(find, text, scale=STARS):
         ('{"Final Answer": "4 of 5"}', 4, True), ('{}', None, False), ('if the author says {"label": 4}', 4, False),
     ],
 )  # fmt: skip
-def test_what_an_object_states(text, label, decides):
+def test_object_values(text, label, decides):
     ((_, found, settles, about),) = statements(find_in_json, text)
     assert (found, settles, about) == (label, decides, "")
 
@@ -441,11 +441,11 @@ def test_what_an_object_states(text, label, decides):
         ("##" + "1" * 200 + "##", [("##" + "1" * 200 + "##", None, True, "")]),
     ],
 )  # fmt: skip
-def test_what_stands_between_marks(text, wanted):
+def test_text_between_markers(text, wanted):
     assert statements(find_in_marks, text) == wanted
 
 
-def test_a_tie_between_brackets_is_one_of_preferences():
+def test_tie_between_brackets_is_one_of_preferences():
     preference = parse_scale("preference")
     assert statements(find_in_marks, "[[C]] ##C##", preference) == [("##C##", None, False, ""), ("[[C]]", 0, True, "")]
     assert statements(find_in_marks, "[[C]]", parse_scale("odd-one-out")) == [("[[C]]", "C", True, "")]
@@ -467,7 +467,7 @@ def test_a_tie_between_brackets_is_one_of_preferences():
         ("Rating:\n4", [("Rating:\n", 4, True, "")]),
     ],
 )  # fmt: skip
-def test_what_sentences_state(text, wanted):
+def test_sentences_state_labels(text, wanted):
     assert statements(find_in_sentences, text) == wanted
 
 
@@ -480,7 +480,7 @@ def test_what_sentences_state(text, wanted):
         ("It deserves 4.5", []), ("It is a 4", [("It is", 4)]), ("The author says I give 4", []),
     ],
 )  # fmt: skip
-def test_what_is_given(text, wanted):
+def test_program_receives_columns(text, wanted):
     assert [one[:2] for one in statements(find_given, text)] == wanted
 
 
@@ -501,11 +501,11 @@ ATOMS = ["A", "B", "C", "AB", "ABC", "A+", "A-", "A*", "C++", "C#", "yes", "no",
     st.lists(st.sampled_from(ATOMS), min_size=2, max_size=6, unique=True), st.data(), st.sampled_from(JOINING),
     st.sampled_from(["{}", '{{"label": "{}"}}', "Answer: {}", "[[{}]]", "**{}**", "<label>{}</label>"]),
 )  # fmt: skip
-def test_two_labels_joined_by_whatever_give_none(names, data, joint, shape):
+def test_read_reply_rejects_two_joined_labels(names, data, joint, shape):
     one, other = data.draw(st.permutations(names))[:2]
     words = f"{one}{joint}{other}"
     if shape == "**{}**" and "*" in words:
-        return  # nobody can tell whose the asterisks are
+        return  # the asterisks can belong to either
     exact = {name for name in names if unicodedata.normalize("NFKC", words).casefold() == name.casefold()}
     read = read_reply(shape.format(words.replace("\\", "\\\\") if 'label"' in shape else words), Nominal(names))
     assert read.label in {None, *exact}, (words, read)
@@ -516,8 +516,8 @@ def test_two_labels_joined_by_whatever_give_none(names, data, joint, shape):
     st.sampled_from(["1-5", "0-10", "interval:0-100", "nominal:1,2,3,4,5,6,7,8,9,10,11,12"]), st.data(),
     st.sampled_from([one for one in JOINING if one not in (",", "/", " / ", "／", "，")]),
 )  # fmt: skip
-def test_two_numbers_joined_by_whatever_give_none(spec, data, joint):
-    """Where fractions are labels a comma is their point; what stands over the top of a scale is a fraction of it."""
+def test_read_reply_rejects_two_joined_numbers(spec, data, joint):
+    """If fractions are labels, a comma is a decimal point; a number after the top of a scale is a fraction of it."""
     scale = parse_scale(spec)
     numbers = list(scale.categories or range(0, 101, 7))
     one, other = data.draw(st.permutations(numbers))[:2]
@@ -544,13 +544,13 @@ def test_two_numbers_joined_by_whatever_give_none(spec, data, joint):
         ([-1, 0, 1], "−1", -1), ([-1, 0, 1], "1", 1), (["yes", "no"], "yes (no)", None),
     ],
 )  # fmt: skip
-def test_what_is_a_label_and_what_is_another(names, text, label):
+def test_text_is_label_or_not(names, text, label):
     assert read_reply(text, Nominal(list(names))).label == label
 
 
 @pytest.mark.parametrize("number", [100, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", SORTS)
-def test_of_many_odd_replies_none_is_read_wrongly_without_a_word(kind, number):
+def test_odd_replies_are_never_misread_silently(kind, number):
     wrong, read, stated = [], 0, 0
     for one in odd_replies(kind, number):
         found = read_reply(one.text, SORTS[kind])
@@ -568,14 +568,14 @@ def test_of_many_odd_replies_none_is_read_wrongly_without_a_word(kind, number):
 @pytest.mark.parametrize(
     "text", ["{" * 64_000, '{"a":' * 20_000, "{'" * 30_000, "[" * 64_000, "{}" * 30_000], ids=lambda one: one[:5]
 )
-def test_a_reply_of_nothing_but_braces_is_read_in_a_moment(text):
+def test_read_reply_of_braces_only_is_fast(text):
     begun = time.process_time()
     assert read_reply(text, STARS).label is None
     assert read_reply(text, RELATIONS).label is None
     assert time.process_time() - begun < 2.0, "3.6 s each before, and some .1 s now"
 
 
-def test_the_end_of_a_reply_of_a_million_letters_counts():
+def test_end_of_a_reply_of_a_million_letters_counts():
     text = "I weigh it. " * 80_000
     assert read_reply(f"{text}\nAnswer: 4", STARS).label == 4
     assert read_reply(f"Answer: 2\n{text}\nAnswer: 4", STARS).label == 4
@@ -591,7 +591,7 @@ def test_the_end_of_a_reply_of_a_million_letters_counts():
         ("It is 4", False, False),
     ],
 )  # fmt: skip
-def test_what_is_nothing_but_a_number_or_a_word(text, of_numbers, of_words):
+def test_is_single_number_or_word(text, of_numbers, of_words):
     assert is_bare(text, parse_scale("1-5")) == of_numbers
     assert is_bare(text, parse_scale("nominal:no,yes")) == of_words
 
@@ -615,7 +615,7 @@ def test_how_each_label_is_written(spec, words, spelled):
 
 
 def tokens_of(*tokens):
-    """A reply, token by token, with what might have stood there and how likely that was."""
+    """Return a response by token, with the alternatives and their probabilities."""
     return [(token, [(one, math.log(share)) for one, share in there.items()]) for token, there in tokens]
 
 
@@ -630,9 +630,9 @@ def tokens_of(*tokens):
         # On numbers only those that were likely at all are named.
         ("interval:0-1000", 250, [("250", {"250": 1})], {250: 1}, 1),
         ("interval:0-9", 2, [("2", {"2": 0.75, "3": 0.25})], {2: 0.75, 3: 0.25}, 1),
-        # What stands before the label in its token stands before the others, too.
+        # The characters before the label in its token also precede the others.
         ("1-3", 2, [('"2', {'"2': 0.5, '"3': 0.25, "3": 0.25})], {1: 0, 2: 0.5, 3: 0.5}, 1),
-        # The last of two, unless only the first stands where the label does.
+        # The last of two, unless only the first is at the position of the label.
         ("1-3", 2, [("2", {"3": 1}), (" or ", {}), ("2", {"2": 1})], {1: 0, 2: 1, 3: 0}, 1),
         ("1-3", 2, [('{"label": ', {}), ("2", {"3": 1}), (', "n": ', {}), ("2", {"2": 1})], {1: 0, 2: 0, 3: 1}, 1),
         # A token that begins two labels is divided by what might have followed: .75 (.25 and .75), and 7 has .25.
@@ -640,7 +640,7 @@ def tokens_of(*tokens):
          {1: 0.5625, 10: 0.1875, 7: 0.25}, 1),
         ("nominal:so much,so little", "so much", [("so", {"so": 1}), (" much", {" much": 0.25, " little": 0.25})],
          {"so much": 0.5, "so little": 0.5}, 1),
-        # With tokens of their own nothing is to be divided.
+        # With separate tokens nothing has to be divided.
         ("nominal:1,10,7", 7, [("7", {"1": 0.25, "10": 0.25, "7": 0.5})], {1: 0.25, 10: 0.25, 7: 0.5}, 1),
         # Below a hundredth it does not matter which of two it is: the one that is there, or neither.
         ("nominal:1,10,7", 7, [("7", {"1": 0.009, "7": 0.991})], {1: 0.009, 10: 0, 7: 0.991}, 1),
@@ -663,22 +663,22 @@ def test_how_likely_each_label_was_by_hand(spec, label, tokens, shares, on_label
         ("1-3", 2, [("2", {"2": 0.49, "x": 0.51})], "the labels have 0.49 of the probability of their place"),
         ("interval:0-1001", 2, [("2", {"2": 1})], "the labels have 0.00 of the probability of their place"),
         ("nominal:1,10,7", 7, [("7", {"1": 0.25, "7": 0.75})],
-         "'1' and '10' begin with the same token, so nobody can tell how likely each was"),
+         "'1' and '10' begin with the same token, so their probabilities cannot be separated"),
         ("nominal:1,10,7", 10, [("1", {"1": 1}), ("0", {})],
-         "'1' and '10' begin with the same token, so nobody can tell how likely each was"),
+         "'1' and '10' begin with the same token, so their probabilities cannot be separated"),
         ("nominal:so much,so little,no", "no", [("no", {"so": 0.25, "no": 0.75})],
-         "'so much' and 'so little' begin with the same token, so nobody can tell how likely each was"),
+         "'so much' and 'so little' begin with the same token, so their probabilities cannot be separated"),
         ("nominal:so much,so little", "so much", [("so", {"so": 1}), (" much", {" what": 1})],
-         "'so much' and 'so little' begin with the same token, so nobody can tell how likely each was"),
+         "'so much' and 'so little' begin with the same token, so their probabilities cannot be separated"),
     ],
 )  # fmt: skip
-def test_why_nobody_can_tell_how_likely_each_label_was(spec, label, tokens, reason, monkeypatch):
+def test_label_likelihood_reasons(spec, label, tokens, reason, monkeypatch):
     monkeypatch.setattr(replies, "_NEGLIGIBLE", 0.25)  # a share whose logarithm comes back whole
     found = label_likelihood(tokens_of(*tokens), label, parse_scale(spec), {})
     assert (found.reason, found.shares) == (reason, {})
 
 
-def test_the_reasons_beside_spans_and_what_was_thought():
+def test_reasoning_of_spans():
     scale, spans = parse_scale("spans:place"), '[{"text": "York", "label": "place"}]'
     beside = f'{{"reasoning": "a town", "label": {spans}}}'
 
@@ -697,7 +697,7 @@ def test_the_reasons_beside_spans_and_what_was_thought():
 
 
 @pytest.mark.parametrize(("more", "label"), [(0, "good"), (1, None)])
-def test_what_is_much_longer_than_the_longest_label_is_a_text(more, label):
+def test_long_text_is_not_a_label(more, label):
     words = "good" + "." * (replies._NEAR + len("excellent") - len("good") + more)
     assert replies.label_on_scale(words, Nominal(("good", "excellent"))) == label
 
@@ -719,7 +719,7 @@ def read_of(text, criterion, scale="interval:0-5", others=tuple(FOUR), **more):
     [("relevance", 4, 4), ("coherence", 3.5, OFF_SCALE), ("consistency", 2, 2), ("overall", 3, 3),
      ("fluency", OTHER_CRITERIA, OTHER_CRITERIA)],
 )  # fmt: skip
-def test_read_reply_gives_each_criterion_the_value_of_its_own_key(criterion, fractions, whole):
+def test_read_reply_assigns_keys_to_criteria(criterion, fractions, whole):
     assert read_of(BY_CRITERION, criterion) == fractions
     assert read_of(BY_CRITERION, criterion, "1-5") == whole
 
@@ -860,7 +860,7 @@ def test_read_reply_does_not_take_a_label_that_is_said_to_be_of_another_criterio
         "Overall, I would give it a 2.",
     ],
 )
-def test_read_reply_reads_a_label_beside_words_about_other_criteria(text):
+def test_read_reply_parses_label_next_to_other_criteria(text):
     assert read_of(text, "consistency", "1-5", ["relevance", "coherence", "consistency"]) == 2
 
 

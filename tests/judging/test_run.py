@@ -39,7 +39,7 @@ from assay.study.store.table import stored_annotations
 from waiting import wait_until
 
 
-def test_how_far_a_run_is_by_hand():
+def test_progress_by_hand():
     """15 of 60 in 5 s are 3 a second; the other 45 take 15 s more."""
     progress = run_module.Progress(done=15, total=60, missing=2, cost=0.12345, seconds=5.0)
     assert progress.rate == 3.0
@@ -61,7 +61,7 @@ def test_how_far_a_run_is_by_hand():
         (Answer("unreadable"), None, ("", False)),
     ],
 )
-def test_what_a_reply_says_about_its_judge(monkeypatch, answer, unread, noted):
+def test_health_counts_responses(monkeypatch, answer, unread, noted):
     """One that could be read, and does not count, is no sign against the judge."""
     found, learnt = [], []
 
@@ -107,11 +107,10 @@ def finished(**more):
     return run_module.JudgeRun(**zeros | {"cost": 0.0, "tokens_in": 0, "tokens_out": 0, "seconds": 5.0} | more)
 
 
-def test_a_run_in_a_few_lines():
+def test_run_in_a_few_lines():
     done = finished(answered=7, missing=2, failed=1, reasked=3, tokens_in=900, tokens_out=80, cost=0.12345)
     assert done.summary() == (
-        "10 questions in 5.0 s: 7 answered, 2 missing, 1 without a reply. 3 replies were asked for again.\n"
-        "900 tokens in, 80 out, $0.1235."
+        "7 of 10 labels collected in 5.0 s (2 unparseable, 1 failed, 3 retried).\n900 tokens in, 80 out, $0.1235."
     )
     more = finished(
         tokens_in=900, tokens_out=80, tokens_cached=600, tokens_reasoning=50, unpriced=("m1", "m2"), left=4,
@@ -119,15 +118,15 @@ def test_a_run_in_a_few_lines():
     )  # fmt: skip
     assert more.summary().splitlines()[1:] == [
         "900 tokens in (600 of them from a cache), 80 out (50 of them reasoning), $0.0000.",
-        "The price of m1, m2 is not known and not counted.",
+        "The price of m1, m2 is unknown and not included.",
         "  2 × m1: no label",
         "  1 × m2: refused",
         "Pairs are drawn.",
-        "3 questions are being asked by another run.",
-        "4 questions are open; run it again to ask them.",
+        "3 labels in progress in another run.",
+        "4 labels remaining; run the command again to continue.",
     ]
     assert finished(stopped="interrupted", left=4).summary().splitlines()[2:] == [
-        "Stopped: interrupted. 4 questions are open."
+        "Stopped: interrupted. 4 labels remaining; run the command again to continue."
     ]
 
 
@@ -135,7 +134,7 @@ def test_a_run_in_a_few_lines():
     ("counts", "is_vain"),
     [({}, False), ({"answered": 1, "failed": 9}, False), ({"missing": 1}, True), ({"failed": 1}, True)],
 )
-def test_a_run_is_in_vain_where_nothing_that_was_asked_was_answered(counts, is_vain):
+def test_run_is_in_vain_where_nothing_that_was_asked_was_answered(counts, is_vain):
     assert finished(**counts).is_vain == is_vain
 
 
@@ -154,10 +153,7 @@ def test_runs_of_systems_and_of_judges_are_one_run():
         ("test", ["asked about the 1,200 test items: a prompt that is changed now has been tuned on them"]),
         (
             "development",
-            [
-                "asked about the items for development; the 1,200 test items are asked about with: assay judge s "
-                "--part test"
-            ],
+            ["labelled the development set; for the 1,200 test items, run: assay judge s --part test"],
         ),
     ],
 )
@@ -182,10 +178,10 @@ def test_every_question_is_asked_once_and_the_table_has_the_labels(make_study):
     assert str(labels.items["document"][0]) == "d0"
     assert seen[-1].done == seen[-1].total == 30
     assert "30/30 questions" in str(seen[-1])
-    assert "30 answered" in done.summary()
+    assert "30 of 30 labels collected" in done.summary()
 
 
-def test_an_answer_keeps_reply_fingerprint_tokens_cost_latency_and_time(make_study, monkeypatch):
+def test_answer_keeps_reply_fingerprint_tokens_cost_latency_and_time(make_study, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
     monkeypatch.setattr(client, "monotonic", itertools.count(100, 2.5).__next__)
     with ChatServer() as server:
@@ -222,7 +218,7 @@ def test_thirty_percent_faults_leave_no_question_without_an_end_and_none_twice(m
     assert missing["label"].is_null().all()
 
 
-def test_a_reply_off_the_scale_is_asked_again_with_the_complaint(make_study):
+def test_reply_off_the_scale_is_asked_again_with_the_complaint(make_study):
     def script(n, body, server):
         return Say('{"label": 9}' if len(body["messages"]) == 2 else '{"label": 2}')
 
@@ -247,7 +243,7 @@ def test_a_reply_off_the_scale_is_asked_again_with_the_complaint(make_study):
         (Say("It depends on who reads it."), "no label in the reply"),
     ],
 )
-def test_what_can_not_be_read_twice_is_missing_with_its_reason_and_its_reply(make_study, say, reason):
+def test_unparseable_twice_is_missing_with_reason(make_study, say, reason):
     with ChatServer(lambda n, body, server: say) as server:
         study = make_study(2, server.url)
         done = judge_study(study)
@@ -256,11 +252,11 @@ def test_what_can_not_be_read_twice_is_missing_with_its_reason_and_its_reply(mak
         assert server.count == 4, "a missing label is not paid for again"
     assert done.missing == 2
     assert any(reason in key for key in done.reasons)
-    with open_store(study) as store, pytest.raises(StudyError, match="no label yet"):
+    with open_store(study) as store, pytest.raises(StudyError, match="has no labels"):
         stored_annotations(store)
 
 
-def test_a_service_that_never_answers_fails_the_question_and_the_next_run_asks_it(make_study):
+def test_service_that_never_answers_fails_the_question_and_the_next_run_asks_it(make_study):
     broken = {"q00001"}
 
     def script(n, body, server):
@@ -275,7 +271,7 @@ def test_a_service_that_never_answers_fails_the_question_and_the_next_run_asks_i
         assert judge_study(study, **QUICK).answered == 1
 
 
-def test_a_service_that_is_not_there_stops_the_run(make_study):
+def test_service_that_is_not_there_stops_the_run(make_study):
     study = make_study(100, "http://127.0.0.1:9/v1", limits={"concurrency": 5, "tries": 2, "loading": 0})
     with pytest.raises(JudgeError, match=r"judge 'm1' .* cannot be asked: the connection broke"):
         judge_study(study, **QUICK)
@@ -283,7 +279,7 @@ def test_a_service_that_is_not_there_stops_the_run(make_study):
 
 @pytest.fixture
 def waits(monkeypatch):
-    """The seconds that calls were made to wait; the clock stands still, and nobody waits."""
+    """The seconds that calls had to wait; the clock is stopped, and no test waits."""
     found = []
 
     async def wait(self, seconds):
@@ -306,7 +302,7 @@ def test_retry_after_is_obeyed(make_study, waits):
     assert min(waits) >= 7
 
 
-def test_a_call_that_takes_too_long_is_made_again(make_study):
+def test_call_that_takes_too_long_is_made_again(make_study):
     with ChatServer(lambda n, body, server: Say(delay=3 if n == 1 else 0)) as server:
         study = make_study(1, server.url, limits={"timeout": 0.2})
         assert judge_study(study, **QUICK).answered == 1
@@ -314,7 +310,7 @@ def test_a_call_that_takes_too_long_is_made_again(make_study):
 
 
 @pytest.mark.parametrize(("status", "error"), [(401, "Incorrect API key provided: sk-sec***-123"), (404, "no model")])
-def test_a_dead_key_or_an_unknown_model_stops_at_once_with_one_line(make_study, monkeypatch, status, error):
+def test_dead_key_or_an_unknown_model_stops_at_once_with_one_line(make_study, monkeypatch, status, error):
     monkeypatch.setenv("TEST_KEY", "sk-secret-123")
     with ChatServer(lambda n, body, server: Say(status=status, error=error)) as server:
         study = make_study(200, server.url, judge={"key": "TEST_KEY"})
@@ -328,7 +324,7 @@ def test_a_dead_key_or_an_unknown_model_stops_at_once_with_one_line(make_study, 
     assert rows(study, "select count(*) from answers") == [(0,)]
 
 
-def test_a_key_comes_from_the_environment_and_is_written_nowhere(make_study, monkeypatch, caplog, tmp_path):
+def test_key_comes_from_the_environment_and_is_written_nowhere(make_study, monkeypatch, caplog, tmp_path):
     secret = "sk-very-secret-0123456789"
     monkeypatch.setenv("TEST_KEY", secret)
     caplog.set_level(logging.DEBUG)
@@ -369,12 +365,12 @@ def test_max_cost_is_not_passed_by_more_than_the_calls_in_flight(make_study):
     assert rows(study, "select sum(cost) from runs")[0][0] == pytest.approx(0.0002 * before)
 
 
-def test_a_price_that_is_not_known_is_said_and_not_guessed(make_study):
+def test_price_that_is_not_known_is_said_and_not_guessed(make_study):
     with ChatServer() as server:
         study = make_study(2, server.url)
         done = judge_study(study)
         assert done.unpriced == ("m1",)
-        assert "price of m1 is not known" in done.summary()
+        assert "price of m1 is unknown" in done.summary()
         assert rows(study, "select cost from answers") == [(None,), (None,)]
         with pytest.raises(JudgeError, match="max_cost cannot be kept"):
             judge_study(make_study(3, server.url, limits={"max_cost": 1}))
@@ -408,7 +404,7 @@ def test_requests_per_minute_are_kept(make_study, waits):
     assert waits == pytest.approx([n / 20 for n in range(1, 21)])
 
 
-def test_a_busy_service_is_asked_less_at_once(make_study):
+def test_busy_service_is_asked_less_at_once(make_study):
     def script(n, body, server):
         busy = server.busy >= 5
         return Say(status=429, headers={"Retry-After": "0.05"}) if busy else Say(delay=0.02)
@@ -421,7 +417,7 @@ def test_a_busy_service_is_asked_less_at_once(make_study):
 
 
 def test_two_runs_at_once_never_ask_the_same_question(make_study):
-    # Of one run alone, no more than ten questions are under way: with the eleventh, both are at work.
+    # Of one run alone, at most ten questions are in progress: with the eleventh, both runs are at work.
     with ChatServer(lambda n, body, server: Say(until=lambda: server.count > 10)) as server:
         study = make_study(400, server.url, limits={"concurrency": 10, "timeout": 60})
         found = []
@@ -531,7 +527,7 @@ def test_judge_study_waits_for_the_calls_in_flight_when_it_is_ended(make_study, 
         assert rows(study, "select count(*) from assignments where status = 'claimed'") == [(0,)]
 
 
-def test_assay_judge_ended_by_sigterm_keeps_what_it_has_paid_for_and_goes_on(make_study):
+def test_judge_command_resumes_after_sigterm(make_study):
     with ChatServer(lambda n, body, server: Say(delay=0.1)) as server:
         study = make_study(120, server.url, judge=PRICE)
         command = [sys.executable, "-m", "assay", "judge", str(study.folder)]
@@ -542,14 +538,14 @@ def test_assay_judge_ended_by_sigterm_keeps_what_it_has_paid_for_and_goes_on(mak
         kept = server.count
         assert (process.returncode, said) == (1, "")
         assert 30 <= kept < 120
-        assert f"Stopped: ended by SIGTERM. {120 - kept} questions are open." in out
+        assert f"Stopped: ended by SIGTERM. {120 - kept} labels remaining;" in out
         done = judge_study(study)
         assert (done.answered, server.count) == (120 - kept, 120)
         assert set(server.answered.values()) == {1}
         assert len(server.answered) == 120
 
 
-def test_a_second_sigterm_does_not_wait(make_study):
+def test_second_sigterm_does_not_wait(make_study):
     with ChatServer(lambda n, body, server: Say(delay=30)) as server:
         study = make_study(20, server.url)
         process = start(ask, study.folder)
@@ -564,7 +560,7 @@ def test_a_second_sigterm_does_not_wait(make_study):
         assert process.exitcode == -signal.SIGTERM
 
 
-def test_an_endpoint_without_structured_output_is_asked_without(make_study):
+def test_endpoint_without_structured_output_is_asked_without(make_study):
     def script(n, body, server):
         if "response_format" in body:
             return Say(status=400, error="response_format json_schema is not supported")
@@ -595,7 +591,7 @@ def test_judge_study_reads_each_criterion_from_one_reply_with_all(make_study):
     assert found == {"relevance": [4, 4], "coherence": [3.5, 3.5], "consistency": [2, 2], "overall": [3, 3]}
 
 
-def test_a_request_that_is_refused_is_one_question_without_a_reply(make_study):
+def test_request_that_is_refused_is_one_question_without_a_reply(make_study):
     def script(n, body, server):
         return Say(status=400, error="too long") if item_of(body) == "q00003" else Say()
 
@@ -605,7 +601,7 @@ def test_a_request_that_is_refused_is_one_question_without_a_reply(make_study):
     assert done.reasons == {"m1: no reply: HTTP 400: too long": 1}
 
 
-def test_what_is_recorded_can_be_replayed(make_study, tmp_path):
+def test_recording_can_be_replayed(make_study, tmp_path):
     chance = random.Random(3)
     record = tmp_path / "replies.jsonl"
     with ChatServer(lambda n, body, server: Say(json.dumps({"label": chance.randint(0, 5)}))) as server:
@@ -623,7 +619,7 @@ def test_what_is_recorded_can_be_replayed(make_study, tmp_path):
     assert study_labels(replayed).labels.select(key).sort(key).equals(asked.labels.select(key).sort(key))
 
 
-def test_a_run_charges_what_a_cache_and_reasoning_cost_also_when_it_is_replayed(make_study, tmp_path):
+def test_run_charges_what_a_cache_and_reasoning_cost_also_when_it_is_replayed(make_study, tmp_path):
     usage = {"prompt_tokens_details": {"cached_tokens": 80}, "completion_tokens_details": {"reasoning_tokens": 6}}
     price = {"price": {"input": 1.0, "output": 10.0, "cached_input": 0.1, "reasoning": 20.0}}
     each = (20 * 1 + 80 * 0.1 + 4 * 10 + 6 * 20) / 1e6
@@ -658,7 +654,7 @@ def claimed(**more):
     return SimpleNamespace(**{"annotator": "m1", "item": SimpleNamespace(name="q1"), "unread": None} | more)
 
 
-def test_what_is_counted_of_an_answer(monkeypatch):
+def test_run_counts_an_answer(monkeypatch):
     monkeypatch.setattr(run_module, "monotonic", lambda: 5.0)
     told = []
     run = running(ways=SimpleNamespace(progress=told.append))
@@ -677,7 +673,7 @@ def test_what_is_counted_of_an_answer(monkeypatch):
     assert {(one.total, one.seconds) for one in told} == {(9, 5.0)}
 
 
-def test_what_a_run_has_done_by_its_counts(monkeypatch):
+def test_run_result_from_counts(monkeypatch):
     monkeypatch.setattr(run_module, "monotonic", lambda: 5.0)
     counts = Counter(
         valid=7, missing=2, failed=1, unreadable=3, late=4, tokens_in=90, tokens_out=8, cached=6, reasoning=5
@@ -708,8 +704,7 @@ def test_why_judges_are_asked_no_further():
     run = running(plan=plan, health=health)
     assert run._why_stopped() == [
         "judge 'm1' (tiny at http://h/v1) is not there",
-        "judge 'm3' (big at google) cannot be read; read them with: assay study responses s --missing. Where that is "
-        "expected, say after how many it is to stop: limits.unreadable in study.yaml",
+        "judge 'm3' (big at google) cannot be read; read them with: assay study responses s --missing",
     ]
     assert run._result({}).stopped == "; ".join(run._why_stopped())
 
@@ -721,7 +716,7 @@ def test_why_judges_are_asked_no_further():
         (None, True, True, "max_cost is reached ($1.2346 of $1.5)"), ("interrupted", True, True, "interrupted"),
     ],
 )  # fmt: skip
-def test_a_run_is_over_when_it_was_stopped_or_all_is_spent(stopped, is_spent, over, words):
+def test_run_is_over_when_it_was_stopped_or_all_is_spent(stopped, is_spent, over, words):
     budget = SimpleNamespace(is_spent=is_spent, spent=1.23456, wake=lambda: None)
     run = running(stopped=stopped, budget=budget, limits=SimpleNamespace(max_cost=1.5), stopping=asyncio.Event())
     assert run._is_over() == over
@@ -729,7 +724,7 @@ def test_a_run_is_over_when_it_was_stopped_or_all_is_spent(stopped, is_spent, ov
     assert run.stopping.is_set() == (stopped is None and is_spent)
 
 
-def test_the_first_error_says_why(monkeypatch):
+def test_first_error_says_why(monkeypatch):
     run = running(stopping=asyncio.Event(), budget=SimpleNamespace(wake=lambda: None), fatal=None)
     first, second = StudyError("one"), StudyError("two")
     run._fail(first, "why")
@@ -739,7 +734,7 @@ def test_the_first_error_says_why(monkeypatch):
     assert run_module._first(ExceptionGroup("a", [ExceptionGroup("b", [inner, OSError()]), OSError()])) is inner
 
 
-def test_questions_are_claimed_before_those_at_hand_run_out():
+def test_claims_are_fetched_in_advance():
     """Batches of four: the next is claimed when two are left."""
     asked = []
 
@@ -762,7 +757,7 @@ def test_questions_are_claimed_before_those_at_hand_run_out():
     assert asked == [0, 2, 4]
 
 
-def test_a_claim_that_fails_is_handed_on_once_what_is_at_hand_is_asked():
+def test_failed_claim_raises_after_earlier_claims():
     async def drawn():
         calls = []
 

@@ -1,4 +1,4 @@
-"""A store for the tests that read and write it; files with a study of their own have their own."""
+"""A store for the tests that read and write it; some files define their own study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small study as the store holds it, and rows of assignments and answers, put there as they stand."""
+"""A small study in the store, with rows of assignments and answers inserted directly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in the way of asking, in words; how a file of each kind begins; which addresses a browser may fetch."""
+"""The problems that prevent collecting labels, in words; signatures of files; addresses that a browser can load."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ALSO = [
 NOT = [("audio/mpeg", b"\xff\xe1"), ("audio/aac", b"\xff\xf2"), ("text/vtt", b"WEBVTTX"), ("image/png", b"PNG")]
 
 
-def test_a_file_begins_as_its_kind_says(tmp_path: Path) -> None:
+def test_file_begins_as_its_kind_says(tmp_path: Path) -> None:
     assert set(HEADS) == set(checks._BEGINS)
     for kind, head in [*HEADS.items(), *ALSO]:
         (tmp_path / "file").write_bytes(head)
@@ -42,7 +42,7 @@ def test_a_file_begins_as_its_kind_says(tmp_path: Path) -> None:
         assert not checks._is_of_kind(tmp_path / "file", kind), (kind, head)
 
 
-def test_the_kinds_that_are_shown() -> None:
+def test_kinds_that_are_shown() -> None:
     assert set(checks.IMAGES.values()) | set(checks.MEDIA.values()) | set(checks.CAPTIONS.values()) == set(HEADS)
     of = [checks.media_kind(name) for name in ("a.MP3", "https://x.org/b.webm?c=1", "https://x.org/?c=a.mp3", "a.png")]
     assert of == ["audio/mpeg", "video/webm", None, None]
@@ -55,7 +55,7 @@ def test_the_kinds_that_are_shown() -> None:
         ("https://other.org/a.mp3", False), ("https://cdn.org:8080/a.mp3", False), ("https://[cdn.org/a.mp3", False),
     ],
 )  # fmt: skip
-def test_where_recordings_may_be_fetched(address: str, may: bool) -> None:
+def test_allowed_media_addresses(address: str, may: bool) -> None:
     assert checks.is_allowed_address(address, ["cdn.org"]) is may
 
 
@@ -79,7 +79,7 @@ def test_five_problems_are_said_and_the_rest_counted(tmp_path: Path) -> None:
     part = {"file": "items.csv", "images": ["photo"]}
     study = study_of(tmp_path, ["item,text,photo", "i0,a,x.png"], items=part)
     gone = [{"text": "a", "photo": f"{n}.png"} for n in range(7)]
-    why = "is not there, or not within the study's folder; give its path from study.yaml on"
+    why = "does not exist, or is outside the study folder; give its path relative to study.yaml"
     words = [f"the image '{n}.png' of item 'i{n}' (column 'photo') {why}" for n in range(5)]
     assert problems(study, gone[:5], page=True) == words
     assert problems(study, gone[:6], page=True) == [*words, "and 1 more"]
@@ -88,7 +88,7 @@ def test_five_problems_are_said_and_the_rest_counted(tmp_path: Path) -> None:
     assert problems(study, [{"text": "a", "photo": ""}, {"text": "b"}], page=True) == []
     (tmp_path / "0.png").write_bytes(b"")
     assert problems(study, gone[:1], page=True) == [
-        "the image '0.png' of item 'i0' (column 'photo') is an empty file; nobody would see anything"
+        "the image '0.png' of item 'i0' (column 'photo') is an empty file; it would not be seen"
     ]
 
 
@@ -96,7 +96,7 @@ def test_show_is_needed_where_there_is_a_choice(tmp_path: Path) -> None:
     one, two = [{"text": "a"}], [{"text": "a", "topic": "b"}]
     study = study_of(tmp_path, ["item,text,topic", "i0,a,b"])
     must = (
-        "question 'q' must say with 'show' which columns {}, so that none tells who wrote a text; "
+        "question 'q' requires 'show', the columns that {}, because others can reveal the author of a text; "
         "the items have text, topic (show: [text] for one alone)"
     )
     assert problems(study, one) == []
@@ -107,8 +107,8 @@ def test_show_is_needed_where_there_is_a_choice(tmp_path: Path) -> None:
     both = {"a": "x", "b": "y"}
     assert problems(pairs, [both]) == []
     assert problems(pairs, [both | {"topic": "z"}]) == [
-        "question 'q' must say with 'show' which columns judges are sent, so that none tells who wrote a text; "
-        "the items have topic (show: [] for none beside the options)"
+        "question 'q' requires 'show', the columns that judges are sent, because others can reveal the author of a "
+        "text; the items have topic (show: [] for the options alone)"
     ]
     assert problems(pairs, [{"a": "x"}]) == ["'q' shows the column 'b', which no item has"]
     varied = study_of(tmp_path, ["item,text,topic", "i0,a,b"], conditions={"show": {"bare": ["text", "gone"]}})
@@ -137,7 +137,7 @@ def test_recordings_are_for_people_and_programs(tmp_path: Path) -> None:
         assert problems(study, [{"clip": "a.mp3"}]) == []
 
 
-def test_what_a_page_cannot_ask(tmp_path: Path) -> None:
+def test_page_problems(tmp_path: Path) -> None:
     question = {"name": "q", "text": "Which?", "scale": "nominal:a,b"}
     study = study_of(tmp_path, ["item,text", "i0,a"], questions=[question], conditions={"scale": ["1-5", "0-100"]})
     with pytest.raises(StudyError, match=r"conditions\.scale makes a session for each scale, but q is not answered"):

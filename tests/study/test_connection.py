@@ -19,7 +19,7 @@ from small_store import assign, rows, small_store  # noqa: E402
 
 from assay.errors import StudyError  # noqa: E402
 from assay.study.store import connection, tables  # noqa: E402
-from assay.study.store.connection import Arrived, Flushes, Store, batches, store_error, store_in_use  # noqa: E402
+from assay.study.store.connection import AnswerRow, Flushes, Store, batches, store_error, store_in_use  # noqa: E402
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def a_study(folder: Path, store: str | None = None) -> Any:
     return SimpleNamespace(folder=folder, config=SimpleNamespace(store=store))
 
 
-def test_the_database_is_the_one_given_else_chosen_else_of_the_study_else_in_its_folder(tmp_path):
+def test_database_is_the_one_given_else_chosen_else_of_the_study_else_in_its_folder(tmp_path):
     token = connection._CHOSEN.set(None)
     try:
         one, two = a_study(tmp_path / "one"), a_study(tmp_path / "two", "own.db")
@@ -56,17 +56,17 @@ def test_the_database_is_the_one_given_else_chosen_else_of_the_study_else_in_its
 
 
 @pytest.mark.parametrize(("named", "folder"), [("a/study.yaml", "a"), ("a/b.yml", "a"), ("a/b", "a/b"), ("a.x", "a.x")])
-def test_the_folder_of_a_study_is_that_of_its_file(tmp_path, named, folder):
+def test_folder_of_a_study_is_that_of_its_file(tmp_path, named, folder):
     assert connection._study_folder(tmp_path / named) == tmp_path / folder
 
 
-def test_a_database_is_told_without_its_password():
+def test_store_name_hides_the_password():
     assert connection.store_name("postgresql://eva:secret@host/db") == "postgresql://eva:***@host/db"
     assert connection.store_name("folder/study.db") == "folder/study.db"
 
 
 @pytest.mark.parametrize(("patience", "seconds"), [(60, 30), (7, 4), (5, 2), (4, 2), (1, 2)])
-def test_a_server_is_waited_for_half_as_long_as_one_waits_in_all(monkeypatch, patience, seconds):
+def test_server_is_waited_for_half_as_long_as_one_waits_in_all(monkeypatch, patience, seconds):
     made: list[Any] = []
 
     def create(url: Any, **more: Any) -> Any:
@@ -84,7 +84,7 @@ def test_a_server_is_waited_for_half_as_long_as_one_waits_in_all(monkeypatch, pa
     ]  # fmt: skip
 
 
-def test_a_file_is_opened_by_path_or_url_with_a_log_and_keys_that_hold(tmp_path):
+def test_file_is_opened_by_path_or_url_with_a_log_and_keys_that_hold(tmp_path):
     for where in (str(tmp_path / "a.db"), f"sqlite:///{tmp_path}/b.db"):
         with Store.open(where) as opened, opened.reading() as db:
             found = [pragma(db, name) for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")]
@@ -100,7 +100,7 @@ def test_a_file_is_opened_by_path_or_url_with_a_log_and_keys_that_hold(tmp_path)
             connection._engine(where)
 
 
-def test_what_is_waited_for_in_vain_to_keep_a_log(monkeypatch):
+def test_open_without_log_after_its_patience(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(connection.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(connection.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + 30))
@@ -127,7 +127,7 @@ def test_what_is_waited_for_in_vain_to_keep_a_log(monkeypatch):
         asked("disk I/O error")
 
 
-def test_a_store_of_nothing_is_current_only_once_it_has_seen_every_step(store):
+def test_store_of_nothing_is_current_only_once_it_has_seen_every_step(store):
     with store.writing() as db:
         assert connection._is_current(db)
         db.execute(sa.text("update alembic_version set version_num = '0001_first'"))
@@ -139,7 +139,7 @@ def test_a_store_of_nothing_is_current_only_once_it_has_seen_every_step(store):
 # -- transactions ------------------------------------------------------------------------------------------
 
 
-def test_a_transaction_that_writes_is_flushed_where_that_is_asked_for(store):
+def test_transaction_that_writes_is_flushed_where_that_is_asked_for(store):
     for way, level in ((store.writing, 1), (store.writing_durably, 2), (store.reading, 1), (store.writing_durably, 2)):
         with way() as db:
             assert pragma(db, "synchronous") == level
@@ -154,7 +154,7 @@ def test_one_writes_at_a_time_and_many_read(tmp_path, store):
             pass
 
 
-def test_what_is_done_together_is_kept_together_or_not_at_all(store):
+def test_exclusive_is_atomic(store):
     def both() -> None:
         with store.together() as db:
             store.set("a", 1)
@@ -174,7 +174,7 @@ def test_what_is_done_together_is_kept_together_or_not_at_all(store):
     assert store.within.db is None
 
 
-def test_who_waits_for_their_turn_in_vain_is_told_so(store):
+def test_exclusive_raises_after_its_patience(store):
     store.patience = 0.01
     entered, leave = threading.Event(), threading.Event()
 
@@ -195,7 +195,7 @@ def test_who_waits_for_their_turn_in_vain_is_told_so(store):
     assert store.setting("a") == 1
 
 
-def test_settings_are_kept_once_or_in_place_of_what_was(store):
+def test_settings_are_stored_once_or_replaced(store):
     assert store.setting("a") is None
     assert store.keep("a", [1]) == [1]
     assert store.keep("a", [2]) == [1]
@@ -212,9 +212,9 @@ def test_values_come_in_batches(monkeypatch):
 # -- answers as they arrive --------------------------------------------------------------------------------
 
 
-def arrived(number: int, *, key: str | None = None, prompt: str | None = None, **more: Any) -> Arrived:
+def arrived(number: int, *, key: str | None = None, prompt: str | None = None, **more: Any) -> AnswerRow:
     row = dict.fromkeys(connection._ROW) | {"assignment": number, "request_key": key or f"{number}:1", "revision": 1}
-    return Arrived(row | {"status": "valid", "answered_at": 1.0} | more, prompt)
+    return AnswerRow(row | {"status": "valid", "answered_at": 1.0} | more, prompt)
 
 
 def test_labels_and_what_was_shown_go_to_the_driver_as_json():
@@ -224,13 +224,13 @@ def test_labels_and_what_was_shown_go_to_the_driver_as_json():
     assert dict(zip(connection._ROW, connection._values(row), strict=True))["shown"] == '"shown"'
 
 
-def test_what_arrives_closes_its_assignment_charges_its_run_and_keeps_its_prompt(tmp_path):
+def test_add_closes_assignments_and_charges_runs(tmp_path):
     with small_store(tmp_path) as store:
         one, two, three = (assign(store, repeat=n) for n in (1, 2, 3))
         with store.writing() as db:
             new = {"host": "h", "process": "1", "started_at": 0.0, "seen_at": 0.0, "cost": 1.0}
             mine, other = (db.execute(sa.insert(tables.runs).returning(tables.runs.c.id), new).scalar() for _ in "ab")
-        written = store.arrivals.add([
+        written = store.answer_feed.add([
             arrived(one, run=mine, cost=0.5, label=3, prompt="{}", fingerprint="b"),
             arrived(two, run=mine, cost=-9.0, status="unreadable", prompt="[]", fingerprint="a"),
             arrived(one, run=mine, cost=7.0),  # the same request again
@@ -243,7 +243,7 @@ def test_what_arrives_closes_its_assignment_charges_its_run_and_keeps_its_prompt
             assert db.execute(runs).all() == [(mine, 1.5), (other, 1.0)]
             prompts = db.execute(sa.select(tables.prompts).order_by("fingerprint")).all()
             assert prompts == [("a", "[]"), ("b", "{}")]
-        assert store.arrivals.add([]) == []
+        assert store.answer_feed.add([]) == []
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_what_arrives_closes_its_assignment_charges_its_run_and_keeps_its_prompt
         (sqlite3.OperationalError("database or disk is full"), 1, False), (ValueError("odd"), 2, True),
     ],
 )  # fmt: skip
-def test_of_several_that_fail_each_is_tried_alone(store, monkeypatch, error, given, single):
+def test_add_retries_failed_answers_one_by_one(store, monkeypatch, error, given, single):
     """But where the database takes none of them, as when it is locked, all fail at once."""
     tried = []
 
@@ -264,19 +264,19 @@ def test_of_several_that_fail_each_is_tried_alone(store, monkeypatch, error, giv
             raise error
         return [True] * len(several)
 
-    monkeypatch.setattr(store.arrivals, "_add", add)
+    monkeypatch.setattr(store.answer_feed, "_add", add)
     new = [arrived(n) for n in range(given)]
     if single:
-        assert store.arrivals.add(new) == [True] * given
+        assert store.answer_feed.add(new) == [True] * given
         assert tried == [given, *[1] * given]
     else:
         with pytest.raises(connection.DatabaseError) as failed:
-            store.arrivals.add(new)
+            store.answer_feed.add(new)
         assert failed.value.orig is error
         assert tried == [given]
 
 
-def test_what_is_wrong_with_one_is_told_in_its_place(store, monkeypatch):
+def test_add_returns_errors_in_order(store, monkeypatch):
     errors: dict[int, Exception] = {0: sqlite3.IntegrityError("no such assignment"), 1: ValueError("odd")}
 
     def add(several: Any) -> list[bool]:
@@ -286,8 +286,8 @@ def test_what_is_wrong_with_one_is_told_in_its_place(store, monkeypatch):
             raise error
         return [True]
 
-    monkeypatch.setattr(store.arrivals, "_add", add)
-    first, second, third = store.arrivals.add([arrived(n) for n in range(3)])
+    monkeypatch.setattr(store.answer_feed, "_add", add)
+    first, second, third = store.answer_feed.add([arrived(n) for n in range(3)])
     assert isinstance(first, connection.DatabaseError)
     assert first.orig is errors[0]
     assert second is errors[1]
@@ -327,7 +327,7 @@ def test_one_flush_is_for_all_who_waited_before_it_and_a_disk_that_failed_is_not
         assert (len(flushed), len(closed)) == (4, 1), n
 
 
-def test_a_database_without_a_log_has_nothing_to_flush(tmp_path, store):
+def test_database_without_a_log_has_nothing_to_flush(tmp_path, store):
     assert store._flushes is not None
     assert store._flushes._log == tmp_path / "store.db-wal"
     assert connection._flushes(sa.create_engine("sqlite://")) is None
@@ -364,7 +364,7 @@ def read(path: Path, key: str) -> Any:
         return db.execute("select value from settings where key = ?", [key]).fetchone()[0]
 
 
-def test_a_copy_holds_what_the_log_still_holds(tmp_path, store, monkeypatch):
+def test_copy_holds_what_the_log_still_holds(tmp_path, store, monkeypatch):
     store.set("a", 1)
     store.copy_to(tmp_path / "copy.db")
     assert read(tmp_path / "copy.db", "a") == 1
@@ -379,7 +379,7 @@ def test_a_copy_holds_what_the_log_still_holds(tmp_path, store, monkeypatch):
         connection._copy_sqlite(tmp_path / "store.db", tmp_path / "no" / "folder.db")
 
 
-def test_where_sqlite_may_write(tmp_path, monkeypatch):
+def test_sqlite_can_write(tmp_path, monkeypatch):
     (tmp_path / "there.db").touch()
     assert connection._can_be_written(tmp_path / "there.db")
     assert connection._can_be_written(tmp_path / "new.db")
@@ -390,7 +390,7 @@ def test_where_sqlite_may_write(tmp_path, monkeypatch):
         assert connection._can_be_written(tmp_path / "new.db") is new
 
 
-def test_a_database_is_opened_to_read_by_what_may_be_written(tmp_path, monkeypatch):
+def test_database_is_opened_to_read_by_what_may_be_written(tmp_path, monkeypatch):
     monkeypatch.setattr(Store, "open", lambda where: ("open", where))
     monkeypatch.setattr(Store, "scratch", lambda where: ("scratch", where))
     may = [True]
@@ -434,16 +434,18 @@ def test_nothing_of_deleted_rows_stays_unless_others_are_at_work(tmp_path, store
 # -- what is said when it fails ----------------------------------------------------------------------------
 
 
-def test_a_database_that_fails_is_said_in_words(tmp_path):
+def test_database_that_fails_is_said_in_words(tmp_path):
     one: Any = SimpleNamespace(where="study.db", is_scratch=False)
     error = sa.exc.DBAPIError("insert", None, sqlite3.OperationalError("disk\n  full"))
-    rest = "(room on the disk, a server that runs) and do it again: it goes on from there"
+    rest = "(space on the disk, a running server) and run the command again to continue"
     assert str(store_error(one, error)) == (
-        f"the store study.db failed: disk full. What it took before is kept; mend that {rest}"
+        f"the store study.db failed: disk full. Its earlier content is kept; fix the cause {rest}"
     )
-    assert str(store_error(one, ValueError("odd"))).startswith("the store study.db failed: odd. What")
+    assert str(store_error(one, ValueError("odd"))).startswith("the store study.db failed: odd. Its")
     one.is_scratch = True
-    assert str(store_error(one, error)).startswith("a copy of the store study.db failed: disk full. The store is as")
+    assert str(store_error(one, error)).startswith(
+        "copying the store study.db failed: disk full. The store is unchanged"
+    )
 
     def failing(raised: Exception) -> None:
         with store_in_use(a_study(tmp_path)):
@@ -455,7 +457,7 @@ def test_a_database_that_fails_is_said_in_words(tmp_path):
         failing(ValueError("odd"))
 
 
-def test_a_file_that_is_no_database_is_said_in_words(tmp_path):
+def test_file_that_is_no_database_is_said_in_words(tmp_path):
     (tmp_path / "no.db").write_bytes(b"no database" * 100)
     with pytest.raises(StudyError, match=r"^the store sqlite:.*no\.db cannot be used: file is not a database"):
         Store.open(tmp_path / "no.db")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +31,7 @@ def changed(folder, old, new):
     return folder
 
 
-def test_a_new_study_is_whole_and_can_be_read(folder):
+def test_new_study_is_whole_and_can_be_read(folder):
     study = load_study(folder)
     assert study.question_names == ("stars",)
     assert [item.name for item in study.items()][:2] == ["r01", "r02"]
@@ -38,7 +40,7 @@ def test_a_new_study_is_whole_and_can_be_read(folder):
     assert "study.db" in (folder / ".gitignore").read_text()
 
 
-def test_the_people_and_the_judge_of_a_new_study_nearly_agree(folder):
+def test_people_and_the_judge_of_a_new_study_nearly_agree(folder):
     labels = (folder / "labels.csv").read_text().splitlines()
     assert labels[0] == "item,annotator,label"
     of = {who: [int(line.split(",")[2]) for line in labels[1:] if f",{who}," in line] for who in ("ana", "ben", "chi")}
@@ -71,12 +73,12 @@ def test_every_kind_of_new_study_runs_as_it_is(tmp_path, kind):
         assert len(odd) == labels.n_items == 8, "all triplets of two lessons with four notes"
 
 
-def test_an_unknown_kind_of_study_is_refused_with_the_nearest(tmp_path):
+def test_unknown_kind_of_study_is_refused_with_the_nearest(tmp_path):
     with pytest.raises(StudyError, match=r"kind 'idea' is not in the kinds of studies.*did you mean 'ideas'"):
         init_study(tmp_path / "s", "idea")
 
 
-def test_the_new_studies_can_be_put_on_a_page(tmp_path):
+def test_new_studies_can_be_put_on_a_page(tmp_path):
     pytest.importorskip("fastapi")
     from assay.collecting.design import StudyDesign
     from assay.study.store.connection import open_store
@@ -91,7 +93,7 @@ def test_the_new_studies_can_be_put_on_a_page(tmp_path):
 
 
 def test_nothing_is_overwritten(folder):
-    with pytest.raises(StudyError, match=r"holds study\.yaml.* already"):
+    with pytest.raises(StudyError, match=r"already has study\.yaml"):
         init_study(folder)
 
 
@@ -123,7 +125,7 @@ def test_errors_name_file_line_and_key(folder, old, new, line, message):
         assert abs(int(words.split("line ")[1].split(",")[0].split(":")[0]) - line) <= 3
 
 
-def test_a_key_in_the_file_is_refused_and_not_repeated(folder):
+def test_key_in_the_file_is_refused_and_not_repeated(folder):
     with pytest.raises(StudyError, match="NAME of an environment variable") as caught:
         load_study(changed(folder, "provider: recorded", "key: sk-secret-1\n    provider: recorded"))
     assert "sk-secret" not in str(caught.value)
@@ -304,7 +306,7 @@ CROWDS = [
         *((on(STARS) | {"people": people}, wanted) for people, wanted in CROWDS),
     ],
 )  # fmt: skip
-def test_what_cannot_be_meant_is_named_by_its_key(tmp_path, config, wanted):
+def test_contradictions_name_their_key(tmp_path, config, wanted):
     found = {
         ".".join(map(str, where)): words for where, words in contradictions(StudyFile.model_validate(config), tmp_path)
     }
@@ -318,7 +320,7 @@ def test_what_cannot_be_meant_is_named_by_its_key(tmp_path, config, wanted):
     [("from 1 to 5", True), ("1-5", True), ("1 – 5", True), ("1 through 5", True), ("von 1 bis 5", True),
      ("11 to 5", False), ("1 to 50", False), ("0.1 to 5", False), ("1 or 5", False)],
 )  # fmt: skip
-def test_a_prompt_that_names_a_crossed_scale_is_refused(tmp_path, text, found):
+def test_prompt_that_names_a_crossed_scale_is_refused(tmp_path, text, found):
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "mine.txt").write_text(f"Answer {text}.")
     config = {**on(STARS), "conditions": {"scale": ["1-5", "1-10"], "prompt": ["mine"]}}
@@ -353,7 +355,7 @@ def test_problems_are_said_with_file_line_and_key(tmp_path):
     assert lines[0] == f"{path}, line 2, questions[0].name: is missing"
 
 
-# -- folders that nobody trusts yet ----------------------------------------------------------------------
+# -- untrusted folders -----------------------------------------------------------------------------------
 
 
 def bomb(depth: int, width: int = 9) -> str:
@@ -385,7 +387,7 @@ def test_aliases_that_repeat_a_little_are_fine(folder):
     assert load_study(folder).config.questions[0].by_scale["1-5"].meanings == {"1": "very bad", "5": "excellent"}
 
 
-def test_a_description_of_megabytes_is_refused_unread(folder):
+def test_description_of_megabytes_is_refused_unread(folder):
     (folder / "study.yaml").write_text("# " + "x" * 2_000_001)
     with pytest.raises(StudyError, match=r"has 2,000,003 bytes; a study.yaml has at most 2,000,000"):
         load_study(folder)
@@ -405,7 +407,7 @@ def test_a_description_of_megabytes_is_refused_unread(folder):
         ("limits:", "temperature: 0\nlimits:", "it belongs under systems:"),
     ],
 )
-def test_an_unknown_key_is_named_with_those_of_its_own_place(folder, old, new, words):
+def test_unknown_key_lists_the_keys_of_its_part(folder, old, new, words):
     with pytest.raises(StudyError, match=words.replace("?", r"\?")):
         load_study(changed(folder, old, new))
 
@@ -424,3 +426,27 @@ def test_compared_temperature_is_the_first(folder, varied, compared):
     conditions = study.config.conditions.model_copy(update={"system_temperature": varied})
     config = study.config.model_copy(update={"conditions": conditions})
     assert replace(study, config=config).compared_temperature == compared
+
+
+WITHOUT_PYDANTIC = """
+import sys
+sys.modules["pydantic"] = None
+import assay
+from assay.errors import MissingExtra
+labels = assay.read("labels.csv", judges=["m"])
+assert len(labels) == 4
+from assay.study import PLAN_FILE
+try:
+    assay.read("study")
+except MissingExtra as error:
+    print(error)
+"""
+
+
+def test_base_install_reads_tables_and_names_the_extra_for_a_study(tmp_path):
+    (tmp_path / "labels.csv").write_text("item,annotator,label\na,x,1\na,m,2\nb,x,2\nb,m,2\n")
+    init_study(tmp_path / "study")
+    command = [sys.executable, "-c", WITHOUT_PYDANTIC]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("opening a study needs more than the base install: python -m pip install ")
+    assert "[judge]" in done.stdout

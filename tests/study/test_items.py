@@ -34,13 +34,13 @@ def folder(tmp_path) -> Path:
     ("text", "message"),
     [
         ("item,review\na,x\na,y\n", "item 'a' appears twice; the second is item 2"),
-        ("item,review\n,x\n", "item 1 has no name"),
+        ("item,review\n,x\n", "item 1 has no id"),
         ("name,review\na,x\n", "column 'item' is not in"),
         ("item,review\na,x,y\n", "line 2: more or fewer values"),
         ("item,review\n", "has no items"),
     ],
 )
-def test_items_that_can_not_be_used(folder, text, message):
+def test_read_items_rejects_invalid_items(folder, text, message):
     (folder / "items.csv").write_text(text)
     with pytest.raises(StudyError, match=message):
         list(load_study(folder).items())
@@ -61,7 +61,7 @@ def test_items_in_every_format(folder, name):
     assert [(i.name, i.fields) for i in items] == [("a", {"review": "x"}), ("b", {"review": "y"})]
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path):
+def test_file_of_another_kind_is_refused(tmp_path):
     (tmp_path / "items.xlsx").write_text("item")
     with pytest.raises(StudyError, match=r"items.xlsx must be .csv, .tsv, .json, .jsonl or .parquet"):
         read_names(tmp_path / "items.xlsx")
@@ -91,7 +91,7 @@ def test_only_files_of_the_folder_are_pictures(tmp_path):
     assert found["one"] == found["two"]
 
 
-def test_the_columns_that_are_named_are_there_among_items_and_may_lack_among_checks(tmp_path):
+def test_named_columns_are_required_for_items_only(tmp_path):
     (tmp_path / "t.csv").write_text("id,text\na,x\n b ,y\n")
     path = tmp_path / "t.csv"
     for more in ({"document": "doc"}, {"images": ("photo",)}, {"media": ("clip",)}, {"markdown": ("note",)},
@@ -106,7 +106,7 @@ def test_the_columns_that_are_named_are_there_among_items_and_may_lack_among_che
     for called in ("items", "checks"):
         with pytest.raises(StudyError, match="column 'item' is not in"):
             list(_items_of(path, ItemsPart.model_validate({}), called))
-        with pytest.raises(StudyError, match=f"gone.csv is not there; study.yaml names it as the file of {called}"):
+        with pytest.raises(StudyError, match=f"gone.csv does not exist; study.yaml names it as the file of {called}"):
             list(_items_of(tmp_path / "gone.csv", ItemsPart.model_validate({}), called))
     there = ItemsPart.model_validate({"id": "id", "document": "text"})
     assert [one.document for one in _items_of(path, there, "items")] == ["x", "y"]
@@ -137,12 +137,12 @@ def test_checks_and_practice_have_known_answers(tmp_path):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ("c1,x,6,", "item 'c1': '6' does not answer 'stars', which takes"),
-        ("c1,x,5,c", "item 'c1': 'c' does not answer 'tone', which takes"),
+        ("c1,x,6,", "item 'c1': '6' is not a label of 'stars', which must be"),
+        ("c1,x,5,c", "item 'c1': 'c' is not a label of 'tone', which must be"),
         ("c1,x,,", "item 'c1' has no known answer; give it in a column named as its question (stars, tone)"),
     ],
 )
-def test_what_is_no_known_answer_is_refused(tmp_path, row, words):
+def test_known_answers_must_be_on_the_scale(tmp_path, row, words):
     (tmp_path / "checks.csv").write_text(f"item,text,stars,tone\n{row}\n")
     with pytest.raises(StudyError) as refused:
         read_known_items(tmp_path, StudyFile.model_validate(CHECKED), "check")

@@ -187,7 +187,7 @@ def test_question_wording_has_what_annotators_see():
         ("chain-of-thought", None, True), ("chain-of-thought", "why", True),
     ],
 )  # fmt: skip
-def test_a_judge_reasons_where_it_is_told_or_shown_to(strategy, column, reasons):
+def test_judge_reasons_by_strategy_or_examples(strategy, column, reasons):
     judge = schema.Judge(name="m", model="x", strategy=strategy, demonstrations={"reasons": column})
     assert judge.reasons is reasons
 
@@ -211,7 +211,7 @@ def test_a_judge_reasons_where_it_is_told_or_shown_to(strategy, column, reasons)
         ({"headers": {"Authorization": "Bearer ${TEAM_KEY}"}}, None),
     ],
 )
-def test_no_key_and_no_name_stands_in_a_study(changed, words):
+def test_judge_rejects_secrets(changed, words):
     if words is None:
         judge = schema.Judge(name="m", model="x", **changed)
         name, value = next(iter(changed.items()))
@@ -221,7 +221,7 @@ def test_no_key_and_no_name_stands_in_a_study(changed, words):
             schema.Judge(name="m", model="x", **changed)
 
 
-def test_a_judge_under_a_condition():
+def test_judge_under_a_condition():
     judge = schema.Judge(name="m", model="x", temperature=0.5)
     assert judge.variant({}) is judge
     assert judge.variant({"order": "a>b"}) is judge
@@ -247,7 +247,7 @@ def test_which_option_a_label_chooses_and_what_the_same_is_of_another():
     assert (preference.order, odd.order, stars.order) == ("all", "shuffled", "shuffled")
 
 
-def test_what_a_scale_makes_of_a_question():
+def test_kind_of_scale():
     ranked = schema.kind_of(parse_scale("ranking:3"))
     assert (ranked.places, ranked.titles, ranked.lists, ranked.drawn) == (("A", "B", "C"), ("A", "B", "C"), True, False)
     specs = ("several:a,b", "spans:a", "text", "odd-one-out", "1-5", "nominal:a,b")
@@ -286,14 +286,14 @@ def question(scale="1-5", *options, **more):
         (question(), None, None, (), (), "shuffled"),
     ],
 )
-def test_what_a_question_chooses_between(asked, drawn, outputs, choices, titles, order):
+def test_question_choices(asked, drawn, outputs, choices, titles, order):
     """Of one column two items are drawn on a scale of numbers, three for the odd one out; votes compare outputs."""
     assert (asked.drawn_from, asked.outputs_of, asked.choices) == (drawn, outputs, choices)
     assert (tuple(asked.titles), asked.orders) == (titles, order)
     assert asked.draws_pairs is (choices == ("first", "second"))
 
 
-def test_what_a_column_says_of_each_item_that_was_drawn():
+def test_option_values_of_drawn_items():
     three, own = question("odd-one-out", "notes"), question("odd-one-out", "first", "second", "third")
     each = {"third": 3, "first": 1, "second": 2}
     assert three.option_values(each) == each
@@ -325,7 +325,7 @@ def test_labels_are_turned_to_the_items_own_order_and_back(asked, order, shown, 
 
 
 def test_rankings_are_turned_to_the_items_own_order_and_back():
-    """Shown as c, a, b: what was A there is C of the item, B is A, and C is B."""
+    """Displayed as c, a, b: the displayed A is C of the item, B is A, and C is B."""
     asked, read = question("ranking:3", "a", "b", "c"), parse_scale("ranking:3").read
     shown, own = read(["A", "C", "B"]), read(["C", "B", "A"])
     assert asked.unshuffle(shown, ("c", "a", "b")) == (own, None)
@@ -335,7 +335,7 @@ def test_rankings_are_turned_to_the_items_own_order_and_back():
     assert asked.unshuffle("nothing", ("c", "a", "b")) == ("nothing", None)
 
 
-def test_a_question_on_another_scale_has_what_belongs_there():
+def test_question_on_another_scale_has_what_belongs_there():
     parts = {
         "ordinal:0-100": {"guidelines": "Finely."},
         "1-3": {"meanings": {"1": "poor"}},
@@ -353,7 +353,7 @@ def test_a_question_on_another_scale_has_what_belongs_there():
     assert whole.scale_part(fine).guidelines == "Finely."
 
 
-def test_which_columns_are_shown_beside_the_options():
+def test_shown_columns_accompany_the_options():
     columns = ["topic", "a", "b", "key"]
     assert question("preference", "a", "b").shown_columns(columns) == ["topic", "key"]
     assert question("preference", "a", "b").shown_columns(columns, ["key"]) == ["topic"]
@@ -369,7 +369,7 @@ def test_which_columns_are_shown_beside_the_options():
     assert [spans.marked_text(one) for one in ({"text": "so"}, {"text": 3}, {"text": None}, {})] == ["so", "3", "", ""]
 
 
-def test_who_may_say_that_neither_is_better():
+def test_tie_words():
     words = {-1: "first", 0: "tie", 1: "second"}
     scale = parse_scale("preference")
     sides = {-1: "first", 1: "second"}
@@ -408,7 +408,7 @@ def test_base_url_has_a_query_without_secrets(given, kept):
         assert (judge.address, judge.query) == ("https://x.org/v1", kept)
 
 
-def test_every_key_is_explained_in_the_schema_that_lies_beside_a_study():
+def test_json_schema_describes_every_key():
     """By itself, or as a part, which says what it is for."""
     found = schema.StudyFile.model_json_schema()
     parts = {"": found, **found["$defs"]}

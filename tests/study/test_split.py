@@ -30,12 +30,12 @@ def test_items_whose_names_share_a_document_stay_together():
     assert found.parts["part"].value_counts().sort("part")["count"].to_list() == [15, 45]
     assert found.parts.group_by("document").agg(pl.col("part").n_unique())["part"].to_list() == [1] * 20
     assert found.summary() == (
-        "15 items for development and 45 for the test, drawn with seed 1.\n"
-        "Items of one document stay together: 20 documents, by what stands before '_' in their names."
+        "15 items in the development set and 45 in the test set (seed 1).\n"
+        "Items of one document stay together: 20 documents, by the text before '_' in their names."
     )
 
 
-def test_a_column_says_what_a_document_is():
+def test_column_says_what_a_document_is():
     found = split_items(items(), document="paper", test=0.6)
     assert found.parts.group_by("document").agg(pl.col("part").n_unique())["part"].to_list() == [1] * 5
     assert (found.parts["part"] == "test").sum() == 36
@@ -49,11 +49,11 @@ def test_every_stratum_has_the_same_share(seed):
     assert found.table["share"].to_list() == pytest.approx([0.8, 0.8])
     # Of 40 documents of three sentences each fourth is on law: 90 and 30 items, four of five for the test.
     assert found.table.select("n", "development", "test").rows() == [(90, 18, 72), (30, 6, 24)]
-    assert "Alike in topic: 80 to 80% of each of 2 kinds are for the test." in found.summary()
+    assert "Stratified by topic: 80 to 80% of each of 2 kinds are in the test set." in found.summary()
 
 
-def test_the_share_is_kept_over_all_strata_where_each_is_too_small_for_it():
-    # Twelve strata of one document each: three of four documents, whatever their stratum.
+def test_share_is_kept_over_all_strata_where_each_is_too_small_for_it():
+    # Twelve strata of one document each: three of four documents, in any stratum.
     parts = draw_parts(list(range(12)), list(range(12)), test=0.75, seed=0)
     assert parts.count("test") == 9
 
@@ -66,7 +66,7 @@ def test_large_documents_are_as_near_to_the_share_as_they_can_be():
         assert abs(parts.count("test") - 75) <= 35
 
 
-def test_the_seed_decides_and_the_order_of_items_does_not():
+def test_seed_decides_and_the_order_of_items_does_not():
     whole = items()
     one, other = split_items(whole, seed=3), split_items(whole.reverse(), seed=3)
     assert one.parts.sort("item")["part"].to_list() == other.parts.sort("item")["part"].to_list()
@@ -91,20 +91,20 @@ def test_every_item_is_as_likely_to_be_tested():
         ({"paper": "same"}, {"document": "paper"}, "1 document cannot be split into two parts, 75% for the test"),
     ],
 )
-def test_what_cannot_be_split_is_refused(changed, options, words):
+def test_split_items_rejects_invalid_input(changed, options, words):
     frame = items().with_columns(**{name: pl.lit(value, dtype=pl.String) for name, value in changed.items()})
     with pytest.raises(DataError, match=words):
         split_items(frame, **options)
 
 
 @pytest.mark.parametrize("test", [0, 1, -0.5, "half"])
-def test_the_share_is_between_none_and_all(test):
+def test_share_is_between_none_and_all(test):
     with pytest.raises(DesignError, match="test"):
         split_items(items(), test=test)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_a_table_of_labels_gets_a_column(tmp_path, suffix):
+def test_table_of_labels_gets_a_column(tmp_path, suffix):
     whole = items()
     labels = pl.concat([whole.with_columns(annotator=pl.lit(who), label=pl.lit(3)) for who in ("ann", "bob")])
     labels = labels.rename({"item": "id"})
@@ -119,7 +119,7 @@ def test_a_table_of_labels_gets_a_column(tmp_path, suffix):
     assert len(factorize(again["part"]).names) == 2
 
 
-def test_a_table_without_the_column_is_refused(tmp_path):
+def test_table_without_the_column_is_refused(tmp_path):
     items().write_csv(tmp_path / "items.csv")
     with pytest.raises(DataError, match=r"'id'.*it should hold the item"):
         split_table(tmp_path / "items.csv", tmp_path / "out.csv", item="id")
@@ -127,7 +127,7 @@ def test_a_table_without_the_column_is_refused(tmp_path):
 
 @pytest.mark.parametrize("source", ["labels.csv", "labels.TSV", "labels.jsonl"])
 @pytest.mark.parametrize("out", ["out.csv", "out.tsv", "out.jsonl"])
-def test_cells_of_text_files_stay_as_they_stand_and_texts_are_not_changed_in_silence(tmp_path, source, out):
+def test_split_table_keeps_cells_unchanged(tmp_path, source, out):
     """1.50 of one text file is 1.50 of the other; a text 1.50 of JSON would come back from CSV as the number 1.5."""
     labels = pl.DataFrame({"id": ["a", "b", "c", "d"] * 2, "label": ["1.50", "2.00", "3.25", "1.75"] * 2})
     if source.endswith("jsonl"):
@@ -135,7 +135,7 @@ def test_cells_of_text_files_stay_as_they_stand_and_texts_are_not_changed_in_sil
     else:
         labels.write_csv(tmp_path / source, separator="," if source.endswith("csv") else "\t")
     if source.endswith("jsonl") and not out.endswith("jsonl"):
-        with pytest.raises(DataError, match=r"column 'label' holds '1\.50'"):
+        with pytest.raises(DataError, match=r"column 'label' contains '1\.50'"):
             split_table(tmp_path / source, tmp_path / out, item="id")
         assert not (tmp_path / out).exists()
         return
@@ -158,7 +158,7 @@ def study(folder, table="item,text,topic\na1,x,\na2,y,law\nb1,z,law\nb2,,art\n",
     return load_study(folder)
 
 
-def test_the_parts_of_a_study_are_kept_once_in_its_folder(tmp_path):
+def test_parts_of_a_study_are_kept_once_in_its_folder(tmp_path):
     one = study(tmp_path)
     found, path = split_study(one, test=0.5, seed=1)
     assert path == tmp_path / "split.csv"
@@ -167,7 +167,7 @@ def test_the_parts_of_a_study_are_kept_once_in_its_folder(tmp_path):
     assert lines[1:] == [f"{item},{part}" for item, part in found.parts.select("item", "part").iter_rows()]
     assert [line.split(",")[0] for line in lines[1:]] == ["a1", "a2", "b1", "b2"]
     assert sorted(found.parts["part"]) == ["development"] * 2 + ["test"] * 2
-    with pytest.raises(StudyError, match=r"split\.csv is there: the items are split already"):
+    with pytest.raises(StudyError, match=r"split\.csv exists: the items are split already"):
         split_study(one, test=0.5)
 
 
@@ -191,7 +191,7 @@ def test_documents_and_strata_of_a_study_are_those_of_its_items(tmp_path):
 def test_items_from_which_what_is_judged_is_drawn_are_not_split(tmp_path, systems, drawn_from):
     asked = [SimpleNamespace(drawn_from=one) for one in drawn_from]
     drawn = SimpleNamespace(folder=tmp_path, systems=systems, config=SimpleNamespace(questions=asked))
-    with pytest.raises(StudyError, match="what is judged is drawn from the items of this study"):
+    with pytest.raises(StudyError, match="this study draws pairs or triplets from its items"):
         split_study(drawn)
     assert list(tmp_path.iterdir()) == []
 
@@ -201,7 +201,7 @@ def test_each_document_goes_where_it_brings_the_share_nearer():
     assert draw_parts(["a"], [0], test=0.5, seed=0) == ["test"]
     assert draw_parts(["a"], [0], test=0.49, seed=0) == ["development"]
     assert sorted(draw_parts(["a", "b"], [0, 0], test=0.5, seed=0)) == ["development", "test"]
-    # Of three the first and third: lacking .5, taken, -.5; 0; .5, taken.
+    # Of three the first and third: missing .5, taken, -.5; 0; .5, taken.
     assert draw_parts(["a", "b", "c"], [0] * 3, test=0.5, seed=0).count("test") == 2
     # Of a document of one and one of three, .25 of 4 is 1, but where the small one comes first: .25 < .5, then 1 < 1.5.
     found = [draw_parts(["a", "b", "b", "b"], [0] * 4, test=0.25, seed=seed) for seed in range(20)]

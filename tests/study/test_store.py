@@ -1,4 +1,4 @@
-"""The store, on SQLite and (where its programs are installed) on a PostgreSQL of its own."""
+"""The store, on SQLite and, if its programs are installed, on a local PostgreSQL."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ def test_items_are_read_a_few_at_a_time_and_each_once(store, study, monkeypatch)
         assert [item.name for item, _ in stored.items(store)] == whole
 
 
-def test_a_batch_is_kept_in_place_of_what_was_known_of_it(store):
+def test_batch_record_replaces_the_earlier_one(store):
     first, second = (work.start_batch(store, {"name": name, "state": "made"}) for name in ("one", "two"))
     assert (second["run"] - first["run"], second["made_at"] >= first["made_at"]) == (1, True)
     assert work.batches_kept(store) == [first, second]
     work.note_batch(store, first | {"state": "sent"})
     assert work.batches_kept(store) == [first | {"state": "sent"}, second]
-    work.note_batch(store, {"name": "three"})  # nobody made it
+    work.note_batch(store, {"name": "three"})  # no such batch was created
     assert [one["name"] for one in work.batches_kept(store)] == ["one", "two"]
 
 
-def test_the_record_has_each_person_once_with_what_is_said_of_them(store):
+def test_record_has_each_person_once_with_what_is_said_of_them(store):
     add_people(store, {"eva": {"age": 30}, "fay": {}, "gil": {"age": 50}})
     with study_record(store) as found:
         people = [(row["annotator"], row["attributes"], row["state"]) for row in found["people"]]
@@ -94,7 +94,7 @@ def test_new_stores_of_tests_are_as_the_migrations_leave_them(tmp_path, request)
     assert found[0]
 
 
-def test_a_store_that_has_seen_every_step_is_known_by_the_last_of_them(url, migrations):
+def test_store_that_has_seen_every_step_is_known_by_the_last_of_them(url, migrations):
     with Store.open(url) as store, store.reading() as db:
         assert connection._is_current(db)
 
@@ -126,10 +126,10 @@ def test_many_may_open_a_new_store_at_once(url):
     assert failed == []
 
 
-def test_a_database_of_a_newer_assay_is_refused_in_words_and_left_alone(url):
+def test_database_of_a_newer_assay_is_refused_in_words_and_left_alone(url):
     with Store.open(url) as store, store.writing() as db:
         db.execute(sa.text("update alembic_version set version_num = '9999'"))
-    with pytest.raises(StudyError, match=r"made by a newer assay \(.*9999.*\); upgrade assay"):
+    with pytest.raises(StudyError, match=r"belongs to a newer assay \(.*9999.*\); upgrade assay"):
         Store.open(url)
     engine = connection._engine(url)
     with engine.connect() as db:
@@ -191,12 +191,12 @@ def test_open_joins_the_first_step_on_both_databases(url):
 def test_open_refuses_a_database_older_than_0_2_in_true_words(url, step):
     with Store.open(url) as store, store.writing() as db:
         db.execute(sa.text(f"update alembic_version set version_num = '{step}'"))
-    words = rf"made by an assay older than 0\.2 \(its last step is '{step}'\).*open it once with the first assay 0\.2"
+    words = rf"belongs to an assay older than 0\.2 \(its last step is '{step}'\).*open it once with the first"
     with pytest.raises(StudyError, match=words):
         Store.open(url)
 
 
-def test_a_claim_is_taken_once_however_many_ask(store):
+def test_claim_is_taken_once_however_many_ask(store):
     plan(store)
     runs = [work.start_run(store) for _ in range(4)]
     got = []
@@ -213,7 +213,7 @@ def test_a_claim_is_taken_once_however_many_ask(store):
     assert len(got) == len(set(got)) == 8
 
 
-def test_an_answer_is_written_once_and_counts(store):
+def test_answer_is_written_once_and_counts(store):
     plan(store)
     run = work.start_run(store)
     claim = work.claim(store, run, ["example"], 1)[0]
@@ -227,7 +227,7 @@ def test_an_answer_is_written_once_and_counts(store):
     assert table.labels.select("item", "label").rows() == [("r01", 4)]
 
 
-def test_what_could_not_be_read_comes_with_the_next_claim(store):
+def test_next_claim_has_the_unparseable_response(store):
     plan(store, n=1)
     run = work.start_run(store)
 
@@ -287,7 +287,7 @@ def test_answers_are_written_together_and_one_that_cannot_be_stops_no_other(stor
         assert sorted(db.execute(sa.text("select fingerprint, body from prompts")).all()) == [("e", "[]"), ("f", "{}")]
 
 
-def test_what_a_dead_run_had_claimed_is_open_again(store, monkeypatch):
+def test_claims_of_a_dead_run_are_released(store, monkeypatch):
     plan(store)
     dead = work.start_run(store)
     work.claim(store, dead, ["example"], 5)
@@ -296,7 +296,7 @@ def test_what_a_dead_run_had_claimed_is_open_again(store, monkeypatch):
     assert len(work.claim(store, work.start_run(store), ["example"], 8)) == 8
 
 
-def test_a_run_on_another_machine_is_dead_when_its_lease_is_over(store, monkeypatch):
+def test_run_on_another_machine_is_dead_when_its_lease_is_over(store, monkeypatch):
     plan(store)
     monkeypatch.setattr(work, "_host", lambda: "elsewhere")
     work.claim(store, work.start_run(store), ["example"], 5)
@@ -306,7 +306,7 @@ def test_a_run_on_another_machine_is_dead_when_its_lease_is_over(store, monkeypa
     assert len(work.claim(store, work.start_run(store), ["example"], 8)) == 8
 
 
-def test_failed_questions_are_open_again_in_the_next_run_and_missing_ones_are_not(store):
+def test_next_run_retries_failed_and_not_missing(store):
     plan(store)
     run = work.start_run(store)
     first, second = work.claim(store, run, ["example"], 2)
@@ -321,7 +321,7 @@ def test_failed_questions_are_open_again_in_the_next_run_and_missing_ones_are_no
     assert Exclusion("row", 1, "example: refused") in stored_annotations(store).reading.exclusions
 
 
-def test_a_new_plan_retires_what_it_does_not_hold_and_finds_old_answers_again(store):
+def test_new_plan_retires_what_it_does_not_hold_and_finds_old_answers_again(store):
     plan(store)
     run = work.start_run(store)
     claim = work.claim(store, run, ["example"], 1)[0]
@@ -363,13 +363,13 @@ def test_other_columns_of_the_labels_are_kept_or_noted(store, study):
     assert found["mood"].to_list() == ["calm", None, "wild", "calm"]
     assert dict(labels.annotators.select("annotator", "gender").drop_nulls().iter_rows()) == {"ana": "f", "ben": "m"}
     assert "the file of labels has review too; those of the items count" in labels.reading.lines()
-    assert labels.items["review"][0] == "The soup was cold and nobody cared."
+    assert labels.items["review"][0] == "The soup was cold and no one cared."
     file.write_text(file.read_text().replace("3.5", "4.5"))
     sync_study(store, load_study(study.folder))
     assert stored_annotations(store).labels.sort("annotator", "item")["seconds"][0] == 4.5
 
 
-def test_an_order_that_hangs_on_the_item_is_a_condition_still(store, study):
+def test_order_that_hangs_on_the_item_is_a_condition_still(store, study):
     rows = "r01,ana,1,a>b\nr01,ben,2,a>b\nr02,ana,5,b>a\nr02,ben,5,b>a\n"
     (study.folder / "labels.csv").write_text("item,annotator,label,order\n" + rows)
     sync_study(store, study)
@@ -384,30 +384,30 @@ def test_labels_of_people_off_the_scale_name_the_file(store, study):
         sync_study(store, study)
 
 
-def test_a_model_among_the_people_s_labels_is_said_to_be_one(store, study):
+def test_model_among_the_people_s_labels_is_said_to_be_one(store, study):
     file = study.folder / "labels.csv"
     file.write_text("item,annotator,label\nr01,ana,3\nr01,gpt-4o,3\n")
-    with pytest.raises(StudyError, match=r"labels\.csv: gpt-4o looks like a model; say in a column 'kind'"):
+    with pytest.raises(StudyError, match=r"labels\.csv: gpt-4o may be a model; add a column 'kind'"):
         sync_study(store, study)
     file.write_text("item,annotator,label,kind\nr01,ana,3,human\nr01,Ana,3,human\nr01,gpt-4o,3,judge\n")
     with pytest.raises(StudyError, match="differ only in case or spaces: 'Ana', 'ana'"):
         sync_study(store, study)
 
 
-def test_the_same_name_can_not_be_a_person_and_a_judge(store, study):
+def test_name_cannot_be_person_and_judge(store, study):
     (study.folder / "labels.csv").write_text("item,annotator,label\nr01,example,3\n")
     with pytest.raises(StudyError, match="'example' is the name of a judge already"):
         sync_study(store, study)
 
 
-def test_words_for_a_store_that_can_not_be_used(tmp_path):
+def test_store_open_errors(tmp_path):
     with pytest.raises(StudyError, match="a file"):
         Store.open("mysql://x")
     with pytest.raises(StudyError, match="cannot be used"):
         Store.open(tmp_path)
 
 
-def test_an_estimate_writes_nothing_to_either_database(url, study):
+def test_estimate_writes_nothing_to_either_database(url, study):
     pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
     from assay.judging.dry_run import estimate_study
 
@@ -421,7 +421,7 @@ def test_an_estimate_writes_nothing_to_either_database(url, study):
     assert before["questions"] == []
 
 
-def test_a_whole_run_of_judging_on_either_database(url, study):
+def test_whole_run_of_judging_on_either_database(url, study):
     pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
     from assay.judging.run import judge_study
 
@@ -442,7 +442,7 @@ def test_judges_count_until_they_are_retired_and_people_go_on(store):
     assert after == {name: kind for name, kind in before.items() if kind == "human"}
 
 
-def test_who_writes_alone_waits_for_the_disk_once_all_is_written(store, monkeypatch):
+def test_single_writer_flushes_once(store, monkeypatch):
     waited = []
     monkeypatch.setattr(store, "_flushes", SimpleNamespace(wait=lambda: waited.append(1)))
     with store.exclusive() as db:
@@ -459,7 +459,7 @@ def test_who_writes_alone_waits_for_the_disk_once_all_is_written(store, monkeypa
     assert waited == [1]
 
 
-def test_the_log_of_what_people_did_takes_in_the_first_task(store):
+def test_log_of_what_people_did_takes_in_the_first_task(store):
     given = {
         "annotator": "zoe", "questions": "1", "condition": "{}", "repeat": 1, "role": "item", "party": "", "session": 1,
         "page": 0, "state": "given", "form": 1, "given_at": 0.0, "expires_at": 9e9, "shown": {},

@@ -24,7 +24,7 @@ def given(store: Store, *columns: str) -> list[Any]:
         return [tuple(row) for row in db.execute(sa.select(*(s[c] for c in columns)).order_by(s.id))]
 
 
-def test_an_answer_closes_its_assignment_unless_it_could_not_be_read(store):
+def test_answer_closes_its_assignment_unless_it_could_not_be_read(store):
     closing = {"valid": "answered", "unreadable": "open", "missing": "missing", "failed": "failed"}
     closing["withdrawn"] = "withdrawn"
     for n, status in enumerate(closing, 1):
@@ -68,7 +68,7 @@ def test_labels_of_a_file_follow_it_and_what_they_were_stays(store):
     assert given(store, *whole) == start
     put(store, first)  # nothing has changed
     assert given(store, *whole) == start
-    # One label is another, one says something else beside it, and one is gone.
+    # One label differs, one has other extra columns, and one is gone.
     put(store, {label("r1"): (5, None), label("r2"): (4, None)})
     gone = (3, 2, "withdrawn", None, None, "no longer in the file of labels", None)
     then = [(1, 2, "valid", 5, None, None, None), (2, 2, "valid", 4, None, None, None), gone]
@@ -81,7 +81,7 @@ def test_labels_of_a_file_follow_it_and_what_they_were_stays(store):
     assert rows(store, "status") == ["answered"] * 3
 
 
-def test_a_label_that_is_corrected_is_of_the_content_of_now(store):
+def test_label_that_is_corrected_is_of_the_content_of_now(store):
     put(store, {label("r1"): (3, None), label("r2"): (3, None)})
     a = tables.assignments
     with store.writing() as db:
@@ -93,7 +93,7 @@ def test_a_label_that_is_corrected_is_of_the_content_of_now(store):
     put(store, {label("r2"): (3, None)})
     with store.writing() as db:
         db.execute(sa.update(a).values(content="old"))
-    put(store, {label("r1"): (4, None), label("r2"): (3, None)})  # given before, and only told again
+    put(store, {label("r1"): (4, None), label("r2"): (3, None)})  # given before, and only repeated
     assert rows(store, "content") == ["old", "old"]
 
 
@@ -151,7 +151,7 @@ def test_answers_to_a_task_are_those_to_its_questions_about_its_item(store):
     assert rows(store, "status")[:3] == ["withdrawn", "withdrawn", "answered"]
 
 
-def test_the_first_answer_to_a_question_makes_its_assignment_and_later_ones_change_its_content(store):
+def test_first_answer_to_a_question_makes_its_assignment_and_later_ones_change_its_content(store):
     say(store, task(), 2, 1)
     columns = ("item", "question", "annotator", "recipe", "session", "status", "active", "content", "answer")
     assert rows(store, *columns) == [("r1", 2, "eva", "page", "page", "answered", True, "d1", 1)]
@@ -162,7 +162,7 @@ def test_the_first_answer_to_a_question_makes_its_assignment_and_later_ones_chan
 # -- what there is -----------------------------------------------------------------------------------------
 
 
-def test_the_mean_length_of_replies_is_told_from_twenty_on(store):
+def test_typical_output_requires_twenty_responses(store):
     """Tokens 1 to 19 and none of one reply: 19 are too few; with 120, the mean of twenty is (190 + 120) / 20."""
     number = assign(store)
     for n in range(1, 20):
@@ -192,7 +192,7 @@ def test_labels_of_people_that_count_come_in_the_order_of_the_items(store):
     ]  # fmt: skip
 
 
-def test_the_history_tells_of_each_answer_whether_it_counts(store):
+def test_history_marks_answers_that_count(store):
     first = assign(store, condition='{"a":1}', repeat=2)
     answer(store, first, "unreadable", "valid", shown={"é": 1})
     answer(store, assign(store, active=False))
@@ -206,7 +206,7 @@ def test_the_history_tells_of_each_answer_whether_it_counts(store):
     assert not {"id", "assignment"} & set(found.columns)
 
 
-def test_the_latest_reply_to_each_question_that_is_asked_now(store):
+def test_latest_reply_to_each_question_that_is_asked_now(store):
     def ask(*statuses: str, reply: str | None = "said", **more: Any) -> int:
         return answer(store, assign(store, **more), *statuses, reply=reply, fingerprint=more.get("recipe"))
 
@@ -243,7 +243,7 @@ def test_texts_are_kept_as_both_databases_take_them(text, kept):
     assert answers._storable(text) == kept
 
 
-def test_the_row_of_an_answer_of_a_judge():
+def test_row_of_an_answer_of_a_judge():
     made = answers.Answer("valid", 4, reply="a\0", shown={"order": ["x"]}, prompt="{}", cost=0.5)
     row = answers._row(made, 7, 3, 2)
     assert row.pop("answered_at") > 1.7e9

@@ -47,7 +47,7 @@ def test_items_are_told_by_role_in_their_order_and_only_those_of_now(store):
         assert items.active_items(db) == ["t"]
 
 
-def test_what_an_item_said_before_is_kept_under_its_digest(store):
+def test_item_contents_are_kept_by_digest(store):
     old = NewItem(1, Item("r1", "d1", {"text": "t1"}))
     new = NewItem(1, Item("r1", "d1", {"text": "new"}), pictures={"photo": "abc"})
     assert old.digest != new.digest
@@ -95,7 +95,7 @@ def ask(name: str, text: str, **more: Any) -> Question:
     return Question(name=name, text=text, scale="1-5", **more)
 
 
-def test_a_question_that_reads_as_before_is_that_version_again(store):
+def test_question_that_reads_as_before_is_that_version_again(store):
     def put(*asked: Question, same: bool = False, now: float = 1.0) -> list[tuple[Any, ...]]:
         with store.writing() as db:
             put_questions(db, asked, now, columns=["text"], hidden=[], same=same)
@@ -122,7 +122,7 @@ def test_a_question_that_reads_as_before_is_that_version_again(store):
     assert [(n, one.text) for n, one in items.questions_by_id(store, [8, 5]).items()] == [(8, "E"), (5, "B")]
 
 
-def test_the_same_words_beside_the_questions_have_the_same_number(store):
+def test_keep_form_numbers_equal_texts_once(store):
     one, two = items.keep_form(store, "a", {"x": 1}), items.keep_form(store, "b", {"x": 2})
     assert one != two
     assert items.keep_form(store, "a", {"x": 3}) == one
@@ -133,7 +133,7 @@ def test_the_same_words_beside_the_questions_have_the_same_number(store):
 # -- outputs of systems --------------------------------------------------------------------------------
 
 
-def test_outputs_that_count_are_told_and_those_that_lack_are_counted(store):
+def test_system_outputs_counts_missing_outputs(store):
     with store.writing() as db:
         put_items(db, [NewItem(n, Item(name, None, {}), "source") for n, name in ((2, "s1"), (1, "s2"))], 0.0)
     cases: list[tuple[dict[str, Any], str | None]] = [
@@ -153,12 +153,12 @@ def test_outputs_that_count_are_told_and_those_that_lack_are_counted(store):
         SystemOutput("s2", "old", 1, "text 10"), SystemOutput("s1", "m", 1, "text 0", 1),
         SystemOutput("s1", "n", 1, "text 2"), SystemOutput("s1", "n", 2, "text 1"),
     )  # fmt: skip
-    assert (every.lacking, every.unreadable) == (3, 1)
-    assert (warm.outputs, warm.lacking, warm.unreadable) == ((SystemOutput("s1", "m", 1, "text 0", 1),), 1, 0)
+    assert (every.missing, every.unreadable) == (3, 1)
+    assert (warm.outputs, warm.missing, warm.unreadable) == ((SystemOutput("s1", "m", 1, "text 0", 1),), 1, 0)
     assert cold == WrittenOutputs((), 0, 0)
 
 
-def test_what_pairs_are_made_of_is_named_by_the_outputs_and_how_they_are_compared():
+def test_made_of_identifies_outputs_and_comparisons():
     one, two = SystemOutput("i", "a", 1, "x"), SystemOutput("i", "b", 1, "y")
     pairs = OutputPairs()
     name = WrittenOutputs((one, two), 0, 0).made_of(pairs)

@@ -66,7 +66,7 @@ def test_why_an_answer_does_not_count(changed, words):
     assert table._exclusion_reason(one, {1: None}, {"ann"}, excluded_people=True) == (None if kept else words)
 
 
-def test_a_scale_holds_labels_of_other_scales_and_means():
+def test_scale_holds_labels_of_other_scales_and_means():
     def scale(labels: list[Any], specs: list[str | None] | None = None, own: Any = None) -> Any:
         columns = {"criterion": ["q"] * len(labels), "label": labels} | ({} if specs is None else {"scale": specs})
         return table._common_scale(own or parse_scale("1-5"), pl.DataFrame(columns), "q")
@@ -80,7 +80,7 @@ def test_a_scale_holds_labels_of_other_scales_and_means():
     assert scale([], own=parse_scale("nominal:a,b")) == parse_scale("nominal:a,b")
 
 
-def test_who_annotators_are():
+def test_annotator_kinds():
     people = [
         {"annotator": "ann", "kind": "human", "definition": {"attributes": {"age": 30}}},
         {"annotator": "m", "kind": "judge",
@@ -128,7 +128,7 @@ def log_frame(*rows: tuple[Any, ...]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def test_the_first_label_of_each_person_to_each_item_counts():
+def test_first_label_of_each_person_to_each_item_counts():
     labels = log_frame(
         (5, 1, "{}", "a", "ann", 2, "4"), (9, 1, "{}", "a", "ann", 1, "3"), (7, 1, "{}", "a", "ann", 1, "2"),
         (1, 2, "{}", "a", "ann", 1, "1"), (2, 1, "{}", "a", "bob", 1, "5"), (3, 1, "x", "a", "ann", 1, "1"),
@@ -177,7 +177,7 @@ def test_several_labels_are_a_criterion_each():
 
 
 @pytest.mark.parametrize("ranked", ["ABC", "ACB", "BAC", "BCA", "CAB", "CBA"])
-def test_a_ranking_is_a_vote_on_every_two_texts(ranked):
+def test_ranking_is_a_vote_on_every_two_texts(ranked):
     """-1 where the first of the pair, as its name says, is ranked before the second."""
     text = dict(zip("ABC", "abc", strict=True))
     better = [text[letter] for letter in ranked]
@@ -245,8 +245,8 @@ def test_pairs_and_words_are_items_with_all_that_is_known_of_the_whole():
     assert about["word_of_item"].to_list() == ["its own"] * 2
 
 
-def test_a_pair_of_a_ranking_keeps_the_order_in_which_it_was_shown():
-    """The three were shown as c, a, b; each pair in that order, and the position that of the better one."""
+def test_pair_of_a_ranking_keeps_the_order_in_which_it_was_shown():
+    """The three were displayed as c, a, b; each pair in that order, and the position that of the better one."""
     one = row("i", ["B", "A", "C"], shown={"order": ["c", "a", "b"]})
     found = list(table._label_rows(one, RANKING, 1, ""))
     assert [sorted(each["order"].split(">")) for each in found] == [["a", "b"], ["a", "c"], ["b", "c"]]

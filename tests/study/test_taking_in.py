@@ -90,7 +90,7 @@ def test_nothing_is_read_again_where_the_folder_says_the_same(store, tmp_path, m
         sync(store, study(tmp_path, name="another"))
 
 
-def test_the_digest_of_a_study_names_all_that_is_read_of_it(tmp_path):
+def test_digest_of_a_study_names_all_that_is_read_of_it(tmp_path):
     (tmp_path / "a.png").write_bytes(b"one")
     items = "item,text,photo\ni1,x,a.png\n"
     files = {"items.csv": items, "labels.csv": "item,annotator,label\n", "checks.csv": "item,text,photo,stars\n"
@@ -115,7 +115,7 @@ def test_the_digest_of_a_study_names_all_that_is_read_of_it(tmp_path):
     assert digest_of_study(study(tmp_path, files=files, **config | {"name": "other"})) not in seen
 
 
-def test_checks_and_practice_are_items_of_their_own(store, tmp_path):
+def test_checks_and_practice_are_separate_items(store, tmp_path):
     known = {"checks.csv": "item,text,stars\nc1,x,3\n", "warm.csv": "item,text,stars,feedback\nw1,x,2,Well.\n"}
     people = {"checks": {"file": "checks.csv"}, "warm_up": "warm.csv"}
     sync(store, study(tmp_path, files=known, people=people))
@@ -127,7 +127,7 @@ def test_checks_and_practice_are_items_of_their_own(store, tmp_path):
         ("i3", "item", 2, None), ("w1", "warm-up", 0, {"labels": {"stars": 2}, "feedback": "Well."}),
     ]  # fmt: skip
     both = {"checks.csv": "item,text,stars\ni2,x,3\ni3,x,3\n"}
-    words = "i2, i3 stands in two of the files of items; give each item a name of its own"
+    words = "i2, i3 is in two of the files of items; give each item a unique id"
     assert refused(store, tmp_path, files=both, people={"checks": {"file": "checks.csv"}}) == words
     strange = {"first.csv": "item\ni2\ni9\nc1\n"}
     words = "first.csv names i9, c1, which the study does not have"
@@ -143,14 +143,14 @@ def test_items_know_their_part_where_they_are_split(store, tmp_path):
     with store.reading() as db:
         known = db.execute(sa.select(i.known).order_by(i.position)).scalars().all()
     assert known == [{"part": "development"}, {"part": "test"}, {"part": "test"}], (
-        "what is not named is nobody's to tune on"
+        "an item that is not named is in the test set"
     )
     part = {"items.csv": "item,text,part\ni1,x,a\n"} | split
     words = "split.csv says which part an item is in; rename the items' column 'part'"
     assert refused(store, tmp_path, files=part) == words
 
 
-def test_what_systems_write_about_is_a_source_and_pairs_that_were_drawn_count_on(store, tmp_path):
+def test_items_of_systems_are_sources(store, tmp_path):
     task = {"name": "summary", "text": "Sum up.", "scale": "text", "show": ["text"]}
     better = {"name": "better", "text": "Which?", "scale": "preference", "options": ["summary"], "show": ["text"]}
     systems = {"questions": [task, better], "systems": [{"name": name} | RECORDED for name in ("a", "b")],
@@ -172,7 +172,7 @@ def test_what_systems_write_about_is_a_source_and_pairs_that_were_drawn_count_on
     assert store.setting(PAIRS) == "one"
     for column in ("first_text", "pair_of"):
         rows = f"item,text,{column}\ni1,x,y\n"
-        words = f"the items' column '{column}' has the name of what a pair says of itself; rename it"
+        words = f"the items' column '{column}' is reserved for pairs of outputs; rename it"
         assert refused(store, tmp_path, files={"items.csv": rows}, **systems) == words
     sync(store, study(tmp_path, files={"items.csv": "item,text,first_text\ni1,x,y\n"}), "new-version")
 
@@ -207,7 +207,7 @@ NEW_TEXT = {"items.csv": "item,text\ni1,another\ni2,another\ni3,text 3\n"}
     ("new_text", "changed", "again"),
     [("ask-again", "new-version", True), ("ask-again", "same-question", False), ("keep", "new-version", False)],
 )
-def test_who_answered_the_old_text_is_asked_again_where_the_study_says_so(store, tmp_path, new_text, changed, again):
+def test_after_change_ask_again_reopens_tasks(store, tmp_path, new_text, changed, again):
     sync(store, study(tmp_path, people={"after_change": new_text}))
     given(store)
     changing = study(tmp_path, people={"after_change": new_text}, files=NEW_TEXT)
@@ -245,7 +245,7 @@ def kept(store: Store) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in db.execute(query.order_by(a.c.id))]
 
 
-def test_labels_of_the_file_are_kept_with_what_stands_beside_them(store, tmp_path):
+def test_labels_of_the_file_keep_extra_columns(store, tmp_path):
     rows = (
         "item,criterion,annotator,label,repeat,order,seconds,text,age\n"
         "i1,stars,ann,4,1,a>b,2.5,x,30\ni1,tone,ann,calm,1,,,x,30\ni2,stars,bob,5,2,b>a,,x,40\n"
@@ -277,12 +277,12 @@ def test_labels_of_the_file_are_kept_with_what_stands_beside_them(store, tmp_pat
         ("item,annotator,label,criterion\ni1,ann,3,fit\ni1,ann,3,stars\n", {},
          "labels.csv has answers to fit; study.yaml asks stars"),
         ("item,annotator,label\ni1,ann,3\n", {"questions": [STARS, {**STARS, "name": "more"}]},
-         "a column 'criterion' must say which of stars, more each label answers (study.yaml names labels.csv as the "
+         "a column 'criterion' must assign each label to one of stars, more (study.yaml names labels.csv as the "
             "labels that people gave)"),
         ("item,annotator,label\ni1,ann,9\n", {}, "(study.yaml names labels.csv as the labels that people gave)"),
         ("item,annotator,label\ni1,gpt-4o,3\ni1,llama3-70b,3\n", {},
-         "labels.csv: gpt-4o, llama3-70b looks like a model; say in a column 'kind' of every annotator whether it is "
-         "human or judge"),
+         "labels.csv: gpt-4o, llama3-70b may be a model; add a column 'kind' with human or judge for "
+         "every annotator"),
     ],
 )  # fmt: skip
 def test_labels_that_do_not_fit_are_refused_in_words(store, tmp_path, rows, config, words):
@@ -294,7 +294,7 @@ def test_labels_that_do_not_fit_are_refused_in_words(store, tmp_path, rows, conf
     assert store.setting(intake.SYNCED) is None, "nothing was taken in"
 
 
-def test_one_question_alone_needs_no_column_and_another_study_is_no_file_of_labels(store, tmp_path):
+def test_single_question_needs_no_criterion_column(store, tmp_path):
     sync(store, labelled(tmp_path, "item,annotator,label,criterion\ni1,ann,3,stars\n"))
     assert [row[1] for row in kept(store)] == ["stars"]
     other = tmp_path / "other"
@@ -304,12 +304,12 @@ def test_one_question_alone_needs_no_column_and_another_study_is_no_file_of_labe
     assert refused(store, tmp_path, **config) == "other is a study; study.yaml must name a file of labels"
 
 
-def test_who_answers_on_the_page_is_not_in_the_file(store, tmp_path):
+def test_labels_file_rejects_page_annotators(store, tmp_path):
     sync(store, study(tmp_path))
     add_people(store, {"zoe": {}, "ann": {}, "bob": {}})
     with pytest.raises(StudyError) as error:
         sync(store, labelled(tmp_path, "item,annotator,label\ni1,zoe,3\ni1,ann,3\ni1,cat,3\n"))
     assert str(error.value) == (
-        "labels.csv has labels of ann, zoe, who answer on the page of this study; take those labels out of the file "
-        "(what was answered on the page counts anyway)"
+        "labels.csv has labels of ann, zoe, who answer on the page of this study; remove those labels from the file "
+        "(answers on the page count in any case)"
     )

@@ -26,7 +26,7 @@ NAMES = [f"r{n}" for n in range(1, 6)]
 
 @pytest.fixture
 def store(tmp_path) -> Iterator[Store]:
-    """Five items and four triplets; people, of whom one is excluded and one decides between the others."""
+    """Five items and four triplets; people, one of them excluded and one an adjudicator."""
     with Store.open(str(tmp_path / "store.db")) as opened:
         with opened.together() as db:
             put_items(db, [NewItem(n, Item(name, None, {"text": name})) for n, name in enumerate(NAMES)], 0.0)
@@ -64,7 +64,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "open again": ({"state": "reopened"}, "place item given"),
     "held": ({"state": "given", "expires_at": NOW + 1}, "place item given"),
     "run out": ({"state": "given"}, "given"),
-    "of somebody excluded": ({"annotator": "out"}, "given"),
+    "of an excluded person": ({"annotator": "out"}, "given"),
     "of who decides between others": ({"annotator": "zoe"}, "given"),
 }
 
@@ -91,7 +91,7 @@ def test_which_tasks_take_a_place_of_their_item_and_which_were_given(store):
             found = [("place", taken == {"r1": 1}), ("item", everywhere == {"r1": 1}), ("given", given == {who: 1})]
             assert " ".join(word for word, there in found if there) == wanted, name
             assert all(one in ({}, {"r1": 1}) for one in (taken, everywhere))
-            # The same slot of some people, whatever their group.
+            # The same slot of some people, in any group.
             for some, party in ((None, "g"), ([who, "fay"], "elsewhere"), (["fay"], "g")):
                 of = Slot(SLOT.questions, SLOT.condition, party, some)
                 counts = db.execute(sa.select(sa.func.count()).where(of.tasks)).scalar_one()
@@ -129,7 +129,7 @@ BACK: list[tuple[dict[str, Any], float | None]] = [
 
 
 def test_when_a_place_that_others_hold_comes_back(store):
-    """Eva had r2 in this session, in whatever questions, and r3 in another."""
+    """Eva had r2 in this session, with any questions, and r3 in another."""
     with store.writing() as db:
         for change, when in BACK:
             db.execute(sa.delete(tables.tasks))
@@ -142,7 +142,7 @@ def test_when_a_place_that_others_hold_comes_back(store):
             assert people.soonest_back(db, SLOT, "eva", NOW + 5) is None
 
 
-def test_what_was_answered_with_which_questions(store):
+def test_answers_by_question_set(store):
     with store.writing() as db:
         give(db, [
             task(1), task(2, item="r2"), task(3, item="r3", questions="[2]"), task(4, item="t1", role="triplet"),
@@ -158,7 +158,7 @@ def test_what_was_answered_with_which_questions(store):
         assert sorted(people.question_sets(db)) == ["[1]", "[2]", "[3]", "[5]"]
 
 
-def test_what_a_person_has_in_each_state_without_practice_and_added_questions(store):
+def test_states_of_counts_regular_tasks(store):
     with store.writing() as db:
         give(db, [
             task(1), task(2, item="r2", questions="[2]"), task(3, item="r3", state="skipped"),
@@ -195,11 +195,11 @@ def test_tasks_are_found_by_number_page_and_person_in_the_order_of_their_places(
     ("page", "state", "closed"),
     [(3, "answered", True), (2, "skipped", True), (4, "answered", False), (3, "given", False), (1, "reopened", False)],
 )
-def test_what_was_answered_on_pages_up_to_the_closed_one_is_closed(page, state, closed):
+def test_answers_up_to_closed_page_are_final(page, state, closed):
     assert people.is_closed(SimpleNamespace(page=page, state=state), 3) is closed
 
 
-def test_what_is_half_written_is_kept_in_place_of_what_was(store):
+def test_draft_replaces_the_earlier_one(store):
     with store.writing() as db:
         give(db, [task(n, item=f"r{n}") for n in (1, 2, 3)])
         one, two, three = (t.id for t in people.tasks_of(db, "eva"))
@@ -216,7 +216,7 @@ def test_what_is_half_written_is_kept_in_place_of_what_was(store):
 # -- adjudication and triplets -----------------------------------------------------------------------
 
 
-def test_what_an_adjudicator_has_decided_or_holds(store):
+def test_adjudicator_tasks(store):
     with store.writing() as db:
         give(db, [
             task(1, annotator="zoe"), task(2, annotator="zoe", item="r2", condition="d"),
@@ -229,7 +229,7 @@ def test_what_an_adjudicator_has_decided_or_holds(store):
         assert people.adjudicated_items(db, "d", held_at=NOW) == {"r2"}
 
 
-def test_triplets_are_told_from_a_position_on_in_their_order(store):
+def test_triplets_drawn_from_a_position(store):
     with store.writing() as db:
         assert people.triplets_drawn(db, 0) == [(n, [f"m{n}"]) for n in range(4)]
         assert people.triplets_drawn(db, 3) == [(3, ["m3"])]
@@ -244,7 +244,7 @@ IN_NEED: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-def test_the_first_triplet_that_lacks_an_answer_and_that_a_person_has_not_had(store):
+def test_triplet_in_need_is_the_first_unanswered(store):
     def need(wanted: int = 1) -> str | None:
         return people.triplet_in_need(db, SLOT.questions, "g", "eva", wanted, NOW)
 
@@ -262,7 +262,7 @@ def test_the_first_triplet_that_lacks_an_answer_and_that_a_person_has_not_had(st
 # -- people --------------------------------------------------------------------------------------------
 
 
-def test_everybody_is_told_in_the_order_of_their_invitations(store):
+def test_all_people_are_in_order_of_invitation(store):
     p = tables.people
     with store.writing() as db:
         for name, when in (("eva", 5.0), ("fay", 3.0), ("gil", 5.0), ("out", 1.0), ("zoe", 4.0)):
@@ -273,7 +273,7 @@ def test_everybody_is_told_in_the_order_of_their_invitations(store):
         for name, came in (("b", 2.0), ("a", 2.0), ("c", 1.0)):
             people.put_visit(db, people.Visit(name, {}, came))
         assert [one.person for one in people.all_visits(db)] == ["c", "a", "b"]
-    assert people.everybody(store) == [
+    assert people.all_people(store) == [
         Person("out", {}, 1, "revoked", None, 0, 9.0, "why", "annotator", 1.0),
         Person("fay", {}, 1, "active", None, 0, None, "", "annotator", 3.0),
         Person("zoe", {}, 1, "active", None, 0, None, "", ADJUDICATOR, 4.0),
@@ -282,7 +282,7 @@ def test_everybody_is_told_in_the_order_of_their_invitations(store):
     ]
 
 
-def test_who_is_excluded_may_be_sent_away_and_not_let_in(store):
+def test_excluded_person_can_be_revoked_not_activated(store):
     for state in ("active", "paused"):
         with pytest.raises(StudyError, match="'out' is excluded"):
             people.set_state(store, "out", state)
@@ -292,7 +292,7 @@ def test_who_is_excluded_may_be_sent_away_and_not_let_in(store):
     assert [people.invited_person(store, name).state for name in ("out", "eva")] == ["revoked", "active"]
 
 
-def test_the_labels_of_a_person_are_counted_and_go_with_them_when_they_are_erased(store):
+def test_labels_of_a_person_are_counted_and_go_with_them_when_they_are_erased(store):
     def answer(key: str, revision: int, status: str = "valid") -> dict[str, Any]:
         return {"request_key": key, "revision": revision, "status": status, "label": 4, "answered_at": 1.0}
 
@@ -322,7 +322,7 @@ def test_the_labels_of_a_person_are_counted_and_go_with_them_when_they_are_erase
     assert people.exclude(store, "fay") == 1
 
 
-def test_a_name_with_labels_in_the_file_is_not_invited(store):
+def test_name_with_labels_in_the_file_is_not_invited(store):
     with store.writing() as db:
         people.put_annotators(db, [("ana", "human", {}), ("ben", "human", {})])
         row = {"item": "r1", "question": 1, "annotator": "ana", "recipe": "", "condition": "{}", "repeat": 1}

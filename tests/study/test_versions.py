@@ -93,7 +93,7 @@ def folder(tmp_path: Path) -> Folder:
 
 
 def judged(folder: Folder, changed: Changed | None = None) -> Study:
-    """The study, once the judges were asked what is open."""
+    """The study after the judges have answered all open questions."""
     judge_study(folder.study, changed=changed)
     return folder.study
 
@@ -101,11 +101,11 @@ def judged(folder: Folder, changed: Changed | None = None) -> Study:
 # -- what is the same question ----------------------------------------------------------------------
 
 
-def test_a_question_that_is_edited_and_edited_back_has_its_answers_again(folder: Folder) -> None:
+def test_question_that_is_edited_and_edited_back_has_its_answers_again(folder: Folder) -> None:
     first = judge_study(folder.study)
     assert first.answered == 12
     assert judge_study(folder.ask(text=B), changed="new-version").answered == 12
-    assert judge_study(folder.ask(text=A)).answered == 0, "and nobody is asked anything"
+    assert judge_study(folder.ask(text=A)).answered == 0, "and no judge is called"
     assert folder.versions() == [(1, 1), (2, 0)]
     labels = study_labels(folder.study)
     assert (len(labels), labels.judges) == (18, ("plain", "shots"))
@@ -119,8 +119,8 @@ HARMLESS: dict[str, Callable[[Folder], object]] = {
     "a trailing space": lambda f: f.ask(text=f"{A} ", guidelines=" \n", scale=["bad", "good"]),
     "the same scale in other words": lambda f: f.ask(scale="nominal:bad,good"),
     "show says what is shown anyway": lambda f: f.ask(show=["text"]),
-    "another column that is not shown": lambda f: f.items("mood", ["calm"] * 6),
-    "a column that is not shown says something else": lambda f: f.items("note", ["m"] * 6),
+    "another hidden column": lambda f: f.items("mood", ["calm"] * 6),
+    "a hidden column with other values": lambda f: f.items("note", ["m"] * 6),
     "where replies are cut off": lambda f: f.judge(0, max_tokens=50),
     "a price, and where it runs": lambda f: f.judge(0, price={"input": 1, "output": 2}, base_url="http://localhost/v1"),
     "what is empty said": lambda f: f.ask(meanings={}, guidelines="", order=None),
@@ -128,7 +128,7 @@ HARMLESS: dict[str, Callable[[Folder], object]] = {
 
 
 @pytest.mark.parametrize("change", HARMLESS.values(), ids=HARMLESS)
-def test_what_nobody_is_shown_or_sent_makes_no_new_version(folder: Folder, change: Callable[[Folder], object]) -> None:
+def test_invisible_changes_keep_the_version(folder: Folder, change: Callable[[Folder], object]) -> None:
     folder.judge(0, file="words.jsonl")
     folder.judge(1, file="words.jsonl")
     folder.ask(scale=["bad", "good"])
@@ -160,7 +160,7 @@ def prompt(folder: Folder, text: str) -> None:
 
 
 @pytest.mark.parametrize("change", OF_MODELS.values(), ids=OF_MODELS)
-def test_what_one_judge_is_sent_concerns_that_judge_alone(folder: Folder, change: Callable[[Folder], object]) -> None:
+def test_change_of_one_judge_affects_that_judge_only(folder: Folder, change: Callable[[Folder], object]) -> None:
     judge_study(folder.study)
     prompt(folder, "Say a label.")
     change(folder)
@@ -181,14 +181,14 @@ def test_guidelines_that_a_prompt_leaves_out_are_no_change_for_its_judge(folder:
     assert {len(study_labels(folder.study).where(annotator=name)) for name in ("plain", "shots")} == {6}
 
 
-def test_the_words_of_assay_itself_are_part_of_what_is_sent(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_of_assay_itself_are_part_of_what_is_sent(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     judge_study(folder.study)
     monkeypatch.setattr(prompts, "INSTRUCTIONS", prompts.INSTRUCTIONS.replace("You annotate", "You label"))
     with pytest.raises(ChangedStudyError, match="12 answers to 'quality'"):
         judge_study(folder.study)
 
 
-def test_the_bytes_of_an_image_are_part_of_what_is_sent_and_shown(folder: Folder) -> None:
+def test_bytes_of_an_image_are_part_of_what_is_sent_and_shown(folder: Folder) -> None:
     folder.content["items"] |= {"images": ["photo"]}
     folder.content["judges"].pop()
     (folder.path / "one.png").write_bytes(b"\x89PNG one")
@@ -206,7 +206,7 @@ def test_the_bytes_of_an_image_are_part_of_what_is_sent_and_shown(folder: Folder
 # -- what is said before answers go out of count ----------------------------------------------------
 
 
-def test_the_same_question_in_other_words_keeps_its_answers(folder: Folder) -> None:
+def test_same_question_in_other_words_keeps_its_answers(folder: Folder) -> None:
     judge_study(folder.study)
     assert judge_study(folder.ask(text=B), changed="same-question").answered == 0
     assert folder.versions() == [(1, 1)]
@@ -218,16 +218,16 @@ def test_the_same_question_in_other_words_keeps_its_answers(folder: Folder) -> N
     assert judge_study(folder.judge(0, temperature=1), changed="same-question").answered == 0
 
 
-def test_what_is_gone_cannot_be_kept(folder: Folder) -> None:
+def test_removed_question_cannot_be_kept(folder: Folder) -> None:
     judge_study(folder.study)
     folder.content["judges"].pop(0)
-    with pytest.raises(ChangedStudyError, match=r"6 answers.*whatever the words"):
+    with pytest.raises(ChangedStudyError, match=r"6 answers.*with either option"):
         judge_study(folder.save(), changed="same-question")
     assert judge_study(folder.study, changed="new-version").answered == 0
     assert study_labels(folder.study).judges == ("shots",)
 
 
-def test_a_question_that_is_renamed_keeps_its_judges_answers(folder: Folder) -> None:
+def test_question_that_is_renamed_keeps_its_judges_answers(folder: Folder) -> None:
     judge_study(folder.study)
     folder.ask(name="Quality")
     assert judge_study(folder.study).answered == 0
@@ -238,7 +238,7 @@ def test_a_question_that_is_renamed_keeps_its_judges_answers(folder: Folder) -> 
     assert len(study_labels(folder.study)) == 18
 
 
-def test_an_arm_that_is_added_costs_that_arm_alone(folder: Folder) -> None:
+def test_arm_that_is_added_costs_that_arm_alone(folder: Folder) -> None:
     judge_study(folder.study)
     folder.judge(0, model="tiny")
     judge_study(folder.study, changed="new-version")
@@ -292,7 +292,7 @@ def everything(folder: Folder) -> dict[str, list[tuple[object, ...]]]:
     return {t.name: folder.rows(f"select * from {t.name} order by 1, 2") for t in tables.TABLES}
 
 
-def test_an_estimate_writes_nothing(folder: Folder) -> None:
+def test_estimate_writes_nothing(folder: Folder) -> None:
     assert [one.calls for one in estimate_study(folder.study).judges] == [6, 6]
     assert not (folder.path / "study.db").exists()
     judge_study(folder.study)
@@ -307,26 +307,26 @@ def test_an_estimate_writes_nothing(folder: Folder) -> None:
 # -- contents ---------------------------------------------------------------------------------------
 
 
-def test_labels_of_an_old_and_a_new_text_are_told_apart(folder: Folder) -> None:
+def test_content_version_distinguishes_texts(folder: Folder) -> None:
     judge_study(folder.study)
     assert "content_version" not in study_labels(folder.study).labels.columns
     folder.items("note", ["m"] * 6)
-    assert "content_version" not in study_labels(judged(folder)).labels.columns, "nobody is shown the note"
+    assert "content_version" not in study_labels(judged(folder)).labels.columns, "the note is hidden"
     folder.items("note", ["m"] * 6, {2: "Another text."})
     labels = study_labels(judged(folder, "new-version"))
     found = dict(labels.where(item="i2").labels.select("annotator", "content_version").iter_rows())
     assert found["ben"] == 1
     assert found["plain"] == found["shots"] == 2
-    assert any("1 item has labels given on several contents" in line for line in labels.reading.lines())
+    assert any("1 item has labels on several versions of the content" in line for line in labels.reading.lines())
     folder.items("note", ["m"] * 6)
     back = study_labels(judged(folder))
     assert "content_version" not in back.labels.columns, "the text of before is the content of before"
 
 
-# -- where nobody may write -------------------------------------------------------------------------
+# -- read-only folders -----------------------------------------------------------------------------------
 
 
-def test_a_study_on_a_read_only_mount_can_be_read(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_study_on_a_read_only_mount_can_be_read(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     judge_study(folder.study)
     before = study_labels(folder.study)
     files = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
@@ -350,7 +350,7 @@ def read_only(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         return not (inside and mode & os.W_OK) and allowed(path, mode, **more)
 
     def refuse(path: Any, *arguments: Any, **more: Any) -> Any:
-        assert str(folder) not in str(path), "SQLite would write beside it"
+        assert str(folder) not in str(path), "SQLite would write in its folder"
         return connect(path, *arguments, **more)
 
     monkeypatch.setattr(os, "access", access)
@@ -358,8 +358,9 @@ def read_only(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("answer", "alive"), [(None, True), (ProcessLookupError, False), (PermissionError, True)])
-def test_a_process_runs_where_no_signal_says_otherwise(monkeypatch, answer, alive):
-    """Without /proc the operating system is asked by a signal that does nothing: its own, no, or somebody else's."""
+def test_process_runs_where_no_signal_says_otherwise(monkeypatch, answer, alive):
+    """Without /proc the operating system is asked by a signal without effect: its own, none, or that of another
+    user."""
     asked = []
 
     def kill(pid: int, signal: int) -> None:

@@ -52,7 +52,7 @@ def held(store: Store, now: float = NOW) -> list[tuple[str, int]]:
         return [tuple(row) for row in db.execute(found)]
 
 
-def test_what_is_before_somebody_is_theirs_until_it_runs_out(store):
+def test_task_is_held_until_it_expires(store):
     with store.writing() as db:
         give(db, [
             task("eva", 1, expires_at=NOW), task("eva", 2, expires_at=NOW + 1), task("eva", 3, state="answered"),
@@ -67,8 +67,8 @@ def test_what_is_before_somebody_is_theirs_until_it_runs_out(store):
     assert ends == [NOW + 9, NOW + 1, NOW + 500, NOW + 500, 1.0]
 
 
-def test_a_visit_is_late_after_its_minutes_and_ends_when_they_did(store):
-    """Of ten minutes, 600 seconds, whoever came exactly then is late, and whoever came a second later is not."""
+def test_visit_is_late_after_its_minutes_and_ends_when_they_did(store):
+    """After ten minutes, 600 seconds, a visit that came exactly then is late, and one a second later is not."""
     with store.writing() as db:
         for name, came in (("eva", NOW - 600), ("fay", NOW - 599), ("gil", NOW - 900)):
             people.put_visit(db, Visit(name, {"study": "x"}, came))
@@ -84,7 +84,7 @@ def test_a_visit_is_late_after_its_minutes_and_ends_when_they_did(store):
     assert held(store) == [("fay", 2), ("hal", 4)]
 
 
-def test_a_visit_ends_once_and_frees_what_the_person_held(store):
+def test_visit_ends_once_and_frees_what_the_person_held(store):
     with store.writing() as db:
         for name in ("eva", "fay"):
             people.put_visit(db, Visit(name, {}, NOW - 60))
@@ -99,17 +99,17 @@ def test_a_visit_ends_once_and_frees_what_the_person_held(store):
     assert held(store) == [("fay", 2)]
 
 
-def test_a_place_is_in_use_while_somebody_is_at_work_or_has_finished(store):
+def test_places_in_use(store):
     def used() -> int:
         with store.reading() as db:
             return people.places_in_use(db)
 
-    assert used() == 0  # nobody came, of four who are invited
+    assert used() == 0  # none of the four invited people came
     with store.writing() as db:
         people.put_visit(db, Visit("eva", {}, 1.0))
         people.put_visit(db, Visit("fay", {}, 1.0, outcome="completed", ended_at=2.0))
         people.put_visit(db, Visit("gil", {}, 1.0, outcome="late", ended_at=2.0))
-        people.put_visit(db, Visit("somebody who was sent away", {}, 1.0))
+        people.put_visit(db, Visit("a person who was sent away", {}, 1.0))
     assert used() == 2
     people.set_state(store, "fay", "revoked")  # who has finished stays counted without a link
     assert used() == 2
@@ -119,7 +119,7 @@ def test_a_place_is_in_use_while_somebody_is_at_work_or_has_finished(store):
     assert used() == 0
 
 
-def test_who_is_excluded_loses_their_link_and_places_and_may_count_again(store):
+def test_exclude_and_include(store):
     with store.writing() as db:
         give(db, [task(name, n, expires_at=9e9) for n, name in enumerate(("eva", "fay", "gil"), 1)])
     assert exclude(store, "eva", "too fast") == 0
@@ -134,14 +134,14 @@ def test_who_is_excluded_loses_their_link_and_places_and_may_count_again(store):
     exclude(store, "eva", "failed checks")
     assert invited_person(store, "eva").excluded_for == "failed checks"
     for refused in (lambda: people.set_state(store, "eva", "active"), lambda: people.new_link(store, "eva")):
-        with pytest.raises(StudyError, match="'eva' is excluded, so what they answered would not count; let their"):
+        with pytest.raises(StudyError, match="'eva' is excluded, so new answers would not count; include their"):
             refused()
     with pytest.raises(StudyError, match="'gil' is not excluded"):
         people.readmit(store, "gil")
     assert people.readmit(store, "eva") == 0
     back = invited_person(store, "eva")
     assert (back.state, back.excluded_at, back.excluded_for) == ("revoked", None, "")
-    assert people.left_out(people.everybody(store)) == ["fay"]
+    assert people.left_out(people.all_people(store)) == ["fay"]
 
 
 def test_whose_answers_are_left_out_is_excluded_or_adjudicates(store):
@@ -151,25 +151,25 @@ def test_whose_answers_are_left_out_is_excluded_or_adjudicates(store):
     with store.reading() as db:
         out = db.execute(sa.select(p.annotator).where(people.is_excluded(p.annotator)).order_by(p.annotator)).scalars()
         assert list(out) == ["gil", "ida"]
-    assert people.left_out(people.everybody(store)) == ["gil", "ida"]
+    assert people.left_out(people.all_people(store)) == ["gil", "ida"]
     whole = SimpleNamespace(name="n", excluded_at=None, role="annotator")
     assert people.left_out([whole]) == []
 
 
-def test_a_new_link_lets_in_whoever_was_sent_away_and_leaves_who_waits(store):
-    assert [one.link for one in people.everybody(store)] == [1] * 4
+def test_renew_link_reactivates_ended_people(store):
+    assert [one.link for one in people.all_people(store)] == [1] * 4
     people.set_state(store, "fay", "paused")
     with store.writing() as db:
         give(db, [task("eva", 1, expires_at=9e9), task("fay", 2, expires_at=9e9)])
     people.set_state(store, "eva", "revoked")
-    assert held(store, 5e9) == [("fay", 2)]  # what waits with somebody stays theirs
+    assert held(store, 5e9) == [("fay", 2)]  # waiting tasks stay with their person
     eva, fay = people.new_link(store, "eva"), people.new_link(store, "fay")
     assert [(one.link, one.state) for one in (eva, fay)] == [(2, "active"), (2, "paused")]
     assert people.new_link(store, "eva").link == 3
     assert invited_person(store, "gil").link == 1
 
 
-def test_a_name_that_is_taken_is_refused_in_words(store):
+def test_name_that_is_taken_is_refused_in_words(store):
     for name, words in (
         ("gpt", "'gpt' is the name of a judge; call the person something else"),
         ("eva", "'eva' is invited already; choose another name"),
@@ -178,7 +178,7 @@ def test_a_name_that_is_taken_is_refused_in_words(store):
         with pytest.raises(StudyError) as refused:
             add_people(store, {"new": {}, name: {}})
         assert str(refused.value).startswith(words)
-    assert find(store, "new") is None, "all of them, or nobody"
+    assert find(store, "new") is None, "all of them, or none"
     assert find(store, "eva").attributes == {"age": 30}
     assert find(store, "fay").attributes == {}
     with store.writing() as db:
@@ -204,7 +204,7 @@ def test_pages_are_closed_and_none_is_opened_by_it(store):
         assert [people.closed_up_to(db, name) for name in ("eva", "fay")] == [3, 0]
 
 
-def test_what_somebody_agreed_to_is_kept_once_with_its_first_time(store):
+def test_consent_text_is_stored_once(store):
     people.consent(store, "eva", "one", "I agree.")
     with store.reading() as db:
         first = people.setting(db, people.CONSENTS)
@@ -217,7 +217,7 @@ def test_what_somebody_agreed_to_is_kept_once_with_its_first_time(store):
     assert [invited_person(store, name).consented_to for name in ("eva", "fay", "gil")] == ["one", "two", None]
 
 
-def test_who_is_erased_is_gone_and_nobody_else(store):
+def test_erase_removes_one_person(store):
     with store.writing() as db:
         give(db, [task("eva", 1), task("fay", 2)])
         for name in ("eva", "fay"):
@@ -236,7 +236,7 @@ def test_who_is_erased_is_gone_and_nobody_else(store):
         people.erase(store, "eva")
 
 
-def test_an_item_with_another_text_is_put_before_its_person_again(store):
+def test_item_with_another_text_is_put_before_its_person_again(store):
     items = tables.items
     with store.writing() as db:
         digest = db.execute(sa.select(items.c.digest).where(items.c.item == "r01")).scalar()

@@ -37,7 +37,7 @@ def store(tmp_path, monkeypatch) -> Iterator[Store]:
 # -- a change of the study -----------------------------------------------------------------------------
 
 
-def test_a_change_says_what_it_loses_by_question_and_kind():
+def test_change_says_what_it_loses_by_question_and_kind():
     db: Any = None
     said = "would no longer count, because the study has changed since they were given"
     assert Change(db, None).words == ""
@@ -67,7 +67,7 @@ def test_which_answers_a_change_may_lose(store):
         assert {row.id: f"{row.question} {row.kind}" for row in db.execute(counting_answers())} == counting
 
 
-def test_a_change_that_loses_answers_needs_a_word(store):
+def test_change_that_loses_answers_needs_a_word(store):
     for name in ("m", "n", "eva"):
         answer(store, assign(store, annotator=name))
     answer(store, assign(store, question=3))
@@ -87,7 +87,7 @@ def test_a_change_that_loses_answers_needs_a_word(store):
     with pytest.raises(ChangedStudyError) as refused:
         losing("same-question")
     assert refused.value.what.startswith(words)
-    assert refused.value.what.endswith(", whatever the words: their question, item, judge or condition is gone")
+    assert refused.value.what.endswith(" with either option: their question, item, judge or condition is gone")
     assert not refused.value.can_keep
     with store.reading() as db:
         assert db.execute(sa.select(q.c.current).where(q.c.id == 2)).scalar_one() is True, "nothing was changed"
@@ -100,7 +100,7 @@ def test_a_change_that_loses_answers_needs_a_word(store):
     assert change.lost == Counter()
 
 
-def test_an_answer_in_the_same_place_stands_for_one_that_is_gone(store):
+def test_answer_replaces_a_removed_one_of_the_same_assignment(store):
     first = answer(store, assign(store))
     answer(store, assign(store, item="r2"))
     second = answer(store, assign(store, recipe="other", active=False))
@@ -122,7 +122,7 @@ def wanted(item: str = "r1", **more: Any) -> Assignment:
     return Assignment(item, **(own | more))
 
 
-def test_a_plan_has_exactly_these_assignments_of_judges(store):
+def test_plan_has_exactly_these_assignments_of_judges(store):
     kept = assign(store, annotator="n", session="file", recipe="", item="r3")
     of_eva = assign(store, annotator="eva", session="page", recipe="page")
     work.plan(store, [wanted(), wanted("r2", shown={"order": ["a"]}, content="d")], "one")
@@ -153,7 +153,7 @@ def test_a_plan_has_exactly_these_assignments_of_judges(store):
         ([{"question": 1, "item": "r2"}, {"question": 1, "session": "page"}], [1, 1, 2]),
     ],
 )  # fmt: skip
-def test_an_assignment_is_found_in_another_version_of_its_question(store, there, question):
+def test_assignment_is_found_in_another_version_of_its_question(store, there, question):
     """The one in the version that is asked comes first; another place, or another request, is another assignment."""
     for one in there:
         assign(store, **one)
@@ -161,7 +161,7 @@ def test_an_assignment_is_found_in_another_version_of_its_question(store, there,
     assert rows(store, "question") == question
 
 
-def test_what_goes_on_counting_in_other_words_is_known_by_its_first_request(store):
+def test_same_question_keeps_the_first_request(store):
     number = answer(store, assign(store))
     work.plan(store, [wanted(recipe="new")], "one", "same-question")
     assert rows(store, "id", "recipe", "active", "status") == [(number, "p", True, "answered")]
@@ -188,7 +188,7 @@ def test_answers_that_no_plan_wants_answer_the_same_request_under_another_name(s
     assert rows(store, "annotator", "status", "active")[-1] == ("n", "open", True)
 
 
-def test_of_several_answers_to_a_request_that_of_the_same_judge_is_taken(store):
+def test_reuse_prefers_answers_of_the_same_judge(store):
     first, second = answer(store, assign(store, annotator="n")), answer(store, assign(store))
     work.plan(store, [wanted(condition="1"), wanted(condition="2"), wanted(condition="3")], "one", "new-version")
     assert rows(store, "id", "annotator", "condition", "status") == [
@@ -218,7 +218,7 @@ def run(store: Store, **more: Any) -> int:
         return db.execute(sa.insert(tables.runs).returning(tables.runs.c.id), row).scalar_one()
 
 
-def test_claims_are_open_again_where_the_lease_is_over_or_the_process_gone(store, monkeypatch):
+def test_claims_are_released_after_lease_or_process_end(store, monkeypatch):
     monkeypatch.setattr(work, "_alive", lambda process: process != "dead")
     here = work._host()
     kinds = [
@@ -232,7 +232,7 @@ def test_claims_are_open_again_where_the_lease_is_over_or_the_process_gone(store
     assert [one is None for one in rows(store, "run")] == [over for _, over in kinds]
 
 
-def test_a_run_that_ends_or_begins_opens_what_is_not_answered(store):
+def test_run_that_ends_or_begins_opens_what_is_not_answered(store):
     mine, other = run(store, seen_at=NOW - 10), run(store, cost=0.5)
     numbers = [assign(store, repeat=n) for n in range(1, 6)]
     answer(store, numbers[1], "missing")
@@ -286,7 +286,7 @@ def test_this_process_runs_and_one_of_its_number_that_began_at_another_time_does
     assert work._process(2**22 + 1) == f"{2**22 + 1}:", "no process has this number"
 
 
-def test_a_batch_keeps_its_claims_for_thirty_days(store, monkeypatch):
+def test_batch_keeps_its_claims_for_thirty_days(store, monkeypatch):
     record = work.start_batch(store, {"name": "b", "file": "x"})
     assert record == {"name": "b", "file": "x", "run": record["run"], "made_at": NOW}
     assign(store, status="claimed", run=record["run"])
@@ -345,7 +345,7 @@ def test_claims_are_the_first_open_ones_of_these_judges_with_what_is_needed_to_a
         (["empty"], ("", "")), ([], None),
     ],
 )  # fmt: skip
-def test_what_could_not_be_read_is_told_with_the_last_reply(statuses, unread):
+def test_claim_has_the_unparseable_response(statuses, unread):
     row = SimpleNamespace(
         id=1, item="r1", document=None, fields={}, question=1, annotator="m", condition="{}", repeat=1, shown=None
     )
@@ -380,7 +380,7 @@ def test_replies_that_could_not_be_read_in_an_earlier_run_are_claimed_when_asked
     assert [one.id for one in work.claim(store, mine, ["m"], 9)] == [numbers[5]], "asked for the first time"
 
 
-def test_probes_that_are_open_are_counted(store):
+def test_count_probes_counts_open_ones(store):
     probe = '{"probe":"again"}'
     for n, more in enumerate(
         ({}, {"status": "failed"}, {"status": "claimed"}, {"active": False}, {"annotator": "n"}, {"item": "r2"}), 1
@@ -423,7 +423,7 @@ def test_answers_before_a_moment_are_counted_without_those_that_failed(store):
 
 
 def drawer(store: Store, wanted: int = 1, *, pairs: bool = False, documents: str = "aaaa") -> TripletDrawer:
-    """Of items x0, x1, ... with these documents, in place of those that are there."""
+    """Of items x0, x1, ... with these documents, instead of the present ones."""
     with store.writing() as db:
         i = tables.items
         db.execute(sa.update(i).values(active=False))
@@ -441,14 +441,14 @@ def drawn(store: Store) -> list[tuple[int, list[str]]]:
 
 @pytest.mark.parametrize(("wanted", "number"), [(1, 2), (2, 4)])
 def test_judges_alone_are_asked_no_more_triplets_than_the_limit(store, monkeypatch, wanted, number):
-    """Four items have six pairs, of which each triplet holds three."""
+    """Four items have six pairs; each triplet holds three of them."""
     one = drawer(store, wanted)
     monkeypatch.setattr(work, "MOST_AT_ONCE", number - 1)
     with pytest.raises(StudyError) as refused:
         one.draw_for_judges()
     assert str(refused.value) == (
-        f"about {number} triplets would be drawn, and judges alone are asked {number - 1} at most; name "
-        "items.document so that triplets stay within documents, take fewer items, or let each pair be seen less often "
+        f"about {number} triplets would be drawn, and the maximum for judges alone is {number - 1}; set "
+        "items.document so that triplets stay within documents, use fewer items, or display each pair less often "
         "(people.pairs)"
     )
     monkeypatch.setattr(work, "MOST_AT_ONCE", number)
@@ -473,10 +473,10 @@ def test_triplets_stay_within_documents_of_three(store):
         drawer(store, documents="aabbc").draw_for_judges()
 
 
-def test_where_people_are_invited_judges_wait_for_what_they_are_given(store):
+def test_draw_for_judges_waits_for_annotators(store):
     one = drawer(store)
     add_people(store, {"ida": {}})
-    with pytest.raises(StudyError, match=r"^triplets are drawn while people answer, and nobody has begun yet; judges"):
+    with pytest.raises(StudyError, match=r"^triplets are drawn during annotation, which has not begun; judges"):
         one.draw_for_judges()
     with store.exclusive() as db:
         name = one.draw(db)
@@ -490,8 +490,8 @@ def test_every_pair_of_a_document_is_asked_once(store, monkeypatch):
     with pytest.raises(StudyError) as refused:  # three pairs of a, one of b
         one.draw_for_judges()
     assert str(refused.value) == (
-        "4 pairs would be asked, and judges are asked 3 at most; name items.document so that pairs stay within "
-        "documents, or take fewer items"
+        "4 pairs would be compared, and the maximum for judges alone is 3; set items.document so that pairs stay "
+        "within documents, or use fewer items"
     )
     monkeypatch.setattr(work, "MOST_AT_ONCE", 4)
     one.draw_for_judges()
@@ -510,7 +510,7 @@ def test_every_pair_of_a_document_is_asked_once(store, monkeypatch):
         drawer(store, pairs=True, documents="abcdef").draw_for_judges()
 
 
-def test_what_is_drawn_is_an_item_with_what_all_of_it_have_and_what_is_shown_of_each(store):
+def test_drawn_triplet_is_an_item(store):
     """Of what differs among the three, only what the question shows stays: by place."""
     asked = Question(name="odd", text="?", scale="odd-one-out", options=["text"], show=["who"]).model_dump(mode="json")
     q = tables.questions

@@ -1,4 +1,4 @@
-"""The log of what people did, by hand: who did how much, what lacks answers, and what each said beside."""
+"""The log of annotators' work, by hand: progress, missing answers, and remarks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def logged(*tasks: dict[str, Any], seconds: list[tuple[Any, ...]] | None = None)
     return log
 
 
-def test_what_each_person_has_done():
+def test_progress_by_person():
     log = logged(
         {"session": 2, "closed_at": 7.0}, {"item": "i2", "state": "skipped", "closed_at": 9.0},
         {"item": "i3", "state": "given"}, {"item": "i4", "state": "reopened"}, {"role": "check"},
@@ -63,7 +63,7 @@ def test_minutes_are_the_median_over_tasks_of_the_sum_over_saves():
     assert log.minutes_by_person([9]) == {"eva": 500 / 60}
 
 
-def test_items_that_somebody_flagged_are_counted_once_each():
+def test_flagged_items_are_counted_once():
     def remark(name: str, item: str, flag: str | None = "odd", condition: str = "c", repeat: int = 1) -> Any:
         return SimpleNamespace(annotator=name, item=item, condition=condition, repeat=repeat, flag=flag)
 
@@ -77,7 +77,7 @@ def test_items_that_somebody_flagged_are_counted_once_each():
 HELD = {"state": "given", "expires_at": NOW + 1}
 
 
-def test_items_that_lack_answers_are_told_first_by_first():
+def test_shortfall_lists_items_with_fewest_answers():
     log = logged(
         {}, {"annotator": "fay"}, {"item": "i2"}, {"item": "i2", "annotator": "fay", **HELD},
         {"item": "i2", "annotator": "gil", "state": "given"}, {"item": "i2", "annotator": "hal", "state": "reopened"},
@@ -91,9 +91,9 @@ def test_items_that_lack_answers_are_told_first_by_first():
     assert log.shortfall(slot, names, 1, NOW, 9) == Shortfall(2, 5, 0, 0, first[1:3])
     assert log.shortfall(slot, names, 0, NOW, 9) == Shortfall(0, 5, 0, 0, ())
     assert log.shortfall(slot, ["i1", "i2"], 2, NOW, 9, without=["fay"]).first == (("i1", 1, 0), ("i2", 1, 1))
-    assert log.lacking(slot, names, 2) == {"i2", "i3", "i4", "i5"}
-    assert log.lacking(slot, names, 1) == {"i3", "i4"}
-    assert log.lacking(slot, names, 2, without=["eva"]) == set(names)
+    assert log.missing_items(slot, names, 2) == {"i2", "i3", "i4", "i5"}
+    assert log.missing_items(slot, names, 1) == {"i3", "i4"}
+    assert log.missing_items(slot, names, 2, without=["eva"]) == set(names)
     assert sorted(log.items_by_person(slot, NOW)) == [(0, 0), (0, 1), (1, 1), (3, 0)]
     assert sorted(log.items_by_person(slot, NOW, without=["eva", "gil"])) == [(0, 1), (1, 1)]
 
@@ -139,14 +139,14 @@ def say(db: Any, of: Any, question: int, revision: int, status: str = "valid", *
 
 
 def same(log: WorkLog, fresh: WorkLog) -> bool:
-    """Whether two logs hold the same, in whatever order."""
+    """Return whether two logs are equal, in any order."""
     frames = [(log.tasks, fresh.tasks, "id"), (log.labels, fresh.labels, "assignment")]
     equal = [one.sort(by).cast({pl.Categorical: pl.String}).equals(other.sort(by).cast({pl.Categorical: pl.String}))
              for one, other, by in frames]  # fmt: skip
     return all(equal) and sorted(log._seconds.rows()) == sorted(fresh._seconds.rows()) and log.remarks == fresh.remarks
 
 
-def test_a_log_that_is_brought_up_to_date_holds_what_one_that_is_read_anew_holds(store, monkeypatch):
+def test_updated_log_equals_a_new_one(store, monkeypatch):
     log = WorkLog()
 
     def update() -> WorkLog:
@@ -190,7 +190,7 @@ def test_a_log_that_is_brought_up_to_date_holds_what_one_that_is_read_anew_holds
     assert (update().labels.height, log.tasks.height, log.remarks) == (0, 1, {})
 
 
-def test_a_task_that_is_opened_again_is_seen_with_the_answer_that_opens_it(store):
+def test_task_that_is_opened_again_is_seen_with_the_answer_that_opens_it(store):
     log = WorkLog()
     with store.writing() as db:
         give(db, [task(1, "r1"), task(2, "r2")])
@@ -198,7 +198,7 @@ def test_a_task_that_is_opened_again_is_seen_with_the_answer_that_opens_it(store
         people.set_task_state(db, first.id, "answered", extra=False, closed_at=5.0)
         log.update(db)
         people.set_task_state(db, second.id, "answered", extra=True, closed_at=6.0)
-        log.update(db)  # what was open is read each time
+        log.update(db)  # open tasks are read each time
         assert log.tasks.sort("id").select("state", "extra", "closed_at").rows() == [
             ("answered", False, 5.0), ("answered", True, 6.0)
         ]  # fmt: skip
@@ -209,7 +209,7 @@ def test_a_task_that_is_opened_again_is_seen_with_the_answer_that_opens_it(store
         assert log.remarks == {}
 
 
-def test_the_items_of_a_role_in_their_order(store):
+def test_items_of_a_role_in_their_order(store):
     with store.reading() as db:
         assert work_log.item_names(db, "item") == ["r1", "r2", "r3", "r4"]
         assert work_log.item_names(db, "check") == ["check"]

@@ -1,8 +1,8 @@
 """Many questions in one order at half the price: sent, looked at, taken in, and never asked twice.
 
-What is asked is claimed by a run that belongs to no process, and a record says what is known of the order at the
-service. The record is there before anything is sent, so a process that is killed leaves either nothing at the service,
-or an order that the next call finds there by its name.
+A run without a process holds the claims, and a record describes the batch at the service. The record is written before
+anything is sent, so a killed process leaves either nothing at the service, or a batch that the next call finds there by
+its name.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from assay.errors import JudgeError, counted, listing
+from assay.judging import words
 from assay.judging.batch_formats import FORMS, BatchForm, Bodies, Order
 from assay.judging.client import Pricer, Tell, cost_of, expected_tokens, pricer
 from assay.judging.dry_run import WRITTEN, ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
@@ -33,27 +34,28 @@ from assay.study.store.work import Changed, Claim
 BatchAction = Literal["send", "status", "cancel"]
 
 MOST_IN_ONE, LARGEST_FILE = 50_000, 50_000_000
-"""Questions and bytes of one batch: the least of what the services take (OpenAI 50,000 and 200 MB, Groq 50,000 and
-100 MB), and half of the bytes, which are held in memory."""
+"""Maximum number of requests and bytes of a batch: the smallest limit of the services (OpenAI 50,000 and 200 MB, Groq
+50,000 and 100 MB), and half of the bytes, which are held in memory."""
 
 DISCOUNT = 0.5
-"""What the services ask for a batch, of the price of single calls."""
+"""The price of a batch at the services, as a share of the price of single calls."""
 
 BATCH_LOOKS = 60.0
-"""Seconds from one look at batches to the next, where somebody waits: they take minutes to hours."""
+"""Seconds between two checks of batches while a command waits: they take minutes to hours."""
 
 SETTLED = 120.0
-"""Seconds after which a service has long taken what it was sent, or never will: the time after which a call is lost."""
+"""Seconds after which a service has accepted a batch or never will: the timeout of a call."""
 
 
 @dataclass(frozen=True)
 class BatchRun:
-    """What was done about a study's batches.
+    """The state of a study's batches.
 
     Attributes
     ----------
     sent, answered, missing, failed, returned : int
-        Questions that were sent; that got a label; a reply without one; an error; that were not asked and are open.
+        Requests that were sent; responses with a label, without a label, with an error; requests that were returned and
+        will be sent again.
     going : int
         Questions in batches that the services work on.
     """
@@ -70,21 +72,8 @@ class BatchRun:
     notes: tuple[str, ...] = ()
 
     def summary(self) -> str:
-        """What happened, in a few lines."""
-        lines = [f"{counted(self.sent, 'question')} sent." if self.sent else "Nothing was sent."]
-        if self.answered or self.missing or self.failed or self.returned:
-            lines.append(
-                f"Taken in: {self.answered} answered, {self.missing} without a label, {self.failed} without a reply, "
-                f"{self.returned} not asked; ${self.cost:.4f}."
-            )
-        lines += [f"  {number} × {reason}" for reason, number in sorted(self.reasons.items())]
-        lines += list(self.notes)
-        lines.append(
-            f"{counted(self.going, 'question')} in batches; take them in with the same command."
-            if self.going
-            else f"No batch is under way; {counted(self.left, 'question')} open."
-        )
-        return "\n".join(lines)
+        """Return a summary in a few lines."""
+        return words.batch_words(self)
 
 
 def batch_study(
@@ -98,34 +87,32 @@ def batch_study(
     part: ItemPart | None = None,
     tell: Tell = log.warning,
 ) -> BatchRun:
-    """Ask a study's open questions in batches, and take in what has come.
+    """Send a study's open requests in batches, and store the results of finished ones.
 
     Parameters
     ----------
     study : Study
     action : {"send", "status", "cancel"}
-        Take in what has come and send what is open; only say how batches stand; end those that are under way (what
-        they have answered is taken in by the next call that sends).
+        Store results and send open requests; only report the state of the batches; cancel those in progress (the next
+        call that sends stores their results).
     store, judges, changed, part, tell
-        As for `assay.judging.run.judge_study`. Judges whose provider takes no batches are told and left alone.
+        As for `assay.judging.run.judge_study`. Judges whose provider has no batch API are reported and skipped.
     wait : float, optional
         Stay until no batch is under way, and look again after each such number of seconds.
 
     Raises
     ------
     JudgeError
-        Where no judge's provider takes batches, or where a service says no.
+        If no judge's provider has a batch API, or a service rejects a request.
     """
     asked = chosen_judges(study, judges)
     able = [judge for judge in asked if _form(judge) is not None]
     if not able:
         taking = [name for name, row in PROVIDERS.items() if row.batch]
-        raise JudgeError(
-            f"no judge of this study can be asked in a batch; these providers take them: {listing(taking)}"
-        )
+        raise JudgeError(f"no judge of this study has a batch API; providers with one: {listing(taking)}")
     for judge in asked:
         if judge not in able and action == "send":
-            tell(f"{judge.name} is not asked: {judge.provider} takes no batches; ask it without --batch")
+            tell(f"{judge.name} is skipped: {judge.provider} has no batch API; run it without --batch")
     services = providers_of(able, study)
     with asyncio.Runner() as loop:
         try:
@@ -143,7 +130,7 @@ def batch_study(
 
 
 def _form(judge: Judge) -> BatchForm | None:
-    row = PROVIDERS.get(judge.provider)
+    row = PROVIDERS.find(judge.provider)
     return FORMS[row.batch] if row is not None and row.batch is not None else None
 
 
@@ -165,7 +152,7 @@ class _Batches:
         """Judges that are sent nothing more: the service has refused a batch, or there is no money for another."""
 
     async def go(self, action: BatchAction, wait: float | None) -> BatchRun:
-        """Do what is wanted, as often as is waited for."""
+        """Run the action, as often as requested."""
         if action == "send":
             work.open_failed(self.store)
         await self._look(action)
@@ -191,7 +178,7 @@ class _Batches:
             notes=tuple(self.notes.values()),
         )
 
-    # -- what is under way ----------------------------------------------------------------------
+    # -- batches in progress --------------------------------------------------------------------
 
     async def _look(self, action: BatchAction) -> None:
         """Find, look at, end or take in each batch that is not done."""
@@ -214,7 +201,7 @@ class _Batches:
             self._note(record, order.words)
             if action == "cancel" and order.state == "going":
                 await form.cancel(service, record["id"])
-                self._note(record, "is being ended; --batch --cancel once more takes in what it has answered")
+                self._note(record, "is being cancelled; run --batch --cancel again to store its results")
             if order.state == "going" or action == "status":
                 self.going += record.get("number", 0)
             else:
@@ -224,7 +211,8 @@ class _Batches:
         self.notes[record["name"]] = f"batch {record.get('id') or record['name']} of {record['judge']}: {words}"
 
     async def _is_found(self, form: BatchForm, service: Service, record: dict[str, Any], known: set[str]) -> bool:
-        """Whether a batch was sent of which that is not known; where it was not, its claims are free again."""
+        """Return whether a batch was sent although its record does not mention it; if it was not, its claims are free
+        again."""
         age = work.seconds_since(self.store, record["made_at"])
         if work.is_alive(record["host"], record["process"]):
             self._note(record, "is being sent by another process")
@@ -243,7 +231,7 @@ class _Batches:
         return True
 
     def _end(self, record: dict[str, Any]) -> None:
-        """Open again what a batch still holds."""
+        """Release the claims that a batch still holds."""
         work.end_run(self.store, record["run"])
         work.note_batch(self.store, record | {"state": "done"})
 
@@ -263,8 +251,8 @@ class _Batches:
         if changed:
             self._note(
                 record,
-                f"{counted(changed, 'answer')} to questions that are asked otherwise now; take the study's change back "
-                f"within {work.BATCH_DAYS} days, and --batch takes them in",
+                f"{counted(changed, 'answer')} to questions that have changed; undo the change of the study within "
+                f"{work.BATCH_DAYS} days, and --batch stores them",
             )
             return
         self.counts["returned"] += len(held)
@@ -277,7 +265,7 @@ class _Batches:
         if isinstance(result, CallFailed):
             form = request.schema is not None and ABOUT_FORM.search(str(result))
             hint = (
-                " (single calls go without that form by themselves; for batches say structured: never)" if form else ""
+                " (single calls omit the JSON schema automatically; for batches set structured: never)" if form else ""
             )
             answer = Answer("failed", reason=f"no reply: {result}{hint}", **about)
         else:
@@ -290,10 +278,10 @@ class _Batches:
             if answer.reason is not None:
                 self.reasons[f"{claim.annotator}: {answer.reason}"] += 1
 
-    # -- what is sent ---------------------------------------------------------------------------
+    # -- sending ----------------------------------------------------------------------------------
 
     async def _send(self, judge: Judge) -> None:
-        """Send all that is open of a judge, in as many batches as it takes."""
+        """Send all open requests of a judge, in as many batches as necessary."""
         form, service = _form(judge), self.services[judge.name]
         assert form is not None
         while True:

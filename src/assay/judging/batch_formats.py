@@ -1,6 +1,6 @@
-"""How services take orders of many questions: where an order goes, how it stands, and what a line of its results says.
+"""The batch APIs of services: where a batch goes, its state, and the lines of its results.
 
-`assay.judging.batch` decides what is ordered and keeps what comes. To add a service, add a class and a row of `FORMS`.
+`assay.judging.batch` decides what to send and stores the results. To add a service, add a class and a row of `FORMS`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from assay.judging.http import CallFailed, Completion, failure
 from assay.judging.providers import Service
 
 Bodies = Mapping[str, Mapping[str, Any]]
-"""What a call of its own would send, by the name of its question in the order."""
+"""The body of each single call, by the name of its request in the batch."""
 
 Result = tuple[str, "Completion | CallFailed | None"]
-"""The name of a question in its order; its reply, why there is none, or None where it was not asked."""
+"""The name of a request in its batch; its response, its error, or None if it was not processed."""
 
 State = Literal["going", "ended", "failed"]
 
@@ -31,12 +31,12 @@ FILE_LOOKS, MOST_LOOKS = 2.0, 300
 """Seconds from one look at a file that is being taken in to the next, and how many there are: ten minutes."""
 
 NOT_ASKED = ("batch_expired", "batch_cancelled", 1)
-"""How services call what they never came to; 1 is Google's number for it."""
+"""The services' names for unprocessed requests; 1 is Google's code."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """How a batch stands at its service."""
+    """The state of a batch at its service."""
 
     id: str
     state: State
@@ -56,20 +56,20 @@ class BatchForm(Protocol):
         """Send an order; its number there."""
 
     async def look(self, service: Service, number: str) -> Order:
-        """How an order stands."""
+        """Return the state of a batch."""
 
     async def cancel(self, service: Service, number: str) -> None:
-        """Ask for an order to be ended; what it has done is kept."""
+        """Cancel a batch; its results so far are kept."""
 
     async def find(self, service: Service, record: Mapping[str, Any], known: set[str]) -> str | None:
-        """The number of an order of which nobody knows whether it was sent; None where it was not."""
+        """Return the number of a batch that may have been sent; None if it was not."""
 
     def result(self, service: Service, line: Mapping[str, Any]) -> Result:
-        """What one line of the results says."""
+        """Parse one line of the results."""
 
 
 def _versioned_address(service: Service) -> str:
-    """Where a service takes orders: the address of its calls, to the version."""
+    """Return the base address for batches: that of the calls, up to the version."""
     base = service.here.base
     return base if base.endswith("/v1") else f"{base}/v1"
 
@@ -87,7 +87,7 @@ def _lines(lines: list[dict[str, Any]]) -> bytes:
 
 
 def _read(service: Service, reply: Any) -> Completion | CallFailed:
-    """A reply; one that is in no format is an error of its own question, not of its batch."""
+    """Parse a response; one in an unknown format is an error of that request, not of the batch."""
     try:
         return service.read(json.dumps(reply))
     except CallFailed as error:
@@ -110,7 +110,7 @@ class OpenAIBatches:
         return _versioned_address(service)
 
     def path(self, service: Service) -> str:
-        """What an order says that its requests are."""
+        """The type of requests that a batch declares."""
         return "/v1" + service.format.url("", "")
 
     async def send(self, service: Service, name: str, model: str, bodies: Bodies) -> str:
@@ -121,7 +121,7 @@ class OpenAIBatches:
         return str(made["id"])
 
     def order(self, file: str, path: str, model: str) -> dict[str, Any]:
-        """What an order says of its file; each line of that names its model."""
+        """The reference of a batch to its file; each line of the file names its model."""
         return {"input_file_id": file, "endpoint": path, "completion_window": "24h"}
 
     async def _upload(self, service: Service, name: str, bodies: Bodies) -> str:
@@ -137,10 +137,10 @@ class OpenAIBatches:
                 return str(made["id"])
             await asyncio.sleep(FILE_LOOKS)
             made = await _get(service, f"{self.root(service)}/files/{made['id']}")
-        raise CallFailed("retry", "the service has not read the batch's file yet; send it once more, later")
+        raise CallFailed("retry", "the service has not processed the file of the batch yet; send it again later")
 
     async def look(self, service: Service, number: str) -> Order:
-        """By its status."""
+        """Return the state, by the batch's status."""
         found = await _get(service, f"{self.root(service)}/{self.orders}/{number}")
         files = [found[name] for name in ("output_file_id", "error_file_id") if found.get(name)]
         done = found.get("request_counts") or {}
@@ -240,7 +240,7 @@ class AnthropicBatches:
         Raises
         ------
         CallFailed
-            While one of them goes on, and nobody can tell whose it is.
+            While one of them is running, and its sender is unknown.
         """
         listed = await _get(service, f"{_versioned_address(service)}/messages/batches?limit=100")
         for one in listed["data"]:
@@ -284,7 +284,7 @@ class GoogleBatches:
         return f"{host}/{word}/{version}"
 
     async def send(self, service: Service, name: str, model: str, bodies: Bodies) -> str:
-        """Ask where the file may go, send it there, then order it."""
+        """Request an upload address, upload the file, then create the batch."""
         content = _lines([{"key": one, "request": body} for one, body in bodies.items()])
         about = {"Protocol": "resumable", "Command": "start", "Header-Content-Type": "application/jsonl"}
         about["Header-Content-Length"] = str(len(content))
@@ -301,7 +301,7 @@ class GoogleBatches:
         return str(made["name"])
 
     async def look(self, service: Service, number: str) -> Order:
-        """By its state, which is told under two names."""
+        """Return the state, which has two spellings."""
         found = await _get(service, f"{self._root(service)}/{number}")
         about = found.get("metadata") or {}
         state = str(about.get("state", "")).rpartition("STATE_")[2].lower()

@@ -1,4 +1,4 @@
-"""How models are asked politely: limits of an endpoint, trying again, which judges can be asked at all, money."""
+"""Calls to endpoints: rate limits, retries, detection of unusable judges, and the budget."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from assay.study.schema import Judge, RateLimits, TokenKind
 log = logging.getLogger("assay.judging")
 
 Tell = Callable[[str], None]
-"""Told what a person should know while a run goes on."""
+"""Receives notices for the user during a run."""
 
 LONGEST_WAIT = 60.0
 """Seconds: limits of services are a minute long, so more patience than that gains nothing."""
 
 WORTH_SAYING = 10.0
-"""Seconds that a service may ask to wait before it is said: as long as somebody looks on without a doubt."""
+"""Seconds of a requested wait from which it is reported: about as long as a user watches without concern."""
 
 # -- one endpoint --------------------------------------------------------------------------------------
 
@@ -181,15 +181,16 @@ class Endpoint:
         return monotonic() < self._loads_until
 
     def _wait_seconds(self, error: CallFailed, number: int, begun: float) -> float:
-        """Seconds to wait after a failed try: what the service asks, else ever longer, and drawn by chance."""
+        """Return the seconds to wait after a failed try: as the service asks, otherwise increasing, with random
+        jitter."""
         if error.status in (429, 503, 529):
             self.gate.was_busy(begun)
         if error.wait is not None:
             until = monotonic() + error.wait
             if error.wait >= WORTH_SAYING and until >= self._quiet_until + WORTH_SAYING:
                 self._tell(
-                    f"{self._where} asks to wait {duration(error.wait)} ({error}); the run waits. It may be ended "
-                    "with Ctrl-C: what was answered is kept, and the next run goes on from there"
+                    f"{self._where} asks to wait {duration(error.wait)} ({error}); the run waits. Press Ctrl-C to "
+                    "stop: answers are kept, and the next run continues"
                 )
             self._quiet_until = max(self._quiet_until, until)
             return error.wait + random.uniform(0, 0.1 * self._first_wait)
@@ -229,7 +230,7 @@ def expected_tokens(request: Request) -> float:
 
 
 class Pricer(Protocol):
-    """Dollars for tokens in and out, of which some were read from a cache, written to it, or reasoning."""
+    """Dollars for tokens in and out, some of which were read from a cache, written to it, or used for reasoning."""
 
     def __call__(
         self, tokens_in: float, tokens_out: float, *, cached: int = 0, written: int = 0, reasoning: int = 0
@@ -245,7 +246,7 @@ def used_tokens(request: Request, completion: Completion) -> tuple[int, int]:
 
 
 def cost_of(price: Pricer | None, request: Request, completion: Completion) -> float | None:
-    """Dollars for a call, by the tokens that it used; None where the price is not known."""
+    """Return the dollars for a call, by its tokens; None if the price is unknown."""
     if price is None:
         return None
     tokens_in, tokens_out = used_tokens(request, completion)
@@ -271,21 +272,21 @@ def own_pricer(price: Mapping[TokenKind, float]) -> Pricer:
 
 
 def pricer(judge: Judge) -> Pricer | None:
-    """What a judge's calls cost: by its own ``price``, by the kept table, or None where it is unknown."""
-    price, row = judge.price, PROVIDERS.get(judge.provider)
+    """Return a judge's pricer: by its own ``price``, or by the installed price table; None if the price is unknown."""
+    price, row = judge.price, PROVIDERS.find(judge.provider)
     if price is not None:
         return own_pricer(price)
     if row is not None and row.is_free:
         return lambda tokens_in, tokens_out, **_: 0.0
-    genai_prices = require("genai_prices", "judge", "knowing what a model costs")
-    # At another address the same model may cost something else, or nothing.
+    genai_prices = require("genai_prices", "judge", "looking up the price of a model")
+    # At another address the same model can have another price, or none.
     named = judge.provider.removesuffix("-compatible").removesuffix("-responses")
     where = {"provider_id": named} if judge.address is None else {"provider_api_url": judge.address}
 
     def cost(tokens_in: float, tokens_out: float, *, cached: int = 0, written: int = 0, reasoning: int = 0) -> float:
         used = genai_prices.Usage(
             **{"input_tokens": round(tokens_in), "cache_read_tokens": cached, "cache_write_tokens": written},
-            output_tokens=round(tokens_out),  # of which reasoning costs what the rest does
+            output_tokens=round(tokens_out),  # reasoning tokens among them have the same price
         )
         return float(genai_prices.calc_price(used, judge.model, **where).total_price)
 
@@ -296,12 +297,12 @@ def pricer(judge: Judge) -> Pricer | None:
     return cost
 
 
-# -- whether a judge can be asked ----------------------------------------------------------------------
-# A call that fails is a failure of its item until a call about nothing fails too: then it is the key's, the model's or
-# the service's. Only that judge stops; the others are asked on.
+# -- detection of unusable judges ----------------------------------------------------------------------
+# A failed call is a failure of its item until a test call without an item fails too: then the key, the model or the
+# service has failed. Only that judge stops; the others continue.
 
 HOPELESS = 10
-"""Questions in a row without a reply (at least as many as are asked at once) that make it look as if it were no use."""
+"""Failed calls in a row (at least as many as are concurrent) after which the judge is tested."""
 
 UNREADABLE = 20
 """Unparseable responses in a row that stop their judge."""
@@ -310,15 +311,15 @@ UNREADABLE_TWICE = 3
 """Of the unreadable replies in a row that stop a judge, this number came after the complaint: once may be chance."""
 
 Probe = Callable[[], Awaitable[None]]
-"""A call about nothing, made once; `CallFailed` where it brings no reply."""
+"""Make one test call without an item; raise `CallFailed` if it fails."""
 
 
 class Health:
-    """What is known of one judge while it is asked."""
+    """The state of one judge during a run."""
 
     def __init__(self, at_once: int) -> None:
         self.stopped: str | None = None
-        """Why it is asked no further."""
+        """The reason why the judge stopped."""
         self.dead = False
         """Whether it is proved that it cannot be asked."""
         self._hopeless = max(HOPELESS, at_once)
@@ -343,7 +344,7 @@ class Health:
         self._silent = 0
 
     async def blames_item(self, error: CallFailed, probe: Probe) -> bool:
-        """Whether a failure was the item's; where it looks like the judge's, a call about nothing tells."""
+        """Return whether a failure belongs to the item; if it may belong to the judge, a test call decides."""
         # A reply that was never recorded says nothing about the next; a service that fails does.
         self._silent += error.kind == "retry" or error.status > 0
         many = self._silent >= self._hopeless
@@ -378,7 +379,7 @@ class Health:
         self._unread = self._unread_twice = 0
 
     def note_unreadable(self, reason: str, *, again: bool) -> None:
-        """A reply could not be read; ``again`` where it was the one after the complaint."""
+        """Count an unparseable response; ``again`` if it followed the complaint."""
         self._unread += 1
         self._unread_twice += again
         many = self._unread >= UNREADABLE
@@ -387,7 +388,7 @@ class Health:
 
     @asynccontextmanager
     async def asking_again(self) -> AsyncIterator[None]:
-        """The place of a call with the complaint: one at a time, once it looks as if no reply could be read."""
+        """Serialize calls with the complaint once responses appear to be unparseable."""
         if self._unread < HOPELESS:
             yield
             return
@@ -396,7 +397,7 @@ class Health:
 
 
 def probe_request(request: Request) -> Request:
-    """A call about nothing, in a judge's own way: whoever may ask at all gets a reply to it."""
+    """Return a test call in a judge's own form: any usable judge gets a response to it."""
     words = [{"role": "user", "content": "Reply with the word: ok"}]
     return Request(
         request.model, words, request.temperature, request.max_tokens, None, request.params, {"item": "(none)"},
@@ -412,7 +413,7 @@ _ROUNDING = 1e-9
 
 @dataclass
 class _Known:
-    """What a judge's calls have cost so far: tokens in for each token expected, and the longest reply."""
+    """The costs of a judge's calls so far: tokens in per expected token, and the longest response."""
 
     ratio: float
     longest: int
@@ -427,11 +428,11 @@ class Reservation:
 
 
 class Budget:
-    """What may still be spent, with what is in flight taken off before it is known.
+    """The remaining budget, with a reserve for calls in flight.
 
-    For a call, the price of its prompt and of the longest reply that it may bring is kept: ``max_tokens`` where the
-    judge has it, else twice the longest so far, and the longest so far once it flies alone. What is known of a judge
-    comes from its first call, which flies alone.
+    The reserve of a call is the price of its prompt and of the longest possible response: ``max_tokens`` if the judge
+    has it, otherwise twice the longest so far, and the longest so far if the call is alone. A judge's first call is
+    alone, to measure its costs.
     """
 
     def __init__(self, most: float | None, judges: Mapping[str, Judge], prices: Mapping[str, Pricer | None]) -> None:
@@ -448,7 +449,8 @@ class Budget:
         return self.most is not None and self.spent >= self.most - _ROUNDING
 
     async def place(self, judge: str, request: Request, stopping: asyncio.Event) -> Reservation | None:
-        """Keep what a call may cost; None where it does not fit, also once all others are home, or the run stops."""
+        """Reserve the maximum cost of a call; return None if it does not fit after all other calls have ended, or the
+        run stops."""
         if self.most is None:
             return Reservation(0.0, judge)
         while not stopping.is_set():
@@ -483,12 +485,12 @@ class Budget:
         known = self._known.get(judge)
         tokens_in = expected_tokens(request) * (known.ratio if known else 1.0)
         longest = self._judges[judge].max_tokens or (known.longest * (1 if alone else 2) if known else 0)
-        # A prompt may be written to a cache, and all of a reply may be reasoning, where these cost more.
+        # The price of cache writes or of reasoning counts in full if it is higher.
         most = {"written": round(tokens_in), "reasoning": longest}
         return max(price(round(tokens_in), longest), price(round(tokens_in), longest, **most))
 
     def learn(self, judge: str, request: Request, completion: Completion) -> None:
-        """What a reply says about the cost of the next."""
+        """Update the estimate of the next call from a response."""
         if self.most is None:
             return
         tokens_in, tokens_out = used_tokens(request, completion)
@@ -497,12 +499,12 @@ class Budget:
         known.ratio, known.longest = max(known.ratio, ratio), max(known.longest, tokens_out)
 
     def home(self, place: Reservation) -> None:
-        """A call is over, and what it cost is in ``spent``."""
+        """Release the reserve of a finished call, whose cost is in ``spent``."""
         if place in self._flying:
             self._flying.remove(place)
         self.wake()
 
     def wake(self) -> None:
-        """Let everybody who waits for money look again."""
+        """Wake all calls that wait for the budget."""
         self._home.set()
         self._home = asyncio.Event()

@@ -1,4 +1,4 @@
-"""What a run would send, take and cost: nothing is asked, and a parameter that would get lost is refused."""
+"""Estimate the calls, tokens and cost of a run without sending anything, and refuse parameters that would be lost."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Literal
 import yaml
 
 from assay.errors import JudgeError, StudyError, listing, unknown
+from assay.judging import words
 from assay.judging.client import expected_tokens, pricer
 from assay.judging.http import Provider, Request, fingerprint, keepable, not_sent
 from assay.judging.plan import Plan, plan_study
@@ -29,27 +30,27 @@ reasoning is a paragraph or two, a label in JSON some ten tokens; what comes of 
 SAMPLED = 100
 """Prompts that are rendered for an estimate: their mean length is then known to a few percent."""
 
-# -- what is common to a run and to its estimate --------------------------------------------------------
+# -- shared by a run and its estimate ------------------------------------------------------------------
 
 
 def chosen_judges(study: Study, names: Iterable[str] | None) -> list[Judge]:
-    """Those that are to be asked, systems first; all where no names are given."""
+    """Return the selected judges, systems first; all if no names are given."""
     known = [one.name for one in study.models]
     wanted = known if names is None else list(names)
     for name in wanted:
         if name not in known:
             raise JudgeError(unknown("judge", name, known, "study.yaml"))
     if not wanted:
-        raise JudgeError("study.yaml names no judge that could be asked")
+        raise JudgeError("study.yaml has no judge that is a model or a program")
     return [judge for judge in study.models if judge.name in wanted]
 
 
 ItemPart = Literal["development", "test", "all"]
-"""The items of a study that judges are asked about, where `assay study split` has set some apart."""
+"""The name of a study's items that judges label, if `assay study split` has set a test set apart."""
 
 
 def part_asked(study: Study, part: ItemPart | None) -> ItemPart | None:
-    """The part that judges are asked about: of items that are split, those for development until somebody says more.
+    """Return the part that judges label: of split items the development set, unless another part is given.
 
     Raises
     ------
@@ -96,18 +97,18 @@ async def refuse_what_is_not_sent(
             if lost:
                 where = judge.address or judge.provider
                 raise JudgeError(
-                    f"judge '{judge.name}': {listing(lost)} would not reach {model} at {where} as "
-                    "study.yaml says it, because the provider or the model takes no such parameter, or because it is "
-                    "given twice. Take it out of study.yaml; nothing was asked"
+                    f"judge '{judge.name}': {listing(lost)} would not reach {model} at {where}: the "
+                    "provider or the model does not accept it, or it is set twice. Remove it from study.yaml; nothing "
+                    "was sent"
                 )
 
 
-# -- what it would take ---------------------------------------------------------------------------------
+# -- the estimate --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class JudgeEstimate:
-    """What one judge's open questions will take."""
+    """The estimate for one judge's open requests."""
 
     judge: str
     calls: int
@@ -126,33 +127,19 @@ class CostEstimate:
     spent: float
     max_cost: float | None
     lost: str = ""
-    """How many answers of which question would no longer count; empty where all of them would."""
+    """The lost answers by question, in words; empty if all answers still count."""
     later: str = ""
-    """What cannot be counted yet: calls about pairs of outputs that are not there."""
+    """Calls that cannot be counted yet: those about pairs of outputs that do not exist yet."""
 
     @property
     def cost(self) -> float | None:
-        """Dollars for all judges; None where a price is unknown."""
+        """Dollars for all judges; None if a price is unknown."""
         costs = [j.cost for j in self.judges if j.calls]
         return None if None in costs else float(sum(c for c in costs if c is not None))
 
     def summary(self) -> str:
-        """One line a judge."""
-        lines = [f"{self.lost}; these calls ask them again."] if self.lost else []
-        for j in self.judges:
-            money = "price unknown" if j.cost is None else f"about ${j.cost:.4f}"
-            probes = f" ({j.probes} of them probes)" if j.probes else ""
-            lines.append(
-                f"{j.judge}: {j.calls} calls{probes}, about {j.tokens_in} tokens in and {j.tokens_out} out, {money}"
-            )
-        total = "unknown (give the judge a price)" if self.cost is None else f"about ${self.cost:.4f}"
-        lines.append(f"Together: {sum(j.calls for j in self.judges)} calls, cost {total}, ${self.spent:.4f} spent.")
-        if self.later:
-            lines.append(self.later)
-        if self.max_cost is not None and self.cost is not None and self.spent + self.cost > self.max_cost:
-            lines.append(f"This passes max_cost (${self.max_cost:g}): the run would stop there.")
-        lines.append("Tokens are estimated from the length of the prompts; replies asked for again come on top.")
-        return "\n".join(lines)
+        """Return a summary in a few lines."""
+        return words.estimate_words(self)
 
 
 def estimate_study(
@@ -165,10 +152,10 @@ def estimate_study(
 ) -> CostEstimate:
     """How many calls, tokens and how much money will the open questions take?
 
-    Asks nothing and writes nothing: the study is planned in a copy of its store. ``changed`` is what a change of the
-    study would be said to mean; where answers will no longer count, the estimate says how many. Tokens come from up
-    to 100 rendered prompts a judge, those of replies from the judge's replies so far, where there are 20. ``part`` as
-    for `assay.judging.run.judge_study`.
+    Nothing is sent or stored: the plan is made in a copy of the store. ``changed`` is how a change of the study would
+    be treated; if answers would no longer count, the estimate reports how many. Input tokens come from up to 100
+    rendered prompts per judge, output tokens from the judge's responses so far, if there are 20. ``part`` as for
+    `assay.judging.run.judge_study`.
     """
     asked, part = chosen_judges(study, judges), part_asked(study, part)
     asyncio.run(refuse_what_is_not_sent(asked, providers_of(asked, study, asking=False), study.config))
@@ -186,7 +173,7 @@ def _later(study: Study) -> str:
     n_items = n_items if comparisons.items is None else min(n_items, comparisons.items)
     twos = len(systems) * (len(systems) - 1) // 2
     each = min(comparisons.pairs, min(one.repeats for one in systems) ** 2)
-    return f"Once all outputs are there, each judge is asked about {n_items * twos * each} pairs of them on top."
+    return f"After all outputs exist, each judge also compares {n_items * twos * each} pairs of them."
 
 
 def _estimate(plan: Plan, judge: Judge, part: str | None) -> JudgeEstimate:
@@ -215,7 +202,7 @@ def _estimate(plan: Plan, judge: Judge, part: str | None) -> JudgeEstimate:
 
 @dataclass(frozen=True)
 class Shown:
-    """One call that a run would make, or several that are alike."""
+    """One request of a run, or several with the same body."""
 
     judge: str
     question: str
@@ -223,7 +210,7 @@ class Shown:
     condition: Mapping[str, Any]
     url: str | None
     body: Mapping[str, Any]
-    """As it would be sent, but for images: their digests stand in the place of their bytes."""
+    """The request body, with digests instead of the bytes of images."""
     times: int = 1
 
     def __str__(self) -> str:
@@ -244,14 +231,14 @@ def requests_of(
     ----------
     study : Study
     item : str, optional
-        The study's first item where it is missing; of pairs, the first.
+        By default the study's first item; the first pair if outputs are compared.
     store, judges
-        As for `assay.judging.run.judge_study`. No key is needed; nothing is asked, and nothing is written.
+        As for `assay.judging.run.judge_study`. No key is needed; nothing is sent or stored.
 
     Raises
     ------
     StudyError
-        Where the study has no such item, or no judge is asked about it.
+        If the study has no such item, or no judge labels it.
     """
     asked = chosen_judges(study, judges)
     with store_in_use(study, store, opening=open_scratch) as opened:
@@ -269,7 +256,7 @@ def _claims_about(plan: Plan, judges: Sequence[str], item: str | None) -> list[w
     for wanted in roles if item is None else [[item]]:
         claims += next((found for name in wanted if (found := work.item_claims(plan.store, name, judges))), [])
     if not claims:
-        raise StudyError(f"no judge is asked about {'any item' if item is None else f'item {item!r}'}")
+        raise StudyError(f"no judge labels {'any item' if item is None else f'item {item!r}'}")
     return claims
 
 
@@ -287,7 +274,7 @@ async def _render_calls(plan: Plan, providers: Mapping[str, Provider], claims: I
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts of several lines stand as they are read."""
+    """Texts of several lines are printed as block text."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -299,5 +286,5 @@ _Dumper.add_representer(str, _text)
 
 
 def as_yaml(body: Mapping[str, Any]) -> str:
-    """A body with every text as it is read."""
+    """Return a body with every text as block text."""
     return yaml.dump(body, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=10**6)

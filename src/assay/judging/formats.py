@@ -1,4 +1,4 @@
-"""The wire formats of services: where a call goes, what its body holds, and what a reply in that format says.
+"""The wire formats of services: address, request body and response of a call.
 
 A format makes no call: `assay.judging.providers.Service` posts one body at a time, `assay.judging.batch` many.
 """
@@ -21,19 +21,19 @@ class ServiceFormat(Protocol):
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether it can say which tokens might have stood in a place."""
+        """Whether it supports token probabilities."""
 
     def url(self, base: str, model: str) -> str:
-        """Where a call goes."""
+        """Return the address of a call."""
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """What a call says of itself, the key among it."""
+        """Return the headers of a call, with the key."""
 
     def body(self, request: Request, schema: Mapping[str, Any] | None) -> dict[str, Any]:
-        """What a call sends."""
+        """Return the body of a call."""
 
     def completion(self, content: Any) -> Completion:
-        """What a reply says; KeyError, IndexError or TypeError for what is none."""
+        """Parse a response; raise KeyError, IndexError or TypeError for anything else."""
 
 
 MOST = ("max_tokens", "max_completion_tokens")
@@ -44,7 +44,7 @@ _NEWER_MODELS = re.compile(r"(?:.*/)?(?:gpt-[5-9]|o[1-9])(?![a-z0-9])", re.IGNOR
 
 
 def _join_parts(said: Any, kind: str = "text") -> str:
-    """A text that stands whole, or in parts; of parts, those of a kind."""
+    """Return a whole text, or join the parts of one type."""
     if isinstance(said, str):
         return said
     parts = [one for one in said or () if isinstance(one, Mapping)]
@@ -57,7 +57,7 @@ def _parts(message: Message) -> list[Message]:
 
 
 def _system(messages: Sequence[Message]) -> str:
-    """What the system is told, in one text."""
+    """Return the system prompt as one text."""
     texts = (part["text"] for one in messages if one["role"] == "system" for part in _parts(one))
     return "\n\n".join(texts)
 
@@ -67,12 +67,12 @@ def _turns(messages: Sequence[Message]) -> Iterable[Message]:
 
 
 def _image(url: str) -> tuple[str, str] | None:
-    """Kind and bytes of an image that is in its URL; None where it is elsewhere."""
+    """Return the type and bytes of an image in its URL; None if the URL is elsewhere."""
     found = re.match(r"data:([^;,]+);base64,", url)
     return None if found is None else (found[1], url[found.end() :])
 
 
-# -- OpenAI's chat format, which nearly everybody speaks ------------------------------------------------
+# -- OpenAI's chat format, which most endpoints accept --------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,13 @@ class ChatFormat:
         return f"{base}/chat/completions"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """The key as a bearer's, or in a header of its own."""
+        """Return the key as a bearer token, or in a separate header."""
         if key is None:
             return {}
         return {self.key_header: f"Bearer {key}" if self.key_header == "Authorization" else key}
 
     def name_of_most(self, model: str) -> str:
-        """What the model calls the limit of a reply's length."""
+        """Return the model's name for the limit of the response's length."""
         return MOST[self.at_openai or _NEWER_MODELS.match(model) is not None]
 
     def body(self, request: Request, schema: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -130,12 +130,12 @@ class ChatFormat:
 
 @dataclass(frozen=True)
 class AzureFormat(ChatFormat):
-    """OpenAI's chat format at Azure: the key in a header of its own, and the model's deployment in the address."""
+    """OpenAI's chat format at Azure: the key in a separate header, and the model's deployment in the address."""
 
     key_header: str = "api-key"
 
     def url(self, base: str, model: str) -> str:
-        """The deployment's address; as it is where ``base_url`` has one, or the newer ``/openai/v1``."""
+        """Return the deployment's address: unchanged if ``base_url`` has one, or the newer ``/openai/v1``."""
         if "/deployments/" in base or base.endswith("/v1"):
             return f"{base}/chat/completions"
         root = base if base.endswith("/openai") else f"{base}/openai"
@@ -196,7 +196,7 @@ class ResponsesFormat:
         ]
 
     def completion(self, content: Any) -> Completion:
-        """The message among what was put out, and the summary of what was thought."""
+        """Return the message of the output, and the summary of the reasoning."""
         output, usage = content["output"], content.get("usage") or {}
         parts = [part for one in output if one.get("type") == "message" for part in one["content"]]
         thoughts = [_join_parts(one.get("summary")) for one in output if one.get("type") == "reasoning"]
@@ -237,7 +237,7 @@ class AnthropicFormat:
         return {"anthropic-version": "2023-06-01"} | ({} if key is None else {"x-api-key": key})
 
     def body(self, request: Request, schema: Mapping[str, Any] | None) -> dict[str, Any]:
-        """What the system is told stands apart; the reply's form and the effort in ``output_config``."""
+        """The system prompt is a separate key; the JSON schema and the effort are in ``output_config``."""
         turns = [{"role": one["role"], "content": self._content(one)} for one in _turns(request.messages)]
         body: dict[str, Any] = {"model": request.model, "messages": turns}
         if system := _system(request.messages):
@@ -299,10 +299,10 @@ _GENERATION = {
         *("thinkingConfig", "mediaResolution", "temperature", "maxOutputTokens"),
     )
 }
-"""Parameters that stand in ``generationConfig``, by their names in small letters."""
+"""Parameters of ``generationConfig``, by their names in lower case."""
 
 _BESIDE = {name.lower(): name for name in ("safetySettings", "cachedContent", "labels", "serviceTier")}
-"""Those that stand beside it."""
+"""Parameters of the top level."""
 
 
 class GoogleFormat:
@@ -316,7 +316,7 @@ class GoogleFormat:
         return f"{root}/models/{model.removeprefix('models/')}:generateContent"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """The key in a header of its own."""
+        """Return the key in a separate header."""
         return {} if key is None else {"x-goog-api-key": key}
 
     def body(self, request: Request, schema: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One call to a model: what is wanted, what goes over the wire, what comes back, and what is kept of it."""
+"""One call to a model: the request, the body as sent, the response, and the stored part of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from assay.study.items import canonical
 
 @dataclass(frozen=True)
 class Request:
-    """One call: what is wanted of the model, and (``about``, never sent) what it is for."""
+    """One call: the request to the model and, in ``about``, the item and question, which are never sent."""
 
     model: str
     messages: Sequence[Message]
@@ -30,11 +30,11 @@ class Request:
     params: Mapping[str, Any] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
     effort: str | None = None
-    """How much the model is to think before it answers, where it can be told."""
+    """The reasoning effort, for models with such a setting."""
     alternatives: int = 0
-    """Tokens that might have stood in the place of each token of the reply, to be told with their probabilities."""
+    """The number of alternative tokens, with their probabilities, for each token of the response."""
     columns: Mapping[str, Any] = field(default_factory=dict)
-    """What is shown of the item, by column, for judges that are programs; all that it says, for trained raters."""
+    """The displayed columns of the item, for judges that are programs; all columns, for trained raters."""
 
     @property
     def has_images(self) -> bool:
@@ -49,7 +49,7 @@ class Sent:
     body: Mapping[str, Any]
     url: str | None = None
     key: str | None = field(default=None, repr=False)
-    """What is made unreadable before the body is kept."""
+    """The key to mask before the body is stored."""
     has_images: bool = False
     """Whether there may be images in it, written out."""
 
@@ -64,7 +64,7 @@ class Sent:
 
 
 Alternatives = Sequence[tuple[str, float]]
-"""Tokens that might have stood in one place, each with its log probability."""
+"""The alternatives for one token, each with its log probability."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Completion:
     sent: Sent | None = None
     """The call, as it went over the wire."""
     tokens: Sequence[tuple[str, Alternatives]] = ()
-    """The reply token by token, each with what might have stood there; empty where nobody asked, or nobody said."""
+    """The response by token, each with its alternatives; empty if they were not requested or not returned."""
     cached_in: int | None = None
     """How many of the tokens in the service read from its cache."""
     written_in: int | None = None
@@ -94,7 +94,7 @@ FailureKind = Literal["retry", "fatal", "rejected"]
 ``rejected``: this request cannot be served; others may be."""
 
 
-class CallFailed(Exception):  # noqa: N818 - it reads as what it is
+class CallFailed(Exception):  # noqa: N818 - named after the event
     """A call without a usable reply."""
 
     def __init__(
@@ -103,17 +103,17 @@ class CallFailed(Exception):  # noqa: N818 - it reads as what it is
         super().__init__(printable(message))
         self.kind, self.status, self.wait = kind, status, wait
         self.starting = starting
-        """Whether the service looks as if it were being started: it takes no calls yet, or says that it loads."""
+        """Whether the service appears to be starting: it accepts no calls yet, or reports that it is loading."""
 
 
 class Provider(Protocol):
-    """Whoever can answer a request."""
+    """A provider that can answer a request."""
 
     async def complete(self, request: Request) -> Completion:
-        """Make one call; `CallFailed` where it brings no reply."""
+        """Make one call; raise `CallFailed` if there is no response."""
 
     async def sent(self, request: Request) -> Sent:
-        """What a call would send; nothing is sent."""
+        """Return the request of a call without sending it."""
 
     async def close(self) -> None:
         """Let go of connections."""
@@ -123,11 +123,11 @@ class Provider(Protocol):
 
 
 _SAID = 300
-"""Characters of what a service says that are repeated: two lines, in which what is wrong stands."""
+"""Maximum number of characters of a service's error message: two lines, which contain the cause."""
 
 
 def failure(status: int, body: str, wait: float | None, key: str | None) -> CallFailed:
-    """What an HTTP status means for the call."""
+    """Classify an HTTP status."""
     said = mask_key(_error_message(body), key)
     message = f"HTTP {status}" + (f": {said[:_SAID]}" if said else "")
     if status == 400 and re.search(r"API_KEY_INVALID|API key not valid", body):  # so Google says it
@@ -170,8 +170,8 @@ _USED_UP = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billi
 def _is_used_up(body: str) -> bool:
     """Whether a 429 is about the account or the day, so that a wait of a minute is no use: by its codes alone.
 
-    The words of a message are no sign: Google's about a limit a minute speak of billing, too. Google names the limit in
-    a ``QuotaFailure``, and asks for a wait of seconds also if the day's is used up.
+    The text of a message is not a criterion: Google's message about a limit per minute mentions billing as well. Google
+    names the limit in a ``QuotaFailure``, and asks for a wait of seconds even if the daily limit is used up.
     """
     error = _error_of(body)
     if not isinstance(error, Mapping):
@@ -185,7 +185,7 @@ def _is_used_up(body: str) -> bool:
 
 
 def _error_of(body: str) -> Any:
-    """What an error's body says: its error, alone or as the only one of a list; the text of what is no JSON."""
+    """Return the error in a response body: alone or the only one of a list; the text of a body that is not JSON."""
     try:
         content = json.loads(body)
     except (json.JSONDecodeError, RecursionError):
@@ -226,11 +226,12 @@ def retry_after(header: str | None) -> float | None:
         return None
 
 
-# -- what is sent, and under which name it is kept -----------------------------------------------------
+# -- the request and its fingerprint -------------------------------------------------------------------
 
 
 def chat_body(request: Request, schema: Mapping[str, Any] | None, *, most: str = "max_tokens") -> dict[str, Any]:
-    """A request in OpenAI's chat format; ``most`` is what the service calls the limit of the reply's length."""
+    """Return a request in OpenAI's chat format; ``most`` is the service's name for the limit of the response's
+    length."""
     body: dict[str, Any] = {"model": request.model, "messages": list(request.messages)}
     if request.temperature is not None:
         body["temperature"] = request.temperature
@@ -247,7 +248,7 @@ def chat_body(request: Request, schema: Mapping[str, Any] | None, *, most: str =
 
 
 def keepable(body: Any, key: str | None = None) -> Any:
-    """A body with digests in place of the bytes of images, in whichever format they stand, and without the key."""
+    """Return a body with digests instead of the bytes of images, in any format, and without the key."""
     if isinstance(body, Mapping):
         of_an_image = isinstance(body.get("data"), str) and ("media_type" in body or "mimeType" in body)
         return {k: _digest(v) if of_an_image and k == "data" else keepable(v, key) for k, v in body.items()}
@@ -275,24 +276,25 @@ def _sha256(text: str) -> str:
 
 
 _LONG = 10_000
-"""Characters of an image, written out, from which it is put into JSON as it is."""
+"""Number of characters from which an encoded image is inserted into JSON directly."""
 
 _PLAIN = (string.ascii_letters + string.digits + "+/=:;,-").encode()
-"""What an image is written out with; JSON changes none of it."""
+"""The characters of an encoded image, which JSON does not escape."""
 
 
 def _insert_images(body: Any, encode: Callable[[Any], str]) -> str:
-    """The JSON of a body, into which images are put as they are: to look at 2 MB of characters takes 8 ms, not 1."""
+    """Return the JSON of a body with images inserted directly: escaping 2 MB of characters takes 8 ms, inserting 1
+    ms."""
     images: list[str] = []
     found = encode(_take_images(body, images))
     parts = re.split(r"\\u0000(\d+)\\u0000", found)
-    if sorted(map(int, parts[1::2])) != list(range(len(images))):  # a text that looks like the place of one
+    if sorted(map(int, parts[1::2])) != list(range(len(images))):  # a text that equals a placeholder
         return encode(body)
     return "".join(images[int(part)] if place % 2 else part for place, part in enumerate(parts))
 
 
 def _take_images(value: Any, images: list[str]) -> Any:
-    """A body with a place in place of each image, which is added to the list."""
+    """Return a body with a placeholder for each image, which is appended to the list."""
     if isinstance(value, str):
         if len(value) < _LONG or value.encode("utf-8", "backslashreplace").translate(None, _PLAIN):
             return value
@@ -308,24 +310,24 @@ def cached_call(sent: Sent) -> tuple[str, str]:
     if not sent.has_images:
         text = sent.text
         if ";base64," not in text and '"data": "' not in text and not (sent.key and _may_show(text, sent.key)):
-            return fingerprint(sent.body), text  # the usual call, as it is
+            return fingerprint(sent.body), text  # the usual call, unchanged
     body = keepable(sent.body, sent.key)
     return fingerprint(body), json.dumps(body)
 
 
 def identity(request: Request) -> str:
-    """Names what a call asks, whoever is asked: the body in one format for all providers.
+    """Return the identity of a request for any provider: the body in one format.
 
-    Where a reply is cut off is no part of it.
+    The limit of the response's length is not part of it.
     """
     body = chat_body(replace(request, max_tokens=None), request.schema)
     return _sha256(_insert_images(body, canonical)) if request.has_images else fingerprint(body)
 
 
-# -- keys, made unreadable in whatever is kept or printed ----------------------------------------------
+# -- masking of keys in all that is stored or printed ----------------------------------------------------
 
 _SHORT = 8
-"""Keys with fewer characters are looked for as words of their own: they may well be parts of others."""
+"""Keys with fewer characters are masked only as whole words, because they may be parts of other words."""
 
 _IN_PART = re.compile(r"(?<![\w-])(?P<head>[\w-]{2,}+)(?:[*•…]{2,}|…|\.{3,})(?P<tail>[\w-]*)")
 """How a service repeats a key: its first characters, something in between, its last ones. A head is tried from where
@@ -333,7 +335,7 @@ its word begins alone: from each letter, a word of 20,000 took 18 s."""
 
 
 _AFTER_HEAD = re.compile(r"(?<=[\w-]{2})(?:[*]|[.]{3}|\\u202[26])")
-"""In JSON, where what stands before it may be the head of a key."""
+"""In JSON, where the preceding characters may be the head of a key."""
 
 
 def _may_show(text: str, key: str) -> bool:
@@ -361,14 +363,14 @@ def mask_key(text: str, key: str | None) -> str:
 _WORDS = frozenset(
     {"messages", "contents", "input", "system", "systeminstruction", "responseformat", "responsejsonschema", "schema"}
 )
-"""Parts of a body that hold what is said, or the form of the reply; no parameter is looked for in them."""
+"""Parts of a body with messages or the JSON schema; parameters are not searched for in them."""
 
 _MOST = ("maxtokens", "maxoutputtokens", "maxcompletiontokens")
 
 _EFFORT = ("reasoningeffort", "effort", "thinkinglevel")
 
 _OWN = ("model", "messages", "stream")
-"""What a body says of itself; a parameter of the name would put something else in its place."""
+"""Keys that the body sets itself; a parameter of the same name would replace them."""
 
 
 def not_sent(request: Request, body: Mapping[str, Any]) -> list[str]:
@@ -389,7 +391,7 @@ def _holds(body: Mapping[str, Any], names: Sequence[str], value: Any) -> bool:
 
 
 def _values(body: Any, names: Sequence[str]) -> Iterator[Any]:
-    """What stands under any of these names, at whatever depth."""
+    """Return the values under any of these names, at any depth."""
     if not isinstance(body, Mapping):
         return
     for name, value in body.items():
@@ -400,7 +402,7 @@ def _values(body: Any, names: Sequence[str]) -> Iterator[Any]:
 
 
 def _same(wanted: Any, found: Any) -> bool:
-    """Whether a value is there, however its keys are spelled; more beside it does no harm."""
+    """Return whether a value is present, in any spelling of its keys; additional keys are allowed."""
     if isinstance(wanted, Mapping) and isinstance(found, Mapping):
         there = {_plain(name): value for name, value in found.items()}
         return all(_plain(k) in there and _same(v, there[_plain(k)]) for k, v in wanted.items())

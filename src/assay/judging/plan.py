@@ -64,12 +64,12 @@ def check_comparisons(study: Study) -> None:
 
 
 def draw_pairs(study: Study, store: Store) -> tuple[tuple[str, ...], bool]:
-    """Put pairs of outputs into the store, once every output is there; nothing where they stand there already.
+    """Store pairs of outputs once every output exists; do nothing if they are stored already.
 
     Returns
     -------
     tuple of str, bool
-        What to tell whoever leads the study; whether the pairs are there.
+        Notices for the study lead; whether the pairs exist.
     """
     comparisons = study.config.comparisons
     with store.reading() as db:
@@ -77,9 +77,9 @@ def draw_pairs(study: Study, store: Store) -> tuple[tuple[str, ...], bool]:
         made_of = found.made_of(comparisons)
         if are_drawn(db, made_of):
             return (), True
-    if found.lacking:
+    if found.missing:
         return (
-            f"{counted(found.lacking, 'output')} of the systems {'is' if found.lacking == 1 else 'are'} not there yet; "
+            f"{counted(found.missing, 'output')} of the systems {'is' if found.missing == 1 else 'are'} not there yet; "
             "pairs are drawn once all of them are",
         ), False
     usable, left_out = _usable(found)
@@ -139,15 +139,15 @@ _CHECKED = "checked"
 """The setting that names the study, as it was taken in, that was found to be askable."""
 
 ALTERNATIVES = 20
-"""Tokens whose probabilities are asked for in each place: the most that OpenAI's services give."""
+"""Number of alternative tokens to request: the maximum of OpenAI's services."""
 
 Chosen = dict[str, Any]
-"""Demonstrations as they are kept: ``fold`` to (item, label) pairs; ``documents`` that are held out."""
+"""Few-shot examples as stored: ``fold`` to (item, label) pairs; ``documents`` that are held out."""
 
 
 _ONE_LABEL, _LONG_REPLY = 512, 8192
-"""Tokens: a label in JSON has some ten, and a model that explains itself all the same a few hundred; a text, or
-reasoning, of ten pages has 8,000."""
+"""Tokens: a label in JSON has about ten, and with an unrequested explanation a few hundred; a text, or reasoning, of
+ten pages has 8,000."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Way:
 
     @property
     def has_likelihood(self) -> bool:
-        """Whether the probabilities of labels are asked for."""
+        """Whether the probabilities of labels are requested."""
         return self.judge.score != "label" and not self.prompt.question.kind.free_text
 
     @property
@@ -188,10 +188,10 @@ class Way:
         return self.judge.score == "expected" and self.scale.numeric
 
     def _usual_limit(self) -> int | None:
-        """Tokens of a reply where a service wants a limit and nobody gave one; None where it may do without.
+        """The token limit for services that require one if none is given; None if the service does not.
 
-        Its library would allow 64,000 for one number. What a model thinks before is part of it, so whoever asks for
-        thinking gives a limit, too.
+        Anthropic's library would allow 64,000 for one number. Reasoning tokens count toward the limit, so a judge with
+        reasoning effort should have its own limit.
         """
         if self.judge.provider != "anthropic" or "thinking" in self.judge.params:
             return None
@@ -201,7 +201,7 @@ class Way:
 
 @dataclass(frozen=True)
 class _AskedPart:
-    """Who is asked which questions about items of one role."""
+    """The judges and questions for items of one role."""
 
     role: Role
     models: tuple[Judge, ...]
@@ -209,12 +209,12 @@ class _AskedPart:
 
 
 LEFT_TO_PEOPLE = "left to people"
-"""With what the reason of an answer begins that could be read and does not count."""
+"""The first words of the reason of a response that was parsed and does not count."""
 
 
 @dataclass(frozen=True)
 class RouteRule:
-    """Which items a judge keeps: those whose signal is at least the threshold; of others, people are asked."""
+    """The items that a judge keeps: those with a signal of at least the threshold; the others go to annotators."""
 
     signal: str
     threshold: float
@@ -236,16 +236,16 @@ class RouteRule:
 
 
 OWN_SIGNALS = ("probability", "on_labels")
-"""Signals that come with an answer, where the judge's score has probabilities."""
+"""Signals that come with a response, if the judge's score has probabilities."""
 
 
 def read_route(study: Study, judge: Judge) -> RouteRule | None:
-    """The rule of `assay route` that a judge follows; None where it follows none.
+    """Read the rule of `assay route` for a judge; None if it has none.
 
     Raises
     ------
     StudyError
-        For a file that is no such rule, or one of another judge, or by a signal that nobody has when it is asked.
+        For a file without such a rule, a rule of another judge, or a signal that is unknown before the call.
     """
     if judge.route is None:
         return None
@@ -258,7 +258,7 @@ def read_route(study: Study, judge: Judge) -> RouteRule | None:
         name, signal, threshold = rule["judge"], str(rule["signal"]), rule["threshold"]
         limit = math.inf if threshold is None else float(threshold)
     except (ValueError, KeyError, TypeError, OSError):
-        raise StudyError(f"{where} {judge.route} is no rule that assay route --rule has written") from None
+        raise StudyError(f"{where} {judge.route} does not contain a rule of assay route --rule") from None
     if name != judge.name:
         raise StudyError(f"{where} {judge.route} is a rule for '{name}'")
     if signal in ("repeats", "judges"):
@@ -278,13 +278,13 @@ class Plan:
     def __init__(self, study: Study, store: Store) -> None:
         self.study, self.store = study, store
         self.judges: dict[str, Judge] = {one.name: one for one in study.models}
-        """Everybody that is asked, systems among them."""
+        """All judges that are called, with the systems."""
         self.questions = {question.id: question for question in questions(store)}
         self.routes = {judge.name: rule for judge in study.models if (rule := read_route(study, judge)) is not None}
         self._column = next((q.definition.drawn_from for q in self.questions.values() if q.definition.drawn_from), None)
         self.parts = self._parts()
         self.notes: tuple[str, ...] = ()
-        """What was found out about the pairs, for whoever leads the study."""
+        """Notices about the pairs, for the study lead."""
         self.has_pairs = False
         """Whether the pairs of the systems' outputs are drawn."""
         self._chosen = {
@@ -299,7 +299,7 @@ class Plan:
         self._way_of = lru_cache(maxsize=1000)(self._find_way)
 
     def _parts(self) -> tuple[_AskedPart, ...]:
-        """Systems write about the items, and judges are asked about pairs of what they wrote; or judges about items."""
+        """Systems write about the items and judges compare pairs of their outputs; or judges label items."""
         known = tuple(self.questions.values())
         if not self.study.systems:
             return (_AskedPart("triplet" if self._column else "item", self.study.judges, known),)
@@ -309,7 +309,7 @@ class Plan:
         return _AskedPart("source", self.study.systems, writing), _AskedPart("item", self.study.judges, judging)
 
     def save(self, changed: Changed | None = None) -> None:
-        """Write the assignments to the store, nothing where they stand there already; draw triplets before.
+        """Draw triplets, then store the assignments; do nothing if they are stored already.
 
         Raises
         ------
@@ -323,7 +323,7 @@ class Plan:
             for pairs in sorted({q.definition.draws_pairs for q in self.questions.values()}):
                 drawer = TripletDrawer(self.store, self._column, wanted=people.pairs, seed=people.seed, pairs=pairs)
                 drawer.draw_for_judges()
-        # What assay itself says may change with it, and shows in what the first item is sent with.
+        # assay's own prompt may differ between versions; the first item's request shows it.
         self._probed = self._probe_samples()
         first = [(part, list(itertools.islice(items(self.store, part.role), 1))) for part in self.parts]
         made_of = [
@@ -338,13 +338,13 @@ class Plan:
         work.plan(self.store, self.assignments(), digest_of([__version__, *made_of]), changed)
 
     def _refuse_unaskable(self) -> None:
-        """What cannot be asked, of judges or of the people who are to be asked too, before anybody is paid."""
+        """Check, before any judge is paid for, that judges and annotators can be asked."""
         config, taken_in = self.study.config, self.store.setting(SYNCED)
         if self.store.setting(_CHECKED) == taken_in:
             return
         page = bool(
             config.people.model_fields_set.difference(("pairs", "seed"))
-        )  # those say what judges are asked, too
+        )  # they also name the questions of judges
         roles: tuple[Role, ...] = ("source" if self.study.systems else "item", "check", "warm-up")
         shown = ((role, item) for role in roles for item, _ in items(self.store, role))
         refuse_unaskable(self.study, config.questions, shown, page=page, models=True)
@@ -359,7 +359,7 @@ class Plan:
                 words = unknown("column", rule.signal, sorted(columns), "the items")
                 raise StudyError(f"{rule.file}, the rule of judge '{name}', goes by '{rule.signal}': {words}")
 
-    # -- what is asked --------------------------------------------------------------------------
+    # -- assignments ----------------------------------------------------------------------------
 
     def assignments(self) -> Iterator[Assignment]:
         """Every question to every judge, item by item, so that a run that stops has whole items."""
@@ -397,7 +397,7 @@ class Plan:
                         yield Assignment(*place, shown or None, digest)
 
     def conditions(self, question: AskedQuestion) -> list[dict[str, Any]]:
-        """Every combination of what the study varies, for one question."""
+        """Return every combination of experimental conditions for one question."""
         varied = self.study.config.conditions
         names = [name for name in ("scale", "temperature", "prompt", "strategy", "show") if getattr(varied, name)]
         if "scale" in names and not scale_of(question.definition.scale).numeric:
@@ -408,13 +408,13 @@ class Plan:
         ]
 
     def system_conditions(self) -> list[dict[str, Any]]:
-        """What is varied of the systems."""
+        """Return the conditions of the systems."""
         return [{"temperature": one} for one in self.study.config.conditions.system_temperature] or [{}]
 
     # -- probes ---------------------------------------------------------------------------------
 
     def conditions_to_ask(self, judge: Judge, question: AskedQuestion) -> list[dict[str, Any]]:
-        """What a judge is asked under: every combination, and the probes of the first."""
+        """Return the conditions of a judge: every combination, and the probes of the first."""
         them = self.conditions(question)
         return them + [them[0] | {"probe": probe} for probe in self._probes(judge, question)]
 
@@ -437,7 +437,7 @@ class Plan:
         return {probe: frozenset(drawn[:number]) for probe, number in wanted.items()}
 
     def _hint(self, way: Way, item: Item) -> Label:
-        """The label that a judge is told somebody gave: any, whatever the item is."""
+        """Return the random label that a hint gives, for any content of the item."""
         closed = way.asked.closed
         drawn = chance(self.study.config.seed, "hint", way.asked.name, item.name)
         if isinstance(way.scale, Listed):
@@ -468,18 +468,19 @@ class Plan:
         return [(tuple(drawn), False)]
 
     def _recipe(self, way: Way, item: Item, order: tuple[str, ...]) -> str:
-        """Names what is sent: messages, images, schema and parameters. Where a reply is cut off is no part of it."""
+        """Return the identity of a request: messages, images, schema and parameters, without the limit of its
+        length."""
         request = way.request(self._messages(way, item, order), {})
         judge = way.judge
         provider = judge.provider.removesuffix("-compatible")
-        # In a file, replies are found by the judge's name; a model does not know what it is called here.
+        # In a file, responses are found by the judge's name; a request to a model does not contain it.
         by_name = [judge.name] if judge.provider == "recorded" or judge.file is not None else []
         by_name += [judge.function] if judge.function else [*judge.command]
         what = ["expected"] if way.is_expected else []  # the same call brings another label
         return digest_of([provider, *by_name, identity(request), *what])
 
     def _is_routed_to(self, judge: Judge, item: Item) -> bool:
-        """Whether the judge keeps an item, as far as that is known before it is asked."""
+        """Return whether the judge keeps an item, as far as is known before the call."""
         rule = self.routes.get(judge.name)
         return rule is None or rule.of_answer or rule.keeps(item.fields.get(rule.signal))
 
@@ -500,7 +501,7 @@ class Plan:
     # -- demonstrations -------------------------------------------------------------------------
 
     def _choose(self, judge: Judge, question: AskedQuestion) -> Chosen:
-        """Demonstrations, drawn once and kept: labels that come later do not change what was asked."""
+        """Draw few-shot examples once and store them: later labels do not change the requests."""
         wanted = judge.demonstrations
         parts = self.study.parts
         what = digest_of([wanted.key_parts, judge.seed, *([parts] if parts else [])])
@@ -512,7 +513,7 @@ class Plan:
         labelled: dict[str, tuple[str, list[Label]]] = {}
         for one in human_labels(self.store, question.id):
             if parts and parts.get(one.item) != PARTS[0]:
-                continue  # demonstrations are part of a prompt, which does not see what decides about it
+                continue  # examples are part of a prompt, which must not use the test set
             label = parse_scale(one.scale).moved(one.label, scale) if one.scale else one.label
             labelled.setdefault(one.item, (one.document or one.item, []))[1].append(label)
         if wanted.reasons is not None:
@@ -539,7 +540,7 @@ class Plan:
         return (item.document or item.name) in self._chosen[way.judge.name, way.question.id]["documents"]
 
     def _demonstrations(self, way: Way, item: Item) -> list[Demonstration]:
-        """What a few-shot judge is shown before an item: never the item, nor others of its document."""
+        """Return the few-shot examples for an item: never the item itself, nor others of its document."""
         if way.judge.strategy != "few-shot":
             return []
         own = scale_of(way.question.definition.scale)
@@ -555,7 +556,7 @@ class Plan:
         return tuple((claim.shown or {}).get("order", ()))
 
     def request(self, claim: Claim) -> Request:
-        """The call for an assignment; with the complaint, where its last reply could not be read."""
+        """Return the call for an assignment; with the complaint, if its last response was unparseable."""
         way, order = self.way(claim), self.order(claim)
         messages = self._messages(way, claim.item, order)
         about: dict[str, Any] = {"item": claim.item.name, "judge": way.judge.name}
@@ -569,7 +570,7 @@ class Plan:
         return way.request(messages, about, self._columns(way, claim.item, order))
 
     def _columns(self, way: Way, item: Item, order: Sequence[str]) -> dict[str, Any]:
-        """What a program is shown of an item, its options last, in the order shown; all of it for a trained rater."""
+        """Return the columns that a program gets, its options last, in the order displayed; all for a trained rater."""
         if way.judge.provider == "trained":
             return item.fields
         if not way.judge.is_program:
@@ -578,7 +579,7 @@ class Plan:
         return {column: item.fields.get(column) for column in (*shown, *order)}
 
     def way(self, claim: Claim) -> Way:
-        """How an assignment is asked: by whom, which question, on which scale."""
+        """Return the judge, question, scale and prompt of an assignment."""
         condition = canonical(claim.condition) if claim.condition else "{}"
         return self._way_of(claim.annotator, claim.question, condition)
 
@@ -605,12 +606,12 @@ class Plan:
         except StudyError as error:
             raise StudyError(f"prompts/{judge.prompt}: {error}") from None
         schema = None
-        if judge.structured == "auto" and prompt.has_format:  # a prompt with a form of its own is asked in that form
+        if judge.structured == "auto" and prompt.has_format:  # a prompt with its own format defines the response
             schema = reply_schema(asked, scale, reasoning=judge.reasons)
         return Way(judge, question, asked, scale, schema, prompt, varied.get("probe"))
 
     def _messages(self, way: Way, item: Item, order: tuple[str, ...]) -> list[Message]:
-        """What one judge is told in order to ask it one question about one item, in one way."""
+        """Return the prompt of one judge for one question."""
         if way.probe in ("padded", "stripped"):
             item = reformat(item, way.probe, self.study.config.items.images)
         messages = way.prompt.messages(item, order=order, demonstrations=self._demonstrations(way, item))
@@ -623,12 +624,12 @@ class Plan:
 
 
 def plan_study(study: Study, store: Store, changed: Changed | None = None) -> tuple[Plan, Change]:
-    """The study's judging, with the store brought to what the folder says, in one transaction; and what that changes.
+    """Return the plan of a study, with the store synchronized in one transaction; and the lost answers.
 
     Raises
     ------
     ChangedStudyError
-        Where answers would no longer count, and nobody said (``changed``) what the change means; nothing was changed.
+        If answers would no longer count and ``changed`` is not given; nothing was changed.
     """
     check_comparisons(study)
     with change_study(store, changed) as change:
@@ -646,7 +647,7 @@ def _fold(judge: Judge, document: str) -> int:
 
 
 def _shown_label(labels: list[Label], scale: Scale, judge: Judge, item: str) -> Label:
-    """What people said about an item, as one label on the scale."""
+    """Return the human labels of an item as one label on the scale."""
     rule = "mean" if scale.kind == "interval" else "majority"
     label: Any = combine_votes(labels, rule, f"{judge.seed}/{item}")[0]
     if rule == "mean":

@@ -39,12 +39,13 @@ from assay.judging.http import (
     requested_wait,
 )
 from assay.judging.records import CommandJudge, FunctionJudge, Outputs, OutputsFirst, Program, Recorded, TrainedReplies
+from assay.plugins import Registry
 from assay.study.schema import Judge, System
 
 
 @dataclass(frozen=True)
 class Access:
-    """What a provider is made with, besides its judge."""
+    """The context of a provider, in addition to its judge."""
 
     folder: Path
     """The study's, in which files are looked for."""
@@ -62,7 +63,7 @@ class ProviderRow:
 
     make: Callable[[Judge, ProviderRow, Access], Provider]
     url: str = ""
-    """Where the service is, unless study.yaml says ``base_url``."""
+    """The address of the service, unless study.yaml has ``base_url``."""
     keys: tuple[str, ...] = ()
     """The environment variables of its key, unless study.yaml says ``key`` or ``base_url``."""
     is_free: bool = False
@@ -71,7 +72,7 @@ class ProviderRow:
     batch: Literal["openai", "azure", "mistral", "anthropic", "google"] | None = None
     """Whose form of batches it takes."""
     example: str = ""
-    """An address of such a service, where everybody has another."""
+    """An example address, for services with individual addresses."""
 
 
 def provider_for(judge: Judge, access: Access) -> Provider:
@@ -80,11 +81,11 @@ def provider_for(judge: Judge, access: Access) -> Provider:
     Raises
     ------
     JudgeError
-        Where the environment has no key, or the provider is unknown.
+        If the environment has no key, or the provider is unknown.
     StudyError
-        Where a file of replies cannot be read.
+        If a file of responses cannot be parsed.
     """
-    row = PROVIDERS.get(judge.provider)
+    row = PROVIDERS.find(judge.provider)
     if row is None:
         raise JudgeError(f"judge '{judge.name}' cannot be queried: {_unknown_provider(judge.provider)}")
     _refuse_settings(judge, row)
@@ -104,7 +105,8 @@ OPENAI_COMPATIBLE = {
 def _unknown_provider(name: str) -> str:
     if name in OPENAI_COMPATIBLE:
         return f"'{name}' accepts OpenAI's chat format: write 'provider: openai', 'base_url: {OPENAI_COMPATIBLE[name]}'"
-    return f"{unknown('provider', name, PROVIDERS, 'assay')}. For an endpoint with OpenAI's chat format, set base_url"
+    message = unknown("provider", name, PROVIDERS.names, "assay")
+    return f"{message}. For an endpoint with OpenAI's chat format, set base_url"
 
 
 def _refuse_settings(judge: Judge, row: ProviderRow) -> None:
@@ -203,7 +205,7 @@ _CHAT = ChatFormat()
 _WITHOUT = ChatFormat(has_probabilities=False)
 _OPENAI = ("OPENAI_API_KEY",)
 
-PROVIDERS: dict[str, ProviderRow] = {
+PROVIDERS = Registry("assay.providers", ProviderRow, {
     "openai": ProviderRow(_service, OPENAI_URL, _OPENAI, format=_CHAT, batch="openai"),
     "openai-compatible": ProviderRow(_service, OPENAI_URL, _OPENAI, format=_CHAT, batch="openai"),
     "openai-responses": ProviderRow(_service, OPENAI_URL, _OPENAI, format=ResponsesFormat(), batch="openai"),
@@ -233,7 +235,7 @@ PROVIDERS: dict[str, ProviderRow] = {
     "python": ProviderRow(_program, is_free=True),
     "command": ProviderRow(_program, is_free=True),
     "trained": ProviderRow(_trained_provider, is_free=True),
-}
+})  # fmt: skip
 """By what study.yaml says after ``provider:``."""
 
 # -- a service, over plain HTTP -------------------------------------------------------------------------
@@ -241,7 +243,7 @@ PROVIDERS: dict[str, ProviderRow] = {
 
 @dataclass(frozen=True)
 class _Here:
-    """Where one judge's calls go, and with what."""
+    """The address, key and headers of one judge's calls."""
 
     judge: Judge
     base: str
@@ -263,7 +265,7 @@ ABOUT_FORM = re.compile(
     r"structured|schema",
     re.IGNORECASE,
 )
-"""What a service names that refuses the form of a reply."""
+"""Words in the error of a service that rejects the JSON schema."""
 
 LARGEST_REPLY = 20_000_000
 """Bytes: a hundred times the longest reply with the alternatives of all its tokens."""
@@ -285,7 +287,7 @@ class _BodyForm:
     """What endpoints refuse in a body though others need it: the name of the reply's limit, and the schema."""
 
     most: str | None
-    """What the limit of a reply's length is called; None in a format that has one name for it."""
+    """The name for the limit of the response's length; None in a format with a single name."""
     has_schema: bool = True
 
 
@@ -321,7 +323,7 @@ class Service:
                 return completion
 
     def _learn(self, model: str, usual: _BodyForm, taken: _BodyForm) -> None:
-        """Keep what a model was found to take in place of the usual, beside what other calls have found out."""
+        """Store the form that a model accepts instead of the usual one, together with findings of other calls."""
         if taken != usual:
             known = self._forms.get(model, usual)
             most = known.most if taken.most == usual.most else taken.most
@@ -355,7 +357,7 @@ class Service:
         return self._sent_in(request, self._form(request))
 
     def _sent_in(self, request: Request, form: _BodyForm) -> Sent:
-        """The body of a call, and where it goes."""
+        """Return the body of a call, and its address."""
         body = self.format.body(request, request.schema if form.has_schema else None)
         if isinstance(self.format, ChatFormat) and request.max_tokens is not None and form.most is not None:
             usual = self.format.name_of_most(request.model)
@@ -374,12 +376,12 @@ class Service:
         return self.read(await self.fetch("POST", sent.url, data=_data(sent.text), headers=_JSON), sent)
 
     async def fetch(self, method: str, url: str, *, header: str | None = None, **options: Any) -> str:
-        """What the service replies, as text; with ``header``, what that header of the reply says.
+        """Return the text of the response or, with ``header``, the value of that header.
 
         Raises
         ------
         CallFailed
-            Where it brings no reply, or says no.
+            If there is no response, or an error.
         """
         import aiohttp
 
@@ -402,8 +404,8 @@ class Service:
 
         Raises
         ------
-        CallFailed
-            Where the file does not come, or not to its end.
+        If the file does not arrive, or not completely.
+            If the file does not arrive, or not completely.
         """
         import aiohttp
 
@@ -436,7 +438,7 @@ class Service:
             raise CallFailed("rejected", f"the file is at {urlsplit(url).netloc}, which is not sent the key")
 
     def read(self, text: str, sent: Sent | None = None) -> Completion:
-        """What a reply says, without a key that it repeats."""
+        """Parse a response, and mask the key in it."""
         try:
             found = self.format.completion(json.loads(text))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):

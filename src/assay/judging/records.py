@@ -1,4 +1,4 @@
-"""Judges that are asked of no service: replies in files, functions, commands, trained raters."""
+"""Judges without a service: recorded responses, functions, commands, trained raters."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Recording:
         Raises
         ------
         StudyError
-            Where the file cannot be written; what the store holds stays.
+            If the file cannot be written; the content of the store is kept.
         """
         line = dict(request.about) | {"reply": completion.text}
         line |= {k: v for k, v in vars(completion).items() if k not in ("text", "sent") and v not in (None, ())}
@@ -43,13 +43,13 @@ class Recording:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
         except OSError as error:
             raise StudyError(
-                f"{self._path} cannot be written ({error.strerror}); what was answered is in the store, "
-                "and is not asked again"
+                f"{self._path} cannot be written ({error.strerror}); the answers so far are in the store and will not "
+                "be requested again"
             ) from None
 
 
 class Recorded:
-    """Replies from a JSONL file: ``item``, ``judge`` and ``reply``, and whatever else they hang on.
+    """Responses from a JSONL file: ``item``, ``judge`` and ``reply``, and further keys that they depend on.
 
     A line answers a request when all it says besides (``question``, ``repeat``, ``attempt``, ``order``,
     a condition) is so of the request; the line that says most is taken. Another file is one that `assay.read` reads,
@@ -87,7 +87,7 @@ class Recorded:
         return record
 
     async def complete(self, request: Request) -> Completion:
-        """The recorded reply; `CallFailed` where there is none."""
+        """Return the recorded response; raise `CallFailed` if there is none."""
         about = request.about
         lines = self._lines.get((str(about["item"]), str(about["judge"])), [])
         fitting = [line for line in lines if self._fits(line, about)]
@@ -99,7 +99,7 @@ class Recorded:
         )
 
     async def sent(self, request: Request) -> Sent:
-        """What a model in OpenAI's format would be sent."""
+        """Return the request in OpenAI's format."""
         return Sent(chat_body(request, request.schema))
 
     def _fits(self, line: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
@@ -155,7 +155,7 @@ class Outputs(Recorded):
     Raises
     ------
     StudyError
-        Where an item has more or fewer outputs than the study wants of the system.
+        If an item has more or fewer outputs than the system's repeats.
     """
 
     def __init__(self, path: Path, system: System) -> None:
@@ -166,9 +166,10 @@ class Outputs(Recorded):
                 line.setdefault("repeat", number)
             if sorted(line["repeat"] for line in lines) != list(range(1, system.repeats + 1)):
                 raise StudyError(
-                    f"{path} has {counted(len(lines), 'output')} of '{system.name}' on item '{item}', and "
-                    f"{system.repeats} are wanted, numbered from 1; complete them, take that item's lines out so that "
-                    f"the model is asked, or say 'repeats: {len(lines)}' for this system"
+                    f"{path} has {counted(len(lines), 'output')} of '{system.name}' on item '{item}', but "
+                    f"{system.repeats} are "
+                    "required, numbered from 1; complete them, remove that item's lines so that the model is called, "
+                    f"or set 'repeats: {len(lines)}' for this system"
                 )
 
     def _record(self, record: dict[str, Any]) -> dict[str, Any]:
@@ -192,7 +193,7 @@ class OutputsFirst:
         return await (self.written if self.written.has(request) else self.others).complete(request)
 
     async def sent(self, request: Request) -> Sent:
-        """What the model would be sent."""
+        """Return the request to the model."""
         return await self.others.sent(request)
 
     async def close(self) -> None:
@@ -204,7 +205,8 @@ class OutputsFirst:
 
 
 class Program:
-    """A judge that is a program of the user's: given what is shown of an item, it gives a label, or text with one."""
+    """A judge that is a program of the user's: given the displayed columns, it returns a label, or text with a
+    label."""
 
     def __init__(self, judge: Judge, timeout: float) -> None:
         self.judge, self._timeout = judge, timeout
@@ -218,11 +220,11 @@ class Program:
         return Completion(text, reasoning=reasoning, model=request.model)
 
     def run(self, request: Request) -> Awaitable[Any]:
-        """What the program gives."""
+        """Return the output of the program."""
         raise NotImplementedError
 
     async def sent(self, request: Request) -> Sent:
-        """What the program is given."""
+        """Return the input of the program."""
         return Sent(given(request))
 
     async def close(self) -> None:
@@ -230,13 +232,14 @@ class Program:
 
 
 def given(request: Request) -> dict[str, Any]:
-    """What a program is told: the columns that are shown (options in the order shown), the question, the prompt."""
+    """Return the input of a program: the displayed columns (options in the order displayed), the question, the
+    prompt."""
     columns, about = dict(request.columns), request.about
     return {"columns": columns, "question": about.get("question"), "messages": list(request.messages)}
 
 
 def _reply_of(found: Any) -> tuple[str, str | None]:
-    """The text of what a program gave, and its reasoning."""
+    """Return the text of a program's output, and its reasoning."""
     if isinstance(found, str):
         return found, None
     reasoning = found.get("reasoning") if isinstance(found, Mapping) else None
@@ -268,7 +271,7 @@ class FunctionJudge(Program):
             if inspect.iscoroutinefunction(self._call):
                 return await self._call(*arguments)
             return await asyncio.to_thread(self._call, *arguments)
-        except Exception as error:  # whatever a program of the user's may raise
+        except Exception as error:  # a program of the user's can raise anything
             raise CallFailed("rejected", f"{self.judge.function} raised {type(error).__name__}: {error}") from None
 
 
@@ -302,11 +305,11 @@ _APART: dict[str, Any] = {
     "start_new_session": True,
     "creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
 }
-"""A command has a group of its own, which Ctrl-C does not reach: the first option is POSIX's, the second Windows'."""
+"""A command has a separate process group, which Ctrl-C does not reach: first the POSIX option, then that of Windows."""
 
 
 def _end(process: asyncio.subprocess.Process) -> None:
-    """End a command that runs, and what it has started; on Windows, which has no groups to end, the command alone."""
+    """Kill a command with its child processes; on Windows, which has no process groups, the command alone."""
     with suppress(ProcessLookupError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
@@ -317,8 +320,8 @@ def _end(process: asyncio.subprocess.Process) -> None:
 class CommandJudge(Program):
     """A command that reads one question as a line of JSON and writes its reply, once for every question.
 
-    It runs in the study's folder, without a shell; what it writes is the reply, and an exit code other than 0 is the
-    item's failure.
+    It runs in the study folder, without a shell; its output is the response, and an exit code other than 0 is a failure
+    of the item.
     """
 
     def __init__(self, judge: Judge, folder: Path, timeout: float) -> None:

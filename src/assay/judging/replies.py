@@ -1,8 +1,8 @@
-"""From what a model wrote to a label, or to the reason why there is none.
+"""Parse the response of a model: a label, or the reason for a missing label.
 
-A label is taken where the reply states it: as JSON, between marks, after "Answer:", alone on a line; `FINDERS` lists
-these places, and to add one, add a row. The last statement counts. A label that is merely mentioned is not an answer,
-thinking that has no end is none, and what is in doubt is not guessed at. Free text is its own label, as it came.
+A label is parsed if the response states it: as JSON, between markers, after "Answer:", alone on a line; `FINDERS` lists
+these forms, and a new form is a new row. The last statement counts. A label that is merely mentioned is not an answer,
+unfinished reasoning contains none, and a doubtful label is not guessed. Free text is its own label, unchanged.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from assay.study.schema import kind_of
 # -- from the words of a label to the label --------------------------------------------------------------
 
 WRAPPING = " \t\r\n\"'`*_“”‘’«»()[]{}<>.,;:!#\\$|~"
-"""What may stand around a number or a word and says nothing; around a label, see `unwrapped`."""
+"""Characters around a number or a word without meaning; around a label, see `unwrapped`."""
 
 _OPENING, _ENDING = " \t\r\n\"'`_“”‘’«»‹›„([{#>\\$|•▪●→➡👉✅✔☑✓", " \t\r\n\"'`_“”‘’«»‹›“)]}\\$|.,;:!✅✔☑✓"
-"""What may stand before and behind a label. No sign that makes another label of it: ``A+``, ``C#``, ``-1``, ``A?``."""
+"""Characters before and after a label, except those that make another label: ``A+``, ``C#``, ``-1``, ``A?``."""
 
 _TICKS = "→➡👉✅✔☑✓"
-"""What may point to a number."""
+"""Words that introduce a number."""
 
 THING = (
     r"(?:option|text|response|answer|output|version|model|assistant|candidate|summary|translation|item|number|sentence)"
@@ -50,16 +50,16 @@ _STARS = re.compile(r"([★⭐]+)☆*")
 
 _ENDS = r"\s+[-—–]+\s|[.!]\s|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|:\s|,?\s+(?:because|since|as|due|given|based)\b"
 _LINE_SPLITS = re.compile(_ENDS, re.IGNORECASE)
-"""Where the words of a label may end and its explanation begin."""
+"""The end of the words of a label, before its explanation."""
 
 _SPLITS = re.compile(rf"{_ENDS}|\s+(?:for|on|in|with|which|but|although|though|or|and|to|over|than)\b", re.IGNORECASE)
-"""The same where it is sure that a label is stated: ``5 for its wit``."""
+"""The same for a text that certainly states a label: ``5 for its wit``."""
 
 BULLET = re.compile(
     r"^[\s>#*]*(?:[-*]\s+)?(?:\[x\]\s+)?(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+)?",
     re.IGNORECASE,
 )
-"""With what a line may begin."""
+"""The beginnings of a line."""
 
 _LEADING = re.compile(
     r"^(?:(?:an?|the|my|final)\s+)*(?:(?:option|answer|label|category|choice|class|rating|score|grade|verdict)s?\b)?"
@@ -72,7 +72,7 @@ _CORRECTED = re.compile(
 TURNING = re.compile(
     r"^[\s`]*(?:wait|no|but|however|actually|hmm?|though|on second thought|on reflection)\b", re.IGNORECASE
 )
-"""How what follows begins where somebody is about to think again."""
+"""The beginning of a text in which the model starts to reconsider."""
 
 _HEDGED = re.compile(
     r"^(?:[\s,;(]*(?P<how>or|to|and|but|maybe|perhaps|possibly|almost|nearly|leaning|bordering|close|closer)"
@@ -92,11 +92,11 @@ _LINE = 80
 """Characters of a line: longer ones are a text, not a label or what leads to one."""
 
 DOUBTFUL = object()
-"""In place of a label: the words name one, and take it back or name another."""
+"""Marker instead of a label: the words name one, and withdraw it or name another."""
 
 
 def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
-    """The label of the scale that was stated; `DOUBTFUL`, or None where it is none.
+    """The label of the scale that was stated; `DOUBTFUL`, or None if it is not on the scale.
 
     Of words, the longest beginning that names a label counts: ``4 out of 5 because …`` is the 4 of 5. A ``line``
     may be any sentence, so less of it may follow the label.
@@ -119,7 +119,7 @@ def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
 
 
 def _strip_lead(words: str, scale: Scale) -> str:
-    """Without "the answer is"; but for what is a label itself, as ``A`` may be no article."""
+    """Return a text without "the answer is", unless that is the label itself: ``A`` can be an article."""
     rest = _LEADING.sub("", words, count=1)
     lead = words[: len(words) - len(rest)]
     return words if lead.strip() and label_on_scale(lead, scale) is not None else rest
@@ -131,12 +131,12 @@ def is_bound(stated: str) -> bool:
 
 
 def takes_any_word(scale: Scale) -> bool:
-    """Whether every word would be a label: categories that nobody has listed."""
+    """Return whether any word is a label: categories without a list."""
     return scale.categories is None and not scale.numeric and scale.kind not in _READERS
 
 
 def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
-    """Whether what follows a label takes it back, or names another one beside it."""
+    """Return whether the text after a label retracts it, or names another one."""
     if _CORRECTED.match(rest) or (_RANGE if scale.numeric else _LIST).match(rest) or _names_another(rest, label, scale):
         return True
     hedged = _HEDGED.match(rest)
@@ -155,7 +155,7 @@ def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
 _JOINS = re.compile(
     r"^(?:[\s,;/&|+:.!?(\[=·•~-]|[–—→]|\b(?:and|or|to|with|vs|versus|for|on|in|und|oder|et|ou|y|o)\b)+", re.IGNORECASE
 )
-"""What may stand between two labels that are both named; ``over`` and ``than`` choose the first."""
+"""Words between two labels that are both named; ``over`` and ``than`` choose the first."""
 
 
 def _names_another(rest: str, label: Label, scale: Scale) -> bool:
@@ -186,7 +186,7 @@ def _number_in_brackets(words: str, scale: Scale) -> Label | None:
 
 
 def label_on_scale(stated: Any, scale: Scale) -> Label | None:
-    """The label of the scale that exactly these words, or this value, name; None where they name none."""
+    """Return the label of the scale that exactly these words, or this value, name; None if they name none."""
     if isinstance(stated, bool) and scale.kind == "nominal":
         stated = str(stated)
     if stated is None or isinstance(stated, bool | list | dict):
@@ -206,7 +206,7 @@ def label_on_scale(stated: Any, scale: Scale) -> Label | None:
 
 
 def _named_labels(options: Sequence[Label], *spellings: str) -> list[Label]:
-    """The labels that words name: as they are written, but for case, or as words and numbers."""
+    """Return the labels that words name: as written, in any case, or as words and numbers."""
     for same in (str, str.casefold):
         for words in spellings:
             found = [one for one in options if same(str(one)) == same(words)]
@@ -230,7 +230,7 @@ _CAMEL = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])")
 def tokens(words: str) -> tuple[str, ...]:
     """The words and numbers of a label, and every sign that is no space or hyphen between words.
 
-    So Has-Property, hasProperty and "has property" are alike, 1.0 is 1, and ``A/B`` is not ``AB``, ``C++`` not ``C``,
+    So Has-Property, hasProperty and "has property" are equal, 1.0 is 1, and ``A/B`` is not ``AB``, ``C++`` not ``C``,
     ``1, 2`` not ``12``.
     """
     found: list[str] = []
@@ -272,7 +272,7 @@ def _number(stated: Any, scale: Scale) -> Label | None:
 
 
 def _value(stated: str, scale: Scale) -> float:
-    """The number that words stand for; NaN where they stand for none."""
+    """Return the number that words name; NaN if they name none."""
     words = stated.strip(WRAPPING.replace(".", "").replace("-", "") + _TICKS)
     words = re.sub(r"^\*+|\*+$|\.$", "", words).strip(WRAPPING.replace(".", ""))
     stars = _STARS.fullmatch(words)
@@ -330,17 +330,17 @@ def _odd_letter(stated: str, _scale: Scale) -> str | None:
 
 
 _READERS: dict[str, Callable[[str, Scale], Label | None]] = {"preference": _preference, "odd-one-out": _odd_letter}
-"""For scales that are answered in more ways than with a label as it is listed."""
+"""Patterns for scales with more forms of an answer than a listed label."""
 
 
 def is_bare(text: str, scale: Scale) -> bool:
-    """Whether a reply is nothing but a number or word, on the scale or not."""
+    """Return whether a response is only a number or word, on the scale or not."""
     words = text.strip().strip(WRAPPING)
     number = _NUMBER.match(words) or _FRACTION.match(words) or words.casefold() in _WORDS
     return bool(number) or (not scale.numeric and len(words.split()) == 1)
 
 
-# -- where a reply states a label ------------------------------------------------------------------------
+# -- statements of a label ---------------------------------------------------------------------------------
 
 LABEL_KEYS = (
     *("label", "answer", "final_answer", "finalanswer", "rating", "score", "verdict", "choice", "judgment"),
@@ -394,7 +394,7 @@ class Criterion:
     name : str
         The question's own criterion; empty if it is not known.
     others : list of str
-        The other criteria that the study asks about. With any of them, ``overall`` is a criterion, too.
+        The other criteria of the study. With any of them, ``overall`` is a criterion as well.
     labels : list of labels
         The labels of the scale: a value of JSON that is one names no criterion.
     """
@@ -462,7 +462,7 @@ class Criterion:
         return None if _folded(found) in _GENERIC else self.OTHER
 
     def mention(self, scale: Scale | None) -> re.Pattern[str] | None:
-        """A pattern for the names of the criteria in running text; None if no name can be told from other words.
+        """Return a pattern for the names of the criteria in running text; None if no name is distinct from other words.
 
         Names that are words of every reply, as ``score``, and names that a label of the scale contains are left out.
         """
@@ -494,7 +494,7 @@ class CriterionValues:
 
 
 def values_of_criterion(found: Any, criterion: Criterion) -> CriterionValues:
-    """What a JSON value gives for a criterion, at the shallowest depth that names it.
+    """Return the value of a criterion in a JSON value, at the shallowest depth that names it.
 
     Values of other criteria and of asides (reasons, comments) are not searched.
     """
@@ -533,7 +533,8 @@ disagree" has 4, a reason seldom fewer than 6."""
 
 
 def _named_entry(found: dict[Any, Any], criterion: Criterion) -> tuple[str, Any] | None:
-    """The criterion that an object names in a value of its own, and the rest of the object; None if it names none."""
+    """Return the criterion that an object names in a separate value, and the rest of the object; None if it names
+    none."""
     for key, value in found.items():
         name = value[0] if isinstance(value, list) and len(value) == 1 else value
         if isinstance(name, str) and _names_criterion(str(key), name, criterion):
@@ -551,25 +552,25 @@ def _names_criterion(key: str, value: str, criterion: Criterion) -> bool:
 
 
 OF_OTHERS = object()
-"""In place of a label: the reply labels other criteria, and not the one that is asked about."""
+"""Instead of a label: the response labels other criteria, and not the one of the question."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One place where a reply says a label.
+    """One statement of a label in a response.
 
     Attributes
     ----------
     at, end : int
-        Where it stands in the reply.
+        Its position in the response.
     label : label, `DOUBTFUL` or None
-        What it says; None where that is not on the scale.
+        Its value; None if it is not on the scale.
     decides : bool
-        Whether the reply is settled by it, also where it is no label.
+        Whether it settles the response, also without a valid label.
     about : str
-        Of what it is the label, where it says so: ``food`` in "Food rating: 4".
+        Its subject, if it names one: ``food`` in "Food rating: 4".
     is_own : bool
-        Whether it is under the name of the criterion that is asked about.
+        Whether it is under the name of the question's criterion.
     """
 
     at: int
@@ -591,7 +592,7 @@ of nothing else is read in a moment."""
 
 
 def objects(text: str) -> Iterator[tuple[int, int, Any]]:
-    """Every JSON object in a text and where it stands, also one with single quotes, a trailing comma, bare keys."""
+    """Return every JSON object in a text with its position, also with single quotes, a trailing comma, or bare keys."""
     position = text.find("{")
     if text.count("{") > MOST_BRACES and not _is_json(text):
         position = [one.start() for one in re.finditer(r"\{", text)][-MOST_BRACES]
@@ -600,25 +601,25 @@ def objects(text: str) -> Iterator[tuple[int, int, Any]]:
             value, end = _DECODER.raw_decode(text, position)
         except (json.JSONDecodeError, RecursionError):
             flat = re.match(r"\{[^{}]*\}", text[position:])
-            value = None if flat is None else _mend(flat[0])
+            value = None if flat is None else _repair(flat[0])
             end = position + (flat.end() if flat is not None and value is not None else 1)
         if value is not None:
             yield position, end, value
         position = text.find("{", end)
 
 
-_MENDING = (
+_REPAIRS = (
     (r"//[^\n\"]*", ""),
     (r",\s*}", "}"),
     (r"([{,]\s*)'([^'\n]*)'\s*:", r'\1"\2":'),
     (r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":'),
     (r":\s*'([^'\n]*)'\s*([,}])", r': "\1"\2'),
 )
-"""What models write in place of JSON, and what is meant: comments, a last comma, single quotes, bare keys."""
+"""Return JSON for the usual deviations of models: comments, a last comma, single quotes, bare keys."""
 
 
-def _mend(text: str) -> Any:
-    for wrong, right in _MENDING:
+def _repair(text: str) -> Any:
+    for wrong, right in _REPAIRS:
         text = re.sub(wrong, right, text)
     try:
         return _DECODER.decode(text)
@@ -627,7 +628,7 @@ def _mend(text: str) -> Any:
 
 
 def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) -> Iterator[Statement]:
-    """What the JSON objects of a text say of a criterion: under its own key first, then under a usual one.
+    """Return the values of a criterion in the JSON objects of a text: under its own key first, then under a usual one.
 
     An object with keys of other criteria and without the own one says nothing, unless it has the key ``label``.
     """
@@ -643,7 +644,7 @@ def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) ->
 
 
 def _of_criterion(found: dict[Any, Any], criterion: Criterion | None) -> CriterionValues:
-    """What an object gives for a criterion; nothing if it answers under the key ``label``, as it was asked to."""
+    """Return the value of a criterion in an object; None if it answers under the key ``label``, as requested."""
     if criterion is None:
         return CriterionValues()
     values = values_of_criterion(found, criterion)
@@ -733,7 +734,7 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 _I_GIVE = re.compile(
-    rf"\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must)*\s+"
+    rf"\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must)*\s+"  # dialect: kept
     r"(?:rate|give|assign|choose|pick|select|go\s+with|label|classify|score|grade|prefer|say|settle\s+on|vote\s+for)\b"
     rf"|\b(?:it|this|(?:this|the)\s+(?:review|essay|post|comment|pair|story|{THING}))\s+"
     r"(?:deserves|gets|earns|merits|scores|warrants)\b"
@@ -749,9 +750,11 @@ _NOT_THE_LABEL = re.compile(
 )
 _AT_FIRST = re.compile(r"\b(?:first|initially|before|thought|tempted|if|when|unless|whether)\b", re.IGNORECASE)
 _OF_OTHERS = re.compile(
-    rf"\b(?:it|which|prompt|author|writer|user|review|post|comment|{THING})\b[^:\n]*\b"
-    r"(?:asks?|asked|says?|said|tells?|told|instructs?|instructed|requests?|requested|demands?|wants?|claims?)\b"
-    r"|\b(?:instead of|rather than|not|never|don't|won't|ignore|asked to|told to|instructed to|if|e\.g\.,?|such as)"
+    rf"\b(?:it|which|prompt|author|writer|user|review|post|comment|{THING})\b[^:\n]*\b"  # dialect: kept
+    r"(?:asks?|asked|says?|said|tells?|told|instructs?|instructed|requests?|"
+    r"requested|demands?|wants?|claims?)\b"
+    r"|\b(?:instead of|rather than|not|never|don't|won't|ignore|asked to|"
+    r"told to|instructed to|if|e\.g\.,?|such as)"
     r"\s+(?:\w+\s+){0,3}[\"'`*]*$",
     re.IGNORECASE,
 )
@@ -815,7 +818,7 @@ _NO_SUBJECT = re.compile(
 
 
 def _subject(before: str, of: str | None) -> str:
-    """Of what a statement is the label: the word before it, or what follows "for"."""
+    """Return the subject of a statement: the word before it, or the words after "for"."""
     if of is not None:
         return of.strip().casefold()
     word = re.search(r"(\w*)[\s*_]*$", before.casefold())
@@ -850,13 +853,13 @@ def find_given(text: str, scale: Scale) -> Iterator[Statement]:
 
 
 def _clause(text: str, at: int) -> str:
-    """What stands before a place in its own sentence."""
+    """Return the text before a position in its own sentence."""
     line = text[max(0, at - _NEAR) : at].rpartition("\n")[2]
     return re.split(r"[.!?;]\s", line)[-1]
 
 
 def _is_quoted(text: str, at: int) -> bool:
-    """Whether what stands here is what somebody else wanted to be said."""
+    """Return whether a text reports what someone else requested."""
     return bool(_OF_OTHERS.search(_clause(text, at)))
 
 
@@ -994,13 +997,13 @@ def _lines(text: str) -> list[str]:
 
 
 class Finder(NamedTuple):
-    """A place where a reply may state a label."""
+    """A form in which a response can state a label."""
 
     find: Callable[[str, Scale], Iterator[Statement]]
     is_sure: bool = False
-    """Whether the last of all sure statements counts; of the others, the first finder that finds any is asked."""
+    """Whether the last of all sure statements counts; of the other finders, the first with a statement decides."""
     is_whole: bool = False
-    """Whether a reply that was cut off has the statement all the same."""
+    """Whether a truncated response can contain the statement."""
     any_word: bool | None = None
     """Whether it is for scales on which any word is a label, or for the others alone; None for all scales."""
 
@@ -1017,10 +1020,10 @@ FINDERS = (
     Finder(find_in_keyed_lines, any_word=False),
     Finder(find_bold_ending, any_word=False),
 )
-"""In the order in which they are asked. All but the first look at the reply without its JSON objects."""
+"""In order of priority. All except the first ignore the JSON objects of the response."""
 
 
-# -- what a reply says ----------------------------------------------------------------------------------
+# -- parsing a response ----------------------------------------------------------------------------------
 
 OFF_SCALE = "the label is not on the scale"
 NO_LABEL = "no label in the reply"
@@ -1048,7 +1051,7 @@ _CLOSES = re.compile(
 
 @dataclass(frozen=True)
 class Reply:
-    """What was read from a reply: a label, or the reason why there is none."""
+    """The result of parsing a response: a label, or the reason for a missing label."""
 
     label: Label | None
     reason: str | None = None
@@ -1072,11 +1075,11 @@ def read_reply(
     text : str or None
         The reply as it came.
     scale : Scale
-        What a label may be.
+        The allowed labels.
     finish : {"stop", "length", "refusal"}
         How the endpoint says that the reply ended.
     closed : list of labels
-        Labels of the scale that may not be given, as a tie where one must be chosen.
+        Labels of the scale that cannot be given, such as a tie if one option must be chosen.
     source : str
         The text of which a reply quotes spans.
     criterion : str
@@ -1129,7 +1132,7 @@ def read_reply(
 
 
 def _own_list(found: Sequence[dict[Any, Any]], criterion: Criterion, usual: Collection[str]) -> tuple[Any, bool]:
-    """What the last object with the criterion's own key gives; whether objects name other criteria alone.
+    """Return the value of the last object with the criterion's own key; and whether objects name other criteria only.
 
     Objects with a key of ``usual`` name none.
     """
@@ -1187,7 +1190,7 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
 
 
 def _spans(answer: str, scale: SpanLabels, source: str, criterion: Criterion) -> tuple[Label | None, str | None]:
-    """The spans that a reply quotes, by where they stand in the text; or why there are none."""
+    """Return the spans that a response quotes, by their position in the text; or the reason if there are none."""
     found = [value for _, _, value in objects(answer) if isinstance(value, dict)]
     lists = [one for value in found for key, one in value.items() if key.casefold() in _SPAN_KEYS]
     own, of_others = _own_list(found, criterion, ("label", "labels", "spans", "entities"))
@@ -1204,7 +1207,7 @@ def _spans(answer: str, scale: SpanLabels, source: str, criterion: Criterion) ->
         names = _named_labels(scale.names, str(named).strip(), unwrap(str(named)))
         if not isinstance(words, str) or not words.strip() or len(names) != 1:
             return None, OFF_SCALE
-        # The second time that words are quoted they are those that stand there next, or have another label.
+        # A repeated quote is the next occurrence of the same words, or has another label.
         places = _occurrences(words, source)
         free = [place for place in places if (*place, names[0]) not in spans]
         place = next(iter((*places[times[words] :], *free)), None)
@@ -1232,7 +1235,7 @@ _SPAN_KEYS = (*LABEL_KEYS, "labels", "spans", "entities")
 
 
 def _occurrences(quote: str, source: str) -> list[tuple[int, int]]:
-    """Where a quote stands in a text, however its lines are broken: as whole words, or else anywhere."""
+    """Return the position of a quote in a text, with any line breaks: as whole words, otherwise anywhere."""
     pattern = r"\s+".join(map(re.escape, quote.split()))
     for exact in (rf"(?<!\w){pattern}(?!\w)", pattern):
         places = [found.span() for found in re.finditer(exact, source)]
@@ -1242,7 +1245,7 @@ def _occurrences(quote: str, source: str) -> list[tuple[int, int]]:
 
 
 def _read_text(text: str, finish: str) -> Reply:
-    """Free text is its own label, as it came but for the thinking before it."""
+    """Free text is its own label, unchanged except for the reasoning before it."""
     if finish == "length":
         return Reply(None, TRUNCATED)
     answer, reasoning = _split_thinking(text, leading=True)
@@ -1260,7 +1263,7 @@ LONGEST = 32_000
 
 
 def _ends(text: str) -> str:
-    """The beginning and the end of a reply that goes on and on; what is said last counts."""
+    """Return the beginning and the end of a very long response; the last statement counts."""
     if len(text) <= LONGEST or _is_json(text):
         return text
     begin, end = text[: LONGEST // 4], text[LONGEST // 4 - LONGEST :]
@@ -1284,9 +1287,9 @@ def _plain(text: str) -> str:
 
 
 def _split_thinking(text: str, *, leading: bool = False) -> tuple[str | None, str | None]:
-    """The reply without what some models think aloud before it, and that; no reply where the thinking has no end.
+    """Return the response without the reasoning before it, and that reasoning; no response if the reasoning has no end.
 
-    Only at the beginning where ``leading``: free text may speak of such marks.
+    With ``leading``, only at the beginning: free text can mention such markers.
     """
     if _is_json(text):
         return text, None
@@ -1316,8 +1319,8 @@ def _is_json(text: str) -> bool:
 def _settling_statement(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bool) -> Statement | None:
     """The statement by which a reply is settled.
 
-    That is JSON with the criterion's own key; else the last of the sure statements; else what the first other finder
-    gives. A reply that labels other criteria alone is settled by that.
+    That is JSON with the criterion's own key; otherwise the last of the sure statements; otherwise the first other
+    finder with a statement. A response that labels other criteria only is settled by that.
     """
     objects_found = list(find_in_json(answer, scale, criterion))
     prose = _blank(answer, objects_found)
@@ -1385,7 +1388,7 @@ _BREAK = re.compile(r"^\s*(?:#{1,6}\s|(?:-\s*){3,}$|(?:\*\s*){3,}$|_{3,}\s*$)")
 """Lines with which another part of a reply begins: headings of Markdown and rules."""
 
 _ASKED_FORM = re.compile(r"[\"'*_\s]*(?:final\b|label\b|answer\b)", re.IGNORECASE)
-"""How the statement of a label begins that answers the question as it was asked, whatever was discussed before."""
+"""The beginning of a statement that answers the question, after any discussion."""
 
 _REST_ENDS = re.compile(r"\b(?:because|since|as|due|given|so|but|although|though|while)\b|[.;!?](?:\s|$)|[。！？；]")
 _ARTICLE = r"(?:(?:the|its|their|this|that|his|her|my|overall)\s+){0,2}"
@@ -1419,7 +1422,7 @@ def _name_of(found: re.Match[str]) -> str:
 
 
 class ReplyPart(NamedTuple):
-    """Where a part of a reply begins, the rank of the criterion that it is about, and whether it says so by a name."""
+    """The beginning of a part of a response, the rank of its criterion, and whether the part names the criterion."""
 
     start: int
     rank: int | None
@@ -1432,7 +1435,7 @@ class CriterionPlaces:
     Parameters
     ----------
     text : str
-        The reply, with spaces in place of its JSON objects.
+        The response, with spaces instead of its JSON objects.
     scale : Scale
         The scale of the question: a line that is one of its labels is no heading.
     criterion : Criterion
@@ -1501,7 +1504,7 @@ class CriterionPlaces:
         return self.parts[place - 1] if place else ReplyPart(0, None)
 
     def own_text(self) -> str:
-        """The text with spaces in place of the parts about other criteria."""
+        """Return the text with spaces instead of the parts about other criteria."""
         text = self.text
         for one, following in pairwise([*self.parts, ReplyPart(len(text), None)]):
             if one.rank is not None and one.rank < 0:
@@ -1512,7 +1515,7 @@ class CriterionPlaces:
     def attribute(self, found: Sequence[Statement], text: str) -> list[Statement]:
         """The statements, each with the criterion that it is of: `is_own`, or `OF_OTHERS` for its label.
 
-        The only statement in the form that was asked for is of the question, whichever part it ends.
+        The only statement in the requested form belongs to the question, in any part of the response.
         """
         asked = [one for one in found if one.decides and self._is_asked_form(one, text)]
         done = []
@@ -1537,7 +1540,8 @@ class CriterionPlaces:
         )
 
     def _place(self, one: Statement, text: str) -> int:
-        """Where a statement is; of one at the very beginning or end, the first or last line with words."""
+        """Return the position of a statement; for one at the very beginning or end, the first or last line with
+        words."""
         if one.end > 0 and one.at < len(text):
             return one.at
         words = list(re.finditer(r"[\w★⭐]", text))
@@ -1573,7 +1577,7 @@ class CriterionPlaces:
         return None
 
     def _label_at(self, rest: str, label: Any) -> int:
-        """Where the label of a statement begins in what follows its lead; 0 if that cannot be found."""
+        """Return the beginning of a statement's label after its introduction; 0 if it is not found."""
         found = re.search(rf"\d|{_WORD.pattern}|[★⭐]", rest, re.IGNORECASE) if self.scale.numeric else None
         if not self.scale.numeric and isinstance(label, str):
             found = re.search(re.escape(label), rest, re.IGNORECASE)
@@ -1581,7 +1585,7 @@ class CriterionPlaces:
 
 
 def _blank(text: str, statements: Sequence[Statement]) -> str:
-    """A text with spaces in place of statements."""
+    """Return a text with spaces instead of statements."""
     letters = list(text) if statements else []
     for one in statements:
         letters[one.at : one.end] = " " * (one.end - one.at)
@@ -1600,7 +1604,7 @@ def _whole_statement(found: list[Statement], answer: str) -> Statement | None:
 
 
 def _last_of(found: list[Statement], answer: str) -> Statement:
-    """The last statement; in doubt where it is only the alternative to the one before, or of another thing."""
+    """Return the last statement; in doubt if it is only the alternative to the one before, or has another subject."""
     last = found[-1]
     for before in found[-2:-1]:
         between = answer[before.end : last.at].strip(" \n`").casefold()
@@ -1611,13 +1615,13 @@ def _last_of(found: list[Statement], answer: str) -> Statement:
 
 
 def _agreement(found: list[Statement]) -> Statement:
-    """One statement for all of them; in doubt where they differ."""
+    """Return one statement for all of them; in doubt if they differ."""
     labels = {one.label for one in found}
     return found[-1] if len(labels) == 1 else replace(found[-1], label=DOUBTFUL)
 
 
 def _reasons(text: str) -> str | None:
-    """The reasoning that a reply gave beside its label."""
+    """Return the reasoning that accompanies a label in a response."""
     for _, _, value in objects(text):
         if isinstance(value, dict):
             for key, reason in value.items():
@@ -1630,8 +1634,7 @@ def _reasons(text: str) -> str | None:
 # -- how likely each label was ---------------------------------------------------------------------------
 
 LEAST_ON_LABELS = 0.5
-"""Of the probability, this much must be on labels: with less, the place is no label's, or the model meant something
-else."""
+"""Required probability on labels: with less, the position is not that of a label, or the model meant something else."""
 
 _NEGLIGIBLE = 0.01
 """Probability of a token that may be two labels, below which it does not matter which."""
@@ -1646,7 +1649,8 @@ _ANY_KEY = re.compile(r"[\"'](?P<key>[^\"'\n]{1,100})[\"']\s*[:,]\s*")
 
 @dataclass(frozen=True)
 class LabelLikelihood:
-    """How likely each label was where the reply states one: ``shares`` that add up to 1, or the ``reason`` for none.
+    """The probability of each label at the stated position: ``shares`` that sum to 1, or the ``reason`` if there are
+    none.
 
     ``on_labels`` is the probability that labels have together.
     """
@@ -1663,16 +1667,16 @@ def label_likelihood(
     words: Mapping[Label, str],
     criterion: str = "",
 ) -> LabelLikelihood:
-    """How likely each label was, by the tokens that might have stood where the reply states its label.
+    """Return the probability of each label, from the alternative tokens at the position of the stated label.
 
     Parameters
     ----------
     tokens : list of (token, alternatives)
         The reply, token by token; alternatives with their log probabilities, the token itself among them.
     label : label
-        What was read from the reply.
+        The parsed label.
     words : dict
-        What the model writes for a label, where it is not the label itself.
+        The model's words for labels, if they differ from the labels.
     criterion : str
         The question's own criterion: a label behind its key is the one that counts.
     """
@@ -1691,7 +1695,7 @@ def label_likelihood(
     for text, mass in parts:
         fitting = [one for one, word in spelled.items() if text and word.casefold().startswith(text)]
         exact = next((one for one in fitting if spelled[one].casefold() == text), None)
-        # A token that is a label and begins others is that label, where these have tokens of their own.
+        # A token that is a label and also begins other labels counts for it, if the others have separate tokens.
         split = [one for one in fitting if one != exact and spelled[one].casefold() not in whole]
         if exact is not None and (not split or mass < _NEGLIGIBLE):
             masses[exact] = masses.get(exact, 0.0) + mass
@@ -1702,7 +1706,7 @@ def label_likelihood(
             if divided is None:
                 two = " and ".join(repr(spelled[one]) for one in fitting[:2])
                 return LabelLikelihood(
-                    reason=f"{two} begin with the same token, so nobody can tell how likely each was"
+                    reason=f"{two} begin with the same token, so their probabilities cannot be separated"
                 )
             for one, share in divided.items():
                 masses[one] = masses.get(one, 0.0) + share * mass
@@ -1724,7 +1728,7 @@ def _label_spellings(scale: Scale, words: Mapping[Label, str]) -> dict[Label, st
 
 
 def _label_place(tokens: Sequence[tuple[str, Any]], word: str, criterion: Criterion) -> tuple[int, int] | None:
-    """The token in which the stated label begins, and how many of its characters stand before the label."""
+    """Return the token in which the stated label begins, and the number of its characters before the label."""
     text = "".join(token for token, _ in tokens)
     keys = [found.end() for found in _LABEL_KEY.finditer(text)]
     label = re.compile(rf"(?<![\w.-]){re.escape(word)}(?![\w]|\.\d*[1-9])", re.IGNORECASE)
@@ -1742,7 +1746,7 @@ def _label_place(tokens: Sequence[tuple[str, Any]], word: str, criterion: Criter
 
 
 def _end_of_own_key(text: str, criterion: Criterion) -> int | None:
-    """Where the last key that names the criterion most closely ends; None if there is none."""
+    """Return the end of the last key that names the criterion most closely; None if there is none."""
     if criterion.is_aside:
         return None
     ranked = ((criterion.rank(one["key"]), one.end()) for one in _ANY_KEY.finditer(text))
@@ -1752,7 +1756,7 @@ def _end_of_own_key(text: str, criterion: Criterion) -> int | None:
 
 
 def _rest(token: str, ahead: str) -> str:
-    """The part of a token that may be a label: without what stands before, and what ends it."""
+    """Return the part of a token that can be a label: without the characters before, and those that end it."""
     text = token[len(ahead) :] if ahead and token.startswith(ahead) else token
     return text.lstrip(_BEFORE_LABEL).rstrip(_ENDING).casefold()
 

@@ -1,4 +1,4 @@
-"""Ask every judge every open question, once: resumes, keeps to limits, stops where it must."""
+"""Query every judge for every open label, once: resumes, respects limits, stops on errors."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from time import monotonic
 from typing import Any, Literal
 
 from assay.errors import AssayError, JudgeError, StudyError
+from assay.judging import words
 from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, cost_of, duration, pricer, probe_request
 from assay.judging.dry_run import ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
 from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, cached_call
@@ -34,18 +35,18 @@ from assay.study.store.work import Changed, Claim
 log = logging.getLogger("assay.judging")
 
 HEARTBEAT = 1.0
-"""Seconds between signs of life, each of which makes what was written safe against a loss of power."""
+"""Seconds between signs of life, each of which also makes earlier writes durable."""
 
 BATCH = 200
-"""Questions that are claimed at a time, at most: what a run that is killed leaves claimed until it is found dead."""
+"""Maximum number of claims at a time: a killed run keeps them until it is found dead."""
 
 Retry = Literal["missing"]
-"""What is asked again, and nothing else: questions whose replies could not be read."""
+"""The only labels to request again: those with unparseable responses."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is."""
+    """Progress of a run."""
 
     done: int
     total: int
@@ -70,27 +71,27 @@ class Progress:
 
 @dataclass(frozen=True)
 class JudgeRun:
-    """What a run has done.
+    """The result of a run.
 
     Attributes
     ----------
     answered, missing, failed : int
-        Questions that got a label; that got a reply without one; that got no reply. Failed ones are
-        asked again by the next run, missing ones are not.
+        Labels that were collected; responses without a label; calls without a response. Failed ones are requested again
+        by the next run, missing ones are not.
     reasons : dict
-        Why there is no label, by judge and reason, counted.
+        The reasons for missing labels, counted by judge and reason.
     reasked : int
-        Replies in the wrong form, or off the scale, that were asked for once more.
+        Responses in the wrong form, or not on the scale, that were requested again.
     left : int
-        Questions still open.
+        Labels that remain.
     elsewhere : int
-        Questions that another run is asking at this moment.
+        Labels that another run is collecting at this moment.
     cost : float
-        Dollars of this run, over the judges whose price is known.
+        Dollars of this run, over the judges with a known price.
     unpriced : tuple of str
-        Judges whose price is not known.
+        Judges with an unknown price.
     stopped : str or None
-        Why the run ended before all was asked.
+        Why the run ended before all labels were collected.
     """
 
     answered: int
@@ -108,7 +109,7 @@ class JudgeRun:
     unpriced: tuple[str, ...] = ()
     stopped: str | None = None
     notes: tuple[str, ...] = ()
-    """What was found out on the way, as about the pairs that were drawn."""
+    """Notices of the run, such as about the pairs that were drawn."""
     tokens_cached: int = 0
     """Of the tokens in, those that services read from their caches."""
     tokens_reasoning: int = 0
@@ -116,30 +117,12 @@ class JudgeRun:
 
     @property
     def is_vain(self) -> bool:
-        """Whether questions were asked and none of them was answered."""
+        """Whether calls were made and none of them gave a label."""
         return not self.answered and bool(self.missing or self.failed)
 
     def summary(self) -> str:
-        """What happened, in a few lines."""
-        done = self.answered + self.missing + self.failed
-        cached = f" ({self.tokens_cached} of them from a cache)" if self.tokens_cached else ""
-        reasoning = f" ({self.tokens_reasoning} of them reasoning)" if self.tokens_reasoning else ""
-        lines = [
-            f"{done} questions in {duration(self.seconds)}: {self.answered} answered, {self.missing} missing, "
-            f"{self.failed} without a reply. {self.reasked} replies were asked for again.",
-            f"{self.tokens_in} tokens in{cached}, {self.tokens_out} out{reasoning}, ${self.cost:.4f}.",
-        ]
-        if self.unpriced:
-            lines.append(f"The price of {', '.join(self.unpriced)} is not known and not counted.")
-        lines += [f"  {number} × {reason}" for reason, number in sorted(self.reasons.items())]
-        lines += [f"{note[:1].upper()}{note[1:]}." for note in self.notes]
-        if self.elsewhere:
-            lines.append(f"{self.elsewhere} questions are being asked by another run.")
-        if self.stopped:
-            lines.append(f"Stopped: {self.stopped}. {self.left} questions are open.")
-        elif self.left:
-            lines.append(f"{self.left} questions are open; run it again to ask them.")
-        return "\n".join(lines)
+        """Return a summary in a few lines."""
+        return words.run_words(self)
 
 
 def judge_study(
@@ -164,28 +147,28 @@ def judge_study(
     study : Study
         See `assay.study.definition.load_study`.
     store : str, optional
-        A database in place of the one in the folder: a path or ``postgresql://…``.
+        A database instead of the one in the folder: a path or ``postgresql://…``.
     judges : list of str, optional
         Only these.
     retry : {"missing"}, optional
-        Ask nothing but the questions whose replies could not be read, once more from the start.
+        Request only the labels with unparseable responses, from the start.
     record : path, optional
         Write every reply to this JSONL file, for ``provider: recorded``.
     progress : callable, optional
-        Told about every answer.
+        Called with every answer.
     tell : callable, optional
-        Told what a person should know while it goes on, such as that a service asks to wait for an hour;
-        logged as a warning where it is missing.
+        Called with notices during the run, such as that a service asks to wait for an hour; logged as a warning by
+        default.
     providers : dict, optional
-        Providers by judge, in place of those that study.yaml names.
+        Providers by judge, instead of those in study.yaml.
     first_wait : float
-        Seconds before a failed call is made for the second time.
+        Seconds before the first retry of a failed call.
     changed : {"new-version", "same-question"}, optional
-        What a change of the study means after which answers would no longer count: they are asked again (and count
-        once more when the change is taken back), or go on counting.
+        How to treat a change of the study after which answers would no longer count: request them again (the old
+        answers count again if the change is undone), or keep them.
     part : {"development", "test", "all"}, optional
-        The items that are asked about, where `assay study split` has set some apart: those for development unless it is
-        said, so that a prompt is not tuned on the items that decide.
+        The items to label after `assay study split`: by default the development set, so that a prompt is not tuned on
+        the test set.
     allow_code : bool
         Whether judges may run that are functions or commands named in the study's folder.
 
@@ -197,12 +180,12 @@ def judge_study(
     Raises
     ------
     ChangedStudyError
-        Where answers would no longer count, and ``changed`` says nothing; nothing was changed.
+        If answers would no longer count, and ``changed`` is not given; nothing was changed.
     JudgeError
-        Where no judge can be asked at all (dead key, unknown model), where a parameter would not be sent, or where
-        there is a ``max_cost`` and no price. What was answered before stays.
+        If no judge can be called at all (invalid key, unknown model), if a parameter would not be sent, or if there is
+        a ``max_cost`` and no price. Earlier answers are kept.
     StudyError
-        Where the store or the file of replies can no longer be written. What was answered before stays.
+        If the store or the file of responses can no longer be written. Earlier answers are kept.
     """
     check_comparisons(study)
     asked = chosen_judges(study, judges)
@@ -238,7 +221,7 @@ def _ask(loop: asyncio.Runner, ways: _Ways, plan: Plan, providers: dict[str, Pro
 def _ask_in_two_parts(
     plan: Plan, providers: dict[str, Provider], ask: Callable[[Plan, dict[str, Provider]], JudgeRun]
 ) -> JudgeRun:
-    """Systems first; judges once pairs are drawn of what they wrote."""
+    """Run systems first, and judges after the pairs of outputs are drawn."""
     study = plan.study
     writing = {one.name: providers[one.name] for one in study.systems if one.name in providers}
     judging = {name: one for name, one in providers.items() if name not in writing}
@@ -261,10 +244,7 @@ def _part_words(study: Study, part: str | None) -> list[str]:
     tested = len(study.tested_items())
     if part == "test":
         return [f"asked about the {tested:,} test items: a prompt that is changed now has been tuned on them"]
-    return [
-        f"asked about the items for development; the {tested:,} test items are asked about with: assay judge "
-        f"{study.folder} --part test"
-    ]
+    return [f"labelled the development set; for the {tested:,} test items, run: assay judge {study.folder} --part test"]
 
 
 def _merge_runs(runs: Sequence[JudgeRun]) -> JudgeRun:
@@ -294,7 +274,7 @@ class _Ways:
     tell: Tell
     first_wait: float
     part: str | None
-    """The items that are asked about; None for all of them."""
+    """The items to label; None for all of them."""
 
 
 class _Run:
@@ -306,7 +286,7 @@ class _Run:
         self.limits = plan.study.config.limits
         self.stopping = asyncio.Event()
         self.lanes: dict[Any, tuple[Endpoint, list[str]]] = {}
-        """An endpoint with the judges that ask it, by where it is, and within which limits."""
+        """The endpoint and its judges, by address and limits."""
         self.health: dict[str, Health] = {}
         for name in providers:
             judge = plan.judges[name]
@@ -325,7 +305,7 @@ class _Run:
         self.fatal: AssayError | None = None
 
     async def go(self) -> JudgeRun:
-        """Ask until nothing is open, or something stops it."""
+        """Run until no claim is left, or the run stops."""
         self.begun = monotonic()
         self.writer = StoreThread(self._write)
         try:
@@ -417,7 +397,7 @@ class _Run:
         self._stop(why)
 
     def _why_stopped(self) -> list[str]:
-        """Words for each judge that is asked no further."""
+        """Return a message for each judge that stopped."""
         found = []
         for name, health in self.health.items():
             judge = self.plan.judges[name]
@@ -425,16 +405,13 @@ class _Run:
                 continue
             found.append(f"judge '{name}' ({judge.model} at {_service_of(judge)}) {health.stopped}")
             if not health.dead:
-                found[-1] += (
-                    f"; read them with: assay study responses {self.plan.study.folder} --missing. Where that is "
-                    "expected, say after how many it is to stop: limits.unreadable in study.yaml"
-                )
+                found[-1] += f"; read them with: assay study responses {self.plan.study.folder} --missing"
         return found
 
     # -- one call -------------------------------------------------------------------------------
 
     async def _call_once(self, endpoint: Endpoint, claim: Claim) -> Claim | None:
-        """One call, paid for and written down; the claim to ask once more where its reply could not be read."""
+        """Make one call and store its answer; return the claim to request again if the response was unparseable."""
         try:
             request = self.plan.request(claim)
         except StudyError as error:
@@ -461,14 +438,14 @@ class _Run:
         return replace(claim, revision=revision, unread=(answer.reply or "", answer.reason or ""))
 
     def _write(self, answers: Sequence[NewAnswer]) -> list[bool | Exception]:
-        """Store answers, and see what all runs together have spent; in the writer's thread."""
+        """Store answers, and update the total cost of all runs; in the writer's thread."""
         written = add_answers(self.store, answers)
         if self.limits.max_cost is not None:
             self.budget.spent = work.dollars_spent(self.store)
         return written
 
     async def _answer(self, endpoint: Endpoint, claim: Claim, request: Request) -> Answer | None:
-        """One call and what it amounts to; None where the judge or the run stops before it brings anything."""
+        """Make one call and parse it; None if the judge or the run stops before a response."""
         provider, health = self.providers[claim.annotator], self.health[claim.annotator]
         about: dict[str, Any] = {"shown": claim.shown, "model": request.model}
         try:
@@ -513,11 +490,11 @@ class _Run:
             await self.writer.do(work.charge, self.store, self.run, cost)
 
     def _build_answer(self, claim: Claim, request: Request, completion: Completion, about: dict[str, Any]) -> Answer:
-        """What a reply says, with all that is kept of it."""
+        """Return the answer of a response, with its details."""
         cost = cost_of(self.prices[claim.annotator], request, completion)
         return build_answer(self.plan, claim, completion, about, cost)
 
-    # -- what has been done ---------------------------------------------------------------------
+    # -- the result -----------------------------------------------------------------------------
 
     def _count(self, claim: Claim, answer: Answer, written: bool) -> None:
         self.counts["tokens_in"] += answer.tokens_in or 0
@@ -557,7 +534,7 @@ class _Run:
 
 
 def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[str, Any], cost: float | None) -> Answer:
-    """What a reply says, with all that is kept of it."""
+    """Return the answer of a response, with its details."""
     way = plan.way(claim)
     asked = plan.questions[claim.question].definition
     source = asked.marked_text(claim.item.fields)
@@ -580,30 +557,30 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
         "model": completion.model or about["model"],
     }
     label, reason = reply.label, reply.reason
-    beside: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
     order = plan.order(claim)
     if label is not None and way.has_likelihood:
         found = label_likelihood(completion.tokens, label, way.scale, asked.judge_words(way.scale), asked.name)
         if found.reason is None:
             shares = {asked.unshuffle(one, order)[0]: share for one, share in found.shares.items()}
-            beside = {"probability": round(found.shares.get(label, 0.0), 6), "on_labels": round(found.on_labels, 6)}
-            beside |= {f"p_{one}": round(share, 6) for one, share in shares.items()}
+            extra = {"probability": round(found.shares.get(label, 0.0), 6), "on_labels": round(found.on_labels, 6)}
+            extra |= {f"p_{one}": round(share, 6) for one, share in shares.items()}
         if way.is_expected:
-            beside |= {} if found.reason else {"said": label}
+            extra |= {} if found.reason else {"said": label}
             mean = sum(float(one) * share for one, share in found.shares.items())
             label, reason = (None, found.reason) if found.reason else (round(mean, 6), None)
     if label is None:
         # A second reply that cannot be read is the last: better no label than a wrong one.
         return Answer("unreadable" if claim.unread is None else "missing", reason=reason, **kept)
     rule = plan.routes.get(claim.annotator)
-    if rule is not None and rule.of_answer and not rule.keeps(beside.get(rule.signal)):
-        return Answer("missing", reason=rule.reason(beside.get(rule.signal)), **kept)
+    if rule is not None and rule.of_answer and not rule.keeps(extra.get(rule.signal)):
+        return Answer("missing", reason=rule.reason(extra.get(rule.signal)), **kept)
     label, position = asked.unshuffle(label, order)
     shown = dict(claim.shown or {})
     if order:
         shown["position"] = position
-    if beside:
-        shown["about"] = shown.get("about", {}) | beside
+    if extra:
+        shown["about"] = shown.get("about", {}) | extra
     return Answer("valid", label, **kept | ({"shown": shown} if shown else {}))
 
 
@@ -612,7 +589,7 @@ def _service_of(judge: Judge) -> str:
 
 
 def _prompt(sent: Sent) -> dict[str, str]:
-    """What an answer says of the prompt: its name, and its text."""
+    """Return the prompt's fingerprint and text for an answer."""
     name, text = cached_call(sent)
     return {"fingerprint": name, "prompt": text}
 
@@ -645,7 +622,7 @@ def _interruptible(stop: Callable[[str], None]) -> Iterator[None]:
 
 
 def _on_signal(number: int, act: Callable[[], None]) -> Callable[[], None]:
-    """Act in the loop when a signal comes; what is given back takes that away again."""
+    """Handle a signal in the loop; the returned function removes the handler."""
     loop = asyncio.get_running_loop()
     before = signal.getsignal(number)
     try:
@@ -662,13 +639,13 @@ def _on_signal(number: int, act: Callable[[], None]) -> Callable[[], None]:
 
 
 _ALLOCATIONS = 20_000
-"""Objects after which garbage is looked for, in place of 700: this took a fifth of a run's processor time, and its
-looks through all that is loaded held every call up for a tenth of a second."""
+"""Objects after which garbage is collected, instead of 700: this took a fifth of a run's processor time, and each full
+collection delayed every call by a tenth of a second."""
 
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Look for garbage that holds itself more rarely; never, where whoever calls has said so."""
+    """Collect garbage more rarely; never, if the caller has disabled it."""
     before = gc.get_threshold()
     gc.set_threshold(before[0] and max(before[0], _ALLOCATIONS), *before[1:])
     try:
@@ -682,7 +659,7 @@ def _first(group: BaseExceptionGroup[Any]) -> BaseException:
     return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
 
 
-# -- the store beside the calls -------------------------------------------------------------------------
+# -- the store's thread ----------------------------------------------------------------------------------
 
 
 class StoreThread:
@@ -725,7 +702,7 @@ class StoreThread:
             return
         try:
             found = self._write_all([answer for _, answer in arrived])
-        except Exception as error:  # handed to whoever waits for one of them
+        except Exception as error:  # passed to the caller that waits for one of them
             found = [error] * len(arrived)
         for (result, _), one in zip(arrived, found, strict=True):
             self._done.append((result, None, one) if isinstance(one, Exception) else (result, one, None))
@@ -740,7 +717,7 @@ class StoreThread:
             future, work, arguments = job
             try:
                 self._done.append((future, work(*arguments), None))
-            except Exception as error:  # handed to whoever waits for it
+            except Exception as error:  # passed to the caller that waits for it
                 self._done.append((future, None, error))
             if not self._woken:
                 self._woken = True
@@ -759,7 +736,7 @@ class StoreThread:
 
 
 class Claims:
-    """Open questions, claimed a batch at a time; the next batch comes while this one is asked."""
+    """Open claims, fetched in groups; the next group is fetched during the calls of this one."""
 
     def __init__(self, claim: Callable[[], asyncio.Future[list[Claim]]], *, batch: int) -> None:
         self._claim, self._low = claim, batch // 2
@@ -769,7 +746,7 @@ class Claims:
         self._broken: asyncio.Future[list[Claim]] | None = None
 
     async def next(self) -> Claim | None:
-        """A question that nobody else asks; None when there is none left."""
+        """Return a claim that no other call holds; None if there is none left."""
         while True:
             if self._coming is None and not self._ended and len(self._ready) <= self._low:
                 self._coming = self._claim()
@@ -780,7 +757,7 @@ class Claims:
                 self._broken.result()
             if self._coming is None:
                 return None
-            if self._coming.done():  # before the loop has come to say so: to await it would not let the loop go on
+            if self._coming.done():  # before the loop has noticed: awaiting it would not release the loop
                 self._arrived(self._coming)
             else:
                 await asyncio.shield(self._coming)

@@ -1,4 +1,4 @@
-"""What cannot be asked as the study stands: looked for before judges are paid, and before a page opens."""
+"""Problems of a study that prevent collecting labels: found before judges are paid for, and before a page opens."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ def _is_of_kind(path: Path, kind: str) -> bool:
 def refuse_unaskable(
     study: Study, asked: Iterable[Question], items: Iterable[tuple[str, Item]], *, page: bool, models: bool = False
 ) -> None:
-    """Say all that stands in the way of asking, at once.
+    """Raise one error with every problem that prevents collecting labels.
 
     Parameters
     ----------
     asked : iterable of Question
-        What judges, or people, are asked.
+        The questions for judges, or for annotators.
     items : iterable of (role, Item)
-        What is shown, and for what: "item", "source", "check", "warm-up".
+        The displayed items, and their role: "item", "source", "check", "warm-up".
     page : bool
-        Whether people will be asked on a page, which shows less than a model can be sent. A study that says how people
-        are asked (``people:``) is held to it before its judges are paid: what a page needs changes what they are sent.
+        Whether annotators will answer on a page, which can display less than a prompt. A study with ``people:`` is
+        checked for the page before its judges are paid for, because changes for the page change the requests.
     models : bool
         Whether judges are about to be asked.
 
@@ -90,7 +90,7 @@ def refuse_unaskable(
 def _column_problems(
     study: Study, questions: Iterable[Question], columns: Mapping[str, None], *, page: bool
 ) -> Iterator[str]:
-    """Columns that are not there, and those of which nobody has said whether they are shown."""
+    """Find columns that do not exist, and columns that the study neither shows nor hides."""
     part, varied = study.config.items, study.config.conditions.show
     compared = {one.outputs_of for one in study.config.questions}
     for one in questions:
@@ -105,9 +105,9 @@ def _column_problems(
         if one.show is None and not by_condition and len(rest) > (0 if one.options or one.marked else 1):
             who = "systems are sent" if one.name in compared else "people see" if page else "judges are sent"
             yield (
-                f"question '{one.name}' must say with 'show' which columns {who}, so that none tells who wrote a text; "
-                f"the items have {listing(rest)} "
-                + ("(show: [] for none beside the options)" if one.options else f"(show: [{rest[0]}] for one alone)")
+                f"question '{one.name}' requires 'show', the columns that {who}, because others can reveal the author "
+                f"of a text; the items have {listing(rest)} "
+                + ("(show: [] for the options alone)" if one.options else f"(show: [{rest[0]}] for one alone)")
             )
     for name, shown in varied.items():
         for column in shown:
@@ -143,14 +143,14 @@ def _unsendable(study: Study, questions: Iterable[Question], columns: Mapping[st
 
 
 def _page_problems(study: Study, questions: Iterable[Question]) -> Iterator[str]:
-    """What a model can be asked and a page cannot."""
+    """Find questions that a model can answer and a page cannot ask."""
     compared = {one.outputs_of for one in study.config.questions}
     on_page = [one for one in questions if one.name not in compared]
     not_numbers = [one.name for one in on_page if not scale_of(one.scale).numeric]
     if study.config.conditions.scale and not_numbers:
         yield (
             f"conditions.scale makes a session for each scale, but {listing(not_numbers)} "
-            "is not answered with a number; ask it in a study of its own"
+            "is not answered with a number; ask it in a separate study"
         )
     for one in on_page:
         if one.meanings and one.kind.places:
@@ -162,7 +162,7 @@ def _page_problems(study: Study, questions: Iterable[Question]) -> Iterator[str]
 
 @dataclass(frozen=True)
 class _FileKind:
-    """What a column of items may name: how it is called, the files that are shown, why others are not."""
+    """The files that a column of items can name: the name of the kind, the accepted files, the fix for others."""
 
     name: str
     kinds: Mapping[str, str]
@@ -175,7 +175,7 @@ _CAPTION = _FileKind("file of captions", CAPTIONS, "write it as WebVTT")
 
 
 def _file_problems(study: Study, item: Item) -> Iterator[str]:
-    """Images, recordings and captions that nobody would see or hear."""
+    """Find images, recordings and captions that would not be displayed."""
     part = study.config.items
     columns = [(c, _IMAGE) for c in part.images] + [(c, _MEDIUM) for c in part.media]
     for column, of in [*columns, *((c, _CAPTION) for c in part.captions.values())]:
@@ -186,27 +186,28 @@ def _file_problems(study: Study, item: Item) -> Iterator[str]:
 
 
 def _why_unseen(study: Study, name: str, of: _FileKind) -> str | None:
-    """Why a file that an item names would not be shown; None where it is."""
+    """Return the reason why a file of an item would not be displayed; None if it would."""
     end = Path(name).suffix.lower()
     if name.startswith(REMOTE):
         hosts = study.config.items.media_hosts
         if of is not _MEDIUM:
-            return "is elsewhere; the page asks nobody but this server, so put it beside study.yaml"
+            return "is on another host; the page loads files from this server only, so put it next to study.yaml"
         if is_allowed_address(name, hosts):
             return None if media_kind(name) else _other_kind(of)
         return (
-            "is elsewhere, and the page asks this server alone: put it beside study.yaml, or let people's browsers ask "
-            f"its host, which learns that they do, with media_hosts: [{urlsplit(name).netloc or 'HOST'}] and https"
+            "is on another host, and the page loads files from this server only: put it next to study.yaml, or allow "
+            "browsers to load it, which reveals them to the host, with "
+            f"media_hosts: [{urlsplit(name).netloc or 'HOST'}] and https"
         )
     if end not in of.kinds:
         return _other_kind(of)
     inside = file_within(study.folder, name)
     if inside is None:
-        return "is not there, or not within the study's folder; give its path from study.yaml on"
+        return "does not exist, or is outside the study folder; give its path relative to study.yaml"
     if _is_of_kind(inside, of.kinds[end]):
         return None
     found = "an empty file" if not inside.stat().st_size else f"no {end.removeprefix('.').upper()} inside"
-    return f"is {found}; nobody would {'hear or see' if of is _MEDIUM else 'see'} anything"
+    return f"is {found}; it would not be {'heard or seen' if of is _MEDIUM else 'seen'}"
 
 
 def _other_kind(of: _FileKind) -> str:

@@ -22,7 +22,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",
 
 
 def canonical(value: Any) -> str:
-    """One text for equal values, whatever the order of their keys."""
+    """Return one text for equal values, in any order of their keys."""
     return _CANONICAL.encode(value)
 
 
@@ -32,7 +32,7 @@ def digest_of(value: Any) -> str:
 
 
 def chance(*parts: Any) -> random.Random:
-    """Chance that depends on what is drawn for, and on nothing else."""
+    """Return a random generator that depends only on its arguments."""
     return random.Random(digest_of(parts))
 
 
@@ -56,11 +56,11 @@ class KnownItem:
     known: dict[str, Label]
     """The known answer, by question; a question that is missing has none."""
     feedback: str
-    """What a person is told after answering, while warming up."""
+    """The feedback after answering a practice item."""
 
 
 def read_items(folder: Path, config: StudyFile) -> Iterator[Item]:
-    """The items in the order of their file, read as they are needed.
+    """Read the items in the order of their file, one at a time.
 
     Raises
     ------
@@ -75,7 +75,7 @@ SPLIT_FILE = "split.csv"
 
 
 def read_parts(folder: Path) -> dict[str, str]:
-    """The part of each item that `SPLIT_FILE` names; empty where there is no such file.
+    """Return the part of each item in `SPLIT_FILE`; empty if there is no such file.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def read_parts(folder: Path) -> dict[str, str]:
 
 
 def file_within(folder: Path, name: str) -> Path | None:
-    """A file of the study's folder by its path; None where it is not there, or leads out of the folder."""
+    """Return a file of the study folder by its path; None if it does not exist, or is outside the folder."""
     within = folder.resolve()
     try:
         path = (within / name).resolve()
@@ -147,7 +147,7 @@ def read_names(path: Path) -> list[str]:
 
 
 def _known_item(path: Path, item: Item, scales: dict[str, Scale]) -> KnownItem:
-    """An item without the columns that say how it is to be answered, and what they say."""
+    """Return an item without the columns of its known answer, and that answer."""
     fields = dict(item.fields)
     feedback = str(fields.pop("feedback", "") or "")
     answers = {name: fields.pop(name) for name in scales if fields.get(name) not in (None, "")}
@@ -156,8 +156,8 @@ def _known_item(path: Path, item: Item, scales: dict[str, Scale]) -> KnownItem:
         cast = scales[name].read(answer)
         if cast is None:
             raise StudyError(
-                f"{path}: item '{item.name}': '{answer}' does not answer '{name}', "
-                f"which takes {scales[name].describe()}"
+                f"{path}: item '{item.name}': '{answer}' is not a label of '{name}', "
+                f"which must be {scales[name].describe()}"
             )
         known[name] = cast
     if not known:
@@ -171,7 +171,7 @@ def _known_item(path: Path, item: Item, scales: dict[str, Scale]) -> KnownItem:
 
 def _items_of(path: Path, part: ItemsPart, called: str) -> Iterator[Item]:
     if not path.exists():
-        raise StudyError(f"{path} is not there; study.yaml names it as the file of {called}")
+        raise StudyError(f"{path} does not exist; study.yaml names it as the file of {called}")
     seen: set[str] = set()
     for number, row in enumerate(_rows(path), start=1):
         for column in (part.id, part.document, *part.file_columns, *part.markdown):
@@ -179,7 +179,7 @@ def _items_of(path: Path, part: ItemsPart, called: str) -> Iterator[Item]:
                 raise StudyError(unknown("column", column, row, str(path)))
         name = "" if row[part.id] is None else str(row[part.id]).strip()
         if not name:
-            raise StudyError(f"{path}: item {number} has no name in column '{part.id}'")
+            raise StudyError(f"{path}: item {number} has no id in column '{part.id}'")
         if name in seen:
             raise StudyError(f"{path}: item '{name}' appears twice; the second is item {number}")
         seen.add(name)

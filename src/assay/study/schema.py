@@ -28,7 +28,7 @@ from pydantic import (  # noqa: E402 - a missing pydantic is reported with the e
 )
 from pydantic import ValidationError as ValidationError  # noqa: E402
 
-# -- what each kind of label means for a question --------------------------------------------------------
+# -- kinds of questions ----------------------------------------------------------------------------------
 # A kind that is not listed is answered with a label of its scale, by number or from a list, and needs no row.
 
 Orders = Literal["all", "shuffled", "fixed"]
@@ -768,8 +768,8 @@ class Conditions(StudyPart):
     )
     system_temperature: tuple[float, ...] = Field(
         (),
-        description="temperatures of systems, instead of their own: each writes its outputs at every one; the outputs "
-        "at the first are compared",
+        description="temperatures of systems, which replace the system's: each writes its outputs at every one; the "
+        "outputs at the first are compared",
     )
 
     @field_validator("scale")
@@ -878,7 +878,7 @@ class Pay:
 
 
 PaidFor = Literal["completed", "screened", "failed", "item", "hour"]
-"""What is paid for: an outcome, or each answered item or hour of work of those whose answers count."""
+"""The reason of a payment: an outcome, or each answered item or hour of work of those whose answers count."""
 
 
 class Crowd(StudyPart):
@@ -954,7 +954,7 @@ SKIP_REASONS = ("I cannot tell", "The item is broken or unreadable", "I would ra
 
 
 class People(StudyPart):
-    """The annotators: who labels which items, in which order, and what they read first."""
+    """The annotators: which items they label, in which order, and the texts before the first item."""
 
     consent: str = Field("", description="displayed first; no one answers without agreeing to it")
     keep_until: date | None = Field(

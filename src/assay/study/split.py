@@ -33,11 +33,11 @@ class ItemSplit:
     Attributes
     ----------
     parts : polars.DataFrame
-        One row an item: ``item``, ``part``, ``document`` and ``stratum`` (null where there is none).
+        One row per item: ``item``, ``part``, ``document`` and ``stratum`` (null if there is none).
     grouped_by : str
-        What keeps items together, in words; empty where each is drawn by itself.
+        The grouping of items that stay together, in words; empty if each item is drawn separately.
     strata : tuple of str
-        What both parts have alike.
+        The columns with equal distributions in both parts.
     seed : int
     """
 
@@ -55,17 +55,18 @@ class ItemSplit:
         return counts.with_columns(share=pl.col("test") / pl.col("n")).sort("stratum")
 
     def summary(self) -> str:
-        """How many items are in each part, and what was kept together and alike."""
+        """Return the number of items in each part, the grouping and the strata."""
         n = Counter(self.parts[PART].to_list())
-        lines = [f"{n[DEVELOPMENT]:,} items for development and {n[TEST]:,} for the test, drawn with seed {self.seed}."]
+        lines = [f"{n[DEVELOPMENT]:,} items in the development set and {n[TEST]:,} in the test set (seed {self.seed})."]
         if self.grouped_by:
             documents = self.parts.group_by("document").agg(pl.len())
             lines.append(f"Items of one document stay together: {documents.height:,} documents, {self.grouped_by}.")
         if self.strata:
-            shares = self.table["share"]
+            shares = self.table["share"].to_numpy()
+            low, high = 100 * float(shares.min()), 100 * float(shares.max())
             lines.append(
-                f"Alike in {listing(self.strata)}: {100 * float(shares.min()):.0f} to {100 * float(shares.max()):.0f}% "  # type: ignore[arg-type]
-                f"of each of {counted(len(shares), 'kind')} are for the test."
+                f"Stratified by {listing(self.strata)}: {low:.0f} to {high:.0f}% of each of "
+                f"{counted(len(shares), 'kind')} are in the test set."
             )
         return "\n".join(lines)
 
@@ -83,7 +84,7 @@ def split_items(
         Column of what items share, which stays in one part; without it what their names share
         (`assay.data.names.stems`).
     strata : list of str
-        Columns that both parts are to have alike. A document's stratum is that of most of its items.
+        Columns to distribute equally over both parts. A document's stratum is that of most of its items.
     test : float
         Share of the items for the test, above 0 and below 1.
     seed : int
@@ -95,7 +96,7 @@ def split_items(
     """
     number_in("test", test, above=0, below=1)
     if PART in items.columns:
-        raise DataError(f"the items have a column '{PART}' already; take it away, or rename it, to draw parts")
+        raise DataError(f"the items have a column '{PART}' already; remove or rename it to draw parts")
     for column in (document, *strata):
         if column is None:
             continue
@@ -109,7 +110,7 @@ def split_items(
     if document is not None:
         grouped_by, documents = f"as column '{document}' says", items[document].to_list()
     elif (shared := stems(names)) is not None:
-        grouped_by = f"by what stands before '{shared.separator}' in their names"
+        grouped_by = f"by the text before '{shared.separator}' in their names"
         documents = shared.stem.column().to_list()
     kinds = [" | ".join(map(str, row)) for row in items.select(strata).iter_rows()] if strata else [None] * len(names)
     parts = draw_parts(documents, kinds, test=test, seed=seed)
@@ -127,8 +128,8 @@ def split_items(
 def draw_parts(documents: Sequence[Any], strata: Sequence[Any], *, test: float, seed: int) -> list[str]:
     """Draw the part of each item, whole documents at a time.
 
-    Documents come in a random order within their stratum, and each goes where it brings the share of items for the test
-    nearer to the one wanted; so each stratum has that share, as nearly as its documents allow.
+    Documents come in a random order within their stratum, and each goes to the part that brings the share of test items
+    closer to the target; so each stratum has that share, as closely as its documents allow.
 
     Parameters
     ----------
@@ -163,14 +164,14 @@ def split_study(study: Study, **how: Any) -> tuple[ItemSplit, Path]:
     Raises
     ------
     StudyError
-        Where they are split already, as parts that are drawn anew have been seen; where what is judged is drawn from
-        the items.
+        If they are split already, because the items of a second split have been seen; if pairs or triplets are drawn
+        from the items.
     """
     path = study.folder / SPLIT_FILE
     if path.exists():
-        raise StudyError(f"{path} is there: the items are split already, and prompts may have seen one part of them")
+        raise StudyError(f"{path} exists: the items are split already, and prompts may have used one part")
     if study.systems or any(q.drawn_from for q in study.config.questions):
-        raise StudyError("what is judged is drawn from the items of this study, so they cannot be split")
+        raise StudyError("this study draws pairs or triplets from its items, so they cannot be split")
     items = list(study.items())
     columns = dict.fromkeys(name for item in items for name in item.fields)
     frame = pl.DataFrame(
@@ -204,7 +205,7 @@ def split_table(source: Path, out: Path, *, item: str = "item", **how: Any) -> I
     parts = found.parts.select(pl.col("item").alias(item), PART)
     table = table.with_columns(pl.col(item).cast(pl.String)).join(parts, on=item, how="left", maintain_order="left")
     if out.suffix.lower() in (".csv", ".tsv") and source.suffix.lower() in (".csv", ".tsv"):
-        with atomic_write(out) as place:  # cells were read as they stand
+        with atomic_write(out) as place:  # cells were read unchanged
             table.write_csv(place, separator="\t" if out.suffix.lower() == ".tsv" else ",")
     else:
         write_frame(table, out)

@@ -1,4 +1,4 @@
-"""`assay init`: a new study that runs as it is, and is meant to be edited."""
+"""`assay init`: a new study that runs offline and is meant to be edited."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMA_FILE = "study.schema.json"
 
 
 def study_schema() -> dict[str, Any]:
-    """The JSON Schema of study.yaml, by which editors complete and check it."""
+    """Return the JSON Schema of study.yaml, with which editors complete and check it."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **StudyFile.model_json_schema()}
 
 
@@ -29,28 +29,28 @@ def _schema_text() -> str:
 
 
 Start = Literal["rating", "preference", "ideas"]
-"""What a new study asks: how good each text is, which of two is better, which of three carries other ideas."""
+"""The question of a new study: rate each text, choose the better of two, or choose the odd one out of three."""
 
 
 def init_study(folder: str | Path, kind: Start = "rating") -> list[Path]:
-    """Make a study that runs as it is, offline, and is meant to be edited.
+    """Create a study that runs offline and is meant to be edited.
 
     Parameters
     ----------
     folder : path
-        Made if it is not there. Nothing in it is overwritten.
+        Created if it does not exist. Nothing in it is overwritten.
     kind : {"rating", "preference", "ideas"}
-        What it asks.
+        The question.
 
     Returns
     -------
     list of path
-        The files that were made.
+        The new files.
 
     Raises
     ------
     StudyError
-        Where a file that would be made is there already, and for another kind.
+        If one of the files exists already, or the kind is unknown.
     """
     if kind not in _STARTS:
         raise StudyError(unknown("kind", kind, _STARTS, "the kinds of studies"))
@@ -58,7 +58,7 @@ def init_study(folder: str | Path, kind: Start = "rating") -> list[Path]:
     files = {**_STARTS[kind](), SCHEMA_FILE: _schema_text()}
     taken = [name for name in files if (target / name).exists()]
     if taken:
-        raise StudyError(f"{target} holds {listing(taken)} already; name a new folder, nothing was changed")
+        raise StudyError(f"{target} already has {listing(taken)}; choose a new folder. Nothing was changed")
     made = []
     for name, text in files.items():
         path = target / name
@@ -74,7 +74,7 @@ _MORE_JUDGES = """\
   # - name: mini
   #   model: gpt-4o-mini
   #   key: OPENAI_API_KEY                    # the NAME of the environment variable, never the key
-  #   prompt: own                            # prompts/own.txt; without it assay's own words
+  #   prompt: own                            # prompts/own.txt; by default assay's own prompt
   #   repeats: 10
   # - name: local
   #   model: llama3.1
@@ -90,7 +90,7 @@ limits:
 # -- ratings -------------------------------------------------------------------------------------------
 
 _EXAMPLES = {
-    "r01": ("The soup was cold and nobody cared.", 1, (1, 2, 1)),
+    "r01": ("The soup was cold and no one cared.", 1, (1, 2, 1)),
     "r02": ("Lovely evening, we will be back.", 5, (5, 5, 4)),
     "r03": ("Good food, slow service.", 3, (3, 4, 3)),
     "r04": ("Fine for a quick lunch.", 3, (3, 3, 4)),
@@ -106,9 +106,9 @@ _NEW_STUDY = {
 name: Stars for restaurant reviews
 
 items:
-  file: items.csv          # one row an item; csv, tsv, json, jsonl or parquet
-  id: item                 # the column that names it
-  # document: restaurant   # items of one document are kept from being each other's demonstrations
+  file: items.csv          # one row per item: csv, tsv, json, jsonl or parquet
+  id: item                 # column with the item id
+  # document: restaurant   # items of one document are never few-shot examples for each other
   # images: [photo]        # columns with the path or URL of an image
 
 questions:
@@ -118,12 +118,12 @@ questions:
                            # text, preference (options: two columns; with grades, preference:slightly<much),
                            # odd-one-out (options: three)
     meanings: {1: very bad, 5: excellent}
-    guidelines: Judge the whole visit as the writer saw it, not the food alone.
+    guidelines: Judge the whole visit from the writer's view, not only the food.
 
-labels: labels.csv         # what people answered: item, annotator, label (and criterion)
+labels: labels.csv         # human labels: item, annotator, label (and criterion)
 
 judges:
-  - name: example          # answers from a file, so that this study runs offline; remove it
+  - name: example          # responses from a file, so that this study runs offline; remove it
     provider: recorded
     file: replies.jsonl
 
@@ -142,13 +142,13 @@ judges:
   #   of: [mini, local]
   #   rule: majority                         # or mean, median
 
-# people:                  # how people are asked, on the page that assay serve opens
-#   overlap: 3             # people for each item; without it, everybody answers everything
-#   quota: 50
+# people:                  # the annotators, who use the page of assay serve
+#   overlap: 3             # annotators per item; all by default
+#   quota: 50              # items per annotator
 #   instructions: Read the whole review first.
 
-# conditions:              # every combination is asked, each a column of the table
-#   scale: [1-5, interval:0-100]             # meanings belong to a scale: give the question its
+# conditions:              # every combination is run; each is a column of the table
+#   scale: [1-5, interval:0-100]             # meanings belong to a scale: for the other scale, add to the question
 #                                            # by_scale: {"interval:0-100": {meanings: {0: very bad, 100: excellent}}}
 #   temperature: [0, 1]
 #   prompt: [default, strict]                # prompts/strict.txt
@@ -171,7 +171,7 @@ limits:
         for name, (_, stars, _) in _EXAMPLES.items()
     ),
     "prompts/strict.txt": """\
-You rate texts for a research study. Be sparing with the ends of the scale.
+You rate texts for a research study. Use the ends of the scale sparingly.
 
 {{ question }}
 {{ guidelines }}
@@ -184,7 +184,7 @@ Allowed: {{ scale }}.
     ".gitignore": _IGNORED,
 }
 
-# -- which of two is better ------------------------------------------------------------------------------
+# -- preferences -----------------------------------------------------------------------------------------
 
 _TWO = {
     "a1": (
@@ -206,30 +206,30 @@ _PREFERENCE = {
 name: Which answer is better?
 
 items:
-  file: items.csv          # one row a pair: what was asked, and the two answers
+  file: items.csv          # one row per pair: the question and the two answers
   id: item
 
 questions:
   - name: better
-    text: Which answer helps the person who asks more?
+    text: Which answer is more helpful?
     scale: preference      # first, second or tie
-    options: [one, two]    # the two columns that are compared, in both orders
-    show: [question]       # what else is shown; [] for nothing, so that nothing tells who wrote an answer
-    ties: true             # false: nobody may answer so; people: judges must choose
+    options: [one, two]    # the two columns to compare, in both orders
+    show: [question]       # other columns to display; [] for none
+    ties: true             # false: no ties; people: annotators can choose a tie, judges cannot
 
-labels: labels.csv         # what people answered: item, annotator, label (first, second or tie)
+labels: labels.csv         # human labels: item, annotator, label (first, second or tie)
 
 judges:
-  - name: example          # answers from a file, so that this study runs offline; remove it
+  - name: example          # responses from a file, so that this study runs offline; remove it
     provider: recorded
     file: replies.jsonl
 """
     + _MORE_JUDGES
     + """
-# Models that write, and whose outputs are compared, two at a time (in place of labels, one and two above):
+# Models whose outputs are compared in pairs (instead of the labels and the columns one and two above):
 # questions:
 #   - {name: answer, text: Answer the question., scale: text, show: [question]}
-#   - {name: better, text: Which answer helps more?, scale: preference, options: [answer], show: [question]}
+#   - {name: better, text: Which answer is more helpful?, scale: preference, options: [answer], show: [question]}
 # systems:
 #   - {name: small, model: gpt-4o-mini, key: OPENAI_API_KEY, repeats: 5}
 #   - {name: local, model: llama3.1, base_url: http://localhost:11434/v1, repeats: 5}
@@ -251,20 +251,20 @@ judges:
     ),
     ".gitignore": _IGNORED,
 }
-"""The judge of the example prefers what stands first where people see no difference."""
+"""The judge of the example prefers the first option if annotators see no difference."""
 
-# -- which of three carries other ideas -----------------------------------------------------------------
+# -- odd-one-out choices ---------------------------------------------------------------------------------
 
 _NOTES = {
     "algebra": {
         "n1": ("Ask where the 3 on both sides went.", "balance"),
-        "n2": ("They drop the 3 without taking it off both sides.", "balance"),
+        "n2": ("They drop the 3 without subtracting it from both sides.", "balance"),
         "n3": ("Have them explain what the equals sign means.", "equals"),
         "n4": ("The equals sign is read as 'and then'.", "equals"),
     },
     "fractions": {
         "n5": ("They add tops and bottoms.", "adding"),
-        "n6": ("Numerators and denominators are summed alike.", "adding"),
+        "n6": ("Numerators and denominators are both summed.", "adding"),
         "n7": ("Let them draw one half and one third first.", "drawing"),
         "n8": ("A picture of both parts would help.", "drawing"),
     },
@@ -272,11 +272,11 @@ _NOTES = {
 
 
 def _ideas() -> dict[str, str]:
-    """The judge of the example finds the idea that stands alone, whatever the order in which notes are shown."""
+    """The judge of the example chooses the note with another idea, in any order of the notes."""
     idea = {name: about for notes in _NOTES.values() for name, (_, about) in notes.items()}
     sampler = Sampler({lesson: list(notes) for lesson, notes in _NOTES.items()}, 3)
     drawn: list[Triplet] = []
-    while (triplet := sampler.next(chance(0, "triplet", len(drawn)))) is not None:  # as the study itself draws them
+    while (triplet := sampler.next(chance(0, "triplet", len(drawn)))) is not None:  # as the study draws them
         sampler.add([triplet])
         drawn.append(triplet)
     replies = []
@@ -298,31 +298,31 @@ def _ideas() -> dict[str, str]:
 _IDEAS = (
     """\
 # yaml-language-server: $schema=./study.schema.json
-name: Which notes carry the same ideas?
+name: Which notes express the same ideas?
 
 items:
-  file: items.csv          # one row a text
+  file: items.csv          # one row per text
   id: item
   document: lesson         # the three texts of a triplet come from one document
 
 questions:
   - name: odd
-    text: Which note is unlike the other two in what it says, whatever its style?
+    text: Which note differs from the other two in content, regardless of style?
     scale: odd-one-out
-    options: [note]        # one column: triplets are drawn, so that every two texts of a document meet
-    show: []               # what else is shown, such as [purpose]; the same for all three texts
+    options: [note]        # one column: triplets are drawn, so that all pairs of a document's texts occur
+    show: []               # other columns to display, such as [purpose]
 
 people:
-  pairs: 3                 # how often every two texts are seen together; invite people with: assay people invite
+  pairs: 3                 # how often each pair of texts is displayed; invite annotators with: assay people invite
 
 judges:
-  - name: example          # answers from a file, so that this study runs offline; remove it
+  - name: example          # responses from a file, so that this study runs offline; remove it
     provider: recorded
     file: replies.jsonl
 """
     + _MORE_JUDGES
     + """
-# conditions:              # with and without what the texts are about
+# conditions:              # with and without the column purpose
 #   show: {without: [], with: [purpose]}
 """
     + _LIMITS

@@ -1,6 +1,6 @@
 """Every answer that was ever given: adding one closes its assignment, and nothing is changed or removed.
 
-An assignment points to the answer that counts, so that a correction leaves what it corrects.
+An assignment points to the answer that counts, so a correction keeps the answer it corrects.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from assay.data.scales import Label
 from assay.study.store import tables
-from assay.study.store.connection import CLOSES, CLOSING, Arrived, Store, batches, insert
+from assay.study.store.connection import CLOSES, CLOSING, AnswerRow, Store, batches, insert
 from assay.study.store.items import digests_of
 from assay.study.store.people import Task, is_excluded
 from assay.study.store.tables import FILE, PAGE
@@ -47,7 +47,7 @@ class Answer:
 
 
 class NewAnswer(NamedTuple):
-    """An answer of a judge to what a run has claimed; the ``revision`` says which one to its assignment."""
+    """A judge's answer to a claimed assignment; ``revision`` numbers the answers of the assignment."""
 
     claim: Claim
     run: int
@@ -61,15 +61,14 @@ def add_answers(store: Store, new: Sequence[NewAnswer]) -> list[bool | Exception
     Returns
     -------
     list of bool or Exception
-        Of each whether it was written, False where this one had been already; or what is wrong with it, while the
-        others are written.
+        For each answer whether it was written, False if it existed already; or its error, while the others are written.
     """
     rows = [(_row(one.answer, one.claim.id, one.run, one.revision), one.answer.prompt) for one in new]
-    return store.arrivals.add([Arrived(*row) for row in rows])
+    return store.answer_feed.add([AnswerRow(*row) for row in rows])
 
 
 def add_answer(store: Store, claim: Claim, run: int, answer: Answer, revision: int) -> bool:
-    """Write a judge's answer in a transaction of its own; False where this one had been written already."""
+    """Write a judge's answer in its own transaction; return False if it existed already."""
     (written,) = add_answers(store, [NewAnswer(claim, run, answer, revision)])
     if isinstance(written, Exception):
         raise written
@@ -103,7 +102,8 @@ def _row(answer: Answer, assignment: int, run: int | None, revision: int) -> dic
 
 
 def _storable(text: str) -> str:
-    """A text as both databases take it: half a character, as where a reply is cut off, and NUL as escapes."""
+    """Return a text that both databases accept: half a character, as at the end of a truncated response, and NUL as
+    escapes."""
     if "\0" in text:
         text = text.replace("\0", "\\x00")
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
@@ -113,7 +113,7 @@ def _storable(text: str) -> str:
 
 
 class FileLabel(NamedTuple):
-    """What a label in a file answers."""
+    """The item, annotator and question of a label in a file."""
 
     item: str
     question: int
@@ -123,9 +123,9 @@ class FileLabel(NamedTuple):
 
 
 def put_file_labels(db: sa.Connection, wanted: Mapping[FileLabel, tuple[Any, Any]]) -> None:
-    """Make these (label, what is kept beside it) the answers from the file; those that are gone are withdrawn.
+    """Make these (label, extra columns) the answers from the file; withdraw those that are no longer in it.
 
-    Answers to questions that are not asked now stay as they are, for when they are asked again.
+    Answers to questions that are not in the study now stay unchanged, and count again with their question.
     """
     a, s, q = tables.assignments, tables.answers, tables.questions.c
     mine = sa.select(a.c.item, a.c.question, a.c.annotator, a.c.condition, a.c.repeat, a.c.id, s.c.label, s.c.shown)
@@ -224,7 +224,7 @@ def add_page_answer(db: sa.Connection, task: Task, question: int, answer: Mappin
 
 
 def withdraw(db: sa.Connection, task: Task, reason: str, now: float) -> None:
-    """Take back the answers to a task, each with an answer of its own that says so."""
+    """Withdraw the answers to a task, each with a separate answer that records it."""
     count = sa.select(sa.func.max(_S.revision)).where(_S.assignment == _A.id).scalar_subquery()
     rows = db.execute(sa.select(_A.id, count.label("revision")).where(_OF_TASK), _task_filter(task)).all()
     newest = max((row.revision or 0 for row in rows), default=0) + 1
@@ -249,7 +249,7 @@ FEW_REPLIES = 20
 """With fewer replies their mean length says less than a guess by the kind of question."""
 
 UNREADABLE = ("unreadable", "missing")
-"""What answers are called whose reply gave no label; the first are asked again."""
+"""Statuses of answers without a label; the first are requested again."""
 
 
 def typical_output(store: Store, judge: str) -> float | None:
@@ -262,7 +262,7 @@ def typical_output(store: Store, judge: str) -> float | None:
 
 
 class HumanLabel(NamedTuple):
-    """A label that a person gave: to which item, of which document, and on which scale where that was varied."""
+    """A human label: its item, document and, if the study varies it, its scale."""
 
     item: str
     document: str | None
@@ -302,7 +302,7 @@ def history(store: Store) -> pl.DataFrame:
 def latest_replies(
     store: Store, *, judges: Sequence[str] | None = None, item: str | None = None, unreadable: bool = False
 ) -> list[dict[str, Any]]:
-    """The latest reply to each question that judges are asked now, in the order of the items.
+    """Return the latest response to each current question for judges, in the order of the items.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ Connection = sa.Connection
 """A connection to the database, mostly within a transaction."""
 
 DatabaseError = sa.exc.DBAPIError
-"""Whatever goes wrong in the database."""
+"""Any error of the database."""
 
 DatabaseBusyError = sa.exc.TimeoutError
 """Others hold it for longer than one waits."""
@@ -48,15 +48,15 @@ _PATIENCE = 60
 """Seconds until SQLite gives up on a lock that another process holds: longer than any transaction here takes."""
 
 _MIGRATING, _EXCLUSIVE = 7235077, 7235078
-"""PostgreSQL's advisory locks; any two numbers that nobody else would take."""
+"""PostgreSQL's advisory locks: two arbitrary numbers that other programs do not use."""
 
 # -- answers of judges as they arrive ----------------------------------------------------------------
 
 CLOSING = "status = case new.status when 'valid' then 'answered' else new.status end, answer = new.id"
-"""What an answer changes of its assignment, with ``new`` the answer: each statement that closes one is made of this."""
+"""The columns of an assignment that an answer updates, with ``new`` the answer; shared by all closing statements."""
 
 CLOSES = "new.status <> 'unreadable'"
-"""Which answers close their assignment: after one that could not be read, the judge is asked again."""
+"""Statuses that close an assignment: after an unparseable response the judge is queried again."""
 
 _ROW = (
     *("assignment", "request_key", "revision", "status", "label", "reason", "reply", "reasoning", "shown"),
@@ -86,7 +86,7 @@ _PROMPT = {
 }
 
 
-class Arrived(NamedTuple):
+class AnswerRow(NamedTuple):
     """An answer on its way in: its columns, and the prompt that it replies to."""
 
     row: Mapping[str, Any]
@@ -105,11 +105,11 @@ def _explain_error(error: Exception) -> sa.exc.DBAPIError:
     return sa.exc.DBAPIError("insert into answers", None, error)
 
 
-class Arrivals:
+class AnswerFeed:
     """Answers as they arrive: all that wait are written in one transaction.
 
     It adds each answer and, unless it is there, its prompt, closes its assignment and charges its run. It goes to the
-    driver as it stands, on a connection that is kept: SQLAlchemy takes several times as long to say the same.
+    driver directly, on a persistent connection: the same statements take several times as long through SQLAlchemy.
     """
 
     def __init__(self, engine: sa.Engine) -> None:
@@ -118,13 +118,13 @@ class Arrivals:
         self._lock = threading.Lock()
         self._held: sa.PoolProxiedConnection | None = None
 
-    def add(self, arrived: Sequence[Arrived]) -> list[bool | Exception]:
-        """Of each answer whether it was new, or what is wrong with it, once what can be written is written.
+    def add(self, arrived: Sequence[AnswerRow]) -> list[bool | Exception]:
+        """Return for each answer whether it was new, or its error, after writing all that can be written.
 
         Raises
         ------
         sqlalchemy.exc.DBAPIError
-            Where the database takes none of them.
+            If the database accepts none of them.
         """
         with self._lock:
             try:
@@ -142,7 +142,7 @@ class Arrivals:
     def _errors(self) -> Any:
         return self._engine.dialect.dbapi
 
-    def _add(self, arrived: Sequence[Arrived]) -> list[bool]:
+    def _add(self, arrived: Sequence[AnswerRow]) -> list[bool]:
         rows = [_values(one.row) for one in arrived]
         # In order, so that of two processes none waits for a prompt of the other's and has one that it waits for.
         prompts = sorted({(one.row["fingerprint"], one.prompt) for one in arrived if one.prompt is not None})
@@ -191,9 +191,9 @@ flush_file: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 class Flushes:
     """One flush of SQLite's log for all who wait for theirs, while the next transaction is under way.
 
-    SQLite would flush within each transaction (`synchronous=FULL`), and everybody else would wait for that. Here a
-    transaction is only written (`NORMAL`), others go on, and whoever has written returns once a flush that began
-    later has ended. Nothing is acknowledged earlier than with FULL.
+    SQLite would flush within each transaction (`synchronous=FULL`), and all others would wait for it. Here a
+    transaction is only written (`NORMAL`), others continue, and the writer returns after a flush that began later has
+    ended. Nothing is acknowledged earlier than with FULL.
     """
 
     def __init__(self, log: Path) -> None:
@@ -208,7 +208,7 @@ class Flushes:
         Raises
         ------
         DatabaseError
-            Where the disk fails. From then on always: what a failed flush left out, a second one may pass over.
+            If the disk fails, and on every later call: a second flush can skip what a failed flush left unwritten.
         """
         with self._count:
             self._wanted += 1
@@ -242,7 +242,7 @@ class Flushes:
 class Store:
     """The database of a study; close it, or use it in a ``with`` block.
 
-    What is in it is read and written by the functions of the modules beside this one.
+    Its content is read and written by the functions of the other modules of this package.
     """
 
     engine: sa.Engine
@@ -251,16 +251,16 @@ class Store:
     patience: float = _PATIENCE
     """Seconds to wait for others who hold it."""
     where: str = field(init=False)
-    arrivals: Arrivals = field(init=False, repr=False)
+    answer_feed: AnswerFeed = field(init=False, repr=False)
     within: threading.local = field(init=False, repr=False, default_factory=threading.local)
     """What this thread is in the midst of: a transaction for all it does (`together`), a change of the study."""
     _turn: threading.RLock = field(init=False, repr=False, default_factory=threading.RLock)
     _rest: ExitStack = field(init=False, repr=False, default_factory=ExitStack)
-    """What else is let go of with the database."""
+    """Further resources to close with the database."""
 
     def __post_init__(self) -> None:
         self.where = self.engine.url.render_as_string(hide_password=True)
-        self.arrivals = Arrivals(self.engine)
+        self.answer_feed = AnswerFeed(self.engine)
         self._writing = self.engine.execution_options(assay_write=True)
         self._durable = self.engine.execution_options(assay_write=True, assay_full=True)
         self._flushes: Flushes | None = None
@@ -280,7 +280,7 @@ class Store:
         Raises
         ------
         StudyError
-            Where the database cannot be reached, or was made by a newer assay.
+            If the database cannot be reached, or belongs to a newer assay.
         """
         store = cls(_engine(str(where), patience), patience=patience)
         with store._close_on_failure():
@@ -293,7 +293,7 @@ class Store:
     def scratch(cls, where: str | Path) -> Self:
         """A store that begins as the one that is there now, and of which nothing is kept; for one thread.
 
-        It needs no more than leave to read: a copy of a SQLite file, a transaction that PostgreSQL takes back.
+        It requires only read permission: a copy of a SQLite file, or a PostgreSQL transaction that is rolled back.
 
         Raises
         ------
@@ -318,7 +318,7 @@ class Store:
 
     @contextmanager
     def _close_on_failure(self) -> Iterator[None]:
-        """What may fail while it is opened: it is closed then, and the failure is said in words."""
+        """Close the database if the block fails, and word the failure."""
         try:
             yield
         except sa.exc.DBAPIError as error:
@@ -330,7 +330,7 @@ class Store:
 
     def close(self) -> None:
         """Let go of the database."""
-        self.arrivals.close()
+        self.answer_feed.close()
         self._rest.close()
         self.engine.dispose()
 
@@ -341,7 +341,7 @@ class Store:
         self.close()
 
     def now(self, db: sa.Connection) -> float:
-        """Seconds since 1970 by the database's clock, so that machines need not agree on theirs."""
+        """Return seconds since 1970 by the database's clock, so that machines do not have to agree on theirs."""
         if self.engine.dialect.name == "postgresql":
             return float(db.execute(sa.text("select extract(epoch from clock_timestamp())")).scalar_one())
         return time.time()
@@ -368,7 +368,7 @@ class Store:
 
     @contextmanager
     def together(self) -> Iterator[sa.Connection]:
-        """One transaction for all that this thread reads and writes in the block, whatever it calls."""
+        """Run all reads and writes of this thread in the block in one transaction."""
         outer = getattr(self.within, "db", None)
         with self.writing() as db:
             self.within.db = db
@@ -378,17 +378,17 @@ class Store:
                 self.within.db = outer
 
     def _current_transaction(self) -> AbstractContextManager[sa.Connection] | None:
-        """The transaction that holds all that this thread does now; None where there is none."""
+        """The current transaction of this thread; None if there is none."""
         db = getattr(self.within, "db", None)
         return None if db is None else nullcontext(db)
 
     @contextmanager
     def exclusive(self) -> Iterator[sa.Connection]:
-        """A transaction that no other of its kind runs beside, and that is on disk once the block has ended.
+        """Run an exclusive transaction that is on disk at the end of the block.
 
-        For whatever reads what others write before it writes itself: who gets which item, which answer is
-        the latest. Threads wait for each other here; SQLite alone would have them ask again and again.
-        All that this thread reads and writes in the block, whatever it calls, is of this transaction.
+        For functions that read before they write: who gets which item, which answer is the latest. Threads wait for
+        each other here; SQLite alone would make them retry. All reads and writes of this thread in the block are in
+        this transaction.
         """
         inside = getattr(self.within, "db", None) is not None  # then it is on disk when that has ended
         with self._my_turn(), self._exclusively() as db:
@@ -410,7 +410,7 @@ class Store:
 
     @contextmanager
     def _my_turn(self) -> Iterator[None]:
-        # Whoever comes after one that waits in vain would wait as long again, and so on: all of them give up in time.
+        # A caller after one that waits in vain would wait as long again, and so on, so all of them give up in time.
         if not self._turn.acquire(timeout=self.patience):
             raise sa.exc.TimeoutError("others wait for the database")
         try:
@@ -439,7 +439,7 @@ class Store:
         Raises
         ------
         StudyError
-            Where it is damaged.
+            If it is damaged.
         """
         with self.reading() as db:
             said = db.execute(sa.text("PRAGMA integrity_check")).scalars().all()
@@ -448,7 +448,7 @@ class Store:
             return int(db.execute(sa.select(sa.func.count()).select_from(tables.answers)).scalar_one())
 
     def overwrite_deleted(self) -> None:
-        """Leave nothing of deleted rows in SQLite's files, where they would lie until their place is needed.
+        """Remove deleted rows from SQLite's files, which otherwise keep them until the space is needed.
 
         Raises
         ------
@@ -474,7 +474,7 @@ class Store:
     # -- settings -------------------------------------------------------------------------------
 
     def setting(self, key: str) -> Any:
-        """What was kept under a key, or None."""
+        """Return the value under a key, or None."""
         with self.reading() as db:
             return setting(db, key)
 
@@ -485,22 +485,22 @@ class Store:
             return setting(db, key)
 
     def set(self, key: str, value: Any) -> None:
-        """Keep a value under a key, in place of the one there was."""
+        """Store a value under a key, replacing the present one."""
         with self.writing() as db:
             put_setting(db, key, value)
 
 
 def setting(db: sa.Connection, key: str) -> Any:
-    """What was kept under a key, or None; within a transaction."""
+    """Return the value under a key, or None; within a transaction."""
     return db.execute(_SETTING, {"key": key}).scalar()
 
 
-# A statement that is made once costs a third of one that is made for each call: those of each request are.
+# A statement that is built once costs a third of one built for each call; those of every request are.
 _SETTING = sa.select(tables.settings.c.value).where(tables.settings.c.key == sa.bindparam("key"))
 
 
 def put_setting(db: sa.Connection, key: str, value: Any) -> None:
-    """Keep a value under a key, in place of the one there was; within a transaction."""
+    """Store a value under a key, replacing the present one; within a transaction."""
     upsert(db, tables.settings, ["key"], ["value"], [{"key": key, "value": value}])
 
 
@@ -508,7 +508,7 @@ def put_setting(db: sa.Connection, key: str, value: Any) -> None:
 
 
 def connect(source: Store | sa.Connection) -> AbstractContextManager[sa.Connection]:
-    """A connection to read from: a new one of a store, or the one at hand."""
+    """Return a connection to read from: a new one of a store, or the given one."""
     return source.reading() if isinstance(source, Store) else nullcontext(source)
 
 
@@ -567,7 +567,8 @@ def _engine(where: str, patience: float = _PATIENCE) -> sa.Engine:
 def _keep_a_log(connection: Any) -> None:
     """Switch to write-ahead logging, again while another one does.
 
-    Of two that both switch a new file SQLite refuses one at once, whatever its patience: each would wait for the other.
+    If two connections switch a new file, SQLite rejects one at once, with any patience, because each would wait for the
+    other.
     """
     until = time.monotonic() + _PATIENCE
     while True:
@@ -582,7 +583,7 @@ def _keep_a_log(connection: Any) -> None:
 
 
 def _flushes(engine: sa.Engine) -> Flushes | None:
-    """What flushes the log of a database; None where it keeps none, as on some disks of other machines."""
+    """Return a function that flushes the log of a database; None if it has none, as on some network disks."""
     if engine.dialect.name != "sqlite":
         return None
     with engine.connect() as db:
@@ -593,15 +594,15 @@ def _flushes(engine: sa.Engine) -> Flushes | None:
 
 
 def _can_be_written(path: Path) -> bool:
-    """Whether SQLite may write here: to the file, where there is one, and beside it."""
+    """Return whether SQLite can write here: to the file, if it exists, and in its folder."""
     beside = path.absolute().parent
     return beside.is_dir() and os.access(beside, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
 
 
 def _copy_sqlite(source: Path, target: Path) -> None:
-    """Copy a database, with what its log still holds, without a write to its folder; nothing where there is none.
+    """Copy a database, with its log, without writing to its folder; nothing if there is none.
 
-    Where nobody may write beside it, SQLite cannot open a database with a log; then the files themselves are copied.
+    In a read-only folder SQLite cannot open a database with a log; then the files themselves are copied.
     """
     if not source.is_file():
         return
@@ -638,7 +639,7 @@ def _migrate(db: sa.Connection) -> None:
     try:
         command.upgrade(config, "head")
     except CommandError as error:
-        raise StudyError(f"the database was made by a newer assay ({error}); upgrade assay") from None
+        raise StudyError(f"the database belongs to a newer assay ({error}); upgrade assay") from None
 
 
 def _is_current(db: sa.Connection) -> bool:
@@ -673,9 +674,10 @@ def _join_first_step(db: sa.Connection) -> None:
         db.execute(sa.text("update alembic_version set version_num = '0001_first'"))
     elif seen and seen[0] in _EARLIER:
         raise StudyError(
-            f"the database was made by an assay older than 0.2 (its last step is '{seen[0]}'), which this assay cannot "
-            "bring up to date; open it once with the first assay 0.2 (in a checkout of its commit 6ab766a8: assay "
-            "export STUDY labels.csv), then with this one"
+            f"the database belongs to an assay older than 0.2 (its last step is '{seen[0]}') and cannot be upgraded "
+            "directly; "
+            "open it once with the first assay 0.2 (in a checkout of its commit 6ab766a8: assay export STUDY "
+            "labels.csv), then with this version"
         )
 
 
@@ -688,23 +690,23 @@ Opening = Callable[[Study, str | None], Store]
 def open_store(study: Study, url: str | None = None, patience: float = _PATIENCE) -> Store:
     """The study's database: ``url``, else the one study.yaml names, else a file in the folder.
 
-    Whoever uses it waits ``patience`` seconds for others who hold it.
+    A caller waits ``patience`` seconds for others who hold it.
 
     Raises
     ------
     StudyError
-        Where it cannot be used, see `Store.open`.
+        If it cannot be used, see `Store.open`.
     """
     return Store.open(_place(study, url), patience)
 
 
 def open_scratch(study: Study, url: str | None = None) -> Store:
-    """The study's database as it stands, of which nothing that is done is kept; see `Store.scratch`."""
+    """Open a scratch copy of the study's database, of which no change is kept; see `Store.scratch`."""
     return Store.scratch(_place(study, url))
 
 
 def open_to_read(study: Study, url: str | None = None) -> Store:
-    """The study's database, or what stands in it, where nobody may write to it: on a read-only mount."""
+    """Open the study's database, or a copy of it if it is on a read-only mount."""
     where = _place(study, url)
     remote = "://" in where and not where.startswith("sqlite:")
     path = None if remote else sa.make_url(where).database if where.startswith("sqlite:") else where
@@ -715,7 +717,7 @@ _CHOSEN: ContextVar[dict[Path, str] | None] = ContextVar("assay_store", default=
 
 
 def choose_store(folder: str | Path, url: str) -> None:
-    """Say where the answers of a study are, for whatever opens its store from now on and is told nothing else."""
+    """Set the location of a study's answers for all later calls that open its store without a location."""
     _CHOSEN.set({**(_CHOSEN.get() or {}), _study_folder(folder): url})
 
 
@@ -742,7 +744,7 @@ def store_in_use(study: Study, url: str | None = None, *, opening: Opening = ope
     Raises
     ------
     StudyError
-        Where the database fails; what was written before stays.
+        If the database fails; what was written before is kept.
     """
     with opening(study, url) as opened:
         try:
@@ -756,10 +758,10 @@ def store_error(store: Store, error: BaseException) -> StudyError:
     said = " ".join(str(getattr(error, "orig", None) or error).split())
     if store.is_scratch:
         return StudyError(
-            f"a copy of the store {store.where} failed: {said}. The store is as it was; mend that (room for it in "
-            "the folder for temporary files, a server that runs) and do it again"
+            f"copying the store {store.where} failed: {said}. The store is unchanged; fix the cause (space in the "
+            "folder for temporary files, a running server) and run the command again"
         )
     return StudyError(
-        f"the store {store.where} failed: {said}. What it took before is kept; mend that (room on the disk, a server "
-        "that runs) and do it again: it goes on from there"
+        f"the store {store.where} failed: {said}. Its earlier content is kept; fix the cause (space on the disk, a "
+        "running server) and run the command again to continue"
     )

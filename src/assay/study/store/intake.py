@@ -1,4 +1,4 @@
-"""What the study's folder says goes into the store: items, questions, judges, and the labels in a file."""
+"""Synchronize the store with the study folder: items, questions, judges, and the labels in a file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from assay.study.store.people import (
 from assay.study.store.work import Changed, change_study
 
 SYNCED = "taken in"
-"""The setting that names what the folder said when it was last taken into the store."""
+"""The setting with the digest of the folder at the last synchronization."""
 
 WITHOUT_ITEM, NOT_KEPT = "labels without item", "labels' columns not kept"
 """Settings: how many labels of the file are of items that the study does not have; columns not taken from it."""
@@ -61,7 +61,7 @@ CONFIG = "study"
 
 
 def sync_study(store: Store, study: Study, changed: Changed | None = None) -> None:
-    """Bring items, questions, annotators and the people's labels to what the folder says now.
+    """Synchronize items, questions, annotators and human labels with the folder.
 
     One transaction, and none at all where nothing has changed. A question that people see otherwise than before becomes
     a new version, or the version again that once read so; answers to other versions stay, and do not count.
@@ -69,7 +69,7 @@ def sync_study(store: Store, study: Study, changed: Changed | None = None) -> No
     Parameters
     ----------
     changed : {"new-version", "same-question"}, optional
-        What is said of a change after which answers will no longer count.
+        How to treat a change after which answers would no longer count.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
     for chunk in batches(enumerate(study.items())):
         columns |= dict.fromkeys(column for _, item in chunk for column in item.fields)
         if taken := [c for c in (*PAIR, *PAIR_ABOUT) if study.systems and c in columns]:
-            raise StudyError(f"the items' column '{taken[0]}' has the name of what a pair says of itself; rename it")
+            raise StudyError(f"the items' column '{taken[0]}' is reserved for pairs of outputs; rename it")
         new = (NewItem(n, item, role, _part_of(item, study), picture_digests(item, files, folder)) for n, item in chunk)
         put_items(db, list(new), now)
     if study.systems:
@@ -142,7 +142,7 @@ def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
         known = study.known_items(role)
         taken = active_items(db, among=[k.item.name for k in known])
         if taken:
-            raise StudyError(f"{listing(taken)} stands in two of the files of items; give each item a name of its own")
+            raise StudyError(f"{listing(taken)} is in two of the files of items; give each item a unique id")
         answers = [{"labels": k.known, "feedback": k.feedback} for k in known]
         pictures = [picture_digests(k.item, files, folder) for k in known]
         put_items(db, [NewItem(n, k.item, role, answers[n], pictures[n]) for n, k in enumerate(known)], now)
@@ -169,7 +169,7 @@ def _ask_again(db: sa.Connection, now: float) -> None:
 
 
 def _part_of(item: Item, study: Study) -> dict[str, Any] | None:
-    """What the store keeps of an item's part; an item that was not split is nobody's to tune on."""
+    """Return the stored part of an item; an item that was not split is in the test set."""
     if not study.parts:
         return None
     if PART in item.fields:
@@ -183,7 +183,7 @@ def _part_of(item: Item, study: Study) -> dict[str, Any] | None:
 
 
 def _labels_of_people(study: Study) -> Annotations | None:
-    """The labels in the file that study.yaml names; None where it names none."""
+    """Read the labels in the file that study.yaml names; None if it names none."""
     if study.config.labels is None:
         return None
     scales = {q.name: scale_of(q.scale) for q in study.config.questions}
@@ -194,8 +194,8 @@ def _labels_of_people(study: Study) -> Annotations | None:
         labels = read_labels(path, scales if len(scales) > 1 else next(iter(scales.values())))
     except KindUnknownError as error:
         raise StudyError(
-            f"{path}: {listing(error.names)} looks like a model; say in a column 'kind' of every annotator whether it "
-            "is human or judge"
+            f"{path}: {listing(error.names)} may be a model; add a column 'kind' with human or judge for every "
+            "annotator"
         ) from None
     except SpellingError as error:
         raise StudyError(f"{path}: names differ only in case or spaces: {error.shown}; spell each in one way") from None
@@ -214,8 +214,8 @@ def _sync_labels(db: sa.Connection, labels: Annotations, study: Study) -> None:
     both = sorted(invited_names(db).intersection(labels.labels["annotator"].to_list()))
     if both:
         raise StudyError(
-            f"{study.config.labels} has labels of {listing(both)}, who answer on the page of this study; "
-            "take those labels out of the file (what was answered on the page counts anyway)"
+            f"{study.config.labels} has labels of {listing(both)}, who answer on the page of this study; remove those "
+            "labels from the file (answers on the page count in any case)"
         )
     put_annotators(db, _people_of(labels))
     taken = {*OF_A_LABEL, *(f for item in study.items() for f in item.fields)}
@@ -236,7 +236,7 @@ def _people_of(labels: Annotations) -> Iterator[tuple[str, str, dict[str, Any]]]
 def _file_labels(
     db: sa.Connection, labels: Annotations, study: Study, kept: Sequence[str]
 ) -> tuple[dict[FileLabel, tuple[Any, Any]], int]:
-    """By what it answers, each label with what is kept beside it; and how many are of unknown items."""
+    """Return each label with its extra columns, by item, annotator and question; and the number of unknown items."""
     known = set(active_items(db, "item"))
     ids = {q.definition.name: q.id for q in questions(db)}
     frames = (labels.labels, labels.items, labels.annotators)

@@ -1,4 +1,4 @@
-"""What is asked: items with what they said before, questions in all their versions, and pairs of systems' outputs."""
+"""Items with their earlier contents, questions in all versions, and pairs of systems' outputs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from assay.study.store import tables
 from assay.study.store.connection import CHUNK, Store, batches, connect, insert, put_setting, setting, upsert
 
 Role = Literal["item", "triplet", "source", "check", "warm-up"]
-"""What an item is for: to be judged (also a pair of outputs), three items drawn for odd-one-out, to be written about by
-the systems whose outputs are compared, to see who reads, to practise on."""
+"""The role of an item: to label (also a pair of outputs), three items drawn for odd-one-out, the source of systems'
+outputs, an attention check, or practice."""
 
 NOT_COUNTED: dict[str, str] = {
     "check": "the item is an attention check",
@@ -26,10 +26,10 @@ NOT_COUNTED: dict[str, str] = {
 """Why answers to items of these roles are not in the table."""
 
 DRAWN = "triplets"
-"""The setting that says how many triplets were drawn, for whoever plans what to ask of judges."""
+"""The setting with the number of drawn triplets, for the plan of the judges."""
 
 PAIRS, _NAMES = "pairs", "pairs by name"
-"""Settings: what the pairs of outputs were drawn from, and their names."""
+"""Settings: the digest of the outputs from which pairs were drawn, and the names of the pairs."""
 
 
 # -- items -------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def items_named(source: Store | sa.Connection, names: Iterable[str]) -> dict[str
 
 
 def items_given(store: Store, given: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Item]:
-    """Items by name and digest: as they were when they were given to somebody."""
+    """Return items by name and digest: with the content at the time of the task."""
     wanted = set(given)
     names = {name for name, _ in wanted}
     found = {}
@@ -94,7 +94,7 @@ def known_items(store: Store, role: Role) -> dict[str, dict[str, Any]]:
 
 
 def active_items(db: sa.Connection, role: Role | None = None, among: Collection[str] | None = None) -> list[str]:
-    """Names of what the study has now, of one role or of any, and among these names."""
+    """Return the names of the current items, of one role or of any, and among these names."""
     i = tables.items.c
     query = sa.select(i.item).where(i.active)
     query = query if role is None else query.where(i.role == role)
@@ -120,9 +120,9 @@ _DIGESTS = sa.select(tables.items.c.item, tables.items.c.digest).where(tables.it
 
 
 def content_numbers(db: sa.Connection, questions: Mapping[int, Question]) -> dict[tuple[int, str, str], int]:
-    """By question, item and digest, the number of what the question shows of an item that was changed: 1 is the first.
+    """Return by question, item and digest the version of an item's displayed content: 1 is the first.
 
-    Contents that differ only in what a question does not show have one number.
+    Contents that differ only in columns that the question does not show have the same version.
     """
     contents: dict[str, dict[str, Any]] = {}
     for row in db.execute(sa.select(tables.contents).order_by(tables.contents.c.kept_at)):
@@ -142,19 +142,19 @@ def content_numbers(db: sa.Connection, questions: Mapping[int, Question]) -> dic
 
 
 def marked_texts(db: sa.Connection, question: Question) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
-    """The texts in which a question has spans marked: by item and digest, also those of before; and as they are now."""
+    """Return the texts in which a question marks spans: by item and digest, with earlier ones; and the current ones."""
     rows = [row for table in (tables.contents, tables.items) for row in db.execute(sa.select(table))]
     texts = {(row.item, row.digest): question.marked_text(row.fields) for row in rows}
     return texts, {row.item: question.marked_text(row.fields) for row in rows}
 
 
 def retire_items(db: sa.Connection) -> None:
-    """Let no item count but triplets, which are drawn and stand in no file."""
+    """Retire all items except triplets, which are drawn and are not in a file."""
     db.execute(sa.update(tables.items).where(tables.items.c.role != "triplet").values(active=False))
 
 
 def put_items(db: sa.Connection, new: Sequence[NewItem], now: float) -> None:
-    """Add items, or change those of the same name; what they said before is kept."""
+    """Add items, or update those of the same name; their earlier content is kept."""
     if not new:
         return
     rows = {
@@ -188,7 +188,7 @@ def _item(row: Any) -> Item:
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """A question as it stands in the store: its current version."""
+    """A question of the study: its current version."""
 
     id: int
     version: int
@@ -204,13 +204,13 @@ def questions(source: Store | sa.Connection) -> list[AskedQuestion]:
 
 
 def question_names(db: sa.Connection) -> dict[int, str]:
-    """What each version of each question is called, by its number."""
+    """Return the name of each version of each question, by its number."""
     q = tables.questions.c
     return {row.id: row.name for row in db.execute(sa.select(q.id, q.name))}
 
 
 def questions_by_id(store: Store, ids: Sequence[int]) -> dict[int, Question]:
-    """Questions in whatever version, in the order asked for."""
+    """Return questions, in any version, in the given order."""
     q = tables.questions
     with store.reading() as db:
         rows = {row.id: row.definition for row in db.execute(sa.select(q).where(q.c.id.in_(ids)))}
@@ -226,10 +226,10 @@ def put_questions(
     hidden: Sequence[str],
     same: bool = False,
 ) -> None:
-    """Make these the questions that are asked.
+    """Make these the current questions.
 
-    One that people see as they did before, however long ago, is that version again, with all its answers. Another
-    wording is a new version, or (``same``) one more wording of the version that is asked now.
+    A question that annotators see as they saw an earlier version is that version again, with all its answers. Another
+    wording is a new version or, with ``same``, another wording of the current version.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def put_questions(
 
 
 def _put_question(db: sa.Connection, question: Question, digest: str, now: float, same: bool) -> None:
-    """``digest`` names what people see of the question and may answer."""
+    """``digest`` identifies the displayed text and the possible answers."""
     q, w = tables.questions, tables.wordings.c
     mine, definition = q.c.name == question.name, question.model_dump(mode="json")
     versions = db.execute(sa.select(q).where(mine).order_by(q.c.current.desc(), q.c.version.desc())).all()
@@ -263,7 +263,7 @@ def _put_question(db: sa.Connection, question: Question, digest: str, now: float
 
 
 def keep_form(store: Store, digest: str, definition: dict[str, Any]) -> int:
-    """Keep the words that people read beside the questions under a number; the same words have the same number."""
+    """Store the page texts that accompany the questions under a number; equal texts have the same number."""
     f = tables.forms
     with store.writing() as db:
         row = {"digest": digest, "definition": definition, "made_at": store.now(db)}
@@ -276,29 +276,29 @@ def keep_form(store: Store, digest: str, definition: dict[str, Any]) -> int:
 
 @dataclass(frozen=True)
 class SystemOutput:
-    """What a system wrote about an item, for the n-th time."""
+    """The n-th output of a system about an item."""
 
     item: str
     system: str
     number: int
     text: str
     temperature: float | None = None
-    """Where the study varies it."""
+    """If the study varies it."""
 
 
 @dataclass(frozen=True)
 class WrittenOutputs:
-    """What the systems have written so far."""
+    """The outputs of the systems so far."""
 
     outputs: tuple[SystemOutput, ...]
-    lacking: int
-    """Outputs that are still to be asked for."""
+    missing: int
+    """Outputs still to generate."""
     unreadable: int
     """Outputs that were asked for and are none: empty, or cut off."""
 
     def made_of(self, comparisons: OutputPairs) -> str:
         """Names what pairs are drawn from."""
-        # What is not varied or not said names nothing, as in stores that were made before it could be.
+        # A temperature that is not varied is omitted, as in stores of earlier versions.
         parts = [[*vars(one).items()] for one in self.outputs]
         outputs = [{k: v for k, v in part if (k, v) != ("temperature", None)} for part in parts]
         return digest_of([outputs, comparisons.model_dump(mode="json") | {"seed": comparisons.seed}])
@@ -357,14 +357,14 @@ def put_pairs(db: sa.Connection, pairs: Iterable[Mapping[str, Any]], made_of: st
 
 
 def keep_pairs(db: sa.Connection) -> None:
-    """Let the pairs that were drawn count again, where the items have been taken in anew."""
+    """Let the drawn pairs count again after the items were read again."""
     i = tables.items
     for chunk in batches(setting(db, _NAMES) or ()):
         db.execute(sa.update(i).where(i.c.item.in_(chunk)).values(active=True))
 
 
 def _pair_item(pair: Mapping[str, Any], of: Item) -> Item:
-    """A pair as an item: what its item has, the two texts, and what is known of them."""
+    """Return a pair as an item: the columns of its item, the two texts, and the columns about the pair."""
     texts = digest_of([pair[column] for column in PAIR])[:8]
     sides = (f"{pair[side]} {pair[f'{side}_output']}" for side in ("first", "second"))
     return Item(" | ".join([of.name, *sides, texts]), of.name, of.fields | dict(pair))

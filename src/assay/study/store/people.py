@@ -16,11 +16,11 @@ from assay.study.store.connection import Store, batches, connect, put_setting, s
 # -- annotators --------------------------------------------------------------------------------------
 
 WRITES = {"writes": True}
-"""What the definition of a system has: a model whose outputs are compared, and which judges nothing."""
+"""The definition of a system: a model whose outputs are compared, and which does not judge."""
 
 
 def kind_of(db: sa.Connection, name: str) -> str | None:
-    """Whether an annotator is a human or a judge; None where the name is not known."""
+    """Return whether an annotator is a human or a judge; None for an unknown name."""
     n = tables.annotators.c
     return db.execute(sa.select(n.kind).where(n.annotator == name)).scalar()
 
@@ -36,13 +36,13 @@ def put_annotators(db: sa.Connection, rows: Iterable[tuple[str, str, dict[str, A
 
 
 def is_excluded(name: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    """Whether an annotator of this name is a person whose answers must not count: excluded, or an adjudicator."""
+    """Return whether the answers of this annotator must not count: excluded, or an adjudicator."""
     p = tables.people.c
     return name.in_(sa.select(p.annotator).where(sa.or_(p.excluded_at.is_not(None), p.role == ADJUDICATOR)))
 
 
 def left_out(people: Iterable[Person]) -> list[str]:
-    """The names of those of whom `is_excluded` says the same."""
+    """Return the names for which `is_excluded` is true."""
     return [one.name for one in people if one.excluded_at is not None or one.role == ADJUDICATOR]
 
 
@@ -53,7 +53,7 @@ def retire_judges(db: sa.Connection) -> None:
 
 
 def active_annotators(db: sa.Connection) -> list[dict[str, Any]]:
-    """Everybody who counts now, with their definitions."""
+    """All annotators who count now, with their definitions."""
     n = tables.annotators
     return [dict(row._mapping) for row in db.execute(sa.select(n).where(n.c.active))]
 
@@ -63,15 +63,15 @@ def active_annotators(db: sa.Connection) -> list[dict[str, Any]]:
 State = Literal["active", "paused", "revoked"]
 
 ADJUDICATOR = "adjudicator"
-"""The role of whoever decides between the answers of others: what they say is kept beside those."""
+"""The role of a person who decides between the answers of others; the decisions are stored separately."""
 
 ADJUDICATION = "(adjudication)"
-"""What stands for the group of an adjudicator in their tasks, which count toward none."""
+"""The group of an adjudicator's tasks, which do not count toward any group."""
 
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who was invited."""
+    """An invited annotator."""
 
     name: str
     attributes: Mapping[str, Any]
@@ -81,9 +81,9 @@ class Person:
     consented_to: str | None
     """Digest of the text that they agreed to."""
     closed: int = 0
-    """What they answered on pages up to this one is shown to them no more, and stays as it is."""
+    """Answers on pages up to this one are final and no longer displayed."""
     excluded_at: float | None = None
-    """Since when their answers do not count; None where they do."""
+    """Since when their answers do not count; None if they do."""
     excluded_for: str = ""
     """Why."""
     role: str = "annotator"
@@ -91,12 +91,12 @@ class Person:
 
 
 def add_people(store: Store, people: Mapping[str, Mapping[str, Any]], role: str = "annotator") -> None:
-    """Add people who may answer, by name with their attributes: all of them, or nobody.
+    """Add people who can answer, by name with their attributes: all of them, or none.
 
     Raises
     ------
     StudyError
-        For a name that is taken: by a judge, by labels in a file, by somebody invited.
+        For a name that is in use: by a judge, by labels in a file, or by another invited person.
     """
     with store.exclusive() as db:
         for name, attributes in people.items():
@@ -115,14 +115,14 @@ def _check_free(db: sa.Connection, name: str) -> None:
     if (alike := next((one for one in invited_names(db) if one.casefold() == name.casefold()), None)) is not None:
         raise StudyError(
             f"'{name}' differs only in case from '{alike}', who is invited already; write '{alike}' if it is the same "
-            "person, and give another a name that nobody can mistake for it"
+            "person, otherwise choose a clearly different name"
         )
     if db.execute(sa.select(a.id).where(a.annotator == name).limit(1)).first() is not None:
         raise StudyError(f"'{name}' has labels in the file of labels; choose another name for the page")
 
 
 def set_state(store: Store, name: str, state: State) -> None:
-    """Let a person answer, have them wait, or end their link for good, which frees their places at once."""
+    """Activate a person, pause them, or end their link permanently, which frees their places at once."""
     with store.exclusive() as db:
         person = invited_person(db, name)
         if state != "revoked":
@@ -133,12 +133,12 @@ def set_state(store: Store, name: str, state: State) -> None:
 
 
 def free_places_of(db: sa.Connection, name: str, now: float) -> None:
-    """Let what is before a person be anybody's."""
+    """Free the places that a person holds."""
     _free_places(db, tables.tasks.c.annotator == name, now)
 
 
 def _free_places(db: sa.Connection, whose: sa.ColumnElement[bool], now: float) -> None:
-    """Let what is before people be anybody's; it is theirs again where it is still free when they are let in."""
+    """Free the places that people hold; on their return they get them back if they are still free."""
     db.execute(sa.update(tables.tasks).where(whose, held(now)).values(state="given", expires_at=now))
 
 
@@ -154,7 +154,7 @@ def new_link(store: Store, name: str) -> Person:
 def _check_counts(person: Person) -> None:
     if person.excluded_at is not None:
         raise StudyError(
-            f"'{person.name}' is excluded, so what they answered would not count; let their answers count again first"
+            f"'{person.name}' is excluded, so new answers would not count; include their answers again first"
         )
 
 
@@ -166,16 +166,16 @@ def _change(db: sa.Connection, name: str, **columns: Any) -> None:
 # -- whose answers do not count, and whose are gone --------------------------------------------------
 
 ERASED = "erased"
-"""The setting that says when somebody was erased, and how much of theirs, but not who."""
+"""The setting with the time of an erasure and the number of erased answers, without the name."""
 
 
 def exclude(store: Store, name: str, reason: str = "", *, end_link: bool = True) -> int:
-    """Let what a person answered count no more: the record stays, their places are free, their link is ended.
+    """Exclude a person's answers: the record is kept, their places are free, their link is ended.
 
     Parameters
     ----------
     end_link : bool
-        False for somebody who is still to read how their visit ended.
+        False for a person who still has to read how their visit ended.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def exclude(store: Store, name: str, reason: str = "", *, end_link: bool = True)
 
 
 def readmit(store: Store, name: str) -> int:
-    """Let what an excluded person answered count again; their link stays ended.
+    """Include an excluded person's answers again; their link stays ended.
 
     Returns
     -------
@@ -216,9 +216,9 @@ def _n_labels(db: sa.Connection, name: str) -> int:
 
 
 def erase(store: Store, name: str) -> int:
-    """Remove a person and all that they answered for good, as the law may ask; nothing brings it back.
+    """Remove a person and all their answers permanently, as the law may require; this cannot be undone.
 
-    What stays is that somebody was erased, when, and how many answers went with them.
+    The record keeps that a person was erased, when, and the number of erased answers.
 
     Returns
     -------
@@ -241,11 +241,11 @@ def erase(store: Store, name: str) -> int:
     return number
 
 
-# -- what is known of them ---------------------------------------------------------------------------
+# -- attributes, consents ----------------------------------------------------------------------------
 
 
 CONSENTS = "consents"
-"""The setting that holds each text that somebody has agreed to, by its digest, with when the first one did."""
+"""The setting with each consented text, by its digest, with the time of the first consent."""
 
 
 def consent(store: Store, name: str, digest: str, text: str) -> None:
@@ -266,7 +266,7 @@ def closed_up_to(db: sa.Connection, name: str) -> int:
 
 
 def close_pages(db: sa.Connection, name: str, up_to: int) -> None:
-    """Close what a person answered up to this page. No page is opened again by it."""
+    """Make a person's answers up to this page final. Pages never become open again by it."""
     db.execute(_CLOSE_PAGES, {"name": name, "up_to": up_to})
 
 
@@ -277,14 +277,14 @@ _CLOSE_PAGES = sa.update(tables.people).where(_NAMED, tables.people.c.closed < _
 
 
 def find(source: Store | sa.Connection, name: str) -> Person | None:
-    """A person by name; None where nobody of that name is invited."""
+    """Return a person by name; None if no one of that name is invited."""
     with connect(source) as db:
         row = db.execute(_PERSON, {"name": name}).first()
     return None if row is None else _person(row)
 
 
 def invited_person(source: Store | sa.Connection, name: str) -> Person:
-    """A person by name; refused where nobody of that name is invited."""
+    """Return a person by name; raise if no one of that name is invited."""
     with connect(source) as db:
         person = find(db, name)
         if person is None:
@@ -292,7 +292,7 @@ def invited_person(source: Store | sa.Connection, name: str) -> Person:
         return person
 
 
-def everybody(source: Store | sa.Connection) -> list[Person]:
+def all_people(source: Store | sa.Connection) -> list[Person]:
     """All who were invited, in the order of their invitations."""
     p = tables.people.c
     with connect(source) as db:
@@ -324,18 +324,18 @@ def _person(row: Any) -> Person:
 
 @dataclass(frozen=True)
 class Visit:
-    """Somebody who came.
+    """A participant who came.
 
     Attributes
     ----------
     person : str
-        Their id on the platform; their name as an annotator, where they were let in.
+        Their id on the platform; their name as an annotator, if they were admitted.
     given : dict
         The other parameters that they came with.
     came_at, ended_at : float
         Seconds since 1970.
     screening : str, optional
-        What they answered to the screening question.
+        Their answer to the screening question.
     outcome : str, optional
         How it ended; None while they are at work.
     """
@@ -349,26 +349,26 @@ class Visit:
 
 
 def visit_of(db: sa.Connection, person: str) -> Visit | None:
-    """The visit of a person; None where they never came, or were invited by name."""
+    """Return the visit of a person; None if they never came, or were invited by name."""
     row = db.execute(sa.select(tables.visits).where(tables.visits.c.person == person)).first()
     return None if row is None else Visit(**row._mapping)
 
 
 def all_visits(db: sa.Connection) -> list[Visit]:
-    """Everybody who came, in order."""
+    """All participants who came, in order."""
     v = tables.visits.c
     rows = db.execute(sa.select(tables.visits).order_by(v.came_at, v.person))
     return [Visit(**row._mapping) for row in rows]
 
 
 def put_visit(db: sa.Connection, visit: Visit) -> None:
-    """Keep a visit, in place of what was known of this person."""
+    """Store a visit, replacing the earlier record of this person."""
     columns = [name for name in vars(visit) if name != "person"]
     upsert(db, tables.visits, ["person"], columns, [dict(vars(visit))])
 
 
 def end_visit(db: sa.Connection, person: str, outcome: Outcome, now: float) -> None:
-    """Say how a visit ended, where it has not; what the person holds is free for others."""
+    """Record the outcome of a visit that has not ended; the person's places become free."""
     v = tables.visits
     db.execute(sa.update(v).where(v.c.person == person, v.c.outcome.is_(None)).values(outcome=outcome, ended_at=now))
     _free_places(db, tables.tasks.c.annotator == person, now)
@@ -392,8 +392,8 @@ def places_in_use(db: sa.Connection) -> int:
 
 
 # -- tasks -------------------------------------------------------------------------------------------
-# The functions here work within the caller's transaction: whoever reads what others hold before giving
-# something writes it in the same `Store.exclusive`.
+# The functions here work within the caller's transaction: a caller that reads others' places before giving an item
+# writes it in the same `Store.exclusive`.
 
 Task = Any
 """A row of the tasks."""
@@ -420,16 +420,16 @@ def answered_with(db: sa.Connection, questions: Collection[str]) -> list[tuple[s
 
 @dataclass(frozen=True)
 class Slot:
-    """Tasks that are counted together: of one session, and of one group, or of these people whatever their group.
+    """Tasks that are counted together: of one session, and of one group, or of these people in any group.
 
     Attributes
     ----------
     questions : tuple of str
         Each names questions in their versions, with which the tasks were given.
     condition : str
-        What is varied, such as the scale of a session.
+        The experimental condition, such as the scale of a session.
     party : str
-        The group of people; empty where there are no groups.
+        The group of people; empty if there are no groups.
     people : list of str, optional
     """
 
@@ -459,7 +459,7 @@ def _counts_clause(given: sa.ColumnElement[bool], who: sa.ColumnElement[bool]) -
 
 
 def held(now: float | sa.BindParameter[float]) -> sa.ColumnElement[bool]:
-    """Whether a task is before somebody at this moment: open again, or given and not yet run out."""
+    """Whether a task is held at this moment: open again, or given and not yet expired."""
     t = tables.tasks.c
     return sa.or_(t.state == "reopened", sa.and_(t.state == "given", t.expires_at > now))
 
@@ -469,7 +469,7 @@ def _takes_place(now: float | sa.BindParameter[float]) -> sa.ColumnElement[bool]
     return sa.or_(tables.tasks.c.state == "answered", held(now))
 
 
-# -- the places of an item, of which each person takes one ---------------------------------------------
+# -- the places of an item, of which a person takes one -------------------------------------------------
 # Asked whenever a page is given, with the lock held, so the statements are made once.
 
 _T = tables.tasks.c
@@ -503,7 +503,7 @@ _BACK = sa.select(sa.func.min(_T.expires_at)).where(
 
 
 def _places(slot: Slot, **more: Any) -> dict[str, Any]:
-    """What the statements above are asked with."""
+    """The parameters of the statements above."""
     assert slot.people is None
     return {"asked": slot.questions, "of_condition": slot.condition, "of_party": slot.party, **more}
 
@@ -548,7 +548,7 @@ def lapsed_tasks(db: sa.Connection, slot: Slot, now: float) -> list[tuple[str, s
 
 
 def newest_task(db: sa.Connection) -> int:
-    """The number of the task that was given last, as tasks are numbered in order; 0 where none was."""
+    """Return the number of the last task, as tasks are numbered in order; 0 if there is none."""
     return int(db.execute(_NEWEST_TASK).scalar() or 0)
 
 
@@ -585,7 +585,8 @@ def triplets_drawn(db: sa.Connection, since: int) -> list[tuple[int, list[str]]]
 def triplet_in_need(
     db: sa.Connection, questions: Collection[str], party: str, person: str, wanted: int, now: float
 ) -> str | None:
-    """The first triplet that lacks answers of a group and that this person has not had; None where there is none."""
+    """Return the first triplet with missing answers of a group and without an answer of this person; None if there is
+    none."""
     i, t = tables.items.c, tables.tasks.c
     mine = sa.select(t.item).where(t.annotator == person)
     taken = (
@@ -603,21 +604,21 @@ def triplet_in_need(
 
 
 def is_closed(task: Task, closed: int) -> bool:
-    """Whether what a person answered to a task is shown to them no more, with pages closed up to this one.
+    """Return whether a person's answer to a task is final, with pages closed up to this one.
 
-    What they have not answered yet, or what the lead has given back to them, is theirs to answer.
+    Unanswered tasks, and those that the lead returned, can be answered.
     """
     return bool(task.page <= closed and task.state in ("answered", "skipped"))
 
 
 def task_by_id(db: sa.Connection, number: int, person: str | None = None) -> Task | None:
-    """A task, and only where it is this person's; None where there is none."""
+    """Return a task if it is this person's; otherwise None."""
     row = db.execute(_TASK, {"number": number}).first()
     return row if row is None or person is None or row.annotator == person else None
 
 
 def tasks_of(db: sa.Connection, person: str) -> list[Task]:
-    """All that a person was ever given, in the order of its places, without what was shown."""
+    """Return all tasks of a person, in order, without the displayed content."""
     return list(db.execute(_TASKS, {"person": person}))
 
 
@@ -651,12 +652,12 @@ def states_of(db: sa.Connection, person: str, questions: Collection[str], condit
 
 
 def give(db: sa.Connection, rows: list[dict[str, Any]]) -> None:
-    """Put items before somebody."""
+    """Give items to a person."""
     db.execute(sa.insert(tables.tasks), rows)
 
 
 def renew(db: sa.Connection, numbers: Sequence[int], until: float, older_than: float) -> None:
-    """Let tasks be held until then, where they would run out earlier than ``older_than``."""
+    """Extend tasks until a time, if they would expire earlier than ``older_than``."""
     t = tables.tasks
     db.execute(sa.update(t).where(t.c.id.in_(numbers), t.c.expires_at < older_than).values(expires_at=until))
 
@@ -670,7 +671,7 @@ def tasks_with_old_text(db: sa.Connection) -> list[Task]:
 
 
 def show_item(db: sa.Connection, task: Task, digest: str) -> None:
-    """Put a task before its person again, with the item as it is now."""
+    """Give a task to its person again, with the current content of the item."""
     t = tables.tasks
     state = "given" if task.state == "given" else "reopened"
     about = {"shown": task.shown | {"item": digest}, "state": state, "closed_at": None}
@@ -678,25 +679,25 @@ def show_item(db: sa.Connection, task: Task, digest: str) -> None:
 
 
 def set_task_state(db: sa.Connection, number: int, state: str, *, extra: bool, closed_at: float | None) -> None:
-    """Say that a task was answered or skipped, or is open again."""
+    """Record that a task was answered or skipped, or reopened."""
     db.execute(_SET_TASK, {"number": number, "state": state, "closed_at": closed_at, "extra": extra})
 
 
-# -- what is half written ----------------------------------------------------------------------------
+# -- drafts --------------------------------------------------------------------------------------------
 
 
 def put_draft(db: sa.Connection, task: int, revision: int, body: Mapping[str, Any], now: float) -> None:
-    """Keep what is half written, in place of what was."""
+    """Store a draft, replacing the earlier one."""
     row = {"task": task, "revision": revision, "body": body, "kept_at": now}
     upsert(db, tables.drafts, ["task"], ["revision", "body", "kept_at"], [row])
 
 
 def drop_draft(db: sa.Connection, task: int) -> None:
-    """Forget what was half written."""
+    """Delete a draft."""
     db.execute(_DROP_DRAFT, {"number": task})
 
 
 def drafts_of(db: sa.Connection, tasks: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """What is half written, by task."""
+    """Return the drafts, by task."""
     rows = db.execute(_DRAFTS, {"numbers": list(tasks)})
     return {row.task: {"revision": row.revision, "at": row.kept_at, "body": row.body} for row in rows}

@@ -1,4 +1,4 @@
-"""What the store holds, read as a whole: the one table, sums of what people did, the record of all they were given.
+"""Read the whole store: the table of labels, sums of the annotators' work, and the record of all tasks and answers.
 
 Only reads; what takes a connection works within the caller's transaction.
 """
@@ -72,9 +72,9 @@ def stored_annotations(
     excluded_people : bool
         Keep the answers of people who are excluded, with True in the column ``excluded``.
     probes : bool
-        Keep what judges answered to probes, with its name in the column ``probe``.
+        Keep the answers to probes, with the name of the probe in the column ``probe``.
     reasoning : bool
-        What judges said before their label, in the column ``reasoning``.
+        Add the judges' reasoning in the column ``reasoning``.
 
     Raises
     ------
@@ -89,14 +89,14 @@ def stored_annotations(
         if reasoning:
             for row in rows:
                 row["_about"]["reasoning"] = row["reasoning"] = row["_reasoning"]
-        # Of texts that pairs or triplets are drawn from, those alone are asked about.
+        # Items from which pairs or triplets are drawn are not labelled themselves.
         drawn = ["item"] if any(q.drawn_from for q in asked.values()) else []
         items = _items_frame(db, tables.items.c.role.not_in((*NOT_COUNTED, "source", *drawn)))
         without_item, not_kept = setting(db, WITHOUT_ITEM) or 0, setting(db, NOT_KEPT) or []
     if not rows:
         raise StudyError(
-            f"{store.where} holds no label yet; if judges were asked with --store, give it here, too, or write it into "
-            f"study.yaml as store:, else ask them with: assay judge {folder or 'STUDY'}"
+            f"{store.where} has no labels; if the judges ran with --store, repeat it here or add store: to study.yaml, "
+            f"otherwise collect them with: assay judge {folder or 'STUDY'}"
         )
     conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
     items = _add_parts(items, asked.values())
@@ -118,11 +118,11 @@ def stored_annotations(
             for name, scale in criteria_of(question).items()
             if name in seen
         },
-        spelling="apart",  # the study has told them apart
+        spelling="apart",  # the study distinguishes them
         exclude=(),  # and who is called majority is one of its raters
         conditions=[c for c in conditions if c in frame.columns],
         items=items,
-        annotators=_annotators_frame(annotators),
+        annotator_table=_annotators_frame(annotators),
         reading=reading,
     )
 
@@ -148,7 +148,7 @@ def _counted_rows(
         *(p.excluded_at, p.excluded_for, p.role.label("does")),
     )
     joined = tables.join(tables.join(tables.LATEST, tables.items), tables.people, outer=True)
-    query = query.where(i.role != "source")  # what systems wrote is no label, see `assay.study.store.items`
+    query = query.where(i.role != "source")  # outputs of systems are not labels, see `assay.study.store.items`
     rows: list[dict[str, Any]] = []
     excluded: Counter[str] = Counter()
     numbers = content_numbers(db, asked)
@@ -177,7 +177,7 @@ def _counted_rows(
 def _exclusion_reason(
     row: Any, asked: Mapping[int, Question], annotators: Collection[str], *, excluded_people: bool
 ) -> str | None:
-    """Why an answer does not count; None where it does."""
+    """Return the reason why an answer does not count; None if it does."""
     if not row.there:
         return "the item is no longer in the study"
     if row.role in NOT_COUNTED:
@@ -234,16 +234,16 @@ def labels_in_table(question: Question, item: str, label: Label, text: str = "")
 
 
 def _word_item(item: str, column: str | None, number: int) -> str:
-    """What a word of a text is called as an item."""
+    """Return the item id of a word of a text."""
     return f"{item}: {column} {number}"
 
 
 @lru_cache(maxsize=100_000)
 def _ranked_pairs(item: str, options: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
-    """Every two texts of an item that is ranked: what they are called as an item, the first, the second.
+    """Return every two texts of a ranked item: the item id of the pair, the first, the second.
 
-    Which of two is the first is drawn by item: were it the same throughout, one label would be the commoner by far, and
-    agreement beyond chance would look small however alike people rank.
+    The first of two is drawn by item: with a fixed order one label would be much more common, and agreement beyond
+    chance would look small for any agreement on ranks.
     """
     found = []
     for pair in combinations(options, 2):
@@ -387,8 +387,8 @@ def add_ensembles(
     frame : polars.DataFrame
         One row a label: ``item``, ``annotator``, ``criterion``, ``label`` and the conditions.
     conditions : list of str
-        Columns that were varied. An ensemble answers once under each combination; repeats and the
-        orders in which options were shown are what it is made of.
+        Experimental conditions. An ensemble has one label under each combination, computed from all repeats and orders
+        of the options.
     annotators : list of dict
         Annotators with their ``definition``; those that have ``of`` are ensembles.
     """
@@ -438,7 +438,7 @@ def combine_votes(votes: Sequence[Any], rule: str, draw: str) -> tuple[Any, bool
     return best[chance % len(best)], len(best) > 1
 
 
-# -- sums of what people did ---------------------------------------------------------------------------
+# -- sums of the annotators' work -----------------------------------------------------------------------
 
 
 def _number(*conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
@@ -449,9 +449,9 @@ def _number(*conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
 def known_answers(
     db: sa.Connection, questions: Collection[int], role: Role, person: str | None = None, *, first: bool = False
 ) -> Sequence[Any]:
-    """What people, or one, answered to items whose answers are known, by annotator, item, condition, repeat, question.
+    """Return the answers to items with known answers, by annotator, item, condition, repeat, question.
 
-    The labels that count; or the first answer of each, with no label where it was skipped.
+    The labels that count; or the first answer of each, without a label if it was skipped.
     """
     a, s, i = tables.assignments.c, tables.answers.c, tables.items.c
     every = tables.answers.alias().c
@@ -506,7 +506,7 @@ def human_answers(db: sa.Connection, questions: Collection[int], item: str | Non
 
 
 def answers_about(db: sa.Connection, *, item: str | None = None, person: str | None = None) -> Sequence[Any]:
-    """The latest answers to what is asked now, about an item or by a person, in the order in which they came."""
+    """Return the latest answers to the current questions, about an item or by an annotator, in chronological order."""
     a, s, q, n, p = (
         t.c for t in (tables.assignments, tables.answers, tables.questions, tables.annotators, tables.people)
     )

@@ -1,4 +1,4 @@
-"""The store's tables as statements need them, and how they are joined; their full form stands in the migrations."""
+"""The store's tables as statements need them, and their joins; the migrations define them in full."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from assay.study.store.tables import FILE
 # -- a change of the study ---------------------------------------------------------------------------
 
 Changed = Literal["new-version", "same-question"]
-"""What a change is said to make: another question, to which earlier answers are none; or the same one still."""
+"""How to treat a change: another question, to which earlier answers do not apply; or still the same one."""
 
 
 @dataclass
@@ -55,7 +55,8 @@ class Change:
 
     @property
     def words(self) -> str:
-        """``20 answers to 'quality' (12 of people, 8 of judges) would no longer count``; empty where all of them do."""
+        """Word the lost answers: ``20 answers to 'quality' (12 of people, 8 of judges) would no longer count``; empty
+        if none."""
         if not self.lost:
             return ""
         parts = []
@@ -68,7 +69,7 @@ class Change:
 
 @contextmanager
 def change_study(store: Store, changed: Changed | None) -> Iterator[Change]:
-    """One transaction in which every answer goes on counting unless somebody has said that it need not.
+    """Run one transaction that fails if answers would no longer count, unless the caller allows it.
 
     Labels from a file follow the file. A block within another is decided by the outer one.
 
@@ -93,13 +94,13 @@ def change_study(store: Store, changed: Changed | None) -> Iterator[Change]:
             raise ChangedStudyError(change.words)
         if change.lost and changed == "same-question":
             raise ChangedStudyError(
-                f"{change.words}, whatever the words: their question, item, judge or condition is gone",
+                f"{change.words} with either option: their question, item, judge or condition is gone",
                 can_keep=False,
             )
 
 
 _PLACE = ("question", "kind", "item", "annotator", "condition", "repeat")
-"""What an answer answers, in whatever words it was asked."""
+"""The identity of an answer, in any wording of its question."""
 
 _BEFORE = sa.table("counting_before", sa.column("id"), *map(sa.column, _PLACE))
 """The answers that counted before a change: a table, as there may be more than fit in memory."""
@@ -107,7 +108,8 @@ _BEFORE = sa.table("counting_before", sa.column("id"), *map(sa.column, _PLACE))
 
 @cache
 def counting_answers() -> sa.Select[Any]:
-    """The assignments whose answer is in the table, but for labels of a file, and what each of them answers."""
+    """Return the assignments whose answer is in the table, except labels of a file, with the identity of each
+    answer."""
     a, s, i, q, n = (
         t.c for t in (tables.assignments, tables.answers, tables.items, tables.questions, tables.annotators)
     )
@@ -145,11 +147,11 @@ def _lost(db: sa.Connection) -> Counter[tuple[str, str]]:
     return lost
 
 
-# -- what is planned ---------------------------------------------------------------------------------
+# -- the plan ------------------------------------------------------------------------------------------
 
 LEASE = 60.0
-"""Seconds after which a run on another machine that gives no sign of life loses what it had claimed: many times the
-second between two signs, so that a machine that is slow for a while keeps its claims."""
+"""Seconds without a sign of life after which a run on another machine loses its claims: many times the second between
+two signs, so that a slow machine keeps its claims."""
 
 PLANNED = "plan"
 """The setting that names the plan whose assignments are in the store."""
@@ -174,14 +176,14 @@ class Assignment:
 def plan(store: Store, assignments: Iterable[Assignment], digest: str, changed: Changed | None = None) -> None:
     """Make exactly these the assignments of the judges; others of theirs no longer count.
 
-    Answers that fit an assignment made before are found again, whatever was planned in between, and in whatever
-    version of its question; so are those to the same request under another name (of its judge, question or condition).
-    Nothing happens where ``digest`` is that of the plan before.
+    Answers that fit an earlier assignment are found again, from any earlier plan and version of the question; so are
+    answers to the same request under another name (of its judge, question or condition). Nothing happens if ``digest``
+    is that of the last plan.
 
     Raises
     ------
     ChangedStudyError
-        Where answers would no longer count and nobody said (``changed``) what the change means; nothing was changed.
+        If answers would no longer count and ``changed`` is not given; nothing was changed.
     """
     if store.setting(PLANNED) == digest:
         return
@@ -204,7 +206,7 @@ def plan(store: Store, assignments: Iterable[Assignment], digest: str, changed: 
 
 
 def _rename_answered(db: sa.Connection) -> None:
-    """Let answers that no plan wants any more answer the same request under another name, where that one has none.
+    """Reuse answers that no plan needs for the same request under another name that has no answer.
 
     A request is its words, images, schema and parameters: an arm that is added, or a judge that gets another name, does
     not ask it again.
@@ -246,7 +248,7 @@ def _rows_as_before(
     names : dict
         The name of each version of each question.
     counting : set of int
-        Assignments whose answers go on counting, whatever is sent now.
+        Assignments whose answers count in any case.
     """
     a, s = tables.assignments, tables.same_requests
 
@@ -285,7 +287,7 @@ def _rows_as_before(
 def start_run(store: Store) -> int:
     """Say that a run begins; what runs that have died had claimed becomes open again.
 
-    Questions that had no reply in an earlier run are open again too.
+    Questions without a response in an earlier run become open again as well.
     """
     a = tables.assignments
     with store.writing() as db:
@@ -307,7 +309,7 @@ def heartbeat(store: Store, run: int) -> None:
 
 
 def end_run(store: Store, run: int) -> None:
-    """Say that a run is over; what it has claimed and not answered becomes open again."""
+    """Record that a run is over; its claims without an answer become open again."""
     r = tables.runs
     with store.writing() as db:
         db.execute(sa.update(r).where(r.c.id == run).values(ended_at=store.now(db)))
@@ -315,7 +317,7 @@ def end_run(store: Store, run: int) -> None:
 
 
 def charge(store: Store, run: int, cost: float) -> None:
-    """Add to a run's cost what it paid for a call that answers no question."""
+    """Add the cost of a call that answers no question to a run."""
     r = tables.runs
     with store.writing() as db:
         db.execute(sa.update(r).where(r.c.id == run).values(cost=r.c.cost + cost))
@@ -328,7 +330,7 @@ def dollars_spent(store: Store) -> float:
 
 
 def _release_expired(db: sa.Connection, now: float) -> None:
-    """Open again what is claimed by runs whose process is gone, or whose lease is over."""
+    """Release the claims of runs whose process is gone, or whose lease is over."""
     a, r = tables.assignments.c, tables.runs
     claimed = sa.select(a.run).where(a.status == "claimed").distinct()
     rows = db.execute(sa.select(r).where(r.c.id.in_(claimed))).all()
@@ -365,7 +367,7 @@ def _process(pid: int) -> str:
 
 
 def _alive(process: str) -> bool:
-    """Whether a process of this machine still runs; True where that cannot be told."""
+    """Return whether a process of this machine still runs; True if unknown."""
     pid = int(process.partition(":")[0])
     if Path("/proc/self/stat").exists():
         return _process(pid) == process
@@ -381,7 +383,7 @@ def _alive(process: str) -> bool:
 
 
 # -- batches -----------------------------------------------------------------------------------------
-# A batch is a run of its own that no process belongs to: its claims outlive whoever has sent it.
+# A batch is a separate run without a process: its claims outlive the process that sent it.
 
 BATCH_DAYS = 30
 """Days for which a batch keeps its claims: as long as services keep its results."""
@@ -407,7 +409,7 @@ def batches_kept(store: Store) -> list[dict[str, Any]]:
 
 
 def note_batch(store: Store, record: Mapping[str, Any]) -> None:
-    """Keep a record in place of the one of the same name."""
+    """Store a record, replacing the one of the same name."""
     with store.exclusive() as db:
         kept = [record if one["name"] == record["name"] else one for one in setting(db, _BATCHES) or []]
         put_setting(db, _BATCHES, [dict(one) for one in kept])
@@ -419,7 +421,7 @@ def this_process() -> dict[str, str]:
 
 
 def is_alive(host: str, process: str) -> bool:
-    """Whether another process of this machine still runs; of other machines nobody can tell."""
+    """Return whether another process of this machine still runs; for other machines it is unknown."""
     return host == _host() and process != _process(os.getpid()) and _alive(process)
 
 
@@ -437,7 +439,7 @@ def open_failed(store: Store) -> None:
 
 
 def give_back(store: Store, claims: Sequence[Claim]) -> None:
-    """Open again what was claimed and will not be asked."""
+    """Release claims that will not be requested."""
     a = tables.assignments
     with store.writing_durably() as db:
         for chunk in batches([one.id for one in claims]):
@@ -445,7 +447,7 @@ def give_back(store: Store, claims: Sequence[Claim]) -> None:
 
 
 def claims_held(store: Store, run: int) -> tuple[dict[int, Claim], int]:
-    """What a run holds, by assignment, where it is still asked so; and how many questions are not."""
+    """Return the claims of a run that are still in the plan, by assignment; and the number of those that are not."""
     a = tables.assignments
     with store.reading() as db:
         held = db.execute(sa.select(a.c.id, a.c.active).where(a.c.status == "claimed", a.c.run == run)).all()
@@ -459,7 +461,7 @@ def claims_held(store: Store, run: int) -> tuple[dict[int, Claim], int]:
 
 @dataclass(frozen=True)
 class Claim:
-    """An assignment that a run holds, with what is needed to ask it."""
+    """A claimed assignment, with all that a request needs."""
 
     id: int
     item: Item
@@ -471,13 +473,13 @@ class Claim:
     revision: int
     """How many answers there are already."""
     unread: tuple[str, str] | None
-    """The last reply and what was wrong with it, where it could not be read and is to be asked again."""
+    """The last response and its error, if it was unparseable and is to be requested again."""
 
 
 def claim(
     store: Store, run: int, judges: Sequence[str], most: int, *, unread: bool = False, part: str | None = None
 ) -> list[Claim]:
-    """Take up to ``most`` open assignments of these judges; nobody else gets them.
+    """Claim up to ``most`` open assignments of these judges; no other run gets them.
 
     With ``unread``, those whose reply could not be read in an earlier run instead. With ``part``, those about items of
     this part alone.
@@ -520,7 +522,7 @@ def count_unread(store: Store, run: int, judges: Sequence[str], part: str | None
 
 
 def item_claims(store: Store, item: str, judges: Sequence[str]) -> list[Claim]:
-    """What these judges are asked about an item, answered or not, each as if for the first time."""
+    """Return the assignments of these judges for an item, answered or not, as if for the first time."""
     a = tables.assignments
     wanted = sa.select(a.c.id).where(a.c.item == item, a.c.active, a.c.annotator.in_(judges))
     with store.reading() as db:
@@ -537,7 +539,7 @@ def sample(store: Store, judge: str, most: int, part: str | None = None) -> list
 
 
 def counts(store: Store, judges: Sequence[str], part: str | None = None) -> dict[str, int]:
-    """How many of the judges' current assignments are open, claimed, answered, missing, failed."""
+    """Count the judges' current assignments: open, claimed, answered, missing, failed."""
     a = tables.assignments
     query = sa.select(a.c.status, sa.func.count()).where(a.c.active, a.c.annotator.in_(judges), _part_clause(part))
     query = query.group_by(a.c.status)
@@ -546,7 +548,7 @@ def counts(store: Store, judges: Sequence[str], part: str | None = None) -> dict
 
 
 def count_probes(store: Store, judge: str, part: str | None = None) -> int:
-    """How many of a judge's questions that are open are probes."""
+    """Count a judge's open questions that are probes."""
     a = tables.assignments
     query = sa.select(a.c.condition, sa.func.count()).where(a.c.active, a.c.annotator == judge, _part_clause(part))
     query = query.where(a.c.status.in_(("open", "failed"))).group_by(a.c.condition)
@@ -557,8 +559,8 @@ def count_probes(store: Store, judge: str, part: str | None = None) -> int:
 def prompt_versions(store: Store, among: Collection[str]) -> dict[str, int]:
     """How many versions of each judge's prompt have been answered about one of these items, at most.
 
-    What is sent about an item names an assignment's recipe, so versions of a prompt are the different recipes under
-    which one question about one content of an item, under one condition, was answered, whether they count today or not.
+    An assignment's recipe identifies its request, so versions of a prompt are the different recipes under which one
+    question about one content of an item, under one condition, was answered, whether they count today or not.
     """
     a, n = tables.assignments.c, tables.annotators.c
     answered = sa.exists().where(tables.answers.c.assignment == a.id, tables.answers.c.status != "failed")
@@ -601,7 +603,7 @@ def _claims(db: sa.Connection, ids: Sequence[int]) -> list[Claim]:
 
 
 def _claim(row: Any, earlier: Sequence[Any]) -> Claim:
-    # A question that was missing is asked from the start: what could not be read before is of no more use.
+    # A missing question starts again: its unparseable response is of no further use.
     last = next((answer for answer in reversed(earlier) if answer.status != "failed"), None)
     unread = last if last is not None and last.status == "unreadable" else None
     return Claim(
@@ -620,7 +622,7 @@ def _claim(row: Any, earlier: Sequence[Any]) -> Claim:
 # -- triplets and pairs of items that are drawn ------------------------------------------------------
 
 MOST_AT_ONCE = 6000
-"""More triplets are not drawn for judges alone: drawing takes longer for each, and every one is asked."""
+"""Maximum number of triplets drawn for judges alone: drawing takes longer for each, and every one is a request."""
 
 
 class TripletDrawer:
@@ -649,7 +651,7 @@ class TripletDrawer:
         self._drawn_until = 0
 
     def sampler(self, db: sa.Connection) -> Sampler:
-        """The sampler, which knows of every triplet drawn so far, by whichever process."""
+        """The sampler, which includes every triplet drawn so far, by any process."""
         if self._sampler is None:
             self._sampler = Sampler(self._pools(), self.wanted)
         for position, members in triplets_drawn(db, self._drawn_until):
@@ -668,12 +670,12 @@ class TripletDrawer:
         return name_of(triplet)
 
     def draw_for_judges(self) -> None:
-        """Where nobody is invited, all triplets that are still to be drawn: those that people would have seen.
+        """If no annotator is invited, draw all remaining triplets: those that annotators would have seen.
 
         Raises
         ------
         StudyError
-            Where people are invited and nobody has begun yet; where no triplet, or too many, would be drawn.
+            If annotators are invited and have not begun yet; if no triplet, or too many, would be drawn.
         """
         with self.store.exclusive() as db:
             if self.pairs:
@@ -684,8 +686,8 @@ class TripletDrawer:
                 self._draw_all(db, sampler)
             elif not self._drawn_until:
                 raise StudyError(
-                    "triplets are drawn while people answer, and nobody has begun yet; judges are asked the triplets "
-                    "that people were given, so ask them once people have answered"
+                    "triplets are drawn during annotation, which has not begun; judges label the triplets of the "
+                    "annotators, so run them after the annotators have answered"
                 )
 
     def _draw_all(self, db: sa.Connection, sampler: Sampler) -> None:
@@ -698,9 +700,9 @@ class TripletDrawer:
         number = pairs * self.wanted // 3
         if number > MOST_AT_ONCE and sampler.short():
             raise StudyError(
-                f"about {number} triplets would be drawn, and judges alone are asked {MOST_AT_ONCE} at most; name "
-                "items.document so that triplets stay within documents, take fewer items, or let each pair be seen "
-                "less often (people.pairs)"
+                f"about {number} triplets would be drawn, and the maximum for judges alone is {MOST_AT_ONCE}; set "
+                "items.document so that triplets stay within documents, use fewer items, or display each pair less "
+                "often (people.pairs)"
             )
         new: list[Sequence[str]] = []
         while (triplet := sampler.next(self._chance(self._drawn_until + len(new)))) is not None:
@@ -722,8 +724,8 @@ class TripletDrawer:
             )
         if len(new) > MOST_AT_ONCE:
             raise StudyError(
-                f"{len(new):,} pairs would be asked, and judges are asked {MOST_AT_ONCE:,} at most; name "
-                "items.document so that pairs stay within documents, or take fewer items"
+                f"{len(new):,} pairs would be compared, and the maximum for judges alone is {MOST_AT_ONCE:,}; set "
+                "items.document so that pairs stay within documents, or use fewer items"
             )
         self._put(db, new, start)
         self._drawn_until = start + len(new)
@@ -731,7 +733,7 @@ class TripletDrawer:
     def _put(
         self, db: sa.Connection, new: Sequence[Sequence[str]], start: int, of: Mapping[str, Item] | None = None
     ) -> None:
-        """Make items of what was drawn, at the positions from ``start`` on."""
+        """Make items of the drawn triplets, at the positions from ``start`` on."""
         of = of or {item.name: item for item, _ in items(self.store)}
         for chunk in batches(enumerate(new, start=start)):
             made = [NewItem(at, self._item(one, of), "triplet", {"members": list(one)}) for at, one in chunk]
@@ -740,7 +742,7 @@ class TripletDrawer:
             put_setting(db, DRAWN, start + len(new))
 
     def _pools(self) -> dict[str, list[str]]:
-        """The items that may stand in one triplet: those of a document."""
+        """Return the items that can be in one triplet: those of a document."""
         pools: dict[str, list[str]] = {}
         for item, _digest in items(self.store):
             pools.setdefault(item.document or "", []).append(item.name)
@@ -750,7 +752,8 @@ class TripletDrawer:
         return chance(self.seed, "triplet", position)
 
     def _item(self, members: Sequence[str], of: Mapping[str, Item]) -> Item:
-        """Make three items (or two) one: their texts, what all have in common, and by place what is shown of each."""
+        """Combine three items (or two) into one: their texts, their common columns, and by place the columns of
+        each."""
         first, places = of[members[0]], TRIPLET[: len(members)]
         texts = {place: of[name].fields.get(self.column, "") for place, name in zip(places, members, strict=True)}
         beside = {}

@@ -1,5 +1,5 @@
-"""What people were given and did, held in memory beside the database: summed in milliseconds, brought up to date by
-what is new. The lead's page looks again every few seconds, and a database would read all tasks at each look.
+"""The tasks and answers of annotators, held in memory: summed in milliseconds and updated with new rows. The dashboard
+updates every few seconds, and a database would read all tasks each time.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class WorkLog:
     Attributes
     ----------
     tasks : polars.DataFrame
-        One row a task, without what was shown.
+        One row per task, without the displayed content.
     remarks : dict of int to row
-        By assignment, the answer that counts, where it has a flag, a comment or was skipped; oldest first.
+        By assignment, the answer that counts, if it has a flag or a comment or was skipped; oldest first.
     labels : polars.DataFrame
         The labels of people that count, also from a file, see `label_frame`.
     """
@@ -64,7 +64,7 @@ class WorkLog:
         self._erased: Any = None
 
     def update(self, db: sa.Connection) -> None:
-        """Bring it to what the database holds; people's answers are written one transaction after the other."""
+        """Update it from the database; annotators' answers are written one transaction after the other."""
         erased, first = setting(db, ERASED), self._answer is None
         answers = [] if first else self._answers_since(db, self._answer)
         if first or erased != self._erased or len(answers) > MANY:
@@ -171,7 +171,7 @@ class WorkLog:
         first = tuple((str(item), int(have), int(held)) for item, have, held in lacking.head(most).iter_rows())
         return Shortfall(lacking.height, len(names), int(lacking["have"].sum()), int(lacking["held"].sum()), first)
 
-    def lacking(self, slot: Slot, names: Sequence[str], wanted: int, without: Collection[str] = ()) -> set[str]:
+    def missing_items(self, slot: Slot, names: Sequence[str], wanted: int, without: Collection[str] = ()) -> set[str]:
         """Those of these items that have fewer answers than wanted."""
         have = self._slot_tasks(slot, without).filter(pl.col("state") == "answered").group_by("item").len()
         return {*names} - {*have.filter(pl.col("len") >= wanted)["item"].cast(pl.String).to_list()}
@@ -197,7 +197,7 @@ class WorkLog:
 
 @dataclass(frozen=True)
 class PersonSums:
-    """What one person has done, see `WorkLog.progress_by_person`."""
+    """The progress of one annotator, see `WorkLog.progress_by_person`."""
 
     annotator: str
     done: int
@@ -209,14 +209,14 @@ class PersonSums:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Items that lack answers.
+    """Items with missing answers.
 
     Attributes
     ----------
     items, of : int
-        How many lack answers, of how many.
+        Number of items with missing answers, of all.
     have, held : int
-        Answers that they have, and places before somebody at this moment.
+        Answers so far, and places held at this moment.
     first : tuple of (item, have, held)
         The first of them, in the order of their file.
     """
@@ -240,7 +240,8 @@ def _have_and_held(now: float) -> tuple[pl.Expr, pl.Expr]:
 
 
 def label_frame(db: sa.Connection, among: Collection[int] | None = None) -> pl.DataFrame:
-    """The labels of people that count, whoever is excluded: `human_answers`, as a frame, each label as JSON.
+    """Return the human labels that count, with those of excluded annotators: `human_answers`, as a frame, each label as
+    JSON.
 
     Parameters
     ----------
@@ -264,7 +265,7 @@ def first_labels(labels: pl.DataFrame, question: int, without: Collection[str]) 
 
 
 def read_labels(labels: pl.DataFrame) -> pl.Series:
-    """The labels of a `label_frame` as numbers, or as texts where one of them is a text."""
+    """Return the labels of a `label_frame` as numbers, or as texts if one of them is a text."""
     read = {raw: json.loads(raw) for raw in labels["label"].unique()}
     if any(isinstance(value, str) for value in read.values()):
         texts = {raw: value if isinstance(value, str) else f"{value:g}" for raw, value in read.items()}

@@ -1,1 +1,1 @@
-"""How the study's database came to be what it is, one file a step."""
+"""The migrations of the study's database, one file per step."""

@@ -1,4 +1,4 @@
-"""What alembic runs: the steps that the database at hand has not seen, in the caller's transaction."""
+"""Run by alembic: the steps that the database has not seen, in the caller's transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first tables: what is asked, who is to answer, every answer, and what people were given and told."""
+"""The first tables: questions, annotators, every answer, and all tasks with their page texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TYPES: dict[str, Any] = {
 
 
 def _columns(**types: str) -> list[sa.Column[Any]]:
-    """Columns by name, each with a word of `_TYPES` for its type; ``?`` after it where there may be no value."""
+    """Columns by name, each with a key of `_TYPES` for its type; followed by ``?`` if it can be null."""
     return [sa.Column(name, _TYPES[kind.rstrip("?")], nullable=kind.endswith("?")) for name, kind in types.items()]
 
 

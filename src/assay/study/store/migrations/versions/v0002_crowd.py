@@ -13,7 +13,7 @@ _JSON = sa.JSON().with_variant(JSONB(), "postgresql")
 
 
 def upgrade() -> None:
-    """Make the table of visits, and a column for what an invited person does."""
+    """Create the table of visits, and a column for the role of an invited person."""
     op.create_table(
         "visits",
         sa.Column("person", sa.Text, primary_key=True),
