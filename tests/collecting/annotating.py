@@ -1,4 +1,4 @@
-"""What the tests and the load benchmark share: a study on disk, its server, and people who answer over HTTP.
+"""Helpers of the tests and the load benchmark: a study on disk, its server, and people who answer over HTTP.
 
 A person (`Annotator`) reaches the page through a wire: `Network` to a server in a separate process,
 `InProcess` to the application itself. Both give back every byte that came.
@@ -114,7 +114,7 @@ def _invite_all(
 
 
 def link_of(study: Study, store: Store, name: str, secret: str = SECRET) -> str:
-    """The path of a person's present link."""
+    """The path of a person's current link."""
     person = find(store, name)
     assert person is not None
     return f"/join/{signer_of(study, store, secret).person_token(person.name, person.link)}"
@@ -181,7 +181,7 @@ class Server:
             connection.close()
 
     def kill(self) -> None:
-        """End it and its workers at once, as a loss of power would: ``kill -9``."""
+        """Kill the server and its workers at once, as a power failure would: ``kill -9``."""
         process, self._process = self._process, None
         if process is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -195,7 +195,7 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """Of the process that was started."""
+        """The id of the started process."""
         assert self._process is not None
         return self._process.pid
 
@@ -212,7 +212,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back."""
+    """A response."""
 
     status: int
     headers: Mapping[str, str]
@@ -229,7 +229,7 @@ class Reply:
 
 
 class Wire(Protocol):
-    """A way to the page."""
+    """A wire to the server."""
 
     origin: str
 
@@ -239,11 +239,11 @@ class Wire(Protocol):
 
 
 class LostError(Exception):
-    """No reply came; whether the request arrived is not known."""
+    """There was no reply; it is unknown whether the request arrived."""
 
 
 class Network:
-    """Over TCP, on one connection that is kept as long as it holds."""
+    """Requests over TCP, on one persistent connection."""
 
     def __init__(self, url: str, timeout: float = 60) -> None:
         self.origin, self.timeout = url.rstrip("/"), timeout
@@ -255,7 +255,7 @@ class Network:
         Raises
         ------
         LostError
-            Where the connection broke before the whole reply was here.
+            If the connection broke before the reply was complete.
         """
         if self._connection is None:
             self._connection = http.client.HTTPConnection(urlsplit(self.origin).netloc, timeout=self.timeout)
@@ -276,7 +276,7 @@ class Network:
 
 
 class InProcess:
-    """To the application itself; an exception in it is raised here, whatever a server would have made of it.
+    """Requests to the application itself; an exception in it is raised here instead of becoming a response.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ class InProcess:
 
 @dataclass
 class AskedOnPage:
-    """One question as the page puts it."""
+    """One question as shown on the page."""
 
     id: str
     name: str
@@ -363,7 +363,7 @@ class AskedOnPage:
 
 @dataclass
 class TaskOnPage:
-    """One item as the page shows it."""
+    """One item as shown on the page."""
 
     id: int
     page: int
@@ -377,7 +377,7 @@ class TaskOnPage:
     """Everything that is read in it."""
 
 
-# The standard library's parser takes ten times as long, and pages are read thousands of times.
+# The standard library's parser is ten times slower, and pages are parsed thousands of times.
 _PIECE = re.compile(r"""<([a-z]+)((?:[^<>"]|"[^"]*")*)>|<[^>]*>|([^<]+)""")
 _ATTRIBUTE = re.compile(r'([a-z-]+)(?:="([^"]*)")?')
 
@@ -420,7 +420,7 @@ def _asked_on_page(about: Mapping[str, str]) -> AskedOnPage:
 
 
 def some_label(question: AskedOnPage, chance: random.Random) -> Any:
-    """A label that fits the question."""
+    """A valid label for the question."""
     if question.values:
         return json.loads(chance.choice(question.values))
     if question.kind == "number":
@@ -433,7 +433,7 @@ def some_label(question: AskedOnPage, chance: random.Random) -> Any:
 
 
 class Annotator:
-    """Somebody who opens their link and answers, as the page's script would.
+    """A person who opens their link and answers, as the page's script would.
 
     Parameters
     ----------
@@ -468,7 +468,7 @@ class Annotator:
         return reply
 
     def form(self, path: str, **fields: str) -> Reply:
-        """A form, as a browser posts it."""
+        """Post a form as a browser does."""
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
         return self.send("POST", path, urlencode(fields).encode(), kind)
 
@@ -489,7 +489,7 @@ class Annotator:
         return reply
 
     def work(self, number: int | None = None) -> list[TaskOnPage]:
-        """The tasks of the current page and those held behind it; or those of one page."""
+        """The tasks of the current page and the following assigned pages; or those of one page."""
         reply = self.send("GET", "/work" if number is None else f"/work/{number}")
         assert reply.status == 200, (reply.status, reply.text)
         return tasks_of(reply.text)
@@ -502,7 +502,7 @@ class Annotator:
         return [task for page in found["pages"] for task in tasks_of(page["html"])], found
 
     def labels(self, task: TaskOnPage) -> dict[str, Any]:
-        """Labels that fit the task's questions."""
+        """Valid labels for the task's questions."""
         return {question.id: some_label(question, self.chance) for question in task.questions}
 
     def answer(self, task: TaskOnPage | int, labels: Mapping[str, Any] | None = None, **rest: Any) -> Reply:
@@ -519,7 +519,7 @@ class Annotator:
         return body | {"labels": dict(labels or {}), "seconds": 1.5} | rest
 
     def keep(self, task: TaskOnPage, labels: Mapping[str, Any] | None = None, **rest: Any) -> Reply:
-        """Post an answer until the server says that it is saved, with one key, as the script does."""
+        """Post an answer until the server confirms it, with one key, as the script does."""
         body = self.body(task, labels, **rest)
 
         def post() -> Reply | None:
@@ -536,7 +536,7 @@ class Annotator:
         return found
 
     def again(self, what: Callable[[], T | None]) -> T:
-        """Do something as often as it takes until the server answers it."""
+        """Repeat an action until the server responds."""
 
         def once() -> T | None:
             try:
@@ -575,7 +575,7 @@ class Annotator:
         return "enough"
 
     def _next(self, after: int, patience: float) -> tuple[list[TaskOnPage], dict[str, Any]]:
-        """The tasks after a page; with patience, not before there are some or nothing more can come."""
+        """The tasks after a page; with patience, wait until there are some or none can follow."""
 
         def look() -> tuple[list[TaskOnPage], dict[str, Any]] | None:
             tasks, rest = self.again(partial(self.pages, after))
@@ -642,11 +642,11 @@ class Served:
         return InProcess(app or self.app, self._portal)
 
     def visitor(self, link: str = "/work") -> Annotator:
-        """Somebody with a link, or none."""
+        """A person with a link, or without."""
         return Annotator(self.client(), link, self.heard)
 
     def annotator(self, name: str = "ana", *, join: bool = True) -> Annotator:
-        """Somebody who was invited, by their present link."""
+        """An invited annotator, by their current link."""
         person = self.visitor(link_of(self.study, self.store, name))
         if join:
             reply = person.join()
@@ -654,7 +654,7 @@ class Served:
         return person
 
     def lead(self) -> Annotator:
-        """Whoever leads the study."""
+        """The study lead."""
         one = Annotator(self.client(), lead_path(self.study, self.store))
         reply = one.join()
         assert reply.status == 200, (reply.status, reply.text)
@@ -700,7 +700,7 @@ def prepared(folder: Path, people: int, answers: int, overlap: int, store: str |
 
 
 def run_people(server: Server, links: dict[str, str], think: float) -> tuple[list[Annotator], list[str]]:
-    """All of them at work at once, until each has finished; what went wrong."""
+    """Let all people work at the same time until each has finished; return the errors."""
     people = [Annotator(Network(server.url), link, seed=n) for n, link in enumerate(links.values())]
     wrong: list[str] = []
 
@@ -726,7 +726,7 @@ def run_people(server: Server, links: dict[str, str], think: float) -> tuple[lis
 
 
 def killed(server: Server, kills: int, every: float, stop: threading.Event) -> int:
-    """Kill the server and start it again, so often; how often it was done."""
+    """Kill the server and restart it several times; return the number of kills."""
     for number in range(kills):
         if stop.wait(every):
             return number
@@ -737,7 +737,7 @@ def killed(server: Server, kills: int, every: float, stop: threading.Event) -> i
 
 @contextlib.contextmanager
 def crowded(port: int, half_open: int = 1500, slow: int = 100) -> Iterator[None]:
-    """So many connections that send the beginning of a request at most, and so many whose body does not come."""
+    """Open connections that send at most the beginning of a request, and others that never send the body."""
     body = b"POST /answers HTTP/1.1\r\nHost: a\r\nOrigin: http://a\r\nSec-Fetch-Site: same-origin\r\n"
     body += b"Content-Type: application/json\r\nContent-Length: 400000\r\n\r\n{"
     with contextlib.ExitStack() as opened:

@@ -1,7 +1,7 @@
-"""A real server in a process of its own, and a real browser in a thread of its own, for the tests of the page.
+"""A real server in a separate process and a real browser in a separate thread, for the tests of the page.
 
-Playwright leaves an event loop running in its thread, in which other tests could not run theirs; so all of
-it happens in one thread that nothing else uses. A test that drives the browser is marked with `in_browser`.
+Playwright leaves an event loop running in its thread, which would conflict with those of other tests; so it has a
+separate thread. A test that drives the browser is marked with `in_browser`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def in_thread(call: Callable[..., Any], **arguments: Any) -> Any:
 
 
 def in_browser(test: Callable[..., None]) -> Callable[..., None]:
-    """Run a test in the browser's thread; its fixtures are made where pytest makes them."""
+    """Run a test in the browser's thread; its fixtures are made in pytest's thread."""
 
     @functools.wraps(test)
     def run(**arguments: Any) -> None:
@@ -64,12 +64,12 @@ class Site:
         self.server.start()
 
     def close(self) -> None:
-        """End server and store."""
+        """Close the server and the store."""
         self.server.close()
         self.store.close()
 
     def invite(self, name: str) -> str:
-        """Add a person; their link."""
+        """Add a person and return their link."""
         return self.url + invite_people(self.study, self.store, [name])[name]
 
     # -- contents of the database -----------------------------------------------------------------

@@ -20,9 +20,9 @@ from assay.study.store.connection import Store
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker has the browser, where tests are spread over several with ``--dist loadgroup``; another pastes pages.
+    """One worker has the browser if tests are distributed with ``--dist loadgroup``; another runs the pasted pages.
 
-    Tests with a browser, a server in a process of its own or a fuzzer take minutes: they run with ``-m served``.
+    Tests with a browser, a separate server process or a fuzzer take minutes: they run with ``-m served``.
     """
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
@@ -42,7 +42,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
-    """Makes a study (as `write_study` does) and serves it; ``who`` is invited."""
+    """Make a study as `write_study` does, serve it, and invite ``who``."""
     made: list[Served] = []
 
     def make(*, who: Any = ("ana",), store: str | None = None, **study: Any) -> Served:
@@ -56,7 +56,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
 
 @pytest.fixture(scope="session")
 def chromium() -> Any:
-    """The one browser of a process; without it they are skipped, but not where tests are meant to be complete."""
+    """The single browser of a process; without it the tests are skipped, except in complete test runs."""
     try:
         browser = in_thread(Browser)
     except Exception as error:
@@ -69,11 +69,11 @@ def chromium() -> Any:
 
 @pytest.fixture
 def browser(chromium: Browser) -> Any:
-    """The browser, for one test: its visitors leave afterwards, and nothing was wrong in their consoles."""
+    """The browser for one test; closes its contexts afterwards, and checks that their consoles have no errors."""
     chromium.complaints.clear()
     chromium.hosts.clear()
     yield chromium
     in_thread(chromium.leave)
     assert chromium.complaints == []
     strangers = {host for host in chromium.hosts if not host.startswith("127.0.0.1:")} - {"data"}
-    assert not strangers, "nothing is fetched from elsewhere"
+    assert not strangers, "no requests to other hosts"

@@ -26,7 +26,7 @@ SHOWN = ["text", "photo"]
 
 
 def stars(folder: Path) -> Site:
-    """One choice from 1 to 5 and an optional why, with instructions."""
+    """One choice from 1 to 5 and an optional reason, with instructions."""
     return Site(
         folder,
         {
@@ -49,7 +49,7 @@ def stars(folder: Path) -> Site:
 
 
 def kinds(folder: Path) -> Site:
-    """Four questions about each item: letters as keys, a number in bounds, one without, and a text."""
+    """Four questions about each item: letters as keys, a bounded number, an unbounded number, and a text."""
     folder.mkdir(parents=True, exist_ok=True)
     picture(folder / "one.png", (92, 132, 196))
     return Site(
@@ -142,7 +142,7 @@ def odd(folder: Path) -> Site:
 
 
 def practice(folder: Path) -> Site:
-    """Two items to warm up on, with feedback, before two that count."""
+    """Two practice items with feedback, before two that count."""
     return Site(
         folder,
         {

@@ -25,7 +25,7 @@ def script_phrases() -> set[str]:
 
 def page_phrases() -> set[str]:
     """The messages of the server: in templates, and in code."""
-    found = {word for kind in KINDS.values() for word in kind.told.values()}
+    found = {word for kind in KINDS.values() for word in kind.page_labels.values()}
     for path in TEMPLATES:
         for call in Environment().parse(path.read_text(encoding="utf-8")).find_all(nodes.Call):
             if isinstance(call.node, nodes.Name) and call.node.name == "say":

@@ -20,7 +20,7 @@ BETTER = {"name": "better", "text": "Which summary is better?", "scale": "prefer
 
 
 def outputs(items: Sequence[str], alike: int, k: int = 5) -> list[dict[str, Any]]:
-    """Outputs of both systems: of the first items both say the same kind of thing, of the others not."""
+    """Outputs of both systems: similar for the first items, different for the others."""
     chance = random.Random(1)
     rows = []
     for n, item in enumerate(items):
@@ -35,7 +35,7 @@ def outputs(items: Sequence[str], alike: int, k: int = 5) -> list[dict[str, Any]
 def systems_study(
     folder: Path, n: int = 12, alike: int = 4, rows: Sequence[Mapping[str, Any]] | None = None, **rest: Any
 ) -> Path:
-    """A study with two systems whose outputs are recorded, and a judge that a test answers for."""
+    """A study with two systems with recorded outputs, and a judge that is simulated by a test."""
     items = [f"d{number:02d}" for number in range(n)]
     recorded = [{"name": name, "provider": "recorded", "file": "outputs.jsonl"} for name in WORDS]
     parts = {

@@ -130,9 +130,9 @@ def test_skip_is_stored_without_label(serve: Callable[..., Served]) -> None:
     page = serve(items=1)
     ana = page.annotator()
     task = ana.work()[0]
-    assert ana.answer(task, {}, skip="I cannot\x00 tell").json()["revision"] == 1
+    assert ana.answer(task, {}, skip="I would\x00 rather not answer").json()["revision"] == 1
     (row,) = page.history()
-    assert (row["status"], row["label"], row["reason"]) == ("missing", None, "skipped: I cannot tell")
+    assert (row["status"], row["label"], row["reason"]) == ("missing", None, "skipped: I would rather not answer")
     assert ana.answer(task, {}, skip="", revision=1).status == 200
     assert page.history()[-1]["reason"] == "skipped"
 
@@ -231,9 +231,7 @@ def test_ranking_gives_a_vote_for_every_pair(serve: Callable[..., Served]) -> No
     assert board.table["system"][0] == "bee"
     wins = {(row["first"], row["second"]): row["wins"] for row in board.wins.iter_rows(named=True)}
     assert (wins["bee", "ant"], wins["bee", "cat"], wins["ant", "cat"]) == (12, 12, 6)
-    assert set(votes.items["first"]) >= {"bee", "cat"}, (
-        "which of two is the first is drawn, so that labels are balanced"
-    )
+    assert set(votes.items["first"]) >= {"bee", "cat"}, "the first of two is random, so that labels are balanced"
     assert board.run.facts["items"] == 6, "the pairs belong to one item"
     for row in votes.labels.iter_rows(named=True):
         first, second = row["item"].partition(": ")[2].split(" / ")
@@ -388,7 +386,7 @@ def test_comment_flag_and_skip_have_at_most_2000_characters(field: str) -> None:
     ("skip", "state", "expires_at", "has_place", "was", "extra"),
     [
         (None, "given", 100.1, False, False, False),
-        (None, "given", 100.0, False, False, True),  # its time is over, and others have the places
+        (None, "given", 100.0, False, False, True),  # it has expired, and others have the places
         (None, "given", 100.0, True, False, False),
         ("no idea", "given", 100.0, False, True, False),  # a skip takes no place
         (None, "skipped", 900.0, False, False, True),

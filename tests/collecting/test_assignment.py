@@ -45,7 +45,7 @@ STARS = "questions: [{name: stars, text: How many stars, scale: 1-5}]\n"
 
 
 class Site:
-    """A study in a folder, and the people who answer it, without a server."""
+    """A study in a folder and its annotators, without a server."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Site:
         return answers.save(self.assigner, self.person(name), sent)
 
     def work(self, name: str, label=3, most: int = 10_000) -> list[str]:
-        """Answer until there is nothing more; the items in the order in which they came."""
+        """Answer all items; return them in the order of assignment."""
         done: list[str] = []
         while len(done) < most and (held := self.hold(name)).pages:
             for task in self.tasks(name, held.pages):
@@ -139,7 +139,7 @@ def test_every_annotator_answers_all_items_in_a_separate_order(site):
     assert made.hold("ana").end.kind == "done"
 
 
-def test_the_same_seed_draws_the_same_orders_and_another_seed_does_not(site):
+def test_orders_depend_on_the_seed(site):
     assert site(seed=1).work("ana") == site(seed=1).work("ana") != site(seed=2).work("ana")
     assert site("order: fixed").work("ana") == [f"r{n:02}" for n in range(8)]
 
@@ -182,7 +182,7 @@ def test_tight_quotas_fill_every_place(site, people, items, overlap, quota, seed
 
 
 class Simulated:
-    """People who come, answer, go away for a while and return, in an order that a seed draws.
+    """People who arrive, answer, leave for a while and return, in a random order.
 
     Parameters
     ----------
@@ -243,12 +243,12 @@ class Simulated:
 
 
 def uneven(chance: random.Random) -> float:
-    """Some are twenty times as slow as others."""
+    """Some people are twenty times slower than others."""
     return 1 / (chance.random() ** 2 + 0.05)
 
 
 def few_seeds(number: int, *, more: int = 12) -> list[Any]:
-    """So many seeds, and more where slow tests are wanted."""
+    """A number of seeds, more for slow tests."""
     return [*range(number), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(number, more))]
 
 
@@ -273,7 +273,7 @@ def test_hold_fills_every_place_with_changing_annotators(site, clock, name, seed
 
 @pytest.mark.parametrize("seed", few_seeds(1, more=6))
 def test_hold_fills_every_place_with_fifty_fast_annotators(site, clock, seed):
-    """The last 200 places go in 8 s: a look at how many are left must come in time."""
+    """The last 200 places are filled within 8 s: the recount must come in time."""
     fills_every_place(site, clock, 50, 200, 5, 20, seed, seconds=2.2)
 
 
@@ -301,7 +301,7 @@ def fills_every_place(
 
 
 @pytest.mark.parametrize("seed", few_seeds(2))
-def test_hold_fills_every_place_after_the_lead_replaces_people_who_left(site, clock, seed):
+def test_hold_fills_every_place_after_replacement_of_annotators(site, clock, seed):
     made = site("overlap: 3\nquota: 9", items=24, seed=seed)
     chance, names = random.Random(seed), [f"p{number}" for number in range(8)]
     for name in names:
@@ -324,14 +324,14 @@ def test_hold_fills_every_place_after_the_lead_replaces_people_who_left(site, cl
     assert Counter(simulated.answered.values()) == {3: 24}
 
 
-def test_what_is_left_is_what_all_tasks_say_one_by_one(site, clock):
+def test_open_places_agree_with_all_tasks(site, clock):
     made, quota = site("overlap: 2\nquota: 7", items=12, seed=1), 7
     chance = random.Random(2)
     for turn in range(15):
         name = "abcde"[turn % 5]
         for task in made.tasks(name, made.hold(name, most=2).pages):
             if (done := chance.choice(["answered", "answered", "skipped", "left"])) != "left":
-                made.answer(name, task, **({"skip": "I cannot tell"} if done == "skipped" else {}))
+                made.answer(name, task, **({"skip": "I would rather not answer"} if done == "skipped" else {}))
         clock.at += chance.choice([60.0, 1000.0])  # the reservation expires, or not
     people.exclude(made.store, "e", "as a test")
     with made.store.exclusive() as db:
@@ -340,7 +340,7 @@ def test_what_is_left_is_what_all_tasks_say_one_by_one(site, clock):
     holds = [task for name in "abcd" for task in rows[name] if task.state != "skipped" and not task.extra]
     taken = Counter(t.item for t in holds if t.state == "answered" or t.expires_at > clock.at)
     places = {name: 2 - taken[name] for name in made.design.names if taken[name] < 2}
-    assert sum(task.state == "given" for name in "abcd" for task in rows[name]) > 0, "something ran out"
+    assert sum(task.state == "given" for name in "abcd" for task in rows[name]) > 0, "a reservation or a quota ended"
     assert found.places == places != {}
     assert found.room == {name: quota - len(rows[name]) for name in "abcd" if len(rows[name]) < quota}
     late = {name: {t.item for t in rows[name] if t.state == "given" and t.expires_at <= clock.at} for name in "abcd"}
@@ -403,13 +403,13 @@ def test_overlap_by_group(site):
         made.person(name, job=job)
     had = {name: made.work(name) for name in ("ana", "ben", "chi", "dan", "eva")}
     assert [len(had[name]) for name in ("ana", "ben", "chi", "dan", "eva")] == [4, 0, 4, 4, 0]
-    with pytest.raises(StudyError, match="'fay' needs the attribute 'job' \\(nurse, doctor\\)"):
+    with pytest.raises(StudyError, match="'fay' requires the attribute 'job' \\(nurse, doctor\\)"):
         made.person("fay")
     with pytest.raises(StudyError, match="'clerk' is not a group of the study"):
         made.person("fay", job="clerk")
 
 
-def test_a_place_that_nobody_used_in_time_goes_to_somebody_else_and_a_late_answer_is_extra(site, clock):
+def test_expired_place_is_reassigned_and_late_answer_is_extra(site, clock):
     made = site("overlap: 1", reserve=10, items=1)
     (late,) = made.tasks("ana", made.hold("ana").pages)
     waiting = made.hold("ben")
@@ -426,7 +426,7 @@ def test_a_place_that_nobody_used_in_time_goes_to_somebody_else_and_a_late_answe
     assert rows == {"ana": True, "ben": None}
 
 
-def test_a_late_answer_whose_place_is_still_free_is_not_extra(site, clock):
+def test_late_answer_with_free_place_is_not_extra(site, clock):
     made = site("overlap: 1", reserve=10, items=1)
     (task,) = made.tasks("ana", made.hold("ana").pages)
     clock.at += 6000
@@ -434,7 +434,7 @@ def test_a_late_answer_whose_place_is_still_free_is_not_extra(site, clock):
     assert made.hold("ben").end.kind == "done"
 
 
-def test_a_look_at_the_page_keeps_the_place(site, clock):
+def test_opening_the_page_renews_the_reservation(site, clock):
     made = site("overlap: 1", reserve=10, items=1)
     made.hold("ana")
     for _ in range(5):
@@ -446,12 +446,12 @@ def test_a_look_at_the_page_keeps_the_place(site, clock):
 def test_skipped_item_is_reassigned(site):
     made = site("overlap: 1", items=1)
     (task,) = made.tasks("ana", made.hold("ana").pages)
-    made.answer("ana", task, skip="I cannot tell")
+    made.answer("ana", task, skip="I would rather not answer")
     assert made.hold("ana").end.kind == "done"
     assert made.work("ben") == ["r00"]
-    # Whoever skipped may answer after all; the place is gone by then.
+    # A person who skipped can still answer; the place is gone by then.
     (again,) = made.tasks("ana", [1])
-    assert again.skipped == "I cannot tell"
+    assert again.skipped == "I would rather not answer"
     assert made.answer("ana", again).extra
 
 
@@ -497,7 +497,7 @@ def test_item_is_shown_in_its_assigned_version_and_versions_are_stored(site, tmp
     assert new.fields[0].text == "another text"
 
 
-def test_a_share_comes_again_with_others_between(site):
+def test_retest_repeats_a_share_of_items_with_a_gap(site):
     made = site("retest: 0.25", retest_gap=3, items=12)
     order = made.work("ana")
     again = [item for item, number in Counter(order).items() if number == 2]
@@ -699,7 +699,7 @@ def test_overlap_is_exact_with_simultaneous_annotators(tmp_path, url):
 @pytest.mark.parametrize(
     ("people", "questions", "items", "words"),
     [
-        ("", STARS, "item,review,writer\na,b,c\n", "must say with 'show' which columns people see, .*review, writer"),
+        ("", STARS, "item,review,writer\na,b,c\n", "requires 'show', the columns that people see, .*review, writer"),
         ("", PAIRS.replace("article]", "artikel]"), _pairs(1, 1), "shows the column 'artikel', which no item has"),
         ("together: true", STARS, 3, "together: requires items.document"),
         ("overlap: {a: {}}", STARS, 3, "people.overlap: must be at least 1"),
@@ -713,7 +713,7 @@ def test_overlap_is_exact_with_simultaneous_annotators(tmp_path, url):
             "",
             "items: {images: [photo]}\n" + STARS,
             "item,photo\na,https://example.org/a.png\n",
-            "is elsewhere",
+            "is on another host",
         ),
         (
             "",
@@ -733,10 +733,10 @@ def test_invalid_study_is_refused_with_message(tmp_path, people, questions, item
     [
         (
             "item,review,stars\nc1,choose,9\n",
-            "item 'c1': '9' does not answer 'stars', which takes a whole number from 1 to 5",
+            "item 'c1': '9' is not a label of 'stars', which must be a whole number from 1 to 5",
         ),
         ("item,review\nc1,choose\n", "item 'c1' has no known answer; give it in a column named as its question"),
-        ("item,review,stars\nr01,choose,1\n", "'?r01'? stands in two of the files of items"),
+        ("item,review,stars\nr01,choose,1\n", "'?r01'? is in two of the files of items"),
     ],
 )
 def test_checks_without_a_fitting_answer_are_refused(tmp_path, table, words):
@@ -792,7 +792,7 @@ def test_full_items_are_counted_again_after_a_minute(site):
 
 def test_disagreements_are_updated_every_ten_seconds(site, monkeypatch):
     assigner, looked = site(items=1).assigner, []
-    for name in ("label_frame", "everybody"):
+    for name in ("label_frame", "all_people"):
         monkeypatch.setattr(assignment, name, lambda db: ())
     monkeypatch.setattr(assignment, "left_out", lambda people: ())
     monkeypatch.setattr(
@@ -802,7 +802,7 @@ def test_disagreements_are_updated_every_ten_seconds(site, monkeypatch):
     assert found == [([], 1), (["r0"], 2), (["r0"], 2), (["r0"], 3), (["r0"], 4)]
 
 
-def test_a_place_is_renewed_when_a_tenth_of_its_time_is_gone(site, clock):
+def test_reservation_is_renewed_after_a_tenth_of_its_time(site, clock):
     made = site("overlap: 1", reserve=10, items=1)
 
     def until() -> float:
@@ -892,11 +892,11 @@ def test_added_questions_are_asked_alone_about_answered_items() -> None:
         return SimpleNamespace(**({"condition": "{}"} | usual | more))
 
     def design(*counted: tuple[int, ...], added: str = "ask-again") -> SimpleNamespace:
-        def lacking(had: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+        def missing(had: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
             there = set(itertools.chain(*had))
             return tuple(one for one in counted[-1] if one not in there)
 
-        return SimpleNamespace(people=SimpleNamespace(after_change=added), counted=counted, lacking=lacking)
+        return SimpleNamespace(people=SimpleNamespace(after_change=added), counted=counted, missing_questions=missing)
 
     mine = [
         task("a", (1,)), task("b", (1, 2)), task("c", (1,), state="open"), task("d", (1,)),
@@ -910,9 +910,9 @@ def test_added_questions_are_asked_alone_about_answered_items() -> None:
 @pytest.mark.parametrize(
     ("counted", "expected", "role", "wanted"),
     [
-        ([(1,)], 5, "annotator", (3, 5)),  # of one set of questions, nothing is added to it
+        ([(1,)], 5, "annotator", (3, 5)),  # a single set of questions, without additions
         ([(1,), (1, 2)], 5, "annotator", (5, 9)),  # 3 items and 2 of 3 additions; 5, those 3 and one that is due
-        ([(1,)], 2, "annotator", (3, 3)),  # more than was expected: never less in all than are done
+        ([(1,)], 2, "annotator", (3, 3)),  # more than expected: the total is never below the number done
         ([(1,), (1, 2)], None, "annotator", (3, None)),
         ([(1,), (1, 2)], 5, "adjudicator", (3, None)),
     ],
@@ -932,7 +932,7 @@ def test_progress_counts_added_questions_if_total_is_known(monkeypatch, counted,
         people=SimpleNamespace(after_change="ask-again"),
         party=lambda attributes: "",
         expected_tasks=lambda party: expected,
-        lacking=lambda had: tuple({1, 2} - set(itertools.chain(*had))),
+        missing_questions=lambda had: tuple({1, 2} - set(itertools.chain(*had))),
     )
     person = SimpleNamespace(name="ana", role=role, attributes={})
     found = progress(design, None, person, SimpleNamespace(condition="{}"))
@@ -958,10 +958,10 @@ def test_additions_words_report_added_questions(monkeypatch, answered, added, wo
     ]
     design = SimpleNamespace(questions=questions, people=SimpleNamespace(after_change=added), counted=("old", "new"))
     rest = {
-        "ask-again": "Whoever answered them gets what was added, alone.",
-        "keep": "To ask it, alone, of those who answered them, write 'after_change: ask-again' under people:.",
+        "ask-again": "The annotators of these items receive the added questions only.",
+        "keep": "To ask the annotators of these items, set 'after_change: ask-again' under people:.",
     }[added]
-    said = f"Added later, and not asked on items answered before: {words}. {rest}" if words else ""
+    said = f"Questions added later, not asked about items answered before: {words}. {rest}" if words else ""
     assert additions_words(design, None) == said
     design.counted = ("new",)
     assert additions_words(design, None) == ""
@@ -971,7 +971,7 @@ def test_additions_words_report_added_questions(monkeypatch, answered, added, wo
     ("passing", "right", "reason"),
     [
         (0.75, [True, True, True, False], None),  # 3 of 4 are just enough
-        (0.75, [True, True, False, False], "had 2 of 4 right in the practice"),
+        (0.75, [True, True, False, False], "answered 2 of 4 practice items correctly"),
         (0.75, [False, False, False], None),  # not over yet
         (None, [False, False, False, False], None),
         (1.0, [True, True, True, True], None),
@@ -986,7 +986,7 @@ def test_stop_reasons_after_practice(monkeypatch, passing, right, reason) -> Non
     mine = {} if reason is None else {"ana": reason}
     assert assignment.stop_reasons(design, None) == mine
     checks.has_limit = True
-    assert assignment.stop_reasons(design, None) == {"ben": "failed 2 of 3 checks"} | mine
+    assert assignment.stop_reasons(design, None) == {"ben": "failed 2 of 3 attention checks"} | mine
     wrong["check"]["ben"] = [True, False, False]
     assert assignment.stop_reasons(design, None) == mine
 
@@ -1025,7 +1025,7 @@ def task_of(item: str, page: int = 1, **more: Any) -> SimpleNamespace:
 @pytest.mark.parametrize(
     ("n_items", "more", "gap", "given"),
     [
-        (7, {}, 3, ["i4"]),  # of a quarter the fourth comes again, with three others between
+        (7, {}, 3, ["i4"]),  # a share of a quarter repeats the fourth, with three others in between
         (7, {}, 4, None),
         (8, {}, 0, ["i4"]),
         (3, {}, 0, None),
@@ -1070,7 +1070,7 @@ def test_practice_is_first_and_only_in_the_first_session():
 @pytest.mark.parametrize(("passing", "state", "waits"), [
     (0.5, "given", True), (0.5, "reopened", True), (0.5, "answered", False), (None, "given", False), (0, "given", True),
 ])  # fmt: skip
-def test_nothing_else_comes_before_practice_that_must_be_passed(passing, state, waits):
+def test_required_practice_precedes_all_other_items(passing, state, waits):
     turn = TurnOf(practice_share=passing)
     assert turn._practises([task_of("w1", role="warm-up", state=state)]) == waits
     assert not turn._practises([task_of("i1", state="given")])
@@ -1119,7 +1119,7 @@ ONE, TWO = '{"scale":"1-5"}', '{"scale":"0-100"}'
         ([(1, "a", ONE, 1), (2, "b", ONE, 1)], ONE, None, 0),
         ([(1, "a", ONE, 1), (2, "b", ONE, 1), (3, "a", TWO, 1)], TWO, None, 2),
         ([(1, "a", ONE, 1), (2, "b", ONE, 1), (3, "a", TWO, 1), (4, "c", ONE, 1)], TWO, None, 2),  # added afterwards
-        ([(1, "a", ONE, 1), (2, "b", ONE, 1)], TWO, None, 0),  # nothing of it was given yet
+        ([(1, "a", ONE, 1), (2, "b", ONE, 1)], TWO, None, 0),  # none of it was assigned yet
         ([(1, "a", ONE, 1), (2, "b", ONE, 1)], ONE, "later", 2),  # until the next session opens
         ([(1, "a", ONE, 1), (2, "b", ONE, 1)], ONE, "done", 0),
         ([(1, "a", ONE, 1), (2, "b", ONE, 1), (3, "c", ONE, 1), (4, "b", ONE, 2)], ONE, None, 2),  # b came again
@@ -1186,7 +1186,7 @@ def test_number_of_pages_held(monkeypatch, n_open, after, most, n_pages):
         ({"held": [3, 4], "gives": ["done"]}, (3, 4), None),
         ({"paused": True}, (), ("paused", None)),
         ({"state": "paused"}, (), ("paused", None)),
-        ({"stopped": {"ana": "failed 2 of 3 checks"}}, (), ("stopped", None)),
+        ({"stopped": {"ana": "failed 2 of 3 attention checks"}}, (), ("stopped", None)),
         ({"deadline": 100.0, "paused": True}, (), ("over", 100.0)),
         ({"deadline": 100.1, "gives": ["done"]}, (), ("done", None)),
     ],
@@ -1203,7 +1203,7 @@ def test_end_reasons(monkeypatch, more, pages, end):
         (40.0, 0, 2, None),
         (100.0 - DAY, 1, 2, None),  # a day ago, to the second
         (101.0 - DAY, 1, 1, ("later", 101.0)),
-        (None, 0.5, 1, ("later", 100.0 + 43_200)),  # of a session in which nothing was answered, from now on
+        (None, 0.5, 1, ("later", 100.0 + 43_200)),  # for a session without answers, from now on
     ],
 )
 def test_next_session_opens_after_days_apart(monkeypatch, closed_at, days, number, end):
@@ -1259,7 +1259,7 @@ def test_disputed_items_are_sorted_by_disagreement_then_name(monkeypatch):
     assert list(found.items()) == [("e", 1.0), ("d", 0.75), ("a", 0.25), ("b", 0.25)]
     assert asked == [(parse_scale("1-5"), 2), (parse_scale("1-7"), 2)]
     assert assignment.disputed_items(design, frame, '{"scale": "1-9"}', ()) == {"z": 0.5}
-    assert asked[2:] == [(parse_scale("1-9"), 1)] * 3  # of a session with a scale, which is that of every question
+    assert asked[2:] == [(parse_scale("1-9"), 1)] * 3  # in a session with a scale, which applies to every question
 
 
 @pytest.mark.parametrize(
@@ -1333,7 +1333,7 @@ def test_people_of_a_group_who_can_still_answer(monkeypatch):
         somebody("ana"), somebody("ben", state="paused"), somebody("chi", state="revoked"),
         somebody("dan", role="adjudicator"), somebody("eve"), somebody("fay"), somebody("gus", party="y"),
     ]  # fmt: skip
-    monkeypatch.setattr(assignment, "everybody", lambda db: here)
+    monkeypatch.setattr(assignment, "all_people", lambda db: here)
     made = object.__new__(Assigner)
     made.store = SimpleNamespace(now=lambda db: 40.0)
     made.design = SimpleNamespace(
@@ -1351,10 +1351,10 @@ BOTH = {"ana": 3, "ben": 2}
     [
         (BOTH, {"a": 2, "b": 1}, 1, 100, ({"b": 1, "c": 2, "d": 2}, {"ana": 1, "ben": 2})),
         ({"ana": 3, "ben": 1}, {"a": 1, "b": 2}, 2, 100, ({"ab": 1, "cd": 2}, {"ana": 1, "ben": 2})),
-        ({"ana": 0}, {"a": 2, "b": 2}, 1, 100, None),  # one alone may go wherever there is a place
+        ({"ana": 0}, {"a": 2, "b": 2}, 1, 100, None),  # a single person can take any free place
         # 8 answers are missing and ana has room for 4: another person is to come, who must find 4 items.
         ({"ana": 0}, {}, 1, 100, ({"a": 2, "b": 2, "c": 2, "d": 2}, {"ana": 4})),
-        # 3 items with places times 3: ana, ben and a future person, as 5 answers are missing and the two have room for 3
+        # 3 items with places times 3: ana, ben and a future person, as 5 answers are missing and they have room for 3
         (BOTH, {"a": 2, "b": 1}, 1, 9, ({"b": 1, "c": 2, "d": 2}, {"ana": 1, "ben": 2})),
         (BOTH, {"a": 2, "b": 1}, 1, 8, None),
         (BOTH, {"a": 2, "b": 2, "c": 2, "d": 2}, 1, 5, ({}, {"ana": 1, "ben": 2})),

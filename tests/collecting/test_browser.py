@@ -23,7 +23,7 @@ SAVED = re.compile(r"^Saved \d\d:\d\d$")
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Site]]:
-    """The site of a study by its name, served once for all tests."""
+    """The site of a study by name, served once for all tests."""
     sites: dict[str, Site] = {}
 
     def get(name: str) -> Site:
@@ -60,12 +60,12 @@ def wait_for_status(page: Any, words: str | re.Pattern[str]) -> None:
 
 
 def wait_for_pages_ahead(page: Any) -> None:
-    """The page that is shown and the four that are held ready behind it are on the device."""
+    """The shown page and the four following pages are loaded."""
     page.locator("form.page").nth(4).wait_for(state="attached")
 
 
 def chosen(page: Any) -> list[str]:
-    """The values of the radio buttons that are chosen on the page that is shown."""
+    """The values of the chosen radio buttons on the shown page."""
     return page.eval_on_selector_all("form.page:not([hidden]) input:checked", "all => all.map(one => one.value)")
 
 
@@ -88,12 +88,12 @@ def test_choice_by_keyboard(browser: Browser, site: Callable[[str], Site]) -> No
     stars = site("stars")
     page = browser.visit(stars.invite("key stars"))
     assert heading(page) == "Page 1"
-    assert page.locator("input:checked").count() == 0, "nothing is chosen for the person, on this page or those ready"
+    assert page.locator("input:checked").count() == 0, "nothing is preselected, on this page or the following ones"
     page.keyboard.press("Enter")
     assert "Choose an answer" in visible(page, ".wrong:visible").inner_text()
     page.keyboard.press("Alt+3")
     page.keyboard.press("Control+3")
-    assert chosen(page) == [], "with these the browser means something else"
+    assert chosen(page) == [], "the browser uses these keys"
     page.keyboard.press("4")
     assert chosen(page) == ["4"]
     assert visible(page, ".wrong:visible").count() == 0
@@ -112,9 +112,9 @@ def test_choice_by_keyboard(browser: Browser, site: Callable[[str], Site]) -> No
 
 @in_browser
 def test_working_time_excludes_idle_time(browser: Browser, site: Callable[[str], Site]) -> None:
-    odd = site("odd")  # one second without input does not count as work
+    odd = site("odd")  # more than a minute without input does not count as work
     page = browser.visit(odd.invite("seconds"), stopped_clock=True)
-    for milliseconds, key in ((700, "b"), (900, "c"), (60_000, "a"), (400, "Enter")):
+    for milliseconds, key in ((700, "b"), (900, "c"), (61_000, "a"), (400, "Enter")):
         page.clock.run_for(milliseconds)
         page.keyboard.press(key)
     assert [one["seconds"] for one in odd.wait_for("seconds", 1)] == [2.0]
@@ -159,7 +159,7 @@ def test_letters_numbers_and_text_by_keyboard(browser: Browser, site: Callable[[
     page.keyboard.press("Enter")
     page.keyboard.type("-12.25")
     page.keyboard.press("Enter")
-    page.keyboard.type("s f u p c i ? 1 0")  # no key means anything while one writes
+    page.keyboard.type("s f u p c i ? 1 0")  # keys have no function while typing
     assert page.locator("dialog[open]").count() == 0
     page.keyboard.press("Enter")
     page.keyboard.type("second line")
@@ -168,7 +168,7 @@ def test_letters_numbers_and_text_by_keyboard(browser: Browser, site: Callable[[
     labels = {one["question"]: one["label"] for one in kinds.wait_for("key kinds", 4)}
     assert labels == {"tone": "no", "quality": 7.5, "words": -12.25, "summary": "s f u p c i ? 1 0\nsecond line"}
     page.keyboard.press("3")
-    assert chosen(page) == ['"neither of the two"'], "an answer without a letter has its number"
+    assert chosen(page) == ['"neither of the two"'], "an answer without a letter has a number"
     page.keyboard.press("Enter")
     page.keyboard.press("8")
     page.keyboard.press("Enter")
@@ -176,7 +176,7 @@ def test_letters_numbers_and_text_by_keyboard(browser: Browser, site: Callable[[
     visible(page, ".figure").last.fill("1,000")
     visible(page, "textarea:visible").fill("x")
     page.keyboard.press("Control+Enter")
-    assert "a thousand as 1000" in visible(page, ".wrong:visible").last.inner_text()
+    assert "one thousand as 1000" in visible(page, ".wrong:visible").last.inner_text()
     visible(page, ".figure").last.fill("many")
     visible(page, "textarea:visible").fill("x")
     page.keyboard.press("Control+Enter")
@@ -197,7 +197,7 @@ def test_sliders_and_text_by_mouse(browser: Browser, site: Callable[[str], Site]
     slider = visible(page, ".slider")
     box = slider.bounding_box()
     slider.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
-    assert visible(page, ".figure").first.input_value() == "5", "a click on the very middle counts"
+    assert visible(page, ".figure").first.input_value() == "5", "a click on the exact middle counts"
     slider.click(position={"x": box["width"] * 0.755, "y": box["height"] / 2})
     value = float(visible(page, ".figure").first.input_value())
     assert 7.2 < value < 7.9
@@ -256,7 +256,7 @@ def test_odd_one_out_choice(browser: Browser, site: Callable[[str], Site]) -> No
     page.keyboard.press("b")
     assert chosen(page) == ['"B"']
     page.keyboard.press("c")
-    assert chosen(page) == ['"C"'], "where C is an answer, it is no comment"
+    assert chosen(page) == ['"C"'], "if C is an answer, it does not open the comment"
     page.keyboard.press("Enter")
     wait_for_page(page, 2)
     visible(page, "label.choice").first.click()
@@ -285,7 +285,7 @@ def test_practice_waits_for_feedback(browser: Browser, site: Callable[[str], Sit
     visible(page, "label.choice").first.click()
     page.dblclick("[data-act=save]")
     page.wait_for_selector(".feedback:visible")
-    assert visible(page, ".feedback").inner_text() == "Right."
+    assert visible(page, ".feedback").inner_text() == "Correct."
     page.click("[data-act=save]")
     wait_for_page(page, 3)
     assert heading(page) == "Page 3"
@@ -350,11 +350,11 @@ def test_back_and_change_an_answer(browser: Browser, site: Callable[[str], Site]
     page.keyboard.press("2")
     page.keyboard.press("Enter")
     wait_for_page(page, 3)
-    assert page.inner_text("#progress-words") == "2 of 6", "a changed answer is not a further one"
+    assert page.inner_text("#progress-words") == "2 of 6", "a changed answer is not counted again"
     stars.wait_for("back", 3)
     page.goto(f"{stars.url}/work/1")
     assert chosen(page) == ["2"]
-    page.keyboard.press("Enter")  # nothing changed: on, and nothing is sent before the next answer
+    page.keyboard.press("Enter")  # nothing changed: continue, and send nothing before the next answer
     wait_for_page(page, 3)
     page.keyboard.press("1")
     page.keyboard.press("Enter")
@@ -372,7 +372,7 @@ def test_undo(browser: Browser, site: Callable[[str], Site]) -> None:
     page.keyboard.press("u")
     assert chosen(page) == []
     assert visible(page, "textarea:visible").input_value() == ""
-    page.click("text=Put it back")
+    page.click("button:text-is('Restore')")
     assert (chosen(page), visible(page, "textarea:visible").input_value()) == (["3"], "because")
     page.keyboard.press("u")
     page.keyboard.press("5")
@@ -393,7 +393,7 @@ def test_skip_flag_and_comment(browser: Browser, site: Callable[[str], Site]) ->
     page.keyboard.press("s")
     page.wait_for_selector("#skip[open]")
     page.keyboard.press("Enter")
-    assert page.locator("#skip-wrong").is_visible(), "a skip has a reason"
+    assert page.locator("#skip-wrong").is_visible(), "a skip requires a reason"
     page.keyboard.press("2")
     screenshot(page, "skip", full=False)
     page.keyboard.press("Enter")
@@ -471,16 +471,16 @@ def test_older_tab_reports_newer_answer(browser: Browser, site: Callable[[str], 
     other.keyboard.press("2")
     other.keyboard.press("Enter")
     wait_for_page(other, 3)
-    assert "newer answer" in other.inner_text("#alert"), "it stays, however fast one goes on"
+    assert "newer answer" in other.inner_text("#alert"), "it stays when the person continues quickly"
     other.click("text=Show page 1")
     wait_for_page(other, 1)
     assert chosen(other) == ["5"]
     screenshot(other, "a-newer-answer", full=False)
-    other.click("text=Put mine back")
+    other.click("text=Restore my answer")
     assert chosen(other) == ["1"], "unsaved changes are not lost"
     other.keyboard.press("u")
     assert chosen(other) == ["5"]
-    other.keyboard.press("3")  # having seen the newer one, they may still change it
+    other.keyboard.press("3")  # after seeing the newer one, they can still change it
     other.keyboard.press("Enter")
     stars.wait_for("tabs", 3)
     assert [(one["label"], one["revision"]) for one in stars.answers("tabs")] == [(5, 1), (2, 1), (3, 2)]
@@ -497,7 +497,9 @@ def test_double_click_saves_one_answer(browser: Browser, site: Callable[[str], S
     wait_for_page(page, 2)
     wait_for_status(page, SAVED)
     assert visible(page, ".wrong:visible").count() == 0
-    page.keyboard.press("5")  # answers go out in order: a second one to the first page would be there before this
+    page.keyboard.press(
+        "5"
+    )  # answers are sent in order: a second one to the first page would have arrived before this one
     page.keyboard.press("Enter")
     stars.wait_for("double", 2)
     wait_for_page(page, 3)  # by then the browser has reported all earlier requests
@@ -527,7 +529,7 @@ def test_offline_answers_are_sent_in_order(browser: Browser, site: Callable[[str
         page.keyboard.press(key)
         page.keyboard.press("Enter")
     page.wait_for_selector("#waiting:visible")
-    assert "come by themselves" in page.inner_text("#waiting")
+    assert "load automatically" in page.inner_text("#waiting")
     assert stars.answers("offline") == []
     page.context.set_offline(False)
     wait_for_status(page, SAVED)
@@ -545,7 +547,7 @@ def test_lost_reply_is_requested_again(browser: Browser, site: Callable[[str], S
     def lose(route: Any) -> None:
         keys.append(route.request.post_data_json["key"])
         if len(keys) == 1:
-            route.fetch()  # it arrives, and is saved; the browser never learns
+            route.fetch()  # it arrives and is saved, but the browser gets no reply
             route.abort()
         elif len(keys) == 2:
             route.fulfill(status=500, body="down")
@@ -665,7 +667,7 @@ def test_tab_with_revoked_link_stops_and_resumes(browser: Browser, site: Callabl
     screenshot(page, "ended-link", full=False)
     for key in ("4", "Enter", "5", "Enter"):
         page.keyboard.press(key)
-    assert page.inner_text("form.page:not([hidden]) .page-title") == title, "it takes no answers"
+    assert page.inner_text("form.page:not([hidden]) .page-title") == title, "it accepts no answers"
     assert chosen(page) == []
     assert page.evaluate("document.getElementById('pages').inert")
     set_state(stars.store, "ended", "active")
@@ -711,7 +713,7 @@ def test_late_refusal_after_reopening_the_link_loses_no_answer(browser: Browser,
     page.keyboard.press("Enter")
     wait_until(lambda: (page.evaluate("0"), held)[1], "nothing was sent")
     refusal = held[0].fetch()
-    assert (refusal.status, refusal.json()["error"]) == (403, "someone else")
+    assert (refusal.status, refusal.json()["error"]) == (403, "other person")
     other.goto(mine)
     held[0].fulfill(response=refusal)
     page.wait_for_selector("#alert:visible")

@@ -57,16 +57,16 @@ def test_added_question_is_not_asked_about_answered_items(serve: Any) -> None:
         assert ana.pages()[1]["progress"] == {"done": 6, "total": 6}
         assert len(stored_annotations(now.store)) == 6
         said = now.lead().send("GET", "/lead").text
-        assert "Added later, and not asked on items answered before: &#39;why&#39; (6 items). To ask it" in said
-        assert "100 %" in said
-        assert "answered when the questions read differently" not in said
+        assert "Questions added later, not asked about items answered before: &#39;why&#39; (6 items). To ask" in said
+        assert "100%" in said
+        assert "answered with an earlier version of the questions" not in said
 
 
 def test_added_question_can_be_asked_alone_about_answered_items(serve: Any) -> None:
     first = serve(items=6, people={"overlap": 2}, who=("ana", "ben", "chi"))
     assert [finish(first.annotator(name)) for name in ("ana", "ben")] == [6, 6]
     with changed(first, [STARS, WHY], after_change="ask-again") as now:
-        assert "&#39;why&#39; (12 items). Whoever answered them gets" in now.lead().send("GET", "/lead").text
+        assert "&#39;why&#39; (12 items). The annotators of these items" in now.lead().send("GET", "/lead").text
         ana = now.annotator("ana")
         assert set(map(tuple, names(ana.work()))) == {("why",)}
         assert finish(ana) == 6
@@ -75,7 +75,7 @@ def test_added_question_can_be_asked_alone_about_answered_items(serve: Any) -> N
         assert finish(now.annotator("ben")) == 6
         said = now.lead().send("GET", "/lead").text
         assert "Added later" not in said
-        assert "100 %" in said
+        assert "100%" in said
         table = stored_annotations(now.store).labels
         assert Counter(table["criterion"]) == {"stars": 12, "why": 12}
         assert table.select("item", "annotator", "criterion").is_unique().all()
@@ -139,7 +139,7 @@ def test_removed_question_keeps_answered_and_open_tasks(serve: Any) -> None:
         asked = ana.work()
         assert names(asked) == [["stars"], ["stars"]]
         stars, tone = (question.id for question in under_way.questions)
-        assert ana.answer(under_way.id, {stars: 4, tone: "warm"}).status == 200, "a page from before"
+        assert ana.answer(under_way.id, {stars: 4, tone: "warm"}).status == 200, "a page loaded before the change"
         assert ana.answer(asked[1]).status == 200
         assert ana.pages()[1]["end"]["kind"] == "done"
         assert len(stored_annotations(now.store)) == 3
@@ -164,7 +164,7 @@ def test_changed_item_is_not_asked_again_by_default(serve: Any) -> None:
         assert len(stored_annotations(now.store)) == 3
 
 
-def test_a_new_text_is_asked_again_where_it_is_said(serve: Any) -> None:
+def test_changed_item_is_asked_again_as_new_version(serve: Any) -> None:
     first = serve(items=3, people={"after_change": "ask-again", "overlap": 1}, who=("ana", "ben"))
     assert finish(first.annotator()) == 3
     rewrite(first, 1, "Another text.")
@@ -175,7 +175,7 @@ def test_a_new_text_is_asked_again_where_it_is_said(serve: Any) -> None:
         ana = now.annotator("ana")
         (task,) = ana.work()
         assert "Another text." in task.text
-        assert (task.state, task.revision) == ("reopened", 2), "the answer, and that it was taken back"
+        assert (task.state, task.revision) == ("reopened", 2), "the answer and its withdrawal"
         assert ana.answer(task, {task.questions[0].id: 5}).status == 200
         assert len(stored_annotations(now.store)) == 3
         rows = [row for row in now.history() if row["item"] == "i001"]
@@ -186,7 +186,7 @@ def test_a_new_text_is_asked_again_where_it_is_said(serve: Any) -> None:
         ]
 
 
-def test_the_same_question_keeps_answers_to_the_old_text(serve: Any) -> None:
+def test_same_question_keeps_answers_to_the_old_text(serve: Any) -> None:
     first = serve(items=2, people={"after_change": "ask-again"})
     ana = first.annotator()
     answered, _ = ana.work()
@@ -261,7 +261,7 @@ def test_page_checks_its_link(serve: Any) -> None:
     set_state(page.store, "ana", "revoked")
     refused = ana.send("GET", "/answers")
     assert (refused.status, refused.json()["error"]) == (403, "link")
-    assert "ended by whoever leads" in refused.json()["message"]
+    assert "deactivated this link" in refused.json()["message"]
 
 
 # -- fields shown with the options of a triplet ---------------------------------------------------------

@@ -70,7 +70,7 @@ def test_session_is_closed_while_the_next_waits(serve: Callable[..., Served], cl
     ana = page.annotator()
     (first,) = answer_session(ana, 1)
     own = ana.work(first.page)[0]
-    assert own.questions[0].given == "3.25", "while the session goes on, one may look back"
+    assert own.questions[0].given == "3.25", "earlier pages are accessible during the session"
     assert ana.answer(own, {own.questions[0].id: 3.27}).status == 200
     (last,) = answer_session(ana, 1)
     assert ana.pages(after=2)[1]["end"]["kind"] == "later"
@@ -80,9 +80,7 @@ def test_session_is_closed_while_the_next_waits(serve: Callable[..., Served], cl
     says_nothing_of(page, ana, [first, last])
 
 
-def test_what_came_again_closes_what_was_said_the_first_time(
-    serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_repeated_item_closes_its_first_answer(serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "RETEST_GAP", 2)
     page = serve(items=6, people={"retest": 0.5, "ahead": 1, "order": "fixed"}, **{
         "questions": TWO_SCALES["questions"]
@@ -93,7 +91,7 @@ def test_what_came_again_closes_what_was_said_the_first_time(
     (once,) = [one for one in page.rows(tables.tasks) if one.item == again[0].item and one.repeat == 1]
     says_nothing_of(page, ana, [one for one in first if one.page <= once.page])
     later = ana.work(once.page + 1)[0]
-    assert later.questions[0].given is not None, "what lies behind it is still open"
+    assert later.questions[0].given is not None, "the later pages are still open"
 
 
 def test_repeated_save_is_acknowledged_after_the_session_closed(serve: Callable[..., Served]) -> None:
@@ -119,10 +117,10 @@ def test_reopened_item_is_answered_in_a_closed_session(serve: Callable[..., Serv
     assert ana.answer(back, {back.questions[0].id: 2}, revision=3).json()["error"] == "closed"
 
 
-def test_a_first_answer_that_was_under_way_is_kept(
+def test_first_answer_in_transit_is_kept(
     serve: Callable[..., Served], clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Given in the first session, answered on a train, sent when others had its place and the second had begun."""
+    """Assigned in session 1, answered offline, sent when its place was taken and session 2 had begun."""
     monkeypatch.setattr(schema, "PAGE_RESERVED_MINUTES", 10)
     page = serve(items=1, who=("ana", "ben"), people={"overlap": 1, "days_apart": 0}, **TWO_SCALES)
     ana, ben = page.annotator("ana"), page.annotator("ben")

@@ -22,7 +22,7 @@ from assay.collecting.crowd import (
     amount_due,
     code_of,
     crowd_counts,
-    farewell,
+    end_contents,
     pay_table,
     read_address,
 )
@@ -42,7 +42,7 @@ def crowd(**more: Any) -> dict[str, Any]:
 
 
 class Worker(Annotator):
-    """Somebody who comes from the platform's page of the study, as a browser without a script would."""
+    """A participant who comes from the platform's page of the study, as a browser without a script would."""
 
     def __init__(self, page: Served, name: str, said: str | None = None, session: str = "") -> None:
         super().__init__(page.client(), "", page.heard)
@@ -62,7 +62,7 @@ class Worker(Annotator):
         return reply
 
     def work_on(self, most: int = 100, wrong: bool = False) -> str:
-        """Answer what comes; the kind of end, or ``enough``."""
+        """Answer the items; return the kind of end, or ``enough``."""
         for _ in range(most):
             tasks, rest = self.pages()
             if not tasks:
@@ -85,7 +85,7 @@ def test_participant_is_admitted_once_and_gets_code_and_return_link(serve: Calla
     assert "C-DONE" in end
     assert f'href="{BACK}C-DONE"' in end
     again = Worker(page, "p1")
-    assert "C-DONE" in again.come().text, "who comes again reads the same end"
+    assert "C-DONE" in again.come().text, "a returning participant sees the same end page"
     assert "C-DONE" in ana.send("GET", "/work").text
     assert [row.annotator for row in page.rows(tables.people)] == ["p1"]
     other = Worker(page, "p1", session="another")
@@ -108,8 +108,8 @@ def test_link_preview_takes_no_slot(serve: Callable[..., Served]) -> None:
     [
         ("STUDY_ID=s1&SESSION_ID=x", "parameter PROLIFIC_PID, which identifies participants, is missing"),
         ("PROLIFIC_PID=p1&STUDY_ID=s1", "parameter SESSION_ID, which identifies participants, is missing"),
-        ("PROLIFIC_PID={{%25PROLIFIC_PID%25}}&STUDY_ID=s1&SESSION_ID=x", "is not filled in"),
-        ("PROLIFIC_PID=a%20b&STUDY_ID=s1&SESSION_ID=x", "is not filled in"),
+        ("PROLIFIC_PID={{%25PROLIFIC_PID%25}}&STUDY_ID=s1&SESSION_ID=x", "did not fill in"),
+        ("PROLIFIC_PID=a%20b&STUDY_ID=s1&SESSION_ID=x", "did not fill in"),
     ],
 )
 def test_read_address_refuses_unfilled_parameters(serve: Callable[..., Served], query: str, words: str) -> None:
@@ -147,14 +147,14 @@ def test_open_entry_gives_each_browser_one_place(serve: Callable[..., Served]) -
     assert row.person.startswith("visitor-")
 
 
-def test_the_screening_question_decides_and_is_asked_once(serve: Callable[..., Served]) -> None:
+def test_screening_question_is_asked_once(serve: Callable[..., Served]) -> None:
     screening = {"question": "Are you a nurse?", "options": {"yes": True, "no": False}}
     page = serve(who=(), people={"crowd": crowd(screening=screening)})
     reply = Worker(page, "p1", "no").come()
     assert "C-OUT" in reply.text
     assert "C-OUT" in Worker(page, "p1", "yes").come().text, "another answer does not let them in"
-    assert Worker(page, "p2").come().status == 422, "no answer is none"
-    assert Worker(page, "p3", "maybe").come().text.count("C-OUT"), "nor is one that was not offered"
+    assert Worker(page, "p2").come().status == 422, "a missing answer is refused"
+    assert Worker(page, "p3", "maybe").come().text.count("C-OUT"), "an answer that was not offered is refused"
     assert Worker(page, "p4", "yes").come().status == 200
     assert [row.annotator for row in page.rows(tables.people)] == ["p4"]
     assert page.design.store
@@ -168,12 +168,12 @@ def test_admission_is_limited_by_slots(serve: Callable[..., Served]) -> None:
     third = Worker(page, "p3")
     assert "C-FULL" in third.come().text
     first.form("/leave", answers="keep")
-    assert third.come().status == 200, "a place that is given back is free"
+    assert third.come().status == 200, "a released slot is free"
     assert outcomes(page)["p3"] is None
     assert second.work_on() == "completed"
-    assert "C-FULL" in Worker(page, "p4").come().text, "who has finished keeps theirs"
+    assert "C-FULL" in Worker(page, "p4").come().text, "a participant who has finished keeps their slot"
     page.lead().form("/lead/people/exclude", name="p2")
-    assert Worker(page, "p5").come().status == 200, "but not who was excluded"
+    assert Worker(page, "p5").come().status == 200, "an excluded participant does not"
 
 
 def test_leaving_participant_decides_about_their_answers(serve: Callable[..., Served]) -> None:
@@ -182,7 +182,7 @@ def test_leaving_participant_decides_about_their_answers(serve: Callable[..., Se
     for one in (keeps, discards):
         one.come()
         one.work_on(2)
-    assert "may be used" in keeps.send("GET", "/leave").text
+    assert "let the study use my answers" in keeps.send("GET", "/leave").text
     assert "C-NO" in keeps.form("/leave", answers="keep").text
     assert "will not be used" in discards.form("/leave", answers="discard").text
     assert outcomes(page) == {"p1": "returned", "p2": "withdrawn"}
@@ -200,7 +200,7 @@ def test_leaving_participant_decides_about_their_answers(serve: Callable[..., Se
     assert max(row.expires_at for row in held) <= now, "their items are free at once"
 
 
-def test_time_that_is_over_ends_a_visit(serve: Callable[..., Served], clock: Clock) -> None:
+def test_time_limit_ends_a_visit(serve: Callable[..., Served], clock: Clock) -> None:
     page = serve(who=(), people={"crowd": crowd(minutes=20, places=1), "pay": {"EUR": {"item": 0.6}}})
     clock.stop()
     ana = Worker(page, "p1")
@@ -242,7 +242,7 @@ def test_failed_checks_stop_and_optionally_exclude(serve: Callable[..., Served])
         assert "C-FAIL" in bad.send("GET", "/work").text
         assert good.work_on() == "completed"
         people = {row.annotator: row.excluded_for for row in page.rows(tables.people)}
-        assert people == {"bad": "failed 2 of 2 checks" if exclude else None, "good": None}
+        assert people == {"bad": "failed 2 of 2 attention checks" if exclude else None, "good": None}
         table = page.lead().send("GET", "/lead/labels.csv").text
         assert ("bad" in table) is not exclude
         paid = dict(pay_table(page.design).select("person", "checks_failed").iter_rows())
@@ -258,7 +258,7 @@ def test_participant_without_items_gets_outcome_full(serve: Callable[..., Served
     assert outcomes(page) == {"p1": "completed", "p2": "full"}
 
 
-def test_people_by_name_and_a_crowd_answer_the_same_study(serve: Callable[..., Served]) -> None:
+def test_invited_annotators_and_a_crowd_share_a_study(serve: Callable[..., Served]) -> None:
     page = serve(who=("ana",), items=2, people={"crowd": crowd(), "pay": {"USD": {"item": 0.5, "hour": 6}}})
     ana = page.annotator()
     assert ana.work_through() == "done"
@@ -382,7 +382,7 @@ def test_prolific_stub(serve: Callable[..., Served], clock: Clock, workers: int,
     of_excluded = Counter(row.item for row in page.rows(tables.tasks)
                           if row.annotator in failed and row.state == "answered" and row.role == "item")  # fmt: skip
     assert len(failed) == said["C-FAIL"]
-    assert max((counted - of_excluded).values()) <= 8, "no item has more answers that count than are wanted"
+    assert max((counted - of_excluded).values()) <= 8, "no item has more answers that count than its overlap"
     labels = page.lead().send("GET", "/lead/labels.csv").text
     assert not any(name in labels for name in failed)
 
@@ -395,11 +395,11 @@ PEOPLE_OF = {"platform": "other", "places": 2, "parameters": ["who", "batch"]}
     [
         ({"who": " ana ", "batch": " b1 ", "more": "x"}, ("ana", {"batch": "b1"})),
         ({"who": "x" * 200, "batch": "a.b@c:d+e-f_1"}, ("x" * 200, {"batch": "a.b@c:d+e-f_1"})),
-        ({"who": "x" * 201, "batch": "b"}, f"In place of who it has '{'x' * 60}', which names nobody."),
-        ({"who": "a b", "batch": "b"}, "In place of who it has 'a b', which names nobody."),
-        ({"who": "ana", "batch": "{{b}}"}, "In place of batch it has '{{b}}', which names nobody."),
-        ({"batch": "b"}, "It lacks who, by which the study knows who comes."),
-        ({"who": "ana", "batch": "  "}, "It lacks batch, by which the study knows who comes."),
+        ({"who": "x" * 201, "batch": "b"}, f"The parameter who is '{'x' * 60}', which is not a valid id."),
+        ({"who": "a b", "batch": "b"}, "The parameter who is 'a b', which is not a valid id."),
+        ({"who": "ana", "batch": "{{b}}"}, "The parameter batch is '{{b}}', which is not a valid id."),
+        ({"batch": "b"}, "The parameter who, which identifies participants, is missing."),
+        ({"who": "ana", "batch": "  "}, "The parameter batch, which identifies participants, is missing."),
         ({"who": "ana", "batch": "ASSIGNMENT_ID_NOT_AVAILABLE"}, "Then open this link again."),
     ],
 )
@@ -476,10 +476,10 @@ def test_return_link_is_filled_in(monkeypatch: pytest.MonkeyPatch, back: str, co
     state: Any = SimpleNamespace(
         design=SimpleNamespace(people=SimpleNamespace(crowd=crowd)), store=SimpleNamespace(reading=nullcontext)
     )
-    said = farewell(state, "a@b", "completed")
+    said = end_contents(state, "a@b", "completed")
     assert (said["back"], said["code"], said["title"]) == (way, codes.get("completed", ""), "You have finished")
     state.design.people.crowd = None
-    assert (farewell(state, "a@b", "late")["back"], farewell(state, "a@b", "late")["kind"]) == ("", "late")
+    assert (end_contents(state, "a@b", "late")["back"], end_contents(state, "a@b", "late")["kind"]) == ("", "late")
 
 
 @pytest.mark.parametrize(
@@ -499,7 +499,7 @@ def test_amounts_are_rounded_half_up_to_cents(item: float, hours: float, amount:
         ("paused", ["answered"], None, False),
         ("done", ["given", "answered"], "completed", False),
         ("done", ["skipped"], "completed", False),
-        ("done", ["given"], "full", False),  # who finds nothing to do took no place
+        ("done", ["given"], "full", False),  # a participant without items used no slot
         ("empty", [], "full", False),
         ("empty", ["answered"], "completed", False),
         ("stopped", ["answered"], "failed", True),
@@ -513,7 +513,7 @@ def test_outcomes_of_a_visit(
     ended, excluded = [], []
     held = SimpleNamespace(end=None if kind is None else SimpleNamespace(kind=kind))
     visit = None if came == "by name" else SimpleNamespace(outcome="returned" if came == "before" else None)
-    monkeypatch.setattr(crowd_module, "present", lambda state, db, person: visit)
+    monkeypatch.setattr(crowd_module, "current_visit", lambda state, db, person: visit)
     monkeypatch.setattr(crowd_module, "end_visit", lambda db, name, how, now: ended.append((name, how, now)))
     monkeypatch.setattr(crowd_module, "_exclude_stopped", lambda state, db, person: excluded.append(person.name))
     monkeypatch.setattr(crowd_module, "_end_page", lambda state, person, how: how)

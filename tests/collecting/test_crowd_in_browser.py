@@ -1,4 +1,4 @@
-"""Somebody from a platform, in a real browser: from its page of the study to the link that leads back to it."""
+"""A crowd participant in a real browser: from the platform's page of the study to the return link."""
 
 from __future__ import annotations
 
@@ -77,9 +77,10 @@ def test_from_the_platform_and_back(browser: Browser, site: Site, look: dict[str
     assert "a <b>tag</b>" in page.inner_text("form.page:not([hidden]) .markup")
     screenshot(page, f"crowd-markdown-{name}")
     no_violations(page, "a text as Markdown")
-    for number in range(3):  # one key an item
+    for number in range(3):
         page.wait_for_selector("form.page:not([hidden]) [data-state=open]")
         page.keyboard.press("4")
+        page.keyboard.press("Enter")
         site.wait_for(name, number + 1)
     page.wait_for_selector("#end[data-kind=completed]")
     assert page.inner_text(".code") == "C-DONE"
@@ -104,19 +105,20 @@ def test_refused_and_leaving_participants(browser: Browser, site: Site) -> None:
     page.click("text=Continue")
     page.wait_for_url("**/work*")  # loaded, the script with it
     page.keyboard.press("4")
+    page.keyboard.press("Enter")
     site.wait_for("leaves", 1)
     page.click("text=Leave …")
     page.wait_for_url("**/leave")
     no_violations(page, "leaving")
     screenshot(page, "crowd-leave")
-    page.click("text=use none of my answers")
+    page.click("text=withdraw my answers")
     page.wait_for_selector("#end[data-kind=withdrawn]")
     wait_until(lambda: outcome(site, "leaves") == "withdrawn", "it is not written down")
     page = browser.visit(site.url + lead_path(site.study, site.store))
     page.wait_for_selector("#crowd-title")
     screenshot(page, "crowd-lead")
     assert "{{%PROLIFIC_PID%}}" in page.input_value("[data-key=crowd] input")
-    no_violations(page, "the lead's page of a crowd")
+    no_violations(page, "dashboard of a crowd")
 
 
 TASK = """<!doctype html><html lang="en"><title>Rate texts</title><h1>Rate texts</h1>
@@ -148,7 +150,7 @@ def test_mechanical_turk_task_with_individual_code(browser: Browser, tmp_path: P
             page.goto(platform)
             with page.expect_popup() as opened:
                 page.click("#go")
-            opened.value.wait_for_load_state()  # before it the page is there and no script of it listens
+            opened.value.wait_for_load_state()  # before that, the page is loaded but its script is not
             return page, opened.value
 
         _, looked = task("W1", "ASSIGNMENT_ID_NOT_AVAILABLE")
@@ -159,6 +161,7 @@ def test_mechanical_turk_task_with_individual_code(browser: Browser, tmp_path: P
             page, tab = task(worker, f"A-{worker}")
             tab.wait_for_selector("form.page:not([hidden]) [data-state=open]")
             tab.keyboard.press("4")
+            tab.keyboard.press("Enter")
             tab.wait_for_selector("#end[data-kind=completed]")
             codes[worker] = tab.inner_text(".code")
             page.fill("[name=code]", codes[worker])

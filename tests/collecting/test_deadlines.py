@@ -19,7 +19,7 @@ from assay.study.definition import load_study
 
 
 def in_minutes(clock: Any, minutes: int) -> str:
-    """So long after a moment at which the clock is stopped, a whole second."""
+    """A time after a moment at which the clock is stopped, a whole second."""
     clock.stopped = float(int(time.time()))
     return datetime.fromtimestamp(clock.stopped + 60 * minutes, UTC).isoformat()
 
@@ -48,9 +48,7 @@ def test_no_items_or_answers_after_the_deadline(serve: Callable[..., Served], cl
     assert ana.pages()[1]["left"] is None
 
 
-def test_places_of_annotators_out_of_time_go_to_others(
-    serve: Callable[..., Served], clock: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_expired_places_go_to_others(serve: Callable[..., Served], clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock.stop()
     monkeypatch.setattr(schema, "PAGE_RESERVED_MINUTES", 10_000)
     page = serve(items=2, who=("ana",), people={"overlap": 1, "until": "2 days"})

@@ -122,7 +122,7 @@ def test_person_sheet_compares_with_others(serve: Callable[..., Served]) -> None
     assert (flat.run, flat.of, mine.run) == (6, 6, 2)
     assert flat.shares[0] == ("1", 1.0, 3 / 12)
     assert ana.quartiles == (1.5, 1.5, 1.5)
-    assert ana.everybody_median == pytest.approx(60 * 0.03)
+    assert ana.others_median == pytest.approx(60 * 0.03)
     assert (ana.name, ana.attributes, ana.checks_failed, ana.checks) == ("ana", (), 0, 0)
     assert [(item, line.answer, line.seconds) for item, line in ana.lines] == [
         (f"i{5 - n:03d}", answer, 1.5) for n, answer in enumerate("112345")
@@ -131,8 +131,8 @@ def test_person_sheet_compares_with_others(serve: Callable[..., Served]) -> None
     assert dan is not None and dan.styles == () and dan.quartiles is None  # noqa: PT018
     lead = page.lead()
     sheet = lead.send("GET", "/lead/person?name=cem").text
-    assert "Longest row of equal answers: 6 of 6" in sheet
-    assert "the median 2 (the others: 2)." in sheet
+    assert "Longest run of equal answers: 6 of 6" in sheet
+    assert "the median 2 (other annotators: 2)." in sheet
     assert 'href="/lead/person.zip?name=cem" download' in sheet
     assert lead.send("GET", "/lead/person?name=nope").status == 404
 
@@ -181,7 +181,7 @@ def test_adjudicator_decides_blind_and_is_not_an_annotator(serve: Callable[..., 
     eve = page.annotator("eve")
     (task, *_), rest = eve.pages()
     assert "Text number 0." in task.text
-    blind = task.text.partition("What others answered to stars")[2]
+    blind = task.text.partition("Answers of others to stars")[2]
     assert sorted(line.strip()[-1] for line in blind.split("How many")[0].strip().splitlines()) == ["1", "5", "5"]
     assert not any(name in task.text for name in ("ana", "ben", "cem"))
     assert rest["progress"]["total"] is None
@@ -193,13 +193,13 @@ def test_adjudicator_decides_blind_and_is_not_an_annotator(serve: Callable[..., 
     assert eve.pages()[1]["end"]["kind"] == "done"
     assert len(seen) == 5, "the items with disagreement, and no other"
     again = stored_annotations(page.store)
-    assert again.labels.equals(labels.labels), "no label of the study is other than it was"
+    assert again.labels.equals(labels.labels), "the labels of the study are unchanged"
     assert sum(one.count for one in again.reading.exclusions if "decides between" in one.reason) == 5
     whole = stored_annotations(page.store, excluded_people=True)
     marks = zip(whole.labels["annotator"].to_list(), whole.column("excluded").to_list(), strict=True)
     assert [mark for name, mark in marks if name == "eve"] == [True] * 5
     text = lead.send("GET", "/lead/live").text
-    assert "<strong>5</strong> items, 5 of them decided" in text
+    assert "<strong>5</strong> items, 5 of them adjudicated" in text
     assert text.partition("short-title")[2][:400] == shortfall
     assert lead.send("GET", "/lead/adjudicated.csv").text.splitlines()[1] == "i000,stars,4,eve,ben is right"
 
@@ -226,7 +226,7 @@ def test_blinded_answers_use_the_sides_of_the_adjudicator(serve: Callable[..., S
             person.answer(tasks[0], {tasks[0].questions[0].id: "first" if first else "second"})
     page.lead().form("/lead/adjudicators", name="eve")
     eve = page.annotator("eve")
-    said = eve.pages()[0][0].text.partition("What others answered to better")[2]
+    said = eve.pages()[0][0].text.partition("Answers of others to better")[2]
     assert sorted(word for word in ("left", "right") if word in said) == ["left", "right"]
 
 
@@ -236,10 +236,10 @@ def test_lead_link_can_be_renewed(serve: Callable[..., Served]) -> None:
     reply = old.form("/lead/link")
     assert reply.status == 303
     refused = other.send("GET", "/lead")
-    assert (refused.status, "newer link for the lead" in refused.text) == (403, True)
+    assert (refused.status, "newer link for the study lead" in refused.text) == (403, True)
     assert page.visitor(other.link).join().status == 403
     old.cookie = "; ".join(one.partition(";")[0] for one in reply.cookies)
-    assert old.send("GET", "/lead").status == 200, "the browser that asked for it goes on"
+    assert old.send("GET", "/lead").status == 200, "the browser that requested it keeps access"
     assert page.lead().send("GET", "/lead").status == 200
 
 
@@ -262,7 +262,7 @@ def test_preview_shows_first_pages_and_stores_nothing(serve: Callable[..., Serve
 
 
 def test_question_style_by_hand() -> None:
-    """Six items, five of which others answered: theirs agree with 1, 1/2, 0, 1 and 2/3 of the others' answers."""
+    """Six items, of which others answered five: 1, 1/2, 0, 1 and 2/3 of the others' answers agree."""
     scale = parse_scale("1-3")
     mine = {"a": 1, "b": 1, "c": 2, "d": 3, "e": 3, "f": 3}
     others = {"a": [1], "b": [1, 2], "c": [1], "d": [3, 3], "e": [3, 3, 1], "g": [2, 2]}

@@ -47,10 +47,10 @@ def test_excluded_answers_do_not_count_and_are_reported(serve: Callable[..., Ser
     table = stored_annotations(page.store)
     assert set(table.labels["annotator"].to_list()) == {"ben"}
     assert any("2" in line and "ana is excluded: failed the checks" in line for line in table.reading.lines())
-    assert len(human_labels(page.store, question.id)) == 2, "nor are they shown to a model"
+    assert len(human_labels(page.store, question.id)) == 2, "excluded labels are not shown to a model"
     with page.store.reading() as db:
         counted = {place.annotator for place in db.execute(counting_answers())}
-    assert counted == {"ben"}, "nor can a change of the study take them out of count"
+    assert counted == {"ben"}, "a change of the study does not count them"
     whole = study_labels_with_excluded(page)
     assert [row for row in whole if row[1]] == [("ana", True)] * 2
     marked = {(row["annotator"], row["excluded"]) for row in record(page, "answers")}
@@ -115,11 +115,11 @@ def test_exclude_command(serve: Callable[..., Served], capsys: Any) -> None:
     page = serve(**TWO)
     answered(page, "ana")
     for given, said in (
-        (("ana", "--reason", "asked for it"), "ana: 2 labels are kept on record and do not count"),
-        (("ana", "--undo"), "ana: 2 labels count again"),
+        (("ana", "--reason", "asked for it"), "ana: 2 labels are excluded; the record is kept"),
+        (("ana", "--undo"), "ana: 2 labels are included again"),
     ):
         with pytest.raises(SystemExit) as end:
-            main(["exclude", str(page.folder), *given])
+            main(["people", "exclude", str(page.folder), *given])
         assert end.value.code == 0
         assert said in capsys.readouterr().out
 
@@ -135,14 +135,14 @@ def test_erase_removes_everything_of_a_person(serve: Callable[..., Served], caps
     ben.keep(ben.work()[0])
     for given in (("Wilhelmina Zed",), ("Nobody", "--yes")):
         with pytest.raises(SystemExit) as end:
-            main(["erase", str(page.folder), *given])
+            main(["people", "erase", str(page.folder), *given])
         assert end.value.code == 2
-    assert people.find(page.store, "Wilhelmina Zed") is not None, "not without a yes"
+    assert people.find(page.store, "Wilhelmina Zed") is not None, "only after confirmation"
     capsys.readouterr()
     with pytest.raises(SystemExit) as end:
-        main(["erase", str(page.folder), "Wilhelmina Zed", "--yes"])
+        main(["people", "erase", str(page.folder), "Wilhelmina Zed", "--yes"])
     assert end.value.code == 0
-    assert "2 answers are erased" in capsys.readouterr().out
+    assert "2 answers are deleted" in capsys.readouterr().out
     for table in (tables.people, tables.annotators, tables.tasks, tables.assignments):
         assert "Wilhelmina Zed" not in {row.annotator for row in page.rows(table)}
     assert page.rows(tables.drafts) == []
@@ -156,7 +156,7 @@ def test_erase_removes_everything_of_a_person(serve: Callable[..., Served], caps
     assert entry["answers"] == 2
     assert "Wilhelmina" not in json.dumps(entry)
     page.lead().form("/lead/people", name="Wilhelmina Zed")
-    assert page.annotator("Wilhelmina Zed").work()[0].questions[0].given is None, "a name may be used again"
+    assert page.annotator("Wilhelmina Zed").work()[0].questions[0].given is None, "a name can be used again"
 
 
 def test_erase_asks_for_confirmation_at_a_terminal(serve: Callable[..., Served], monkeypatch: Any) -> None:
@@ -165,9 +165,9 @@ def test_erase_asks_for_confirmation_at_a_terminal(serve: Callable[..., Served],
     for typed, code in (("no", 2), ("ana", 0)):
         monkeypatch.setattr("builtins.input", lambda words, typed=typed: typed)
         with pytest.raises(SystemExit) as end:
-            main(["erase", str(page.folder), "ana"])
+            main(["people", "erase", str(page.folder), "ana"])
         assert end.value.code == code
-    assert [one.name for one in people.everybody(page.store)] == ["ben"]
+    assert [one.name for one in people.all_people(page.store)] == ["ben"]
 
 
 # -- gates ------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def practise(ana: Annotator, labels: tuple[int, ...]) -> None:
 def test_no_items_are_assigned_before_practice_is_passed(serve: Callable[..., Served]) -> None:
     page = serve(**GATED)
     ana = page.annotator()
-    assert [one.practice for one in ana.work()] == [True, True], "nothing else is held ready meanwhile"
+    assert [one.practice for one in ana.work()] == [True, True], "no other items are assigned meanwhile"
     practise(ana, (1, 2))
     assert [one.practice for one in ana.work()] == [False] * 3
 
@@ -208,7 +208,7 @@ def test_failed_practice_stops_assignment(serve: Callable[..., Served]) -> None:
     assert rest["end"]["kind"] == "stopped"
     assert "Thank you" in rest["end"]["html"]
     (row,) = Watch(page.design).look().people
-    assert row.stopped == "had 1 of 2 right in the practice"
+    assert row.stopped == "answered 1 of 2 practice items correctly"
     assert row.stopped in page.lead().send("GET", "/lead").text
 
 
@@ -232,12 +232,14 @@ def test_too_many_failed_checks_stop_assignment(
         seen.append(tasks[0].id)
     assert ana.pages()[1]["end"]["kind"] == ("stopped" if failed else "done")
     of = [row for row in page.rows(tables.tasks) if row.role == "check" and row.state == "answered"]
-    assert len(of) == (failed or 4), "a share is looked at from five checks on, and there are four"
+    assert len(of) == (failed or 4), "a share requires five checks, and there are four"
     assert (len(seen) < 12) == (failed > 0)
-    assert Watch(page.design).look().people[0].stopped == (f"failed {failed} of {failed} checks" if failed else "")
+    assert Watch(page.design).look().people[0].stopped == (
+        f"failed {failed} of {failed} attention checks" if failed else ""
+    )
 
 
-def test_a_share_of_checks_is_exact() -> None:
+def test_share_of_failed_checks_is_exact() -> None:
     rule = Checks.model_validate({"file": "c.csv", "most_failed": 0.29})
     assert not rule.too_many(29, 100), ".29 * 100 is less than 29 in a computer"
     assert rule.too_many(30, 100)
@@ -248,6 +250,6 @@ def test_a_share_of_checks_is_exact() -> None:
     assert Checks.model_validate({"file": "c.csv", "most_failed": 0}).too_many(1, 9)
 
 
-def test_practice_that_must_be_passed_needs_a_practice(tmp_path: Path, serve: Callable[..., Served]) -> None:
+def test_required_practice_needs_a_warm_up(tmp_path: Path, serve: Callable[..., Served]) -> None:
     with pytest.raises(StudyError, match=r"people\.warm_up: must have one entry"):
         serve(people={"warm_up": {}})

@@ -46,7 +46,7 @@ def test_listed_labels_have_keys():
     words = form("nominal:no,yes,10", keys={"yes": "j"}, optional=True, label="yes")
     assert choices(words) == [('"no"', "no", None, "1"), ('"yes"', "yes", None, "J"), ('"10"', "10", None, "3")]
     assert (words.whole, words.optional, words.given) == (False, True, '"yes"')
-    # Numbers have their own digit, or no key; of the tenth word there is none either.
+    # One-digit numbers are their own keys; the tenth word has no key.
     assert [one.key for one in form("ordinal:0-10").choices] == [*map(str, range(10)), None]
     assert [one.key for one in form("nominal:" + ",".join("abcdefghij")).choices] == [*map(str, range(1, 10)), None]
     assert [one.key for one in form("ordinal:-1-1").choices] == [None, "0", "1"]

@@ -1,4 +1,4 @@
-"""From single texts to validated measures: experts' odd ones out, judges asked in three ways, from the command line."""
+"""From single texts to validated measures on the command line, with odd-one-out choices of experts and judges."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PURPOSE = "{{ question }} The lesson is about numbers. {{ scale }} {{ format }}"
 
 
 def odd_of(notes: list[int]) -> str:
-    """The note that is farthest from the other two."""
+    """The note that is least similar to the other two."""
     far = [sum(abs(a - b) for b in notes) for a in notes]
     return "ABC"[far.index(max(far))]
 
@@ -69,7 +69,7 @@ def notes_study(folder: Path, **parts: Any) -> Path:
 
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """A study of odd ones out, whose judges have two prompts, and one of pairs."""
+    """A study of odd-one-out choices, with judges with two prompts, and a study of pairs."""
     odd = notes_study(
         tmp_path / "odd", questions=[ODD], people={"pairs": 5}, conditions={"prompt": ["default", "purpose"]}
     )
@@ -95,11 +95,11 @@ def test_from_single_texts_to_validated_measures(
                 person.keep(task, {task.questions[0].id: label})
     run("judge", str(odd))
     run("judge", str(pairs))
-    assert "1 missing" in capsys.readouterr().out
+    assert "1 unparseable" in capsys.readouterr().out
     run("ideas", str(odd), "--measures", f"words,{pairs}", "--n-resamples", "100")
     printed = capsys.readouterr()
     assert "1 row excluded: looks: no label in the reply" in printed.err, "an unreadable reply is missing, and no vote"
-    assert "without a label" not in printed.err, "no single texts are asked about"
+    assert "without a label" not in printed.err, "there are no questions about single texts"
     assert "over 30 pairs" in " ".join(printed.out.split()), "the counted judge is named"
     verdict = "sees|some of it|not shown|cannot tell|these"
     found = re.findall(rf"^(.+?)  +(?:{verdict})[^−\d]*(−?\d\.\d\d) \[", printed.out, re.MULTILINE)
@@ -108,7 +108,7 @@ def test_from_single_texts_to_validated_measures(
         f"{judge} ({how})" for judge in ("looks", "coin")
         for how in ("prompt=default", "prompt=purpose", "criterion=binary", "criterion=continuous")
     )}  # fmt: skip
-    # Whoever never looks is told from whoever does, whatever the prompt.
+    # The judge that ignores the notes is distinguished from the other with either prompt.
     assert min(v for name, v in rho.items() if "looks" in name) > 0.5
     assert max(v for name, v in rho.items() if "coin" in name) < 0.5
     # The two conditions of the triplet prompt are compared under the same draws.

@@ -39,7 +39,7 @@ def test_link_of_another_study_with_the_same_secret_is_refused(serve: Callable[.
     for link in (other.links["ana"], lead_path(other.study, other.store)):
         reply = here.visitor(link).join()
         assert reply.status == 403
-        assert "of another study" in reply.text
+        assert "belongs to another study" in reply.text
         assert not reply.cookies
     lead = other.lead()
     assert here.visitor().send("GET", "/lead", None, {"Cookie": lead.cookie}).status == 403
@@ -74,7 +74,7 @@ def test_unsent_answers_are_stored_by_study(serve: Callable[..., Served]) -> Non
 
 
 def old_token(secret: str, salt: str, content: Any) -> str:
-    """As assay signed it before links named their study."""
+    """A link as signed before links named their study."""
     options = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
     return str(URLSafeTimedSerializer(secret, salt=salt, signer_kwargs=options).dumps(content))
 
@@ -87,7 +87,7 @@ def test_old_links_open_a_study_with_its_own_secret(serve: Callable[..., Served]
     assert ana.join().status == 200
     assert Annotator(wire, f"/lead/join/{old_token(own, 'assay lead', 'lead')}").join().status == 200
     ana.cookie = f"assay={old_token(own, 'assay person', ['ana', 1])}"
-    assert ana.work(), "so does the cookie that they had"
+    assert ana.work(), "so does their earlier cookie"
     assert ana.pages()[1]["person"] == hashlib.sha256(f"{own}/ana".encode()).hexdigest()[:16]
 
 
@@ -119,7 +119,7 @@ def test_page_shows_who_is_signed_in(serve: Callable[..., Served]) -> None:
     agreed = ana.form("/consent", agree="yes")
     assert (agreed.status, agreed.headers["location"]) == (303, "/work")  # requested again, not posted again
     assert f"<bdi>{name}" in ana.send("GET", "/work").text
-    assert "Signed in as the lead" in page.lead().send("GET", "/lead").text
+    assert "Signed in as the study lead" in page.lead().send("GET", "/lead").text
 
 
 def test_link_preview_reserves_nothing(serve: Callable[..., Served]) -> None:
@@ -137,7 +137,7 @@ def test_link_preview_reserves_nothing(serve: Callable[..., Served]) -> None:
     assert page.rows(tables.tasks) != []
     expiry = {row.id: row.expires_at for row in page.rows(tables.tasks)}
     preview.get(page.links["ana"])
-    assert {row.id: row.expires_at for row in page.rows(tables.tasks)} == expiry, "nor does it renew anything"
+    assert {row.id: row.expires_at for row in page.rows(tables.tasks)} == expiry, "it renews no reservation"
     assert ana.send("GET", ana.link).headers["location"] == "/work", "an admitted person continues directly"
     assert json.dumps(page.history()) == "[]"
 
@@ -152,10 +152,10 @@ def test_read_people_uses_one_name_column(tmp_path: Path, column: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("who,age\nana,31\n", "has no column 'name'; it has who, age. Call the one with the names 'name'"),
+        ("who,age\nana,31\n", "has no column 'name'; it has who, age. Rename the column with the names to 'name'"),
         ("name,age\nana,31\n ,32\n", "row 2 has no name in column 'name'"),
-        ("name,age\nana,31\nben,30\n ana ,32\n", "'ana' appears twice; each person has one row"),
-        ("name,age\n", "has no rows; give each person one"),
+        ("name,age\nana,31\nben,30\n ana ,32\n", "'ana' appears twice; use one row per person"),
+        ("name,age\n", "has no rows; add one row per person"),
     ],
 )
 def test_read_people_refuses_invalid_tables(tmp_path: Path, text: str, words: str) -> None:
@@ -170,7 +170,7 @@ def test_read_attributes_requires_equals_signs() -> None:
     assert read_attributes("formula=a=b") == {"formula": "a=b"}
     assert read_attributes("") == {}
     for wrong in ("nurse", "=nurse", "expertise="):
-        with pytest.raises(StudyError, match=re.escape(f"an attribute is written NAME=VALUE; got '{wrong}'")):
+        with pytest.raises(StudyError, match=re.escape(f"attributes must have the form NAME=VALUE; got '{wrong}'")):
             read_attributes(f"a=b,{wrong}")
 
 
@@ -180,7 +180,7 @@ def test_name_has_at_most_200_characters_on_one_line(serve: Callable[..., Served
     if taken:
         assert invite(page.design, f"  {name} ").name == name
     else:
-        with pytest.raises(StudyError, match="a name has 1 to 200 printable characters on one line"):
+        with pytest.raises(StudyError, match="a name must have 1 to 200 printable characters on one line"):
             invite(page.design, name)
 
 
@@ -201,12 +201,12 @@ def test_link_is_valid_for_its_days_and_while_newest(monkeypatch: pytest.MonkeyP
     signer.check_lead(lead)
     number[0] = 2
     signer.check_lead(lead, unread=True)  # the database fails: as it was when it was last read
-    with pytest.raises(LinkRefusedError, match="There is a newer link for the lead"):
+    with pytest.raises(LinkRefusedError, match="There is a newer link for the study lead"):
         signer.check_lead(lead)
-    with pytest.raises(LinkRefusedError, match="There is a newer link for the lead"):
+    with pytest.raises(LinkRefusedError, match="There is a newer link for the study lead"):
         signer.check_lead(lead, unread=True)
     signer.check_lead(signer.lead_token())
-    with pytest.raises(LinkRefusedError, match="not one of ours"):
+    with pytest.raises(LinkRefusedError, match="invalid"):
         signer.person(lead)
     now[0] += 1
     with pytest.raises(LinkRefusedError, match="This link has expired"):
@@ -243,7 +243,7 @@ def test_each_renewal_counts_as_one_lead_link(serve: Callable[..., Served]) -> N
         renew_lead_link(page.store)
         assert page.store.setting("lead's link") == number
         for old in before:
-            with pytest.raises(LinkRefusedError, match="There is a newer link for the lead"):
+            with pytest.raises(LinkRefusedError, match="There is a newer link for the study lead"):
                 signer.check_lead(old)
         before.append(signer.lead_token())
         signer.check_lead(before[-1])

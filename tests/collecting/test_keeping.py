@@ -33,7 +33,7 @@ def run(capsys: Any, *words: object) -> str:
 
 
 def refused(capsys: Any, *words: object) -> str:
-    """Why a command does nothing."""
+    """The error message of a refused command."""
     with pytest.raises(SystemExit) as stopped:
         cli.main([str(word) for word in words])
     assert stopped.value.code == 2
@@ -68,22 +68,22 @@ def test_backup_during_answering_has_all_acknowledged_answers(serve: Any, tmp_pa
     for number in range(3):
         before = sum(len(person.saved) for person in people)
         out = tmp_path / f"{number}.zip"
-        run(capsys, "backup", page.folder, "-o", out)
+        run(capsys, "study", "backup", page.folder, "-o", out)
         copies.append((out, before, sum(len(person.saved) for person in people)))
     stop.set()
     for thread in threads:
         thread.join()
     for out, before, after in copies:
         again = tmp_path / out.stem
-        said = run(capsys, "restore", out, again)
+        said = run(capsys, "study", "restore", out, again)
         study = load_study(again)
         with open_store(study) as store:
             kept = history(store).height
-            assert before <= kept <= after + len(who), "one of each may be saved and not acknowledged"
+            assert before <= kept <= after + len(who), "one answer of each can be saved without acknowledgement"
             assert len(stored_annotations(store)) == kept
             assert said == f"{again}: {kept} answer{'' if kept == 1 else 's'}\n"
             link = page.links["ana"].removeprefix("/join/")
-            assert signer_of(study, store, SECRET).person(link) == ("ana", 1), "links go on working"
+            assert signer_of(study, store, SECRET).person(link) == ("ana", 1), "links keep working"
         assert (again / "study.db").stat().st_mode & 0o077 == 0
         assert out.stat().st_mode & 0o777 == 0o600
         assert (again / "items.jsonl").read_bytes() == (page.folder / "items.jsonl").read_bytes()
@@ -92,27 +92,27 @@ def test_backup_during_answering_has_all_acknowledged_answers(serve: Any, tmp_pa
 def test_restore_refuses_invalid_archives_and_overwriting(serve: Any, tmp_path: Path, capsys: Any) -> None:
     page: Served = serve()
     out = tmp_path / "copy.zip"
-    run(capsys, "backup", page.folder, "-o", out)
-    assert "is there already and is not written over" in refused(capsys, "study", "backup", page.folder, "-o", out)
-    assert "is there already, and not empty; name another" in refused(capsys, "study", "restore", out, page.folder)
+    run(capsys, "study", "backup", page.folder, "-o", out)
+    assert "exists and is not overwritten" in refused(capsys, "study", "backup", page.folder, "-o", out)
+    assert "exists and is not empty; name another" in refused(capsys, "study", "restore", out, page.folder)
     broken = tmp_path / "broken.zip"
     broken.write_bytes(b"nothing")
-    assert "is no copy of a study" in refused(capsys, "study", "restore", broken, tmp_path / "new")
+    assert "is not a backup of a study" in refused(capsys, "study", "restore", broken, tmp_path / "new")
     with zipfile.ZipFile(broken, "w") as file:
         for name in ("study.yaml", "study.db", "../outside"):
             file.writestr(name, "")
-    assert "is no copy of a study" in refused(capsys, "study", "restore", broken, tmp_path / "new")
+    assert "is not a backup of a study" in refused(capsys, "study", "restore", broken, tmp_path / "new")
     content = bytearray(out.read_bytes())
     content[200] ^= 255
     broken.write_bytes(content)
-    assert "is damaged and cannot be read whole" in refused(capsys, "study", "restore", broken, tmp_path / "new")
+    assert "is damaged; use another backup" in refused(capsys, "study", "restore", broken, tmp_path / "new")
     assert not (tmp_path / "new").exists()
     assert not (tmp_path / "outside").exists()
     inside = page.folder / "monday.zip"
-    run(capsys, "backup", page.folder, "-o", inside)
-    run(capsys, "backup", page.folder, "-o", page.folder / "tuesday.zip")
+    run(capsys, "study", "backup", page.folder, "-o", inside)
+    run(capsys, "study", "backup", page.folder, "-o", page.folder / "tuesday.zip")
     with zipfile.ZipFile(page.folder / "tuesday.zip") as file:
-        assert sorted(file.namelist()) == ["items.jsonl", "study.db", "study.yaml"], "no copy holds another"
+        assert sorted(file.namelist()) == ["items.jsonl", "study.db", "study.yaml"], "no backup contains another"
 
 
 def test_backup_of_postgresql_is_refused(serve: Any, url: str, tmp_path: Path, capsys: Any) -> None:
@@ -131,12 +131,12 @@ def test_links_command_prints_links(serve: Any, capsys: Any, monkeypatch: Any) -
     monkeypatch.setenv("ASSAY_SECRET", SECRET)
     page: Served = serve(who=("ana", "ben"))
     found = dict(line.split("\t") for line in run(capsys, "people", "links", page.folder).splitlines())
-    assert list(found) == ["(the lead)", "ana", "ben"]
+    assert list(found) == ["(study lead)", "ana", "ben"]
     for name in ("ana", "ben"):
         link = found[name].removeprefix("http://127.0.0.1:8321")
         assert name in page.visitor(link).send("GET", link).text
     assert run(capsys, "people", "links", page.folder, "ben").startswith("ben\thttp://127.0.0.1:8321/join/")
-    assert "nobody called 'eve' has a link" in refused(capsys, "people", "links", page.folder, "eve")
+    assert "no annotator 'eve' has a link" in refused(capsys, "people", "links", page.folder, "eve")
 
 
 def test_server_does_not_print_the_secret(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
@@ -146,8 +146,8 @@ def test_server_does_not_print_the_secret(tmp_path: Path, capsys: Any, monkeypat
     monkeypatch.setattr(server, "serve", lambda *_, **__: None)
     said = run(capsys, "serve", folder, "--port", "8399")
     assert said == (
-        f"The page of {folder} is at http://127.0.0.1:8399 (nobody is invited yet)\n"
-        f"The lead's link and everybody's own: assay people links {folder} --base-url http://127.0.0.1:8399\n"
+        f"The page of {folder} is at http://127.0.0.1:8399 (no annotators invited)\n"
+        f"Links of the study lead and all annotators: assay people links {folder} --base-url http://127.0.0.1:8399\n"
     )
     assert run(capsys, "serve", folder, "--port", "8399", "--quiet") == ""
 
@@ -156,7 +156,7 @@ def test_status_of_a_study(serve: Any, tmp_path: Path, capsys: Any) -> None:
     page: Served = serve(items=4, who=("ana", "ben"), people={"overlap": 1, "quota": 3})
     page.annotator().work_through(3)
     lines = run(capsys, "study", "status", page.folder).splitlines()
-    assert lines[:2] == ["3 of 4 answers that are wanted (75 %)", "4 items, 3 answered, 0 skipped"]
+    assert lines[:2] == ["Progress: 3 of 4 answers (75%)", "4 items, 3 answered, 0 skipped"]
     assert lines[2].startswith("ana: active, 3 of 3, last 20")
     assert lines[3] == "ben: active, 0 of 3"
     found = json.loads(run(capsys, "study", "status", page.folder, "--json"))
@@ -179,7 +179,7 @@ def test_each_answer_records_its_consent_text(serve: Any, tmp_path: Path, capsys
     with first.again() as now:
         ana = now.annotator()
         assert ana.answer(ana.work()[0]).status == 200
-        run(capsys, "record", now.folder, "-o", tmp_path / "answers.zip")
+        run(capsys, "study", "record", now.folder, "-o", tmp_path / "answers.zip")
         found = rows_of((tmp_path / "answers.zip").read_bytes())
         texts = {row["digest"]: row["text"] for row in found["consents"]}
         assert [texts[row["shown"]["consent"]] for row in found["answers"]] == [FIRST, SECOND]
@@ -192,18 +192,20 @@ def test_record_of_one_person(serve: Any, tmp_path: Path, capsys: Any) -> None:
     for name in ("ana", "ben"):
         assert page.annotator(name).work_through() == "done"
     out = tmp_path / "ana.zip"
-    run(capsys, "record", page.folder, "--person", "ana", "-o", out)
+    run(capsys, "study", "record", page.folder, "--person", "ana", "-o", out)
     found = rows_of(out.read_bytes())
     assert b"ben" not in b"".join(json.dumps(row).encode() for rows in found.values() for row in rows)
     assert {row["annotator"] for row in found["answers"]} == {"ana"}
     assert {row["item"] for row in found["items"]} == {row["item"] for row in found["tasks"]}
-    assert not any(row["known"] for row in found["items"]), "which items are checks, and their answers, are the lead's"
+    assert not any(row["known"] for row in found["items"]), (
+        "known answers and the list of checks are for the study lead only"
+    )
     assert [row["text"] for row in found["consents"]] == [FIRST]
     assert page.lead().send("GET", "/lead/person.zip?name=ana").body == out.read_bytes()
     assert page.lead().send("GET", "/lead/person.zip?name=eve").status == 422
     assert page.annotator("ben").send("GET", "/lead/person.zip?name=ana").status == 403
     assert "'eve' is not in the people" in refused(
-        capsys, "record", page.folder, "--person", "eve", "-o", out, "--force"
+        capsys, "study", "record", page.folder, "--person", "eve", "-o", out, "--force"
     )
 
 
@@ -218,10 +220,10 @@ def test_keep_until_is_shown_and_reported(serve: Any, capsys: Any, until: str, p
         someone = now.annotator(join=False)
         someone.join(agree=False)
         said = someone.send("GET", "/consent").text
-        assert f'is kept with your name until <time datetime="{until}">' in said
-        told = f"kept until {until}, which has passed"
-        assert (told in now.lead().send("GET", "/lead").text) == passed
-        assert (told in run(capsys, "study", "status", now.folder)) == passed
+        assert f'are kept with your name until <time datetime="{until}">' in said
+        notice = f"kept until {until}. This date has passed"
+        assert (notice in now.lead().send("GET", "/lead").text) == passed
+        assert (notice in run(capsys, "study", "status", now.folder)) == passed
 
 
 def test_status_reports_added_questions(serve: Any, capsys: Any) -> None:
@@ -232,5 +234,5 @@ def test_status_reports_added_questions(serve: Any, capsys: Any) -> None:
     content["questions"] = [dict(STARS), {"name": "why", "text": "Why?", "scale": "text"}]
     path.write_text(yaml.safe_dump(content))
     with page.again() as now:
-        assert "not asked on items answered before: 'why' (2 items)" in run(capsys, "study", "status", now.folder)
+        assert "not asked about items answered before: 'why' (2 items)" in run(capsys, "study", "status", now.folder)
         assert len(now.rows(tables.tasks)) == 2

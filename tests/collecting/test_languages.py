@@ -49,7 +49,7 @@ def test_catalogue_has_exactly_the_messages_of_the_code(language: str) -> None:
         assert (english[-1] in ".!?") <= (other[-1] in ".!?。！？؟"), english
 
 
-def test_the_reasons_that_every_study_offers_are_in_the_catalogues() -> None:
+def test_default_skip_reasons_are_in_the_catalogues() -> None:
     assert set(SKIP_REASONS) <= page_phrases()
 
 
@@ -115,7 +115,7 @@ def test_language_attribute_sets_the_language(serve: Callable[..., Served]) -> N
         in ana.send("PUT", "/drafts/99", {"revision": 0, "body": {}}).text
     )
     ana.cookie += "; assay_language=zh"
-    assert '<html lang="zh-Hans"' in page_in("es", ana), "their own choice is the last word"
+    assert '<html lang="zh-Hans"' in page_in("es", ana), "their own choice has priority"
 
 
 def test_study_can_fix_the_language(serve: Callable[..., Served]) -> None:
@@ -165,14 +165,14 @@ def test_refusals_are_translated_and_labels_are_not(serve: Callable[..., Served]
     assert ana.answer(task, {number: 4}).status == 200
     stranger = page.visitor().send("GET", "/work")
     assert "Bitte öffnen Sie Ihren persönlichen Link" in stranger.text
-    assert '<html lang="en"' in page.visitor().send("GET", "/lead").text, "the lead's pages are English"
+    assert '<html lang="en"' in page.visitor().send("GET", "/lead").text, "the dashboard is in English"
 
 
 # -- no English is left bare -----------------------------------------------------------------------
 
 
 class _Pseudo(dict[str, str]):
-    """A catalogue of a language that has a word for everything: the same between brackets."""
+    """A catalogue of a language that translates every message by adding brackets."""
 
     def get(self, english: str, default: Any = None) -> Any:
         return f"⟦{english}⟧"
@@ -205,7 +205,7 @@ class _Reader(HTMLParser):
 
 
 def bare_english(page: str) -> list[str]:
-    """Latin words that no catalogue gave."""
+    """Latin words that are not from a catalogue."""
     reader = _Reader()
     reader.feed(page)
     text = "\n".join(reader.found)

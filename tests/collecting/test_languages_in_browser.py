@@ -100,7 +100,7 @@ def test_keys_work_on_an_arabic_keyboard_and_reasons_are_kept_in_english(
     page.click("#skip label >> nth=0")
     page.click("#skip button[value=yes]")
     found = stars.wait_for("typist", 2)
-    assert {row["reason"] for row in found} == {"skipped: I cannot tell"}
+    assert {row["reason"] for row in found} == {"skipped: I cannot tell"}  # dialect: kept
     page.wait_for_selector("form.page[data-page='2']:visible")
     page.click("[data-act=previous]")
     assert visible(page, ".mark.skipped .mark-words").inner_text() == "تم التخطي: لا أستطيع الحكم"

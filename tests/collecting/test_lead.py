@@ -47,7 +47,7 @@ Shown = dict[str, Any]
 
 
 def rebuilt(content: bytes) -> dict[str, dict[int, Shown]]:
-    """By person, the pages in their order, from the archive and its README alone."""
+    """By person, the pages in order, from the archive and its README only."""
     tables = opened(content)
     items = {(row["item"], row["digest"]): row for row in (*tables["items"], *tables["contents"])}
     questions = {row["id"]: row for row in tables["questions"]}
@@ -276,7 +276,11 @@ def test_changed_texts_are_recorded_where_they_were_shown(serve: Any) -> None:
         texts = {one["questions"][0]["words"][1] for page in after.saw.values() for one in page["tasks"]}
         assert texts == {"How many stars?", "How many stars, by now?"}
         assert {text for page in after.saw.values() for task in page["tasks"] for _, text in task["texts"]} >= {
-            *("Text number 0.", "Zero.", "Three.")  # the first was answered, and the reworded question is asked again
+            *(
+                "Text number 0.",
+                "Zero.",
+                "Three.",
+            )  # the first was answered, and the reworded question must be answered again
         }
         assert {page["instructions"] for page in after.saw.values()} == {"First words.", "Second words."}
         compare(now, {"ana": after.saw})
@@ -293,7 +297,7 @@ def worked(serve: Any, **more: Any) -> Served:
     words = {"comment": "Nö <b>", "flag": "odd", "seconds": 12.5}
     assert ana.answer(task, {stars: 2, better: "first", why: "So."}, **words).status == 200
     assert ana.answer(task.id, {stars: 3, better: "tie"}, revision=1, seconds=2).status == 200
-    assert ana.answer(rest[0], skip="I cannot tell").status == 200
+    assert ana.answer(rest[0], skip="I would rather not answer").status == 200
     page.annotator("ben").work_through(1)
     return page
 
@@ -316,7 +320,7 @@ def test_archive_has_every_answer(serve: Any, url: str) -> None:
     first = tables["answers"][0]
     assert (first["comment"], first["flag"], first["seconds"], first["revision"]) == ("Nö <b>", "odd", 12.5, 1)
     skipped = [row for row in tables["answers"] if (row["reason"] or "").startswith("skipped")]
-    assert {(row["status"], row["reason"]) for row in skipped} == {("missing", "skipped: I cannot tell")}
+    assert {(row["status"], row["reason"]) for row in skipped} == {("missing", "skipped: I would rather not answer")}
     tasks = {row["id"]: row for row in tables["tasks"]}
     for row in tables["answers"]:
         task = tasks[row["task"]]
@@ -385,7 +389,7 @@ def test_archive_of_empty_study(serve: Any) -> None:
     tables = opened(archive(page.store))
     assert (tables["answers"], tables["tasks"], tables["people"]) == ([], [], [])
     assert len(tables["items"]) == 2
-    with pytest.raises(StudyError, match="holds no label yet"):
+    with pytest.raises(StudyError, match="has no labels"):
         labels_csv(page.store)
     of_lead = page.lead()
     assert of_lead.send("GET", "/lead/labels.csv").status == 404
@@ -445,7 +449,7 @@ def row_of(name: str, **more: Any) -> Any:
     ],
 )  # fmt: skip
 def test_sort_keys_of_annotators(sort: str, order: str) -> None:
-    """Those without a time or a last answer come last; those who are equal as they were invited."""
+    """Annotators without a time or a last answer come last; equal ones keep the order of invitations."""
     view: Any = Overview(
         None,  # type: ignore[arg-type]
         (
@@ -511,7 +515,7 @@ def test_rows_of_person_by_hand() -> None:
 
 def test_every_file_of_the_archive_has_the_same_time_and_is_compressed() -> None:
     entry = lead._entry("a.jsonl")
-    # A zip knows no time before 1980.
+    # Zip files have no times before 1980.
     assert (entry.filename, entry.date_time) == ("a.jsonl", (1980, 1, 1, 0, 0, 0))
     assert entry.compress_type == zipfile.ZIP_DEFLATED
     assert lead._line({"a": "é", "b": "\ud83d"}) == '{"a": "é", "b": "\\ud83d"}\n'.encode()
@@ -525,7 +529,7 @@ def test_adjudicated_csv(monkeypatch: pytest.MonkeyPatch) -> None:
 
     given = {"eva": [row("i2", 4.0), row("i1", 2.5, comment="so"), row("i3", None, "missing")]}
     everybody = [SimpleNamespace(name="ana", role="annotator"), SimpleNamespace(name="eva", role="adjudicator")]
-    monkeypatch.setattr(lead, "everybody", lambda db: everybody)
+    monkeypatch.setattr(lead, "all_people", lambda db: everybody)
     monkeypatch.setattr(lead, "answers_about", lambda db, person: given[person])
     store: Any = SimpleNamespace(reading=lambda: contextlib.nullcontext("db"))
     assert lead.adjudicated_csv(store).decode() == (
@@ -560,7 +564,7 @@ def test_person_sheet_compares_times(
     found = lead.person_sheet(design, "ana", minutes)
     assert found is not None
     assert (found.name, found.attributes) == ("ana", (("age", "30"),))
-    assert (found.quartiles, found.everybody_median) == (quartiles, median)
+    assert (found.quartiles, found.others_median) == (quartiles, median)
     assert (found.checks_failed, found.checks, found.styles) == (2, 3, ("style",))
     newest = [row.item for row in rows[::-1][:3]]
     assert found.lines == tuple((name, (name, {"text": "x"} if name == "i0" else {})) for name in newest)

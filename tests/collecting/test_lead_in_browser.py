@@ -59,7 +59,7 @@ def test_dashboard_is_accessible(browser: Browser, site: Site, look: str) -> Non
     screenshot(page, f"lead-{look}")
     for one in range(page.locator("details").count()):
         page.locator("details").nth(one).evaluate("one => { one.open = true; }")
-    no_violations(page, f"the lead's page, {look}")
+    no_violations(page, f"dashboard, {look}")
     fits(page)
 
 
@@ -97,8 +97,8 @@ def test_lead_renews_their_link(browser: Browser, site: Site) -> None:
     page = lead(browser, site)
     page.click("summary:has-text('Your own link')")
     before = page.input_value("[data-key=own] input")
-    page.click("text=Make a new link for the lead")
-    page.wait_for_selector("#said:has-text('There is a new link for the lead')")
+    page.click("text=Make a new study lead link")
+    page.wait_for_selector("#said:has-text('There is a new study lead link')")
     wait_until(lambda: page.input_value("[data-key=own] input") != before, "the old link is still there")
     again = page.context.new_page()
     again.goto(before)
@@ -128,12 +128,12 @@ def test_dashboard_updates_without_losing_typed_text(browser: Browser, site: Sit
 @in_browser
 def test_refusal_has_a_message(browser: Browser, site: Site) -> None:
     page = lead(browser, site)
-    page.fill(".add input[name=name]", "Somebody")
+    page.fill(".add input[name=name]", "Someone")
     page.fill(".add input[name=attributes]", "role=cook")
     page.keyboard.press("Enter")
     page.wait_for_selector("#wrong:not(:empty)")
     assert "'cook' is not a group of the study" in page.inner_text("#wrong")
-    assert page.input_value(".add input[name=name]") == "Somebody"
+    assert page.input_value(".add input[name=name]") == "Someone"
 
 
 @in_browser
@@ -162,7 +162,7 @@ def test_pause_resume_and_unreachable_server(browser: Browser, site: Site) -> No
     page.click("text=Pause the study")
     page.wait_for_selector("h2:text-is('The study is paused')")
     screenshot(page, "lead-paused", full=False)
-    page.click("text=Open the study again")
+    page.click("text=Resume the study")
     page.wait_for_selector("h2:text-is('The study is running')")
     page.context.set_offline(True)
     page.wait_for_selector("#connection-words:text-is('Cannot reach the server; trying again')")

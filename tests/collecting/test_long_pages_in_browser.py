@@ -51,7 +51,7 @@ def two_sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def boxes(page: Any) -> dict[str, float]:
-    """Where the text's pane and its last line lie, and what the bars above and below leave free."""
+    """Positions of the text's pane and its last line, and the area between the bars."""
     found: dict[str, float] = page.evaluate(
         """() => {
           const form = document.querySelector('form.page:not([hidden])');
@@ -81,7 +81,7 @@ def test_long_text_next_to_many_questions_is_readable(browser: Browser, many: Si
     at = boxes(page)
     assert at["scrolled"] > 0
     assert at["bar"] <= at["top"]
-    assert at["end"] <= at["bottom"] <= at["foot"], "the last line is seen, and nothing lies over it"
+    assert at["end"] <= at["bottom"] <= at["foot"], "the last line is visible and not covered"
     page.evaluate("scrollTo(0, 1e6)")
     at = boxes(page)
     assert at["bar"] <= at["top"] and at["end"] <= at["bottom"] <= at["foot"], "so it is next to the last question"  # noqa: PT018
@@ -107,7 +107,7 @@ def test_number_keys_answer_one_question_after_the_other(browser: Browser, many:
     page.keyboard.press("4")
     page.keyboard.press("Enter")
     found = many.wait_for("quick", 12)
-    assert [one["label"] for one in found] == [*wanted[:-1], 4], "the last may be changed before it is saved"
+    assert [one["label"] for one in found] == [*wanted[:-1], 4], "the last answer can be changed before it is saved"
 
 
 @in_browser
@@ -116,7 +116,7 @@ def test_key_before_enter_answers_and_held_key_answers_once(browser: Browser, ma
     page.wait_for_selector("form.page:visible")
     page.keyboard.down("3")
     for _ in range(4):
-        page.keyboard.down("3")  # what the keyboard sends while a key is held
+        page.keyboard.down("3")  # the events of a key that is held down
     page.keyboard.up("3")
     assert page.locator("form.page:visible input:checked").count() == 1
     page.keyboard.press("Enter")

@@ -1,4 +1,4 @@
-"""Recordings and captions: who is sent them and in which parts, what is refused, from where browsers may fetch them."""
+"""Recordings and captions: delivery in parts, refused files, and permitted hosts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sound(seconds: float = 0.2, rate: int = 8000) -> bytes:
 
 
 def study_of(folder: Path, rows: list[dict[str, Any]], **items: Any) -> Path:
-    """A study of clips with captions, of which files of all kinds are there."""
+    """A study of clips with captions, with files of all kinds."""
     judges = items.pop("judges", [])
     show = items.pop("show", ["clip"])
     more = {"conditions": items.pop("conditions")} if "conditions" in items else {}
@@ -60,7 +60,7 @@ def test_recording_is_served_in_parts_to_its_person_only(tmp_path: Path) -> None
         assert found
         address, captions = found.groups()
         assert "a.wav" not in html
-        assert "a.vtt" not in html, "names of files may tell who made them"
+        assert "a.vtt" not in html, "file names can reveal their author"
         reply = ana.send("GET", address)
         assert (reply.status, reply.body, reply.headers["content-type"]) == (200, sound(), "audio/wav")
         part = ana.send("GET", address, headers={"Range": "bytes=44-47"})
@@ -81,14 +81,14 @@ def test_recording_is_served_in_parts_to_its_person_only(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        ({"clip": "empty.mp3"}, "the recording 'empty.mp3' of item 'i1' (column 'clip') is an empty file; nobody"),
-        ({"clip": "text.mp3"}, "is no MP3 inside; nobody would hear or see anything"),
+        ({"clip": "empty.mp3"}, "the recording 'empty.mp3' of item 'i1' (column 'clip') is an empty file; it would"),
+        ({"clip": "text.mp3"}, "is no MP3 inside; it would not be heard or seen"),
         ({"clip": "a.avi"}, "is not of a kind that the page shows (mp3, m4a, aac, ogg, oga, opus, wav, flac"),
-        ({"clip": "../a.wav"}, "is not there, or not within the study's folder"),
+        ({"clip": "../a.wav"}, "does not exist, or is outside the study folder"),
         ({"clip": "https://cdn.example.org/a.mp3"}, "with media_hosts: [cdn.example.org] and https"),
         ({"clip": "a.wav", "said": "a.srt"}, "captions 'a.srt' of item 'i1' (column 'said') is not of a kind"),
-        ({"clip": "a.wav", "said": "page.vtt"}, "is no VTT inside; nobody would see anything"),
-        ({"clip": "a.wav", "said": "https://cdn.example.org/a.vtt"}, "is elsewhere; the page asks nobody but"),
+        ({"clip": "a.wav", "said": "page.vtt"}, "is no VTT inside; it would not be seen"),
+        ({"clip": "a.wav", "said": "https://cdn.example.org/a.vtt"}, "is on another host; the page loads files from"),
     ],
 )  # fmt: skip
 def test_unplayable_media_are_refused(tmp_path: Path, row: dict[str, str], why: str) -> None:
@@ -110,7 +110,7 @@ def test_policy_permits_recordings_from_hosts_of_the_study_only(tmp_path: Path) 
         "https://cdn.example.org.evil.org/a.mp4",
         "https://a@cdn.example.org/a.mp4",
     ):
-        with pytest.raises(StudyError, match="is elsewhere, and the page asks this server alone"):
+        with pytest.raises(StudyError, match="is on another host, and the page loads files from this server only"):
             Served(study_of(tmp_path / "t", [{**rows[0], "clip": other}], media_hosts=["cdn.example.org"]))
     with pytest.raises(StudyError, match="is not of a kind that the page shows"):
         Served(
@@ -152,5 +152,5 @@ def test_model_gets_no_recording_and_function_gets_its_path(tmp_path: Path) -> N
         plan("a", judges=[model, own])
     plan("b", judges=[own])
     plan("c", judges=[model], conditions={"show": {"words": ["words"]}})
-    with Served(tmp_path / "a") as page:  # people hear what no model is asked about
+    with Served(tmp_path / "a") as page:  # annotators hear the recording; models do not get it
         assert "<audio" in page.annotator().send("GET", "/work").text

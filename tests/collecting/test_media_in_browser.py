@@ -33,7 +33,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def until(page: Any, holds: str) -> None:
-    """Wait from here: the page's policy lets no script of ours wait in it."""
+    """Wait in Python: the page's policy permits no script of the test."""
     wait_until(lambda: page.evaluate(holds), lambda: f"never: {holds}")
 
 

@@ -43,7 +43,7 @@ def item_of(page: Served, task: int) -> str:
 
 
 def minutes_of(page: Served) -> dict[str, float]:
-    """Median minutes on an item, by person: of the seconds of each save, summed for each task."""
+    """Median minutes per item, by person, from the seconds of each save, summed by task."""
     a, s, i = tables.assignments.c, tables.answers.c, tables.items.c
     query = sa.select(a.annotator, a.item, a.condition, a.repeat, s.revision, s.seconds)
     query = query.select_from(tables.join(tables.EVERY, tables.items)).where(s.status == "valid", i.role == "item")
@@ -57,7 +57,7 @@ def minutes_of(page: Served) -> dict[str, float]:
 
 
 def work(page: Served, person: Annotator, labels: Mapping[str, Any], most: int = 1000) -> dict[str, int]:
-    """Answer what comes: every question with the label of its item, or as the item's own body says."""
+    """Answer the items: every question with the label of its item, or with the item's own request body."""
     done: dict[str, int] = {}
     while len(done) < most:
         tasks, _ = person.pages()
@@ -84,7 +84,7 @@ def test_overview_of_small_study_by_hand(serve: Any, url: str) -> None:
     )
     wrong_on_2 = {
         **{"i000": {"label": 1, "seconds": 30}, "i001": {"label": 2, "seconds": 60}, "c1": 5, "c2": 4},
-        "i002": {"skip": "I cannot tell", "comment": "Half of it is missing", "seconds": 600},
+        "i002": {"skip": "I would rather not answer", "comment": "Half of it is missing", "seconds": 600},
         "i003": {"label": 4, "seconds": 90, "flag": "It is broken"},
     }
     hers = work(page, page.annotator("ana"), wrong_on_2)
@@ -108,7 +108,7 @@ def test_overview_of_small_study_by_hand(serve: Any, url: str) -> None:
 
     # 4 items twice: i000 is done, the others have one answer each; the skip is none.
     (short,) = found.short
-    assert [(one.name, one.have, one.want) for one in short.first] == [("i001", 1, 2), ("i002", 1, 2), ("i003", 1, 2)]
+    assert [(one.name, one.have, one.wanted) for one in short.first] == [("i001", 1, 2), ("i002", 1, 2), ("i003", 1, 2)]
     assert (short.items, short.answers, short.filled, short.wanted) == (3, 3, 5, 8)
     numbers = found.numbers
     assert (numbers.items, numbers.answered, numbers.skipped) == (4, 7, 1)
@@ -116,11 +116,15 @@ def test_overview_of_small_study_by_hand(serve: Any, url: str) -> None:
 
     flagged, skipped = found.remarks
     assert (flagged.person, flagged.item, flagged.flag, flagged.skip) == ("ana", "i003", "It is broken", "")
-    assert (skipped.item, skipped.skip, skipped.comment) == ("i002", "I cannot tell", "Half of it is missing")
+    assert (skipped.item, skipped.skip, skipped.comment) == (
+        "i002",
+        "I would rather not answer",
+        "Half of it is missing",
+    )
     assert (flagged.task, flagged.can_reopen, flagged.practice) == (hers["i003"], True, False)
 
 
-def test_places_that_somebody_holds(serve: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_held_places_are_in_progress(serve: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "PAGE_RESERVED_MINUTES", 10)
     page = serve(items=3, people={**FIXED, "overlap": 1}, who=["ana", "ben"])
     ana = page.annotator("ana")
@@ -160,7 +164,7 @@ def test_reopened_answer_is_missing(serve: Any) -> None:
     assert (found.short[0].answers, found.short[0].held, found.numbers.answered) == (1, 1, 0)
 
 
-def test_what_each_group_lacks(serve: Any) -> None:
+def test_shortfall_by_group(serve: Any) -> None:
     people = {**FIXED, "overlap": {"role": {"nurse": 1, "doctor": 2}}}
     page = serve(items=3, people=people, who={"ana": {"role": "nurse"}, "ben": {"role": "doctor"}})
     work(page, page.annotator("ana"), {})
@@ -183,8 +187,8 @@ def test_shortfall_counts_active_annotators_without_overlap(serve: Any) -> None:
     assert page.lead().form("/lead/people/state", name="chi", state="revoked").status == 303
     found = look(page)
     (short,) = found.short
-    assert (short.everybody, short.items, short.answers, short.wanted) == (True, 2, 2, 6)
-    assert [(one.name, one.have, one.want) for one in short.first] == [("i001", 1, 2), ("i002", 1, 2)]
+    assert (short.all_answer, short.items, short.answers, short.wanted) == (True, 2, 2, 6)
+    assert [(one.name, one.have, one.wanted) for one in short.first] == [("i001", 1, 2), ("i002", 1, 2)]
     assert [(one.done, one.of, one.state) for one in found.people] == [
         (3, 3, "active"),
         (1, 3, "active"),
@@ -198,7 +202,7 @@ def test_quota_of_all_items(serve: Any) -> None:
     (short,) = look(page).short
     assert (short.answers, short.filled, short.wanted, short.first) == (2, 2, 4, ())
     assert look(page).people[0].of == 2
-    assert "a quota of them" in page.lead().send("GET", "/lead/live").text
+    assert "every annotator answers a quota of the items" in page.lead().send("GET", "/lead/live").text
 
 
 def test_shortfall_by_session(serve: Any) -> None:
@@ -228,7 +232,7 @@ def test_progress_of_pairs(serve: Any) -> None:
     before = watch.look().pairs
     assert before is not None
     assert (before.short, before.of, before.wanted, before.triplets) == (10, 10, 1, 0)
-    assert "Triplets are drawn when people begin" in page.lead().send("GET", "/lead").text
+    assert "Triplets are drawn when annotators start" in page.lead().send("GET", "/lead").text
     ana = page.annotator()
     ana.work_through(1)
     drawn = len(page.rows(tables.items, tables.items.c.role == "triplet"))
@@ -252,14 +256,17 @@ def test_answers_to_earlier_questions_are_counted_separately(serve: Any) -> None
     with page.again("new-version") as now:
         found = look(now)
         assert (found.numbers.answered, found.numbers.earlier, found.short[0].answers) == (0, 1, 2)
-        assert "1 more were answered when the questions read differently" in now.lead().send("GET", "/lead").text
+        assert (
+            "1 more items were answered with an earlier version of the questions"
+            in now.lead().send("GET", "/lead").text
+        )
 
 
 def test_consent_to_the_current_text(serve: Any) -> None:
     page = serve(items=1, people={"consent": "Please read."}, who=["ana", "ben"])
     page.annotator("ana")
     assert [one.consented for one in look(page).people] == [True, False]
-    assert page.lead().send("GET", "/lead").text.count("has not agreed yet") == 1
+    assert page.lead().send("GET", "/lead").text.count("no consent yet") == 1
 
 
 @pytest.mark.parametrize(
@@ -288,7 +295,7 @@ def test_failed_checks_are_counted(given_on: str, known_on: str, label: Any, kno
 
 
 def agreeing(serve: Any, **more: Any) -> Served:
-    """Ana and ben on the same eight items, once the same and once not."""
+    """Ana and ben answer the same eight items."""
     page = serve(items=8, people=FIXED, who=["ana", "ben", "chi"], **more)
     for name, shift in (("ana", 0), ("ben", 1)):
         work(page, page.annotator(name), {f"i{n:03d}": 1 + (n + shift * (n % 3 == 0)) % 5 for n in range(8)})
@@ -318,7 +325,7 @@ def test_agreement_so_far_equals_krippendorff_alpha(serve: Any, scale: Any, coef
     shown = page.lead().send("GET", "/lead").text
     estimate, low, high = (f"{row[name]:.2f}".replace("-", "−") for name in ("estimate", "low", "high"))
     assert f"<strong>{estimate}</strong>" in shown
-    assert f"{low} to {high}" in shown
+    assert f"[{low}, {high}]" in shown
 
 
 def test_agreement_on_preferences_and_triplets_is_nominal(serve: Any) -> None:
@@ -334,9 +341,7 @@ def test_agreement_on_preferences_and_triplets_is_nominal(serve: Any) -> None:
     assert (found.estimate, found.low, found.high) == (own.estimate, own.low, own.high)
 
 
-def test_only_the_first_of_two_answers_to_an_item_counts_for_agreement(
-    serve: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_agreement_uses_first_answers(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "RETEST_GAP", 1)
     page = serve(items=6, people={**FIXED, "retest": 1}, who=["ana", "ben"])
     for name in ("ana", "ben"):
@@ -356,8 +361,8 @@ def test_missing_agreement_has_a_reason(serve: Any) -> None:
         return [one.reason for one in found]
 
     assert reasons() == [
-        "nobody has answered so far; agreement needs two people on the same items",
-        "free text has no labels that could be the same; read the answers",
+        "no annotator has answered so far; agreement requires two annotators on the same items",
+        "agreement is not defined for free text; read the answers",
     ]
 
     def answer(person: Annotator) -> None:
@@ -367,13 +372,13 @@ def test_missing_agreement_has_a_reason(serve: Any) -> None:
     ana, ben = page.annotator("ana"), page.annotator("ben")
     for _ in range(6):
         answer(ana)
-    assert reasons()[0].startswith("only one person has answered so far")
+    assert reasons()[0].startswith("only one annotator has answered so far")
     answer(ben)
-    assert reasons()[0] == "1 item has answers of two people so far; it is computed from 5 on"
+    assert reasons()[0] == "1 item has answers of two annotators so far; at least 5 are required"
     for _ in range(5):
         answer(ben)
-    assert reasons()[0] == "all labels are the same, so there is no variation to agree about"
-    assert "None: all labels are the same" in page.lead().send("GET", "/lead").text
+    assert reasons()[0] == "undefined: all labels are equal"
+    assert "Not estimable: undefined: all labels are equal" in page.lead().send("GET", "/lead").text
 
 
 def test_agreement_is_updated_after_answers_but_not_too_often(serve: Any, monkeypatch: Any) -> None:
@@ -401,14 +406,14 @@ def test_error_in_agreement_does_not_break_the_overview(serve: Any, monkeypatch:
 
     monkeypatch.setattr(overview, "_alpha", fails)
     (found,) = look(page).agreement
-    assert (found.estimate, found.reason) == (None, "it could not be computed; the server's log says why")
+    assert (found.estimate, found.reason) == (None, "it could not be computed; see the server log for the error")
     assert page.lead().send("GET", "/lead").status == 200
 
 
 # -- the page ----------------------------------------------------------------------------------------
 
 
-def test_a_study_with_nobody_in_it(serve: Any) -> None:
+def test_overview_without_annotators(serve: Any) -> None:
     page = serve(items=3, people={"overlap": {"role": {"nurse": 1}}}, who=[])
     found = look(page)
     assert (found.people, found.remarks) == ((), ())
@@ -416,11 +421,11 @@ def test_a_study_with_nobody_in_it(serve: Any) -> None:
     for path in ("/lead", "/lead/live"):
         reply = page.lead().send("GET", path)
         assert reply.status == 200
-        assert "Nobody is invited yet" in reply.text
+        assert "No annotators invited." in reply.text
 
 
 @pytest.mark.parametrize("people", [{}, {"overlap": {"role": 2}}, {"quota": 2}])
-def test_every_kind_of_overlap_with_nobody(serve: Any, people: dict[str, Any]) -> None:
+def test_overview_of_every_overlap_without_annotators(serve: Any, people: dict[str, Any]) -> None:
     page = serve(items=3, people=people, who=[])
     assert page.lead().send("GET", "/lead").status == 200
     assert look(page).numbers.percent == 0
@@ -463,7 +468,7 @@ def test_actions_of_the_lead_and_their_messages(serve: Any) -> None:
     assert "The study is paused" in lead.send("GET", "/lead/live").text
     assert lead.form("/lead/people/state", name="ben", state="revoked").status == 303
     html = lead.send("GET", "/lead/live").text
-    assert html.count('data-link="http://testserver/join/') == 1  # an ended link is not handed out
+    assert html.count('data-link="http://testserver/join/') == 1  # a revoked link is not shown
     assert lead.form("/lead/people/link", name="ben").status == 303
     assert lead.send("GET", "/lead/live").text.count('data-link="http://testserver/join/') == 2
 
@@ -512,7 +517,7 @@ def test_costly_overview_is_reused_unless_annotators_change(serve: Any, monkeypa
 
 @pytest.mark.served
 def test_incremental_sums_equal_full_sums(serve: Any, clock: Any, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    """Whatever happens: one watch that goes on says the same as a new one."""
+    """After all kinds of events, a running watch gives the same overview as a new one."""
     monkeypatch.setattr(schema, "PAGE_RESERVED_MINUTES", 10)
     monkeypatch.setattr(overview, "AGREEMENT_EVERY", 0.0)
     monkeypatch.setattr(overview, "SHARE", float("inf"))
@@ -575,8 +580,8 @@ def test_verdict_progress_and_interim_analyses(serve: Any) -> None:
     lead = page.lead()
     before = look(page).verdict
     assert before is not None
-    assert (before.answered, before.of, before.needed, before.looks) == (0, 8, None, ())
-    assert "decide it before, with assay plan alt-test --study" in lead.send("GET", "/lead/live").text
+    assert (before.answered, before.of, before.needed, before.analyses) == (0, 8, None, ())
+    assert "plan one in advance with assay plan alt-test --study" in lead.send("GET", "/lead/live").text
     plan = Preregistration(verdict={"epsilon": 0.1, "alpha": 0.1}, n_items=8, n_annotators=2, looks=2)
     plan.write(page.folder / "plan.yaml")
     work(page, page.annotator("ana"), {}, most=3)
@@ -585,28 +590,28 @@ def test_verdict_progress_and_interim_analyses(serve: Any) -> None:
     assert now is not None
     assert (now.answered, now.items, now.needed, now.alpha) == (2, 8, 2, 0.1)
     # The first of two analyses is at half of the items; 2 - 2 Phi(1.645 / sqrt(1/2)) = 0.0200.
-    assert [(one.items, round(one.spends, 4), round(one.spent, 4)) for one in now.looks] == [
+    assert [(one.items, round(one.spends, 4), round(one.spent, 4)) for one in now.analyses] == [
         (4, 0.02, 0.02),
         (8, 0.08, 0.1),
     ]
-    assert "The next look still needs <strong>2</strong>" in lead.send("GET", "/lead/live").text
-    assert [count_look(page.study) for _ in range(2)] == [1, 1], "the same labels are the same look"
+    assert "<strong>2</strong> more items until the next interim analysis" in lead.send("GET", "/lead/live").text
+    assert [count_look(page.study) for _ in range(2)] == [1, 1], "the same labels are the same interim analysis"
     later = look(page).verdict
     assert later is not None
     assert later.needed == 6
-    assert [one.taken_items for one in later.looks] == [3, None]
+    assert [one.done_items for one in later.analyses] == [3, None]
     work(page, page.annotator("ana"), {}, most=1)
     assert count_look(page.study) == 2
-    assert "All planned looks are taken" in lead.send("GET", "/lead/live").text
+    assert "All planned interim analyses are done" in lead.send("GET", "/lead/live").text
     work(page, page.annotator("ana"), {}, most=1)
     assert count_look(page.study) == 3
     html = lead.send("GET", "/lead/live").text
-    assert "3 looks were taken, and 2 planned: the level no longer holds" in html
+    assert "3 interim analyses were done, 2 planned: the significance level is no longer controlled" in html
     (page.folder / "plan.yaml").write_text("a: [")
-    assert "plan.yaml cannot be read; assay report says why" in lead.send("GET", "/lead/live").text
+    assert "plan.yaml cannot be read; run assay report for the reason" in lead.send("GET", "/lead/live").text
 
 
-def test_an_item_counts_for_the_verdict_once_every_group_has_answered_it(serve: Any) -> None:
+def test_verdict_counts_items_answered_by_every_group(serve: Any) -> None:
     people = {**FIXED, "overlap": {"role": {"nurse": 1, "doctor": 1}}}
     page = serve(items=3, people=people, who={"ana": {"role": "nurse"}, "ben": {"role": "doctor"}}, analyses=2)
     assert look(page).verdict is None, "no judge, no plan"
@@ -616,7 +621,7 @@ def test_an_item_counts_for_the_verdict_once_every_group_has_answered_it(serve: 
     work(page, page.annotator("ben"), {}, most=1)
     found = look(page).verdict
     assert found is not None
-    assert (found.answered, found.needed, found.looks, found.each) == (1, 2, (), "as many people as are wanted")
+    assert (found.answered, found.needed, found.analyses, found.each) == (1, 2, (), "the required number of annotators")
 
 
 @pytest.mark.parametrize(
@@ -630,7 +635,7 @@ def test_plan_numbers_are_positive_integers(value: Any, number: int | None) -> N
 
 
 def snapshot(**parts: Any) -> overview.Snapshot:
-    """A moment of a study that is in no store, 1,000 seconds after 1970 began."""
+    """A snapshot of a study without a store, 1,000 seconds after the start of 1970."""
     made = object.__new__(overview.Snapshot)
     usual = {"now": 1000.0, "sessions": [SimpleNamespace(condition="{}", words="")], "active": [], "left_out": []}
     for name, value in (usual | parts).items():
@@ -671,7 +676,7 @@ def test_person_row_by_hand() -> None:
 @pytest.mark.parametrize(
     ("status", "reason", "skip"),
     [
-        ("valid", None, ""), ("valid", "skipped: x", ""), ("missing", "skipped: I cannot tell", "I cannot tell"),
+        ("valid", None, ""), ("valid", "skipped: x", ""), ("missing", "skipped: Unreadable", "Unreadable"),
         ("missing", "skipped", "no reason given"), ("missing", None, ""),
     ],
 )  # fmt: skip
@@ -776,7 +781,7 @@ def progressing(
 
 
 @pytest.mark.parametrize(
-    ("plan", "study", "people", "needed", "n_looks"),
+    ("plan", "study", "people", "needed", "n_analyses"),
     [
         ({}, {}, 2, None, 0),  # two annotators per item suffice for a judge
         ({}, {"looks": 3}, 2, None, 3),
@@ -791,33 +796,33 @@ def progressing(
     ],
 )
 def test_items_until_the_next_interim_analysis(
-    monkeypatch: pytest.MonkeyPatch, plan: Any, study: Any, people: int, needed: int | None, n_looks: int
+    monkeypatch: pytest.MonkeyPatch, plan: Any, study: Any, people: int, needed: int | None, n_analyses: int
 ) -> None:
     found, wanted = progressing(monkeypatch, plan, **study)
     assert wanted == [people]
     assert (found.answered, found.of, found.items, found.needed) == (3, 8, plan.get("items"), needed)
-    assert len(found.looks) == n_looks
-    assert (found.each, found.trouble) == (f"{people} people", "")
+    assert len(found.analyses) == n_analyses
+    assert (found.each, found.trouble) == (f"{people} annotators", "")
 
 
 def test_no_verdict_progress_without_judges_and_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     assert progressing(monkeypatch, {}, judge_names=()) == (None, [])
     found, _ = progressing(monkeypatch, {"trouble": "plan.yaml cannot be read"}, judge_names=(), overlap=3)
-    assert (found.each, found.trouble) == ("as many people as are wanted", "plan.yaml cannot be read")
+    assert (found.each, found.trouble) == ("the required number of annotators", "plan.yaml cannot be read")
 
 
 def test_alpha_spent_by_interim_analyses() -> None:
     """O'Brien and Fleming's spending of alpha .05: 2 - 2 Phi(1.95996 / sqrt(1/2)) = .005575 at the first of two."""
-    taken = [{"at": 900.0, "items": 4}, {"at": 940.0, "items": 8}, {"at": 990.0, "items": 9}]
-    looks = tuple(snapshot()._looks(taken, 9, 2, 0.05))
-    assert [(one.number, one.items, one.taken_items) for one in looks] == [(1, 4, 4), (2, 9, 8), (3, None, 9)]
-    assert [one.spends for one in looks] == pytest.approx([0.005575, 0.044425, 0], abs=1e-5)
-    assert [one.spent for one in looks] == pytest.approx([0.005575, 0.05, 0.05], abs=1e-5)
-    assert [one.taken for one in looks] == [Moment(900, 100), Moment(940, 60), Moment(990, 10)]
-    whole = overview.VerdictProgress(3, 8, "", None, None, looks, 0.05, "")
-    assert (whole.taken, whole.planned) == (3, 2)
-    (only,) = snapshot()._looks([], None, 1, 0.05)
-    assert (only.items, only.taken, only.taken_items) == (None, None, None)
+    done = [{"at": 900.0, "items": 4}, {"at": 940.0, "items": 8}, {"at": 990.0, "items": 9}]
+    analyses = tuple(snapshot()._analyses(done, 9, 2, 0.05))
+    assert [(one.number, one.items, one.done_items) for one in analyses] == [(1, 4, 4), (2, 9, 8), (3, None, 9)]
+    assert [one.spends for one in analyses] == pytest.approx([0.005575, 0.044425, 0], abs=1e-5)
+    assert [one.spent for one in analyses] == pytest.approx([0.005575, 0.05, 0.05], abs=1e-5)
+    assert [one.done for one in analyses] == [Moment(900, 100), Moment(940, 60), Moment(990, 10)]
+    whole = overview.VerdictProgress(3, 8, "", None, None, analyses, 0.05, "")
+    assert (whole.n_done, whole.n_planned) == (3, 2)
+    (only,) = snapshot()._analyses([], None, 1, 0.05)
+    assert (only.items, only.done, only.done_items) == (None, None, None)
     assert (only.spends, only.spent) == pytest.approx((0.05, 0.05))
 
 
@@ -846,7 +851,7 @@ def test_cached_value_is_updated_after_answers_but_not_too_soon(monkeypatch: pyt
     clock[0] = 21.9
     assert kept.now(None, 2) == 1, "twenty seconds have not passed since second 2"  # type: ignore[arg-type]
     clock[0] = 22.0
-    assert [kept.now(None, 1), kept.now(None, 2)] == [1, 2], "nothing came; something came"  # type: ignore[arg-type]
+    assert [kept.now(None, 1), kept.now(None, 2)] == [1, 2], "no new answers; new answers"  # type: ignore[arg-type]
     with kept._lock:
         clock[0] = 1000.0
         assert kept.now(None, 3) == 2, "another request is computing it"  # type: ignore[arg-type]
@@ -854,7 +859,7 @@ def test_cached_value_is_updated_after_answers_but_not_too_soon(monkeypatch: pyt
 
 
 def watching_nothing(monkeypatch: pytest.MonkeyPatch, **more: Any) -> Watch:
-    """A study of three items that is in no store."""
+    """A study of three items without a store."""
     monkeypatch.setattr(overview, "TripletAssigner", lambda design: None)
     design = {"store": None, "study": SimpleNamespace(parts={}), "names": list("abc"), "drawn_from": None} | more
     return Watch(SimpleNamespace(**design))  # type: ignore[arg-type]
@@ -894,7 +899,8 @@ def test_slow_sums_are_reused_above_a_fifth_of_a_second(
     clock, summed = [100.0], []
     seen = [Overview(None, (person(minutes=2.0), person("ben")), (), (), (), None, frozenset(), "")]  # type: ignore[arg-type]
     monkeypatch.setattr(overview.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(overview, "everybody", lambda db: [SimpleNamespace(name="a", state="active", excluded_at=None)])
+    one = SimpleNamespace(name="a", state="active", excluded_at=None)
+    monkeypatch.setattr(overview, "all_people", lambda db: [one])
     monkeypatch.setattr(watch, "store", SimpleNamespace(reading=lambda: contextlib.nullcontext("db")))
     monkeypatch.setattr(watch, "_sum", lambda db: summed.append(clock[0]) or seen[0])
     watch._took = took
@@ -918,7 +924,7 @@ def person(name: str = "ana", *, minutes: float | None = None, **more: Any) -> A
         ("job", {"nurse": 2, "doctor": 1}, "job (nurse, doctor)"),
     ],
 )  # fmt: skip
-def test_what_a_new_person_must_be_said_to_be(group: Any, overlap: Any, words: str) -> None:
+def test_group_words_name_the_required_attribute(group: Any, overlap: Any, words: str) -> None:
     design = SimpleNamespace(people=SimpleNamespace(group=group, per_item=overlap))
     assert overview._group_words(design) == words  # type: ignore[arg-type]
 
@@ -926,13 +932,13 @@ def test_what_a_new_person_must_be_said_to_be(group: Any, overlap: Any, words: s
 @pytest.mark.parametrize(
     ("n_items", "n_people", "scale", "reason"),
     [
-        (0, 0, "1-5", "nobody has answered so far; agreement needs two people on the same items"),
-        (9, 1, "1-5", "only one person has answered so far; agreement needs two people on the same items"),
-        (0, 2, "1-5", "0 items have answers of two people so far; it is computed from 5 on"),
-        (1, 2, "1-5", "1 item has answers of two people so far; it is computed from 5 on"),
-        (4, 2, "1-5", "4 items have answers of two people so far; it is computed from 5 on"),
+        (0, 0, "1-5", "no annotator has answered so far; agreement requires two annotators on the same items"),
+        (9, 1, "1-5", "only one annotator has answered so far; agreement requires two annotators on the same items"),
+        (0, 2, "1-5", "0 items have answers of two annotators so far; at least 5 are required"),
+        (1, 2, "1-5", "1 item has answers of two annotators so far; at least 5 are required"),
+        (4, 2, "1-5", "4 items have answers of two annotators so far; at least 5 are required"),
         (5, 2, "1-5", ""),
-        (5, 2, "text", "free text has no labels that could be the same; read the answers"),
+        (5, 2, "text", "agreement is not defined for free text; read the answers"),
     ],
 )
 def test_agreement_requires_five_items_with_two_annotators(
@@ -958,7 +964,9 @@ def test_plan_is_read_again_only_after_a_change(tmp_path: Any) -> None:
     assert overview._plan_of(tmp_path) is first
     for broken in ("[1, 2]", "a: [", "\x00"):
         path.write_text(broken * 3)
-        assert overview._plan_of(tmp_path) == {"trouble": f"{path.name} cannot be read; assay report says why"}
+        assert overview._plan_of(tmp_path) == {
+            "trouble": f"{path.name} cannot be read; run assay report for the reason"
+        }
 
 
 @pytest.mark.parametrize(
@@ -974,13 +982,13 @@ def test_shortfall_with_quotas(quota: Any, have: Any, expected: Any) -> None:
     made.design = SimpleNamespace(counted=(), people=SimpleNamespace(quota=quota), n_items=5)
     made.log = SimpleNamespace(items_by_person=lambda work, now, without: have)
     made._shortfall = lambda work, session, wanted: ("all", session, wanted, work.people)  # type: ignore[method-assign]
-    found = made._shortfall_of_everybody("{}", "1-5")
+    found = made._shortfall_of_all("{}", "1-5")
     if expected == "all":
         assert found == ("all", "1-5", 2, ["ana", "ben"])
         return
     answers, filled, held = expected
     assert (found.answers, found.filled, found.held, found.wanted) == (answers, filled, held, 2 * quota)
-    assert (found.group, found.session, found.everybody, found.items, found.first) == ("", "1-5", True, 0, ())
+    assert (found.group, found.session, found.all_answer, found.items, found.first) == ("", "1-5", True, 0, ())
 
 
 def test_shortfall_of_a_group_by_hand() -> None:
@@ -996,10 +1004,10 @@ def test_shortfall_of_a_group_by_hand() -> None:
     made.__dict__["_names"] = ["i1", "i2", "i3", "i4"]
     found = made._shortfall(SimpleNamespace(party="nurse", people=None), "1-5", 3)
     assert asked == [(["i1", "i2", "i3", "i4"], 3, 7.0, 50, {"x"})]
-    assert (found.group, found.session, found.everybody, found.items) == ("nurse", "1-5", False, 3)
+    assert (found.group, found.session, found.all_answer, found.items) == ("nurse", "1-5", False, 3)
     assert (found.answers, found.filled, found.wanted, found.held) == (5, 7, 12, 2)
-    assert [(one.name, one.have, one.want, one.held) for one in found.first] == [("i1", 1, 3, 2), ("i2", 3, 3, 0)]
-    assert made._shortfall(SimpleNamespace(party="", people=["ana"]), "", 3).everybody is True
+    assert [(one.name, one.have, one.wanted, one.held) for one in found.first] == [("i1", 1, 3, 2), ("i2", 3, 3, 0)]
+    assert made._shortfall(SimpleNamespace(party="", people=["ana"]), "", 3).all_answer is True
 
 
 def test_item_is_complete_after_every_group_and_session() -> None:
@@ -1010,15 +1018,15 @@ def test_item_is_complete_after_every_group_and_session() -> None:
         return {"b"} if work.condition == "second" else {"a"} if work.party == "nurse" else set()
 
     people = [SimpleNamespace(name="ana"), SimpleNamespace(name="ben")]
-    made = snapshot(answering=people, left_out=["x"], log=SimpleNamespace(lacking=lacking))
+    made = snapshot(answering=people, left_out=["x"], log=SimpleNamespace(missing_items=lacking))
     made.__dict__["_names"] = list("abcd")
     made.sessions = [SimpleNamespace(condition="first"), SimpleNamespace(condition="second")]  # type: ignore[assignment]
     design = {"counted": (1,), "people": SimpleNamespace(overlap=None, per_item=None), "overlap": lambda party: None}
     made.design = SimpleNamespace(**design)
     # If every annotator answers every item, all of them count, up to the required number.
     assert made._complete("abcd", 3) == 3
-    everybody = ["ana", "ben"]
-    assert asked == [("first", "", everybody, 3, ["x"]), ("second", "", everybody, 3, ["x"])]
+    names = ["ana", "ben"]
+    assert asked == [("first", "", names, 3, ["x"]), ("second", "", names, 3, ["x"])]
     asked.clear()
     wanted = {"nurse": 1, "doctor": 2}
     made.design = SimpleNamespace(
@@ -1033,11 +1041,11 @@ def test_item_is_complete_after_every_group_and_session() -> None:
 @pytest.mark.parametrize(
     ("overlap", "drawn_from", "conditions", "found"),
     [
-        (None, None, [""], [("everybody", "", "")]),
-        (None, None, ["s2", "s1"], [("everybody", "s1", "1-5"), ("everybody", "s2", "1-9")]),
+        (None, None, [""], [("all", "", "")]),
+        (None, None, ["s2", "s1"], [("all", "s1", "1-5"), ("all", "s2", "1-9")]),
         (2, None, [""], [("slot", "", "", "", 2)]),
         ({"nurse": 1, "doctor": 3}, None, [""], [("slot", "", "nurse", "", 1), ("slot", "", "doctor", "", 3)]),
-        (None, "ideas", [""], [("slot", "", "", "", 1)]),  # of a triplet that was drawn one answer is wanted
+        (None, "ideas", [""], [("slot", "", "", "", 1)]),  # one answer per drawn triplet is required
         (2, "ideas", ["s1"], [("slot", "s1", "", "", 2)]),
     ],
 )
@@ -1051,7 +1059,7 @@ def test_shortfall_session_by_session(overlap: Any, drawn_from: Any, conditions:
         **{"drawn_from": drawn_from, "counted": (), "party": lambda attributes: ""},
     )
     made._shortfall = lambda work, session, wanted: ("slot", work.condition, work.party, session, wanted)  # type: ignore
-    made._shortfall_of_everybody = lambda condition, session: ("everybody", condition, session)  # type: ignore
+    made._shortfall_of_all = lambda condition, session: ("all", condition, session)  # type: ignore
     assert list(made.short()) == found
 
 
@@ -1094,5 +1102,5 @@ def test_agreement_is_computed_for_each_scale(monkeypatch: pytest.MonkeyPatch) -
     one.marked = "text"
     (spans,) = overview.agreement_so_far(design, given, ["ben"])
     assert (spans.question, spans.people, spans.estimate) == ("stars", 1, None)
-    assert spans.reason.startswith("spans are compared word by word in the labels: assay agreement STUDY")
+    assert spans.reason.startswith("agreement on spans is computed word by word with: assay agreement STUDY")
     assert asked == [["ben"]] * 3

@@ -48,7 +48,7 @@ def test_from_items_to_ratings(tmp_path, capsys):
             for _ in range(30):
                 task = person.work()[0]
                 page = person.send("GET", "/work").text
-                assert not [w for w in ("alpha", "beta", "separab", " | ") if w in page], "who wrote it stays here"
+                assert not [w for w in ("alpha", "beta", "separab", " | ") if w in page], "the author is not sent"
                 left = next(
                     line
                     for line in task.text.splitlines()
@@ -149,15 +149,15 @@ def test_pairs_wait_for_every_output(tmp_path):
     rows = [row for row in outputs([f"d{n:02d}" for n in range(12)], 4) if row["item"] != "d05"]
     folder = systems_study(tmp_path / "study", rows=rows)
     estimate = estimate_study(load_study(folder)).summary()
-    assert "each judge is asked about 30 pairs of them on top" in estimate
-    with pytest.raises(StudyError, match=r"not drawn yet \(there is no output\).*assay judge"):
+    assert "each judge also compares 30 pairs of them" in estimate
+    with pytest.raises(StudyError, match=r"not drawn yet \(there are no outputs\).*assay judge"):
         Served(folder)
     run = judged(folder, rule=lambda request: pytest.fail("no pair is drawn yet"))
     assert run.left == 10
     assert "10 outputs of the systems are not there yet; pairs are drawn once all of them are" in run.summary().lower()
     with pytest.raises(JudgeError, match=r"10 outputs.*Ask the systems first: assay judge"):
         judged(folder, judges=["m1"])
-    with pytest.raises(StudyError, match=r"not drawn yet \(10 outputs to come first\)"):
+    with pytest.raises(StudyError, match=r"not drawn yet \(10 outputs missing\)"):
         Served(folder)
     whole = outputs([f"d{n:02d}" for n in range(12)], 4)
     (folder / "outputs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in whole))
@@ -171,10 +171,10 @@ def test_changed_outputs_give_new_pairs_and_require_a_decision_on_old_votes(tmp_
     (folder / "study.yaml").write_text(content.replace("Summarize the dialogue.", "Summarize it in two sentences."))
     with pytest.raises(ChangedStudyError, match="120 answers to 'summary'"):
         judged(folder)
-    assert len(assay.read(folder)) == 30, "looking takes nothing out of count"
+    assert len(assay.read(folder)) == 30, "reading does not invalidate answers"
     # Fewer items: the votes on the removed ones also require a decision.
     (folder / "study.yaml").write_text(content.replace("items: 6", "items: 4"))
-    with pytest.raises(StudyError, match=r"not drawn yet \(all outputs are there\)"):
+    with pytest.raises(StudyError, match=r"not drawn yet \(all outputs exist\)"):
         Served(folder)
     with pytest.raises(ChangedStudyError, match=r"10 answers to 'better' \(10 of judges\)"):
         judged(folder)
@@ -243,10 +243,10 @@ def test_outputs_are_checked_when_collected(tmp_path):
         judged(folder)
     rows = outputs([f"d{n:02d}" for n in range(12)], 4)
     folder = systems_study(tmp_path / "b", rows=rows[1:])
-    with pytest.raises(StudyError, match=r"has 4 outputs of 'alpha' on item 'd00', and 5 are wanted.*repeats: 4"):
+    with pytest.raises(StudyError, match=r"has 4 outputs of 'alpha' on item 'd00', but 5 are required.*repeats: 4"):
         judged(folder)
     folder = systems_study(tmp_path / "c")
     items = (folder / "items.jsonl").read_text().replace('"dialogue"', '"first"')
     (folder / "items.jsonl").write_text(items)
-    with pytest.raises(StudyError, match="column 'first' has the name of what a pair says of itself; rename it"):
+    with pytest.raises(StudyError, match="column 'first' is reserved for pairs of outputs; rename it"):
         judged(folder)

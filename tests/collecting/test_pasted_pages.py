@@ -26,7 +26,7 @@ def test_pasted_page_with_annotators_runs(browser: Browser, name: str, tmp_path:
 
 
 def _answer_everything(browser: Browser, link: str, chance: random.Random) -> None:
-    """One choice a question, until the page says that there is nothing more to answer."""
+    """One choice per question, until the end page."""
     page = browser.visit(link)
     for _ in range(1000):
         page.wait_for_selector("form.page:visible, #end:visible")

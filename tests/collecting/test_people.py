@@ -174,7 +174,7 @@ def test_answers_are_collected_by_task(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [
         answered(revision=3, comment="c", flag="f"),
         answered(question=2, label="x", revision=2, shown={"about": {"tie": "t"}}, flag="g"),
-        answered(item="j", status="missing", reason="skipped: I cannot tell", label=9, revision=5),
+        answered(item="j", status="missing", reason="skipped: I cannot tell", label=9, revision=5),  # dialect: kept
         answered(item="k"), answered(repeat=2), answered(question=3), answered(condition="other"),
     ]  # fmt: skip
     asked = []
@@ -184,7 +184,7 @@ def test_answers_are_collected_by_task(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(found) == [10, 20]
     # Comment and flag are those of the row that came last.
     assert vars(found[10]) == vars(GivenAnswers({1: 4, 2: "x"}, 3, "", "g", "", {1: "", 2: "t"}))
-    assert vars(found[20]) == vars(GivenAnswers({1: None}, 5, "", "", "I cannot tell", {1: ""}))
+    assert vars(found[20]) == vars(GivenAnswers({1: None}, 5, "", "", "I cannot tell", {1: ""}))  # dialect: kept
     assert people._answers_by_task(None, SimpleNamespace(name="ana"), []) == {}
     rows[:] = [answered(status="missing", reason="skipped"), answered(question=2, reason="skipped: why")]
     assert found is not (again := people._answers_by_task(None, SimpleNamespace(name="ana"), tasks))
@@ -248,7 +248,7 @@ def test_end_messages(monkeypatch: pytest.MonkeyPatch) -> None:
         found = people._end(state, ana, held(kind, 0.0))
         assert found is not None
         assert (found["kind"], in_english.own(found["title"])) == (kind, title)
-    monkeypatch.setattr(people.crowd, "farewell", lambda state, name, kind: {"kind": kind, "name": name})
+    monkeypatch.setattr(people.crowd, "end_contents", lambda state, name, kind: {"kind": kind, "name": name})
     outcome = people._LEAVING[1]
     assert people._end(state, ana, held(outcome)) == {"kind": outcome, "name": "ana"}
 
@@ -257,7 +257,7 @@ def test_end_messages(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_work_loads_the_required_pages(
     number: int | None, after: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The current one and two ahead; or those behind the one before."""
+    """The current page and two ahead; or the pages after the previous one."""
     asked: list[Any] = []
 
     def hold(state: Any, person: Any, after: int, most: int) -> HeldPages:

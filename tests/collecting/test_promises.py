@@ -212,7 +212,7 @@ def test_repeated_answer_after_restart_is_saved_once(serve: Any, url: str) -> No
     with page.again() as restarted:
         ana = restarted.annotator()
         assert ana.send("POST", "/answers", body).json() == {**first, "again": True}
-        # Even once it was corrected, the late copy of the first changes nothing.
+        # Even after a correction, a late copy of the first answer changes nothing.
         assert ana.answer(task.id, {task.questions[0].id: 2}, revision=1).json()["revision"] == 2
         assert ana.send("POST", "/answers", body).json() == {**first, "again": True}
         assert [row["label"] for row in restarted.history() if row["counts"]] == [2]
@@ -295,7 +295,7 @@ def test_older_tab_or_draft_keeps_the_newer_answer(serve: Any) -> None:
     assert page.rows(tables.answers) == before
     assert page.rows(tables.drafts) == []
     assert ana.work(old.page)[0].draft is None
-    # A draft of a correction is kept, and an answer that is older than it ends with nothing written.
+    # A draft of a correction is kept, and an older answer is refused.
     assert ana.send("PUT", f"/drafts/{old.id}", {"revision": 1, "body": {"q": "newer"}}).status == 204
     assert ana.answer(old, {question: 1}).status == 409
     assert ana.work(old.page)[0].draft["body"] == {"q": "newer"}
@@ -332,7 +332,7 @@ def test_overlap_is_exact_under_concurrency(tmp_path: Path, url: str) -> None:
         assert verify(people, store, overlap=3) == []
 
 
-def test_a_place_comes_back_and_a_late_answer_is_kept_as_extra(serve: Any, clock: Any, url: str) -> None:
+def test_expired_place_is_free_and_late_answer_is_extra(serve: Any, clock: Any, url: str) -> None:
     page = serve(items=2, people={"overlap": 1}, who=("ana", "ben", "chi"), store=url)
     ana, ben, chi = (page.annotator(name) for name in ("ana", "ben", "chi"))
     held = ana.work()
@@ -349,7 +349,7 @@ def test_a_place_comes_back_and_a_late_answer_is_kept_as_extra(serve: Any, clock
     table = stored_annotations(page.store)
     marked = zip(table.labels["annotator"], table.column("extra"), strict=True)
     assert sorted(marked, key=str) == [("ana", True), ("ben", None), ("ben", None)]
-    # The extra answer takes no place, and no one is asked again.
+    # The extra answer takes no place, and the item is not assigned again.
     assert chi.pages()[1]["end"]["kind"] == "done"
     assert ana.pages(held[-1].page)[1]["end"]["kind"] == "done"
 
@@ -378,7 +378,7 @@ def test_lead_reopens_an_answer(serve: Any) -> None:
 # -- 7: no one receives data of others --------------------------------------------------------------
 
 PLANTED = "hush"
-"""Stands in everything that must not reach the browser."""
+"""A marker in all texts that the browser must not receive."""
 
 
 def planted_study(folder: Path) -> Path:
@@ -643,7 +643,7 @@ def test_changed_words_make_a_new_version_and_answers_keep_theirs(serve: Any) ->
     held = ana.work()
     assert ana.answer(held[0]).status == 200
     with edited(first, lambda study: study["people"].update(instructions="As it is now.")) as second:
-        # New instructions alone: the same question, so the answer goes on counting.
+        # Only the instructions are new: the question is the same, so the answer still counts.
         ana = second.annotator()
         assert "As it is now." in ana.send("GET", "/work").text
         assert ana.answer(held[1]).status == 200
@@ -666,7 +666,7 @@ def test_changed_words_make_a_new_version_and_answers_keep_theirs(serve: Any) ->
         table = stored_annotations(third.store)
         assert table.labels["label"].to_list() == [5]
         assert any("the question has changed" in str(note) for note in vars(table.reading).values())
-        # An answer that was under way to the old question is kept, as one to the old question.
+        # An answer in transit to the old question is kept as an answer to the old question.
         assert ana.answer(held[0].id, {held[0].questions[0].id: 1}, revision=1).status == 200
         assert stored_annotations(third.store).labels["label"].to_list() == [5]
 
@@ -684,7 +684,7 @@ def test_reverted_words_restore_the_earlier_version(serve: Any) -> None:
         assert [row["version"] for row in last.history()] == [1, 1]
         assert len(stored_annotations(last.store)) == 2
         forms = [row.definition["questions"][0]["reads"] for row in last.rows(tables.forms)]
-        assert [one.get("optional", False) for one in forms] == [False, False, True], "and the record knows the words"
+        assert [one.get("optional", False) for one in forms] == [False, False, True], "and the record has the texts"
 
 
 # -- changes of the study while it is served --------------------------------------------------------
@@ -700,26 +700,26 @@ def test_running_page_follows_a_changed_study_with_notice(serve: Any) -> None:
     lead = page.lead()
     for task in ana.work():
         assert ana.answer(task).status == 200
-    assert "100 %" in lead.send("GET", "/lead").text
+    assert "100%" in lead.send("GET", "/lead").text
     edit(page, reworded)
     study = load_study(page.folder)
     said = lead.send("GET", "/lead/live").text
-    assert "was edited and is not taken in yet" in said
-    assert len(stored_annotations(page.store)) == 2, "the page and the table are of the study as it was"
+    assert "was edited, but this page still serves the earlier version" in said
+    assert len(stored_annotations(page.store)) == 2, "the page and the table belong to the earlier study"
     with open_store(study) as shell:  # as `assay people invite --new-version` does in another process
         sync_study(shell, study, "new-version")
     said = lead.send("GET", "/lead/live").text
     assert "The study was changed" in said
     assert "&#39;stars&#39; (version 2)" in said
-    assert "not taken in yet" not in said
-    assert "0 %" in said
-    assert "100 %" not in said
-    assert "2 more were answered when the questions read differently" in said
-    assert lead.send("GET", "/lead/labels.csv").status == 404, "as the page says, nothing counts yet"
+    assert "still serves the earlier version" not in said
+    assert ">0%" in said
+    assert "100%" not in said
+    assert "2 more items were answered with an earlier version of the questions" in said
+    assert lead.send("GET", "/lead/labels.csv").status == 404, "the page reports that nothing counts yet"
     again = ana.work()
     assert "How many stars, really?" in ana.send("GET", "/work").text
     assert ana.answer(again[0]).status == 200
-    assert "50 %" in lead.send("GET", "/lead/live").text
+    assert "50%" in lead.send("GET", "/lead/live").text
     assert lead.send("GET", "/lead/labels.csv").text.count("\n") == 2, "a heading and the one answer"
     assert len(study_labels(study)) == 1
 
@@ -744,7 +744,7 @@ def test_page_that_cannot_show_a_change_reports_it_and_loses_nothing(serve: Any)
     with open_store(page.study) as shell:
         sync_study(shell, load_study(page.folder), "same-question")
     reply = ana.send("GET", "/work")
-    assert (reply.status, "being changed" in reply.text) == (503, True)
+    assert (reply.status, "being updated" in reply.text) == (503, True)
     assert "cannot be shown" in lead.send("GET", "/lead").text
     edit(page, lambda study: study["questions"][0].update(show=["text"]))
     with open_store(page.study) as shell:
@@ -764,7 +764,7 @@ def test_labels_of_old_and_new_texts_are_distinguished(serve: Any) -> None:
             "ana": 1,
             "ben": 2,
         }
-        assert any("1 item has labels given on several contents" in line for line in labels.reading.lines())
+        assert any("1 item has labels on several versions of the content" in line for line in labels.reading.lines())
         head, *rows = later.lead().send("GET", "/lead/labels.csv").text.splitlines()
         at = head.split(",").index("content_version")
         assert {row.split(",")[1]: row.split(",")[at] for row in rows} == {"ana": "1", "ben": "2"}
@@ -782,7 +782,7 @@ def test_changed_checks_file_is_read_again(serve: Any) -> None:
 # -- links, consent, pauses -------------------------------------------------------------------------
 
 
-def test_links_that_open_nothing(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_links_are_refused(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "LINK_DAYS", 2)
     page = serve(who=("ana", "ben", "chi"), people={})
     good = page.annotator("ana")
@@ -793,20 +793,20 @@ def test_links_that_open_nothing(serve: Any, monkeypatch: pytest.MonkeyPatch) ->
     with monkeypatch.context() as past:
         past.setattr("itsdangerous.timed.time.time", lambda: 1_700_000_000)
         expired = Signer(SECRET, study, 2).person_token("ana", 1)
-    nobody = Signer(SECRET, study).person_token("nobody", 1)
+    stranger = Signer(SECRET, study).person_token("stranger", 1)
     new_link(page.store, "ben")
     set_state(page.store, "chi", "revoked")
     wrong = {
         "expired": (expired, "expired"),
-        "another secret": (other, "not one of ours"),
-        "truncated": (token[:-5], "not complete"),
-        "no signature": (f"{head}.{stamp}", "not complete"),
-        "altered": (f"WyJiZW4iLDFd.{stamp}.{signature}", "not one of ours"),
-        "someone unknown": (nobody, "nobody"),
+        "another secret": (other, "invalid"),
+        "truncated": (token[:-5], "incomplete"),
+        "no signature": (f"{head}.{stamp}", "incomplete"),
+        "altered": (f"WyJiZW4iLDFd.{stamp}.{signature}", "invalid"),
+        "someone unknown": (stranger, "any participant"),
         "superseded": (page.links["ben"].removeprefix("/join/"), "newer link"),
-        "revoked": (page.links["chi"].removeprefix("/join/"), "ended"),
-        "the lead's": (lead_path(page.study, page.store).removeprefix("/lead/join/"), "not one of ours"),
-        "rubbish": ("..%00%F0%9F", "not one of ours"),
+        "revoked": (page.links["chi"].removeprefix("/join/"), "deactivated"),
+        "the lead's": (lead_path(page.study, page.store).removeprefix("/lead/join/"), "invalid"),
+        "rubbish": ("..%00%F0%9F", "invalid"),
     }
     for name, (one, words) in wrong.items():
         reply = page.visitor(f"/join/{one}").join()
@@ -828,7 +828,7 @@ def test_links_that_open_nothing(serve: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert page.visitor().send("POST", "/answers", good.body(1, {"1": 1})).status == 401
     assert page.visitor().send("GET", "/work").status == 401
     assert good.send("GET", "/lead").status == 403
-    # A cookie dies with its link.
+    # A cookie is invalid after its link is revoked.
     set_state(page.store, "ana", "revoked")
     assert good.send("GET", "/pages?after=0").json()["error"] == "link"
 
@@ -853,7 +853,7 @@ def test_consent_is_required_again_after_a_change(serve: Any) -> None:
     assert page.rows(tables.tasks) == []
     assert ana.form("/consent", agree="yes").status == 303
     assert len(ana.work()) > 0
-    with edited(page, lambda study: study["people"].update(consent="We keep more.")) as later:
+    with edited(page, lambda study: study["people"].update(consent="We store more.")) as later:
         assert later.annotator(join=False).join(agree=False).headers["location"] == "/consent"
 
 
@@ -966,7 +966,7 @@ def test_repeated_answers_require_an_option(serve: Any, capsys: Any) -> None:
     command = ("alt-test", str(folder), "--expertise", "crowd", "--judge", "tiny")
     code, out, err = run(capsys, *command)
     assert (code, out) == (2, "")
-    assert "say what they stand for with --repeats first" in err
+    assert "specify how to combine them with --repeats first" in err
     code, out, err = run(capsys, *command, "--repeats", "first")
     assert code == 0, (out, err)
     assert "items:30|humans:3|judge:tiny" in out
@@ -992,10 +992,10 @@ def test_invalid_invitations_are_refused(tmp_path: Path) -> None:
             (" ana ", nurse, "'ana' is invited already"),
             ("tiny", nurse, "'tiny' is the name of a judge; call the person something else"),
             ("Old Hand", nurse, "'Old Hand' has labels in the file of labels; choose another name"),
-            ("ben", {}, "'ben' needs the attribute 'job' (nurse, lay)"),
+            ("ben", {}, "'ben' requires the attribute 'job' (nurse, lay)"),
             ("ben", {"job": "cook"}, "'cook' is not a group of the study"),
-            ("", nurse, "a name has 1 to 200"),
-            ("x" * 201, nurse, "a name has 1 to 200"),
+            ("", nurse, "a name must have 1 to 200"),
+            ("x" * 201, nurse, "a name must have 1 to 200"),
         ):
             with pytest.raises(StudyError) as refused:
                 invite(design, name, about)

@@ -26,7 +26,7 @@ def ask(
     early: bool = False,
     own: tuple[tuple[bytes, bytes], ...] = (),
 ) -> tuple[int, dict[bytes, bytes], bytes, int]:
-    """Status, headers and body of the reply, and how many bytes the application behind it was given."""
+    """Status, headers and body of the reply, and the number of bytes that the application received."""
     sent: list[dict[str, Any]] = []
     seen = 0
 

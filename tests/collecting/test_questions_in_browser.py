@@ -58,7 +58,7 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def chosen(page: Any, name: str) -> list[str]:
-    """The values that are chosen in a question of the page that is seen."""
+    """The chosen values in a question of the visible page."""
     found: list[str] = page.eval_on_selector_all(
         f"form.page:not([hidden]) [data-name={name}] input",
         "all => all.filter((one) => one.checked).map((one) => one.value)",
@@ -79,7 +79,7 @@ def test_grades_and_labels_by_keyboard(browser: Browser, kinds: Site) -> None:
         page.keyboard.press(key)
     assert chosen(page, "about") == ['"food"', '"animals"']
     page.keyboard.press("0")
-    assert chosen(page, "about") == [""], "none of these takes back all others"
+    assert chosen(page, "about") == [""], '"None of these" clears all other labels'
     page.keyboard.press("2")
     page.keyboard.press("m")
     assert chosen(page, "about") == ['"price"', '"animals"']
@@ -87,9 +87,9 @@ def test_grades_and_labels_by_keyboard(browser: Browser, kinds: Site) -> None:
     page.keyboard.press("c")
     page.keyboard.press("Enter")
     assert "Rank all of them, best first." in page.locator("form.page:visible .wrong:visible").all_text_contents()
-    page.keyboard.press("b")  # the last place is that of the one that is left
+    page.keyboard.press("b")  # the remaining text gets the last rank
     ranks = page.locator("form.page:visible [data-name=best] .rank").all_text_contents()
-    assert ranks == ["place 3", "place 2", "place 1"]
+    assert ranks == ["rank 3", "rank 2", "rank 1"]
     page.keyboard.press("6")
     page.keyboard.press("0")
     # The knob is at its number.
@@ -110,7 +110,7 @@ def test_grades_and_labels_by_keyboard(browser: Browser, kinds: Site) -> None:
     fits(page)
     page.reload()
     page.wait_for_selector("form.page:not([hidden])")
-    assert chosen(page, "about") == ['"price"', '"animals"'], "a draft outlives a reload"
+    assert chosen(page, "about") == ['"price"', '"animals"'], "a draft survives a reload"
     page.keyboard.press("Enter")
     answers = {one["question"]: one for one in kinds.wait_for("ana", 4)}
     assert (answers["about"]["label"], answers["good"]["label"]) == ('["price","animals"]', 60)
@@ -169,7 +169,7 @@ def _mark_spans(browser: Browser, site: Site) -> None:
     page.keyboard.press("2")
     assert spans() == '[[2,10,"person"],[6,10,"place"]]'
     assert words.nth(2).get_attribute("data-tags") == "person, place"
-    # By keyboard: two words on, and two words taken in.
+    # By keyboard: move by two words, and extend the selection by two words.
     for key in ("ArrowRight", "ArrowRight", "Shift+ArrowRight"):
         page.keyboard.press(key)
     assert form.locator(".span-news").text_content() == "São Paulo"
@@ -188,7 +188,7 @@ def _mark_spans(browser: Browser, site: Site) -> None:
         page.keyboard.press(key)
     assert spans() == '[[2,10,"person"]]'
     page.keyboard.press("0")
-    assert spans() == "[]", "nothing to mark takes back all spans"
+    assert spans() == "[]", '"Nothing to mark" removes all spans'
     page.keyboard.press("0")
     assert spans() == ""
     page.keyboard.press("Enter")
@@ -201,7 +201,7 @@ def _mark_spans(browser: Browser, site: Site) -> None:
     place = spans()
     page.reload()
     page.wait_for_selector("form.page:not([hidden])")
-    assert spans() == place, "a draft outlives a reload"
+    assert spans() == place, "a draft survives a reload"
     page.set_viewport_size({"width": 360, "height": 740})
     no_violations(page, "phone")
     fits(page)

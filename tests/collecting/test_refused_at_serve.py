@@ -31,13 +31,13 @@ def command(*given: str) -> int:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("missing.png", "is not there"),
-        ("../outside.png", "not within the study's folder"),
-        ("link.png", "not within the study's folder"),
+        ("missing.png", "does not exist"),
+        ("../outside.png", "outside the study folder"),
+        ("link.png", "outside the study folder"),
         ("fine.svg", "an SVG may hold a script, so save it as PNG"),
         ("notes.txt", "is not of a kind that the page shows"),
-        ("https://example.org/a.png", "is elsewhere"),
-        ("//example.org/a.png", "is elsewhere"),
+        ("https://example.org/a.png", "is on another host"),
+        ("//example.org/a.png", "is on another host"),
     ],
 )
 @pytest.mark.parametrize("role", ["items", "checks"])
@@ -100,11 +100,11 @@ def test_meanings_of_numbers_are_shown_on_their_scale(serve: Callable[..., Serve
         ("https://me:secret@label.example.org", "must be the public address of the page"),
         ("https://label example.org", "must be the public address of the page"),
         ("https://[::1", "must be the public address of the page"),
-        ("https://example.org/label", "takes a host without a path"),
-        ("https://example.org/?study=1", "takes a host without a path"),
+        ("https://example.org/label", "cannot have a path"),
+        ("https://example.org/?study=1", "cannot have a path"),
     ],
 )
-@pytest.mark.parametrize("name", ["serve", "invite"])
+@pytest.mark.parametrize("name", ["serve", "people invite"])
 def test_checked_address_refuses_invalid_address(tmp_path: Path, capsys: Any, given: str, why: str, name: str) -> None:
     folder = write_study(tmp_path / "s")
     assert command(*name.split(), str(folder), "--base-url", given) == 2
@@ -130,16 +130,16 @@ def test_known_annotators_do_not_prevent_other_invitations(tmp_path: Path, capsy
     said = capsys.readouterr()
     assert [line.split("\t")[0] for line in said.out.splitlines()] == ["P01", "P51", "P52"]
     assert said.out.splitlines()[0].split("\t")[0] == first.split("\t")[0]
-    assert "P01 is invited already; their link stays as it is; not changed: job=nurse" in said.err
+    assert "P01 is already invited; their link is unchanged; not changed: job=nurse" in said.err
     with Served(folder, ()) as page:
-        assert [one.name for one in people.everybody(page.store)] == ["P01", "P51", "P52"]
+        assert [one.name for one in people.all_people(page.store)] == ["P01", "P51", "P52"]
         people.set_state(page.store, "P51", "revoked")
         people.exclude(page.store, "P52")
     assert command("people", "invite", str(folder), "P51", "P52") == 0
     said = capsys.readouterr()
     assert said.out == ""
-    assert "P51 is invited already, and their link was ended" in said.err
-    assert "P52 is invited already, and excluded" in said.err
+    assert "P51 is already invited, and their link was revoked" in said.err
+    assert "P52 is already invited and excluded" in said.err
 
 
 def test_invite_all_adds_none_if_one_name_is_invalid(tmp_path: Path, capsys: Any) -> None:
@@ -148,16 +148,16 @@ def test_invite_all_adds_none_if_one_name_is_invalid(tmp_path: Path, capsys: Any
     assert command("people", "invite", str(folder), "P01", "gpt", "P02") == 2
     assert "'gpt' is the name of a judge" in capsys.readouterr().err
     with Served(folder, ()) as page:
-        assert people.everybody(page.store) == [], "half of a list is worse than none of it"
+        assert people.all_people(page.store) == [], "a list is invited completely or not at all"
         assert isinstance(page.design, StudyDesign)
 
 
 def test_pairs_of_items_are_for_judges_only(tmp_path: Path) -> None:
-    question = {"name": "alike", "text": "Alike?", "scale": "0-1", "options": ["review"], "show": []}
+    question = {"name": "alike", "text": "Similar?", "scale": "0-1", "options": ["review"], "show": []}
     folder = tmp_path / "study"
     write_study(folder, items=[{"item": f"r{n}", "review": f"text {n}"} for n in range(3)], questions=[question])
     study = load_study(folder)
     with open_store(study) as store:
         sync_study(store, study)
-        with pytest.raises(StudyError, match=r"judges alone; people find the odd one out .* scale: odd-one-out"):
+        with pytest.raises(StudyError, match=r"only judges can compare pairs of items; .* scale: odd-one-out"):
             StudyDesign(study, store)

@@ -57,7 +57,7 @@ class Parts(HTMLParser):
 
 
 def check_html(html: str) -> Parts:
-    """Nothing in a page is script or style but what this server keeps as files."""
+    """All scripts and styles of a page are files of this server."""
     parts = Parts(html)
     for tag, attributes in parts.tags:
         assert tag not in ("style", "iframe", "object", "embed", "base", "b"), (tag, attributes)
@@ -105,7 +105,7 @@ def test_markup_is_escaped_on_all_pages(serve: Any) -> None:
     parts = check_html(html)
     assert parts.text.count(MARKUP) >= 6
     assert "<script>alert" not in html
-    assert "49" not in parts.text  # nothing of it is a template
+    assert "49" not in parts.text  # it is not interpreted as a template
     task = tasks_of(html)[0]
     first, tone, why, side = (question.id for question in task.questions)
     assert (
@@ -386,7 +386,7 @@ def test_server_refuses_endless_and_mislabelled_bodies(tmp_path: Path) -> None:
                     for _ in range(40):
                         raw.sendall(b"%x\r\n%s\r\n" % (len(chunk), chunk) if "chunked" in length else chunk)
                 except (ConnectionError, TimeoutError):
-                    pass  # the server has hung up, as it may
+                    pass  # the server has closed the connection, which is permitted
                 try:
                     answer = raw.recv(200)
                 except ConnectionError:
@@ -639,7 +639,7 @@ def fuzz(page: Served, examples: int, labels: dict[str, Any]) -> None:
 
     wire = page.client()
     run()
-    assert page.history(), "some requests came through to the store"
+    assert page.history(), "some requests reached the store"
     on_scale = {row["label"] for row in page.history() if row["criterion"] == "stars" and row["label"] is not None}
     assert on_scale <= {1, 2, 3, 4, 5}
 

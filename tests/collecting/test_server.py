@@ -37,8 +37,8 @@ def test_local_server_requires_no_secret(host: str) -> None:
     [
         ("127.0.0.1", "x" * 15, r"^the secret must have at least 16 characters; make one with: openssl rand -hex 32$"),
         ("0.0.0.0", "", "^the secret must have at least 16 characters"),
-        ("0.0.0.0", None, r"^--host 0\.0\.0\.0 lets other machines in; set a secret first"),
-        ("example.org", None, r"^--host example\.org lets other machines in"),
+        ("0.0.0.0", None, r"^--host 0\.0\.0\.0 gives other machines access, which requires a secret: set"),
+        ("example.org", None, r"^--host example\.org gives other machines access"),
     ],
 )
 def test_public_server_requires_a_long_secret(host: str, secret: str | None, words: str) -> None:
@@ -50,11 +50,11 @@ def test_public_server_requires_a_long_secret(host: str, secret: str | None, wor
 def test_check_reach_refuses_used_and_invalid_ports() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(StudyError, match=rf"^port {port} of 127\.0\.0\.1 is taken already; choose"):
+        with pytest.raises(StudyError, match=rf"^port {port} of 127\.0\.0\.1 is already in use; choose"):
             check_reach("127.0.0.1", port, None)
     check_reach("127.0.0.1", port, None)
     for none in (65536, -1):
-        with pytest.raises(StudyError, match=rf"^--port {none}: a port is a number from 0 to 65535$"):
+        with pytest.raises(StudyError, match=rf"^--port {none} is not valid; a port is a number from 0 to 65535$"):
             check_reach("127.0.0.1", none, None)
 
 
@@ -201,7 +201,7 @@ def test_warnings_are_logged_once_to_standard_error(capsys: pytest.CaptureFixtur
 
 
 class Connected(GuardedConnection):
-    """One whose waits are noted, and nothing else is done."""
+    """A connection that only records its waits."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -293,7 +293,7 @@ def test_single_worker_serves_the_application_directly(started: dict[str, Any], 
     assert given == ("app",)
     assert (named["host"], named["port"], named["backlog"]) == ("127.0.0.1", 8321, 100)
     assert (named["server_header"], named["log_level"], named["ws"]) == (False, "warning", "none")
-    # A proxy on this machine is believed about the protocol, and no other.
+    # Only a proxy on this machine is trusted about the protocol.
     assert (named["proxy_headers"], named["forwarded_allow_ips"]) == (True, "127.0.0.1")
     assert (named["timeout_graceful_shutdown"], named["http"]) == (10, GuardedConnection)
     assert named["log_config"] is connections.LOGGING

@@ -36,7 +36,7 @@ from waiting import wait_until
 
 
 class Waiting:
-    """A connection, as what counts them sees it."""
+    """A connection as seen by the counter of connections."""
 
     def __init__(self, address: str, among: WaitingConnections) -> None:
         self.address, self._among, self.open = address, among, True
@@ -98,10 +98,13 @@ def test_database_failure_is_logged_once_and_shown_to_the_lead(
         break_store(broken, "unable to open database file\nDETAIL: more lines")
         reply = ana.answer(task)
         assert (reply.status, reply.json()["error"]) == (503, "fault")
-        assert reply.json()["message"].startswith("Its database cannot be reached now. What you answered is kept")
+        assert reply.json()["message"].startswith("The study's database cannot be reached now. Your answers are kept")
         assert "The server cannot answer now" in ana.send("GET", "/work").text
         assert "unable to open" not in ana.heard[-1].text if ana.heard else True
-        assert "cannot be used now: unable to open database file. Answers wait" in lead.send("GET", "/lead/live").text
+        assert (
+            "cannot be used now: unable to open database file. Meanwhile, answers wait"
+            in lead.send("GET", "/lead/live").text
+        )
         assert "unable to open" not in stranger.send("GET", "/lead").text
         assert ana.send("GET", "/health").status == 200
         assert ana.send("GET", "/health/store").status == 503
@@ -144,7 +147,7 @@ def test_locked_database_is_answered_in_time(tmp_path: Path) -> None:
             with pytest.raises(sa.exc.OperationalError) as failed, store.exclusive():
                 pass
             assert time.monotonic() - begun < 5
-            assert cause_of(failed.value) == "database is locked (another program holds it)"
+            assert cause_of(failed.value) == "database is locked (by another program)"
             with holding(store._turn), pytest.raises(sa.exc.TimeoutError, match="others wait"), store.exclusive():
                 pass
         with store.exclusive():
@@ -184,7 +187,7 @@ def test_requests_are_served_despite_half_open_connections(running: Any) -> None
         took = time.monotonic() - begun
         ana.wire.close()
         assert took < 2, f"{took:.1f} s"
-        for _ in range(300):  # nonsense, each of which uvicorn has a line for
+        for _ in range(300):  # invalid requests, each of which uvicorn logs
             with socket.create_connection(("127.0.0.1", server.port), timeout=10) as one, contextlib.suppress(OSError):
                 one.sendall(b"\0nonsense\r\n\r\n")
         assert server.healthy()
@@ -205,7 +208,7 @@ sys.meta_path.insert(0, Slow())
 
 
 def workers_of(server: Server) -> list[int]:
-    """The processes that answer."""
+    """The worker processes."""
     children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
     return sorted(int(one) for one in children if "spawn_main" in Path(f"/proc/{one}/cmdline").read_text())
 
@@ -226,12 +229,12 @@ def test_serve_logs_a_worker_that_was_replaced(tmp_path: Path) -> None:
     with Server(write_study(tmp_path / "study", items=4), workers=2) as server:
         first, second = workers_of(server)
         os.kill(first, signal.SIGKILL)
-        wait_until(lambda: "was started in its place" in server.log.read_text(), server.log.read_text)
+        wait_until(lambda: "was replaced by worker process" in server.log.read_text(), server.log.read_text)
         assert second in workers_of(server)
         (new,) = set(workers_of(server)) - {second}
         written = server.log.read_text()
         assert f"worker process {first} ended (killed: " in written
-        assert f"; worker process {new} was started in its place." in written
+        assert f" and was replaced by worker process {new}." in written
         wait_until(server.healthy, "the server does not answer")
 
 
@@ -337,9 +340,9 @@ def test_referrer_does_not_contain_the_personal_link(serve: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.png", b"", "is an empty file; nobody"),
-        ("a.png", b"\xff\xd8\xff\xe0", "is no PNG inside; nobody"),
-        ("a.webp", b"RIFF1234WAVE", "is no WEBP inside; nobody"),
+        ("a.png", b"", "is an empty file; it would"),
+        ("a.png", b"\xff\xd8\xff\xe0", "is no PNG inside; it would"),
+        ("a.webp", b"RIFF1234WAVE", "is no WEBP inside; it would"),
         ("a.jpg", b"\xff\xd8\xff\xe0", ""),
         ("a.webp", b"RIFF1234WEBPVP8", ""),
         ("a.avif", b"\0\0\0\x20ftypavif", ""),

@@ -38,7 +38,7 @@ def test_changes_are_followed_and_the_notice_stays(serve: Callable[..., Served])
     assert served.now() is first
     sync_study(page.store, load_study(page.folder))
     second = served.now()
-    asked = "Since then people are asked 'stars' (version 1), 'why' (version 1) as the study reads now"
+    asked = "Since then annotators answer 'stars' (version 1), 'why' (version 1) in the current version"
     assert asked in unescape(second.notice)
     assert [one.definition.name for one in second.design.questions] == ["stars", "why"]
     assert served.edit_notice() == ""
@@ -87,7 +87,7 @@ def test_invalid_change_keeps_the_earlier_study_with_message(
 
 @pytest.fixture
 def hour(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The time as the page has it."""
+    """A time as shown on the page."""
     clock = SimpleNamespace(at=1_800_000_000.0)  # 15 January 2027, 08:00
     monkeypatch.setattr(serving.time, "time", lambda: clock.at)
     return clock
@@ -98,7 +98,7 @@ def test_database_failures_are_shown_for_a_day(hour: Any) -> None:
     assert faults.words() == ""
     assert faults.add(OSError("disk full\nmore")) == "disk full"
     first = '<time datetime="2027-01-15T08:00:00Z" data-local>15 January 2027, 08:00 UTC</time>'
-    rest = "Answers wait in people's browsers until they are saved."
+    rest = "Answers wait in the annotators' browsers until they are saved."
     assert faults.words() == f"The study's database could not be used ({first}; 1 request): disk full. {rest}"
     hour.at += 60
     faults.add(OSError("<b>gone</b>"))
@@ -110,7 +110,7 @@ def test_database_failures_are_shown_for_a_day(hour: Any) -> None:
     hour.at += 1
     assert faults.words() == ""
     faults.add(OSError("again"))
-    assert "; 1 request): again." in faults.words(), "those of days before are not counted"
+    assert "; 1 request): again." in faults.words(), "failures of earlier days are not counted"
     hour.at += FAULT_SHOWN
     faults.add(OSError("again"))
     assert "; 2 requests): again." in faults.words()
@@ -122,7 +122,7 @@ def test_database_failures_are_shown_for_a_day(hour: Any) -> None:
     [
         (OSError("a  b\tc\nsecond line"), "a b c"), (OSError("\n  x  \ny"), "x"), (OSError(""), "OSError"),
         (ValueError("  "), "ValueError"), (OSError("x" * 300), "x" * 300), (OSError("x" * 301), "x" * 300),
-        (OSError("database is locked"), "database is locked (another program holds it)"),
+        (OSError("database is locked"), "database is locked (by another program)"),
     ],
 )  # fmt: skip
 def test_why_a_database_failed_is_one_line(error: Exception, cause: str) -> None:
@@ -234,7 +234,7 @@ def test_notice_reports_visible_changes(before: tuple[str, str], after: tuple[st
     question = SimpleNamespace(definition=SimpleNamespace(name="stars"), version=3)
     one, other = (SimpleNamespace(asked_now=a, form=f, questions=[question]) for a, f in (before, after))
     words = serving._notice(one, other)
-    assert ("people are asked &#39;stars&#39; (version 3) as the study reads now" in words) == told
+    assert ("annotators answer &#39;stars&#39; (version 3) in the current version" in words) == told
     assert bool(words) == told
 
 
@@ -269,7 +269,7 @@ def test_leads_passes_unread_to_the_signer(cookies: dict[str, str], token: str) 
 
 
 @pytest.mark.parametrize(
-    ("token", "text"), [(None, "opens by the lead's link"), ("", "opens by"), ("t", "not this one")]
+    ("token", "text"), [(None, "with the study lead's link"), ("", "study lead's link"), ("t", "not this one")]
 )
 def test_check_lead_reports_the_reason(token: str | None, text: str) -> None:
     def refuse(token: str) -> None:

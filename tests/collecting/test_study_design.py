@@ -17,7 +17,7 @@ from assay.study.schema import People
 
 
 def design(items: dict[str, str | None] | int = 4, *, scales: tuple[str, ...] = (), **people: Any) -> StudyDesign:
-    """A design of items, each with its document, that are in no store."""
+    """A design of items with documents, without a store."""
     made = object.__new__(StudyDesign)
     made.people = People.model_validate(people)
     made._document_of = {f"r{n}": None for n in range(items)} if isinstance(items, int) else items
@@ -47,11 +47,11 @@ def test_notice_after_the_announced_date(today: str, passed: bool) -> None:
     made = design(keep_until="2027-03-01")
     made.study = SimpleNamespace(folder="s")  # type: ignore[assignment]
     words = (
-        "People were told that names and answers are kept until 2027-03-01, which has passed: take what you need "
-        "without names, then remove each person with: assay people erase s NAME"
+        "Annotators were informed that names and answers are kept until 2027-03-01. This date has passed: export the "
+        "data without names, then erase each annotator with: assay people erase s NAME"
     )
-    assert made.retention_words(date.fromisoformat(today)) == (words if passed else "")
-    assert design().retention_words(date.fromisoformat(today)) == ""
+    assert made.expiry_notice(date.fromisoformat(today)) == (words if passed else "")
+    assert design().expiry_notice(date.fromisoformat(today)) == ""
 
 
 def test_sessions_by_scale_are_shuffled_by_person() -> None:
@@ -120,14 +120,14 @@ def test_groups_and_overlap_by_group() -> None:
     made.check_attributes("ana", {"job": 7})
     one.check_attributes("ana", {})
     for about in ({}, {"job": ""}, {"job": None}):
-        words = r"'ana' needs the attribute 'job' \(nurse, 7\), by which the study counts overlap"
+        words = r"'ana' requires the attribute 'job' \(nurse, 7\), by which the study counts overlap"
         with pytest.raises(StudyError, match=words):
             made.check_attributes("ana", about)
     with pytest.raises(StudyError, match=r"'ana': 'doctor' is not a group .*overlap names nurse, 7"):
         made.check_attributes("ana", {"job": "doctor"})
     open_to_all = design(overlap={"job": 2})
     open_to_all.check_attributes("ana", {"job": "doctor"})
-    with pytest.raises(StudyError, match="'ana' needs the attribute 'job', by which"):
+    with pytest.raises(StudyError, match="'ana' requires the attribute 'job', by which"):
         open_to_all.check_attributes("ana", {})
 
 
@@ -138,13 +138,13 @@ CHECKS = {"file": "checks.csv", "every": 10}
     ("items", "people", "wanted"),
     [
         (25, {}, 25),
-        (25, {"overlap": 2}, None),  # how many are left for a person depends on the others
+        (25, {"overlap": 2}, None),  # the number of remaining items of a person depends on the others
         (25, {"overlap": 2, "quota": 20}, 20),
         (25, {"quota": 30}, 25),
         (25, {"checks": CHECKS}, 25 + 2),  # a check after 10 and after 20
         (9, {"checks": CHECKS}, 9),
         (60, {"checks": CHECKS}, 60 + 3),  # there are only three
-        (25, {"retest": 0.1}, 25 + 2),  # 2.5 come again, as whole ones
+        (25, {"retest": 0.1}, 25 + 2),  # 2.5 repeated items, rounded down
         (25, {"retest": 0.1, "checks": CHECKS, "quota": 20}, 20 + 2 + 2),
     ],
 )
@@ -200,7 +200,7 @@ def test_counted_question_sets(monkeypatch: Any, before: list[Any], counted: lis
         ("given", (1, 3), [1]),  # a removed question is no longer asked in an open task
         ("answered", (1, 3), [1, 3]),  # answered tasks keep their questions
         ("given", (3,), [3]),  # nothing would be left
-        ("given", (1, 9), [1, 9]),  # a set that does not count is put as it was given
+        ("given", (1, 9), [1, 9]),  # a task with a set that does not count keeps its questions
     ],
 )
 def test_questions_of_task_omit_removed_questions(state: str, questions: tuple[int, ...], asked: list[int]) -> None:

@@ -56,11 +56,13 @@ def test_upload_page_shows_roles_and_command(ask: Ask) -> None:
     assert status == 200
     plain = words(said)
     assert "my sheet.csv: 30 rows × 6 columns" in plain
-    assert "Mean computed, left out equals the mean of Ann, Bob, Cho" in plain
-    assert "may gpt-4o stand in for people? Yes" in plain
-    assert re.search(r"Run assay report 'my sheet.csv' --wide --item ID .*--judges gpt-4o .*--expertise crowd", plain)
+    assert "Mean computed (ignored) equals the mean of Ann, Bob, Cho" in plain
+    assert "✓ replacement test (gpt-4o)" in plain
+    assert re.search(
+        r"Next command assay report 'my sheet.csv' --wide --item ID .*--judges gpt-4o .*--expertise crowd", plain
+    )
     assert "assay.read('my sheet.csv', " in plain
-    assert "/assay-" not in said, "the temporary folder is not shown"
+    assert "/assay-" not in said, "the temporary folder does not appear"
 
 
 @pytest.mark.parametrize(
@@ -112,8 +114,8 @@ def test_upload_server_refuses_more_than_32_mb(ask: Ask, monkeypatch: pytest.Mon
 def test_upload_page_without_label_column_has_no_command(ask: Ask) -> None:
     incomplete = "item,annotator\n" + "".join(f"i{i},{'ab'[i % 2]}\n" for i in range(8))
     said = words(ask("POST", "/look?name=t.csv", incomplete.encode())[1])
-    assert "no column that holds the label was found" in said
-    assert said.endswith("The file cannot be read without further options.")
+    assert "no column with the labels was found" in said
+    assert "This file cannot be read without more options:" in said
     for name in ("", "?name=..", "?name=a/"):
         assert ask("POST", f"/look{name}", b"x")[1].startswith("<h2>file cannot be read</h2>")
 

@@ -9,10 +9,10 @@ import pytest
 MISSING = [name for name in ("torch", "sentencex", "safetensors") if importlib.util.find_spec(name) is None]
 
 
-@pytest.fixture(scope="session", autouse=True)  # before every fixture of a module: those train raters too
+@pytest.fixture(scope="session", autouse=True)  # before the fixtures of modules, which also train raters
 def _torch() -> None:
     if MISSING:
-        pytest.skip(f'training a rater needs the extra "train": {", ".join(MISSING)} is missing')
+        pytest.skip(f'training a rater requires the extra "train": {", ".join(MISSING)} is missing')
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,7 @@ def counting(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def kept_encoder(monkeypatch: pytest.MonkeyPatch, counting: str) -> str:
-    """The folder of an encoder that may be kept, as sentence-transformers' may, and counts words."""
+    """The folder of an encoder that counts words and, like those of sentence-transformers, can be saved."""
     import teaching
 
     teaching.put_in_place(monkeypatch)

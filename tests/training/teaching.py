@@ -50,13 +50,13 @@ class Counting(SentenceEncoder):
 
 
 def put_in_place(patch: pytest.MonkeyPatch) -> None:
-    """Folders of encoders are read as if `Counting` were kept in them."""
+    """Make folders of encoders read as `Counting`."""
     for module in ("documents", "rater"):
         patch.setattr(f"assay.training.{module}.SentenceEncoder", Counting)
 
 
 def reviews(n: int = 60, *, people: int = 3, noise: float = 0.4, seed: int = 1, scale: str = "1-5") -> Annotations:
-    """Reviews of five sentences, two of each shop; stars rise with what is good and fall with what is bad."""
+    """Reviews of five sentences, two per shop; stars increase with good words and decrease with bad ones."""
     rng = np.random.default_rng(seed)
     texts, truth = [], []
     for _ in range(n):
@@ -106,7 +106,7 @@ def lessons(n: int = 12, segments: int = 3, *, seed: int = 2) -> Annotations:
 
 
 def quick(labels: Annotations, **options: Any) -> assay.results.TrainedRater:
-    """Trained in a moment."""
+    """A quick training."""
     return assay.train(labels, **{**QUICK, "encoders": words_of, **options})
 
 

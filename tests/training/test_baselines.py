@@ -113,7 +113,7 @@ def test_agreement_shares_and_agreement_ratio_of_categories_by_hand():
 
 
 def test_inestimable_measures_are_nan():
-    rows = [("a", "x", 1), ("a", "y", 3), ("b", "x", 3), ("b", "y", 1)]  # people agree less than by chance
+    rows = [("a", "x", 1), ("a", "y", 3), ("b", "x", 3), ("b", "y", 1)]  # annotators agree less than by chance
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
     (target,) = targets_of(Annotations.from_frame(frame, scale="1-5", judges=[]), ["x", "y"], ["a", "b"])
     statistic = RaterMeasures(1, 2, 1, False)
@@ -167,7 +167,7 @@ def test_proportional_odds_minimize_the_penalized_likelihood(penalty):
     [
         ([0, 1, 2, 0, 1, 2], [0, 0, 0, 1, 1, 1], [0.1, 0.1, 1, 1, 10, 10]),
         ([0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 1, 1], [0.1, 1, 10]),  # without the first fold, the third label never occurs
-        ([0, 1, 2, 0, 1, 2], [0, 0, 0, 0, 0, 0], []),  # of one fold nothing is left to learn from
+        ([0, 1, 2, 0, 1, 2], [0, 0, 0, 0, 0, 0], []),  # with one fold there are no training items
     ],
 )
 def test_penalty_is_chosen_on_folds_with_all_labels_in_training(monkeypatch, label, inner, penalties):
@@ -205,7 +205,7 @@ class HalvesAndQuarters:
 
 @pytest.mark.parametrize("scale", ["1-5", "interval", "nominal:1,2,3,4"])
 def test_baselines_are_out_of_fold(scale):
-    label = [1, 2, 3, 4, 1, 2, 3, None]  # the last was not answered
+    label = [1, 2, 3, 4, 1, 2, 3, None]  # the last is unlabelled
     rows = [(f"i{k}", "x", str(one) if scale.startswith("nominal") else one) for k, one in enumerate(label) if one]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
     (target,) = targets_of(Annotations.from_frame(frame, scale=scale, judges=[]), ["x"], [f"i{k}" for k in range(8)])
@@ -269,7 +269,8 @@ def test_linear_relation_is_learnt_and_reported():
     row = found.table.filter((pl.col("rater") == "ridge") & (pl.col("measure") == "r"))
     assert row["estimate"][0] > 0.9
     best = found.table["baseline"][0]
-    assert f"worse than {best} in r and RMSE" in found.summary()
+    assert f"{best}, the best baseline" in found.summary()
+    assert "significantly worse in r and RMSE" in found.summary()
     assert found.lead("encoder", "RMSE").high < 0
 
 
@@ -277,7 +278,7 @@ def test_linear_relation_is_learnt_and_reported():
 
 
 def rated(scale, seed=3, n=9, people="xyz"):
-    """What three people said of nine items, of which the last was not answered; a person skips every fourth."""
+    """Labels of three annotators for nine items; the last is unlabelled, and one annotator skips every fourth."""
     rng = np.random.default_rng(seed)
     rows = [(f"i{k}", who, int(rng.integers(1, 4))) for k in range(n - 1) for p, who in enumerate(people)
             if (k + p) % 4]  # fmt: skip

@@ -73,7 +73,7 @@ def test_random_windows_cover_short_texts_and_sample_long_ones():
     assert len(long) == 40
     assert {one[1] for one in long} == {0, 1, 2, 3, 4}, "each place of 9 sentences where 5 have room"
     assert {one[2] - one[1] for one in long} == {5}
-    assert len(windows) == 42, "nothing of a text of which no item trains"
+    assert len(windows) == 42, "no windows of texts without training items"
     assert windows != sorted(windows)
 
 
@@ -100,7 +100,7 @@ def test_centre_and_spread_use_training_items():
 
 @pytest.mark.parametrize(("taken", "rate"), [(0, 0.2), (3, 0.8), (4, 1.0), (5, 0.9), (7, 0.9**3)])
 def test_learning_rate_rises_and_falls(taken, rate):
-    """Of four steps of warm-up the first has a fifth, the one after them all of it."""
+    """With four steps of warm-up, the first has a fifth of the rate, and the fifth has all of it."""
     fit = SimpleNamespace(taken=taken, sizes=replace(SIZES["short"], warm_up=4, decay=0.9))
     assert EncoderFit._rate(fit) == pytest.approx(rate)
 
@@ -108,7 +108,7 @@ def test_learning_rate_rises_and_falls(taken, rate):
 @pytest.mark.parametrize(
     ("losses", "best", "curve"),
     [
-        ([3.0, 2.0, 2.0, 2.5], 2, 4),  # as good as before is no gain: two without any end it
+        ([3.0, 2.0, 2.0, 2.5], 2, 4),  # an equal loss is no improvement: two epochs without improvement end it
         ([3.0, 4.0, 2.0, 4.0, 1.0, 5.0], 5, 5),  # five epochs are the most
         ([3.0, 4.0, 5.0, 1.0], 1, 3),
     ],
@@ -184,7 +184,7 @@ def test_sizes_for_replaces_given_values():
     found = sizes_for("long", 30, 5, layers=3, width=None, heads=2, epochs=None)
     assert (found.window, found.windows, found.layers, found.heads) == (30, 5, 3, 2)
     assert replace(found, window=140, windows=8, layers=2, heads=4) == SIZES["long"]
-    with pytest.raises(DesignError, match="a width of 10 cannot be divided among 4 heads"):
+    with pytest.raises(DesignError, match="width 10 is not a multiple of the 4 heads"):
         sizes_for("short", 30, 5, width=10)
     assert {size.width % size.heads for size in SIZES.values()} == {0}
 
@@ -202,8 +202,8 @@ def test_sizes_have_decay_and_patience_below_epochs(name):
     assert 0.99 < sizes.decay < 1
     assert 0 <= sizes.dropout < 1
     assert 0 < sizes.patience < sizes.epochs
-    assert 0 <= sizes.positions <= 1, "the sentences' own numbers have a spread of 1"
-    assert SIZES["long"].patience == 15, "it learns position after as many epochs without any gain"
+    assert 0 <= sizes.positions <= 1, "the sentence embeddings have a standard deviation of 1"
+    assert SIZES["long"].patience == 15, "it learns position after that many epochs without improvement"
 
 
 def test_positions_have_a_standard_deviation_of_one():
@@ -218,7 +218,7 @@ def test_positions_have_a_standard_deviation_of_one():
 
 
 class Line(torch.nn.Module):
-    """A model whose head of labels and means are sums over the sentences of a window."""
+    """A model whose logits and means are sums over the sentences of a window."""
 
     def __init__(self, slope: list[float]) -> None:
         super().__init__()
@@ -258,7 +258,7 @@ def test_predictions_are_on_the_label_scale_for_any_batch_size(batch):
 
 
 def fit_of(**given) -> EncoderFit:
-    """A fit that has not begun: two criteria, the first with two labels, the second of numbers alone."""
+    """A fit before its first step: two criteria, the first with two labels, the second numeric."""
     fit = EncoderFit.__new__(EncoderFit)
     fit.material = Material(None, [ONE, TWO], [], np.array([]), np.array([]))  # type: ignore[arg-type]
     fit.sizes = replace(SIZES["short"], batch=2, learning_rate=0.5, warm_up=1)
@@ -329,7 +329,7 @@ def test_epoch_takes_one_step_per_batch_and_averages_the_loss():
     assert ended == [pytest.approx((2 * 3 + 2 * 6 + 1 * 9) / 5)]
     assert (fit.step, fit.taken, fit.saves, len(steps), sown) == (3, 3, 4, 3, [4])
     asked.clear()
-    fit.step, fit.total = 1, 6.0  # goes on in the middle: what chance did before is in the checkpoint
+    fit.step, fit.total = 1, 6.0  # continues within an epoch: the random state is in the checkpoint
     fit._pass()
     assert (asked, sown) == ([[2, 3], [4]], [4])
     assert ended[1] == pytest.approx((6 + 2 * 3 + 6) / 5)
@@ -357,7 +357,7 @@ def test_settled_restores_process_settings(monkeypatch):
 
 
 class Square(torch.nn.Module):
-    """Means that are squares, and two labels whose odds are sums: what sentences add is known."""
+    """Means that are squares, and two labels whose log odds are sums: contributions are known."""
 
     def forward(self, x, mask):
         total = x.sum()

@@ -49,7 +49,7 @@ def test_equal_partition_balances_words():
     assert equal_partition([4, 2, 2, 3, 1], 3) == [0, 1, 3, 5]
     assert equal_partition([1, 1, 1, 9], 2) == [0, 3, 4]
     assert equal_partition([9, 1, 1, 1], 3) == [0, 1, 2, 4], "every part has a sentence"
-    assert equal_partition([5, 5], 3) == [0, 1, 1, 2], "of fewer sentences parts share one"
+    assert equal_partition([5, 5], 3) == [0, 1, 1, 2], "parts share a sentence if there are too few"
 
 
 def timed(starts, text="[0:00:01] Hello all.\n[0:00:10] One. Two.\nThree.\n[0:01:00] Four.\n1:00:00.5 - Five.\n"):
@@ -89,10 +89,10 @@ def test_empty_segment_is_excluded_and_order_is_by_time():
     ("starts", "text", "words"),
     [
         ([1, 2], "No time. At all.", "no line of document 'd0' begins with a time, such as [0:12:05]"),
-        ([1, 2], "0:10 Late.\n0:05 Early.", "go back, from 0:00:10 to 0:00:05"),
+        ([1, 2], "0:10 Late.\n0:05 Early.", "decrease from 0:00:10 to 0:00:05"),
         ([5, 5], "0:01 Hello.", "items 'd0 0' and 'd0 1' of document 'd0' both begin at 0:00:05"),
-        (["soon", "1:00"], "0:01 Hello.", "item 'd0 0' begins at 'soon' in 'begins', which is no time"),
-        ([9e5, 1e6], "0:01 Hello.", "no sentence falls into a segment: all of 'begins' are later"),
+        (["soon", "1:00"], "0:01 Hello.", "item 'd0 0' has 'soon' in 'begins', which is not a time"),
+        ([9e5, 1e6], "0:01 Hello.", "no segment contains a sentence: all times in 'begins' are later"),
         ([None, 3], "0:01 Hello.", "item 'd0 0' has no time in 'begins'"),
     ],
 )
@@ -102,7 +102,7 @@ def test_invalid_times_are_refused(starts, text, words):
 
 
 def test_starts_requires_documents_and_excludes_order():
-    with pytest.raises(DesignError, match="leave order="):
+    with pytest.raises(DesignError, match="omit order="):
         gathered(lessons(), document="document", starts="number", order="number", near=0.0)
     with pytest.raises(DesignError, match="each item has its own text"):
         gathered(reviews(12), document="document", starts="number", near=0.0)
@@ -116,7 +116,7 @@ def test_document_text_is_divided_among_segments_in_order():
     names = [n for n in texts.items if n.startswith("d03")]
     ends = [(int(texts.first[texts.items.index(n)]), int(texts.end[texts.items.index(n)])) for n in names]
     assert ends == [(0, 4), (4, 8), (8, 12)]
-    assert any("equal partition" in note and "their names" in note for note in notes)
+    assert any("equal numbers of words" in note and "the item ids" in note for note in notes)
     turned = gathered(labels, document="document", order="number", near=0.0)[0]
     ends = [(int(turned.first[turned.items.index(n)]), int(turned.end[turned.items.index(n)])) for n in names]
     assert ends == [(8, 12), (4, 8), (0, 4)]
@@ -137,7 +137,7 @@ def test_documents_and_teachers_stay_in_one_fold():
     folds = folds_of(labels, document="document", near=0.0)
     owner = labels.items["document"].to_list()
     assert len(set(zip(owner, folds.fold.tolist(), strict=True))) == 30
-    assert folds_of(labels, near=0.0).group.max() + 1 == 60, "each item for itself where nothing says more"
+    assert folds_of(labels, near=0.0).group.max() + 1 == 60, "each item separately without further information"
     taught = folds_of(labels, document="document", together=["teacher"], near=0.0)
     assert len(set(zip(labels.items["teacher"].to_list(), taught.fold.tolist(), strict=True))) == 10
     sizes = np.bincount(folds_of(labels, document="document", near=0.0).fold)
@@ -152,7 +152,7 @@ def test_documents_are_found_in_item_ids():
     folds = folds_of(labels, document_pattern=r"^(\d+)\d{6}__", near=0.0)
     assert len(set(folds.group.tolist())) == 5
     assert any("5 documents by the pattern" in word for word in folds.words)
-    for pattern, words in (("^(x)", "no document in the name of item"), (r"^\d+", "no group"), ("(", "no regular")):
+    for pattern, words in (("^(x)", "does not match item"), (r"^\d+", "no group"), ("(", "not a regular")):
         with pytest.raises(DesignError, match=words):
             folds_of(labels, document_pattern=pattern)
 
@@ -185,12 +185,14 @@ def test_predefined_folds_cannot_divide_a_document():
 
 
 def test_too_few_documents_are_refused_with_advice():
-    with pytest.raises(DataError, match=r"3 documents cannot fall into 5 folds; take folds=3"):
+    with pytest.raises(DataError, match=r"3 documents cannot be divided into 5 folds; use folds=3"):
         folds_of(lessons(3), document="document", near=0.0)
     folds_of(lessons(3), document="document", folds=3, near=0.0)
     with pytest.raises(DataError, match="none can be held out"):
         folds_of(lessons(1), document="document", folds=2)
-    with pytest.raises(DataError, match=r"12 documents are taken for 1;.*with near=0\.9, or compare none with near=0"):
+    with pytest.raises(
+        DataError, match=r"12 documents are treated as 1 .*with near=0\.9, or disable the comparison with near=0"
+    ):
         folds_of(lessons(), document="document", near=0.3)
 
 
@@ -198,11 +200,11 @@ def test_text_column():
     items = reviews().items
     assert text_column(items, None) == "text"
     assert text_column(items.drop("text"), None) == "other_text"
-    with pytest.raises(DataError, match=r"none looks like one.*name it with text='\.\.\.'"):
+    with pytest.raises(DataError, match=r"there is no candidate among .*name it with text='\.\.\.'"):
         text_column(items.drop("text", "other_text"), None)
     with pytest.raises(DataError, match="did you mean 'other_text'"):
         text_column(items, "othertext")
-    with pytest.raises(DataError, match="holds no texts"):
+    with pytest.raises(DataError, match="does not contain texts"):
         text_column(items, "number")
 
 
@@ -293,14 +295,14 @@ def test_missing_labels_and_texts_are_refused():
     frame = pl.DataFrame({"item": ["a"], "annotator": ["x"], "label": [1]})
     labels = Annotations.from_frame(frame, judges=[], scale="1-5")
     for people, items in ((["y"], ["a"]), (["x"], ["b"])):
-        with pytest.raises(DataError, match=r"nobody labelled an item that has a text$"):
+        with pytest.raises(DataError, match=r"no item with a text has a label$"):
             targets_of(labels, people, items)
 
 
 def test_labels_that_are_texts_are_refused():
     frame = pl.DataFrame({"item": ["a"], "annotator": ["x"], "label": ["a word or two"]})
     labels = assay.read(frame, scale="text", judges=[])
-    with pytest.raises(DesignError, match="trained on categories or numbers"):
+    with pytest.raises(DesignError, match="requires categories or numbers"):
         targets_of(labels, ["x"], ["a"])
 
 
@@ -334,7 +336,7 @@ def partition_slowly(words, parts):
         ([2, 2, 2, 2, 2, 2], 3, [0, 2, 4, 6]),
         ([1, 1, 2], 2, [0, 2, 3]),
         ([2, 1, 1], 2, [0, 1, 3]),
-        ([4], 3, [0, 0, 0, 1]),  # one sentence, and all three parts are it
+        ([4], 3, [0, 0, 0, 1]),  # one sentence, shared by all three parts
         ([4, 4, 4], 5, [0, 1, 2, 2, 2, 3]),
     ],
 )
@@ -363,7 +365,7 @@ def test_time_formats(said, at):
 
 @pytest.mark.parametrize("said", ["12", "1:2", "1:02:3", "0:10 later", "", math.inf, math.nan])
 def test_invalid_time_formats_are_refused(said):
-    with pytest.raises(DataError, match=r"item 'i1' begins at .* in 'begins', which is no time; write seconds"):
+    with pytest.raises(DataError, match=r"item 'i1' has .* in 'begins', which is not a time; use seconds"):
         seconds(said, "begins", "i1")
 
 
@@ -388,11 +390,11 @@ def sequences(*texts):
 
 
 def test_near_duplicates_use_the_shorter_text():
-    """Six words have four 3-grams. Of the second, three of four are those of the first; the third is too short."""
+    """Six words have four 3-grams. The second text shares three of four with the first; the third is too short."""
     same, part, short = "a b c d e f", "A b, c d e g", "a b c d e"
     assert near_duplicates(sequences(same, part, same), 0.75) == [(0, 1), (0, 2), (1, 2)]
     assert near_duplicates(sequences(same, part, same), 0.76) == [(0, 2)]
-    assert near_duplicates(sequences(same, short, short), 0.1) == [], "three 3-grams say nothing"
+    assert near_duplicates(sequences(same, short, short), 0.1) == [], "three 3-grams are too few"
     longer = f"x y z {same} u v w"
     assert near_duplicates(sequences(longer, same), 1.0) == [(0, 1)], "relative to the shorter, in either order"
     assert near_duplicates(sequences("a b", "", "a b"), 0.5) == []
@@ -400,7 +402,7 @@ def test_near_duplicates_use_the_shorter_text():
 
 @pytest.mark.parametrize(("others", "found"), [(COMMON - 2, True), (COMMON - 1, False)])
 def test_common_3_grams_are_ignored(others, found):
-    """With the two that are compared: 100 texts of one 3-gram are not too many, 101 are, and 5 of the 6 are left."""
+    """Including the two compared texts: 100 texts with one 3-gram are not too many, 101 are, and 5 of 6 remain."""
     first = "i would like p q r s t"  # "i would like" and five more
     texts = sequences(first, first, *(f"i would like n{k}" for k in range(others)))
     assert ((0, 1) in near_duplicates(texts, 1.0)) == found
@@ -408,13 +410,13 @@ def test_common_3_grams_are_ignored(others, found):
 
 
 def test_many_3_grams_are_sampled(monkeypatch):
-    """Of two equal texts with 58 3-grams each, 116 in all; a third shares none of those that are left."""
+    """Two equal texts with 58 3-grams each, 116 in total; a third text shares none of the remaining ones."""
     words = [f"w{k}" for k in range(60)]
     grams = documents._grams(" ".join(words))
     left = {sampled: sum(g % sampled == 0 for g in grams) for sampled in (2, 4, 16)}
     assert left[2] > left[4] >= LEAST_GRAMS > left[16] > 0
     texts = sequences(" ".join(words), " ".join(words))
-    for most, found in ((116, [(0, 1)]), (58, [(0, 1)]), (29, [(0, 1)]), (7, [])):  # 116 // 7 is 16: too few are left
+    for most, found in ((116, [(0, 1)]), (58, [(0, 1)]), (29, [(0, 1)]), (7, [])):  # 116 // 7 is 16: too few remain
         monkeypatch.setattr(documents, "MOST_GRAMS", most)
         assert near_duplicates(texts, 1.0) == found
 
@@ -453,11 +455,11 @@ def test_groups_are_assigned_to_the_emptiest_fold():
 @pytest.mark.parametrize(
     ("groups", "before", "words"),
     [
-        (1, 5, "5 documents are taken for 1; where they are different"),
-        (3, 1200, "1,200 documents are taken for 3"),
-        (1, 4, "all items are of one document, and none can be held out; name smaller documents"),
-        (2, 4, "2 documents cannot fall into 5 folds; take folds=2"),
-        (4, 4, "4 documents cannot fall into 5 folds; take folds=4"),
+        (1, 5, "5 documents are treated as 1 because of their common words"),
+        (3, 1200, "1,200 documents are treated as 3 "),
+        (1, 4, "all items belong to one document, so none can be held out; name smaller documents"),
+        (2, 4, "2 documents cannot be divided into 5 folds; use folds=2"),
+        (4, 4, "4 documents cannot be divided into 5 folds; use folds=4"),
     ],
 )
 def test_too_few_documents_message(groups, before, words):
@@ -479,13 +481,13 @@ def test_text_column_has_at_least_two_spaces_on_average(columns, found):
 
 def test_two_text_columns_are_ambiguous():
     items = pl.DataFrame({"item": ["i"], "a": ["one two three"], "b": ["one two three"], "c": ["x"], "n": [3]})
-    with pytest.raises(DataError, match="a, b all look like one of item, a, b, c, n; name it with text="):
+    with pytest.raises(DataError, match="a, b are candidates; name it with text="):
         text_column(items, None)
     assert text_column(items, "c") == "c"
 
 
 def test_near_duplicates_that_join_documents_are_noted():
-    """Items of one document that share their words are no news; in the singular and the plural."""
+    """Items of one document with common words are not noted; the note has singular and plural forms."""
     names = [f"i{k}" for k in range(6)]
     text = ["a b c d e f"] * 2 + ["p q r s t u"] * 2 + ["one two three four five six", "g h i j k l"]
     frame = pl.DataFrame({"item": names, "annotator": "x", "label": [1, 2] * 3})
@@ -497,14 +499,14 @@ def test_near_duplicates_that_join_documents_are_noted():
 
     one = folds(["d", "d", "e", "f", "g", "h"])
     assert one.words[:2] == (
-        "5 documents as item column 'document' says",
-        "1 pair of texts that share 60% of their 3-grams or more is taken for one document",
+        "5 documents by item column 'document'",
+        "1 pair of texts with at least 60% common 3-grams is treated as one document",
     )
     assert one.group.tolist() == [0, 0, 1, 1, 2, 3]
     assert one.words[-1] == "2 folds of 4 groups, drawn with seed 0"
     assert (one.names, len(one)) == (("1", "2"), 2)
     two = folds(["c", "d", "e", "f", "g", "h"], near=1.0)
-    assert two.words[1] == "2 pairs of texts that share 100% of their 3-grams or more are taken for one document"
+    assert two.words[1] == "2 pairs of texts with at least 100% common 3-grams are treated as one document"
     assert folds(["d", "d", "e", "e", "g", "h"]).words[1:] == ("2 folds of 4 groups, drawn with seed 0",)
     assert folds(["c", "d", "e", "f", "g", "h"], near=0.0).group.tolist() == [0, 1, 2, 3, 4, 5]
 
@@ -546,12 +548,12 @@ def test_text_belongs_to_the_document_if_all_its_items_share_it(text, owner, hol
 
 
 def test_items_without_sentences_join_no_copies():
-    """Two documents with the same words, of which no item of the second is left."""
+    """Two documents with the same words; no item of the second remains."""
     texts = Texts(("a", "b"), [["one two three four five six"]] * 2, *map(np.array, ([0, 0], [0, 0], [1, 1])))
     assert near_duplicates(texts, 1.0) == [(0, 1)]
     frame = pl.DataFrame({"item": ["a", "b"], "annotator": "x", "label": [1, 2]})
     labels = Annotations.from_frame(frame, judges=[], scale="1-5")
-    with pytest.raises(DataError, match="all items are of one document"):
+    with pytest.raises(DataError, match="all items belong to one document"):
         make_folds(labels, texts, (None, ""), TrainSettings(folds=2))
 
 
@@ -576,5 +578,5 @@ def test_encoders_of_returns_the_named_models(monkeypatch):
     made.clear()
     (own,) = documents.encoders_of(TrainSettings(encoders=len))
     assert (own.function, made) == (len, [])
-    with pytest.raises(DesignError, match="encoders is empty; name a model, or leave it out"):
+    with pytest.raises(DesignError, match="encoders is empty; name a model, or omit it"):
         documents.encoders_of(TrainSettings(encoders=()))

@@ -1,4 +1,4 @@
-"""A trained rater on disk, and put to work on other texts: by Python, by assay judge, by assay train."""
+"""Saved raters and their ratings of other texts: in Python, with assay judge and with assay train."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_new_text_is_rated_by_all_encoders(rater):
     assert good > bad
     label, words = loaded.rate_one("It was good there.", "regardless of the question's name")
     assert int(label) in range(1, 6)
-    assert words.endswith("before it was rounded; new")
+    assert words.endswith("before rounding; new")
     with pytest.raises(DataError, match="1 item without a text in 'text': 2"):
         loaded.rate(["one.", " "])
 
@@ -90,27 +90,27 @@ def test_model_card_has_all_sections(rater):
     card = (folder / "MODEL_CARD.md").read_text()
     assert card == model_card(found)
     for said in (found.signature, f"fingerprint {found.data}", "licence: apache-2.0", "2 folds of 20 groups",
-                 "no gold standard", "| ridge |  | RMSE |", "curves.csv", "on documents held out"):  # fmt: skip
+                 "not a gold standard", "| ridge |  | RMSE |", "curves.csv", "on held-out documents"):  # fmt: skip
         assert said in card, said
     assert {path.name for path in folder.iterdir()} == {
         "rater.json", "weights.safetensors", "MODEL_CARD.md", "curves.csv", "predictions.csv", "folds.csv"
     }  # fmt: skip
     assert pl.read_csv(folder / "curves.csv").height == found.curves.height
-    assert "It was" not in (folder / "rater.json").read_text(), "texts are known by their digests alone"
+    assert "It was" not in (folder / "rater.json").read_text(), "texts are identified by their digests only"
 
 
 def test_load_refuses_invalid_folders_and_other_embeddings(rater, tmp_path, monkeypatch):
     folder, found = rater
-    with pytest.raises(DataError, match="holds no trained rater"):
+    with pytest.raises(DataError, match="contains no trained rater"):
         SavedRater.load(tmp_path)
-    with pytest.raises(DataError, match="holds a trained rater already"):
+    with pytest.raises(DataError, match="already contains a trained rater"):
         found.save(folder)
     about = json.loads((folder / "rater.json").read_text())
     (folder / "rater.json").write_text(json.dumps({**about, "encoders": [{**about["encoders"][0], "key": "0ld"}]}))
-    with pytest.raises(DataError, match=r"has other weights .* than when .* was trained on it \(0ld\)"):
+    with pytest.raises(DataError, match=r"has other weights .* than in the training of .* \(0ld\)"):
         SavedRater.load(folder).rate(["A text."])
     (folder / "rater.json").write_text(json.dumps({**about, "format": 99}))
-    with pytest.raises(DataError, match="keeps raters otherwise"):
+    with pytest.raises(DataError, match="in another format"):
         SavedRater.load(folder)
 
 
@@ -149,7 +149,7 @@ def test_judge_command_uses_a_trained_rater(rater, tmp_path):
     loaded = load_study(study)
     done = judge_study(loaded)
     assert done.stopped is None
-    assert not torch.are_deterministic_algorithms_enabled(), "items are rated by several threads"
+    assert not torch.are_deterministic_algorithms_enabled(), "items are rated in several threads"
     assert "item 'c' has no text in column 'text', which the rater was trained on" in done.summary()
     labels = study_labels(load_study(study))
     wanted = SavedRater.load(rater[0]).rate([known, "It was good there. It was kind there."])
@@ -157,7 +157,7 @@ def test_judge_command_uses_a_trained_rater(rater, tmp_path):
     assert list(mine.values()) == [int(one) for one in wanted.filter(pl.col("annotator") == "encoder")["label"]]
     assert labels.judges == ("trained",)
     (study / "study.yaml").write_text(yaml.safe_dump(content).replace("../rater", "../nothing"))
-    with pytest.raises(JudgeError, match=r"cannot be asked: .* holds no trained rater"):
+    with pytest.raises(JudgeError, match=r"cannot be asked: .* contains no trained rater"):
         judge_study(load_study(study), changed="new-version")
 
 
@@ -178,21 +178,21 @@ def test_train_command_writes_rater_table_and_page(tmp_path, kept_encoder, capsy
     assert "provider: trained" in err
     assert assay.read(tmp_path / "with.csv", scale="1-5").judges == ("encoder",)
     page = (tmp_path / "page.html").read_text()
-    for said in ("Does the trained rater rate as people do?", "How was it trained?", "What do its ratings rest on?"):
+    for said in ("Agreement of the trained rater with annotators", "Training", "Sentence attributions"):
         assert said in page
     assert SavedRater.load(tmp_path / "rater").criteria == (None,)
     with pytest.raises(SystemExit) as stopped:
         cli.main(given)
     out, err = capsys.readouterr()
     assert stopped.value.code == 2
-    assert "--force" in err or "holds a trained rater already" in err
+    assert "--force" in err or "already contains a trained rater" in err
 
 
 # -- by hand, without weights -------------------------------------------------------------------------
 
 
 def saved(*criteria: str | None, members: int = 2, known: tuple[str, ...] = (), **about) -> SavedRater:
-    """A rater of three folds that was never trained; texts that it knows were held out in the second."""
+    """An untrained rater with three folds; known texts were held out in the second."""
     names = ["encoder"] if members == 1 else [f"encoder-{m + 1}" for m in range(members)]
     targets = [{"criterion": one, "scale": "1-5", "categories": [1, 2, 3, 4, 5], "number": [1, 2, 3, 4, 5],
                 "whole": True} for one in criteria]  # fmt: skip
@@ -209,7 +209,7 @@ def saved(*criteria: str | None, members: int = 2, known: tuple[str, ...] = (), 
 
 @pytest.fixture
 def by_fold(monkeypatch):
-    """A member m of fold k says m + k of the first criterion, and twice that of the second."""
+    """Member m of fold k predicts m + k for the first criterion, and twice that for the second."""
     from assay.training import encoder
 
     asked = []
@@ -287,8 +287,8 @@ def test_text_digest_ignores_white_space(one, other, same):
 
 def test_rate_one_describes_its_rating(by_fold):
     rater = saved("tone", "fact", known=("Known",))
-    assert rater.rate_one("New", "tone") == ("1", "1.50 before it was rounded; new")
-    assert rater.rate_one("Known", "fact") == ("3", "3.00 before it was rounded; held out, fold y of 3")
+    assert rater.rate_one("New", "tone") == ("1", "1.50 before rounding; new")
+    assert rater.rate_one("Known", "fact") == ("3", "3.00 before rounding; held out, fold y of 3")
     with pytest.raises(DesignError, match="criterion 'other' is not in 'there'"):
         rater.rate_one("New", "other")
     only = saved("tone")
@@ -312,10 +312,10 @@ def test_licence_is_read_from_the_readme(tmp_path, monkeypatch, readme, licence)
 
 
 def test_load_refuses_another_format(tmp_path):
-    with pytest.raises(DataError, match=r"holds no trained rater: rater.json is not in it"):
+    with pytest.raises(DataError, match=r"contains no trained rater \(rater.json is missing\)"):
         SavedRater.load(tmp_path)
     (tmp_path / "rater.json").write_text('{"format": 2, "assay": "9.9"}')
-    with pytest.raises(DataError, match=r"was written by assay 9\.9, which keeps raters otherwise"):
+    with pytest.raises(DataError, match=r"was written by assay 9\.9 in another format"):
         SavedRater.load(tmp_path)
     (tmp_path / "rater.json").write_text('{"format": 1, "targets": [{"criterion": null}, {"criterion": "b"}]}')
     assert SavedRater.load(tmp_path).criteria == (None, "b")

@@ -36,8 +36,6 @@ from assay.training.train import (
     _cast_labels,
     _clip,
     _curves,
-    _difference_words,
-    _ends,
     _fold_table,
     _leads,
     _prediction_rows,
@@ -47,6 +45,7 @@ from assay.training.train import (
     _whole,
     with_predictions,
 )
+from assay.training.words import caption, differences, extremes, sentences
 from readable import assert_readable
 
 
@@ -84,7 +83,7 @@ def test_train_is_reproducible_and_keeps_the_global_random_state():
 
 @pytest.mark.slow
 def test_train_learns_and_attributes_the_relevant_words():
-    """A few hundred numbers learn that good raises and bad lowers; r .97 in this run, ridge's .98."""
+    """A few hundred parameters learn that good words raise and bad words lower ratings; r = .97 here, ridge .98."""
     found = quick(
         reviews(80), document="document", epochs=40, patience=40, learning_rate=0.02, width=16, dropout=0.1, batch=16
     )
@@ -115,7 +114,7 @@ class Stopped(Exception):  # noqa: N818 - not an error
 
 @pytest.mark.slow
 def test_interrupted_training_gives_the_same_digits(tmp_path, monkeypatch, kept_encoder):
-    """In the midst of an epoch, with every step kept; the slow test kills a process."""
+    """Interrupted within an epoch, with every step saved; the slow test kills a process."""
     from assay.training import encoder
 
     monkeypatch.setattr(encoder, "CHECKPOINT_SECONDS", 0.0)
@@ -134,14 +133,16 @@ def test_interrupted_training_gives_the_same_digits(tmp_path, monkeypatch, kept_
         quick(reviews(40), **options, folder=str(tmp_path / "rater"))
     assert [p.name for p in (tmp_path / "rater").iterdir()] == ["unfinished"]
     monkeypatch.setattr(encoder.EncoderFit, "_save", save)
-    with pytest.raises(DataError, match="is of a training with other labels, texts or options; name another folder"):
+    with pytest.raises(
+        DataError, match="belongs to a training with other labels, texts or options; choose another folder"
+    ):
         quick(reviews(40), **options, dropout=0.4, folder=str(tmp_path / "rater"))
     again = quick(reviews(40), **options, folder=str(tmp_path / "rater"))
     assert again.curves.equals(whole.curves)
     assert again.predictions.equals(whole.predictions)
     for key, weights in fitted(whole, "weights").items():
         assert all(np.array_equal(v, fitted(again, "weights")[key][name]) for name, v in weights.items())
-    with pytest.raises(DataError, match="holds a trained rater already; name another folder"):
+    with pytest.raises(DataError, match="already contains a trained rater; choose another folder"):
         quick(reviews(40), **options, folder=str(tmp_path / "rater"))
 
 
@@ -168,7 +169,7 @@ def test_annotations_have_predictions_with_provenance():
     with_baselines = found.annotations(baselines=True)
     assert set(with_baselines.judges) - set(table.judges) == {"mean", "ridge", "ridge on thirds", "ordinal regression"}
     found.trained.labels = table
-    with pytest.raises(DataError, match="has an annotator 'encoder' already"):
+    with pytest.raises(DataError, match="already has an annotator 'encoder'"):
         found.annotations()
 
 
@@ -224,7 +225,7 @@ def test_segments_of_long_documents_are_rated_in_windows():
     assert along["start"].to_list() == list(range(9))
     assert along["end"].to_list() == list(range(4, 13))
     parts = train_parts(found)
-    assert parts[-1].title == "How does the rating go along a text?"
+    assert parts[-1].title == "Rating along a text"
     assert parts[-1].pictures[0][1]().figure is not None
 
 
@@ -296,7 +297,7 @@ def test_several_encoders_are_one_family(kept_encoder):
     [
         ({"annotators": ["ann_9"]}, "annotator 'ann_9' is not in the table; did you mean 'ann_"),
         ({"encoders": []}, "encoders is empty"),
-        ({"width": 9}, "a width of 9 cannot be divided among 2 heads"),
+        ({"width": 9}, "width 9 is not a multiple of the 2 heads"),
         ({"folder": "somewhere"}, "a custom encoder cannot be saved"),
         ({"device": "cuda:77"}, "the device 'cuda:77' cannot be used"),
         ({"text": "txt"}, "item column 'txt' is not in the table of items; did you mean 'text'"),
@@ -309,7 +310,7 @@ def test_invalid_options_are_refused(options, words):
 
 
 def test_unfinished_training_has_a_caution():
-    assert any("still getting better after 2 epochs" in one for one in quick(reviews(), document="document").cautions)
+    assert any("still improving after 2 epochs" in one for one in quick(reviews(), document="document").cautions)
 
 
 def lead(value: float, half: float) -> Estimate:
@@ -317,17 +318,18 @@ def lead(value: float, half: float) -> Estimate:
 
 
 def test_differences_state_significance():
-    """Of errors, where less is ahead, the lead is how much lower they are."""
+    """For errors, the lead is the amount by which they are lower."""
     r, error = lead(0.1, 0.05), lead(0.2, 0.25)
-    assert _difference_words({"r": r, "RMSE": error}, ("r", "RMSE"), "ridge") == (
-        "r higher by 0.100 [0.050, 0.150]; RMSE lower by 0.200 [−0.050, 0.450]: better in r, not shown in RMSE."
+    assert differences({"r": r, "RMSE": error}, ("r", "RMSE"), "ridge") == (
+        "r higher by 0.100 [0.050, 0.150]; RMSE lower by 0.200 [−0.050, 0.450]: significantly better in r, no "
+        "significant difference in RMSE."
     )
-    assert _difference_words({"r": lead(-0.1, 0.05), "RMSE": lead(-0.2, 0.1)}, ("r", "RMSE"), "ridge") == (
-        "r lower by 0.100 [0.050, 0.150]; RMSE higher by 0.200 [0.100, 0.300]: worse than ridge in r and RMSE."
+    assert differences({"r": lead(-0.1, 0.05), "RMSE": lead(-0.2, 0.1)}, ("r", "RMSE"), "ridge") == (
+        "r lower by 0.100 [0.050, 0.150]; RMSE higher by 0.200 [0.100, 0.300]: significantly worse in r and RMSE."
     )
-    assert _difference_words({"R": lead(0.0, 0.1)}, ("R",), "mean").endswith(": not shown to be better than mean.")
-    mixed = _difference_words({"r": r, "RMSE": lead(-0.2, 0.1), "R": lead(0.3, 0.1)}, ("r", "RMSE", "R"), "ridge")
-    assert mixed.endswith(": better in r and R, worse in RMSE.")
+    assert differences({"R": lead(0.0, 0.1)}, ("R",), "mean").endswith(": not significantly better than mean.")
+    mixed = differences({"r": r, "RMSE": lead(-0.2, 0.1), "R": lead(0.3, 0.1)}, ("r", "RMSE", "R"), "ridge")
+    assert mixed.endswith(": significantly better in r and R, significantly worse in RMSE.")
 
 
 def planned(monkeypatch, *lengths: int, segments: bool = False, encoders: int = 1, **options) -> Training:
@@ -362,8 +364,8 @@ def test_default_window_fits_a_text_or_segment(monkeypatch, lengths, segments, o
 @pytest.mark.parametrize(
     ("lengths", "options", "size", "said"),
     [
-        ((2, 11, 50), {}, "short", "sizes of short texts, which have 11 sentences at the median"),
-        ((2, 12, 50), {}, "long", "sizes of long texts, which have 12 sentences at the median"),
+        ((2, 11, 50), {}, "short", "sizes for short texts (median 11 sentences)"),
+        ((2, 12, 50), {}, "long", "sizes for long texts (median 12 sentences)"),
         ((2, 12, 50), {"size": "short"}, "short", None),
         ((2, 2, 2), {"size": "paper"}, "paper", None),
     ],
@@ -405,7 +407,7 @@ def test_one_in_seven_documents_is_held_out_for_early_stopping(monkeypatch):
     assert (found.train.tolist(), found.held.tolist(), found.vectors) == ([2, 3], [1], ["rows"])
     for parts in (np.zeros(3), np.ones(3)):
         made.folds.inner = lambda *about, parts=parts: parts
-        with pytest.raises(DataError, match="fold 1 leaves 3 documents to train on, and one of them is needed"):
+        with pytest.raises(DataError, match="fold 1 leaves 3 documents for training, one of which is required"):
             made.material(made.members[0], 0)
 
 
@@ -500,7 +502,7 @@ def test_sentence_in_a_chart_has_at_most_52_characters(n, shown):
         (
             [[3, 2], [3, 2], [2, 3]],
             30,
-            ["2 of 3 trainings were still getting better after 2 epochs; allow more epochs"],
+            ["2 of 3 trainings were still improving after 2 epochs; use more epochs"],
         ),
         ([[3], [3], [3]], 30, []),  # patience ended them before the last epoch
         ([[2, 3]], 29, ["intervals from only 29 documents are too narrow; interpret them with caution"]),
@@ -550,15 +552,15 @@ def test_sentences_compare_family_and_members_with_baselines():
         against_mean={None: {"r": lead(0.5, 0.1), "RMSE": lead(0.3, 0.1), "R": lead(0.2, 0.1)}},
     )  # fmt: skip
     found = TrainedRater(rows, None, None, None, None, tuple(estimates), tuple(ahead), trained)
-    assert found.sentences() == [
-        "the mean of 2 encoders has r 0.00 [−0.10, 0.10], RMSE 0.01 [−0.09, 0.11] and R 0.02 [−0.08, 0.12] with people "
-        "on 60 items, each rated by encoders that saw none of its document.",
-        "against the mean of all ratings: RMSE lower by 0.300 [0.200, 0.400]; R higher by 0.200 [0.100, 0.300]: better "
-        "in RMSE and R.",
-        "against ridge, the best baseline: r higher by 0.000 [−0.100, 0.100]; RMSE lower by 0.000 [−0.100, 0.100]: not "
-        "shown to be better than ridge.",
-        "each encoder alone: RMSE 0.040 to 0.070; 1 of 2 shown to be below ridge.",
-        "Intervals are over 3 documents, resampled under all raters alike.",
+    assert sentences(found) == [
+        "the mean of 2 encoders has r = 0.00 [−0.10, 0.10], RMSE = 0.01 [−0.09, 0.11] and agreement ratio R = 0.02 "
+        "[−0.08, 0.12] with annotators on 60 items, each rated by encoders that were not trained on its document.",
+        "compared with the mean of all ratings: RMSE lower by 0.300 [0.200, 0.400]; R higher by 0.200 [0.100, 0.300]: "
+        "significantly better in RMSE and R.",
+        "compared with ridge, the best baseline: r higher by 0.000 [−0.100, 0.100]; RMSE lower by 0.000 "
+        "[−0.100, 0.100]: not significantly better than ridge.",
+        "single encoders: RMSE 0.040 to 0.070; 1 of 2 significantly below ridge.",
+        "Intervals: bootstrap of 3 documents, with the same resamples for all raters.",
     ]
 
 
@@ -613,7 +615,7 @@ def test_plots_of_losses_and_attributions():
 
 
 def test_checkpoint_key_ignores_options_of_the_intervals(monkeypatch):
-    """Resamples, the level and the number of members change no weights; all else does."""
+    """Resamples, the confidence level and the number of members do not change weights; all other options do."""
     monkeypatch.setattr(Training, "data", "a fingerprint")
 
     def key(fold: int = 0, device: str = "cpu", seed: int = 0, **options) -> str:
@@ -642,10 +644,10 @@ def test_checkpoints_require_a_separate_folder(tmp_path, monkeypatch):
         assert inside(tmp_path / "a" / "b") == tmp_path / "a" / "b" / "unfinished"
         assert (tmp_path / "a" / "b" / "unfinished").is_dir()
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match=r"file' is a file; name a folder with folder="):
+    with pytest.raises(DataError, match=r"file' is a file; choose a folder with folder="):
         inside(tmp_path / "file")
     (tmp_path / "a" / RATER_FILE).write_text("")
-    with pytest.raises(DataError, match=r"a' holds a trained rater already; name another folder"):
+    with pytest.raises(DataError, match=r"a' already contains a trained rater; choose another folder"):
         inside(tmp_path / "a")
 
 
@@ -682,7 +684,7 @@ def test_every_member_is_trained_in_every_fold_with_progress(monkeypatch):
 
 
 class FoldsOf(SimpleNamespace):
-    """As many folds."""
+    """A number of folds."""
 
     def __init__(self, n: int, **more) -> None:
         super().__init__(n=n, names=tuple("xyzuvw"[:n]), **more)
@@ -748,7 +750,7 @@ def test_attribution_averages_windows_and_members(monkeypatch):
     # Each is added 1 + 3 times its number over 2 windows of 2 members; sentences 4 and 5 are in both windows.
     assert found.table["added"].to_list() == [2, 3, 2 * 4, 2 * 5, 6, 7]
     assert found.gap == 2 - 1 - 36
-    assert found.caption() == "i1: rated 2.00; sentences that say nothing 1.00; not accounted for −35.00."
+    assert caption(found) == "i1: rating 2.00; reference (neutral sentences) 1.00; not attributed −35.00."
 
 
 class Sized:
@@ -809,10 +811,10 @@ def test_predictions_in_a_table_with_repeats_are_repeat_1(labels, predicted, kin
 
 
 def test_unknown_annotators_are_refused():
-    with pytest.raises(DesignError, match=r"no people to learn from; name some with annotators="):
+    with pytest.raises(DesignError, match=r"no human annotators to learn from; name some with annotators="):
         _prepare(reviews(12), TrainSettings(annotators=[]))
     judges = assay.read(reviews(12).labels, judges=["ann_1", "ann_2", "ann_3"], scale="1-5")
-    with pytest.raises(DesignError, match="no people to learn from"):
+    with pytest.raises(DesignError, match="no human annotators to learn from"):
         _prepare(judges, TrainSettings())
 
 
@@ -826,16 +828,16 @@ def test_sentences_with_one_encoder_and_the_mean_as_best_baseline():
     )  # fmt: skip
     each = tuple(lead(k / 100, 0.1) for k in range(6))
     found = TrainedRater(rows, None, None, None, None, each, tuple(lead(0.3, 0.1) for _ in range(6)), trained)
-    assert found.sentences() == [
-        "tone: the encoder has r 0.00 [−0.10, 0.10], RMSE 0.01 [−0.09, 0.11] and R 0.02 [−0.08, 0.12] with people on "
-        "1,234 items, each rated by encoders that saw none of its document.",
-        "tone: against mean, the best baseline: r higher by 0.300 [0.200, 0.400]; RMSE lower by 0.300 [0.200, 0.400]: "
-        "better in r and RMSE.",
-        "Intervals are over 1,500 documents, resampled under all raters alike.",
+    assert sentences(found) == [
+        "tone: the encoder has r = 0.00 [−0.10, 0.10], RMSE = 0.01 [−0.09, 0.11] and agreement ratio R = 0.02 "
+        "[−0.08, 0.12] with annotators on 1,234 items, each rated by encoders that were not trained on its document.",
+        "tone: compared with mean, the best baseline: r higher by 0.300 [0.200, 0.400]; RMSE lower by 0.300 "
+        "[0.200, 0.400]: significantly better in r and RMSE.",
+        "Intervals: bootstrap of 1,500 documents, with the same resamples for all raters.",
     ]
     object.__setattr__(found, "run", SimpleNamespace(closing=lambda: ["the end"]))
     lines = found.summary().split("\n")
-    assert [one[:9] for one in lines] == ["Tone: the", "Tone: aga", "Intervals", "the end"]
+    assert [one[:9] for one in lines] == ["Tone: the", "Tone: com", "Intervals", "the end"]
     assert found.lead("mean", "r", "tone").estimate == 0.3
     assert found.lead("encoder", "RMSE", "tone") is found.ahead[1]
     with pytest.raises(DesignError, match="rater 'encodr' is not in the table"):
@@ -846,8 +848,8 @@ def test_sentences_with_one_encoder_and_the_mean_as_best_baseline():
 
 
 def test_range_of_single_encoders():
-    assert _ends([lead(0.25, 0.1), lead(-0.5, 0.1), lead(0.1, 0.9)]) == ("−0.500", "0.250")
-    assert _ends([lead(0.25, 0.1)]) == ("0.250", "0.250")
+    assert extremes([lead(0.25, 0.1), lead(-0.5, 0.1), lead(0.1, 0.9)]) == ("−0.500", "0.250")
+    assert extremes([lead(0.25, 0.1)]) == ("0.250", "0.250")
 
 
 def test_only_training_imports_torch():
@@ -868,7 +870,7 @@ LESSON_KINDS = ("additive", "position", "adjacency", "needle", "teacher")
 def taught(
     n: int = 360, *, seed: int, dims: int = 24, sentences: int = 32
 ) -> tuple[Annotations, dict[str, np.ndarray]]:
-    """Segments whose sentences are vectors, and ratings by five kinds of rule."""
+    """Segments of sentence vectors, with ratings by five kinds of rules."""
     rng = np.random.default_rng(seed)
     n_teachers = n // 12
     kind = rng.integers(2, 40, (n, sentences))  # 0: asks; 1: answers; 2: good; 3: needle, of half of the segments
@@ -917,7 +919,7 @@ def vectors_of_words(texts: list[str]) -> np.ndarray:
 
 @pytest.mark.slow
 def test_five_kinds_of_rules_are_learnt():
-    """See docs/training.md for the figures. Ridge on the mean fails if order matters; no method predicts a new teacher."""
+    """See docs/training.md. Ridge on the mean fails if order matters; no method predicts a new teacher."""
     labels, planted = taught(480, seed=21)
     found = assay.train(
         labels, encoders=vectors_of_words, together=["teacher"], folds=3, members=1, size="long", near=0.0, epochs=25,
@@ -1015,7 +1017,7 @@ def test_killed_training_continues_to_the_same_curve(tmp_path, kept_encoder):
 
 
 def test_best_baseline_has_the_smallest_rmse(monkeypatch):
-    """Of r, RMSE and R of each rater the second counts; the encoder's own is no baseline's."""
+    """The RMSE of each baseline counts, and not that of the encoder."""
     straight = {name: [0.0] for name in BASELINES}
     value = np.array([[0.1, 0.2, 0.9], [0.0, 1.0, 0.7], [0.5, 0.8, 0.8], [0.6, 0.6, 0.9], [0.4, 0.7, 0.5]]).ravel()
     raters = ["encoder", *BASELINES]

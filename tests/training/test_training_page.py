@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from assay.estimation.intervals import Estimate
 from assay.training.documents import Texts
 from assay.training.page import _along, _comparison, _course_parts, _curves, _drop_empty, _sentence_parts
 
@@ -26,7 +27,7 @@ def found_of(
 
     def attribution(item, criterion):
         asked.append((item, criterion))
-        return SimpleNamespace(caption=lambda: f"what adds to {item}", plot=None)
+        return SimpleNamespace(item=item, rating=2.0, blank=1.0, gap=0.5, plot=None)
 
     target = SimpleNamespace(criterion=criterion, name=criterion or "")
     return SimpleNamespace(
@@ -38,7 +39,7 @@ def found_of(
 
 
 def test_explained_items_have_low_middle_and_high_ratings():
-    """Of eleven in order the second, the sixth and the tenth: .1, .5 and .9 of the ten steps between them."""
+    """The second, sixth and tenth of eleven in order: .1, .5 and .9 of the ten steps between them."""
     texts = texts_of(*[2] * 10, 1, 2)  # k has one sentence, which is all of its rating
     values = dict(
         zip("abcdefghijl", [11, 1, 10, 2, 9, 3, 8, 4, 7, 5, 6], strict=True)
@@ -49,15 +50,15 @@ def test_explained_items_have_low_middle_and_high_ratings():
     found = found_of(texts, [*rows, ("k", "tone", "encoder", 0.0)], "tone")
     (part,) = _sentence_parts(found)
     assert found.asked == [("d", "tone"), ("l", "tone"), ("c", "tone")]
-    assert part.title == "What do its ratings rest on? (tone)"
-    assert [words for words, _ in part.pictures] == ["what adds to d", "what adds to l", "what adds to c"]
+    assert part.title == "Sentence attributions (tone)"
+    assert [words[:9] for words, _ in part.pictures] == ["d: rating", "l: rating", "c: rating"]
 
 
 def test_few_items_are_explained_once_and_single_sentences_never():
     rows = [("a", None, "encoder", 2.0), ("b", None, "encoder", 1.0)]
     found = found_of(texts_of(2, 1), rows, None)
     (part,) = _sentence_parts(found)
-    assert (found.asked, part.title) == ([("a", None)], "What do its ratings rest on?")
+    assert (found.asked, part.title) == ([("a", None)], "Sentence attributions")
     assert _sentence_parts(found_of(texts_of(1, 1), rows, None)) == ()
 
 
@@ -79,7 +80,9 @@ def test_curves_report_the_epoch_of_lowest_loss():
     curves = pl.DataFrame(rows, schema=["rater", "fold", "epoch", "held_out"], orient="row")
     trained = SimpleNamespace(sizes=SimpleNamespace(epochs=9))
     part = _curves(SimpleNamespace(curves=curves, trained=trained, plot=None))
-    assert part.words == ("2 trainings of at most 9 epochs; the best on documents held out was after 1 to 2.",)
+    assert part.words == (
+        "2 trainings of at most 9 epochs; the lowest loss on held-out documents was after 1 to 2 epochs.",
+    )
 
 
 def test_empty_columns_are_dropped_and_n_is_renamed():
@@ -101,12 +104,19 @@ def test_rating_of_a_window_is_plotted_at_its_middle():
 def test_comparison_has_sentences_then_cautions(leads, tables):
     side = pl.DataFrame({"rater": ["encoder"], "r": [0.5], "n": [3]})
     found = SimpleNamespace(
-        sentences=lambda: ["the encoder has r .5.", "against ridge."], cautions=("few.",), exclusions=(1, "two"),
+        members=("encoder",), rows={"n": [3] * 3, "baseline": ["mean"] * 3},
+        estimates=[Estimate(0.5, 0.4, 0.6, 0.1)] * 3,
+        row_index=lambda rater, of, criterion: ("r", "RMSE", "R").index(of),
+        lead=lambda rater, of, criterion: Estimate(0.1, 0.05, 0.15, 0.02), cautions=("few.",), exclusions=(1, "two"),
         notes=("a note",), side_by_side=lambda: side, lead_table=lambda: side.head(leads),
+        trained=SimpleNamespace(
+            targets=[SimpleNamespace(name="", criterion=None, nominal=False)],
+            folds=SimpleNamespace(group=np.array([0, 1])),
+        ),
     )  # fmt: skip
     part = _comparison(found)
-    assert part.title == "Does the trained rater rate as people do?"
-    assert part.words == ("The encoder has r .5.", "Against ridge.", "few.")
+    assert part.title == "Agreement of the trained rater with annotators"
+    assert [words[:15] for words in part.words] == ["The encoder has", "Compared with m", "Intervals: boot", "few."]
     assert part.lines == ("1", "two", "a note")
     assert len(part.frames) == tables
     assert part.frames[0][1].columns == ["rater", "r", "items"]

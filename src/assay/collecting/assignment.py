@@ -34,13 +34,13 @@ from assay.study.store.people import (
     Slot,
     Task,
     adjudicated_items,
+    all_people,
     all_places_taken,
     answered_enough,
     answered_with,
     close_pages,
     closed_up_to,
     count_given,
-    everybody,
     free_places_of,
     give,
     items_had,
@@ -137,7 +137,7 @@ class Assigner:
         """Return items with disagreement, largest disagreement first; cached, because it reads all labels."""
         at, found = self._disputed.get(condition, (0.0, []))
         if not 0 <= now - at <= DISPUTED_FOR or not found:  # the clock can have been set back
-            found = list(disputed_items(self.design, label_frame(db), condition, left_out(everybody(db))))
+            found = list(disputed_items(self.design, label_frame(db), condition, left_out(all_people(db))))
             self._disputed[condition] = (now, found)
         return found
 
@@ -254,7 +254,7 @@ class Assigner:
 
     def _people_of(self, db: Connection, party: str) -> set[str]:
         """Members of a group who can still answer."""
-        here = [one for one in everybody(db) if one.state != "revoked" and one.role != ADJUDICATOR]
+        here = [one for one in all_people(db) if one.state != "revoked" and one.role != ADJUDICATOR]
         ends, now = [self.design.deadline(one) for one in here], self.store.now(db)
         here = [one for one, end in zip(here, ends, strict=True) if end is None or now < end]
         return {one.name for one in here if self.design.party(one.attributes) == party}
@@ -293,7 +293,7 @@ class AssignmentTurn:
 
     @property
     def _reserved_until(self) -> float:
-        """Until when a place that is given now is nobody else's."""
+        """Expiry time of a reservation made now."""
         until = self.now + schema.PAGE_RESERVED_MINUTES * 60
         return until if self.deadline is None else min(until, self.deadline)
 
@@ -537,7 +537,7 @@ def progress(design: StudyDesign, db: Connection, person: Person, session: Sessi
 
 
 def additions(design: StudyDesign, mine: Iterable[Task]) -> list[tuple[Task, tuple[int, ...]]]:
-    """The items that a person answered before questions were added, each with those that are to be put alone."""
+    """Return the items that a person answered before questions were added, each with the added questions."""
     if design.people.after_change != "ask-again" or len(design.counted) == 1:
         return []
     had: dict[tuple[str, str], list[Task]] = {}
@@ -567,10 +567,10 @@ def additions_words(design: StudyDesign, db: Connection) -> str:
     short = [f"'{names[one]}' ({counted(number, 'item')})" for one, number in without.items() if number > 0]
     if not short:
         return ""
-    said = f"Added later, and not asked on items answered before: {listing(short)}."
+    said = f"Questions added later, not asked about items answered before: {listing(short)}."
     if design.people.after_change == "ask-again":
-        return f"{said} Whoever answered them gets what was added, alone."
-    return f"{said} To ask it, alone, of those who answered them, write 'after_change: ask-again' under people:."
+        return f"{said} The annotators of these items receive the added questions only."
+    return f"{said} To ask the annotators of these items, set 'after_change: ask-again' under people:."
 
 
 # -- Attention checks and practice -----------------------------------------------------------------

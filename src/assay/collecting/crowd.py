@@ -35,10 +35,10 @@ from assay.study.store.people import (
     ADJUDICATOR,
     Person,
     Visit,
+    all_people,
     all_visits,
     end_late_visits,
     end_visit,
-    everybody,
     find,
     invited_person,
     places_in_use,
@@ -118,7 +118,7 @@ def read_address(crowd: Crowd, query: Mapping[str, str]) -> tuple[str, dict[str,
     return name, {name: query[name].strip() for name in crowd.stored_parameters}
 
 
-def come(state: AppState, crowd: Crowd, name: str, given: Mapping[str, str], said: str | None) -> Visit:
+def admit_participant(state: AppState, crowd: Crowd, name: str, given: Mapping[str, str], said: str | None) -> Visit:
     """Admit a participant or end the visit; a known participant continues the earlier visit.
 
     Raises
@@ -176,7 +176,7 @@ def hold(state: AppState, person: Person, after: int, most: int) -> HeldPages:
     if people.crowd is None and not (people.checks and people.checks.exclude):
         return state.assigner.hold(person, after, most)
     with state.store.exclusive() as db:
-        visit = present(state, db, person)
+        visit = current_visit(state, db, person)
         if visit is not None and visit.outcome is not None:
             return _end_page(state, person, visit.outcome)
         held = state.assigner.hold(person, after, most)
@@ -192,7 +192,7 @@ def hold(state: AppState, person: Person, after: int, most: int) -> HeldPages:
         return _end_page(state, person, outcome)
 
 
-def present(state: AppState, db: Connection, person: Person) -> Visit | None:
+def current_visit(state: AppState, db: Connection, person: Person) -> Visit | None:
     """Return a person's current visit, ended if its time is over; None for annotators invited by name."""
     crowd = state.design.people.crowd
     if crowd is not None and crowd.minutes is not None:
@@ -231,7 +231,7 @@ def _exclude_stopped(state: AppState, db: Connection, person: Person) -> None:
 def leave(state: AppState, person: Person, *, keep: bool) -> Outcome:
     """End a visit at the person's request, and keep or exclude their answers."""
     with state.store.exclusive() as db:
-        visit = present(state, db, person)
+        visit = current_visit(state, db, person)
         if visit is None:
             raise Refused(404, "There is no such page", "You were invited by name; ask the study lead.")
         if visit.outcome is None:
@@ -242,7 +242,7 @@ def leave(state: AppState, person: Person, *, keep: bool) -> Outcome:
         return visit.outcome
 
 
-def farewell(state: AppState, name: str, outcome: Outcome) -> dict[str, str]:
+def end_contents(state: AppState, name: str, outcome: Outcome) -> dict[str, str]:
     """Return the contents of the last page: title, text, completion code and return link."""
     crowd = state.design.people.crowd
     title, text = OUTCOMES[outcome]
@@ -290,7 +290,7 @@ def enter_page(request: Request, state: Shared) -> Response:
     crowd = _crowd(state)
     if not crowd.id_parameter and state.token_in(request, PERSON_COOKIE):
         return RedirectResponse("/work", 303)
-    read_address(crowd, request.query_params)  # what is wrong with it is said before anything is asked
+    read_address(crowd, request.query_params)  # report an invalid address before the screening question
     given = json.dumps(
         {name: request.query_params[name] for name in (crowd.id_parameter, *crowd.stored_parameters) if name}
     )
@@ -319,9 +319,9 @@ def enter(
     name, kept = read_address(crowd, query)
     if crowd.screening is not None and said is None and not _is_known(state, name):
         raise Refused(422, "Please answer the question", "Go back and choose one of the answers.")
-    visit = come(state, crowd, name, kept, said)
+    visit = admit_participant(state, crowd, name, kept, said)
     if visit.outcome is not None:
-        return _say_farewell(state, request, name, visit.outcome)
+        return _show_end(state, request, name, visit.outcome)
     with state.store.reading() as db:
         person = find(db, name)
     if person is None or person.state == "revoked":
@@ -342,11 +342,11 @@ def leave_now(
 ) -> Response:
     """Release the participant's slot, and keep or exclude their answers."""
     _crowd(state)
-    return _say_farewell(state, request, person.name, leave(state, person, keep=answers == "keep"))
+    return _show_end(state, request, person.name, leave(state, person, keep=answers == "keep"))
 
 
-def _say_farewell(state: AppState, request: Request, name: str, outcome: Outcome) -> Response:
-    return state.page("farewell.html", request=request, end=farewell(state, name, outcome))
+def _show_end(state: AppState, request: Request, name: str, outcome: Outcome) -> Response:
+    return state.page("farewell.html", request=request, end=end_contents(state, name, outcome))
 
 
 # -- counts for the dashboard ------------------------------------------------------------------------
@@ -423,7 +423,7 @@ def pay_table(design: StudyDesign) -> DataFrame:
         visits = {one.person: one for one in all_visits(db)}
         answered, seconds = table.answered_by_person(db), table.seconds_by_person(db)
         checks = failed_checks(design, db)
-        here = {person.name: person for person in everybody(db) if person.role != ADJUDICATOR}
+        here = {person.name: person for person in all_people(db) if person.role != ADJUDICATOR}
     rows = []
     for name in dict.fromkeys((*here, *visits)):
         visit, person, did = visits.get(name), here.get(name), answered.get(name)

@@ -166,18 +166,18 @@ class StudyDesign:
         """Return a digest of the consent text."""
         return digest_of(self.people.consent)
 
-    def retention_words(self, today: date) -> str:  # dialect: kept
+    def expiry_notice(self, today: date) -> str:
         """Return a notice if answers are kept longer than annotators were informed; otherwise empty."""
         until = self.people.keep_until
         if until is None or today <= until:
             return ""
         return (
-            f"People were told that names and answers are kept until {until}, which has passed: take what you need "
-            f"without names, then remove each person with: assay people erase {self.study.folder} NAME"
+            f"Annotators were informed that names and answers are kept until {until}. This date has passed: export the "
+            f"data without names, then erase each annotator with: assay people erase {self.study.folder} NAME"
         )
 
     def deadline(self, person: Person) -> float | None:
-        """When a person's time is over, in seconds since 1970; None where it never is, as for an adjudicator."""
+        """Return an annotator's deadline in seconds since 1970; None without one, and for adjudicators."""
         ends = [] if self.people.end is None else [self.people.end.timestamp()]
         ends += [] if self.people.days is None else [person.invited_at + self.people.days * 86400]
         return min(ends) if ends and person.role != ADJUDICATOR else None
@@ -260,12 +260,12 @@ class StudyDesign:
         return "" if self.people.group is None else str(attributes.get(self.people.group, ""))
 
     def overlap(self, party: str) -> int | None:
-        """How many people of a group answer each item; None for all of them."""
+        """Return the number of annotators of a group for each item; None for all of them."""
         wanted = self.people.per_item
         return wanted.get(party, 0) if isinstance(wanted, dict) else wanted
 
     def check_attributes(self, name: str, attributes: Mapping[str, Any]) -> None:
-        """Refuse a person of whom the study does not know how many are wanted."""
+        """Refuse an annotator whose attributes do not determine a group of the study."""
         group, wanted = self.people.group, self.people.per_item
         if group is None:
             return
@@ -317,7 +317,7 @@ class StudyDesign:
             found = system_outputs(db, self.study.compared_temperature)
             if are_drawn(db, found.made_of(self.study.config.comparisons)):
                 return
-        missing = f"{counted(found.lacking, 'output')} missing" if found.lacking else "all outputs exist"
+        missing = f"{counted(found.missing, 'output')} missing" if found.missing else "all outputs exist"
         raise StudyError(
             f"the pairs for annotators are not drawn yet ({missing if found.outputs else 'there are no outputs'}); "
             f"collect the outputs and draw the pairs with: assay judge {self.study.folder}"

@@ -41,7 +41,7 @@ from assay.study.schema import kind_of, scale_of
 from assay.study.store import people as store_people
 from assay.study.store.connection import Connection, Store
 from assay.study.store.items import items, items_named
-from assay.study.store.people import ADJUDICATOR, everybody
+from assay.study.store.people import ADJUDICATOR, all_people
 from assay.study.store.table import answers_about, human_answers, stored_annotations, study_record
 
 JUDGES_SHOWN = "judges shown to the lead"
@@ -266,7 +266,7 @@ def adjudicated_csv(store: Store) -> bytes:
     import polars as pl
 
     with store.reading() as db:
-        people = [person.name for person in everybody(db) if person.role == ADJUDICATOR]
+        people = [person.name for person in all_people(db) if person.role == ADJUDICATOR]
         rows = [row for name in people for row in answers_about(db, person=name) if row.status == "valid"]
     columns = ("item", "criterion", "label", "annotator", "comment")
     found = {c: [_words(row.label) if c == "label" else getattr(row, c) for row in rows] for c in columns}
@@ -405,7 +405,7 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
     base = state.base_url or str(request.base_url)
     links = {
         person.name: invitations.personal_link(state.signer, person, base)
-        for person in store_people.everybody(state.store)
+        for person in store_people.all_people(state.store)
     }
     sort, find = request.query_params.get("sort", ""), request.query_params.get("find", "").strip()
     with state.store.reading() as db:
@@ -417,7 +417,7 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         request.app.state.assay.faults.words(),
         state.notice,
         request.app.state.assay.edit_notice(),
-        *(added, state.design.retention_words(datetime.now(UTC).date())),
+        *(added, state.design.expiry_notice(datetime.now(UTC).date())),
     ]
     view = state.watch.look()
     if view.every:

@@ -23,7 +23,7 @@ from assay.study.schema import Question, kind_of
 from assay.study.store import table
 from assay.study.store.answers import newest_answer
 from assay.study.store.connection import Connection, setting
-from assay.study.store.people import ADJUDICATOR, Person, Slot, everybody, left_out
+from assay.study.store.people import ADJUDICATOR, Person, Slot, all_people, left_out
 from assay.study.store.table import criteria_of, labels_in_table
 from assay.study.store.work_log import PersonSums, WorkLog, first_labels, item_names, read_labels
 
@@ -434,7 +434,7 @@ class Snapshot:
     def __init__(self, design: StudyDesign, db: Connection, now: float, log: WorkLog) -> None:
         self.design, self.db, self.now, self.log = design, db, now, log
         self.sessions = design.sessions("")  # annotators differ only in the order of their sessions
-        self.invited = everybody(db)
+        self.invited = all_people(db)
         self.answering = [person for person in self.invited if person.role != ADJUDICATOR]
         self.active = [person.name for person in self.answering if person.state == "active"]
         self.left_out = left_out(self.invited)
@@ -581,8 +581,8 @@ class Snapshot:
         done = setting(self.db, LOOKS) or []
         if self.design.drawn_from or not (study.judge_names or plan or done):
             return None
-        n_looks, n_items = (_whole(plan.get(key)) for key in ("looks", "items"))
-        n_looks = (n_looks or 1) if plan else study.config.analyses or 1
+        planned, n_items = (_whole(plan.get(key)) for key in ("looks", "items"))
+        n_analyses = (planned or 1) if plan else study.config.analyses or 1
         people = _whole(plan.get("annotators")) or FEWEST_ANSWERS
         answered = self._complete(tested, people)
         number = len(done) + 1
@@ -605,7 +605,9 @@ class Snapshot:
                 wanted = self.design.overlap(party)
                 names = [one.name for one in self.answering] if wanted is None else None
                 work = Slot(self.design.counted, session.condition, party=party, people=names)
-                incomplete |= self.log.lacking(work, self._names, people if wanted is None else wanted, self.left_out)
+                incomplete |= self.log.missing_items(
+                    work, self._names, people if wanted is None else wanted, self.left_out
+                )
         return sum(name not in incomplete for name in tested)
 
     def _analyses(
@@ -709,7 +711,7 @@ class Watch:
     def __init__(self, design: StudyDesign) -> None:
         self.design, self.store = design, design.store
         self._agreement = Cached[tuple[AgreementSoFar, ...]](
-            lambda db: agreement_so_far(design, self._log.labels, left_out(everybody(db))),
+            lambda db: agreement_so_far(design, self._log.labels, left_out(all_people(db))),
             (),
             lambda took: max(AGREEMENT_EVERY, took / SHARE),
         )
@@ -717,7 +719,7 @@ class Watch:
             lambda _: self._log.minutes_by_person([q.id for q in design.questions]), {}, lambda took: took / SHARE
         )
         self._disputed = Cached[frozenset[str]](
-            lambda db: self._find_disputed(left_out(everybody(db))),
+            lambda db: self._find_disputed(left_out(all_people(db))),
             frozenset(),
             lambda took: max(AGREEMENT_EVERY, took / SHARE),
         )
@@ -739,7 +741,7 @@ class Watch:
     def look(self) -> Overview:
         """The study now; for a large study, as of the last summation, unless its annotators changed since."""
         with self.store.reading() as db, self._looking:
-            of = tuple((one.name, one.state, one.excluded_at) for one in everybody(db))
+            of = tuple((one.name, one.state, one.excluded_at) for one in all_people(db))
             every = self._took / SHARE if self._took > COSTLY else 0.0
             began = time.monotonic()
             if self._seen is None or of != self._of or began - self._at >= every:

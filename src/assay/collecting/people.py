@@ -568,7 +568,7 @@ def _end(state: AppState, person: Person, held: HeldPages) -> dict[str, str] | N
     if end is None:
         return None
     if end.kind in crowd.OUTCOMES:
-        return crowd.farewell(state, person.name, end.kind)
+        return crowd.end_contents(state, person.name, end.kind)
     title, text = _ENDS[end.kind]
     title = title.filled(number=held.session.number, of=held.session.of)
     text = text.filled(when=time_tag(end.opens_at))

@@ -21,7 +21,7 @@ from assay.errors import StudyError
 from assay.study.definition import Study, load_study
 from assay.study.store.connection import open_store
 from assay.study.store.intake import sync_study
-from assay.study.store.people import everybody
+from assay.study.store.people import all_people
 from assay.study.store.work import Changed
 
 USUAL_ADDRESS = "http://127.0.0.1:8321"
@@ -205,6 +205,6 @@ def links(
         signer = signer_of(study, opened, secret)
         return lead_link(signer, base_url), {
             person.name: personal_link(signer, person, base_url)
-            for person in everybody(opened)
+            for person in all_people(opened)
             if person.state != "revoked"
         }

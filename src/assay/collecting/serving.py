@@ -391,7 +391,7 @@ def check_lead(state: AppState, token: str | None) -> None:
     try:
         state.signer.check_lead(token or "")
     except LinkRefusedError as error:
-        text = str(error) if token else "This page opens by the lead's link, which assay people links prints."
+        text = str(error) if token else "Open the dashboard with the study lead's link; assay people links prints it."
         raise Refused(403, "This link does not open the page", text, error="link") from None
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs, urlsplit
 
+from assay.data.words import analysis_line
 from assay.errors import AssayError, DataError
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class UploadPage:
             with tempfile.TemporaryDirectory(prefix="assay-", ignore_cleanup_errors=True) as folder:
                 path = Path(folder) / plain
                 path.write_bytes(content)
-                # The temporary folder is deleted, so its name is not shown.
+                # The temporary folder is deleted, so its name does not appear.
                 return self._html(look(str(path)), plain).replace(escape(f"{folder}/"), "")
         except AssayError as error:
             said = re.sub(r"\S*/assay-\w+/", "", self.words(str(error)))
@@ -87,19 +88,23 @@ class UploadPage:
         head = "<tr><th>column</th><th>role</th><th>reason</th><th>examples</th></tr>"
         table = f"<div class='scroll'><table>{head}{rows}</table></div>" if rows else ""
         parts = [f"<h2>{escape(found.head)}</h2>{table}"]
-        doubts = [self.words(one) for one in (*found.lacking, *found.doubts, *found.notes)]
-        if doubts:
-            parts.append(f"<h3>Please check</h3><ul>{''.join(f'<li>{escape(one)}</li>' for one in doubts)}</ul>")
+        assumptions = [self.words(one) for one in (*found.ambiguities, *found.notes)]
+        if assumptions:
+            checks = "".join(f"<li>{escape(one)}</li>" for one in assumptions)
+            parts.append(f"<h3>Check these assumptions</h3><ul>{checks}</ul>")
+        if found.labels is None:
+            errors = "".join(f"<li>{escape(self.words(one))}</li>" for one in found.errors)
+            return "".join([*parts, f"<p>This file cannot be read without more options:</p><ul>{errors}</ul>"])
         command = self.command(found, name)
         if command is None:
-            return "".join([*parts, "<p>The file cannot be read without further options.</p>"])
-        answers = "".join(
-            f"<li class='{'yes' if one.yes else 'no'}'>{escape(one.question)} {'Yes' if one.yes else 'No'}"
-            f"{escape(f': {self.words(one.why)}' if one.why else '')}</li>"
-            for one in found.answers
+            return "".join([*parts, "<p>No analysis is supported yet.</p>"])
+        analyses = "".join(
+            f"<li class='{'yes' if one.supported else 'no'}'>"
+            f"{escape(analysis_line(one.name, one.supported, self.words(one.detail)))}</li>"
+            for one in found.analyses
         )
-        parts += [f"<h3>Analyses</h3><ul>{answers}</ul>"]
-        parts += [f"<h3>Run</h3><pre>{escape(command)}</pre><h3>In Python</h3><pre>{escape(found.call)}</pre>"]
+        parts += [f"<h3>Supported analyses</h3><ul>{analyses}</ul>"]
+        parts += [f"<h3>Next command</h3><pre>{escape(command)}</pre><h3>Python</h3><pre>{escape(found.call)}</pre>"]
         return "".join(parts)
 
 

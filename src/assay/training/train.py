@@ -261,7 +261,7 @@ def with_predictions(labels: Annotations, predictions: pl.DataFrame, folds: Fold
     family = some.select(pl.col("rater").alias("annotator"), "family").unique(maintain_order=True)
     people = pl.concat([labels.annotators, family], how="diagonal_relaxed").drop("kind")
     made: Annotations = Annotations.from_frame(
-        both, judges=[*labels.judges, *names], items=labels.items, annotators=people, conditions=labels.conditions,
+        both, judges=[*labels.judges, *names], items=labels.items, annotator_table=people, conditions=labels.conditions,
         scale=labels.scales.get(None) or {str(c): s for c, s in labels.scales.items()}, exclude=[],
     )  # fmt: skip
     return made.also_called(labels.names)

@@ -50,11 +50,14 @@ def _comparisons(found: Any, target: Target) -> Iterator[str]:
         each = [found.lead(one, "RMSE", target.criterion) for one in found.members]
         ahead = sum(one.low > 0 for one in each)
         rows = [found.row_index(one, "RMSE", target.criterion) for one in found.members]
-        values = sorted(found.estimates[row].estimate for row in rows)
-        yield (
-            f"single encoders: RMSE {decimals(values[0], 3)} to {decimals(values[-1], 3)}; "
-            f"{ahead or 'none'} of {len(each)} significantly below {best}."
-        )
+        low, high = extremes([found.estimates[row] for row in rows])
+        yield f"single encoders: RMSE {low} to {high}; {ahead or 'none'} of {len(each)} significantly below {best}."
+
+
+def extremes(each: Sequence[Estimate]) -> tuple[str, str]:
+    """Return the smallest and the largest of several estimates."""
+    values = sorted(one.estimate for one in each)
+    return decimals(values[0], 3), decimals(values[-1], 3)
 
 
 def _format(one: Estimate) -> str:

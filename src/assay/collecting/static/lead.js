@@ -1,26 +1,26 @@
 // The dashboard updates itself without disturbing reading or typing.
 
 const EVERY = 5000; // milliseconds between updates
-const SAID = 6000; // milliseconds for which a message of success is shown
+const SHOWN_FOR = 6000; // milliseconds for which a message of success is shown
 const live = document.getElementById("live");
 const connection = document.getElementById("connection");
 let timer = null;
-let looking = false;
+let updating = false;
 let again = false; // something changed during an update
 let ended = false;
 
 // -- updating -------------------------------------------------------------------------------------
 
 /** Fetch the current state and show it. */
-async function look() {
+async function update() {
   clearTimeout(timer);
-  again = looking;
-  if (looking || ended) return;
-  looking = true;
+  again = updating;
+  if (updating || ended) return;
+  updating = true;
   const [status, html] = await fetched();
-  looking = false;
+  updating = false;
   ended = status === 401 || status === 403;
-  if (!document.hidden && !ended) timer = setTimeout(look, again ? 0 : EVERY);
+  if (!document.hidden && !ended) timer = setTimeout(update, again ? 0 : EVERY);
   if (status === 200) {
     renew(html);
     connect("live", "Live");
@@ -160,7 +160,7 @@ async function send(form) {
   } finally {
     button.disabled = false;
   }
-  look();
+  update();
 }
 
 /** The text of the notice in a response. */
@@ -188,7 +188,7 @@ function say(words, wrong = false) {
   const [place, other] = wrong ? ["wrong", "said"] : ["said", "wrong"];
   document.getElementById(other).textContent = "";
   document.getElementById(place).textContent = words;
-  if (!wrong) silence = setTimeout(() => say(""), SAID);
+  if (!wrong) silence = setTimeout(() => say(""), SHOWN_FOR);
 }
 
 document.addEventListener("submit", (event) => {
@@ -202,10 +202,10 @@ document.addEventListener("click", (event) => {
 });
 document.addEventListener("visibilitychange", () => {
   clearTimeout(timer);
-  if (!document.hidden) look();
+  if (!document.hidden) update();
 });
 
 completeLinks();
 showLocalTimes();
 connect("live", "Live");
-timer = setTimeout(look, EVERY);
+timer = setTimeout(update, EVERY);

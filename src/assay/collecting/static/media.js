@@ -41,7 +41,7 @@ function onCue(event) {
 }
 
 /** Pause all recordings when another page is shown. */
-export function hush() {
+export function pauseAll() {
   for (const one of all("audio, video")) one.pause();
 }
 

@@ -6,8 +6,8 @@ import {
   all, byId, fillTask, fineness, formOf, forms, given, givenIn, grow, isChanged, isOpen, needsAnswer, numberOf,
   openForms, questionsOf, readTask, saved, showMarks, showNote, showWrong, tasksOf,
 } from "./form.js";
-import { hush } from "./media.js";
-import { readJson, refuse, refused, settled, SOMEBODY_ELSE, WAITS } from "./sending.js";
+import { pauseAll } from "./media.js";
+import { readJson, refuse, refused, settled, OTHER_PERSON, WAITS } from "./sending.js";
 import { setTimeLeft, showLocalTimes, startTime } from "./time.js";
 import { inWords, showAlert } from "./words.js";
 
@@ -53,7 +53,7 @@ function isNewer(form, old) {
 /** Insert a form from the server; an existing form of the same number is kept if it is as new. */
 export function takeIn(html, number, { always = true } = {}) {
   const page = new DOMParser().parseFromString(html, "text/html");
-  if ((page.body.dataset.person ?? settings.person) !== settings.person) return refuse(SOMEBODY_ELSE);
+  if ((page.body.dataset.person ?? settings.person) !== settings.person) return refuse(OTHER_PERSON);
   const form = page.querySelector(`form.page[data-page="${number}"]`);
   if (!form) return null;
   const old = formOf(number);
@@ -72,7 +72,7 @@ export function takeIn(html, number, { always = true } = {}) {
 
 /** Show a page of the document. */
 export function show(form, { push = true, focus = true } = {}) {
-  if (form !== current) hush();
+  if (form !== current) pauseAll();
   current = form;
   for (const other of forms()) other.hidden = other !== form;
   hideEnd();
@@ -181,7 +181,7 @@ function hideEnd() {
 }
 
 export function leavePage(title) {
-  hush();
+  pauseAll();
   startTime(null);
   const was = current;
   current = null;
@@ -199,7 +199,7 @@ function showEnd() {
   showLocalTimes();
   leavePage(byId("end-place").querySelector("h1"));
   sayWaiting();
-  lookAgain();
+  checkAgain();
 }
 
 export function showWaiting() {
@@ -246,7 +246,7 @@ export async function fetchMore({ anyway = false } = {}) {
     if (reply.status === 401 || reply.status === 403) return refuse((await readJson(reply)).message);
     if (!reply.ok) throw new Error(`${reply.status}`);
     const found = await reply.json();
-    if ((found.person ?? settings.person) !== settings.person) return refuse(SOMEBODY_ELSE);
+    if ((found.person ?? settings.person) !== settings.person) return refuse(OTHER_PERSON);
     fetchFailed = false;
     fetchTries = 0;
     for (const { html, number } of found.pages) takeIn(html, number, { always: false });
@@ -268,11 +268,11 @@ export async function fetchMore({ anyway = false } = {}) {
   sayWaiting();
   if (fetchFailed) return;
   if (!current && (openForms().length || (end && (ended || !byId("waiting").hidden)))) goOn();
-  else if (!current && !fetchAgain) lookAgain();
+  else if (!current && !fetchAgain) checkAgain();
   if (fetchAgain) fetchMore({ anyway });
 }
 
-let lookTimer = 0;
+let checkTimer = 0;
 
 /** Try again after a failure, when the network can be back. */
 export function fetchAfterFailure() {
@@ -280,9 +280,9 @@ export function fetchAfterFailure() {
 }
 
 /** At the end: check from time to time for further items, because the items of people who leave are assigned again. */
-export function lookAgain() {
-  clearTimeout(lookTimer);
-  if (current === null) lookTimer = setTimeout(() => current === null && fetchMore({ anyway: true }), end ? 20000 : 3000);
+export function checkAgain() {
+  clearTimeout(checkTimer);
+  if (current === null) checkTimer = setTimeout(() => current === null && fetchMore({ anyway: true }), end ? 20000 : 3000);
 }
 
 /** Show the session; return whether it changed. */

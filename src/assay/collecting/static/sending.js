@@ -13,14 +13,14 @@ let savedAt = null;
 export let settled = 0; // number of answers that the server has responded to
 let follow = () => {}; // called after each response
 let open = () => {}; // called when the link works again
-const LOOK = 20000; // milliseconds between two checks of the link: a deactivated one is noticed before an item is done
+const CHECK_EVERY = 20000; // milliseconds between two checks of the link: a deactivated one is noticed before an item is done
 const tabs = "BroadcastChannel" in window ? new BroadcastChannel(PREFIX) : null;
 
 /** Start sending; `action` receives the response to each answer, also from other tabs; `again` is called when the link works again. */
 export function beginSending(action, again) {
   follow = action;
   open = again;
-  setInterval(lookAtLink, LOOK);
+  setInterval(checkLink, CHECK_EVERY);
   tabs?.addEventListener("message", ({ data }) => settle(data.entry, data.status, data.reply));
   send();
 }
@@ -71,7 +71,7 @@ async function post(entry) {
   }
 }
 
-export const SOMEBODY_ELSE = say("Another person's link was opened in this browser. Please open your own again.");
+export const OTHER_PERSON = say("Another person's link was opened in this browser. Please open your own again.");
 
 export const readJson = (reply) => reply.json().catch(() => ({}));
 
@@ -99,13 +99,13 @@ function stop(stopped) {
 }
 
 /** Check the link: without saving, a page would not notice that it was deactivated or works again. */
-export async function lookAtLink() {
+export async function checkLink() {
   if (document.hidden) return;
   try {
     const reply = await fetch("/answers", { cache: "no-store", signal: AbortSignal.timeout(15000) });
     const { person, message } = await readJson(reply);
     if (reply.status === 401 || reply.status === 403) refuse(message);
-    else if (reply.ok && person !== undefined && person !== settings.person) refuse(SOMEBODY_ELSE);
+    else if (reply.ok && person !== undefined && person !== settings.person) refuse(OTHER_PERSON);
     else if (reply.ok && person === settings.person && refused) goOnAgain();
   } catch {
     // without a network the link cannot be checked

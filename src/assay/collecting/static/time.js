@@ -26,7 +26,7 @@ export function signOfLife() {
 }
 
 /** When the page becomes visible again, do not count the time since the last input. */
-export function lookBack() {
+export function resumeTime() {
   lastSign = performance.now();
 }
 

@@ -12,12 +12,12 @@ import { byId, isOpen, openForms, tasksOf } from "./form.js";
 import { onClick, onInput, onKey, onSubmit } from "./keys.js";
 import { listenToMedia } from "./media.js";
 import {
-  current, fetchAfterFailure, fetchMore, goOn, goTo, leavePage, lookAgain, markActive, setUpAll, show, showWaiting,
+  current, fetchAfterFailure, fetchMore, goOn, goTo, leavePage, checkAgain, markActive, setUpAll, show, showWaiting,
 } from "./pages.js";
 import { follow } from "./saving.js";
-import { beginSending, lookAtLink, showStatus, tryNow } from "./sending.js";
+import { beginSending, checkLink, showStatus, tryNow } from "./sending.js";
 import { listenToSelections } from "./spans.js";
-import { keepTime, lookBack, showLocalTimes, signOfLife, watchTimeLeft } from "./time.js";
+import { keepTime, resumeTime, showLocalTimes, signOfLife, watchTimeLeft } from "./time.js";
 import { ask } from "./words.js";
 
 function onHide() {
@@ -27,8 +27,8 @@ function onHide() {
 
 function onVisibility() {
   if (document.hidden) return onHide();
-  lookBack();
-  lookAtLink();
+  resumeTime();
+  checkLink();
   onNetwork();
 }
 
@@ -92,7 +92,7 @@ function start() {
   else if (first || openForms().length) goOn();
   else if (!shown) showWaiting();
   else leavePage(shown.querySelector("h1"));
-  lookAgain();
+  checkAgain();
   offerInstructions();
   watchTimeLeft(onTimeOver);
   beginSending(follow, () => fetchMore({ anyway: true }));
