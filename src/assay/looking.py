@@ -269,9 +269,9 @@ _VOTES = {"first", "second", "tie"}
 
 
 def possible_slips(labels: Annotations, columns: Collection[ColumnRole] = ()) -> list[str]:
-    """Return possible slips: names that are nearly equal, outlying labels, texts that items share."""
+    """Return possible slips: names that differ only in spelling, outlying labels, texts that items share."""
     found = [
-        f"{listing([repr(n) for n in group], 3)} are nearly the same {role}"
+        f"{role}s {listing([repr(n) for n in group], 3)} differ only in spelling"
         for role, names in (("annotator", [*labels.humans, *labels.judges]), ("column", [c.name for c in columns]))
         for group in same_except_spelling(names)
     ]
@@ -281,7 +281,7 @@ def possible_slips(labels: Annotations, columns: Collection[ColumnRole] = ()) ->
         low, high = float(values.quantile(0.02) or 0), float(values.quantile(0.98) or 0)
         far = labels.labels.filter((values > high + 3 * max(high - low, 1)) | (values < low - 3 * max(high - low, 1)))
         found += [
-            f"label {row['label']:g} of {row['annotator']} on '{row['item']}' is far from {low:g} to {high:g}"
+            f"label {row['label']:g} of {row['annotator']} on '{row['item']}' is far outside {low:g} to {high:g}"
             for row in far.head(3).iter_rows(named=True)
         ]
     for name in ("text", "question", "prompt"):

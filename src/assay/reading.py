@@ -82,7 +82,7 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
         return None, settings
     items = [settings.item] if isinstance(settings.item, str | int) else settings.item
     named = ("item", "annotator", "kind", *map(str, items), str(settings.annotator))
-    tables = {name: _attribute_table(getattr(settings, name), named) for name in ("items", "annotators")}
+    tables = {name: _attribute_table(getattr(settings, name), named) for name in ("items", "annotator_table")}
     settings = replace(settings, **tables, codes=_codes(settings.codes, paths))
     if not paths:
         return _rows_of_frame(source, settings), settings
@@ -186,7 +186,7 @@ def _read_with_judges(question: str, source: Any, named: list[str]) -> Annotatio
 def _unnamed_judges(lead: str, source: Any, asked: Mapping[str, Any], models: Sequence[str]) -> str:
     """Return the message for annotators with names of models that the call does not name, with both possible calls."""
     looks, who = (
-        ("look like models", "they are human") if len(models) > 1 else ("looks like a model", "it is a human annotator")
+        ("have names of models", "they are human") if len(models) > 1 else ("has the name of a model", "it is human")
     )
     named, humans = _names(asked["judges"]), _names(asked.get("humans"))
     judges = read_call(_source_name(source), {**asked, "judges": [*named, *models]})
@@ -281,9 +281,9 @@ _HEAD = f"# How a table of labels is read. assay accepts this file instead of th
 
 
 def read_settings(source: Any, settings: ReadSettings) -> tuple[ReadSettings, tuple[Path, ...], Any]:
-    """Return the settings, the files and the source; a reading file is replaced by its contents.
+    """The settings, the files and the source; if the source is a file of reading options, those that it states.
 
-    Options that are given with such a file override it.
+    Options given in addition to such a file override it.
     """
     paths = tuple(_paths(source))
     if len(paths) != 1 or paths[0].suffix.lower() not in READING or not paths[0].is_file():
@@ -304,7 +304,7 @@ def reading_options(path: Path) -> dict[str, Any]:
         If the file does not exist or is not a file of reading options.
     """
     if not path.is_file():
-        raise DataError(f"there is no file '{path}'; write it with: assay look FILE --write {path.name}")
+        raise DataError(f"the file '{path}' does not exist; write it with: assay look FILE --write {path.name}")
     return _load_reading(path)[1]
 
 
@@ -316,16 +316,10 @@ def _load_reading(path: Path) -> tuple[list[str], dict[str, Any]]:
         kept = yaml.safe_load(path.read_text("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is not a reading file: {str(error).splitlines()[0]}") from None
-    if (
-        not isinstance(kept, dict)
-        or not isinstance(kept.get("read"), list)
-        or not all(isinstance(one, str) for one in kept["read"])
-    ):
+    names = kept.get("read") if isinstance(kept, dict) else None
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         raise DataError(f"{path} is not a reading file; make one with: assay look FILE --write {path.name}")
-    files = [str(path.parent / one) for one in kept["read"]]
-    said = {name: value for name, value in kept.items() if name != "read"}
-    settings = ReadSettings.of({**said, **settings.changed()}, f"the reading {path}")
-    return settings, tuple(_paths(files)), files if len(files) > 1 else files[0]
+    return names, {name: value for name, value in kept.items() if name != "read"}
 
 
 def write_reading(path: Path, sources: Sequence[Path], options: Mapping[str, Any]) -> Path:
@@ -414,7 +408,7 @@ def study_outputs(study: Study, store: str | None = None) -> Annotations:
         if not found.outputs:
             raise StudyError(f"{opened.where} has no outputs yet; query the systems with: assay judge {study.folder}")
         gone = {
-            "no output yet": found.lacking,
+            "no output yet": found.missing,
             "the response is empty or cut off": found.unreadable,
         }
         reading = Reading(source=opened.where, rows=len(found.outputs) + sum(gone.values()))

@@ -1,4 +1,4 @@
-"""The one table: made from a frame, looked at, cut, turned into arrays."""
+"""The one table: construction, display, selection, and arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def labels_of(*rows, columns=("item", "annotator", "label"), **options):
     if (
         "annotator" in columns
         and "gpt" in frame["annotator"].to_list()
-        and not {"judges", "annotators", "kind"} & {*options, *columns}
+        and not {"judges", "annotator_table", "kind"} & {*options, *columns}
     ):
         options["humans"] = [name for name in frame["annotator"].drop_nulls().unique() if name.strip()]
     return Annotations.from_frame(frame, **options)
@@ -39,7 +39,7 @@ def labels_of(*rows, columns=("item", "annotator", "label"), **options):
 SMALL = (("a", "ann", 1), ("a", "bob", 2), ("b", "ann", 3), ("b", "gpt", 3))
 
 
-# -- making one -------------------------------------------------------------------------------------
+# -- construction -----------------------------------------------------------------------------------
 
 
 def test_annotations_of_six_labels_by_hand():
@@ -108,7 +108,7 @@ def test_annotators_are_in_natural_order():
     ],
 )
 def test_natural_sorts_numbers_by_value(names, wanted):
-    if wanted is None:  # digits that are none to int(), and of other scripts: any order, but one
+    if wanted is None:  # digits that int() refuses, or of other scripts: in any order, but a fixed one
         assert natural(names) == natural(names[::-1])
     else:
         assert natural(names) == wanted == natural(names[::-1])
@@ -118,13 +118,13 @@ def test_from_frame_determines_judges():
     rows = [("a", "ann", 1, "human"), ("a", "gpt", 2, "Judge")]
     columns = ("item", "annotator", "label", "kind")
     assert labels_of(*rows, columns=columns).judges == ("gpt",)
-    # judges=... goes before a column, but takes nobody out of it in silence.
+    # judges=... overrides a column, but a judge of the table cannot be dropped without an error.
     assert labels_of(*rows, columns=columns, judges=["ann", "gpt"]).judges == ("ann", "gpt")
     assert labels_of(*rows, columns=columns, judges=["ann"], humans=["gpt"]).judges == ("ann",)
     with pytest.raises(DataError, match=r"lists gpt as a judge, .* add it with judges=\['ann', 'gpt'\], or, if"):
         labels_of(*rows, columns=columns, judges=["ann"])
     people = pl.DataFrame({"annotator": ["gpt"], "kind": ["judge"], "family": ["gpt-4"]})
-    labels = labels_of(*SMALL, annotators=people)
+    labels = labels_of(*SMALL, annotator_table=people)
     assert labels.judges == ("gpt",)
     assert labels.annotators["family"].to_list() == [None, None, "gpt-4"]
     assert labels_of(*SMALL, judges="gpt").judges == ("gpt",)
@@ -203,7 +203,7 @@ def test_from_frame_determines_judges():
         (
             SMALL,
             None,
-            {"annotators": pl.DataFrame({"annotator": ["ann", "ann"]})},
+            {"annotator_table": pl.DataFrame({"annotator": ["ann", "ann"]})},
             "the table of annotators contains 'ann' twice",
         ),
         (SMALL, None, {"split_item": "__"}, "split_item '__' does not match item 'a' (4 rows, rows 1, 2, 3, 4)"),
@@ -275,7 +275,7 @@ def test_from_frame_moves_attributes_to_items_and_annotators():
 
 
 def test_from_frame_does_not_fill_incomplete_attribute():
-    # Ann's row says the text, bob's does not: that is no property of the item alone.
+    # Ann's row contains the text, bob's does not: it is not a property of the item.
     labels = labels_of(
         ("a", "ann", 1, "A"),
         ("a", "bob", 2, None),
@@ -383,7 +383,7 @@ def test_answers_refuses_several_criteria():
         labels.answers()
 
 
-# -- choosing ---------------------------------------------------------------------------------------
+# -- selection --------------------------------------------------------------------------------------
 
 
 def test_where_selects_rows():

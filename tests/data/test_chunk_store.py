@@ -1,4 +1,4 @@
-"""How a folder of Parquet files is read, cut into chunks and kept: the arrays of memory, whatever the order."""
+"""How a folder of Parquet files is read, split into chunks and stored: the same arrays as in memory, in any order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from assay.estimation.result import Exclusion
 
 
 def labels_in(folder, frame, files=3, **options):
-    """The frame cut into files as it stands."""
+    """The frame split into files in its order."""
     folder.mkdir(exist_ok=True)
     step = -(-len(frame) // files)
     for i in range(files):
@@ -202,7 +202,7 @@ def test_scan_suggests_nearest_folder(tmp_path):
 
 
 def test_rows_in_a_chunk_is_bounded_by_256_mib():
-    """A row takes 56 bytes and the mean of the names: with 8 bytes each 2²⁸ / 64 = 2²² rows fit."""
+    """A row takes 56 bytes and the mean length of the names: with 8 bytes each, 2²⁸ / 64 = 2²² rows fit."""
     survey = chunk_store.Survey(n_rows=10, name_bytes=80)
     assert survey.rows_in_a_chunk(10**9) == 2**22
     assert survey.rows_in_a_chunk(1000) == 1000
@@ -220,8 +220,8 @@ def test_rows_in_a_chunk_is_bounded_by_256_mib():
         ("dbca", 4, [(None, "b"), ("b", "c"), ("c", "d"), ("d", None)]),
         ("abcdef", 3, [(None, "c"), ("c", "e"), ("e", None)]),
         ("abcde", 1, [(None, None)]),
-        ("aaab", 2, [(None, None)]),  # the lowest name opens no second range
-        ("abbbbc", 3, [(None, "b"), ("b", None)]),  # two cuts at one name are one
+        ("aaab", 2, [(None, None)]),  # the lowest name does not start a second range
+        ("abbbbc", 3, [(None, "b"), ("b", None)]),  # two splits at the same name are merged
         ("", 3, [(None, None)]),
     ],
 )

@@ -1,4 +1,4 @@
-"""A folder of Parquet files gives the numbers of the table in memory, wherever it is computed."""
+"""A folder of Parquet files gives the same numbers as the table in memory, in any process."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ COEFFICIENTS = [
 
 
 def write(folder, n: int = 300, m: int = 3, seed: int = 0, missing: float = 0.2, files: int = 4) -> pl.DataFrame:
-    """Rows in no order over several files."""
+    """Unsorted rows in several files."""
     rng = np.random.default_rng(seed)
     cells = np.clip(np.round(3 + rng.normal(size=(n, 1)) + 0.7 * rng.normal(size=(n, m))), 1, 5).astype(int)
     frame = pl.DataFrame(
@@ -70,7 +70,7 @@ def in_memory(frame: pl.DataFrame) -> Annotations:
 
 @pytest.fixture(scope="module", autouse=True)
 def _too_large_to_be_held():
-    """Folders of these tests are read piece by piece, as those of millions of labels are."""
+    """Folders in these tests are read in chunks, like those of millions of labels."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("assay.data.ratings.LABELS", 100)
         patch.setattr("assay.data.ratings.HELD_ITEMS", 0)
@@ -120,7 +120,7 @@ def test_chunks_only_selects_annotators(tmp_path):
 
 
 def few_of_many(tmp_path, monkeypatch):
-    """Twelve annotators, of whom two are asked about; 120 labels at a time; sizes of what is read."""
+    """Twelve annotators, two of them selected; 120 labels at a time; sizes of the reads."""
     monkeypatch.setattr("assay.data.ratings.LABELS", 120)
     monkeypatch.setattr(chunk_store, "ROWS", 120)
     frame, seen = write(tmp_path, m=12), []

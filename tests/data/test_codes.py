@@ -1,4 +1,4 @@
-"""Sheets of codes: a key sheet says what they stand for."""
+"""Codes and their words, from a sheet, a file or a mapping."""
 
 from __future__ import annotations
 

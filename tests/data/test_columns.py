@@ -1,4 +1,4 @@
-"""Sheets as people make them: blank rows, comments, columns named like a role, by a number, or twice."""
+"""Sheets kept by hand: blank rows, comments, columns named like a role, by a number, or twice."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_read_drops_empty_unnamed_columns(sheet):
     assert assay.read(sheet(" item ,annotator, label\na,ann,1\n")).n_items == 1
 
 
-# -- questions and places ---------------------------------------------------------------------------
+# -- questions and sources --------------------------------------------------------------------------
 
 
 def test_similarity_refuses_numeric_labels():
@@ -192,7 +192,7 @@ def test_similarity_refuses_numeric_labels():
 def test_agreement_refuses_free_text():
     rows = [{"item": f"q{i}", "annotator": who, "label": f"{i} {who}"} for i in range(60) for who in ("ann", "bob")]
     with pytest.raises(
-        DesignError, match=r"these are free text\. Say with scale=\.\.\. .* or compare texts by a simil"
+        DesignError, match=r"these labels are free text\. Name .* scale=\.\.\., or compare the texts by a simil"
     ):
         assay.agreement(assay.read(pl.DataFrame(rows)))
 
@@ -219,7 +219,7 @@ def test_read_refuses_file_instead_of_folder(tmp_path):
         report.save(tmp_path / "file" / "page.html")
 
 
-# -- frames, parts of items, and what is said of a table ----------------------------------------------
+# -- frames, parts of items, and messages ---------------------------------------------------------------
 
 
 def test_to_polars_keeps_declared_order_on_request():
@@ -296,7 +296,9 @@ def test_several_contents_lists_items():
         CONTENT: [1, 2, 1, 2, 3, None],
     })  # fmt: skip
     words = f"labels on several versions of the content (column {CONTENT})"
-    assert several_contents(table) == [f"1 item has {words}: a"]  # of b each question on one, of c one is not known
+    assert several_contents(table) == [
+        f"1 item has {words}: a"
+    ]  # b has one version per question, and a version of c is unknown
     assert several_contents(table.drop("criterion")) == [f"2 items have {words}: a, b"]
     assert several_contents(table.filter(item="c")) == []
     assert several_contents(table.drop(CONTENT)) == []
@@ -364,7 +366,7 @@ def test_name_classes_replaces_numbers():
 
 
 def dataset(**more: object) -> object:
-    """Something that says it is of Hugging Face's datasets."""
+    """An object that claims to be from Hugging Face's datasets."""
     return type("Dataset", (), {"__module__": "datasets.arrow_dataset", **more})()
 
 
@@ -422,7 +424,7 @@ def test_criteria_share_one_label_type():
     assert types(whole, whole) == [pl.Int64()] * 2
     assert types(whole, some) == [pl.Float64()] * 2
     assert types(whole, words) == [pl.String()] * 2
-    assert types(whole, none) == [pl.Int64()] * 2  # what is empty decides nothing
+    assert types(whole, none) == [pl.Int64()] * 2  # an empty column has no influence
     assert types(none, none) == [pl.String()] * 2
 
 
@@ -445,7 +447,7 @@ def test_scale_note_names_every_criterion():
 
 
 def test_drop_blank_rows_checks_every_column():
-    """Null, NaN and spaces are nothing; assay's own row numbers are no content."""
+    """Null, NaN and spaces are blank; the internal row numbers are ignored."""
 
     def dropped(**columns: Any) -> tuple[list[int], int]:
         n = len(next(iter(columns.values())))

@@ -1,4 +1,4 @@
-"""Questions that stand on the room answer what they answered before: what is read in each way."""
+"""The saved answers of questions that depend on the package `data` are unchanged."""
 
 import pytest
 

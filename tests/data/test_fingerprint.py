@@ -1,4 +1,4 @@
-"""One fingerprint: the same labels have the same, other labels another."""
+"""The same labels have the same fingerprint, and other labels a different one."""
 
 from __future__ import annotations
 
@@ -135,12 +135,12 @@ def test_hash_sums_by_group_add_up():
 
 
 def beside(rows=SMALL, seconds=(1.5, 2.5, 3.5), topic=("x", "y"), team=("north", "south")):
-    """Labels with a column of their own, one of the items, one of the annotators."""
+    """Labels with an additional column, and one column each of the items and annotators."""
     frame = pl.DataFrame([(*row, s) for row, s in zip(rows, seconds, strict=True)],
                          schema=["item", "annotator", "label", "seconds"], orient="row")  # fmt: skip
     items = pl.DataFrame({"item": ["a", "b"], "topic": topic, "length": [3, 4]})
     people = pl.DataFrame({"annotator": ["ann", "gpt"], "team": team})
-    return Annotations.from_frame(frame, scale=TEN, judges=["gpt"], items=items, annotators=people)
+    return Annotations.from_frame(frame, scale=TEN, judges=["gpt"], items=items, annotator_table=people)
 
 
 def test_digest_of_columns_is_given_by_table():
@@ -153,7 +153,7 @@ def test_digest_of_columns_is_given_by_table():
     with pytest.raises(DataError, match="column 'gone' is not in the table"):
         digest_of_columns(labels, "gone")
     assert digest_of_columns(labels, "team") == {"annotators: team": found["annotators: team"]}
-    assert list(digest_of_columns(labels, "item")) == ["items: item"]  # of several tables that have it, the first
+    assert list(digest_of_columns(labels, "item")) == ["items: item"]  # the first of several tables with the column
     turned = beside(SMALL[::-1], (3.5, 2.5, 1.5))
     assert digest_of_columns(turned, "topic", "seconds", "team", "length") == found
 
@@ -162,7 +162,7 @@ def test_digest_of_columns_is_given_by_table():
     ("changed", "table"),
     [
         ({"seconds": (1.5, 2.5, 4.0)}, "labels: seconds"),
-        ({"seconds": (2.5, 1.5, 3.5)}, "labels: seconds"),  # the same numbers at other labels
+        ({"seconds": (2.5, 1.5, 3.5)}, "labels: seconds"),  # the same numbers on other labels
         ({"seconds": (1.5, 2.5, None)}, "labels: seconds"),
         ({"topic": ("y", "x")}, "items: topic"),
         ({"topic": ("x", None)}, "items: topic"),
@@ -175,7 +175,7 @@ def test_digest_of_columns_changes_only_for_its_table(changed, table):
 
 
 def test_digest_of_columns_of_numbers_with_gaps():
-    """Whole numbers and fractions of the same value are the same; so they are beside a gap, hashed one by one."""
+    """Whole numbers and fractions of the same value have the same hash, also next to a gap, hashed one by one."""
 
     def of(*values):
         return digest_of_columns(beside(seconds=values), "seconds")

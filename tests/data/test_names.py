@@ -1,4 +1,4 @@
-"""Names: trimmed and said; those that differ only in spelling refused; those of models are no people unsaid."""
+"""Names: spaces are removed with a note, other spellings and unspecified models are refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def table(*rows: tuple[object, ...], **more: list[object]) -> pl.DataFrame:
     )
 
 
-# -- trimmed ----------------------------------------------------------------------------------------
+# -- spaces -----------------------------------------------------------------------------------------
 
 
 def test_trim_names_removes_spaces_with_note():
@@ -62,7 +62,7 @@ def test_trimmed_names_match_attribute_tables(tmp_path):
     path.write_text("annotator,team\nAnn ,north\nBob,south\n")
     items = pl.DataFrame({"item": ["q1", " q2"], "topic": ["a", "b"]})
     frame = table(("q1", "Ann", 1), ("q2", "Bob", 2))
-    labels = assay.read(frame, annotators=path, items=items)
+    labels = assay.read(frame, annotator_table=path, items=items)
     assert labels.annotators["team"].to_list() == ["north", "south"]
     assert labels.items["topic"].to_list() == ["a", "b"]
 
@@ -73,7 +73,7 @@ def test_trim_names_of_criteria_and_split_items():
     assert assay.read(table(("q1 __ clear", "Ann", 1)), split_item="__").items["item"].to_list() == ["q1"]
 
 
-# -- told apart -------------------------------------------------------------------------------------
+# -- spelling -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_unify_spelling_refuses_by_default(pair, role):
 def test_merge_matches_every_spelling():
     frame = table(("q1", "GPT-4o", 1), ("q2", "gpt-4o", 2), ("q1", "Ann", 2))
     people = pl.DataFrame({"annotator": ["gpt-4O", "ann"], "team": ["a", "b"]})
-    labels = assay.read(frame, judges=["gpt-4o"], annotators=people, spelling="merge")
+    labels = assay.read(frame, judges=["gpt-4o"], annotator_table=people, spelling="merge")
     assert (labels.humans, labels.judges) == (("Ann",), ("GPT-4o",))
     assert labels.annotators["team"].to_list() == ["b", "a"]
 
@@ -132,7 +132,7 @@ PEOPLE = (
 )  # fmt: skip
 
 
-def test_model_names_recognizes_models():
+def test_model_names_recognises_models():
     assert model_names(MODELS) == list(MODELS)
     assert model_names(PEOPLE) == []
     assert model_names(["o1", "o2", "o3"], ["o1", "o2", "o3"]) == []
@@ -165,7 +165,10 @@ def test_read_requires_judges_for_model_names(options, words):
         ({"humans": ["ann", "bob"]}, ("gpt-4o", "llama")),
         ({"judges": ["gpt-4o"], "humans": ["llama"]}, ("gpt-4o",)),
         ({"humans": ["ann", "bob", "llama", "gpt-4o"]}, ()),
-        ({"annotators": pl.DataFrame({"annotator": ["gpt-4o", "llama"], "kind": ["judge", "human"]})}, ("gpt-4o",)),
+        (
+            {"annotator_table": pl.DataFrame({"annotator": ["gpt-4o", "llama"], "kind": ["judge", "human"]})},
+            ("gpt-4o",),
+        ),
     ],
 )
 def test_read_accepts_every_way_to_specify_judges(options, judges):
@@ -191,8 +194,8 @@ def test_annotator_table_refuses_unknown_kinds():
     with pytest.raises(
         DataError, match="the table of annotators: column 'kind' must contain human or judge; 'ann' has"
     ):
-        assay.read(STUDY, annotators=people)
-    assert assay.read(STUDY, annotators=people, judges=["gpt-4o", "llama"]).humans == ("ann", "bob")
+        assay.read(STUDY, annotator_table=people)
+    assert assay.read(STUDY, annotator_table=people, judges=["gpt-4o", "llama"]).humans == ("ann", "bob")
 
 
 # -- in chunks --------------------------------------------------------------------------------------
@@ -222,7 +225,7 @@ def test_scan_accepts_same_options_as_read(tmp_path):
         assay.scan(tmp_path, scale="1-5", judges=["llama"], spelling="merge")
 
 
-# -- what names share -------------------------------------------------------------------------------
+# -- common parts of names --------------------------------------------------------------------------
 
 
 def spread(*parts: list[str], by: str = "_") -> list[str]:
@@ -238,16 +241,16 @@ def numbered(word: str, n: int) -> list[str]:
     [
         (spread(numbered("img_", 20), ["Color", "Border"], by="__"), "__", 20, 2),
         (spread(numbered("doc", 4), numbered("s", 7)), "_", 4, 7),
-        (spread(numbered("siteA_", 6), numbered("", 3), by="-"), "-", 6, 3),  # not the one stem siteA
+        (spread(numbered("siteA_", 6), numbered("", 3), by="-"), "-", 6, 3),  # not the single stem siteA
         (spread(["north", "south"], numbered("", 9), numbered("q", 2), by="-"), "-", 18, 2),
         (spread(numbered("lesson ", 5), numbered("", 4), by=":"), ":", 5, 4),
         (spread(["a/b", "a/c", "d/b"], numbered("", 4), by="/"), "/", 3, 4),
         (spread(numbered("q", 5), ["1", "2"], by="#"), "#", 5, 2),
         (spread(numbered("", 5), numbered("", 3), by="."), ".", 5, 3),
-        # Two underscores part it, though a hyphen would leave more stems.
+        # Two underscores split it, although a hyphen would give more stems.
         (spread(numbered("d", 3), spread(numbered("s", 3), numbered("w", 4), by="-"), by="__"), "__", 3, 12),
         (spread(numbered("d", 3), spread(numbered("s", 3), numbered("w", 4), by="-"), by="_"), "-", 9, 4),
-        # Cut at its first place, where names share nothing before the last one.
+        # Split at the first occurrence, because names share nothing before the last.
         ([f"{cue}__{i}__because {i}" for i, cue in enumerate(["sun", "sea", "rain"] * 4)], "__", 3, 12),
     ],
 )
@@ -264,9 +267,9 @@ def test_stems_are_common_parts(names, separator, n_stems, n_suffixes):
     [
         [],
         ["a_1", "a_2"],
-        numbered("item_", 50),  # one stem for all
+        numbered("item_", 50),  # the same stem in all names
         numbered("q", 50),  # no separator
-        [f"{i}__stars" for i in range(50)],  # one suffix for all: every stem once
+        [f"{i}__stars" for i in range(50)],  # the same suffix in all names: every stem once
         [f"{i:08x}-{i * 7919 % 65536:04x}-4a{i % 10}" for i in range(60)],  # identifiers
         [*numbered("doc_", 30), "other"],  # one name without
         [f"{i}.0" for i in range(30)],  # whole numbers written as fractions
@@ -293,7 +296,7 @@ def test_stems_do_not_depend_on_order():
     assert found.stem.codes.tolist() == turned.stem.codes[::-1].tolist()
 
 
-# -- names as numbers: against the slow obvious road --------------------------------------------------
+# -- codes: compared with slow references -----------------------------------------------------------------
 
 TEXTS = st.lists(st.one_of(st.text(max_size=12), st.sampled_from(["a", "a\0", "a\0\0", "prefix-12345678", "é"])))
 
@@ -303,7 +306,7 @@ def utf8(text: str) -> bytes:
 
 
 def of_few_and_many(rows):
-    """Coded as a few rows are, and as many."""
+    """Codes for few rows, and for many."""
     yield factorize(rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(names_module, "FEW_ROWS", -1)
@@ -376,10 +379,10 @@ def test_sort_cells_is_stable(cells, n_cells):
     ("texts", "runs"),
     [
         ("", False), ("a", False), ("aa", True), ("ab", False),
-        ("aaabbbccc", True),  # 6 of 8 neighbours are alike
+        ("aaabbbccc", True),  # 6 of 8 neighbours are equal
         ("abcabcabc", False),
         ("aabcde", False), ("aabbcde", False),  # 1 of 5, 2 of 6
-        ("aabbcd", False), ("aaabcd", False), ("aabbccd", True),  # 2 of 5 are not more than .4; 3 of 6
+        ("aabbcd", False), ("aaabcd", False), ("aabbccd", True),  # 2 of 5 is not more than .4; 3 of 6
     ],
 )  # fmt: skip
 def test_mostly_runs_detects_runs(texts, runs):
@@ -450,7 +453,9 @@ def test_questions_in_splits_items_and_questions():
         ["Blue veil", "Border", "Color"],
         1,
     )
-    assert questions_in(pl.Series(names[:-4])).crossed == 26 / 27  # one whole image less, and one question of another
+    assert (
+        questions_in(pl.Series(names[:-4])).crossed == 26 / 27
+    )  # without one image, and without one question of another
 
 
 @pytest.mark.parametrize(
@@ -458,15 +463,15 @@ def test_questions_in_splits_items_and_questions():
     [
         [],
         numbered("img_", 20),
-        spread(numbered("img", 10), ["Color", "Border"]),  # one underscore may stand inside of a word
+        spread(numbered("img", 10), ["Color", "Border"]),  # a single underscore can be inside a word
         spread(numbered("img", 4), ["Color", "Border"], by="__"),  # too few items
         spread(numbered("doc", 10), numbered("", 3), by="__"),  # turns
         spread(numbered("doc", 10), numbered("s", 3), by="__"),  # sentences
         spread(numbered("q", 10), ["gpt-4o", "llama-31"], by="__"),  # outputs of models
         spread(numbered("q", 10), numbered("w", 25), by="__"),
         [f"{i}__stars" for i in range(30)],  # one question
-        [f"{i}__{'yes' if i % 2 else 'no'}" for i in range(30)],  # each item asked one of them
-        [*spread(numbered("img", 10), ["Color", "Border"], by="__"), "img0__Shape"],  # asked of one item only
+        [f"{i}__{'yes' if i % 2 else 'no'}" for i in range(30)],  # one question per item
+        [*spread(numbered("img", 10), ["Color", "Border"], by="__"), "img0__Shape"],  # for one item only
         [*spread(numbered("img", 10), ["Color", "Border"], by="__"), "img11"],
         [f"{cue}__{word}__{cue}s {word}" for cue in ("sun", "sea", "air", "ice", "oil", "elm") for word in "abcd"],
     ],

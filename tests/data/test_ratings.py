@@ -1,4 +1,4 @@
-"""From the table to arrays: items that are alike are worked out once, and clusters of items follow one rule."""
+"""From the table to arrays: equal items are computed once, and clusters of items follow one rule."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def labels(n: int = 400, m: int = 4, missing: float = 0.2, seed: int = 0) -> ass
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Items are looked at by kind in tables of any size."""
+    """Distinct items are used in tables of any size."""
     monkeypatch.setattr(module, "FROM_ITEMS", 1)
     monkeypatch.setattr(module, "FEWER", 1)
 
@@ -38,7 +38,7 @@ def test_distinct_items_have_labels_of_their_kind(at_once):
     of_kind = [
         set(zip(few.annotator[few.item == k], few.value[few.item == k], strict=True)) for k in range(few.n_items)
     ]
-    assert len({frozenset(one) for one in of_kind}) == few.n_items, "two kinds that are the same"
+    assert len({frozenset(one) for one in of_kind}) == few.n_items, "two equal kinds"
     for i in range(answers.n_items):
         mine = answers.item == i
         assert set(zip(answers.annotator[mine], answers.value[mine], strict=True)) == of_kind[kind[i]]
@@ -73,7 +73,7 @@ def test_distinct_items_do_not_change_agreement(monkeypatch, options, clusters):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda a: a,  # as many kinds as items, or nearly
+        lambda a: a,  # nearly every item is a separate kind
         lambda a: assay.read(a.labels.with_columns(label=pl.col("label") + 0.5), scale="interval:0-9.5").answers(),
         lambda a: assay.read(a.labels.with_columns(label=pl.col("label") * 1000), scale="interval:0-5000").answers(),
     ],
@@ -106,7 +106,7 @@ def test_distinct_items_with_empty_annotators_and_items(at_once):
     first = answers.select(answers.item > 10)
     few, kind = distinct_items(first)
     assert len(kind) == first.n_items
-    assert not (few.item == kind[0]).any(), "items that lost their labels are a kind of their own"
+    assert not (few.item == kind[0]).any(), "items that lost their labels are a separate kind"
 
 
 # -- clusters of items: one rule for every question ---------------------------------------------------

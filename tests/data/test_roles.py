@@ -1,4 +1,4 @@
-"""What columns are: by their names, by what they hold, and by what follows from others; and what is left in doubt."""
+"""Roles of columns by names, contents and arithmetic; and the ambiguities."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def view(*cells: Any) -> ColumnView:
     return ColumnView(pl.Series("x", cells, strict=False))
 
 
-# -- what a column holds -----------------------------------------------------------------------------------
+# -- contents of a column -----------------------------------------------------------------------------------
 
 
 def test_column_view_classifies_cells():
@@ -57,7 +57,7 @@ def test_column_view_classifies_cells():
     assert one.numbers.to_list() == [1, 2, None, 2, None, None]
     assert (one.ends, one.whole, one.is_text, one.unique) == ((1, 2), True, False, False)
     assert not view("1", "2.5").whole
-    # Slips among numbers may be up to half of the different cells.
+    # Up to half of the distinct cells can be slips among numbers.
     assert view("1", "2", "x", "y").numbers.to_list() == [1, 2, None, None]
     assert view("1", "x", "y").numbers is None
     assert view("a", "b").unique
@@ -75,13 +75,13 @@ def test_column_view_free_text_is_long_or_varied():
     assert not view(*many).could_be_labels
     assert not view("2024-01-01", "2024-01-02", "2024-05-03").could_be_labels
     assert not view(None, None).could_be_labels
-    # Of words as many as a code book holds; of numbers any.
+    # At most the number of words in a code book; any number of numbers.
     for n, could in ((MOST_CATEGORIES, True), (MOST_CATEGORIES + 1, False)):
         assert view(*(f"w{'x' * (i % 5)}{i}" for i in range(n)), *["w0"] * 900).could_be_labels is could
         assert view(*range(n)).could_be_labels
 
 
-def test_column_view_recognizes_row_numbers():
+def test_column_view_recognises_row_numbers():
     assert view("0", "1", "2").counts_rows
     assert view("1", "2").counts_rows
     for cells in (("2", "3"), ("1", "3"), ("1",), ("1", "2", None), ("2", "1"), ("a", "b")):
@@ -107,7 +107,7 @@ def test_plain_name_separates_words(name, plain):
     assert plain_name(name) == plain
 
 
-# -- one row a label ---------------------------------------------------------------------------------------
+# -- one row per label -------------------------------------------------------------------------------------
 
 LONG = {"text_id": ["a", "a", "b", "b"], "rater": ["r1", "r2", "r1", "r2"], "score": [1, 2, 3, 3]}
 
@@ -146,17 +146,17 @@ def test_find_roles_prefers_id_columns():
     both = {"item_a": LONG["text_id"], "score": LONG["score"], "rating": LONG["score"], "rater": LONG["rater"]}
     two = guess(both, item="item_a")
     assert two.ambiguities == ("'score', 'rating' could each hold the label (set label=...)",)
-    # Who answered once only is nobody's annotator: the column does not repeat.
+    # A column in which no annotator repeats does not name the annotators.
     once = guess(LONG | {"worker": list("wxyz")})
     assert roles(once)["rater"] == "annotator"
-    # A repeat is a whole number, and a kind says human or judge.
+    # A repeat is a whole number, and a kind is human or judge.
     found = guess(LONG | {"run": [0.5, 1, 1, 2], "kind": ["a", "b"] * 2})
     assert {"run", "kind"}.isdisjoint(name for name, role in roles(found).items() if role in ("repeat", "kind"))
     lacking = guess({"rater": LONG["rater"], "item": LONG["text_id"], "note": list("abcd")}, shape="long")
     assert lacking.errors == ("no column with the labels was found (set label=...)",)
 
 
-# -- one row an item ---------------------------------------------------------------------------------------
+# -- one row per item --------------------------------------------------------------------------------------
 
 
 def wide(**more: list[Any]) -> dict[str, list[Any]]:
@@ -192,13 +192,13 @@ def test_find_roles_of_wide_table():
 
 
 def test_find_roles_wide_range_is_metadata():
-    """Tops 5, 5 and 50 or 51: the middle one is 5."""
+    """The maxima are 5, 5 and 50 or 51; their median is 5."""
     assert roles(guess(wide(x=[0, 50, 1, 2, 3, 4])))["x"] == "person"
     found = guess(wide(x=[0, 51, 1, 2, 3, 4]))
     assert roles(found)["x"] == "item column"
     assert why(found, "x") == "0 to 51, while other columns end at 5"
     assert roles(guess(wide(x=[0, -51, 1, 2, 3, 4])))["x"] == "item column"
-    # Ends below 1 count as 1; of two columns neither is told out.
+    # Ends below 1 count as 1; with two columns, none is excluded.
     small = {"item": list("abc"), "p": [0.1, 0.2, 0.3], "q": [0.1, 0.1, 0.2], "r": [1, 9, 10]}
     assert roles(guess(small))["r"] == "person"
     assert roles(guess({name: small[name] for name in ("item", "p", "r")} | {"r": [1, 99, 100]}))["r"] == "person"
@@ -243,13 +243,15 @@ def test_find_roles_judge_in_crossed_names():
     assert roles(found)["ann_true"] == "person"
 
 
-def test_find_roles_recognizes_computed_columns():
+def test_find_roles_recognises_computed_columns():
     people = {"item": [f"i{k}" for k in range(18)], "p": [1, 2, 3] * 6, "q": [1, 3, 5] * 6, "s": [1, 2, 2] * 6}
     found = guess(people | {"x": [1.0, 2.33, 3.33] * 6})
     assert roles(found)["x"] == "computed"
     assert why(found, "x") == "equals the mean of p, q, s"
     assert not found.ambiguities
-    middle = guess(people | {"x": [1, 2, 3] * 6})  # 12 rows in which they differ; a person may side with the others
+    middle = guess(
+        people | {"x": [1, 2, 3] * 6}
+    )  # 12 rows in which they differ; an annotator can agree with the others
     assert roles(middle)["x"] == "computed"
     assert "'x' equals the median of 'p', 'q', 's' and could be computed from them" in middle.ambiguities
     named = guess(people | {"total": [3, 7, 10] * 6})
@@ -269,7 +271,7 @@ def test_find_roles_computed_requires_three_differing_rows(how):
     each = {"mean": np.mean, "median": np.median, "total": np.sum}[how](OTHERS, axis=0)
     assert _arithmetic(each, OTHERS) == how
     assert _arithmetic(each + np.eye(11)[3], OTHERS) is None
-    if how != "median":  # in fewer than ten rows a person may stand in the middle
+    if how != "median":  # in fewer than ten rows an annotator can give the median by chance
         assert _arithmetic(each[:3], OTHERS[:, :3]) == how
     assert _arithmetic(each[:2], OTHERS[:, :2]) is None
     gaps = each.copy()
@@ -290,7 +292,7 @@ def test_find_roles_mean_matches_printed_digits():
 def test_find_roles_majority_requires_ten_differing_rows():
     votes = np.array([[1, 1, 2], [2, 1, 2], [3, 3, 1], [1, 2, 1], [4, 4, 2]] * 2, dtype=float).T
     most = np.array([1, 2, 3, 1, 4] * 2, dtype=float)
-    # The majority of three is their median too, which is found first.
+    # The majority of three is also their median, which is found first.
     assert _arithmetic(most, votes) == "median"
     five = np.vstack([votes, votes[:1] * 0 + 9, votes[:1] * 0 + 8])
     assert _arithmetic(most, five) == "majority"
@@ -338,13 +340,13 @@ def test_find_roles_other_columns_are_metadata():
 @pytest.mark.parametrize(
     ("name", "cells", "doubted"),
     [
-        ("RATERID", [1, 1, 2, 2], True),  # a column of ids, though its cells could be labels
+        ("RATERID", [1, 1, 2, 2], True),  # a column of ids, although its cells could be labels
         ("rater", [8, 8, 9, 9], True),
-        ("rater", ["k", "k", "l", "l"], False),  # words beside numbers are no labels here
-        ("rater", [1, 1, 2, 3], False),  # as the others' labels are
-        ("rater", [1, 1, 2, 5], False),  # a person may give a label that the others never give
-        ("rater", [1, 1, 8, 8], True),  # half of the cells are nobody's label
-        ("rater", [1, 2, 8, 9], False),  # it names nobody twice
+        ("rater", ["k", "k", "l", "l"], False),  # words are not labels if other columns hold numbers
+        ("rater", [1, 1, 2, 3], False),  # the same values as the other columns
+        ("rater", [1, 1, 2, 5], False),  # an annotator can give a label that the others never give
+        ("rater", [1, 1, 8, 8], True),  # half of the cells are labels of no other annotator
+        ("rater", [1, 2, 8, 9], False),  # no name occurs twice
         ("ann", [8, 8, 9, 9], False),
     ],
 )
@@ -370,14 +372,14 @@ def test_find_roles_splits_annotator_and_criterion():
     turned = crossed_names(["clarity: p", "clarity: q", "depth: p", "depth: q"])
     assert (turned.template, turned.annotators) == ("criterion: annotator", ["p", "q"])
     assert crossed_names(["u/x", "u/y", "v/x"]) is None
-    assert crossed_names(["u_1", "u_2", "v_1", "v_2"]) is None  # a number alone is no name
-    # Three of four combinations suffice, fewer do not.
+    assert crossed_names(["u_1", "u_2", "v_1", "v_2"]) is None  # a number is not a name
+    # Three of four combinations are enough; fewer are not.
     grid = [f"{a}/{b}" for a in "uvwz" for b in ("x", "y")]
     assert crossed_names(grid[:6] + grid[6:7]) is not None
     assert crossed_names([grid[0], grid[3], grid[4], grid[7], grid[1]]) is None
 
 
-# -- one row a person --------------------------------------------------------------------------------------
+# -- one row per annotator ---------------------------------------------------------------------------------
 
 
 def test_find_roles_of_transposed_table():
@@ -397,7 +399,7 @@ def test_find_roles_of_transposed_table():
     assert (
         nobody.ambiguities[0] == "rows look like annotators and columns like items, but no column names the annotators"
     )
-    # Two questions are no form.
+    # Two questions are not enough for a form.
     assert guess(form | dict(list(asked.items())[:2])).shape != "transposed"
 
 
@@ -427,12 +429,12 @@ def of_name(name: str, cells: list[Any], *beside: str) -> str | None:
     [
         ("x", [None, ""], (), "empty"),
         ("submitted", ["2024-01-01", "2024-01-02"], (), "time stamp"),
-        ("x", ["2024-01-01", "2024-01-02"], (), None),  # few dates under another name may be labels
+        ("x", ["2024-01-01", "2024-01-02"], (), None),  # a few dates in a column of another name can be labels
         ("x", [datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)], (), "time stamp"),
         ("row", [1, 2], (), "row number"),
         ("row", [1, 3], (), None),
         ("time", ["early", "late"], (), "time stamp"),
-        ("time", [1, 100_000], (), None),  # seconds, and no date
+        ("time", [1, 100_000], (), None),  # seconds, not a date
         ("time", [1, 100_001], (), "time stamp"),
         ("status", [1, 2], (), "technical"), ("mean", [1, 2], (), "computed"), ("gold", [1, 2], (), "gold"),
         ("comment", ["a", "b"], (), "comment"), ("topic", ["a", "b"], (), "item column"),
@@ -474,14 +476,14 @@ THREE = {f"q{k}": [3, 1, 2] for k in range(1, 4)}
 @pytest.mark.parametrize(
     ("table", "asked"),
     [
-        ({"name": ["x", "y", "z"], **THREE}, 3),  # as many questions as people
+        ({"name": ["x", "y", "z"], **THREE}, 3),  # the same number of questions and annotators
         ({"name": ["x", "y", "z"], "q1": [3, 1, 2], "q2": [3, 1, 2]}, 0),
-        ({"name": [*"wxyz"], **{f"q{k}": [3, 1, 2, 2] for k in range(3)}}, 3),  # names that differ by a number alone
+        ({"name": [*"wxyz"], **{f"q{k}": [3, 1, 2, 2] for k in range(3)}}, 3),  # names that differ only in a number
         ({"name": [*"wxyz"], "warm": [3, 1, 2, 2], "kind_of": [3, 1, 2, 2], "true": [3, 1, 2, 2]}, 0),
         ({"name": [*"vwxyz"], "p1": [3, 1, 2, 2, 2], "q1": [3, 1, 2, 2, 2], "q2": [3, 1, 2, 2, 1], "q3": [1] * 5}, 0),
         ({"name": [*"abcdefghi"], "p": [2] * 9, **{f"q{k}": [3] * 9 for k in range(7)}}, 8),  # two kinds of eight
         ({"name": [*"abcdefgh"], "p": [2] * 8, **{f"q{k}": [3] * 8 for k in range(6)}}, 0),  # two of seven
-        ({"name": ["x", "x", "z"], **THREE}, 0),  # rows that name nobody
+        ({"name": ["x", "x", "z"], **THREE}, 0),  # rows that do not name annotators
         ({"x": ["x", "y", "z"], **THREE}, 0),
         ({"submitted": ["2024-01-01", "2024-01-02", "2024-01-03"], **THREE}, 3),
         ({"response id": ["r1", "r2", "r3"], **THREE}, 3),
@@ -557,7 +559,8 @@ def test_long_roles_prefer_ids():
     assert one._most_likely("label", ["text", "text_id"]) == ["text", "text_id"]
     assert one._most_likely("annotator", ["text", "doc"]) == ["text", "doc"]
     assert one.ambiguities == [
-        "'text_id', 'doc_ids' could each hold the item (set item=...)", "'text', 'text_id' could each hold the label (set label=...)",
+        "'text_id', 'doc_ids' could each hold the item (set item=...)",
+        "'text', 'text_id' could each hold the label (set label=...)",
         "'text', 'doc' could each hold the annotator (set annotator=...)",
     ]  # fmt: skip
 
@@ -573,7 +576,8 @@ def test_long_roles_several_label_columns_are_criteria():
     assert one.options == {"annotator": "rater", "label": "warm"}
     empty = guess({"thing": [1, 1], "other": [None, None]}, shape="long")
     assert empty.errors == (
-        "no column with the item id was found (set item=...)", "no column with the annotators was found (set annotator=...)",
+        "no column with the item id was found (set item=...)",
+        "no column with the annotators was found (set annotator=...)",
     )  # fmt: skip
 
 
@@ -596,16 +600,16 @@ def test_long_table_of_models_is_ambiguous():
             "'gpt-4', 'claude-3' could be judges (names of models)",
         ),
         ("ann bob ML", ["ML"], "'ML' could be a judge (by name)"),
-        ("AB CD AI", None, None),  # others are called by two letters too
+        ("AB CD AI", None, None),  # other names also have two letters
         ("A B AI", None, None),
         ("rater1 rater2 x", ["x"], "'x' could be a judge (the name differs from 'rater1', 'rater2')"),
         ("rater1 rater2 x y", ["x", "y"], "'x', 'y' could be judges (the name differs from 'rater1', 'rater2')"),
-        ("rater1 rater2 x y z", None, None),  # more others than people
+        ("rater1 rater2 x y z", None, None),  # more other names than annotators
         ("rater1 x", None, None),
         ("rater1 rater2", None, None),
         ("A1 A2 M", ["M"], "'M' could be a judge (the name differs from 'A1', 'A2')"),
         ("A1 A2 M1 human", ["M1"], "'M1' could be a judge (the name differs from 'A1', 'A2', 'human')"),
-        ("A1 A2 zed", None, None),  # a letter tells people from models alone
+        ("A1 A2 zed", None, None),  # only a letter distinguishes annotators from models
         (
             "A1 human1 human2 zed",
             ["A1", "zed"],
@@ -627,7 +631,7 @@ def test_name_judges_by_pattern(names, judges, doubt):
     ("table", "item"),
     [
         ({"a": [3, 1], "text": ["x", "y"], "ID": ["p", "q"]}, "ID"),
-        ({"text": ["x", "y"], "item": ["p", "p"]}, "text"),  # of several rows one is no name
+        ({"text": ["x", "y"], "item": ["p", "p"]}, "text"),  # one of several cells is not a name
         ({"text": ["x", "y"], "doc_no": ["p", "q"]}, "doc_no"),
         ({"text": ["x", "y"], "doc": ["p", "q"]}, "text"),
         ({"a": [3, 1], "what": ["x", "y"]}, "what"),
@@ -635,7 +639,7 @@ def test_name_judges_by_pattern(names, judges, doubt):
         ({"a": [3, 1], "doc": ["x", "x"]}, "doc"),
         ({"a": [3, 1], "doc": [2, 2]}, None),
         ({"": [1, 2], "a": [3, 1]}, ""),
-        ({"a": [3, 1], "": [1, 2]}, None),  # only a first column numbers the rows
+        ({"a": [3, 1], "": [1, 2]}, None),  # only the first column can number the rows
         ({"ann": [1, 2], "bob": [2, 2]}, None),
         ({"doc": [None, None], "a": [3, 1]}, None),
     ],
@@ -676,7 +680,7 @@ def test_keep_one_range_uses_median_of_ends():
     assert kept(5, 5, 51) == [5, 5]
     assert kept(5, 50, 50) == [5, 50, 50]
     assert kept(5, 51, 51, 51) == [5, 51, 51, 51]
-    assert kept(4, 5, 50, 51) == [4, 5, 50]  # of four the second
+    assert kept(4, 5, 50, 51) == [4, 5, 50]  # the second of four
     assert kept(0.1, 0.1, 10) == [0.1, 0.1, 10]
     assert kept(0.1, 0.1, 10.5) == [0.1, 0.1]
     assert kept(1, 99) == [1, 99]
@@ -692,7 +696,7 @@ def test_majority_of_words_by_hand():
     assert majority(most, votes) == "majority"
     assert majority([*most[:9], None], votes) is None  # nine rows
     assert majority([*most[:9], "c"], votes) is None
-    assert majority([*most, "z", "z"], [*votes, ("a", "b", "c"), ("a", "a", "a")]) == "majority"  # no row that tells
+    assert majority([*most, "z", "z"], [*votes, ("a", "b", "c"), ("a", "a", "a")]) == "majority"  # no informative row
     assert majority([*most, "a"], [*votes, ("a", "a", None)]) == "majority"
     assert majority([*most[:9], "b"], [*votes[:9], ("b", "a", None)]) is None
     assert finder({"x": most, "v": most, "w": most})._follows("x", ["v", "w"], {}) is None
@@ -727,7 +731,7 @@ def test_find_computed_from_humans_only():
     assert (roles(named)["mean"], why(named, "mean")) == ("computed", "equals the mean of p, q, s")
     other = guess(three | {"mean": [2, 3, 3.6] * 4})
     assert (roles(other)["mean"], why(other, "mean")) == ("computed", "by name")
-    # What is computed stands behind what it is computed from.
+    # A computed column follows the columns that it is computed from.
     twice = guess(people | {"r": [3, 6, 8] * 4})
     assert (roles(twice)["r"], roles(twice)["p"]) == ("computed", "person")
 
@@ -737,19 +741,19 @@ def test_find_computed_from_humans_only():
     [
         ([1.5, 2.5, 3.5], [[1, 2, 3], [2, 3, 4]], "mean"),
         ([1.5, 2.5], [[1, 2], [2, 3]], None),
-        ([1.5, 2.5, 3.5, 9], [[1, 2, 3, np.nan], [2, 3, 4, 9]], "mean"),  # one number alone tells nothing
-        ([2, 3, 4], [[1, 2, 3], [3, 4, 5]], None),  # whole: a person may stand in the middle of so few
+        ([1.5, 2.5, 3.5, 9], [[1, 2, 3, np.nan], [2, 3, 4, 9]], "mean"),  # a single number is not informative
+        ([2, 3, 4], [[1, 2, 3], [3, 4, 5]], None),  # whole: in three rows an annotator can give the median
         ([2, 3, 4] * 4, [[1, 2, 3] * 4, [3, 4, 5] * 4], "mean"),
         ([3, 5, 7], [[1, 2, 3], [2, 3, 4]], "total"),
         ([1.33, 1.67, 2.33], [[1, 1, 2], [1, 2, 2], [2, 2, 3]], "mean"),
         ([1.34, 1.67, 2.33], [[1, 1, 2], [1, 2, 2], [2, 2, 3]], None),
         ([1.3, 1.7, 2.3], [[1, 1, 2], [1, 2, 2], [2, 2, 3]], "mean"),
-        ([1.3, 2.2, 1.8], [[1, 2, 1], [1, 2, 2], [1, 2, 2], [2, 3, 2]], "mean"),  # halves go either way
-        ([1, 2, 2] * 3, [[1, 2, 3] * 3, [1, 2, 1] * 3], None),  # three rows differ, in which it is whole
+        ([1.3, 2.2, 1.8], [[1, 2, 1], [1, 2, 2], [1, 2, 2], [2, 3, 2]], "mean"),  # halves are rounded up or down
+        ([1, 2, 2] * 3, [[1, 2, 3] * 3, [1, 2, 1] * 3], None),  # three rows differ, and its values there are whole
         ([np.nan] * 3, [[1, 2, 3], [2, 3, 4]], None),
     ],
 )  # fmt: skip
-def test_arithmetic_recognizes_quantities(column, others, how):
+def test_arithmetic_recognises_quantities(column, others, how):
     assert _arithmetic(np.array(column, float), np.array(others, float)) == how
 
 
@@ -761,7 +765,7 @@ def test_is_majority_requires_three_and_a_leading_label():
     assert not _is_majority(most, others[:2], uneven)
     assert not _is_majority(most[1:], others[:, 1:], uneven[1:])
     assert not _is_majority(np.where(np.arange(10) == 4, 9, most), others, uneven)
-    ties = np.concatenate([others, [[1], [2], [3]]], axis=1)  # a tie tells nothing
+    ties = np.concatenate([others, [[1], [2], [3]]], axis=1)  # a tie is not informative
     assert _is_majority(np.r_[most, 7], ties, np.ones(11, bool))
 
 

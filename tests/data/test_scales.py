@@ -1,4 +1,4 @@
-"""Which labels are valid, what they are worth as numbers, and how a scale names itself."""
+"""Valid labels, labels as numbers, and the one-line specification of a scale."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def test_equal_scales_are_equal():
 
 @pytest.mark.parametrize("scale", SCALES, ids=lambda s: s.spec)
 def test_describe_completes_label_must_be(scale):
-    # It stands after 'the label must be' in messages and prompts.
+    # The description follows 'the label must be' in messages and prompts.
     assert scale.describe()
     assert not scale.describe().endswith(".")
 

@@ -1,4 +1,4 @@
-"""Votes on pairs of systems: labels of one item speak of the same system, whatever side each rater saw."""
+"""Votes on pairs of systems: labels of one item refer to the same system, for any side that each rater saw."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLUMNS = ["item", "annotator", "first", "second", "label"]
 
 
 def votes(choice, pairs, *, seed: int | None, n_items: int = 40) -> pl.DataFrame:
-    """Votes: ``choice(item, annotator, pair)`` names the winner, and the sides of each vote are drawn by the seed."""
+    """Votes: ``choice(item, annotator, pair)`` names the winner; the sides of each vote are random."""
     draw, rows = random.Random(seed), []
     for i in range(n_items):
         for annotator in RATERS:
@@ -37,7 +37,7 @@ def votes(choice, pairs, *, seed: int | None, n_items: int = 40) -> pl.DataFrame
 
 
 def noisy(i: int, annotator: str, pair: tuple[str, str]) -> str | None:
-    """The winner: mostly the earlier in `SYSTEMS`, now and then a tie."""
+    """The winner: mostly the earlier in `SYSTEMS`, sometimes a tie."""
     draw = random.Random(f"{i} {annotator} {sorted(pair)}").random()
     better, worse = sorted(pair, key=SYSTEMS.index)
     return None if draw > 0.9 else better if draw < 0.65 else worse
@@ -128,7 +128,7 @@ def test_read_grades_of_votes_keeps_how_much_better():
     rows = [("q1", "ann", "birch", "aspen", -2), ("q1", "bob", "aspen", "birch", 1), ("q2", "ann", "birch", "aspen", 2)]
     frame = pl.DataFrame(rows, schema=COLUMNS, orient="row")
     labels = assay.read(frame, scale="preference:slightly<much")
-    # Birch won twice: it is the first, and the vote of bob, who saw it second, is turned.
+    # Birch won twice: it is the first, and the vote of bob, who saw it second, is swapped.
     assert labels.labels.sort("item", "annotator")["label"].to_list() == [-2, -1, 2]
 
 
@@ -157,7 +157,7 @@ def test_scan_refuses_votes_whose_sides_vary_and_names_a_call_that_reads_them(tm
     with pytest.raises(DataError, match=r"votes on item 'q\d\d' do not all name the same systems") as refused:
         assay.scan(tmp_path, scale="preference", judges=["gpt-4o"])
     call = str(refused.value).partition("assigns each system to one side: ")[2]
-    labels = eval(call, {"assay": assay})  # the call that is printed
+    labels = eval(call, {"assay": assay})  # the printed call
     assert labels.fingerprint == read(frame).fingerprint
     write(labels, tmp_path / "votes.parquet")
     chunks = assay.scan(tmp_path, scale="preference", judges=["gpt-4o"])
@@ -168,7 +168,7 @@ def test_scan_refuses_votes_whose_sides_vary_and_names_a_call_that_reads_them(tm
 
 
 def run(winners: list[str], *, seed: int, people: Sequence[str] = ()) -> assay.Annotations:
-    """The judge's votes on one question each, with sides drawn anew; people prefer birch, seen first."""
+    """The judge's votes on one question each, with new random sides; humans prefer birch, seen first."""
     draw, rows = random.Random(seed), []
     for i, winner in enumerate(winners):
         pair = draw.sample(["birch", "aspen"], 2)
@@ -179,12 +179,12 @@ def run(winners: list[str], *, seed: int, people: Sequence[str] = ()) -> assay.A
 
 @pytest.mark.parametrize("seeds", [(1, 2), (3, 4), (5, 5)])
 def test_drift_of_votes_compares_the_systems_of_two_runs(seeds):
-    # The judge chose birch 8 times of 12, then 5 times: 3 votes of 12 changed, by 2 of 1 − (−1). People chose birch
+    # The judge chose birch 8 times of 12, then 5 times: 3 votes of 12 changed, by 2 of 1 − (−1). Humans chose birch
     # always, so the share of equal votes, or the nearness of -1 and 1, falls by 3/12 × 2.
     before, after = ["birch"] * 8 + ["aspen"] * 4, ["birch"] * 5 + ["aspen"] * 7
     # Aspen has more wins in the later run, and birch in the earlier one.
     found = assay.drift(run(before, seed=seeds[0], people=("ann", "bob")), run(after, seed=seeds[1])).lines
-    expected = {"judge's change": 0.5, "flips": 0.25, "whole change": 0.5, "closeness": -0.5}
+    expected = {"judge drift": 0.5, "changed labels": 0.25, "total change": 0.5, "agreement with humans": -0.5}
     assert {name: found[name].estimate for name in expected} == pytest.approx(expected)
 
 
@@ -193,7 +193,7 @@ def test_drift_of_votes_that_have_not_changed_is_0_if_all_sides_have():
     frame = votes(lambda i, *_: winners[i], [("birch", "aspen")], seed=None, n_items=18)
     other = votes(lambda i, *_: winners[i], [("aspen", "birch")], seed=None, n_items=18)
     found = assay.drift(read(frame), read(other)).lines
-    assert (found["judge's change"].estimate, found["flips"].estimate, found["whole change"].estimate) == (0, 0, 0)
+    assert [found[name].estimate for name in ("judge drift", "changed labels", "total change")] == [0, 0, 0]
 
 
 def test_drift_of_votes_finds_different_anchors_for_any_sides():
@@ -218,11 +218,11 @@ def test_drift_of_votes_is_refused_if_one_run_does_not_name_the_systems():
         assay.drift(before, read(frame))
 
 
-# -- the side that was shown --------------------------------------------------------------------------
+# -- the shown side -----------------------------------------------------------------------------------
 
 
 def test_position_bias_counts_the_side_that_was_shown():
-    # Each rater names the text shown first in 2 of 3 votes, whatever the system: 2 of the 3 choices of each.
+    # Each rater names the text shown first in 2 of 3 votes, for any system: 2 of the 3 choices of each.
     sides = [("birch", "aspen"), ("aspen", "birch")]
     rows = [(f"q{i}", who, *sides[(i + k) % 2], ("first", "first", "second")[i])
             for i in range(3) for k, who in enumerate(RATERS)]  # fmt: skip
@@ -260,11 +260,11 @@ def test_bradley_terry_takes_covariates_of_the_sides_that_were_shown():
     assert "also swapped, by their names: first_length, second_length)" in " ".join(labels.reading.notes)
 
 
-# -- several pairs a question -------------------------------------------------------------------------
+# -- several pairs per question -----------------------------------------------------------------------
 
 
 def all_pairs(seed: int) -> pl.DataFrame:
-    """Votes on three pairs of systems of each of 30 questions; sides are drawn for each vote."""
+    """Votes on three pairs of systems of each of 30 questions; the sides of each vote are random."""
     parts = [votes(noisy, [pair], seed=seed + k, n_items=30) for k, pair in enumerate(THREE_PAIRS)]
     return pl.concat(parts)
 
@@ -310,7 +310,7 @@ def test_alt_test_of_battles_does_not_depend_on_the_names_of_systems():
     frames = (frame, frame.with_columns(pl.col("first", "second").replace(new)))
     tests = [assay.alt_test(assay.read(as_battles(f), judges=["gpt-4o"]), "gpt-4o", epsilon=0.1) for f in frames]
     one, other = (test.summary().splitlines() for test in tests)
-    # Item-level agreement is a permutation, which is drawn in the order of the items' names.
+    # Item-level agreement is a permutation, which is generated in the order of the items' names.
     assert [one[k] for k in (0, 1, 3, 4)] == [other[k] for k in (0, 1, 3, 4)]
     strata = [re.findall(r"“(.+?)”", "".join(lines)) for lines in (one, other)]
     assert strata[0] == strata[1] == ["first", "first"]

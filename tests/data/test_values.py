@@ -1,4 +1,4 @@
-"""Labels as sheets write them: numbers in any notation, declared orders, marks of no answer, spellings."""
+"""Labels in sheets: numbers in any notation, declared orders, missing values, spellings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from assay.estimation.result import Exclusion
 
 
 def sheet(tmp_path, cells):
-    """A text file with one label a row."""
+    """A text file with one label per row."""
     path = tmp_path / "sheet.tsv"
     rows = "".join(f"q{k}\tann\t{cell}\n" for k, cell in enumerate(cells))
     path.write_text("item\tannotator\tlabel\n" + rows, encoding="utf-8")
@@ -40,7 +40,7 @@ def frame(values) -> pl.DataFrame:
 
 
 def read_both(tmp_path, cells, **options):
-    """The labels of a text file; those of the same text in memory are the same."""
+    """The labels of a text file, which equal those of the same text in memory."""
     found, other = (assay.read(source, **options) for source in (sheet(tmp_path, cells), frame(cells)))
     assert found.labels["label"].to_list() == other.labels["label"].to_list()
     assert found.scales == other.scales
@@ -85,7 +85,8 @@ def test_read_parses_number_notations(tmp_path, cells, options, wanted, scale, s
 @pytest.mark.parametrize(
     ("cells", "options", "words"),
     [
-        (["1,234", "2,345"], {}, "'1,234' are ambiguous: the comma can separate decimals or thousands. Set decimal='comma' or dec"),
+        (["1,234", "2,345"], {}, "'1,234' are ambiguous: "
+         "the comma can separate decimals or thousands. Set decimal='comma' or dec"),
         (["4,5", "4.5"], {}, "Set decimal='comma' or decimal='point', and write all labels in the same notation"),
         (["1,234", "2"], {"scale": "interval:0-5000"}, "Set decimal='comma' or decimal='point'"),
         (["80%", "0.8"], {}, "'80%' are percentages and '0.8' is not: write all labels in the same notation"),
@@ -169,7 +170,7 @@ def test_read_decimal_commas_for_agreement(tmp_path):
     assert found.advantage_probability.estimate == plain.advantage_probability.estimate
 
 
-# -- a declared order ---------------------------------------------------------------------------------
+# -- declared orders ----------------------------------------------------------------------------------
 
 ORDER = ["low", "mid", "high"]
 
@@ -257,7 +258,7 @@ def test_read_keeps_names_of_class_labels(tmp_path):
         assay.read(strange)
 
 
-# -- no answer ----------------------------------------------------------------------------------------
+# -- missing values -----------------------------------------------------------------------------------
 
 
 def test_read_refuses_missing_marks_among_categories(tmp_path):
@@ -325,7 +326,7 @@ def test_label_spelling_ignores_free_text():
     assert assay.read(frame(texts), scale="text").labels["label"].to_list() == texts
 
 
-# -- numbers as they are written, notation by notation ------------------------------------------------
+# -- numbers by notation --------------------------------------------------------------------------------------
 
 NO, UP = None, "percentages, numbers up to 100"
 PERCENT, PARTS = "labels such as '{}' parsed as ", "labels such as '{}' parsed as numbers up to {}"
@@ -369,18 +370,24 @@ def test_parse_numbers_by_notation(cells, scale, decimal, values, note, said):
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
-        (["1,234", "2"], "such as '1,234' are ambiguous: the comma can separate decimals or thousands. Set decimal='comma' or "
+        (["1,234", "2"], "such as '1,234' are ambiguous: "
+         "the comma can separate decimals or thousands. Set decimal='comma' or "
          "decimal='point'"),
-        (["1,23", "2.5"], "such as '1,23' are ambiguous: the comma can separate decimals or thousands. Set decimal='comma' or "
+        (["1,23", "2.5"], "such as '1,23' are ambiguous: "
+         "the comma can separate decimals or thousands. Set decimal='comma' or "
          "decimal='point', and write all labels in the same notation"),
         (["80%", "7"], "such as '80%' are percentages and '7' is not: write all labels in the same notation"),
-        (["1,234%", "2%"], "such as '1,234' are ambiguous: the comma can separate decimals or thousands. Set decimal='comma' or "
+        (["1,234%", "2%"], "such as '1,234' are ambiguous: "
+         "the comma can separate decimals or thousands. Set decimal='comma' or "
          "decimal='point'"),
-        (["1/2", "2/3"], "such as '1/2' are ambiguous: they can be dates, or parts of 2, 3. Write them as numbers on one scale, or set "
+        (["1/2", "2/3"], "such as '1/2' are ambiguous: "
+         "they can be dates, or parts of 2, 3. Write them as numbers on one scale, or set "
          "scale='nominal' if they are categories"),
-        (["7/5", "2/5"], "such as '7/5' are ambiguous: they can be dates, or parts of 5. Write them as numbers on one scale, or set "
+        (["7/5", "2/5"], "such as '7/5' are ambiguous: "
+         "they can be dates, or parts of 5. Write them as numbers on one scale, or set "
          "scale='nominal' if they are categories"),
-        (["1/1"], "such as '1/1' are ambiguous: they can be dates, or parts of 1. Write them as numbers on one scale, or set "
+        (["1/1"], "such as '1/1' are ambiguous: "
+         "they can be dates, or parts of 1. Write them as numbers on one scale, or set "
          "scale='nominal' if they are categories"),
         (["1 bad", "2 good"], "such as '1 bad' begin with a number: write only the numbers, specify their order with "
          "scale='ordinal:lowest<...<highest', or set scale='nominal' if they are categories"),
@@ -425,7 +432,7 @@ def test_parse_numbers_with_words_and_marks():
         (["x", "y"], False),
         (["1-2-3 and more"], False),
         ([], False),
-        (["1-2-3"] * 200 + ["x"] * 200, True),  # the first two hundred tell
+        (["1-2-3"] * 200 + ["x"] * 200, True),  # the first two hundred cells decide
         (["x"] * 40 + ["1-2-3"] * 161, False),  # 160 of 200
         (["x"] * 39 + ["1-2-3"] * 161, True),
     ],
@@ -452,18 +459,18 @@ SEVEN = [k % 7 + 1 for k in range(98)]
 @pytest.mark.parametrize(
     ("labels", "slips"),
     [
-        ([*SEVEN, 26], [26]),  # 7 + 3 · 6 = 25 is as far as labels go
+        ([*SEVEN, 26], [26]),  # 7 + 3 · 6 = 25 is the largest accepted label
         ([*SEVEN, 25], None),
         ([*SEVEN, -18], [-18]),
         ([*SEVEN, -17], None),
         ([*SEVEN, 44, 55], [44, 55]),  # a fiftieth of them
         ([*SEVEN[:47], 44, 55], None),
         ([*([1] * 26), 22], [22]),
-        ([*([1] * 26), 21], None),  # a scale of 20 steps may be
+        ([*([1] * 26), 21], None),  # a scale of 20 steps is possible
         ([*([1] * 24), 22], None),  # one of 25 is more than a fiftieth
         ([*map(float, SEVEN), 26.5], None),
         ([*(k % 11 + 1 for k in range(110)), 44], [44]),
-        ([*(k % 12 + 1 for k in range(120)), 99], None),  # wide already
+        ([*(k % 12 + 1 for k in range(120)), 99], None),  # already a wide range
         ([*range(1, 20), *range(1, 20), 90], None),
         (["x"] * 30, None),
     ],
@@ -477,12 +484,12 @@ def test_refuse_slips_finds_outlying_numbers(labels, slips):
 
 def test_refuse_slips_names_rows_and_remedy():
     assert slips_of([*SEVEN[:49], 44, *SEVEN[49:]]) == (
-        "labels are far from the others, which range from 1 to 7 (rows [49]): correct them, set missing=[44] if they are missing "
-        "values, or scale='interval:1-44' if they are labels"
+        "labels are far from the others, which range from 1 to 7 (rows [49]): correct them, set missing=[44] if "
+        "they are missing values, or scale='interval:1-44' if they are labels"
     )
 
 
-# -- words that have an order -----------------------------------------------------------------------
+# -- ordered words ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -493,10 +500,10 @@ def test_refuse_slips_names_rows_and_remedy():
         (["always", "never", "seldom"], ["never", "seldom", "always"]),
         (["severe", "none", "mild"], ["none", "mild", "severe"]),
         (["correct", "wrong", "partly correct"], ["wrong", "partly correct", "correct"]),
-        (["high", "low"], []),  # of two, nothing is known that matters
+        (["high", "low"], []),  # an order of two words is not needed
         (["high", "low", "often"], []),  # words of two ladders
         (["high", "low", "medium", "other"], []),
-        (["high", "low", "medium", "moderate"], []),  # two in one place
+        (["high", "low", "medium", "moderate"], []),  # two words of the same rank
         (["often", "Often", "never", "always"], []),
         ([1, 2, 3], []),
     ],

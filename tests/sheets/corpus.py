@@ -1,7 +1,7 @@
-"""Sheets as people have them: one small study, written in all the ways that it is kept, each with what must be read.
+"""Sheets as users keep them: one small study in many layouts, each with the correct reading.
 
-A kind writes its files into a folder and gives what a right reading holds: the labels of each annotator by item, who is
-a judge, how many items there are. Where nothing can be read, it gives the words of a true refusal.
+A kind writes its files into a folder and returns the correct reading: the labels of each annotator by item, the judges,
+and the number of items. If the sheet cannot be read, it returns a part of the error message.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ITEMS = list(CELLS["Ann"])
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a right reading holds; ``refused`` holds words of a true refusal in its place."""
+    """The correct reading; ``refused`` is part of the error message if the sheet has to be refused."""
 
     people: tuple[str, ...] = PEOPLE
     judges: tuple[str, ...] = (JUDGE,)
@@ -109,7 +109,7 @@ def people_names(*names: str, judge: str = JUDGE) -> Wanted:
     return Wanted(people=tuple(names), judges=(judge,), cells=cells)
 
 
-# -- spreadsheets, as small as they can be -------------------------------------------------------------
+# -- minimal spreadsheets ------------------------------------------------------------------------------
 
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -324,7 +324,7 @@ def wide_with_everything(folder: Path) -> Path:
     frame = wide().with_columns(
         Mean=pl.mean_horizontal(*PEOPLE).round(2), Topic=pl.Series(["health", "law", "art"] * 8),
         Comments=pl.Series(["", "unclear", "fine"] * 8), Submitted=pl.lit("2024-05-01 10:00"),
-        Text=pl.Series([f"The long answer number {i}, in some words that nobody has to count." for i in range(N)]),
+        Text=pl.Series([f"The long answer number {i}, in some words that no one has to count." for i in range(N)]),
     )  # fmt: skip
     return put(folder, frame)
 
@@ -536,7 +536,7 @@ def ends_of_a_scale_in_words(folder: Path) -> Path:
     return put(folder, long(PEOPLE).with_columns(pl.col("label").replace_strict(ends)))
 
 
-# -- files as they come ---------------------------------------------------------------------------------
+# -- files of other programs ----------------------------------------------------------------------------
 
 
 def _bytes(name: str, data: Callable[[], bytes], wanted: Wanted = Wanted(), file: str = "sheet.csv") -> None:
@@ -656,7 +656,7 @@ def alt_test_folder(folder: Path) -> Path:
     return place
 
 
-# -- what cannot be read ---------------------------------------------------------------------------------
+# -- sheets that cannot be read -----------------------------------------------------------------------------
 
 
 @kind(Wanted(refused="name"))

@@ -1,9 +1,9 @@
-"""What other tools write themselves is read as what it says: the files of `exports/` were made by the tools, offline.
+"""Files written by other tools: the files of `exports/` were made with these tools, offline.
 
-promptfoo 0.121.20 (`echo` provider, a scripted grader beside a `contains` rule): `promptfoo eval --output`.
-Inspect AI 0.3.285 (`mockllm`, `model_graded_qa` that says C, I, P, beside `includes`): its `.eval` log.
+promptfoo 0.121.20 (`echo` provider, a scripted grader and a `contains` rule): `promptfoo eval --output`.
+Inspect AI 0.3.285 (`mockllm`, `model_graded_qa` that returns C, I, P, and `includes`): its `.eval` log.
 potato 2.12.1: its server, two users of `potato.simulator`, and `potato.export` in each format of a table.
-Argilla 2.8.0: `JsonIO` and `HFDatasetsIO` of its own records, laid out as `to_disk` and the Hub do.
+Argilla 2.8.0: `JsonIO` and `HFDatasetsIO` of its records, in the layout of `to_disk` and of the Hub.
 label-studio-sdk 2.1.2: `label-studio-converter export --format CSV`.
 """
 
@@ -69,7 +69,7 @@ def test_read_potato_exports_agree() -> None:
     for ending in ("csv", "tsv", "jsonl", "parquet"):
         export = read(f"potato/annotations.{ending}", config=EXPORTS / "potato" / "config.yaml")
         assert export.fingerprint == labels.fingerprint, ending
-        # Without the configuration the scales are asked for, and no choice becomes a question of its own.
+        # Without the configuration, the scales are required, and no choice becomes a separate question.
         with pytest.raises(DataError, match="set the scale of stars, sure, tone, topics"):
             read(f"potato/annotations.{ending}")
 
@@ -84,7 +84,7 @@ def test_read_argilla_export() -> None:
         assert said(labels, "tone")["q2", ben] == "warm"
         assert said(labels, "tone")["q1", "gpt"] == "warm"
     assert said(hub, "stars").items() < said(local, "stars").items()
-    assert ("q3", ben) not in said(hub, "stars"), "a draft, which records.json does not tell from what was submitted"
+    assert ("q3", ben) not in said(hub, "stars"), "a draft, which records.json does not distinguish from a submission"
 
 
 def test_read_argilla_clone_without_settings() -> None:

@@ -1,7 +1,7 @@
-"""Sheets with something wrong: a table, or an error with words; and what the words advise leads on.
+"""Sheets with an error: a table or an error message, and following the message leads on.
 
-A small share runs by default, far more with ``pytest -m slow``, and as many as ``ASSAY_SHEETS`` says where it
-is set: 10,000 take half an hour. ``mutated(number)`` makes again what a failure names.
+A small share runs by default, far more with ``pytest -m slow``, or the number in the environment variable
+``ASSAY_SHEETS``: 10,000 take half an hour. ``mutated(number)`` recreates the sheet of a failure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("sheets")
 
 ALL, SHARE = int(os.environ.get("ASSAY_SHEETS", "240")), 12
 LEAST_READ = 0.35
-"""Share of a block that is read: about half are in all, and blocks are small."""
+"""Smallest share of a block that is read: overall about half are, and blocks are small."""
 
 SMALL = [n for n, kind in KINDS.items() if n not in ("alt_test_folder", "arena") and not kind.wanted.refused]
 WORDS = ("", " ", "n.a.", ".", "-", "5", "44", "4,5", "1,234", "80%", "3/5", "2024-05-01", "Average", "Mean", "yes",
@@ -28,7 +28,7 @@ WORDS = ("", " ", "n.a.", ".", "-", "5", "44", "4,5", "1,234", "80%", "3/5", "20
 
 
 def mutated(number: int, folder: Path) -> Path:
-    """A sheet of the corpus with one or two things changed."""
+    """A sheet of the corpus with one or two changes."""
     draw = random.Random(number)
     name = draw.choice(SMALL)
     path = KINDS[name].write(folder)
@@ -41,7 +41,7 @@ def mutated(number: int, folder: Path) -> Path:
         if len(rows) > 1 and len(rows[0]) > 2:
             for _ in range(draw.choice((1, 1, 1, 2))):
                 rows = changed(rows, draw)
-            # Joined as they stand, so that quotes and lines of uneven length stay what they are.
+            # Joined without quoting, so that quotes and lines of uneven length are preserved.
             whole = draw.random() < 0.8
             data = (csv_text(rows) if whole else "".join(",".join(r) + "\n" for r in rows)).encode()
     if path.suffix != ".csv" or draw.random() < 0.1:
@@ -79,7 +79,7 @@ def changed(rows: list[list[str]], draw: random.Random) -> list[list[str]]:
 
 
 def spoiled(data: bytes, draw: random.Random) -> bytes:
-    """Bytes cut off, changed or put in."""
+    """Bytes truncated, changed or inserted."""
     at = draw.randrange(max(1, len(data)))
     kind = draw.randrange(4)
     if kind == 0:
@@ -92,7 +92,7 @@ def spoiled(data: bytes, draw: random.Random) -> bytes:
 
 
 def refusal(path: Path, **options: object) -> AssayError | None:
-    """Why a sheet is not read; None where it is."""
+    """Why a sheet cannot be read; None if it can."""
     try:
         assay.read(path, **options)
     except AssayError as error:
@@ -101,7 +101,7 @@ def refusal(path: Path, **options: object) -> AssayError | None:
 
 
 def tried(number: int, folder: Path) -> bool:
-    """Whether a mutated sheet is read, at once or as advised; what a message advises is done, and meets another end."""
+    """How a mutated sheet ends: read, at once or with the advised options, or refused with another message."""
     folder.mkdir()
     path = mutated(number, folder)
     first = refusal(path)
@@ -141,7 +141,7 @@ def test_read_all_mutated_sheets(tmp_path: Path, start: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_read_advice_leads_to_a_table(name: str, tmp_path: Path) -> None:
-    """What a refusal advises is done, again and again: each time another problem, in the end a table or a dead end."""
+    """Following the advice of each error leads to another error, and finally to a table or an error without advice."""
     path = KINDS[name].write(tmp_path)
     said: list[str] = []
     options: dict[str, object] = {}

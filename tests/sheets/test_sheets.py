@@ -1,4 +1,4 @@
-"""Every sheet of the corpus is read as what it is: at once, by the one command that `look` prints, or not at all."""
+"""Every sheet of the corpus is read correctly: at once, by the command that `look` prints, or refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEAST_KINDS, LEAST_ANSWERED = 64, 55
 
 
 def misread(labels: assay.Annotations, wanted: Wanted) -> str:
-    """How a table differs from what it should be; empty where it does not."""
+    """How a table differs from the correct reading; empty if it does not."""
     if wanted.refused:
         return f"read as {labels!r}, and it should be refused"
     if set(labels.judges) != set(wanted.judges) or set(labels.humans) != set(wanted.people):
@@ -35,7 +35,7 @@ def misread(labels: assay.Annotations, wanted: Wanted) -> str:
     told = {(i if wanted.named else "", w): v for w, cells in wanted.cells.items() for i, v in cells.items()}
     for key in told if wanted.named and wanted.cells else ():
         if found.get(key) != {told[key]}:
-            return f"{key}: {found.get(key)} in place of {told[key]}"
+            return f"{key}: {found.get(key)} instead of {told[key]}"
     if wanted.named and wanted.cells and set(found) != set(told):
         return f"further labels: {sorted(set(found) - set(told))[:4]}"
     return ""
@@ -76,7 +76,7 @@ def test_read_misreads_no_sheet(name: str, tmp_path: Path) -> None:
 
 
 def test_most_kinds_are_readable() -> None:
-    """Every kind that is not to be refused: the test above has each answered, half of them in the slow tests."""
+    """Kinds that must not be refused; the test above reads each of them, half of them in the slow tests."""
     assert sum(not kind.wanted.refused for kind in KINDS.values()) >= LEAST_ANSWERED
 
 
@@ -87,12 +87,12 @@ def test_look_command_reads_sheet(name: str, tmp_path: Path, run: Run, monkeypat
     path = KINDS[name].write(tmp_path).relative_to(tmp_path)
     code, out, err = run("look", str(path), "--write", "reading.yaml")
     assert code == 0, err
-    line = re.search(r"^Run: +assay (.+)$", out, flags=re.MULTILINE)
+    line = re.search(r"^Next command: +assay (.+)$", out, flags=re.MULTILINE)
     assert line is not None, out
     words = shlex.split(line[1])
     if "--expertise" in words:
         del words[words.index("--expertise") : words.index("--expertise") + 2]
-    # What reads for one command reads for all: the plain table shows it.
+    # The options are the same for all commands: the exported table shows it.
     code, _, err = run("export", words[1], "out.jsonl", *words[2:])
     assert code == 0, err
     wrong = misread(assay.read("out.jsonl", judges=judges_of(name)), KINDS[name].wanted)
@@ -115,14 +115,14 @@ def test_misread_finds_differences(tmp_path: Path) -> None:
 def test_read_wide_keeps_text_as_item_metadata(tmp_path):
     path = tmp_path / "sheet.csv"
     rows = [
-        f"r{n},The soup of table {n} was cold and came late; nobody knew why.,{n % 5 + 1},{n % 4 + 1}"
+        f"r{n},The soup of table {n} was cold and came late; nobody knew why.,{n % 5 + 1},{n % 4 + 1}"  # dialect: kept
         for n in range(30)
     ]
     path.write_text("\n".join(["key,review,ann,bob", *rows]))
     labels = assay.read(path)
     assert (labels.humans, labels.judges) == (("ann", "bob"), ())
     assert labels.items.filter(pl.col("item") == "r7")["review"].to_list() == [
-        "The soup of table 7 was cold and came late; nobody knew why."
+        "The soup of table 7 was cold and came late; nobody knew why."  # dialect: kept
     ]
     assert any("'review' kept as item metadata: free text" in line for line in labels.reading.notes)
 

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -266,8 +266,10 @@ SPLIT_DETAILS = (
 class FrameSettings(LabelSettings):
     """The roles of the columns of a long frame, and how their values are parsed."""
 
+    renamed: ClassVar[Mapping[str, str]] = {"annotators": "annotator_table=..."}
+
     item: str | int = option("item", "Column with the item id.")
-    annotator: str | int = option("annotator", "Column with the annotator.")
+    annotator: str | int = option("annotator", "Column with the annotator.", first=True)
     label: str | int = option("label", "Column with the label.")
     criterion: str | int | None = option(
         None,
@@ -286,18 +288,18 @@ class FrameSettings(LabelSettings):
         None,
         "Names of all judges in the table.",
         first=True,
-        details="All other annotators are human. An annotator whose name looks like a model's (`gpt-4o`), or that "
-        "`kind` calls a judge, is refused until named here or in `humans`.",
+        details="All other annotators are human. An annotator with the name of a model (`gpt-4o`), or listed as a "
+        "judge in `kind`, is refused until named here or in `humans`.",
     )
     humans: Iterable[str] | None = option(
         None,
-        "Names of all humans in the table.",
+        "Names of all human annotators in the table.",
         details="Without `judges`, name all humans; other annotators are judges if their names are names of models. "
         "With `judges`, only humans whose names look like a model's must be named.",
     )
     spelling: Spelling = option(
         "refuse",
-        "How to treat names that differ only in case or inner spaces: `Ann`, `ann`.",
+        "Names that differ only in case or inner spaces, such as `Ann` and `ann`.",
         details="For items, annotators and criteria: refused until you specify that they are the same (`merge`) or "
         "different (`apart`). Spaces around names are removed, and `reading` reports it.",
     )
@@ -306,12 +308,12 @@ class FrameSettings(LabelSettings):
         "Scale of the labels: 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, preference.",
         first=True,
         details="For all criteria, or one for each: `assay.Ordinal(1, 5)`, `1-5`, `(1, 5)` or `5`. See "
-        "`assay.data.scales.parse_scale`. Without it the scale is inferred, and `reading` reports it: the order of "
-        "ordered Categoricals and Enums, else numbers, categories or free text.",
+        "`assay.data.scales.parse_scale`. By default the scale is inferred and reported in `reading`: the order of "
+        "ordered Categoricals and Enums, otherwise numbers, categories or free text.",
     )
     exclude: Iterable[str] | None = option(
         None,
-        "Annotators, items and columns to ignore: `Mean`, `Average`.",
+        "Columns, annotators or items to ignore, such as `Mean`.",
         details="By default, rows and columns that are computed from others are ignored and reported in `reading`, and "
         "an annotator or an item called `Consensus` or `Average` is refused until you specify its role; `[]` states "
         "that nothing is computed.",
@@ -322,8 +324,8 @@ class FrameSettings(LabelSettings):
         "Separator, or regular expression with named groups, that splits criteria off item ids.",
         details=SPLIT_DETAILS,
     )
-    items: Any = option(None, "Attributes of items: a table with one row per item, column `item`.")
-    annotators: Any = option(None, "Attributes of annotators: a table with one row per annotator, column `annotator`.")
+    items: Any = option(None, "Item metadata: a table with one row per item.")
+    annotator_table: Any = option(None, "Annotator metadata: a table with one row per annotator.")
     reading: Reading | None = option(
         None,
         "The report of reading the source, to which notes are added.",
@@ -610,7 +612,7 @@ class _Sheet:
 
     def read_annotators(self) -> pl.DataFrame:
         """Return one row per annotator, with its kind."""
-        about, who = self.settings.annotators, self.ids["annotator"]
+        about, who = self.settings.annotator_table, self.ids["annotator"]
         if about is not None:
             about = self._match_rows(_named_rows(to_polars(about), "annotator", "annotator"), "annotator")
         names = natural(who.names.to_list())

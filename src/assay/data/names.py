@@ -567,7 +567,7 @@ def _cut(names: pl.Series, separator: str, *places: str) -> NameParts | None:
 
 
 QUESTION_SEPARATOR = SEPARATORS[0]
-"""The only separator before a question that is recognized without an option, because the published data of the
+"""The only separator before a question that is recognised without an option, because the published data of the
 alternative annotator test use it (``img_7__Color``)."""
 
 MOST_QUESTIONS = 24

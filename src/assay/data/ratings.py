@@ -327,7 +327,7 @@ class Ratings:
     # -- summing ------------------------------------------------------------------------------------
 
     def rows_of(self, width: int) -> int:
-        """Return the number of items per slice such that ``width`` numbers per item, and their labels, fit memory."""
+        """Return the number of items per slice: ``width`` numbers per item, and their labels, fit in memory."""
         labels = LABELS * max(self.n_items, 1) // max(self.n_labels, 1)
         return max(1, min(CELLS // max(width, 1), labels))
 

@@ -85,7 +85,7 @@ class Sides:
         return Coded(first + ">" + second, codes).column()
 
     def named_pairs(self, question: Coded) -> Coded:
-        """The question and the pair of systems of each vote, ``q7: gpt / llama``; of other rows the question alone."""
+        """The question and the pair of systems of each vote, ``q7: gpt / llama``; for other rows, only the question."""
         systems, size = len(self.systems), len(self.pairs.names) + 1
         pair = np.where(self.rows, self.pairs.codes, size - 1)
         # A name is written once for all votes that have it.
@@ -102,7 +102,7 @@ class Sides:
         return self._differ(self.pairs.codes, item)
 
     def swapped(self, item: Coded, label: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """The votes to be turned so that each system has one side: (rows,); none if each item shows one order.
+        """Return the votes to swap so that each system has one side: (rows,); none if each item shows one order.
 
         The system with more wins minus losses in all votes becomes the first, so that names have no influence; of those
         with equally many, the first by name.

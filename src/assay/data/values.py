@@ -268,24 +268,24 @@ class LabelSettings(Settings):
 
     missing: Label | Iterable[Label] | None = option(
         None,
-        "Values to treat as missing, in addition to the usual marks.",
+        "Values to treat as missing, in addition to the usual ones.",
         details='For example `["?", -99]`. The usual marks (`N/A`, `n.a.`, `none`, `-`, `.` ...) are missing values '
         "among numbers. Among categories they are refused, because they can be a category, until they are named here; "
         "`[]` states that no label is such a mark.",
     )
     label_spelling: Spelling = option(
-        "refuse", "How to treat categories that differ only in case or inner spaces: `Agree`, `agree`."
+        "refuse", "Categories that differ only in case or inner spaces, such as `Agree` and `agree`."
     )
     codes: Any = option(
         None,
-        "The words that codes among the labels represent: a mapping, or a table of codes and their words.",
+        "Words for coded labels: a table of codes and words, or a sheet of the same workbook.",
         details="The table is a frame, a file, or the name of a sheet in the same workbook: first the code, then the "
         "word. With a column `criterion`, each criterion has its own codes; a mapping can also have one entry per "
         "criterion. The order of the words is the order in `scale`.",
     )
     decimal: Decimal | None = option(
         None,
-        "Decimal sign of numbers in text, if the labels do not determine it.",
+        "Decimal sign, if labels such as `1,234` are ambiguous.",
         details="`1,234` is either slightly more than 1 or more than a thousand.",
     )
 

@@ -1,4 +1,4 @@
-"""What the tests of imports and exports share."""
+"""Fixtures of the tests of imports and exports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from assay.data.formats.exports import import_counts
 
 @pytest.fixture
 def put(tmp_path: Path) -> Callable[[str, Any], Path]:
-    """Write a small file: text as it is, a list of objects as JSON or JSON Lines by the name."""
+    """Write a small file: text unchanged, a list of objects as JSON or JSON Lines by the name."""
 
     def write(name: str, content: Any) -> Path:
         path = tmp_path / name
@@ -34,7 +34,7 @@ def put(tmp_path: Path) -> Callable[[str, Any], Path]:
 
 @pytest.fixture
 def answers() -> Callable[..., set[tuple[Any, ...]]]:
-    """The labels of a table as a set of rows; and the law that no row read is lost on the way."""
+    """The labels of a table as a set of rows, after checking that every row read is counted."""
 
     def rows(labels: Annotations, *columns: str) -> set[tuple[Any, ...]]:
         counts = dict(import_counts(labels.reading, len(labels)).iter_rows())
@@ -55,7 +55,7 @@ def excluded() -> Callable[[Annotations], dict[str, int]]:
 
 @pytest.fixture
 def expected(real_data: Path) -> Callable[[str], list[dict[str, str]]]:
-    """The rows that an importer should recover, from the file beside a real export."""
+    """The rows that an importer should recover, from the file next to a real export."""
 
     def rows(folder: str) -> list[dict[str, str]]:
         path = real_data / folder / "expected.csv"

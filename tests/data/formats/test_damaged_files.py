@@ -1,4 +1,4 @@
-"""Files that are cut off, or hold other bytes: an error that names the file, whatever library reads it."""
+"""Files that are truncated or contain other bytes: an error that names the file, for every library that reads it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ WRITERS = {
 
 
 def damaged(whole: bytes) -> Iterator[bytes]:
-    """Cut off, other bytes, and some of its bytes changed, most of them at its end, where archives have their list."""
+    """Truncated, replaced, and with some bytes changed, mostly at the end, where archives have their list."""
     yield from (b"", whole[:10], whole[: len(whole) // 2], whole[:-20])
     for seed in range(20):
         draw = random.Random(seed)
@@ -89,7 +89,7 @@ def test_read_refuses_damaged_list_of_inspect_log(tmp_path):
     path = tmp_path / "log.eval"
     write_eval(path)
     content = bytearray(path.read_bytes())
-    # The central directory begins with PK 1 2, and 6 bytes on stands the version that is needed to extract a member.
+    # The central directory begins with PK 1 2; 6 bytes later is the version that is required to extract a member.
     content[content.index(b"PK\x01\x02") + 6] = 89
     path.write_bytes(bytes(content))
     with pytest.raises(AssayError, match=r"log.eval cannot be read \(NotImplementedError: zip file version 8.9\)"):
@@ -100,7 +100,7 @@ def test_read_refuses_damaged_list_length_of_inspect_log(tmp_path):
     path = tmp_path / "log.eval"
     write_eval(path)
     content = bytearray(path.read_bytes())
-    # 12 bytes into the end record stands the length of the central directory: beyond the file's, it begins before it.
+    # The end record contains the length of the central directory at byte 12: if too large, it begins before the file.
     content[content.index(b"PK\x05\x06") + 14] = 1
     path.write_bytes(bytes(content))
     with pytest.raises(AssayError, match=r"log\.eval"):

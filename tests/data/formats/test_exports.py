@@ -1,4 +1,4 @@
-"""Out and in again: what is written, read and written again is the same to the byte."""
+"""Writing and reading: a table that is written, read and written again gives the same bytes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ texts = st.text(string.ascii_letters + string.digits + " ,;\"'\n\t|é.-+#", max_
     suffix=st.sampled_from(["csv", "tsv", "jsonl", "parquet"]),
 )
 def test_write_then_read_gives_same_table_or_error(tmp_path_factory, rows, suffix):
-    """Either byte for byte, or an error that names what a text file would have changed."""
+    """Either byte for byte, or an error that names the value that a text file would change."""
     folder = tmp_path_factory.mktemp("out")
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "note"], orient="row").unique(
         ["item", "annotator"]

@@ -1,4 +1,4 @@
-"""Exports in the shape of today's versions, made afresh: every row is a label or is counted, whatever people answered.
+"""Exports in the layout of current versions: every row is a label or counted, for any answers.
 
 Label Studio 1.23 (`GET /api/projects/{id}/export?exportType=JSON`), Inspect AI's log format 2, MLflow 3.
 """
@@ -78,7 +78,7 @@ def test_read_label_studio_with_percentages(put, answers, excluded):
         task(i, annotated(2 * i, 2, typed(a)), annotated(2 * i + 1, 3, typed(b))) for i, (a, b) in enumerate(shares)
     ]
     path = put("export.json", tasks)
-    assert assay.read(path, item="key").scale == Text(), "what a text area holds is text until somebody says"
+    assert assay.read(path, item="key").scale == Text(), "a text area contains text by default"
     labels = assay.read(path, item="key", scale="interval:0-100")
     assert answers(labels, "item", "annotator", "label") == {
         ("k0", "2", 80.0), ("k0", "3", 75.0), ("k1", "2", 7.5), ("k1", "3", 10.0),
@@ -207,7 +207,7 @@ def test_read_mlflow_names_items_by_row(put, name, own, told):
     assert not any("named by their row" in note for note in assay.read(traces).reading.notes)
 
 
-# -- what every importer does with answers, by hand ---------------------------------------------------
+# -- common parts of importers, by hand ---------------------------------------------------------------
 
 
 def gathered(*answers: PlatformAnswer) -> Intake:
@@ -243,7 +243,7 @@ def test_intake_uses_later_answer_and_whole_submission():
     found = gathered(
         given("a", "ann", 1, time=5), given("a", "ann", 2, time=3),  # by time
         given("b", "ann", 1), given("b", "ann", 2),  # by place
-        given("c", "ann", 1, time=1), given("c", "ann", 2),  # what has a time is later than what has none
+        given("c", "ann", 1, time=1), given("c", "ann", 2),  # an answer with a time is later than one without
         given("d", "ann", 1, criterion="x"), given("d", "ann", 2, criterion="y"),
         given("e", "ann", 1, criterion="x", submission=1), given("e", "ann", 2, criterion="y", submission=1),
         given("e", "ann", 3, criterion="x", submission=2),
@@ -277,7 +277,7 @@ def test_intake_rows_select_criteria_and_columns():
         {"item": "a", "text": "one", "more": 1}, {"item": "b", "text": "three", "more": None},
     ]  # fmt: skip
     assert found.excluded == {intake.NOT_SELECTED: 1}
-    # Numbers beside words are text, in one column; without texts=True a text stays one.
+    # Numbers and words share one text column; without texts=True, a text stays text.
     assert gathered(*answers).rows(texts=True).labels["label"].to_list() == ["4", "good", "5.5"]
     assert gathered(answers[0], answers[2]).rows().labels["label"].to_list() == ["4", "5.5"]
     with pytest.raises(DataError, match=r"question 'z' is not in t\.json; it has x, y"):
@@ -355,4 +355,4 @@ def test_intake_accepts_attributes_of_any_type():
     with pytest.raises(DataError, match="mixes numbers and text"):
         gathered(given("a", "ann", 1), given("b", "ann", "x")).rows()
     every = gathered(given("a", "ann", 1, criterion="x"), given("b", "ann", 2, criterion="x")).rows(["x"])
-    assert every.reading.exclusions == ()  # nothing was left out
+    assert every.reading.exclusions == ()  # nothing was excluded

@@ -273,7 +273,7 @@ def test_read_label_studio_all_forms_agree(real_data, answers, form):
         )
         return answers(read)
 
-    # A snapshot's flat form leaves the deleted draft out as the JSON does.
+    # A snapshot's flat form omits the deleted draft, like the JSON.
     assert labels(f"rating.{form}") == labels("rating.json")
 
 
@@ -288,7 +288,7 @@ def test_read_label_studio_names_users(put):
             name_table(put("users.json", wrong))
 
 
-# -- all that is said, and all that is known beside the labels ----------------------------------------
+# -- notes and attributes ---------------------------------------------------------------------------------
 
 NUMBERS = "annotators are user numbers of one server; name them with users=..."
 
@@ -364,7 +364,7 @@ def test_write_label_studio_writes_judge_labels(tmp_path):
         {"data": {"item": "q2", "told": "x"}, "predictions": [
             {"model_version": "gpt", "result": [{**rating, "value": {"rating": 2}}]}]},
     ]  # fmt: skip
-    assert '"told": "é"' in text
+    assert '"told": "é"' in text  # dialect: kept
     alone = assay.read(frame.filter(pl.col("annotator") == "gpt"), scale="1-5")
     assert write(alone, tmp_path / "out.json", "label-studio").notes == ()
 
@@ -376,7 +376,7 @@ def test_write_label_studio_writes_judge_labels(tmp_path):
     ("one", "found"),
     [
         ({"type": "rating", "value": {"rating": 3}}, ("q", "rating", 3)),
-        ({"type": "rating", "value": {"rating": 3, "start": 1}}, ("q", "rating", None)),  # of a region of the item
+        ({"type": "rating", "value": {"rating": 3, "start": 1}}, ("q", "rating", None)),  # a region of the item
         ({"type": "number", "value": {"number": 0}}, ("q", "number", 0)),
         ({"type": "choices", "value": {"choices": ["b", "a"]}}, ("q", "choices", "a|b")),
         ({"type": "choices", "value": {"choices": []}}, ("q", "choices", None)),

@@ -80,7 +80,7 @@ def test_read_mturk_json_answers(put, answers, excluded):
 def test_read_mturk_several_swapped_pairs(put, answers, excluded):
     def pairs(worker, key, order, *votes):
         cells = {f"Input.id{k}": o for k, o in enumerate(order, 1)}
-        cells |= {"Answer.stars": "1"}  # a 1 that is no side stays a 1
+        cells |= {"Answer.stars": "1"}  # a 1 that is not a side stays a 1
         cells |= {f"Input.left{k}": f"left {k}" for k in (1, 2)}
         return row(worker, key, **cells, **{f"Answer.pref{k}": v for k, v in enumerate(votes, 1)})
 
@@ -177,7 +177,7 @@ def test_read_mturk_real_layouts(real_data, expected, answers, file):
 
 @pytest.mark.real_data
 def test_read_mturk_swap_changes_separability_votes(real_data):
-    """Sums of five votes are far from 0 only after the sides are turned back, as the data's own notes say."""
+    """Sums of five votes are far from 0 only after the sides are swapped back, as described in the data's notes."""
     files = sorted((real_data / "preference").glob("*.csv"))
     if not files:
         pytest.skip("needs shared/data/preference")

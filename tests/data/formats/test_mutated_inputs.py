@@ -1,7 +1,7 @@
 """Mutated inputs through every reader: a table, or an `AssayError`, and nothing else.
 
-A small share runs by default, 4,000 with ``pytest -m slow``, and as many as ``ASSAY_INPUTS`` says where it stands in
-the environment. Every input follows from its number alone: ``mutated(number)`` makes again what a failure names.
+A small share runs by default, 4,000 with ``pytest -m slow``, or the number in the environment variable
+``ASSAY_INPUTS``. Every input is determined by its number: ``mutated(number)`` recreates the input of a failure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from assay.errors import AssayError
 
 ALL, SHARE = int(os.environ.get("ASSAY_INPUTS", "2400")), 20
 
-# -- a sound input of every reader ------------------------------------------------------------------
+# -- a valid input for every reader -----------------------------------------------------------------
 
 STARS = {"from_name": "stars", "to_name": "t", "type": "rating", "value": {"rating": 3}}
 TASKS = [
@@ -154,7 +154,7 @@ SOUND: dict[str, tuple[str, str, Any, dict[str, Any]]] = {
     "parquet": ("table", "t.parquet", LABELS, {}),
     "argilla, parquet": ("argilla", "t.parquet", ARGILLA, {}),
 }
-"""By name: the format, a file's name, what is in it, options of `assay.read`."""
+"""By name: the format, a file's name, its content, options of `assay.read`."""
 
 # -- mutations --------------------------------------------------------------------------------------
 
@@ -167,14 +167,14 @@ ODD: tuple[Any, ...] = (
 
 
 def nodes(tree: Any) -> Iterator[tuple[Any, Any]]:
-    """Every place of a tree: what holds it, and under which key."""
+    """Every place of a tree: its parent and its key."""
     for key in list(tree if isinstance(tree, dict) else range(len(tree))) if isinstance(tree, dict | list) else ():
         yield tree, key
         yield from nodes(tree[key])
 
 
 def of_tree(tree: Any, draw: random.Random) -> Any:
-    """A tree with one to three places taken out, doubled, renamed, or made something else."""
+    """A tree with one to three places removed, duplicated, renamed, or replaced."""
     tree = copy.deepcopy(tree)
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
         places = list(nodes(tree))
@@ -228,7 +228,7 @@ def of_cells(text: str, separator: str, draw: random.Random) -> str:
 
 
 def of_bytes(content: bytes, draw: random.Random) -> bytes:
-    """Bytes flipped, cut out, doubled, cut off."""
+    """Bytes flipped, removed, duplicated, truncated."""
     found = bytearray(content)
     for _ in range(draw.choice((1, 2, 8))):
         if not found:
@@ -256,7 +256,7 @@ def text_of(tree: Any, name: str) -> str:
 
 
 def packed(name: str, tree: Any) -> bytes:
-    """A tree in the file that its name says: an archive of Inspect AI, Parquet, JSON."""
+    """A tree in the format of the file name: an archive of Inspect AI, Parquet, JSON."""
     if name.endswith(".parquet"):
         buffer = io.BytesIO()
         rows = [row for row in tree if isinstance(row, dict)] if isinstance(tree, list) else []
@@ -312,12 +312,12 @@ def tried(folder: Path, number: int) -> bool:
     path = folder / str(number)
     path.mkdir()
     (path / name).write_bytes(content)
-    # Some readers are told a folder.
+    # Some readers require a folder.
     source = path if form == "alt-test" else path / name
     try:
         labels = assay.read(source, **options)
     except AssayError as error:
-        return not str(error)  # a refusal without a word is none
+        return not str(error)  # an error requires a message
     except Exception as error:
         error.add_note(f"input {number}: {options} {content[:2000]!r}")
         raise
@@ -327,7 +327,7 @@ def tried(folder: Path, number: int) -> bool:
 
 
 def of_all(folder: Path, numbers: range, try_one: Callable[[Path, int], bool] = tried) -> None:
-    """Every input of a range; a tenth at least are tables, so that the mutations reach what lies behind the checks."""
+    """Every input of a range; at least a tenth are tables, so that the mutations reach the code behind the checks."""
     loads = sum(try_one(folder, number) for number in numbers)
     assert loads > len(numbers) / 10
 

@@ -1,4 +1,4 @@
-"""Formats whose fields are declared, such as Inspect AI and promptfoo: who judged, what is left out."""
+"""Formats with declared fields, such as Inspect AI and promptfoo: judges, and exclusions."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_read_inspect_refuses_damaged_logs(tmp_path):
 
 
 def test_read_inspect_unpacks_zstandard(tmp_path):
-    """A frame of Zstandard that Parquet would hold, put into a zip by hand: Python's own zipfile cannot."""
+    """A Zstandard frame as in Parquet, packed in a zip by hand, because Python's zipfile cannot."""
     text = json.dumps({"a": "é" * 50, "b": [1, None], "c": 'say "so", then'}, indent=2).encode()
     frame = _zstandard(text)
     path = tmp_path / "log.eval"
@@ -619,7 +619,7 @@ def test_read_argilla_real_records(real_data, expected, answers, excluded, file)
     assert excluded(labels) == {intake.DRAFT: 1, intake.DISCARDED: 1}
 
 
-# -- all that is said, and all that is known beside the labels ----------------------------------------
+# -- notes and attributes ---------------------------------------------------------------------------------
 
 
 def said_of(labels):
@@ -712,7 +712,7 @@ def export(kind, name="f.json", **options):
 
 
 def told(one):
-    """An answer in short; a reason as it is."""
+    """An answer in short; a reason unchanged."""
     return one if isinstance(one, str) else (one.annotator, one.label, one.criterion, one.kind)
 
 

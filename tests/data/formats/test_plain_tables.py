@@ -1,4 +1,4 @@
-"""Plain tables, part by part: numbers of rows, columns stacked, battles, what is written and what has no place."""
+"""Plain tables: row numbers, stacked columns, pairwise comparisons, and columns that cannot be written."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def table():
     )  # fmt: skip
     items = pl.DataFrame({"item": ["q1", "q2", "q10"], "text": ["a", "é", None]})
     people = pl.DataFrame({"annotator": ["ann", "gpt"], "team": ["x", "y"]})
-    return assay.read(frame, scale="1-5", annotators=people, items=items)
+    return assay.read(frame, scale="1-5", annotator_table=people, items=items)
 
 
 def test_write_reports_columns_not_written(tmp_path):
@@ -144,7 +144,7 @@ def test_write_reports_columns_not_written(tmp_path):
     }
     bare = assay.read(labels.labels.select("item", "annotator", "label"), scale="1-5", judges=["gpt"])
     assert write(bare, tmp_path / "folder", "alt-test").notes == ()
-    assert not (tmp_path / "folder" / "items.jsonl").exists(), "that of the other table is gone"
+    assert not (tmp_path / "folder" / "items.jsonl").exists(), "the file of the earlier table is removed"
     written = write(labels, tmp_path / "t.jsonl", "hugging-face")
     assert written.notes == ("attributes of annotators not written: team",)
     assert (tmp_path / "t.jsonl").read_text("utf-8").splitlines()[1] == (
@@ -185,7 +185,7 @@ CLASSES = {"features": {"label": {"names": ["no", "yes"], "_type": "ClassLabel"}
 
 
 def save_to_disk(folder: Path, frame: pl.DataFrame, shards: int = 1) -> Path:
-    """As ``datasets`` 4 does it: streams of Arrow, with what is known of the columns beside them."""
+    """As ``datasets`` 4 writes it: streams of Arrow, with metadata of the columns in a separate file."""
     folder.mkdir(parents=True)
     (folder / "dataset_info.json").write_text(json.dumps(CLASSES))
     (folder / "state.json").write_text("{}")
@@ -268,8 +268,8 @@ def test_read_spss_files(tmp_path: Path) -> None:
         ("t.csv", b"item,ann,ben\na,1,2\n", True),
         ("t.csv", "item,ann,ben\né,1,2\n".encode(), True),
         ("t.csv", "\ufeffitem,ann,ben\na,1,2\n".encode(), True),
-        ("t.csv", "item,ann,ben\né,1,2\n".encode("latin-1"), False),  # which letter it is needs a look
-        ("t.csv", b"item,ann,ben\na,1,2\n" + "é,1,2".encode("latin-1"), True),  # a line that is not whole
+        ("t.csv", "item,ann,ben\né,1,2\n".encode("latin-1"), False),  # the letter requires detection
+        ("t.csv", b"item,ann,ben\na,1,2\n" + "é,1,2".encode("latin-1"), True),  # an incomplete line
         ("t.csv", b"", False),
         ("t.TSV", b"item\tann\tben\na\t1\t2\n", True),
         ("t.tsv", b"item,ann,ben\na,1,2\n", False),
@@ -401,7 +401,7 @@ def test_read_wide_without_columns():
         unpivot(words, "q", None)
     assert unpivot(words, "q", ["ann", "Notes"]).labels.height == 4
     assert unpivot(words, "q", None, check=False).labels.height == 4
-    assert unpivot(rows_of(q=["a"], Notes=["so"]), "q", None).labels.height == 1  # nothing else could be labels
+    assert unpivot(rows_of(q=["a"], Notes=["so"]), "q", None).labels.height == 1  # no other column could hold labels
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_read_potato_every_schema(project, answers):
         ("k1", "ann", "better", "1"),  # A is m2, and m1 is the first
         ("k2", "ann", "better", "-1"),
         ("k1", "bob", "better", "0"),
-        ("k1", "ann", "odd", "C"),  # b stands third in the item's own order: c, a, b
+        ("k1", "ann", "odd", "C"),  # b is the third in the item's own order: c, a, b
         ("k1", "bob", "odd", "C"),
     }
     assert labels.scale_of("stars").spec == "ordinal:1-5"

@@ -1,4 +1,4 @@
-"""Sheets of text: what stands between cells, where the header is, rows above it, two rows of names, merged cells."""
+"""Sheets of text: separators, the header, rows above it, two header rows, merged cells."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read(folder: Path, text: str, name: str = "t.csv") -> tuple[list[str], list[
     return found.frame.columns, found.frame.rows(), found.first, found.notes
 
 
-# -- what stands between cells ---------------------------------------------------------------------------
+# -- separators -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def read(folder: Path, text: str, name: str = "t.csv") -> tuple[list[str], list[
         (["a,b", "1"], "t.tsv", "\t"),
         (["a b", "1 2"], "t.dat", " "),
         (["a b", "1 2"], "t.csv", ","),
-        (["a b", "1 2"] * 9 + ["a b c"] * 2, "t.txt", ","),  # 18 of 20 are not more than .9
+        (["a b", "1 2"] * 9 + ["a b c"] * 2, "t.txt", ","),  # 18 of 20 is not more than .9
         (["a b", "1 2"] * 10 + ["a b c"] * 2, "t.txt", " "),
         ([], "t.csv", ","),
         (["", " "], "t.csv", ","),
@@ -59,7 +59,7 @@ def test_read_spreadsheet_uses_largest_sheet_and_notes_key(monkeypatch) -> None:
         return pl.DataFrame([row.split() for row in rows], schema=None, orient="row")
 
     book = {"key": cells("Code Meaning", "1 never"), "labels": cells("item ann bob", *["a 1 2"] * 9),
-            "notes": cells("by whom", "me Monday"), "cover": cells("Study")}  # fmt: skip
+            "notes": cells("by whom", "me Monday"), "cover": cells("Study")}  # fmt: skip  # dialect: kept
     monkeypatch.setattr(sheets.pl, "read_excel", lambda *args, **options: dict(book))
     grid, notes = sheets._spreadsheet(Path("book.xlsx"), None)
     assert grid.height == 10
@@ -67,7 +67,7 @@ def test_read_spreadsheet_uses_largest_sheet_and_notes_key(monkeypatch) -> None:
         "read sheet 'labels', skipped 'key', 'notes', 'cover'",
         "sheet 'key' could define codes; to use it, set codes='key'",
     ]
-    book["more"] = cells("item ann bob", *["a 1 2"] * 3)  # 12 cells beside 30: more than a third
+    book["more"] = cells("item ann bob", *["a 1 2"] * 3)  # 12 of 30 cells: more than a third
     with pytest.raises(DataError, match=r"several tables, in the sheets .*sheet='labels'"):
         sheets._spreadsheet(Path("book.xlsx"), None)
     book["more"] = cells("item ann bob", *["a 1 2"] * 2)  # 9
@@ -90,13 +90,13 @@ def test_read_accepts_tables_of_r(tmp_path: Path) -> None:
     assert read(tmp_path, "item,label\na,1\nb,2\n")[0] == ["item", "label"]
     titled = read(tmp_path, "Our labels\nitem,label,more\nr1,a,1,2\nr2,b,2,3\n")
     assert titled[:3] == (["", "item", "label", "more"], [("r1", "a", "1", "2"), ("r2", "b", "2", "3")], 3)
-    # One longer line below others is no name of a row, and neither is the only one.
+    # A single longer line, or the only line, does not mean that rows are named.
     for ragged in ("item,label\na,1\nb,2,3\n", "item,label\nr1,a,1\n"):
         with pytest.raises(DataError, match="cannot be read as a table"):
             read(tmp_path, ragged)
 
 
-# -- where the header is ---------------------------------------------------------------------------------
+# -- header -----------------------------------------------------------------------------------------------
 
 NAMES, CELLS = ["item", "ann", "ben", "cho", "note"], ["a", "1", "2", "3", "x"]
 
@@ -107,7 +107,7 @@ NAMES, CELLS = ["item", "ann", "ben", "cho", "note"], ["a", "1", "2", "3", "x"]
         ([], 0),
         ([["Title", "", "", "", ""]], 1),
         ([["Title", "", "", "", ""], ["", "", "", "", ""]], 2),
-        ([["Title", "2024", "", "", ""]], 0),  # two of five name columns
+        ([["Title", "2024", "", "", ""]], 0),  # two of five columns are named
         ([["1", "2", "3", "", ""]], 0),
     ],
 )
@@ -120,7 +120,7 @@ def test_read_skips_rows_above_header(above: list[list[str]], count: int) -> Non
     assert sheets._lines_above([["t"] + [""] * 9, ["n"] * 6 + ["1"] * 4, *[wide] * 3]) == 1
     assert sheets._lines_above([["t"] + [""] * 9, ["n"] * 5 + ["1"] * 5, *[wide] * 3]) == 0
     assert sheets._lines_above([]) == 0
-    # Of three columns a title is told from names; of two it may be a name beside an empty one.
+    # In a table of three columns a title is distinguished from names; with two it could be a name and an empty cell.
     assert sheets._lines_above([["Title", "", ""], ["item", "ann", "ben"], ["a", "1", "2"]]) == 1
     assert sheets._lines_above([["Title", ""], ["item", "ann"], ["a", "1"]]) == 0
     assert sheets._lines_above([["Title", " ", None], [None, "", ""], ["item", "ann", "ben"], ["a", "1", "2"]]) == 2
@@ -144,7 +144,7 @@ def test_read_notes_rows_above_header(tmp_path: Path) -> None:
         ([["", "q", ""], ["item", "ann", "ben"], ["a", "1", "2"]], None),  # a title above a row of names
         ([["", "q", ""], ["", "ann", "ben"], ["a", "1", "2"]], ["", "q / ann", "q / ben"]),
         ([["", "q", "q"], ["item", "ann", "ben"], ["a", "1", "2"]], ["item", "q / ann", "q / ben"]),
-        ([["item", "q", ""], ["", "ann", "2"], ["a", "1", "2"]], None),  # a number names no column
+        ([["item", "q", ""], ["", "ann", "2"], ["a", "1", "2"]], None),  # a number is not a column name
         ([["item", "q", "r"], ["", "ann", "ben"], ["a", "1", "2"]], None),
         ([["item", "q", ""], ["", "ann", "ben"], ["a", "1", "x"]], None),  # one number below
         ([["item", "q", ""], ["", "", "ben"], ["a", "1", "2"]], None),
@@ -188,9 +188,11 @@ def test_read_fills_merged_cells() -> None:
     assert merged(["a", None, "b", None, "c"]) == ["a", "a", "b", "b", "c"]  # two of five, .4
     assert merged(["a", None, "b", None, "c", "d"]) is None
     assert merged([None, "a", None, "b"]) is None
-    assert merged(["a", None, "a", None]) is None  # repeated names are no merged cells
+    assert merged(["a", None, "a", None]) is None  # repeated names are not merged cells
     assert merged(["a", None, None]) is None
-    assert merged(["a", None, "b", None], ben=["2", None, "2", "2"]) is None  # a row with one label is no row
+    assert (
+        merged(["a", None, "b", None], ben=["2", None, "2", "2"]) is None
+    )  # a row with a single label is not a header
     assert merged(["a", None, None, None, "b", None], ben=["2", "2", "2", None, "2", "2"]) == [
         "a", "a", "a", None, "b", "b"
     ]  # fmt: skip
@@ -211,7 +213,7 @@ def test_is_key_by_header() -> None:
     ("text", "plain"),
     [
         ("item,ann,ben\na,1,2\n", True),
-        ("item,ann,ben\na,1,2", False),  # no line but the header is whole
+        ("item,ann,ben\na,1,2", False),  # only the header is complete
         ("item;ann;ben\na;1;2\n", True),
         ("item,ann\na,1\n", False),
         ("item,ann,ben\na,1,2,3\n", False),
@@ -384,10 +386,10 @@ def test_read_joins_numbers_and_text_if_scales_are_stated() -> None:
         ([11, 15] * 15 + [-10], [-10]),
         ([1, 5] * 15 + [44.5], None),
         ([1, 5] * 15 + [44, 45], None),  # two of 32 are too many
-        ([1, 5] * 49 + [44, 45], [44, 45]),  # two of 100 are not
-        ([1, 5] * 48 + [3, 44, 45], None),  # of 99 they are
+        ([1, 5] * 49 + [44, 45], [44, 45]),  # two of 100 are accepted
+        ([1, 5] * 48 + [3, 44, 45], None),  # two of 99 are too many
         ([1, 11] * 15 + [42], [42]),
-        ([1, 11] * 15 + [41], None),  # no farther than three widths
+        ([1, 11] * 15 + [41], None),  # at most three ranges away
         ([1, 12] * 15 + [99], None),  # a wide scale
         ([1] * 30 + [30], [30]),
         ([*range(1, 11)] * 3 + [99], [99]),
@@ -438,12 +440,12 @@ def test_read_potato_ticked_choices() -> None:
     assert _Project.ticked(project, "l", {"2": "true", "3": "true"}, changes) == 2
 
 
-# -- columns that follow from others -----------------------------------------------------------------------
+# -- computed columns --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("people", "categories"), [(2, 10), (3, 5), (5, 100)])
 def test_arithmetic_distinguishes_rounded_mean(people: int, categories: int) -> None:
-    """Of 60 rows; halves go up or down as they come. Of 18,000 tables so planted no person was taken for a mean."""
+    """60 rows, halves rounded up or down at random. In 18,000 such tables, no annotator was confused with a mean."""
     rng = np.random.default_rng(people)
     for _ in range(40):
         truth = rng.uniform(1, categories, 60)
@@ -487,7 +489,7 @@ def test_read_rounded_mean_is_ambiguous(tmp_path: Path) -> None:
         ("a\n1".encode("utf-16") + b"x", "a\n1", ["read as UTF-16 text"]),
         (b"\xfe\xff\0a", "a", ["read as UTF-16 text"]),
         (b"x\n" * 2**15, "x\n" * 2**15, []),
-        (b"ab\n" * 2**15, "ab\n" * (2**16 // 3), []),  # of a longer file whole lines
+        (b"ab\n" * 2**15, "ab\n" * (2**16 // 3), []),  # complete lines of a longer file
         (b"y" * (2**16 - 1), "y" * (2**16 - 1), []),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which reader a file gets, and several files as one table."""
+"""The reader for each file, and several files as one table."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_format_of_plain_table(put, name, content):
         ("a.json", [{"annotator": ["ann"], "label": [1]}], "table"),
     ],
 )
-def test_format_is_recognized_by_its_marks(put, name, content, form):
+def test_format_is_recognised_by_its_marks(put, name, content, form):
     assert format_of(put(name, content)).name == form
 
 
@@ -116,7 +116,8 @@ def test_settle_scales_requires_scale_for_numbers_and_text():
     )
     assert words([("a", "1"), ("b", "y")], {"a": parse_scale("1-5")}) is None
     assert words([("a", "1"), ("b", "y"), (None, "3")]) == (
-        "a question without a name occurs together with a, b; give it a name, or read the others with criteria=['a', 'b']",
+        "a question without a name occurs together with a, b; give it a name, or read the others with "
+        "criteria=['a', 'b']",
         {"criteria": ["a", "b"]},
     )
 
@@ -480,7 +481,7 @@ def test_join_tables_by_item():
     second = dataclasses.replace(second, reading=second.reading.without("gone", 2))
     joined = registry.join_files([first, second])
     assert joined.labels.rows() == [("x", 1.0, "a.csv, row 2"), ("y", 2.0, "a.csv, row 3"), ("y", 2.5, "b.csv, row 2")]
-    assert joined.items.rows() == [("x", 1), ("y", 2)]  # what is said first stays
+    assert joined.items.rows() == [("x", 1), ("y", 2)]  # the first value is kept
     assert {c: s.spec for c, s in joined.scales.items()} == {
         None: "ordinal:1-5",
         "p": "ordinal:1-2",
@@ -509,7 +510,7 @@ def test_join_tables_converts_to_long_form():
         "label",
         "auto",
     )
-    # Names that are one file's own are its own; a column that would be called so twice gives way.
+    # Options with names of one file's columns apply to that file; a column whose name would clash is dropped.
     own = part("o.csv", key=["x"], who=["dee"], mark=[5], item=["other"], _row=["2"])
     options = ReadSettings(item="key", annotator="who", label="mark")
     rows, settings = registry.join_tables([own, long], options)
@@ -544,7 +545,7 @@ def test_settle_scales_prefers_users_scale():
     said = settled(two, {"q": parse_scale("1-2")})
     assert said == (2, both | {"q": "ordinal:1-2"}, ("scale stated in the export: p nominal:a,b",))
     numbers = part(label=[1, 2], criterion=["q", "p"], _row=["2", "3"], scales={"q": stars})
-    assert settled(numbers, None) == (2, None, ())  # the other question's is to be seen
+    assert settled(numbers, None) == (2, None, ())  # the scale of the other question is still to be inferred
     assert settled(numbers, {"p": stars}) == (2, {"q": "ordinal:1-5", "p": "ordinal:1-5"},
                                               ("scale stated in the export: q ordinal:1-5",))  # fmt: skip
 
@@ -570,7 +571,7 @@ def test_find_columns_detects_roles():
     assert (settings.layout, list(settings.columns), settings.item) == ("wide", ["ann", "bob"], "key")
     assert found.labels["key"].to_list() == ["a", "b"]
     assert [str(one) for one in found.reading.exclusions] == ["1 row: computed from the rows above it: mean"]
-    assert found.labels.columns == ["key", "ann", "bob", "story", "_row"]  # a story is of the item, a note is nobody's
+    assert found.labels.columns == ["key", "ann", "bob", "story", "_row"]  # a story is metadata, a note is ignored
     long = part(item=["a"], annotator=["ann"], label=[1], _row=["2"])
     same = ReadSettings()
     assert registry.find_columns(long, same) == (long, same)

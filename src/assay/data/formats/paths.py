@@ -639,7 +639,7 @@ class MLflow(Export):
         others = [metric for metric in scores if metric not in judged]
         if not judged:
             raise DataError(
-                f"{self.path} contains no score with a justification, so no metric is recognized as a judge's; name "
+                f"{self.path} contains no score with a justification, so no metric is recognised as a judge's; name "
                 f"the judge's metrics with criteria=[...] (there are {listing(others)})"
                 if others
                 else f"{self.path} has no column 'metric/v1/score' or 'name/value' of MLflow"

@@ -1,4 +1,4 @@
-"""The formats that `assay.read` supports, by name, and how a file of each is recognized.
+"""The formats that `assay.read` supports, by name, and how a file of each is recognised.
 
 Recognition inspects only the beginning of a file, and only properties that no plain table has. If it is
 not certain, the file is read as a plain table, and the user can specify ``format=...``.
@@ -89,7 +89,7 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Format:
-    """One format: its name and description, and how it is read and recognized."""
+    """One format: its name and description, and how it is read and recognised."""
 
     name: str
     about: str
@@ -241,7 +241,7 @@ FORMATS = Registry("assay.formats", Format, {
         ),
     )
 })  # fmt: skip
-"""Every format by name, including those of installed packages (`assay.plugins`)."""
+"""Every format by name, those of installed packages included (`assay.plugins`)."""
 
 
 def format_options(settings: FormatSettings) -> list[str]:
@@ -250,15 +250,16 @@ def format_options(settings: FormatSettings) -> list[str]:
 
 
 def format_of(path: Path, name: str = "auto") -> Format:
-    """Return the format with that name; with ``auto``, the format that is recognized."""
+    """Return the format with that name; with ``auto``, the format that is recognised."""
     if name == "auto":
         with naming(path):
             file = Beginning(path)
-            # A plain table recognizes everything, so it comes last.
-            return next(f for f in sorted(FORMATS.values(), key=lambda f: f.name == "table") if f.recognises(file))
-    if name not in FORMATS:
+            every = FORMATS.everything() if FORMATS.further else FORMATS
+            # A plain table recognises everything, so it comes last.
+            return next(f for f in sorted(every.values(), key=lambda f: f.name == "table") if f.recognises(file))
+    if name not in FORMATS and name not in FORMATS.further:
         raise DataError(
-            unknown("format", name, FORMATS, f"the formats that are read: auto, {listing(list(FORMATS), 20)}")
+            unknown("format", name, FORMATS.names, f"the formats that are read: auto, {listing(FORMATS.names, 20)}")
         )
     return FORMATS[name]
 
@@ -274,7 +275,7 @@ class ReadSettings(FrameSettings, FormatSettings):
         "item",
         "Column with the item id.",
         first=True,
-        details="Several columns together are one id. In a platform's export: the field with your item id; default: "
+        details="Several columns together are one id. In a platform export: the field with your item id; by default "
         "the platform's id.",
     )
     label: str | int | Sequence[str | int] = option(  # type: ignore[assignment]
@@ -282,33 +283,33 @@ class ReadSettings(FrameSettings, FormatSettings):
     )
     layout: Layout = option(
         "auto",
-        "One row per label (`long`), per item (`wide`), or per annotator (`transposed`).",
+        "One row per label (`long`), per item (`wide`) or per annotator (`transposed`).",
         details="`auto` detects it: a table with columns of item, annotator and label is long. For other tables, the "
         "roles of columns are detected and reported in `reading`. If they are ambiguous, the error has the whole call; "
         "see `assay.look`.",
     )
     columns: Sequence[str | int] | None = option(
         None,
-        "The annotators' columns of a wide table, or the items' of a transposed one.",
+        "Label columns of a wide table, or item columns of a transposed one.",
         details="By default all columns that could contain labels; `reading` reports these and the ignored columns.",
     )
     split_columns: str | None = option(
         None,
-        "How column names of a wide table combine an annotator and a criterion: `annotator_criterion`.",
+        "Annotator and criterion in the column names of a wide table, such as `annotator_criterion`.",
         details="`annotator / criterion` reads `Ann / clarity`, `criterion_annotator` reads `clarity_ann`; the text "
         "between the two words is the separator.",
     )
     format: str = option(
         "auto",
-        "`auto`, or the name of a format.",
-        details="Exports are recognized by marks that no plain table has; otherwise name the format: `table`, "
+        "File format: auto, or a platform such as label-studio, argilla, prodigy or mturk.",
+        details="Exports are recognised by marks that no plain table has; otherwise name the format: `table`, "
         "`alt-test`, `hugging-face`, `label-studio`, `argilla`, `prodigy`, `potato`, `mturk`, `inspect-ai`, "
         "`promptfoo`, `deepeval`, `lm-eval`, `mlflow`, `arena`.",
     )
 
     split_item: str | None = option(
         "auto",
-        "Separator, or regular expression with named groups, that splits the item id into columns; `no` for none.",
+        "Split criteria off item ids such as `img_7__Color`: auto, no, the separator or a regular expression.",
         details="With `auto`, item ids such as `img_7__Color` are split into item and criterion if all of them show "
         "this structure: a few words after the last `__`, each for most items, and no column of criteria. "
         "`reading` reports it. " + SPLIT_DETAILS,
@@ -433,7 +434,8 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
         mark, notes = _questions_split(frame, item, criterion or "criterion", pooled=not unasked)
         options["split_item"] = mark if unasked else None
         reading = replace(reading.add_notes(*notes), split_detected=unasked and mark is not None)
-    about = {name: getattr(rows, name) for name in ("items", "annotators") if options[name] is None}
+    tables_of = {"items": rows.items, "annotator_table": rows.annotators}
+    about = {name: one for name, one in tables_of.items() if options[name] is None}
     roles = {"item": item, "annotator": annotator, "label": label, "criterion": criterion}
     read = FrameSettings(**{**options, **roles, **about, "scale": scale, "reading": reading})
     made, own = from_frame(frame, read), settings.own_item()
