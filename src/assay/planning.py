@@ -101,8 +101,8 @@ class PlanSettings(RuleSettings):
     )
     annotator_noise: float | Sequence[float] | None = option(
         None, "Probability that an annotator answers at random (default: 0.3).", low=0, high=1,
-        details="A random answer is a draw from the prior. If several values are given, each annotator's noise is drawn "
-        "from them.",
+        details="A random answer is a draw from the prior. With several values, each annotator's noise is drawn from "
+        "them.",
         first=True,
     )  # fmt: skip
     judge_noise: float | None = option(
@@ -110,7 +110,7 @@ class PlanSettings(RuleSettings):
         details="The default is the mean of annotator_noise: a judge with human-level errors.", first=True,
     )  # fmt: skip
     judge_bias: float = option(0.0, "Bias of the judge's labels, in points.", details="On an ordered scale.")
-    scale: Any = option(
+    categories: Any = option(
         None, "Number of categories, or a scale such as 1-5.", details="Default: 4 categories.", first=True
     )
     prior: Sequence[float] | None = option(
@@ -287,7 +287,7 @@ class AltTestPlan(Result):
         lines += [f"{line}." for line in self.assumptions]
         lines.append(
             f"Verdict at α = {self.settings.alpha:g}: non-inferior to {100 * self.settings.threshold:g}% of annotators "
-            f"and agreement ratio above {self.settings.least_retention:g}; score {self.score}. "
+            f"and agreement ratio above {self.settings.min_agreement_ratio:g}; score {self.score}. "
             f"Monte Carlo error at most {1.96 * 0.5 / np.sqrt(self.n_studies):.2f}."
         )
         for (annotators,), part in self.outcomes.group_by("n_annotators", maintain_order=True):
@@ -419,7 +419,7 @@ class TruthSource:
             raise DesignError("normalise=... and quality=... require real annotators; add pilot=...")
         noise = np.atleast_1d(np.asarray(NOISE if s.annotator_noise is None else s.annotator_noise, dtype=float))
         judged = float(noise.mean()) if s.judge_noise is None else s.judge_noise
-        source = LabelSource.of(CATEGORIES if s.scale is None else s.scale, s.prior, s.spread)
+        source = LabelSource.of(CATEGORIES if s.categories is None else s.categories, s.prior, s.spread)
         # A table of two items, to check the options about labels.
         bias = {"judge": s.judge_bias} if s.judge_bias else None
         template = simulate(2, 2, scale=source.scale, prior=s.prior, spread=s.spread, bias=bias)

@@ -58,7 +58,7 @@ class SimulationSettings(Settings):
     )
     bias: Mapping[str, float] | None = option(
         None,
-        "How far the labels of a judge or person lie too high on average.",
+        "Mean bias of the labels of a judge or annotator.",
         details="In points (or categories) of an ordered scale, as far as its ends allow.",
     )
     spread: float = option(
@@ -178,7 +178,7 @@ def simulate(settings: SimulationSettings) -> Annotations:
         judges=list(models),
         scale=source.scale,
         items=pl.DataFrame(items),
-        annotators=pl.DataFrame(about),
+        annotator_table=pl.DataFrame(about),
         reading=Reading(source=f"a simulated study (seed {settings.seed})", rows=table.height),
     )
 
@@ -264,7 +264,7 @@ class LabelSource:
         errs: Floats | None = None,
         instead: Floats | None = None,
     ) -> Floats:
-        """Everybody's labels: (studies, items, annotators).
+        """The labels of all raters: (studies, items, annotators).
 
         Parameters
         ----------

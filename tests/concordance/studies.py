@@ -10,7 +10,7 @@ from assay.data.scales import Interval, Scale
 
 
 def from_grid(cells, scale: Scale, names=None, **options) -> Annotations:
-    """Labels from an (items, annotators) array, NaN or None where nobody answered."""
+    """Labels from an (items, annotators) array, NaN or None if missing."""
     cells = np.asarray(cells, dtype=float)
     names = names or [f"r{j}" for j in range(cells.shape[1])]
     rows = [
@@ -70,7 +70,7 @@ def scale_study(
         scale=Interval(0, 100),
         conditions=["scale", "temperature"] if temperatures else ["scale"],
         items=pl.DataFrame(items),
-        annotators=pl.DataFrame({"annotator": people, "gender": gender}),
+        annotator_table=pl.DataFrame({"annotator": people, "gender": gender}),
     )
 
 

@@ -1,4 +1,4 @@
-"""Who agrees with whom."""
+"""Agreement tables."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from studies import from_grid
 
 from assay.concordance import agreement as module
+from assay.concordance import words
 from assay.concordance.agreement import PERMUTATION, agreement
 from assay.concordance.coefficient import AgreementSettings
 from assay.concordance.comparisons import WHO
@@ -37,7 +38,7 @@ def panel(*, seed: int = 0, n: int = 120, judge_noise: float = 0.5) -> Annotatio
         names=["ann", "bob", "cas", "dee", "good", "guess"],
         judges=["good", "guess"],
         items=pl.DataFrame({"item": [f"i{i:06d}" for i in range(n)], "benchmark": ["a", "b", "b"] * (n // 3)}),
-        annotators=pl.DataFrame({"annotator": ["ann", "bob", "cas", "dee"], "gender": ["f", "m", "f", "m"]}),
+        annotator_table=pl.DataFrame({"annotator": ["ann", "bob", "cas", "dee"], "gender": ["f", "m", "f", "m"]}),
     )
 
 
@@ -95,8 +96,8 @@ def test_consensus_by_hand():
     assert found.exclusions == ()
 
 
-def test_a_median_between_two_labels_goes_to_the_one_nearer_the_middle():
-    # Medians 1.5, 2.5, 3 (of 1 and 5), 3.5, 4.5, and of one label 5; the judge says what they become on 1 to 5.
+def test_consensus_median_rounds_to_scale_middle():
+    # Medians 1.5, 2.5, 3 (of 1 and 5), 3.5, 4.5, and of one label 5; the judge gives them rounded onto 1 to 5.
     cells = np.array([[1, 2, 2], [2, 3, 3], [1, 5, 3], [3, 4, 3], [4, 5, 4], [5, np.nan, 5]])
     for turned in (cells, 6 - cells):
         labels = from_grid(turned, Ordinal(1, 5), names=["a", "b", "j"], judges=["j"])
@@ -104,7 +105,7 @@ def test_a_median_between_two_labels_goes_to_the_one_nearer_the_middle():
         assert (row["estimate"], row["n"]) == (1, 6)
 
 
-def test_the_consensus_of_two_judges_on_a_scale_with_an_order_loses_no_item():
+def test_consensus_of_two_judges_on_ordered_scale_keeps_all_items():
     found = agreement(panel(), who=["consensus", "rest"])
     categorical = ["exact-agreement", "cohen-kappa", "krippendorff-alpha-nominal", "krippendorff-alpha-ordinal"]
     assert set(found.table.filter(pl.col("coefficient").is_in(categorical))["n"]) == {120}
@@ -118,7 +119,7 @@ def test_the_consensus_of_two_judges_on_a_scale_with_an_order_loses_no_item():
 
 
 def test_tied_majorities_of_categories_are_counted():
-    # People are divided on i1 and i4, judges on i0 and i4; on i3 nobody but a judge has answered.
+    # People are divided on i1 and i4, judges on i0 and i4; on i3 only a judge has a label.
     votes = ["xxyzx", "xyzxx", "xxxyy", "---x-", "yx-xy"]
     rows = [(f"i{i}", who, v) for i, row in enumerate(votes) for who, v in zip("abcjk", row, strict=True) if v != "-"]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
@@ -164,14 +165,14 @@ def test_ties_in_chunks_are_those_in_memory(tmp_path):
     assert found[0].exclusions[0].count > 0
 
 
-def test_a_coefficient_that_is_asked_for_twice_counts_once():
+def test_agreement_counts_repeated_coefficient_once():
     once = agreement(panel(), coefficients=["cohen-kappa"], who=["pairs"])
     twice = agreement(panel(), coefficients=["cohen-kappa", "cohen-kappa"], who=["pairs", "pairs"])
     assert twice.table.equals(once.table)
     assert twice.signature == once.signature
 
 
-def test_the_judge_is_closer_than_people_are_and_the_guesser_is_not(found):
+def test_differences_flag_accurate_judge_as_closer_but_not_guesser(found):
     closer = {
         r["judge"]: r["closer"] for r in found.differences.iter_rows(named=True) if r["coefficient"] == "icc(a,1)"
     }
@@ -181,12 +182,12 @@ def test_the_judge_is_closer_than_people_are_and_the_guesser_is_not(found):
 
 
 @pytest.mark.slow
-def test_a_judge_like_a_person_is_not_shown_to_differ():
+def test_differences_of_humanlike_judge_are_undecided():
     shown = [
         agreement(panel(seed=s, judge_noise=0.7), who=["human pairs"], coefficients=["qwk"]).differences["closer"][0]
         for s in range(12)
     ]
-    assert shown.count("not shown") >= 10
+    assert shown.count("undecided") >= 10
 
 
 def test_any_human_is_the_mean_over_people_for_an_average(found):
@@ -241,7 +242,7 @@ def test_p_values_are_adjusted_within_a_coefficient(found):
     assert found.select(coefficient="mae")["p"].null_count() == found.select(coefficient="mae").height
 
 
-def test_nominal_labels_get_what_they_can_have():
+def test_agreement_selects_coefficients_for_nominal_labels():
     cells = np.random.default_rng(0).integers(1, 4, (50, 3))
     votes = pl.DataFrame(
         {
@@ -262,7 +263,7 @@ def test_nominal_labels_get_what_they_can_have():
     assert found.headline == "krippendorff-alpha-nominal"
 
 
-def test_what_can_not_be_compared_is_counted():
+def test_agreement_counts_impossible_comparisons():
     cells = np.full((40, 3), np.nan)
     cells[:20, :2] = np.random.default_rng(1).integers(1, 6, (20, 2))
     cells[20:, 1:] = np.random.default_rng(2).integers(1, 6, (20, 2))
@@ -281,8 +282,8 @@ def test_unknown_names_are_refused():
 
 def test_summary_table_and_pictures(found):
     text = found.summary()
-    assert "good is closer to the people than they are to each other" in text
-    assert "guess is further from the people" in text
+    assert "; it agrees more with humans than they do with each other." in text
+    assert "; it agrees less with humans than they do with each other." in text
     assert text.splitlines()[-1] == found.signature
     json.dumps(found.to_dict())
     assert found.plot().get_xlabel() == "Krippendorff's α, ordinal"
@@ -317,10 +318,9 @@ def test_parts_of_a_page_can_be_drawn(found):
 
     parts = agreement_parts(found)
     assert [p.title for p in parts] == [
-        "Do the annotators agree?",
-        "Is the judge closer to people than they are to each other?",
+        "Agreement among annotators",
+        "Judge agreement compared with human agreement",
     ]
-    # Who agrees with whom is unfolded beside it.
     assert [caption.endswith("of pairs.") for caption, _ in parts[1].frames] == [False, True]
     for part in parts:
         assert all(caption and frame.height for caption, frame in part.frames)
@@ -328,7 +328,7 @@ def test_parts_of_a_page_can_be_drawn(found):
     assert parts[1].frames[0][1]["closer"].to_list() == ["yes", "no"]
 
 
-def test_who_agrees_with_whom_is_drawn_of_few(found, monkeypatch):
+def test_heat_map_draws_few_annotators(found, monkeypatch):
     from assay.concordance import page
 
     everybody = len(found.humans) + len(found.judges)
@@ -358,7 +358,7 @@ def test_each_coefficient_is_resampled_over_its_own_items():
     assert "12 items" in row["interval"]
 
 
-def test_the_heat_map_of_a_bias_has_two_signs():
+def test_heat_map_of_bias_has_two_signs():
     cells = np.array([[1, 2, 4], [2, 3, 5], [1, 3, 4], [3, 3, 5]])
     found = agreement(from_grid(cells, Ordinal(1, 5), names=["a", "b", "c"]), coefficients=["bias"], who=["pairs"])
     texts = [t.get_text() for t in found.heat_map(coefficient="bias").texts]
@@ -366,7 +366,7 @@ def test_the_heat_map_of_a_bias_has_two_signs():
     assert sorted(texts) == sorted(["1.0", "−1.0", "2.8", "−2.8", "1.8", "−1.8"])
 
 
-def test_a_summary_says_what_it_does_not_show():
+def test_summary_counts_omitted_rows_of_large_tables():
     """Six judges on five criteria: the fifth would be gone after 24 rows."""
     rng = np.random.default_rng(0)
     names = [f"p{j}" for j in range(3)] + [f"m{j}" for j in range(6)]
@@ -383,8 +383,8 @@ def test_a_summary_says_what_it_does_not_show():
     )
     text = found.summary()
     shown = found.select("humans", "judges", "consensus")
-    assert f"The table has {shown.height - 24} rows more of qwk, all those of " in text
-    assert "The differences have 18 comparisons more of a judge, all those of " in text
+    assert f"The table has {shown.height - 24} more rows for qwk, including all of " in text
+    assert "The table of differences has 18 more comparisons, including all of " in text
 
 
 def test_coefficients_say_when_judges_are_among_the_annotators():
@@ -393,13 +393,13 @@ def test_coefficients_say_when_judges_are_among_the_annotators():
     assert "judge" not in krippendorff_alpha(labels.where(kind="human")).summary()
 
 
-def test_a_random_judge_of_a_family_against_a_random_human_by_brute_force():
+def test_random_judge_of_family_matches_brute_force():
     labels = panel(n=30)
     people = labels.annotators.with_columns(
         maker=pl.when(pl.col("kind") == "judge").then(pl.lit("lab")).otherwise(None)
     )
     labels = Annotations.from_frame(
-        labels.labels, judges=["good", "guess"], scale=labels.scale, items=labels.items, annotators=people
+        labels.labels, judges=["good", "guess"], scale=labels.scale, items=labels.items, annotator_table=people
     )
     ask = {"who": ["random human"], "coefficients": ["mae", "pearson"], "draws": 3000}
     found = agreement(labels, family="maker", **ask)
@@ -420,8 +420,8 @@ def test_a_random_judge_of_a_family_against_a_random_human_by_brute_force():
         agreement(labels, family="makers", **ask)
 
 
-def test_a_judge_with_a_random_human_is_set_against_two_random_humans():
-    """Better, worse or not shown; of a family, too; higher is worse for an error."""
+def test_than_humans_compares_with_two_random_humans():
+    """Better, worse or undecided; also for a family; higher is worse for an error."""
     found = agreement(panel(n=240, judge_noise=0.0), who=["random human"], coefficients=["pearson", "mae"], draws=400)
     rows = found.table.filter(pl.col("second").is_in(["good", "guess"]))
     assert rows.select("second", "coefficient", "than_humans").rows() == [
@@ -434,12 +434,12 @@ def test_a_judge_with_a_random_human_is_set_against_two_random_humans():
     family = found.table.filter(pl.col("second") == "a random judge")
     assert family["than_humans"].null_count() == 0
     same = agreement(panel(n=60, judge_noise=0.7), who=["random human"], coefficients=["pearson"], draws=200)
-    assert value(same, "random human", "pearson", second="good")["than_humans"] == "not shown"
+    assert value(same, "random human", "pearson", second="good")["than_humans"] == "undecided"
     assert agreement(panel(n=60), who=["human pairs"]).table["than_humans"].null_count()
 
 
 @pytest.mark.slow
-def test_a_table_is_as_wide_as_a_terminal(tmp_path, capsys):
+def test_table_fits_terminal_width(tmp_path, capsys):
     from assay.cli.app import main
 
     path = tmp_path / "labels.csv"
@@ -458,14 +458,14 @@ def test_a_table_is_as_wide_as_a_terminal(tmp_path, capsys):
 
 
 def test_wide_tables_are_broken_between_words():
-    table = tables.select(pl.DataFrame({"who": ["the first of several", "b"], "p_adjusted": [0.5, 0.25]}))
+    table = tables.shown(pl.DataFrame({"who": ["the first of several", "b"], "p_adjusted": [0.5, 0.25]}))
     whole, narrow = tables.to_text(table, 80), tables.to_text(table, 24)
     assert len(whole.splitlines()) == 3
     assert max(map(len, narrow.splitlines())) <= 24
     assert " ".join(narrow.split()) == "who p (adjusted) the first of 0.50 several b 0.25"
 
 
-def test_a_comparison_that_cannot_be_made_is_counted_once():
+def test_agreement_counts_impossible_comparison_once():
     y = np.round(np.random.default_rng(5).normal(size=(30, 5)), 3)
     labels = from_grid(y, Interval(), judges=["r3", "r4"])
     found = agreement(labels, who=["human pairs"], coefficients=["mae", "spearman"])
@@ -482,31 +482,34 @@ def coins(seed: int, m: int = 3) -> Annotations:
     return from_grid(np.random.default_rng(seed).integers(1, 6, (40, m)), Ordinal(1, 5))
 
 
-def test_the_first_sentence_says_whether_people_agree_and_what_to_report(found):
+def test_summary_starts_with_human_agreement_and_recommended_coefficient(found):
     first, second = found.summary().splitlines()[:2]
-    assert first.startswith("People agree beyond chance: Krippendorff's α, ordinal 0.")
-    assert second.startswith("Report Krippendorff's α, ordinal: labels have an order, which it counts")
-    said = [agreement(coins(seed), who=["humans"]).summary() for seed in range(40)]
-    assert sum(text.startswith("People agree beyond chance") for text in said) <= 5
-    assert sum(text.startswith("People are not shown to agree beyond chance") for text in said) >= 35
+    assert first.startswith("Human agreement: Krippendorff's α (ordinal) = 0.")
+    assert first.endswith(", better than chance (adjusted p < 0.001); 120 items.")
+    assert second == (
+        "Recommended coefficient: Krippendorff's α (ordinal labels, any number of annotators, missing labels)."
+    )
+    texts = [agreement(coins(seed), who=["humans"]).summary() for seed in range(40)]
+    assert sum(", better than chance (" in text for text in texts) <= 5
+    assert sum(", not significantly better than chance (" in text for text in texts) >= 35
 
 
-def test_the_headline_is_what_was_asked_for_first():
+def test_headline_is_first_requested_coefficient():
     labels = panel()
     asked = agreement(labels, coefficients=["qwk", "cohen-kappa", "mae"], who=["humans"])
     assert asked.headline == "qwk"
-    assert "Recommended for such labels, and not asked for here: Krippendorff's α, ordinal" in asked.summary()
+    assert "Recommended coefficient for these labels, not computed here: Krippendorff's α (ordinal" in asked.summary()
     assert (
         agreement(labels, coefficients=["mae", "krippendorff-alpha-ordinal"]).headline == "krippendorff-alpha-ordinal"
     )
     numbers = from_grid(np.random.default_rng(0).normal(size=(20, 3)), Interval())
     assert agreement(numbers, who=["humans"]).headline == "icc(a,1)"
     words = krippendorff_alpha(labels, level="nominal").summary()
-    assert "Recommended for such labels: Krippendorff's α, ordinal; labels have an order" in words
+    assert "Recommended coefficient for these labels: Krippendorff's α (ordinal labels" in words
     assert "Recommended" not in krippendorff_alpha(labels).summary()
 
 
-def test_a_heat_map_has_two_colours_for_two_signs():
+def test_heat_map_of_signed_values_has_two_colours():
     from matplotlib.colors import to_hex
 
     from assay.reporting import pictures
@@ -523,10 +526,10 @@ def test_a_heat_map_has_two_colours_for_two_signs():
     assert colours["mae"] == {to_hex(pictures.JUDGE)}
 
 
-def test_a_summary_counts_what_it_does_not_show(found):
-    """24 rows of the headline, and 12 comparisons of a judge, are shown; places of which none is shown are named."""
+def test_summary_counts_omitted_rows(found):
+    """A summary has 24 rows of the headline and 12 comparisons of a judge, and names the criteria that it omits."""
     row, closer = found.select("humans"), found.differences.filter(coefficient=found.headline).head(1)
-    title = f", {row['title'][0]} "
+    title = f": {row['title'][0]} "
     for rows, comparisons in ((24, 12), (25, 13), (26, 14)):
         many, closers = (
             pl.concat([one.with_columns(criterion=pl.lit(f"c{i:02d}")) for i in range(n)])
@@ -535,19 +538,19 @@ def test_a_summary_counts_what_it_does_not_show(found):
         text = dataclasses.replace(found, rows=many, differences=closers).summary()
         lines = text.splitlines()
         assert sum(line.startswith("c") and title in line for line in lines) == 24
-        assert sum(f": {closer['judge'][0]} is " in line for line in lines) == 12
-        further = [line for line in lines if line.startswith(("The table has ", "The differences have "))]
+        assert sum(f": {closer['judge'][0]}: agreement with humans minus " in line for line in lines) == 12
+        further = [line for line in lines if line.startswith(("The table has ", "The table of differences has "))]
         assert (
             further
             == {
                 24: [],
                 25: [
-                    f"The table has 1 row more of {found.headline}, all those of c24.",
-                    "The differences have 1 comparison more of a judge, all those of c12.",
+                    f"The table has 1 more row for {found.headline}, including all of c24.",
+                    "The table of differences has 1 more comparison, including all of c12.",
                 ],
                 26: [
-                    f"The table has 2 rows more of {found.headline}, all those of c24, c25.",
-                    "The differences have 2 comparisons more of a judge, all those of c12, c13.",
+                    f"The table has 2 more rows for {found.headline}, including all of c24, c25.",
+                    "The table of differences has 2 more comparisons, including all of c12, c13.",
                 ],
             }[rows]
         )
@@ -586,45 +589,61 @@ def lists(value) -> bool:
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({}, "People agree beyond chance: κ 0.500 [0.400, 0.600], 9 items."),
-        ({"p_adjusted": 0.051}, "People are not shown to agree beyond chance: κ 0.500 [0.400, 0.600], 9 items."),
-        ({"estimate": -0.5}, "People are not shown to agree beyond chance: κ −0.500 [0.400, 0.600], 9 items."),
-        ({"estimate": 0.0}, "People are not shown to agree beyond chance: κ 0.000 [0.400, 0.600], 9 items."),
-        ({"p": None, "p_adjusted": None}, "People: κ 0.500 [0.400, 0.600], 9 items."),
-        ({"p": None, "p_adjusted": None, "first": "a", "second": "b"}, "a and b: κ 0.500 [0.400, 0.600], 9 items."),
-        ({"p": [None] * 3, "p_adjusted": None}, "People: κ, in 3 rows."),
+        ({}, "Human agreement: κ = 0.500 [0.400, 0.600], better than chance (adjusted p = 0.050); 9 items."),
+        (
+            {"p_adjusted": 0.051},
+            "Human agreement: κ = 0.500 [0.400, 0.600], not significantly better than chance (adjusted p = 0.051); 9 "
+            "items.",
+        ),
+        (
+            {"estimate": -0.5},
+            "Human agreement: κ = −0.500 [0.400, 0.600], not significantly better than chance (adjusted p = 0.050); 9 "
+            "items.",
+        ),
+        (
+            {"estimate": 0.0},
+            "Human agreement: κ = 0.000 [0.400, 0.600], not significantly better than chance (adjusted p = 0.050); 9 "
+            "items.",
+        ),
+        ({"p": None, "p_adjusted": None}, "Human agreement: κ = 0.500 [0.400, 0.600]; 9 items."),
+        (
+            {"p": None, "p_adjusted": None, "first": "a", "second": "b"},
+            "Agreement between a and b: κ = 0.500 [0.400, 0.600]; 9 items.",
+        ),
+        ({"p": [None] * 3, "p_adjusted": None}, "Human agreement: κ from 0.500 to 0.500 in 3 criteria."),
         (
             {"estimate": [0.5, -0.25, 0.75], "p_adjusted": [0.01, 0.01, 0.06], "p": [0.01, None, 0.02]},
-            "People are shown to agree beyond chance in 1 of 3 criteria: κ, −0.250 to 0.750.",
+            "Human agreement: κ from −0.250 to 0.750 in 3 criteria, significantly better than chance in 1 of 3.",
         ),
         (
             {"estimate": [0.5, 0.25], "first": ["a", "a"], "second": ["b", "c"]},
-            "People are shown to agree beyond chance in 2 of 2 pairs: κ, 0.250 to 0.500.",
+            "Human agreement: κ from 0.250 to 0.500 in 2 pairs, significantly better than chance in 2 of 2.",
         ),
     ],
 )
-def test_the_first_sentence_counts_what_is_shown(columns, sentence):
-    assert module._chance_sentence(rows_of(**columns), "People", 0.05).replace("-0", "−0") == sentence
+def test_first_sentence_counts_significant_criteria(columns, sentence):
+    given = SimpleNamespace(confidence=0.95, settings=AgreementSettings())
+    assert words._chance_sentence(rows_of(**columns), "Human agreement", given) == sentence
 
 
-def test_a_place_is_a_criterion_and_a_group():
+def test_place_names_criterion_and_group():
     places = [("c", "g"), ("c", None), (None, "g"), (None, None), ("", "")]
-    assert [module._place({"criterion": c, "group": g}) for c, g in places] == ["c, g: ", "c: ", "g: ", "", ""]
+    assert [words._place({"criterion": c, "group": g}) for c, g in places] == ["c, g: ", "c: ", "g: ", "", ""]
     rows = rows_of(criterion=["a", "b", "a", "c", "c", "d"])
-    # Of the first two of six, a and b are shown; of the first four, all but d.
-    assert module._places(rows, 2) == ", all those of c, d"
-    assert module._places(rows, 4) == ", all those of d"
-    assert module._places(rows, 5) == ", all those of d"
-    assert module._places(rows, 6) == module._places(rows_of(n=[1, 2, 3]), 1) == ""
+    # The first two of six rows have a and b; the first four all except d.
+    assert words._places(rows, 2) == ", including all of c, d"
+    assert words._places(rows, 4) == ", including all of d"
+    assert words._places(rows, 5) == ", including all of d"
+    assert words._places(rows, 6) == words._places(rows_of(n=[1, 2, 3]), 1) == ""
 
 
 @pytest.mark.parametrize(
-    ("low", "words"),
+    ("low", "number"),
     [(0.25, "0.500 [0.250, 0.750]"), (None, "0.500 (no interval: few)"), (float("nan"), "0.500 (no interval: few)")],
 )
-def test_a_number_has_its_interval_or_why_it_has_none(low, words):
+def test_number_has_interval_or_reason(low, number):
     row = {"estimate": 0.5, "low": low, "high": 0.75, "reason": "few"}
-    assert module._number(row) == words
+    assert words._number(row) == number
 
 
 def test_p_values_are_adjusted_over_a_coefficient_and_a_kind_of_comparison():
@@ -638,11 +657,11 @@ def test_p_values_are_adjusted_over_a_coefficient_and_a_kind_of_comparison():
 @pytest.mark.parametrize(
     ("estimate", "better", "p", "closer"),
     [
-        (0.1, 1.0, 0.05, "yes"), (0.1, 1.0, 0.051, "not shown"), (-0.1, 1.0, 0.05, "no"), (-0.1, -1.0, 0.01, "yes"),
-        (0.1, -1.0, 0.01, "no"), (0.0, 1.0, 0.01, "no"), (0.1, 1.0, None, "not shown"),
+        (0.1, 1.0, 0.05, "yes"), (0.1, 1.0, 0.051, "undecided"), (-0.1, 1.0, 0.05, "no"), (-0.1, -1.0, 0.01, "yes"),
+        (0.1, -1.0, 0.01, "no"), (0.0, 1.0, 0.01, "no"), (0.1, 1.0, None, "undecided"),
     ],
 )  # fmt: skip
-def test_a_judge_is_closer_where_the_difference_is_shown_and_on_the_better_side(estimate, better, p, closer):
+def test_closer_requires_significance_and_direction(estimate, better, p, closer):
     row = {"judge": "j", "coefficient": "x", "title": "X", "estimate": estimate, "p": p, "better": better, "n": 7}
     found = module._differences_table([row], "none", 0.05)
     assert found["closer"].to_list() == [closer]
@@ -654,13 +673,12 @@ def test_a_judge_is_closer_where_the_difference_is_shown_and_on_the_better_side(
 @pytest.mark.parametrize(
     ("estimate", "p", "without", "p_without", "closer"),
     [
-        (0.1, 0.01, "ann", 0.05, "yes"), (0.1, 0.01, "ann", 0.051, "by one"), (0.1, 0.01, "ann", None, "by one"),
-        (0.1, 0.01, None, None, "yes"), (0.1, 0.06, "ann", 0.9, "not shown"), (-0.1, 0.01, None, None, "no"),
+        (0.1, 0.01, "ann", 0.05, "yes"), (0.1, 0.01, "ann", 0.051, "depends on one"),
+        (0.1, 0.01, "ann", None, "depends on one"),
+        (0.1, 0.01, None, None, "yes"), (0.1, 0.06, "ann", 0.9, "undecided"), (-0.1, 0.01, None, None, "no"),
     ],
 )  # fmt: skip
-def test_a_judge_is_closer_only_where_that_is_shown_without_whom_it_is_closest_to(
-    estimate, p, without, p_without, closer
-):
+def test_closer_requires_significance_without_closest_annotator(estimate, p, without, p_without, closer):
     row = {"judge": "j", "coefficient": "x", "title": "X", "estimate": estimate, "p": p, "better": 1.0, "n": 7,
            "without": without, "p_without": p_without}  # fmt: skip
     assert module._differences_table([row], "none", 0.05)["closer"].to_list() == [closer]
@@ -677,10 +695,10 @@ def errs(n: int, m: int, seed: int, judge: str) -> Annotations:
     )
 
 
-def test_a_judge_that_repeats_a_person_is_closer_by_that_one_alone():
+def test_closer_depends_on_one_for_copied_annotator():
     found = agreement(errs(80, 3, 1, "repeats"), coefficients=["exact-agreement"], who=["human pairs"])
     row = found.differences.row(0, named=True)
-    assert (row["closer"], row["without"]) == ("by one", "p1")
+    assert (row["closer"], row["without"]) == ("depends on one", "p1")
     assert row["p"] < 0.01
     # Without p1 the judge is one of three exchangeable raters: p0 and p2 with each other, and the judge with both.
     alone = agreement(
@@ -688,30 +706,33 @@ def test_a_judge_that_repeats_a_person_is_closer_by_that_one_alone():
         who=["human pairs"],
     )  # fmt: skip
     assert row["p_without"] == alone.differences["p"][0]
-    assert found.comparisons()[0].startswith(
-        "j is closer to the people than they are to each other, but that is not shown without p1, whom it is the "
-        f"closest to: {row['estimate']:.3f} ["
+    (line,) = words.judge_comparisons(found)
+    assert line.startswith(f"j: agreement with humans minus agreement among humans = +{row['estimate']:.3f} [")
+    assert line.endswith(
+        "; it agrees more with humans than they do with each other, but not significantly without p1, the closest "
+        "annotator."
     )
 
 
-def test_a_judge_that_knows_the_truth_is_closer_whoever_is_left_out():
+def test_closer_is_robust_to_left_out_annotator_for_accurate_judge():
     found = agreement(errs(80, 4, 2, "knows"), coefficients=["exact-agreement", "cohen-kappa"], who=["human pairs"])
     assert found.differences["closer"].to_list() == ["yes", "yes"]
     assert set(found.differences["without"]) <= {"p0", "p1", "p2", "p3"}
     assert (found.differences["p_without"] <= 0.05).all()
-    assert "j is closer to the people than they are to each other: " in found.summary()
+    assert "; it agrees more with humans than they do with each other.\n" in found.summary()
 
 
-def test_of_two_people_it_is_said_that_nobody_was_left_out():
+def test_comparison_mentions_copies_with_two_humans():
     found = agreement(errs(80, 2, 3, "repeats"), coefficients=["exact-agreement"], who=["human pairs"])
     assert found.differences.row(0, named=True)["without"] is None
-    (line,) = found.comparisons()
-    assert line.startswith(
-        "j is closer to the people than they are to each other (of two people, a judge that repeats either is, too): "
+    (line,) = words.judge_comparisons(found)
+    assert line.endswith(
+        "; it agrees more with humans than they do with each other. A copy of either human's labels would get the same "
+        "result."
     )
 
 
-def test_where_only_two_of_the_people_answered_it_is_said_that_nobody_was_left_out():
+def test_comparison_mentions_copies_if_two_humans_answered():
     labels = errs(80, 3, 3, "repeats")
     rare = labels.labels.with_columns(
         criterion=pl.when(pl.col("annotator") == "p2").then(pl.lit("other")).otherwise(pl.lit("tone"))
@@ -722,14 +743,14 @@ def test_where_only_two_of_the_people_answered_it_is_said_that_nobody_was_left_o
     )  # fmt: skip
     found = agreement(both, coefficients=["exact-agreement"], who=["human pairs"])
     assert len(found.humans) == 3
-    (line,) = (line for line in found.comparisons() if line.startswith("tone: j"))
-    assert "is closer to the people than they are to each other (a judge that repeats one is, too): " in line
+    (line,) = (line for line in words.judge_comparisons(found) if line.startswith("tone: j"))
+    assert line.endswith(". A copy of one human's labels would get the same result.")
 
 
-def test_for_a_judge_that_is_not_shown_to_be_closer_nobody_is_left_out():
+def test_undecided_judge_has_no_left_out_annotator():
     labels = panel(seed=3, judge_noise=0.7)
     found = agreement(labels, coefficients=["qwk"], who=["human pairs"]).differences
-    assert found["closer"].to_list() == ["not shown", "no"]
+    assert found["closer"].to_list() == ["undecided", "no"]
     assert found["without"].is_null().all()
     assert found["p_without"].is_null().all()
 
@@ -746,11 +767,11 @@ NAMES = ("krippendorff-alpha-nominal", "krippendorff-alpha-ordinal", "icc(a,1)")
         ([1, 0], [NAMES[1], "qwk"], NAMES[1]), ([1], ["mae", "qwk"], "mae"), ([], ["qwk"], "qwk"),
     ],
 )  # fmt: skip
-def test_the_headline_is_what_all_criteria_allow(advised, asked, wanted):
+def test_headline_is_allowed_by_all_criteria(advised, asked, wanted):
     assert module._headline({NAMES[i]: None for i in advised}, asked, asked) == wanted
 
 
-def test_rows_of_one_scale_and_of_as_many_items_stand_together():
+def test_rows_are_grouped_by_scale_and_number_of_items():
     """Coefficients 0 and 3 share labels and scale, 1 and 4 too; 4 rests on as many items as 1, 3 on fewer than 0."""
     tables = object(), object()
     ready = [SimpleNamespace(ratings=tables[t], measure=SimpleNamespace(transform=s))
@@ -763,18 +784,18 @@ def test_rows_of_one_scale_and_of_as_many_items_stand_together():
     ("second", "draws", "among", "lower", "directed", "wanted"),
     [
         ("j", [1.0] * 40, [0.5] * 40, False, False, "better"), ("j", [1.0] * 40, [0.5] * 40, True, False, "worse"),
-        ("j", [0.5] * 40, [1.0] * 40, False, False, "worse"), ("j", [1.0] * 40, [1.0] * 40, False, False, "not shown"),
+        ("j", [0.5] * 40, [1.0] * 40, False, False, "worse"), ("j", [1.0] * 40, [1.0] * 40, False, False, "undecided"),
         ("j", [1.0] * 40, [0.5] * 40, False, True, None), ("a random human", [1.0], [0.5], False, False, None),
         ("j", None, [0.5], False, False, None), ("j", [1.0], None, False, False, None),
         # One draw of 40 on the other side is a 2.5% tail, at its edge; two are more.
         ("j", [1.0] * 39 + [0.0], [0.5] * 40, False, False, "better"),
-        ("j", [1.0] * 38 + [0.0] * 2, [0.5] * 40, False, False, "not shown"),
+        ("j", [1.0] * 38 + [0.0] * 2, [0.5] * 40, False, False, "undecided"),
         # Up to a twentieth may be undefined.
         ("j", [1.0] * 38 + [np.nan] * 2, [0.5] * 40, False, False, "better"),
-        ("j", [1.0] * 37 + [np.nan] * 3, [0.5] * 40, False, False, "not shown"),
+        ("j", [1.0] * 37 + [np.nan] * 3, [0.5] * 40, False, False, "undecided"),
     ],
 )  # fmt: skip
-def test_a_judge_is_set_against_random_humans_draw_by_draw(second, draws, among, lower, directed, wanted):
+def test_random_human_contrast_uses_paired_draws(second, draws, among, lower, directed, wanted):
     block = SimpleNamespace(how=SimpleNamespace(confidence=0.95))
     measure = SimpleNamespace(lower_is_better=lower, directed=directed)
     found = module._Found(measure, None, 9, None, "", None if draws is None else np.array(draws))
@@ -786,7 +807,7 @@ def test_a_judge_is_set_against_random_humans_draw_by_draw(second, draws, among,
 def test_families_are_the_people_and_the_judges_of_each_value():
     labels = from_grid(
         np.ones((2, 5)), Ordinal(1, 5), names=["p", "j", "k", "l", "m"], judges=["j", "k", "l", "m"],
-        annotators=pl.DataFrame({"annotator": ["j", "k", "l"], "maker": ["b", "a", "b"]}),
+        annotator_table=pl.DataFrame({"annotator": ["j", "k", "l"], "maker": ["b", "a", "b"]}),
     )  # fmt: skip
     ratings = Ratings.of(labels)
     people = ("a random human", ("p",))
@@ -820,22 +841,19 @@ def test_many_annotators_are_not_compared_one_by_one(kind, most):
 
 
 def test_p_and_intervals_are_said_with_how_they_were_adjusted(found):
-    lines = found.interval_words()
-    assert (
-        "; p-values adjusted over the rows of a coefficient and kind of comparison (holm). Closer or further: " in lines
-    )
-    assert lines.endswith(
-        f"{PERMUTATION}; holm over 2 comparisons of a judge; intervals are of the difference, each by itself."
-    )
+    lines = words.interval_sentence(found)
+    assert "; p-values adjusted within each coefficient and kind of comparison (holm). Judge minus human" in lines
+    assert lines.endswith(f"{PERMUTATION} test, adjusted for 2 comparisons (holm); intervals are not adjusted.")
     plain = agreement(panel(n=30), adjust="none", who=["human pairs"], coefficients=["qwk"], n_resamples=20)
-    assert "; p-values not adjusted. Closer or further: labels swapped within items; not adjusted; " in (
-        plain.interval_words()
+    assert (
+        "; p-values not adjusted. Judge minus human differences: within-item permutation test, not adjusted; "
+        in words.interval_sentence(plain)
     )
     bare = dataclasses.replace(found, headline="bias")
-    assert bare.interval_words().endswith("(holm).")
+    assert words.interval_sentence(bare).endswith("(holm).")
 
 
-def test_a_heat_map_and_a_picture_of_raters_name_what_is_not_there(found):
+def test_heat_map_and_plot_raters_name_unknown_values(found):
     with pytest.raises(DesignError, match="'qwks'"):
         found.heat_map(coefficient="qwks")
     with pytest.raises(DesignError, match="criterion 'x'"):
@@ -844,15 +862,15 @@ def test_a_heat_map_and_a_picture_of_raters_name_what_is_not_there(found):
         found.plot_raters(coefficient="qwks")
 
 
-def test_judges_are_the_second_advice_only_where_there_are_no_people(found):
+def test_answer_describes_judges_only_without_humans(found):
     rows = found.rows
-    words = {}
+    starts = {}
     for without in ((), ("humans",), ("humans", "judges")):
         left = dataclasses.replace(found, rows=rows.filter(~pl.col("who").is_in(without)))
-        words[len(without)] = left.answer()[0].split(" ")[0]
-    assert words == {0: "People", 1: "Judges", 2: "They"}
+        starts[len(without)] = words.agreement_answer(left)[0].split(" ")[0]
+    assert starts == {0: "Human", 1: "Judge", 2: "Pairwise"}
     none = dataclasses.replace(found, rows=rows.filter(~pl.col("who").is_in(["humans", "judges", "pairs"])))
-    assert [line.split(" ")[0] for line in none.answer()] == ["Report"]
+    assert [line.split(" ")[0] for line in words.agreement_answer(none)] == ["Recommended"]
 
 
 def test_one_item_has_no_interval_and_nothing_is_compared():
@@ -860,6 +878,6 @@ def test_one_item_has_no_interval_and_nothing_is_compared():
     found = agreement(Annotations.from_frame(frame, judges=["m"], scale="1-5"))
     bounded = found.rows.filter(pl.col("low").is_finite())  # a share that is 0 or 1 has an exact bound
     assert set(bounded["coefficient"]) <= {"exact-agreement", "agreement-within-1"}
-    assert set(bounded["interval"]) == {"95% exact bound for 1 items that all say the same"}
+    assert set(bounded["interval"]) == {"95% exact bound for 1 items with equal values"}
     assert found.differences.height == 0
     assert "3 humans and 1 judge on 1 item (4 labels, scale ordinal:1-5)." in found.summary()

@@ -1,4 +1,4 @@
-"""Another level of a coefficient, whatever rule its interval comes from, is what asking with that level gives."""
+"""The interval of a coefficient at another level equals that of a new analysis with this level."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KAPPA = Alpha.of("nominal", np.array([0.0, 1.0]))
 TABLES = {
     "few items differ": from_grid([[1, 1]] * 37 + [[1, 0]] * 2 + [[0, 0]] * 6, Ordinal(0, 1)),
     "all agree": from_grid([[1, 1]] * 20 + [[0, 0]] * 20, Ordinal(0, 1)),
-    "nobody agrees": from_grid([[1, 0]] * 20 + [[0, 1]] * 20, Ordinal(0, 1)),
+    "no agreement": from_grid([[1, 0]] * 20 + [[0, 1]] * 20, Ordinal(0, 1)),
     "three": assay.simulate(40, 3, scale="1-5", judges={"gpt": 0.3}, seed=2, missing=0.1),
     "heavy tails": from_grid(np.cumsum(np.random.default_rng(1).standard_t(3, (60, 3)), axis=1), Interval()),
     "with ends": from_grid(np.clip(np.random.default_rng(4).normal(0.5, 1, (25, 3)), 0, 1), Interval(0, 1)),
@@ -52,7 +52,7 @@ ASKED = [
     for table, names in {
         "few items differ": ["krippendorff_alpha", "cohen_kappa", "exact_agreement", "gwet_ac"],
         "all agree": ["exact_agreement", "krippendorff_alpha", "nmae"],
-        "nobody agrees": ["exact_agreement", "nmae"],
+        "no agreement": ["exact_agreement", "nmae"],
         "three": ["exact_agreement", "correlation", "nmae", "icc", "cohen_kappa"],
         "heavy tails": ["rmse", "correlation", "krippendorff_alpha", "icc"],
         "with ends": ["nmae", "rmse", "mae"],
@@ -72,7 +72,7 @@ def test_every_rule_is_the_same_at_another_level(name, table, method):
     assert found.interval(0.7) == pytest.approx((other.low, other.high), nan_ok=True)
 
 
-def test_a_coefficient_answers_for_all_its_annotators_or_for_a_pair():
+def test_coefficient_has_intervals_for_all_annotators_and_pairs():
     found = assay.measures.cohen_kappa(TABLES["three"])
     assert found.interval(0.95) == pytest.approx((found.low, found.high))
     first, second, one = found.pairs[0]
@@ -82,7 +82,7 @@ def test_a_coefficient_answers_for_all_its_annotators_or_for_a_pair():
         found.interval(0.8, annotators="nobody")
 
 
-def test_the_interval_from_f_distributions_is_a_row_of_its_own():
+def test_icc_table_has_separate_row_for_f_interval():
     table = from_grid(np.random.default_rng(1).normal(0, 1, (30, 1)) + np.ones((1, 3)), Interval())
     assert assay.measures.icc(table).row_estimates()[0].estimate == pytest.approx(1)  # no error, no F
     labels = TABLES["three"]
@@ -109,7 +109,7 @@ def test_rows_of_agreement_keep_no_resamples_and_answer():
         found.interval(0.9, who="pairs")
 
 
-def test_a_study_of_grading_scales_without_people_answers():
+def test_grading_scale_study_without_humans_has_intervals():
     rng = np.random.default_rng(3)
     rows = [
         (f"i{i}", judge, scale, round(top * rng.beta(1 + i % 4, 2)))
@@ -133,8 +133,8 @@ def test_labels_on_many_names_answer():
     assert found.interval(0.5)[0] > found.low
 
 
-def test_what_is_left_without_each_annotator_is_that_of_the_others():
-    """Two of three annotators agree with each other; of two, one agrees with nobody."""
+def test_without_each_equals_coefficient_of_other_annotators():
+    """Two of three annotators agree with each other; with two, there is no pair left."""
     ratings = Ratings.of(TABLES["heavy tails"])
     statistic = Alpha.of("interval", ratings.values)
     sums = sums_of(ratings, statistic)
@@ -160,14 +160,14 @@ def rows_of(ratings) -> list[dict[str, float]]:
     return rows
 
 
-def test_a_mean_over_batches_is_moved_to_the_value_of_all():
+def test_shifted_moves_mean_over_batches():
     """Sums 4 and 9 over 2 and 3 batches are 2 and 3; without a batch there is the shift alone."""
     moved = Shifted(np.array([0.5, -1.0]))
     assert moved.value(np.array([4.0, 9, 2, 3])).tolist() == [2.5, 2.0]
     assert moved.value(np.array([[4.0, 9, 2, 3], [0, 0, 0, 0]])).tolist() == [[2.5, 2.0], [0.5, -1.0]]
 
 
-def test_a_share_that_stays_below_1_has_an_interval_on_the_logit_scale():
+def test_logit_interval_of_share_below_one():
     """log(.8 / .2) ± t · .05 / (.8 · .2), t with a degree of freedom fewer than there are units."""
     for units, df in ((12, 11), (2, 1), (1, 1)):
         half = stats.t.ppf(0.95, df) * 0.05 / 0.16
@@ -189,12 +189,12 @@ def test_a_share_that_stays_below_1_has_an_interval_on_the_logit_scale():
         ("random", "none", False, "random"),
     ],
 )  # fmt: skip
-def test_raters_are_random_where_the_coefficient_is_about_others(asked, method, random, raters):
+def test_raters_for_is_random_for_rater_populations(asked, method, random, raters):
     assert CoefficientSettings(raters=asked, method=method).raters_for(random=random) == raters
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_a_bootstrap_has_no_random_raters(method):
+def test_raters_for_refuses_bootstrap_with_random_raters(method):
     with pytest.raises(DesignError, match="drawn twice agrees"):
         CoefficientSettings(raters="random", method=method).raters_for(random=False)
 
@@ -213,7 +213,7 @@ def test_a_bootstrap_has_no_random_raters(method):
         (Text(), None, set()),
     ],
 )  # fmt: skip
-def test_a_scale_has_what_a_coefficient_may_need_and_one_to_report(scale, advised, offers):
+def test_scale_requirements_and_recommended_coefficient(scale, advised, offers):
     assert offers_of(scale) == offers
     advice = recommend(scale)
     assert (advice and advice.name) == advised
@@ -224,13 +224,15 @@ def spread(cells, scale=None, **options) -> Spread:
 
 
 def test_items_with_a_rare_label_and_divided_items_are_counted():
-    # 0 is the commonest (6 of 10); another label is on the last four items, and two labels on two of them.
+    # 0 is the most common (6 of 10); another label is on the last four items, and two labels on two of them.
     found = spread([[0, 0], [0, 0], [1, 1], [1, 0], [0, 1]])
     assert found.few == (3, 2)
     assert [v.tolist() for v in found.value_counts] == [[0, 1], [6, 4]]
-    assert found._rare_label_reason(1).startswith("only 1 item has another label than the commonest, and no interval ")
-    assert found._rare_label_reason(3).startswith("only 3 items have another")
-    assert "fewer than 5: the label '1' is too rare" in found._rare_label_reason(3)
+    assert found._rare_label_reason(1).startswith(
+        "only 1 item has a label other than the most frequent one, and an interval "
+    )
+    assert found._rare_label_reason(3).startswith("only 3 items have a label other than")
+    assert "an interval requires 5: the label '1' is too rare" in found._rare_label_reason(3)
     named = spread([[0, 0], [1, 0]], Ordinal(0, 1))
     assert label_of(named.ratings, 1.0) == 1.0
 
@@ -253,13 +255,13 @@ MEASURE = {"tails": False, "item_rate": False, "rare_label": True}
 
 
 def rated(rare: int, split: int, n: int = 200):
-    """So many items with the label 1, of which so many are divided; at 38% of labels it is not rare."""
+    """Given numbers of items with the label 1 and of divided items; at 38% of labels, 1 is not rare."""
     return [[1, 0]] * split + [[1, 1]] * (rare - split) + [[0, 0]] * (n - rare)
 
 
 @pytest.fixture
 def curves(monkeypatch):
-    """The rule that comes out where a curve is asked for: which statistic, and over how many items."""
+    """The rule chosen for a curve interval: the statistic and the number of items."""
     monkeypatch.setattr(module, "curve", lambda statistic, patterns, n: (np.array([0.1, np.nan]), np.array([0.2, 0.3])))
     monkeypatch.setattr(module.Spread, "_own_thresholds", lambda self, measure, statistic: None)
 
@@ -293,7 +295,7 @@ def test_few_clusters_decide_too(units, kind, curves):
 
 
 @pytest.mark.parametrize(("labels", "kind"), [(2, "score"), (7, "score"), (8, "none")])
-def test_of_many_different_labels_no_pattern_is_tried(labels, kind, curves):
+def test_spread_skips_patterns_for_many_labels(labels, kind, curves):
     cells = [[1, 1]] * 60 + [[k % (labels - 1) + 2] * 2 for k in range(18)]
     rule = spread(cells, Ordinal(1, 9)).rule(SimpleNamespace(**MEASURE), SimpleNamespace(**FOUND), 0, KAPPA)
     assert ("none" if rule is None else "score") == kind
@@ -307,9 +309,7 @@ def test_of_many_different_labels_no_pattern_is_tried(labels, kind, curves):
         (20, {"rare_label": False, "item_rate": True}, False, True), (20, {}, True, False),
     ],
 )  # fmt: skip
-def test_raters_have_thresholds_of_their_own_where_one_of_two_labels_is_rare(
-    share, measure, clusters, words, monkeypatch
-):
+def test_spread_uses_thresholds_for_rare_label_of_two(share, measure, clusters, words, monkeypatch):
     monkeypatch.setattr(module, "curve", lambda statistic, patterns, n: (np.array([0.1, np.nan]), np.array([0.2, 0.3])))
     monkeypatch.setattr(module.Thresholds, "of", classmethod(lambda cls, answers, **asked: asked))
     cells = np.zeros(80)
@@ -321,12 +321,12 @@ def test_raters_have_thresholds_of_their_own_where_one_of_two_labels_is_rare(
     rule = Spread(ratings)._own_thresholds(SimpleNamespace(**MEASURE | measure), KAPPA)
     assert (rule is not None) == words
     if words:
-        assert (rule.name, rule.words) == ("score-rates", "score interval for raters of their own thresholds")
+        assert (rule.name, rule.words) == ("score-rates", "score interval for raters with different thresholds")
         assert rule.values.tolist() == [0.1]
 
 
 def test_labels_with_many_values_may_have_tails():
-    """Forty items of two: squares are n times the mean square less that of the others."""
+    """Forty items of two: squares are n times the mean square minus that of the others."""
     cells = np.arange(80.0).reshape(40, 2)
     found = SimpleNamespace(**FOUND | {"value": np.array([3.0]), "leave_one_out": np.full((40, 1), 2.0)})
     tailed = spread(cells, Interval()).rule(SimpleNamespace(tails=True), found, 0, None)
@@ -342,14 +342,14 @@ def test_labels_with_many_values_may_have_tails():
 
 
 @pytest.mark.parametrize(("different", "tails"), [(10, False), (11, True)])
-def test_more_than_half_of_few_labels_differ_where_there_may_be_tails(different, tails):
+def test_heavy_tails_require_many_different_labels(different, tails):
     values = np.r_[np.arange(different), np.zeros(20 - different)]
     given = spread(values.reshape(10, 2), Interval())
     found = SimpleNamespace(**FOUND | {"value": np.array([3.0]), "leave_one_out": np.full((10, 1), 2.0), "n_units": 10})
     assert (given._heavy_tails(found, 0, given.answers) is not None) == tails
 
 
-def test_a_mean_over_pairs_without_each_annotator_is_that_of_the_pairs_of_others():
+def test_pairs_without_each_averages_pairs_of_others():
     ratings = SimpleNamespace(annotators="abc")
     pairs = np.array([0, 0, 1]), np.array([1, 2, 2])
     found = SimpleNamespace(value=np.array([0.5, 0.3, 0.4, 0.8]), leave_one_out=np.array([[0.5, 0.1, 0.2, 0.6]]))
@@ -363,7 +363,7 @@ def test_a_mean_over_pairs_without_each_annotator_is_that_of_the_pairs_of_others
         assert np.isnan(without).all()
 
 
-def test_a_rule_is_given_to_the_value_that_it_is_of():
+def test_small_sample_interval_applies_to_its_value():
     def found(n):
         return SimpleNamespace(part=lambda at: SimpleNamespace(scored=lambda rule: (at.tolist(), rule)),
                                scored=lambda rule: ("all", rule))  # fmt: skip
@@ -388,7 +388,7 @@ def test_ranks_of_many_items_come_from_batches(n, monkeypatch):
         assert found.sums.tolist() == np.identity(10).tolist()
         assert found.name == "items"
     else:
-        # Two batches, each worth the sum of its own items; all are worth 55 and 100 more.
+        # Two batches, each with the sum of its items; all are worth 55 and 100 more.
         unit = Units.of(11, most=2).of_item
         assert found.sums[:, 0].tolist() == [np.flatnonzero(unit == u).sum() for u in (0, 1)]
         assert found.statistic.by.tolist() == [155 - 55 / 2]
@@ -397,13 +397,13 @@ def test_ranks_of_many_items_come_from_batches(n, monkeypatch):
 
 
 @pytest.mark.parametrize(("cells", "value", "low", "high"), [
-    # ((1 - .9) / 2) to the power 1/20, and what it lacks of 1.
+    # ((1 - .9) / 2) to the power 1/20, and 1 minus that.
     ([[1, 1]] * 20, 1, 0.05 ** (1 / 20), 1), ([[1, 0]] * 20, 0, 0, 1 - 0.05 ** (1 / 20)),
 ])  # fmt: skip
-def test_a_share_of_all_or_none_has_an_exact_bound(cells, value, low, high):
+def test_share_of_all_or_none_has_exact_bound(cells, value, low, high):
     found = assay.measures.exact_agreement(from_grid(cells, Ordinal(0, 1)), confidence=0.9)
     assert (found.estimate, found.low, found.high) == pytest.approx((value, low, high))
-    assert "90% exact bound for 20 items that all say the same" in found.summary()
+    assert "90% exact bound for 20 items with equal values" in found.summary()
     assert math.isnan(assay.measures.exact_agreement(from_grid(cells, Ordinal(0, 1)), method="none").low)
 
 
@@ -422,7 +422,7 @@ def test_pairs_are_those_with_two_items_in_common():
         if m == 30:
             assert len(pairs_of(many, both)[0]) == 435
         else:
-            with pytest.raises(DesignError, match="31 have too many pairs"):
+            with pytest.raises(DesignError, match="31 annotators have too many pairs"):
                 pairs_of(many, both)
     with pytest.raises(DesignError, match="two items in common; there are none"):
         pairs_of(SimpleNamespace(annotators="ab", joint=np.ones((2, 2))), both)
@@ -437,7 +437,7 @@ def test_pairs_are_those_with_two_items_in_common():
         ({"score": "few", "raters": "random"}, "two-way-jackknife-z"), ({"transform": ("share",)}, "wilson"),
     ],
 )  # fmt: skip
-def test_an_interval_is_named_after_how_it_was_made(given, name):
+def test_interval_name_matches_method(given, name):
     whole = {"method": "jackknife", "score": None, "raters": "fixed", "low": np.array([np.nan]), "transform": ("rank",)}
     assert module.interval_name(SimpleNamespace(**whole | given)) == name
 
@@ -450,7 +450,7 @@ def test_up_to_three_annotators_are_named(m, who, row):
     assert found.table["annotators"][0] == row
     assert f"12 items, {who}; " in found.summary()
     assert ("r0 is a judge" in found.summary()) == (m > 2)
-    assert ("Recommended for such labels: Krippendorff's α, ordinal; " in found.summary()) is True
+    assert ("Recommended coefficient for these labels: Krippendorff's α (ordinal labels" in found.summary()) is True
 
 
 def test_names_of_coefficients_and_comparisons_count_once():
@@ -460,11 +460,11 @@ def test_names_of_coefficients_and_comparisons_count_once():
 
 
 @pytest.mark.parametrize(("given", "got"), [("ann", "ann"), (["ann"], "1"), (["a", "b", "c"], "3"), (["a", "b"], None)])
-def test_a_bias_is_of_two(given, got):
+def test_bias_requires_two_annotators(given, got):
     if got is None:
         assert BiasSettings(given).annotators == ("a", "b")
     else:
-        with pytest.raises(DesignError, match=f"second minus first; got {got}$"):
+        with pytest.raises(DesignError, match=f"second minus first\\); got {got}$"):
             BiasSettings(given)
 
 

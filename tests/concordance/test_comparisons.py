@@ -37,7 +37,7 @@ def labels_of(cells, items=None):
 
 
 def difference(cells: np.ndarray) -> float:
-    """Exact agreement of the judge (last) with people, less that of people with each other; NaN is missing."""
+    """Exact agreement of the judge (last) with humans, minus that of humans with each other; NaN is missing."""
     with_judge, among = [], []
     for row in cells:
         people, judge = row[:-1][~np.isnan(row[:-1])], row[-1]
@@ -54,7 +54,7 @@ def found_of(labels, **options):
 
 
 def every_swap(cells: np.ndarray) -> np.ndarray:
-    """The difference with every label of every item in the judge's place."""
+    """The difference with every label of every item swapped with the judge's."""
     found = []
     asked = [np.flatnonzero(~np.isnan(row[:-1])) if not np.isnan(row[-1]) else np.array([], int) for row in cells]
     for places in itertools.product(*[(-1, *one) for one in asked]):
@@ -86,7 +86,7 @@ def exchangeable(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "share"), [(60, 0.5), (60, 0.05), (20, 0.2)])
-def test_an_exchangeable_judge_is_called_closer_no_more_often_than_claimed(n, share):
+def test_permutation_p_holds_level_for_exchangeable_judge(n, share):
     rng = np.random.default_rng(n)
     closer = 0
     for _ in range(80):
@@ -95,7 +95,7 @@ def test_an_exchangeable_judge_is_called_closer_no_more_often_than_claimed(n, sh
     assert closer <= stats.binom.ppf(0.999, 80, 0.025)
 
 
-def test_a_judge_that_knows_the_truth_is_called_closer():
+def test_permutation_p_detects_accurate_judge():
     rng = np.random.default_rng(5)
     truth = rng.random((100, 1)) < 0.5
     cells = np.where(rng.random((100, 4)) < 0.5, rng.random((100, 4)) < 0.5, truth).astype(float)
@@ -103,13 +103,16 @@ def test_a_judge_that_knows_the_truth_is_called_closer():
     found = found_of(labels_of(cells), n_resamples=500)
     assert found.differences["closer"][0] == "yes"
     assert found.differences["p"][0] == pytest.approx(2 / 501)  # of 500 swaps none is as far, on either side
-    assert "Closer or further: labels swapped within items; holm over 1 comparison of a judge" in found.summary()
+    assert (
+        "Judge minus human differences: within-item permutation test, adjusted for 1 comparison (holm)"
+        in found.summary()
+    )
 
 
 @pytest.mark.parametrize(
     ("cells", "scale", "person"),
     [
-        # As far apart in sum, but beside "a" others are much farther: of an order |difference|, else the same or not.
+        # Equal total distance, but others are much further from "a": ordinal |difference|, else same or not.
         ([[1, 3, 2], [1, 3, 2], [3, 1, 2], [3, 3, 3]], Ordinal(1, 3), "a"),
         ([[1, 2, 2], [2, 1, 2], [1, 2, 2], [1, 2, 3]], Nominal([1, 2, 3]), "b"),
         # "b" gave the judge's label once and only once, "a" in two of three: what few items show counts for little.
@@ -117,7 +120,7 @@ def test_a_judge_that_knows_the_truth_is_called_closer():
         ([[1, 1, np.nan], [1, 2, 2], [np.nan, 1, 2]], Nominal([1, 2]), "b"),  # items without the judge do not count
     ],
 )
-def test_the_closest_human_leads_the_others_of_the_same_items(cells, scale, person):
+def test_closest_human_leads_others_on_same_items(cells, scale, person):
     labels = from_grid(np.array(cells, dtype=float), scale, names=["a", "b", "judge"], judges=["judge"])
     assert module.closest_human(Ratings.of(labels), "judge") == person
 
@@ -134,9 +137,9 @@ def test_clusters_are_swapped_whole():
     assert apart < whole
 
 
-def test_where_all_say_the_same_a_swap_changes_nothing():
+def test_permutation_p_is_one_for_constant_labels():
     row = found_of(labels_of(np.repeat([[0.0], [1.0], [1.0]], 4, axis=1))).differences.row(0, named=True)
-    assert (row["estimate"], row["p"], row["closer"]) == (0, 1, "not shown")
+    assert (row["estimate"], row["p"], row["closer"]) == (0, 1, "undecided")
 
 
 def test_many_items_are_tested_by_t():
@@ -145,7 +148,7 @@ def test_many_items_are_tested_by_t():
     assert found.differences["test"].to_list() == [T_TEST]
 
 
-def test_items_that_change_alike_are_counted_together():
+def test_changes_groups_items_with_equal_changes():
     """Sums over kinds of items are those over items, one by one."""
     rng = np.random.default_rng(9)
     moments = [rng.integers(0, 2, (40, 3))[:, [0, 1, 1, 2]].astype(float) for _ in range(3)]
@@ -158,7 +161,7 @@ def test_items_that_change_alike_are_counted_together():
     assert not still.sums(drawn[:, :40]).any()
 
 
-# -- who is compared with whom --------------------------------------------------------------------------
+# -- the compared pairs ---------------------------------------------------------------------------------
 
 
 def comparisons(people: int, judges: int, **options) -> Comparisons:
@@ -191,7 +194,7 @@ ALL_OF = {
 
 
 @pytest.mark.parametrize("number", ALL_OF)
-def test_everybody_is_compared_who_can_be(number):
+def test_comparisons_cover_all_kinds(number):
     for kind in WHO:
         found = comparisons(*number).of([kind])
         said = [f"{one.first} {one.second}" if kind == "pairs" else f"{one.first}-{one.second}" for one in found]
@@ -214,7 +217,7 @@ def test_pairs_have_two_items_in_common():
         (1, ("j", "k"), ["a random human"]), (2, ("j",), []), (2, ("a", "j"), ["a random human"]),
     ],
 )  # fmt: skip
-def test_a_family_of_two_is_drawn_from(people, members, found):
+def test_family_of_two_is_compared(people, members, found):
     drawn = comparisons(people, 2, families=[("a family", members)]).of(["random human"])
     assert [one.first for one in drawn if one.second == "a family"] == found
     for one in drawn:
@@ -224,7 +227,7 @@ def test_a_family_of_two_is_drawn_from(people, members, found):
         assert drawn[-1].masks[1].tolist() == [name in members for name in names]
 
 
-def test_a_consensus_loses_each_person_and_the_rest_is_all_others():
+def test_consensus_without_each_human_and_rest_of_others():
     for one in comparisons(3, 1).of(["rest"]):
         rest = " + ".join(name for name in "abc" if name != one.second)
         assert one.ratings(True).annotators == (rest, one.second)
@@ -251,7 +254,7 @@ def test_a_consensus_loses_each_person_and_the_rest_is_all_others():
         (Interval(), False, 2.5, "interval"),
     ],
 )  # fmt: skip
-def test_a_consensus_is_a_mean_only_where_the_coefficient_takes_one(scale, mean, label, of):
+def test_consensus_is_mean_only_if_coefficient_accepts_means(scale, mean, label, of):
     cells = [[2.0, 3, 1], [1, 1, 1]]
     table = Ratings.of(from_grid(cells, scale, names=["a", "b", "j"], judges=["j"]))
     found = Comparisons(table).of(["consensus"])[0].ratings(mean)
@@ -272,14 +275,14 @@ def test_rows_have_their_mean_median_and_majority():
     assert _medians(between, 2.4).tolist() == [2, 2, 3, 4]
 
 
-def test_items_without_a_majority_are_counted_where_labels_have_no_order():
+def test_ties_are_counted_for_unordered_labels():
     cells = [[1, 2, 1], [1, 1, 2], [np.nan, np.nan, 1], [2, 1, np.nan]]
     for scale, tied in ((Nominal([1, 2]), 2), (Ordinal(1, 2), 0)):
         table = Ratings.of(from_grid(cells, scale, names=["a", "b", "j"], judges=["j"]))
         assert Comparisons(table).of(["consensus"])[0].tied == {"humans' consensus": tied}
 
 
-def test_a_pair_of_each_item_is_drawn_evenly(monkeypatch):
+def test_draw_humans_draws_pairs_uniformly(monkeypatch):
     """Two items with pairs of kinds 0, 1 and 2, 2, 1: each pair as often; the value is each kind's share."""
     pairs = SimpleNamespace(starts=np.array([0, 2]), number=np.array([2, 3]), kind=np.array([0, 1, 2, 2, 1]))
     drawn = draw_humans(pairs, np.identity(3), lambda sums: sums / 2, 6_000, 4, items=False)

@@ -1,4 +1,4 @@
-"""The questions of the room answer what they answered before, to the word and the digit."""
+"""The public functions of the package give their pinned answers."""
 
 import pytest
 

@@ -88,7 +88,7 @@ def truths() -> dict[str, dict[str, float]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
-def test_the_truths_on_file_are_those_of_300_000_items(design):
+def test_truths_on_file_match_300_000_items(design):
     assert truths_of(design) == pytest.approx(truths()[design], rel=1e-9)
 
 
@@ -126,7 +126,7 @@ def test_intervals_cover(design, n):
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [4, 8])
 def test_f_intervals_cover_a_population_of_annotators(k):
-    """Annotators drawn anew each time: intervals over items are too narrow for ICC(A,1), those from F are not."""
+    """New annotators each time: intervals over items are too narrow for ICC(A,1), those from F are not."""
     from assay.concordance.coefficient import ICCSettings
     from assay.concordance.measures import _icc
 
@@ -146,7 +146,7 @@ def test_f_intervals_cover_a_population_of_annotators(k):
     assert inside["sample"] / 400 >= low
 
 
-def test_a_mean_of_pairs_needs_a_pair():
+def test_mean_of_pairs_requires_a_pair():
     with pytest.raises(DesignError, match="two items in common"):
         estimate("qwk", np.array([[1.0, np.nan], [np.nan, 2.0]]))
 

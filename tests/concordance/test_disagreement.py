@@ -1,4 +1,4 @@
-"""On which items and categories annotators disagree, and what a judge says where people say what."""
+"""Disagreement by item and category, and the confusion of judge and human labels."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from studies import from_grid, row
 
 import assay
 import references
+from assay.concordance import words
 from assay.concordance.disagreement import (
     CategoryShares,
     DisagreementSettings,
@@ -19,7 +20,6 @@ from assay.concordance.disagreement import (
     _compare_categories,
     _groups,
     _items_with,
-    _number,
     _span,
     farthest_items,
     mean_distance,
@@ -40,7 +40,7 @@ ROWS = [
 ]  # fmt: skip
 
 
-def words(rows=ROWS, **options) -> Annotations:
+def labelled(rows=ROWS, **options) -> Annotations:
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
     items = pl.DataFrame({"item": ["q1", "q2", "q3", "q4", "q5"], "text": [f"text of q{i}" for i in range(1, 6)]})
     return Annotations.from_frame(
@@ -50,7 +50,7 @@ def words(rows=ROWS, **options) -> Annotations:
 
 def test_items_are_ranked_with_their_texts_and_who_said_what():
     """q4: one pair, apart. q1: people 2 of 3 pairs apart; all four labels 4 of 6. q3: 3 of 6, all by the judge."""
-    found = assay.disagreement(words())
+    found = assay.disagreement(labelled())
     assert found.items["item"].to_list() == ["q4", "q1", "q3", "q2"]
     first, second = row(found.items, item="q4"), row(found.items, item="q1")
     assert (first["disagreement"], first["people"], first["judges"], first["n"]) == (1.0, None, 1.0, 2)
@@ -59,13 +59,13 @@ def test_items_are_ranked_with_their_texts_and_who_said_what():
     assert second["labels"] == "ann harm, bob fine, cho harm, gpt fine"
     assert second["text"] == "text of q1"
     text = found.summary()
-    assert text.startswith("On 1 of 4 items with two labels or more all labels are equal.")
+    assert text.startswith("All labels agree on 1 of 4 items with two or more labels.")
     assert "q4 “text of q4”: 1.00 of the scale (ann fine, gpt harm)" in text
     assert "Excluded: 1 item: no two labels to compare." in text
-    judges = assay.disagreement(words(), first="judges").items
+    judges = assay.disagreement(labelled(), first="judges").items
     assert judges["item"][0] == "q3"
     assert judges["excess"][0] == 1
-    assert assay.disagreement(words(), first="people").items["item"][0] == "q1"
+    assert assay.disagreement(labelled(), first="people").items["item"][0] == "q1"
 
 
 def test_distances_are_shares_of_the_scale():
@@ -80,7 +80,7 @@ def test_distances_are_shares_of_the_scale():
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-def test_the_mean_distance_is_that_of_all_pairs(ordered):
+def test_mean_distance_averages_all_pairs(ordered):
     rng = np.random.default_rng(0)
     cells = rng.integers(0, 4, (30, 5)).astype(float)
     cells[rng.random(cells.shape) < 0.3] = np.nan
@@ -92,7 +92,7 @@ def test_the_mean_distance_is_that_of_all_pairs(ordered):
 
 def test_agreement_for_each_category_is_fleiss_s_and_specific():
     """People of q1 to q3: harm 5 of 9 labels. Matched: q1 2 · 1/2, q3 3 · 2/2: 4 of 5; fine: q2 3, of 4."""
-    found = assay.disagreement(words()).table
+    found = assay.disagreement(labelled()).table
     people = row(found, who="humans", category="harm", coefficient="specific-agreement")
     assert people["estimate"] == pytest.approx(4 / 5)
     assert people["n"] == 2
@@ -116,24 +116,24 @@ def test_agreement_for_each_category_is_fleiss_s_and_specific():
 
 
 def test_confusion_counts_pairs_of_the_judge_and_a_person():
-    found = assay.disagreement(words())
-    pairs = {(r["people"], r["says"]): r["pairs"] for r in found.confusion.iter_rows(named=True)}
+    found = assay.disagreement(labelled())
+    pairs = {(r["human_label"], r["judge_label"]): r["pairs"] for r in found.confusion.iter_rows(named=True)}
     assert pairs == {("fine", "fine"): 4, ("fine", "harm"): 1, ("harm", "fine"): 5, ("harm", "harm"): 0}
-    assert row(found.confusion, people="harm", says="fine")["share"] == 1
-    assert "Where gpt and a person differ, it is most often people 'harm', gpt 'fine': 5 of 6 such pairs." in str(found)
+    assert row(found.confusion, human_label="harm", judge_label="fine")["share"] == 1
+    assert "Most frequent confusion: human harm, gpt fine (5 of 6 disagreements)." in str(found)
     shown = found.confusion_map("gpt")
     assert [t.get_text() for t in shown.get_xticklabels()] == ["fine", "harm"]
     with pytest.raises(DesignError, match="did you mean 'gpt'"):
         found.confusion_map("gtp")
 
 
-def test_a_number_is_said_with_its_interval_or_why_there_is_none():
-    told = {"estimate": 0.5, "low": 0.4, "high": 0.6, "reason": None}
-    assert _number(told) == "0.50 [0.40, 0.60]"
-    assert _number({**told, "low": None, "high": None, "reason": "two items"}) == "0.50 (no interval: two items)"
+def test_share_has_interval_or_reason():
+    row = {"estimate": 0.5, "low": 0.4, "high": 0.6, "reason": None}
+    assert words._share(row) == "0.50 [0.40, 0.60]"
+    assert words._share({**row, "low": None, "high": None, "reason": "two items"}) == "0.50 (no interval: two items)"
 
 
-def test_what_cannot_be_answered_is_said():
+def test_disagreement_explains_missing_parts():
     numbers = from_grid(np.random.default_rng(0).normal(size=(30, 3)), Interval())
     found = assay.disagreement(numbers)
     assert found.table.height == 0
@@ -141,20 +141,20 @@ def test_what_cannot_be_answered_is_said():
     assert "more than 20 different labels" in found.summary()
     with pytest.raises(DesignError, match="too many values"):
         found.plot()
-    with pytest.raises(DesignError, match="have none, or too many values"):
+    with pytest.raises(DesignError, match="requires a judge, humans and few different labels"):
         found.confusion_map()
     with pytest.raises(DesignError, match="free text"):
-        assay.disagreement(Annotations.from_frame(words().labels, judges=["gpt"], scale=assay.Text()))
+        assay.disagreement(Annotations.from_frame(labelled().labels, judges=["gpt"], scale=assay.Text()))
     with pytest.raises(DesignError, match="2 annotators"):
-        assay.disagreement(words().where(annotator="ann"))
+        assay.disagreement(labelled().where(annotator="ann"))
 
 
 def test_criteria_are_looked_at_one_by_one():
-    frame = pl.concat([words().labels.with_columns(criterion=pl.lit(c)) for c in ("tone", "truth")])
+    frame = pl.concat([labelled().labels.with_columns(criterion=pl.lit(c)) for c in ("tone", "truth")])
     found = assay.disagreement(Annotations.from_frame(frame, judges=["gpt"], scale=Nominal(["fine", "harm"])))
     assert found.items["criterion"].value_counts().sort("criterion")["count"].to_list() == [4, 4]
     assert "tone: q4" in found.summary()
-    one = assay.disagreement(words()).table.drop("criterion")
+    one = assay.disagreement(labelled()).table.drop("criterion")
     assert found.table.filter(criterion="tone").drop("criterion").equals(one)
 
 
@@ -174,12 +174,14 @@ def named_less(seeds: int, n: int, noise) -> list[set[str]]:
     return [set(table.filter(than_all="less")["category"]) for table in found]
 
 
-def test_a_category_that_is_guessed_is_found_and_equal_ones_are_not_called_worse():
+def test_guessed_category_is_detected_and_equal_ones_are_not():
     assert sum("2" in named for named in named_less(8, 150, np.array([0.2, 0.9, 0.2, 0.2]))) >= 7
     assert sum(bool(named) for named in named_less(15, 60, 0.4)) <= 3
-    words = assay.disagreement(four_categories(0, 150, np.array([0.2, 0.9, 0.2, 0.2]))).category_words()
-    assert words[0].startswith("People agree less on '2' (where one gives it, another does in 0.")
-    assert "not shown to agree less on any category" in assay.disagreement(four_categories(1, 60, 0.4)).summary()
+    found = assay.disagreement(four_categories(0, 150, np.array([0.2, 0.9, 0.2, 0.2]))).summary()
+    lower = "Humans: significantly lower chance-corrected agreement on '2' (specific agreement 0."
+    assert any(line.startswith(lower) for line in found.splitlines())
+    equal = assay.disagreement(four_categories(1, 60, 0.4)).summary()
+    assert "Humans: no category has significantly lower agreement than the others." in equal
 
 
 @pytest.mark.slow
@@ -202,19 +204,28 @@ def test_intervals_of_specific_agreement_hold(n):
 # -- step by step ----------------------------------------------------------------------------------------
 
 
-def test_the_items_on_which_a_judge_is_farthest_are_shown_with_who_said_what():
+def test_farthest_items_lists_items_and_labels():
     """gpt's mean distance from people less theirs from each other: q3 1 − 0, q4 1, q1 2/3 − 2/3, q2 0."""
-    found = farthest_items(words(), "gpt", 5)
-    assert found.columns == ["criterion", "judge", "item", "people_say", "judge_says", "apart", "people_apart", "text"]
+    found = farthest_items(labelled(), "gpt", 5)
+    assert found.columns == [
+        "criterion",
+        "judge",
+        "item",
+        "human_labels",
+        "judge_label",
+        "distance",
+        "human_distance",
+        "text",
+    ]
     assert found.drop("criterion", "judge").rows() == [
         ("q3", "harm (3 of 3)", "fine", 1.0, 0.0, "text of q3"), ("q4", "fine", "harm", 1.0, None, "text of q4"),
     ]  # fmt: skip
     assert found["judge"].to_list() == ["gpt", "gpt"]
-    assert farthest_items(words(), "gpt", 1)["item"].to_list() == ["q3"]
-    assert farthest_items(words(), "ann", 5).is_empty()
+    assert farthest_items(labelled(), "gpt", 1)["item"].to_list() == ["q3"]
+    assert farthest_items(labelled(), "ann", 5).is_empty()
 
 
-def test_the_farthest_items_of_each_criterion_by_excess_then_distance_then_as_they_come():
+def test_farthest_items_orders_by_excess_then_distance():
     cells = {"a": (1, 1, 5, 2), "b": (1, 1, 5, 2), "c": (1, 2, 5, 1), "d": (1, 1, 5, 1)}
     rows = [(item, who, label, criterion) for criterion in ("x", "y") for item, labels in cells.items()
             for who, label in zip(("p", "q", "j", "k"), labels, strict=True)
@@ -223,10 +234,10 @@ def test_the_farthest_items_of_each_criterion_by_excess_then_distance_then_as_th
     labels = Annotations.from_frame(frame, judges=["j", "k"], scale=Ordinal(1, 5))
     found = farthest_items(labels, "j", 3)
     # a, b, d: 1 − 0; c: 7/8 − 1/4. On y the judge said nothing.
-    assert found.select("criterion", "item", "apart", "people_apart").rows() == [
+    assert found.select("criterion", "item", "distance", "human_distance").rows() == [
         ("x", "a", 1, 0), ("x", "b", 1, 0), ("x", "d", 1, 0),
     ]  # fmt: skip
-    assert farthest_items(labels, "j", 9).filter(item="c").select("people_say", "judge_says").rows() == [
+    assert farthest_items(labels, "j", 9).filter(item="c").select("human_labels", "judge_label").rows() == [
         ("1 (1 of 2), 2 (1 of 2)", "5")
     ]
     assert farthest_items(labels, "k", 9)["item"].to_list() == ["a", "b", "a", "b"]
@@ -239,11 +250,11 @@ def test_the_farthest_items_of_each_criterion_by_excess_then_distance_then_as_th
         ([[1, 2]], Interval(0, 10), 10), ([[2, 2]], Interval(), np.finfo(float).tiny),
     ],
 )  # fmt: skip
-def test_a_distance_of_1_is_the_whole_scale_or_all_that_was_seen(cells, scale, unit):
+def test_distance_unit_is_scale_range_or_observed_range(cells, scale, unit):
     assert _span(Ratings.of(from_grid(cells, scale))) == unit
 
 
-def test_kappa_of_each_category_is_set_against_that_of_all_by_hand():
+def test_kappa_of_categories_by_hand():
     """Given 50, 30 and 20 times of 100, matched 40, 18 and 10 times."""
     each = [(0.8 - 0.5) / 0.5, (0.6 - 0.3) / 0.7, (0.5 - 0.2) / 0.8]
     whole = (0.25 * each[0] + 0.21 * each[1] + 0.16 * each[2]) / 0.62
@@ -267,7 +278,7 @@ def test_shares_of_a_panel_and_of_a_judge_with_people():
     cells = [[1, 2, 1], [1, np.nan, np.nan], [2, 2, np.nan], [np.nan, 1, 2]]
     ratings = Ratings.of(from_grid(cells, Ordinal(1, 2), names=["a", "b", "j"], judges=["j"]))
     values = np.array([1.0, 2])
-    # Of three labels two are 1, each matched by one of the two others; a single label has nobody beside it.
+    # Of three labels two are 1, each matched by one of the two others; a single label has no other.
     panel = CategoryShares(values)
     assert panel.width == 4
     np.testing.assert_allclose(panel.moments(ratings.answers), [[1, 0, 2, 1], [0, 0, 0, 0], [0, 2, 0, 2], [0, 0, 1, 1]])
@@ -279,7 +290,7 @@ def test_shares_of_a_panel_and_of_a_judge_with_people():
 
 
 @pytest.mark.parametrize(("given", "tested"), [(9, False), (10, True)])
-def test_categories_on_ten_items_are_set_against_all(given, tested):
+def test_categories_with_ten_items_are_tested(given, tested):
     rng = np.random.default_rng(3)
     sums = np.zeros((40, 4))
     sums[:, 2] = 2

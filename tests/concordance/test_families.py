@@ -1,4 +1,4 @@
-"""Rater families beside people: correlations by criterion, criteria won, labels given."""
+"""Rater families compared with humans: correlations by criterion, criteria won, label distributions."""
 
 import dataclasses
 
@@ -13,14 +13,13 @@ from assay.concordance.families import (
     PEOPLE,
     _colours,
     better_than_humans,
-    better_words,
     label_shares,
     plot_coefficients,
     plot_labels,
     plot_raters,
+    random_human_rows,
     rater_name,
     raters_to_draw,
-    with_random_human,
 )
 from assay.data.ratings import Ratings
 from assay.errors import DesignError
@@ -43,15 +42,15 @@ def study(n=120, criteria=("clear", "correct"), noise=None, scale="1-7", people=
     frame = pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
     judges = [*noise, *alone]
     about = pl.DataFrame({"annotator": judges, "maker": [MAKERS.get(j) for j in judges]})
-    return Annotations.from_frame(frame, judges=judges, scale=scale, annotators=about)
+    return Annotations.from_frame(frame, judges=judges, scale=scale, annotator_table=about)
 
 
 def test_each_rater_with_random_human_is_a_row_of_random_humans():
     labels = study()
     found = agreement(labels, family="maker", **ASK)
-    beside = found.with_random_human
-    assert beside["rater"].unique(maintain_order=True).to_list() == ["people", "encoders", "enc1", "enc2", "gpt"]
-    row = beside.row(by_predicate=(pl.col("rater") == "encoders") & (pl.col("coefficient") == "mae")
+    rows = found.with_random_human
+    assert rows["rater"].unique(maintain_order=True).to_list() == ["humans", "encoders", "enc1", "enc2", "gpt"]
+    row = rows.row(by_predicate=(pl.col("rater") == "encoders") & (pl.col("coefficient") == "mae")
                      & (pl.col("criterion") == "correct"), named=True)  # fmt: skip
     one = labels.where(criterion="correct").labels.pivot("annotator", index="item", values="label")
     people = one.select(pl.selectors.starts_with("person")).to_numpy()
@@ -62,16 +61,16 @@ def test_each_rater_with_random_human_is_a_row_of_random_humans():
         _ = agreement(labels, who=["pairs"], coefficients=["pearson"]).with_random_human
 
 
-def test_criteria_on_which_a_rater_is_better_are_counted_by_value_and_by_what_is_shown():
+def test_better_than_humans_counts_estimates_and_significant_criteria():
     labels = study(criteria=("a", "b", "c"))
     found = agreement(labels, family="maker", **ASK)
     table = found.better_than_humans
     assert "bias" not in table["coefficient"].to_list()  # no direction is better
     rows = {(r["coefficient"], r["rater"]): r for r in table.iter_rows(named=True)}
-    beside = {(r["criterion"], r["rater"], r["coefficient"]): r for r in found.with_random_human.iter_rows(named=True)}
+    each = {(r["criterion"], r["rater"], r["coefficient"]): r for r in found.with_random_human.iter_rows(named=True)}
     for (coefficient, rater), row in rows.items():
         sign = -1 if coefficient == "mae" else 1
-        mine = [(beside[c, rater, coefficient], beside[c, "people", coefficient]) for c in "abc"]
+        mine = [(each[c, rater, coefficient], each[c, "humans", coefficient]) for c in "abc"]
         better = sum(sign * (m["estimate"] - p["estimate"]) > 0 for m, p in mine)
         shown = [m["than_humans"] for m, _ in mine]
         counts = (3, better, better / 3, shown.count("better"), shown.count("worse"))
@@ -83,10 +82,10 @@ def test_criteria_on_which_a_rater_is_better_are_counted_by_value_and_by_what_is
     assert (rows["mae", "gpt"]["better"], rows["mae", "gpt"]["significantly_worse"]) == (0, 3)
 
 
-def test_a_criterion_that_a_family_did_not_rate_is_not_counted():
+def test_better_than_humans_skips_unrated_criteria():
     labels = study(criteria=("a", "b"))
     fewer = labels.labels.filter((pl.col("annotator") != "gpt") | (pl.col("criterion") == "a"))
-    labels = Annotations.from_frame(fewer, judges=labels.judges, scale="1-7", annotators=labels.annotators)
+    labels = Annotations.from_frame(fewer, judges=labels.judges, scale="1-7", annotator_table=labels.annotators)
     table = agreement(labels, family="maker", **ASK).better_than_humans.filter(coefficient="mae")
     assert dict(table.select("rater", "criteria").rows()) == {"encoders": 2, "enc1": 2, "enc2": 2, "gpt": 1}
 
@@ -121,12 +120,12 @@ def test_shares_of_labels_are_of_each_raters_own_labels():
     assert mine["n"].to_list() == [int((given == v).sum()) for v in range(1, 8)]
 
 
-def test_many_numbers_are_counted_in_ranges_and_words_as_they_are():
+def test_label_shares_uses_ranges_for_many_numbers():
     rng = np.random.default_rng(3)
     rows = [(f"i{i}", who, float(v)) for who in ("a", "b", "m") for i, v in enumerate(rng.uniform(0, 100, 50))]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
     numbers = agreement(Annotations.from_frame(frame, judges=["m"], scale="interval:0-100"), coefficients=["mae"])
-    mine = numbers.label_shares.filter(rater="people")
+    mine = numbers.label_shares.filter(rater="humans")
     assert (mine.height, mine["n"].sum()) == (MOST_LABELS, 100)
     values = np.sort(frame["label"].to_numpy())
     edges = np.linspace(values[0], values[-1], MOST_LABELS + 1)
@@ -137,16 +136,16 @@ def test_many_numbers_are_counted_in_ranges_and_words_as_they_are():
     assert set(named.label_shares["label"]) == {"yes", "no"}
 
 
-def test_pictures_show_families_or_the_judges_themselves_where_there_are_none():
+def test_raters_to_draw_uses_families_or_judges():
     people = ("a random human", ("p", "q"))
-    assert raters_to_draw([people, ("a random judge of lab", ("m", "n"))], ["m", "n", "o"]) == ["people", "lab", "o"]
-    assert raters_to_draw([people, ("a random judge of lab", ("m",))], ["m"]) == ["people", "m"]
+    assert raters_to_draw([people, ("a random judge of lab", ("m", "n"))], ["m", "n", "o"]) == ["humans", "lab", "o"]
+    assert raters_to_draw([people, ("a random judge of lab", ("m",))], ["m"]) == ["humans", "m"]
     every = [people, ("a random judge", ("m", "n"))]
-    assert raters_to_draw(every, ["m", "n"]) == ["people", "m", "n"]
-    assert raters_to_draw(every, [f"m{k}" for k in range(9)]) == ["people", "judges"]
+    assert raters_to_draw(every, ["m", "n"]) == ["humans", "m", "n"]
+    assert raters_to_draw(every, [f"m{k}" for k in range(9)]) == ["humans", "judges"]
 
 
-def test_the_pictures_mark_what_is_shown():
+def test_pictures_mark_significant_raters():
     found = agreement(study(alone=["other"]), family="maker", **ASK)
     ax = found.plot_raters(coefficient="mae")
     marks = [line.get_marker() for line in ax.get_lines() if len(line.get_xdata()) == 1]
@@ -166,7 +165,7 @@ def test_the_pictures_mark_what_is_shown():
     bars = found.plot_labels()
     assert len(bars.patches) == 2 * 4 * 7  # criteria, raters, labels
     assert sorted({bar.get_y() for bar in bars.patches}) == [0, 1]
-    assert sorted(bars.get_yticks()) == pytest.approx([0.3, 1.3]), "a criterion's name stands beside its bars"
+    assert sorted(bars.get_yticks()) == pytest.approx([0.3, 1.3]), "a criterion's name is next to its bars"
     with pytest.raises(DesignError, match="did you mean 'mae'"):
         found.plot_raters(coefficient="mea")
     pearson = found.plot_raters(coefficient="pearson").get_ylabel()
@@ -176,43 +175,37 @@ def test_the_pictures_mark_what_is_shown():
     assert other == found.plot_raters(coefficient=there).get_ylabel()
 
 
-def test_the_summary_counts_criteria_where_families_are_named():
+def test_summary_counts_criteria_of_families():
     words = agreement(study(), family="maker", **ASK).summary()
-    assert "encoders, with a random human beside two random humans: " in words
-    assert "is better in 0 of 2 criteria; shown better in 0, shown worse in 2 (each by itself, not adjusted)" in words
-    assert "beside two random humans" not in agreement(study(), **ASK).summary()
+    assert "encoders with a random human, compared with two random humans: " in words
+    assert "is better on 0 of 2 criteria; significantly better on 0, significantly worse on 2 (unadjusted)" in words
+    assert "compared with two random humans" not in agreement(study(), **ASK).summary()
 
 
-def rows_beside(*rows):
+def random_rows(*rows):
     names = ["criterion", "rater", "coefficient", "estimate", "than_humans"]
     frame = pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
     return frame.with_columns(title=pl.col("coefficient").str.to_uppercase(), criterion=pl.col("criterion").cast(str))
 
 
 def test_labels_without_criteria_are_one_criterion():
-    beside = rows_beside((None, "people", "pearson", 0.5, None), (None, "enc", "pearson", 0.6, "better"))
+    rows = random_rows((None, "humans", "pearson", 0.5, None), (None, "enc", "pearson", 0.6, "better"))
     row = ("pearson", "PEARSON", "enc", 1, 1, 1.0, 1, 0)
-    assert better_than_humans(beside).rows() == [row]
-    assert better_words(beside, "pearson") == [
-        "enc, with a random human beside two random humans: PEARSON is better in 1 of 1 criterion; shown better in 1, "
-        "shown worse in 0 (each by itself, not adjusted)."
-    ]
-    assert better_words(beside, "mae") == []
+    assert better_than_humans(rows).rows() == [row]
 
 
-def test_a_criterion_counts_where_both_have_a_value_and_an_equal_one_is_not_better():
+def test_better_than_humans_excludes_missing_and_equal_values():
     """People have 0.5 and enc 0.4, 0.5 and 0.6: of an error the lower is better, of a correlation the higher."""
     values = {"a": (0.5, 0.4), "b": (0.5, 0.5), "c": (0.5, 0.6), "d": (float("nan"), 0.9), "e": (0.5, float("nan"))}
-    beside = rows_beside(*(
-        (criterion, rater, coefficient, value, "worse" if criterion in "ab" and rater == "enc" else "not shown")
+    rows = random_rows(*(
+        (criterion, rater, coefficient, value, "worse" if criterion in "ab" and rater == "enc" else "undecided")
         for coefficient in ("mae", "pearson", "bias")
-        for criterion, both in values.items() for rater, value in zip(("people", "enc"), both, strict=True)
+        for criterion, both in values.items() for rater, value in zip(("humans", "enc"), both, strict=True)
     ))  # fmt: skip
-    assert better_than_humans(beside).rows() == [
+    assert better_than_humans(rows).rows() == [
         ("mae", "MAE", "enc", 3, 1, 1 / 3, 0, 2), ("pearson", "PEARSON", "enc", 3, 1, 1 / 3, 0, 2)
     ]  # fmt: skip
-    assert "MAE is better in 1 of 3 criteria; shown better in 0, shown worse in 2 " in better_words(beside, "mae")[0]
-    alone = beside.filter(pl.col("criterion") == "a").filter(pl.col("coefficient") != "bias")
+    alone = rows.filter(pl.col("criterion") == "a").filter(pl.col("coefficient") != "bias")
     assert alone.pipe(better_than_humans)["better"].to_list() == [1, 0]
 
 
@@ -224,21 +217,21 @@ def test_rows_with_random_human_are_people_first_then_families_then_judges():
         low=0.0, high=1.0, n=9, than_humans=pl.lit(None, pl.String),
     )  # fmt: skip
     others = [rows.with_columns(group=pl.lit("f")), rows.with_columns(who=pl.lit("pairs"))]
-    found = with_random_human(pl.concat([*others, rows]), ["ann", "bob"])
+    found = random_human_rows(pl.concat([*others, rows]), ["ann", "bob"])
     assert found.select("rater", "estimate").rows() == [
-        ("people", 0.4),
+        ("humans", 0.4),
         ("encoders", 0.2),
         ("judges", 0.3),
         ("gpt", 0.1),
     ]
-    with pytest.raises(DesignError, match=r"ask agreement for who=\['random human'\]"):
-        with_random_human(pl.concat(others), ["ann"])
+    with pytest.raises(DesignError, match=r"call agreement with who=\['random human'\]"):
+        random_human_rows(pl.concat(others), ["ann"])
 
 
 # -- pictures of small tables by hand ------------------------------------------------------------------
 
 
-def shown_beside(*rows):
+def drawn_rows(*rows):
     names = ["criterion", "rater", "coefficient", "title", "estimate", "low", "high", "than_humans"]
     kinds = dict.fromkeys(names[:4], pl.String) | dict.fromkeys(names[4:7], pl.Float64) | {names[7]: pl.String}
     return pl.DataFrame(rows, schema=kinds, orient="row")
@@ -253,14 +246,14 @@ def points_of(ax):
     ]  # fmt: skip
 
 
-def test_raters_stand_side_by_side_over_their_criterion():
-    """Three raters a quarter apart, the middle one over the tick; hollow is who is neither, but for people."""
-    beside = shown_beside(
+def test_plot_raters_places_raters_around_criterion():
+    """Three raters a quarter apart, the middle one over the tick; points that are neither are hollow except humans."""
+    rows = drawn_rows(
         ("a", PEOPLE, "mae", "MAE", 0.5, 0.4, 0.6, None), ("a", "enc", "mae", "MAE", 0.3, 0.2, 0.4, "better"),
         ("a", "gpt", "mae", "MAE", 0.9, None, None, "worse"), ("b", PEOPLE, "mae", "MAE", 0.4, 0.3, 0.5, None),
-        ("b", "enc", "mae", "MAE", 0.35, 0.2, 0.5, "not shown"), ("b", PEOPLE, "bias", "Bias", 7.0, 6.0, 8.0, None),
+        ("b", "enc", "mae", "MAE", 0.35, 0.2, 0.5, "undecided"), ("b", PEOPLE, "bias", "Bias", 7.0, 6.0, 8.0, None),
     )  # fmt: skip
-    ax = plot_raters(beside, "mae")
+    ax = plot_raters(rows, "mae")
     others = [c for c in pictures.PALETTE if c != pictures.HUMAN]
     assert points_of(ax) == [
         (-0.25, 0.5, "o", pictures.HUMAN, True), (0.0, 0.3, "^", others[0], True), (0.25, 0.9, "v", others[1], True),
@@ -277,55 +270,55 @@ def test_raters_stand_side_by_side_over_their_criterion():
     assert ax.get_xlim() == (-0.6, 1.6)
     assert ax.get_ylabel() == "MAE with a random human"
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert legend == [PEOPLE, "enc", "gpt", "shown better", "shown worse"]
-    one = plot_raters(beside.filter(criterion="a").with_columns(criterion=pl.lit(None, pl.String)), "mae")
+    assert legend == [PEOPLE, "enc", "gpt", "significantly better", "significantly worse"]
+    one = plot_raters(rows.filter(criterion="a").with_columns(criterion=pl.lit(None, pl.String)), "mae")
     assert [t.get_text() for t in one.get_xticklabels()] == ["all items"]
     assert one.get_xlim() == (-0.6, 0.6)
 
 
-def test_a_grid_has_a_row_a_rater_and_a_column_a_coefficient():
-    beside = shown_beside(
+def test_plot_coefficients_has_row_per_rater_and_column_per_coefficient():
+    rows = drawn_rows(
         ("b", PEOPLE, "pearson", "Pearson's r", 0.5, None, None, None),
         ("b", "enc", "pearson", "Pearson's r", 1.0, None, None, "better"),
         ("a", PEOPLE, "pearson", "Pearson's r", 0.0, None, None, None),
         ("a", PEOPLE, "mae", "MAE", 0.9, None, None, None), ("b", PEOPLE, "bias", "Bias", -0.5, None, None, None),
         ("b", "enc", "mae", "MAE", 1.25, None, None, "worse"), ("a", "enc", "pearson", "Pearson's r", *[None] * 4),
     )  # fmt: skip
-    ax = plot_coefficients(beside)
-    rows, columns = ["a: people", "a: enc", "b: people", "b: enc"], ["Pearson's r", "MAE", "Bias"]
+    ax = plot_coefficients(rows)
+    names, columns = ["a: humans", "a: enc", "b: humans", "b: enc"], ["Pearson's r", "MAE", "Bias"]
     assert {t.get_text(): y for t, y in zip(ax.get_yticklabels(), ax.get_yticks(), strict=True)} == {
-        name: 3.5 - i for i, name in enumerate(rows)
+        name: 3.5 - i for i, name in enumerate(names)
     }
     assert {t.get_text(): x for t, x in zip(ax.get_xticklabels(), ax.get_xticks(), strict=True)} == {
         name: j + 0.5 for j, name in enumerate(columns)
     }
-    place = {(y, x): (r, c) for r, y in zip(rows, (3.5, 2.5, 1.5, 0.5), strict=True)
+    place = {(y, x): (r, c) for r, y in zip(names, (3.5, 2.5, 1.5, 0.5), strict=True)
              for c, x in zip(columns, (0.5, 1.5, 2.5), strict=True)}  # fmt: skip
     cells = {place[t.get_position()[1], t.get_position()[0]]: t.get_text() for t in ax.texts}
     assert cells == {
-        ("b: people", "Pearson's r"): "0.50", ("b: enc", "Pearson's r"): "1.00▲", ("a: people", "Pearson's r"): "0.00",
-        ("a: people", "MAE"): "0.90", ("b: people", "Bias"): "−0.50", ("b: enc", "MAE"): "1.25▼",
+        ("b: humans", "Pearson's r"): "0.50", ("b: enc", "Pearson's r"): "1.00▲", ("a: humans", "Pearson's r"): "0.00",
+        ("a: humans", "MAE"): "0.90", ("b: humans", "Bias"): "−0.50", ("b: enc", "MAE"): "1.25▼",
     }  # fmt: skip
     faces = {
         place[round(p.get_y() + p.get_height() / 2, 9), round(p.get_x() + p.get_width() / 2, 9)]: p for p in ax.patches
     }
     assert {key: to_hex(p.get_facecolor()) for key, p in faces.items()} == {
-        key: pictures.HUMAN if "people" in key[0] else pictures.JUDGE for key in cells
+        key: pictures.HUMAN if "humans" in key[0] else pictures.JUDGE for key in cells
     }
     strength = {key: round(p.get_alpha(), 9) for key, p in faces.items()}
-    none, half, full = (strength[key, "Pearson's r"] for key in ("a: people", "b: people", "b: enc"))
+    none, half, full = (strength[key, "Pearson's r"] for key in ("a: humans", "b: humans", "b: enc"))
     assert none < half < full
     assert half == pytest.approx((none + full) / 2)
     assert {strength[key] for key in cells if key[1] != "Pearson's r"} == {none}  # errors and signs have no shade
-    one = plot_coefficients(beside.filter(criterion="b"))
-    assert [t.get_text() for t in one.get_yticklabels()] == ["people", "enc"]
+    one = plot_coefficients(rows.filter(criterion="b"))
+    assert [t.get_text() for t in one.get_yticklabels()] == ["humans", "enc"]
     many = [("a", f"m{k:02d}", "mae", "MAE", 0.1, None, None, None) for k in range(pictures.MOST_ROWS + 1)]
     for n in (pictures.MOST_ROWS, pictures.MOST_ROWS + 1):
-        names = [t.get_text() for t in plot_coefficients(shown_beside(*many[:n])).get_yticklabels()]
+        names = [t.get_text() for t in plot_coefficients(drawn_rows(*many[:n])).get_yticklabels()]
         assert names == [row[1] for row in many[: pictures.MOST_ROWS]]
 
 
-def test_bars_of_labels_stand_by_rater_over_their_label():
+def test_plot_labels_places_bars_over_label():
     """Two raters, four tenths wide each; the highest share reaches .72 of a row's height."""
     rows = [("x", PEOPLE, "no", 1, 0.2), ("x", PEOPLE, "yes", 4, 0.8), ("x", "gpt", "no", 2, 0.4),
             ("x", "gpt", "yes", 3, 0.6), ("y", PEOPLE, "1", 5, 0.5), ("y", PEOPLE, "2", 5, 0.5)]  # fmt: skip
@@ -362,7 +355,7 @@ def test_people_have_their_colour_and_every_other_rater_the_next():
     assert _colours(many) == [*others, others[0]]
 
 
-def test_a_rater_is_named_by_its_words():
+def test_rater_name_of_rows():
     words = ("a random human", "a random judge", "a random judge of lab", "gpt")
     assert [rater_name(one) for one in words] == [PEOPLE, "judges", "lab", "gpt"]
 
@@ -396,7 +389,7 @@ def test_twelve_numbers_are_counted_one_by_one_and_thirteen_in_twelve_ranges():
     assert shares_by_hand(words, "nominal")["label"].to_list() == words
 
 
-def test_a_family_of_one_is_its_judge_and_shares_are_of_what_each_gave():
+def test_family_of_one_is_its_judge():
     lone, pair = ("a random judge of lab", ("m",)), ("a random judge of both", ("m", "other"))
     rows = [
         ("tone", PEOPLE, "no", 1, 0.25), ("tone", PEOPLE, "yes", 3, 0.75), ("tone", "m", "no", 2, 1.0),

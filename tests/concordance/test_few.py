@@ -1,4 +1,4 @@
-"""Intervals where few items decide: rare labels, hardly any disagreement, few items, the ends."""
+"""Intervals if few items determine a coefficient: rare labels, very little disagreement, few items, the ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def two(both: int, apart: int, neither: int) -> np.ndarray:
     return np.array(rows, dtype=float)
 
 
-def test_the_score_interval_is_that_of_donner_and_eliasziw():
+def test_score_interval_matches_donner_and_eliasziw():
     """Two annotators, two labels: values from which the estimate is not far, by Bloch & Kraemer's variance."""
     found = krippendorff_alpha(from_grid(two(12, 3, 25), Ordinal(0, 1)), level="nominal")
     n, p = 40, (12 + 1.5) / 40
@@ -54,11 +54,11 @@ def with_words(cells: np.ndarray, words: list[str]) -> Annotations:
 
 
 @pytest.mark.parametrize("ask", KAPPAS)
-def test_a_rare_label_of_two_has_a_wide_interval(ask):
+def test_rare_label_of_two_has_wide_interval(ask):
     found = ask(with_words(two(1, 2, 40), ["fine", "harm"]))
     assert found.low < 0 < found.estimate < 0.9 < found.high
-    assert "score interval for raters of their own thresholds over 43 items" in found.run.interval
-    # Agreement beyond chance is shown where the interval is above 0, and not else.
+    assert "score interval for raters with different thresholds over 43 items" in found.run.interval
+    # Agreement is significantly above chance if and only if the interval is above 0.
     assert found.p(0) > 0.05
     many = ask(from_grid(two(20, 20, 360), Ordinal(0, 1)))
     assert many.low > 0
@@ -68,14 +68,14 @@ def test_a_rare_label_of_two_has_a_wide_interval(ask):
 
 
 @pytest.mark.parametrize("ask", KAPPAS)
-def test_a_rare_label_of_three_or_beside_gaps_has_no_interval_and_is_named(ask):
+def test_rare_label_of_three_or_with_missing_labels_has_no_interval(ask):
     third = two(1, 2, 40)
     third[1] = [2, 2]
     gap = np.c_[two(1, 2, 40), np.r_[np.full(20, np.nan), np.zeros(23)]]
     for cells, label in ((third, "'spam'"), (gap, "'harm'")):
         found = ask(with_words(cells, ["fine", "harm", "spam"]))
         assert np.isnan(found.low)
-        assert "only 3 items have another label than the commonest" in found.reason
+        assert "only 3 items have a label other than the most frequent one" in found.reason
         assert label in found.reason
         assert "no interval: only 3 items" in found.summary()
     two_kinds = two(2, LEAST - 2, 40)
@@ -84,7 +84,7 @@ def test_a_rare_label_of_three_or_beside_gaps_has_no_interval_and_is_named(ask):
     assert enough.low < enough.estimate < enough.high <= 1
 
 
-def test_a_label_that_nobody_gave_leaves_room_for_some_disagreement():
+def test_unused_label_allows_some_disagreement():
     """Of 15 items none has the other label: AC1 is 1, and lower values are compatible with that."""
     found = gwet_ac(from_grid(np.zeros((15, 3)), Ordinal(0, 1)))
     assert found.estimate == found.high == 1
@@ -97,7 +97,7 @@ def test_own_rates_are_drawn_to_the_common_one_as_far_as_they_differ_by_chance()
     from assay.statistics.categories import Thresholds
 
     cells = np.zeros((60, 3))
-    cells[:4, 0] = cells[2:6, 1] = cells[3:7, 2] = 1  # as often each: no rate of their own
+    cells[:4, 0] = cells[2:6, 1] = cells[3:7, 2] = 1  # equal frequencies: no separate rates
     alike = Thresholds.of(from_grid(cells, Ordinal(0, 1)).answers(), item_rate=True)
     assert alike.rates == pytest.approx(np.full(3, (12 / 3 + 0.5) / 61))
     cells[:, 2] = 0
@@ -105,7 +105,7 @@ def test_own_rates_are_drawn_to_the_common_one_as_far_as_they_differ_by_chance()
     apart = Thresholds.of(from_grid(cells, Ordinal(0, 1)).answers(), item_rate=False)
     assert apart.rates[2] > 2 * apart.rates[0]
     assert apart.often.sum(axis=1) == pytest.approx(1)
-    # The rates are those that the patterns have, whatever the correlation; at .998 the integral is coarse.
+    # The rates are those of the patterns, for any correlation; at .998 the integral is coarse.
     each = np.tile(apart.rates, (len(apart.often), 1))
     np.testing.assert_allclose((apart.often @ apart.given)[:-1], each[:-1], atol=1e-4)
     np.testing.assert_allclose((apart.often @ apart.given)[-1], each[-1], atol=0.003)
@@ -147,7 +147,7 @@ def test_patterns_that_a_statistic_does_not_tell_apart_are_one(monkeypatch):
 @pytest.mark.parametrize("items", [15, 60, 200])
 @pytest.mark.parametrize("rate", [0.05, 0.1])
 def test_intervals_of_a_rare_label_hold_where_raters_differ(items, rate):
-    """Three raters with thresholds of their own on a normal trait; undefined coefficients claim nothing."""
+    """Three raters with different thresholds on a normal trait; undefined coefficients claim nothing."""
     rng, asked = np.random.default_rng(9), {"κ": cohen_kappa, "α": krippendorff_alpha, "AC1": gwet_ac}
     rates = rate * np.array([0.5, 1.0, 1.6])
 
@@ -221,7 +221,7 @@ def test_perfect_agreement_of_few_items_is_no_certainty():
     assert 0.3 < found.low < 0.9
 
 
-def test_ranks_near_1_reach_to_what_is_corrected_for_bias():
+def test_rank_interval_near_one_reaches_bias_corrected_value():
     rng = np.random.default_rng(3)
     hits = {"jackknife": 0, "here": 0}
     truth = 6 / np.pi * np.arcsin(0.995 / 2)
@@ -262,7 +262,7 @@ def of_errors(errors: np.ndarray, **options) -> assay.results.Coefficient:
     return rmse(from_grid(np.stack([first, first + errors], axis=1), Interval()), **options)
 
 
-def test_a_root_mean_square_reaches_as_far_as_tails_of_t_3_may():
+def test_rmse_interval_covers_t3_tails():
     """The upper end by the likelihood of t with any degrees of freedom from 3 up, on a fine grid."""
     errors = np.random.default_rng(4).normal(size=40)
     found, x = of_errors(errors), errors**2
@@ -281,7 +281,7 @@ def test_a_root_mean_square_reaches_as_far_as_tails_of_t_3_may():
     assert found.low < narrow[0] < narrow[1] < found.high
 
 
-# Of 80 intervals that cover 95% fewer than 90% do in one study of 30, of 400 fewer than 93% in one of 30, too.
+# Of 80 intervals that cover 95% fewer than 90% do in one study of 30, of 400 fewer than 93% in one of 30 as well.
 @pytest.mark.slow
 @pytest.mark.parametrize(("degrees", "studies", "least"), [(3, 80, 0.9), (1e6, 400, 0.93)])
 def test_root_mean_squares_hold_where_tails_are_heavy(degrees, studies, least):
@@ -291,7 +291,7 @@ def test_root_mean_squares_hold_where_tails_are_heavy(degrees, studies, least):
     assert np.mean([one.low <= truth <= one.high for one in each]) >= least
 
 
-def test_tails_end_where_the_scale_ends_and_where_labels_are_few():
+def test_tailed_interval_is_bounded_by_scale_and_few_labels():
     errors = np.append(np.random.default_rng(1).normal(0, 1, 14), 60)
     first = np.linspace(10, 40, 15)
     ends = rmse(from_grid(np.stack([first, first + errors], axis=1), Interval(0, 100)))

@@ -13,17 +13,13 @@ from studies import from_grid, row, scale_study
 
 from assay.concordance.coefficient import GradingScaleSettings
 from assay.concordance.grading_scale import (
-    JUDGES_MEAN,
-    ONE_JUDGE,
-    POOLED,
     ScaleTables,
     _range,
-    _verb,
-    _words,
     grading_scale_study,
     row_means,
 )
 from assay.concordance.measures import icc, nmae
+from assay.concordance.words import JUDGES_MEAN, ONE_JUDGE, POOLED, _minus_others, _scale_number
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval
 from assay.errors import DataError, DesignError
@@ -85,15 +81,16 @@ def test_consistency_across_scales_and_its_average(labels, study):
     assert each.filter(pl.col("judge") == "average")["estimate"][0] == pytest.approx(judges.mean())
 
 
-def test_the_sentence_a_user_wants(study):
+def test_summary_names_best_scale(study):
     assert study.best == "0-5"
     text = study.summary()
-    assert text.startswith("No scale is shown to be better; ICC(A,1) of people and judges is highest on 0-5, 0.9")
-    assert "better than 0-10 (by 0.0" in text
-    assert "values of 'benchmark' lie below the pooled figure of people and judges, 0.9" in text
+    lead = "No significant difference between scales. Highest ICC(A,1) of humans and judges: 0-5, 0.9"
+    assert text.startswith(lead)
+    assert "; minus 0-10: 0.0" in text
+    assert "Reliability illusion: the pooled ICC of humans and judges, 0.9" in text
     assert "(essay 0." in text
-    assert "One judge by itself, on 0-5: 0.9" in text
-    assert study.illusion().filter("shown")["benchmark"][0] == "essay"
+    assert "A single judge on 0-5: ICC(A,1) 0.9" in text
+    assert study.illusion().filter("significant")["benchmark"][0] == "essay"
     assert text.splitlines()[-1] == study.signature
 
 
@@ -166,7 +163,7 @@ def test_one_seed_one_number_and_bootstraps_too(labels):
 
 
 def test_pictures_and_storage(study):
-    assert study.plot().get_ylabel() == "ICC(A,1), people and judges"
+    assert study.plot().get_ylabel() == "ICC(A,1), humans and judges"
     assert len(study.plot_icc_nmae(scale="0-5").get_lines()) == 2 + 2 * 4  # points, threshold, intervals of both
     assert "essay, 0-5" in study.plot_consensus(benchmark="essay").get_title(loc="left")
     with pytest.raises(DesignError, match="did you mean '0-10'"):
@@ -189,20 +186,20 @@ def test_names_in_a_picture_do_not_overlap(study):
     assert all(ax.get_window_extent().contains(*box.min) and box.width for box in boxes)
 
 
-def test_errors_name_what_is_wrong(labels):
+def test_errors_name_the_problem(labels):
     with pytest.raises(DataError, match="did you mean 'scale'"):
         grading_scale_study(labels, scale_column="scales")
     rows = labels.labels.filter(pl.col("scale") != "0-100")
     worded = rows.with_columns(scale=pl.col("scale").replace({"0-10": "ten"}))
     ten = Annotations.from_frame(worded, judges=labels.judges, scale=Interval(0, 100), conditions=["scale"])
-    with pytest.raises(DataError, match="does not say its range"):
+    with pytest.raises(DataError, match="is not a range"):
         grading_scale_study(ten)
     assert grading_scale_study(ten, ranges={"ten": (0, 10)}).scales == ("0-5", "ten")
     with pytest.raises(DataError, match="outside the range"):
         grading_scale_study(labels, ranges={"0-100": (0, 10)})
     with pytest.raises(DesignError, match="two or more"):
         grading_scale_study(labels.where(scale="0-5"))
-    with pytest.raises(DesignError, match="only people"):
+    with pytest.raises(DesignError, match="only humans"):
         grading_scale_study(labels.where(kind="human"))
 
 
@@ -210,7 +207,7 @@ def test_parts_of_a_page_can_be_drawn(study):
     from assay.concordance.page import grading_scale_parts
 
     parts = grading_scale_parts(study)
-    assert parts[0].title == "On which scale to ask"
+    assert parts[0].title == "Choice of rating scale"
     assert "\n".join((*parts[0].words, study.signature)) == study.summary()
     assert "By group of annotators" in [p.title for p in parts]
     for part in parts:
@@ -253,19 +250,19 @@ def test_judges_alone_have_table_1(labels, study):
     assert alone.consistency["estimate"].to_list() == pytest.approx(study.consistency["estimate"].to_list())
     judges = study.reliability.filter(pl.col("panel") == "judges")
     assert alone.reliability["estimate"].to_list() == pytest.approx(judges["estimate"].to_list())
-    assert "gpt with itself on 0-5, 0-10, 0-100: ICC(A,1)" in alone.summary()
-    assert "On which scale to ask cannot be said without people" in alone.summary()
+    assert "gpt, consistency across 0-5, 0-10, 0-100: ICC(A,1)" in alone.summary()
+    assert "Scales cannot be compared by human–judge agreement" in alone.summary()
     assert alone.table.height
     assert alone.plot().figure is not None
     json.dumps(alone.to_dict())
     with pytest.raises(DesignError, match="only judges"):
         alone.plot_consensus()
-    with pytest.raises(DesignError, match="only people"):
+    with pytest.raises(DesignError, match="only humans"):
         grading_scale_study(labels.where(kind="human"))
 
 
 @pytest.mark.slow
-def test_repeats_have_a_reliability_of_their_own():
+def test_repeats_have_separate_reliability():
     repeated = scale_study(repeats=3, per_benchmark=6)
     study = grading_scale_study(repeated, repeats="first", by="benchmark")
     part = repeated.labels.filter((pl.col("annotator") == "llama") & (pl.col("scale") == "0-10"))
@@ -299,16 +296,16 @@ def test_items_of_judges_alone_are_said_and_panels_compared_on_the_same_items(la
     assert row(one.reliability, **place, panel="humans - judges") == row(
         two.reliability, **place, panel="humans - judges"
     )
-    assert "25 items answered by judges alone: counted in the tables of reliability" in one.summary()
+    assert "25 items labelled only by judges: used in the tables of reliability" in one.summary()
     assert "alone:" not in two.summary()
 
 
 @pytest.mark.slow
 def test_no_interval_is_no_verdict(labels):
-    """Without intervals, and where a value of ``by`` is one cluster: the reason in place of a claim."""
+    """Without intervals, or if a value of ``by`` is one cluster, the reason replaces the result."""
     none = grading_scale_study(labels, by="benchmark", method="none")
     assert none.summary().startswith("ICC(A,1) of people and judges is highest on 0-5, 0.9")
-    assert "without intervals no scale is shown to be better" in none.summary()
+    assert "Differences between scales are not tested without intervals" in none.summary()
     assert "Whether pooling inflation cannot be said" in none.summary()
     assert none.differences["estimate"].null_count() == 0
     assert not none.differences["shown"].any()
@@ -325,19 +322,19 @@ def test_no_interval_is_no_verdict(labels):
     assert "No interval for single: one item cannot show how much others would differ" in found.summary()
 
 
-def test_the_mean_of_a_row_is_that_of_what_is_there():
+def test_row_means_ignores_missing_values():
     means = row_means(np.array([[1.0, 2.0, np.nan], [np.nan, np.nan, np.nan], [3.0, np.nan, np.nan], [0.0, 0.0, 0.0]]))
     np.testing.assert_array_equal(means, [1.5, np.nan, 3.0, 0.0])
 
 
-# -- what is said of scales and of pooling, where there is nothing, and where there is -----------------
+# -- sentences on scales and pooling, with and without results ---------------------------------------------
 
 
 def two_scales(
     seed: int, *, items: int = 60, people: int = 12, judges: int = 6, noise: float = 1.0, shared: float = 0.0,
     unequal: float = 0.0,
 ) -> Annotations:  # fmt: skip
-    """Two scales that differ in nothing but judges' noise on 0-10; judges may share errors on an item."""
+    """Two scales that differ only in judges' noise on 0-10; judges can share errors on an item."""
     rng = np.random.default_rng(seed)
     m, truth, frames = people + judges, rng.normal(size=(items, 1)), []
     names = [*(f"p{j:02d}" for j in range(people)), *(f"j{j}" for j in range(judges))]
@@ -368,8 +365,8 @@ def shown_for_one_judge(seeds: int, **world) -> int:
 
 
 @pytest.mark.slow
-def test_a_scale_with_twice_the_noise_is_found_for_one_judge():
-    """12 people, 6 judges, 60 items: power .8 and more; the same noise on both is hardly ever called better."""
+def test_noisy_scale_is_detected_for_single_judge():
+    """12 people, 6 judges, 60 items: power .8 and more; equal noise on both is rarely significant."""
     assert shown_for_one_judge(12, noise=2.0) >= 9
     assert shown_for_one_judge(12, shared=0.9) <= 2
 
@@ -393,20 +390,20 @@ def test_power_for_one_judge_where_judges_differ():
     assert shown_for_one_judge(30, noise=2.0, unequal=0.5) >= 21
 
 
-def test_two_judges_cannot_speak_for_one_judge():
+def test_two_judges_give_no_interval_for_single_judge():
     found = grading_scale_study(two_scales(0, judges=2, people=4, items=30))
     line = row(found.alignment, judge=ONE_JUDGE, scale=found.best, measure="icc", benchmark=POOLED)
     assert line["estimate"] is not None
     assert line["low"] is None
-    assert "One judge by itself" in found.summary()
-    assert "two judges cannot show how much others would differ" in found.summary()
+    assert "A single judge on" in found.summary()
+    assert "two judges are too few to estimate the variation among judges" in found.summary()
     each = row(found.alignment, judge="j0", scale=found.best, measure="icc", benchmark=POOLED)["estimate"]
     other = row(found.alignment, judge="j1", scale=found.best, measure="icc", benchmark=POOLED)["estimate"]
     assert line["estimate"] == pytest.approx((each + other) / 2)
 
 
 def three_benchmarks(seed: int, spreads=(0.2, 0.2, 0.2), noise=(0.07, 0.07, 0.07), per: int = 20) -> Annotations:
-    """Twelve people and six judges; a benchmark whose items hardly differ has a low ICC of its own."""
+    """Twelve people and six judges; a benchmark with very similar items has a low ICC."""
     rng = np.random.default_rng(seed)
     names, severity = [*(f"p{j:02d}" for j in range(12)), *(f"j{j}" for j in range(6))], 0.03 * rng.normal(size=18)
     rows, items = [], []
@@ -425,29 +422,29 @@ def three_benchmarks(seed: int, spreads=(0.2, 0.2, 0.2), noise=(0.07, 0.07, 0.07
 
 def illusions(seeds: int, **world) -> int:
     studies = (ScaleTables(three_benchmarks(seed, **world), GradingScaleSettings()) for seed in range(seeds))
-    return sum(study.pooling("0-5")["shown"].any() for study in studies)
+    return sum(study.pooling("0-5")["significant"].any() for study in studies)
 
 
 @pytest.mark.slow
-def test_the_illusion_is_found_by_default_and_only_where_it_is():
+def test_illusion_is_detected_by_default():
     essay = {"spreads": (0.25, 0.25, 0.05), "noise": (0.06, 0.06, 0.11)}
     assert illusions(8, **essay) >= 6
     assert illusions(8) <= 1
     found = grading_scale_study(three_benchmarks(1, **essay))
     assert found.by == "benchmark"
-    assert "Items are split by their column 'benchmark'; by=... names another" in found.summary()
-    assert "Reliability illusion: 1 of 3 values of 'benchmark' lie below the pooled figure" in found.summary()
+    assert "Items are split by their column 'benchmark'; choose another with by=..." in found.summary()
+    assert "higher than the ICC within 1 of 3 values of 'benchmark' (b2 0." in found.summary()
     assert found.illusion()["benchmark"][0] == "b2"
     assert "name a column with by=..." in grading_scale_study(three_benchmarks(1), by="none").summary()
 
 
 @pytest.mark.slow
-def test_alike_benchmarks_are_hardly_ever_called_flattered():
+def test_equal_benchmarks_are_rarely_called_inflated():
     assert illusions(50) <= stats.binom.ppf(0.999, 50, 0.05)
     assert illusions(50, spreads=(0.12, 0.12, 0.12), noise=(0.12, 0.12, 0.12)) <= stats.binom.ppf(0.999, 50, 0.05)
 
 
-def test_of_two_columns_none_is_taken_unless_it_is_called_as_benchmarks_are():
+def test_guess_by_requires_benchmark_name_for_two_columns():
     labels = three_benchmarks(0, per=12)
     extra = labels.items.with_columns(half=pl.Series([f"h{i % 2}" for i in range(labels.items.height)]))
 
@@ -463,7 +460,7 @@ def test_of_two_columns_none_is_taken_unless_it_is_called_as_benchmarks_are():
     assert by(extra.drop("benchmark")) == "half"
 
 
-def test_each_judge_is_compared_with_its_own_baseline_where_it_has_one():
+def test_conditions_compare_each_judge_with_own_baseline():
     """A mean absolute error of 0.1 at the baseline, of 0.2 and 0.3 elsewhere; one judge was never asked at it."""
     people = {"p": 0.5, "q": 0.5}
     wrong = {("one", 0.1): 0.2, ("one", 1.0): 0.1, ("one", 2.0): 0.3, ("other", 0.1): 0.2, ("other", 2.0): 0.4}
@@ -482,7 +479,7 @@ def test_each_judge_is_compared_with_its_own_baseline_where_it_has_one():
     )
     settings = GradingScaleSettings(condition="temperature", baseline=1.0, method="none")
     found = ScaleTables(labels, settings).conditions().filter(scale="0-5")
-    less = found.filter(measure="nmae, less 1.0")
+    less = found.filter(measure="nmae, minus 1.0")
     assert less.select("judge", "temperature").rows() == [("one", 0.1), ("one", 2.0)]
     assert less["estimate"].to_list() == pytest.approx([0.1, 0.2])
     each = found.filter(measure="nmae").select("judge", "temperature", "estimate").rows()
@@ -499,23 +496,25 @@ def test_each_judge_is_compared_with_its_own_baseline_where_it_has_one():
         (np.nan, None, "0.200 (no interval)"),
     ],
 )  # fmt: skip
-def test_an_interval_in_words_has_a_mark_for_an_end_that_is_not_known(low, high, words):
-    assert _words({"estimate": 0.2, "low": low, "high": high}) == words
-    assert _words({"estimate": None, "low": low, "high": high}) == "undefined"
+def test_scale_number_marks_missing_ends(low, high, words):
+    assert _scale_number({"estimate": 0.2, "low": low, "high": high}) == words
+    assert _scale_number({"estimate": None, "low": low, "high": high}) == "not estimable"
 
 
-def test_a_difference_that_is_shown_has_a_direction():
-    assert _verb({"shown": True, "estimate": 0.1}) == "better than"
-    assert _verb({"shown": True, "estimate": -0.1}) == "worse than"
-    assert _verb({"shown": False, "estimate": 0.1}) == "not shown to be better than"
+def test_minus_others_marks_significance():
+    rows = pl.DataFrame({"other": ["a", "b"], "estimate": [0.1, -0.2], "low": [0.05, -0.3], "high": [0.2, 0.1],
+                         "significant": [True, False]})  # fmt: skip
+    assert _minus_others(rows) == (
+        "; minus a: 0.100 [0.050, 0.200] (significant); minus b: −0.200 [−0.300, 0.100]"
+    )  # fmt: skip
 
 
-def test_a_range_is_read_from_the_name_of_a_scale_unless_it_is_given():
+def test_range_is_read_from_scale_name():
     for name, ends in (("0-10", (0, 10)), (" -1 to 1 ", (-1, 1)), ("1..5", (1, 5)), ("0.5–2.5", (0.5, 2.5))):
         assert _range(name, None) == _range(name, {"other": (3, 4)}) == ends
     assert _range("0-10", {"0-10": (2, 3)}) == (2, 3)
     for ranges in ({"a": (1, 1)}, {"a": (2, 1)}):
-        with pytest.raises(DataError, match="the range of scale 'a' must rise; got"):
+        with pytest.raises(DataError, match="the range of scale 'a' must be ascending; got"):
             _range("a", ranges)
-    with pytest.raises(DataError, match="'a' does not say its range"):
+    with pytest.raises(DataError, match="the name of scale 'a' is not a range"):
         _range("a", {"b": (0, 1)})

@@ -1,4 +1,4 @@
-"""What must hold whatever the labels are, and the words of errors."""
+"""Properties for any labels, and the text of errors."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_order_and_names_of_items_and_annotators_change_nothing(cells, seed):
 
 
 @pytest.mark.parametrize("name", COEFFICIENTS)
-def test_the_size_of_slices_changes_nothing(name, monkeypatch):
+def test_slice_size_changes_nothing(name, monkeypatch):
     labels = from_grid(ordinal_grid(60, 3, 1, missing=0.1), Ordinal(1, 5))
     one = COEFFICIENTS[name](labels)
     monkeypatch.setattr(sheets, "CELLS", 200)
@@ -121,7 +121,7 @@ def test_perfect_agreement(name):
 def test_one_and_the_same_label_throughout_says_nothing(name):
     found = COEFFICIENTS[name](from_grid(np.full((10, 3), 4.0), Ordinal(1, 5)))
     assert np.isnan(found.estimate)
-    assert found.reason == "all labels are the same, so there is no variation to agree about"
+    assert found.reason == "undefined: all labels are equal"
     json.dumps(found.to_dict())
 
 
@@ -148,7 +148,7 @@ def test_interval_coefficients_do_not_care_about_units(seed, factor, shift):
         assert np.allclose([one.estimate, one.low, one.high], [two.estimate, two.low, two.high], atol=1e-6)
 
 
-def test_a_missing_middle_category_does_not_shift_weighted_coefficients():
+def test_missing_middle_category_keeps_weighted_coefficients():
     cells = np.array([[1, 1], [1, 2], [2, 2], [5, 4], [4, 4], [5, 5], [1, 1], [4, 5]], dtype=float)
     whole = from_grid(cells, Ordinal(1, 5))
     squeezed = from_grid(np.where(cells > 3, cells - 1, cells), Ordinal(1, 4))
@@ -196,7 +196,7 @@ def test_repeats_are_never_averaged_in_silence():
     assert mean.estimate > first.estimate + 0.25
     assert len(each.annotators) == 10
     assert "repeats:mean" in mean.signature
-    assert "Repeated answers: mean." in mean.summary()
+    assert "Repeated labels: mean." in mean.summary()
 
 
 def test_missing_cells_are_never_filled_with_means():
@@ -213,7 +213,7 @@ def test_missing_cells_are_never_filled_with_means():
     assert complete.n_items < 100
 
 
-def test_the_ten_of_mcgraw_and_wong():
+def test_icc_table_has_ten_forms_of_mcgraw_and_wong():
     table = icc_table(from_grid(ordinal_grid(20, 3, 3), Ordinal(1, 5))).table
     assert table["case"].to_list() == ["case 1"] * 2 + ["case 2"] * 4 + ["case 3"] * 4
     assert table.filter(pl.col("case") == "case 2")["estimate"].equals(
@@ -262,7 +262,7 @@ def test_coefficients_answer_other_levels_and_other_nulls(ask, cells):
         found.interval(95)
 
 
-def test_a_distance_of_ones_own_is_asked_of_the_labels_as_people_wrote_them():
+def test_custom_distance_receives_original_labels():
     rows = [(f"i{i}", who, label) for i, both in enumerate(("nn", "nf", "fp", "pp", "nn", "pn")) for who, label in
             zip("ab", both, strict=True)]  # fmt: skip
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
@@ -287,13 +287,13 @@ def test_a_distance_of_ones_own_is_asked_of_the_labels_as_people_wrote_them():
     ("call", "words"),
     [
         (lambda t: fleiss_kappa(t["interval"]), "categories"),
-        (lambda t: cohen_kappa(t["interval"], weights="linear"), "categories with an order"),
-        (lambda t: correlation(t["nominal"]), "labels with an order"),
-        (lambda t: icc(t["nominal"]), "labels that are numbers"),
+        (lambda t: cohen_kappa(t["interval"], weights="linear"), "requires ordered categories"),
+        (lambda t: correlation(t["nominal"]), "requires ordered labels"),
+        (lambda t: icc(t["nominal"]), "requires numeric labels"),
         (lambda t: nmae(t["open"]), "a lowest and a highest number"),
-        (lambda t: exact_agreement(t["text"]), "not free text"),
-        (lambda t: icc(t["one"]), "agreement needs 2 annotators; the table has 1"),
-        (lambda t: bias(t["interval"], ["r0", "r1", "r2"]), "second minus first; got 3"),
+        (lambda t: exact_agreement(t["text"]), "other than free text"),
+        (lambda t: icc(t["one"]), "agreement requires 2 annotators; the table has 1"),
+        (lambda t: bias(t["interval"], ["r0", "r1", "r2"]), "second minus first\\); got 3"),
         (lambda t: krippendorff_alpha(t["interval"], level="cardinal"), "nominal, ordinal, interval or ratio"),
         (lambda t: krippendorff_alpha(t["open"], level="ratio"), "labels of 0 or more"),
         (lambda t: within_agreement(t["interval"], k=-1), "0 or a larger number"),
@@ -301,7 +301,7 @@ def test_a_distance_of_ones_own_is_asked_of_the_labels_as_people_wrote_them():
         (lambda t: icc(t["interval"], estimator="reml"), "anova or components"),
     ],
 )
-def test_what_can_not_be_answered_is_refused_with_the_reason(call, words):
+def test_coefficients_refuse_with_reason(call, words):
     cells = ordinal_grid(12, 3, 0)
     rng = np.random.default_rng(0)
     data = {
@@ -317,12 +317,12 @@ def test_what_can_not_be_answered_is_refused_with_the_reason(call, words):
         call(data)
 
 
-def test_an_unknown_annotator_is_named():
+def test_unknown_annotator_is_named():
     with pytest.raises(DataError, match="annotator 'r9' is not in the table"):
         cohen_kappa(from_grid(ordinal_grid(10, 3, 0), Ordinal(1, 5)), ["r0", "r9"])
 
 
-def test_a_result_can_be_read_cited_and_stored():
+def test_result_is_readable_citable_and_storable():
     found = cohen_kappa(from_grid(ordinal_grid(30, 3, 0), Ordinal(1, 5)), weights="quadratic")
     assert found.table["annotators"].to_list() == ["r0, r1, r2", "r0 & r1", "r0 & r2", "r1 & r2"]
     assert found.signature.startswith("qwk|items:30|annotators:3|labels:90|scale:ordinal:1-5|interval:jackknife-z")
@@ -334,7 +334,7 @@ def test_a_result_can_be_read_cited_and_stored():
 
 @pytest.fixture(scope="module")
 def a_label_for_each() -> Annotations:
-    """181,000 different labels, as where somebody's comments were read as categories."""
+    """181,000 different labels, as if comments were read as categories."""
     n = 181_000
     labels = pl.DataFrame(
         {
@@ -365,7 +365,7 @@ def test_agreement_says_what_very_many_categories_leave_out(a_label_for_each):
         agreement(a_label_for_each)
 
 
-def test_a_thousand_categories_are_counted_and_one_more_is_not():
+def test_thousand_categories_are_accepted_and_more_refused():
     assert _require_few(np.arange(1_000.0)).tolist() == list(range(1_000))
     with pytest.raises(DesignError, match="there are 1,001 different labels, too many to count each"):
         _require_few(np.arange(1_001.0))

@@ -1,4 +1,4 @@
-"""Each picture of agreement shows the numbers of its table where they belong; judges have their colour."""
+"""Each plot of agreement shows the numbers of its table in the right position; judges have their own colour."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def cells_of(ax, n):
     return texts, faces
 
 
-def test_a_forest_names_criterion_and_group_and_tells_judges_from_people():
+def test_forest_names_criterion_and_group_and_colours_judges():
     rows = pl.DataFrame(
         [
             ("tone", "de", "humans", None, 0.5), ("tone", None, "ann", "bob", 0.4), (None, "de", "humans", "gpt", 0.3),
@@ -61,7 +61,7 @@ def pairs(coefficient, title, values):
     return pl.DataFrame(rows, schema=["coefficient", "title", "first", "second", "estimate"], orient="row")
 
 
-def test_a_heat_map_is_as_strong_as_agreement_and_errors_as_the_largest():
+def test_heat_map_shades_by_agreement_or_largest_error():
     ax = plots.heat_map(pairs("alpha", "Krippendorff's α", [0.5, -0.25, np.nan]), ["p", "q", "r"], ["j", "k"], "tone")
     texts, faces = cells_of(ax, 3)
     assert texts == {(0, 1): ".50", (1, 0): ".50", (0, 2): "−.25", (2, 0): "−.25"}
@@ -87,7 +87,7 @@ def test_a_heat_map_is_as_strong_as_agreement_and_errors_as_the_largest():
     assert faces[1, 2][1] == pytest.approx((perfect + none) / 2)
 
 
-def test_a_bias_is_that_of_the_column_and_has_two_colours():
+def test_heat_map_of_bias_refers_to_column():
     ax = plots.heat_map(pairs("bias", "Mean signed difference", [1.0, -0.5, 0.0]), ["p", "q"], ["j"], None)
     texts, faces = cells_of(ax, 3)
     assert {place: texts[place] for place in [(0, 1), (1, 0), (0, 2), (2, 0)]} == {
@@ -104,7 +104,7 @@ def test_specific_agreement_fills_the_axis_from_0_to_1():
         schema=["criterion", "category", "who", "estimate"], orient="row",
     ).with_columns(low=pl.lit(0.0), high=pl.lit(1.0))  # fmt: skip
     ax = plots.categories(rows)
-    assert names_of(ax.yaxis) == ["tone: kind, humans", "rude, judges", "rude, gpt & people"]
+    assert names_of(ax.yaxis) == ["tone: kind, humans", "rude, judges", "rude, gpt & humans"]
     assert rows_of(ax) == [(0.0, pictures.HUMAN), (1.0, pictures.JUDGE), (0.4, pictures.JUDGE)]
     assert_readable(ax)
     left, right = ax.get_xlim()
@@ -113,18 +113,20 @@ def test_specific_agreement_fills_the_axis_from_0_to_1():
     assert_readable(plots.categories(pl.concat([rows] * 5)))
 
 
-def test_what_a_judge_says_where_people_say_what():
-    rows = pl.DataFrame({"people": ["1", "1", "2", "2"], "judge": ["1", "2"] * 2, "share": [0.75, 0.25, None, 1.0]})
+def test_confusion_draws_judge_labels_by_human_label():
+    rows = pl.DataFrame(
+        {"human_label": ["1", "1", "2", "2"], "judge": ["1", "2"] * 2, "share": [0.75, 0.25, None, 1.0]}
+    )
     ax = plots.confusion(rows, "gpt")
     texts, faces = cells_of(ax, 2)
     assert texts == {(0, 0): ".75", (0, 1): ".25", (1, 1): "1.0"}
     assert {face for face, _ in faces.values()} == {pictures.JUDGE}
     assert faces[0, 1][1] < faces[0, 0][1] < faces[1, 1][1]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("gpt says", "a person says")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("label of gpt", "human label")
     assert names_of(ax.xaxis) == names_of(ax.yaxis) == ["1", "2"]
 
 
-def test_bars_of_scales_stand_side_by_side_over_their_benchmark():
+def test_bars_group_scales_by_benchmark():
     rows = pl.DataFrame(
         [
             ("1-5", "all", 0.6, 0.5, 0.7), ("1-5", "qa", -0.2, None, None),
@@ -192,7 +194,7 @@ def test_points_have_names_apart_from_each_other_and_from_all_points():
         assert ax.bbox.y0 <= box.y0 < box.y1 <= ax.bbox.y1, "a name leaves the frame"
         assert not any(box.overlaps(other) for other in boxes[:k]), "names lie on each other"
         assert not any(box.contains(*dot) for dot in dots), "a name covers a point"
-    # A name stands beside its point where there is room.
+    # A name is next to its point if there is room.
     alone = plots.icc_against_nmae(
         both_figures({"qa": (0.1, 0.5)}).with_columns(low=None, high=None), ["1-5"], "1-5", 0.15
     )
@@ -203,7 +205,7 @@ def test_points_have_names_apart_from_each_other_and_from_all_points():
     assert alone.lines[0].get_label() == "1-5"
 
 
-def test_the_frame_holds_all_points_and_the_line_of_what_is_well_aligned():
+def test_icc_against_nmae_frame_contains_points_and_limit():
     for places, aligned in [({"a": (0.4, 0.3), "b": (0.05, 0.9)}, 0.15), ({"a": (0.02, 0.99)}, 0.15)]:
         ax = plots.icc_against_nmae(both_figures(places), ["1-5"], "1-5", aligned)
         points = np.array(list(places.values()))
@@ -215,7 +217,7 @@ def test_the_frame_holds_all_points_and_the_line_of_what_is_well_aligned():
         assert low > points[:, 1].min() - 0.5
 
 
-def test_means_of_items_beside_the_line_of_agreement():
+def test_consensus_points_draw_means_and_diagonal():
     items = pl.DataFrame({"humans": [0.0, 0.5, 1.0], "judges": [0.1, 0.4, 1.0]})
     ax = plots.consensus_points(items, {"icc": 0.8, "nmae": 0.0667, "pearson": 0.955}, "all items", 0.1)
     diagonal, points = ax.lines
@@ -232,11 +234,11 @@ def test_means_of_items_beside_the_line_of_agreement():
 @pytest.mark.parametrize(
     ("value", "shown"), [(0.754, ".75"), (-0.25, "−.25"), (0.0, ".00"), (1.0, "1.0"), (-1.5, "−1.5"), (12.34, "12.3")]
 )
-def test_a_cell_has_room_for_two_digits(value, shown):
+def test_short_number_has_two_digits(value, shown):
     assert plots._short(value) == shown
 
 
-# -- where a name may stand ------------------------------------------------------------------------------
+# -- places of names -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -247,12 +249,12 @@ def test_a_cell_has_room_for_two_digits(value, shown):
         ((1, -2, 2, 0), False), ((1, -2, 2, 0.1), True), ((5, 5, 6, 6), False),
     ],
 )  # fmt: skip
-def test_boxes_meet_where_they_share_more_than_an_edge(other, meet):
+def test_boxes_overlap_only_with_common_area(other, meet):
     assert plots._meet((0, 0, 3, 3), other) == plots._meet(other, (0, 0, 3, 3)) == meet
 
 
 @pytest.mark.parametrize("side", range(4))
-def test_a_box_is_inside_up_to_the_frame(side):
+def test_box_inside_includes_frame(side):
     ax = SimpleNamespace(bbox=SimpleNamespace(x0=10.0, y0=20.0, x1=30.0, y1=50.0))
     box = [10.0, 20.0, 30.0, 50.0]
     assert plots._inside(ax, tuple(box))
@@ -261,7 +263,7 @@ def test_a_box_is_inside_up_to_the_frame(side):
 
 
 class Canvas:
-    """Axes of 200 by 200 pixels whose data are pixels, with what was written on them."""
+    """Axes of 200 by 200 pixels in data coordinates of pixels, with their texts."""
 
     def __init__(self, lines=()):
         self.figure = SimpleNamespace(dpi=72)
@@ -294,7 +296,7 @@ class Canvas:
         ("ab", (100, 100), [(110, 109)], [], ((6, 0), "left", False)),
         ("ab", (100, 100), [(120, 100)], [], ((6, 0), "left", False)),
         ("ab", (100, 100), [(119, 100)], [], ((-6, 0), "right", False)),
-        # A line is as wide as 2; one that is broken is in nobody's way.
+        # A line is as wide as 2; a broken line is ignored.
         ("ab", (100, 100), [], [([(106, 90), (112, 110)], "-")], ((-6, 0), "right", False)),
         ("ab", (100, 100), [], [([(106, 90), (112, 110)], "--")], ((6, 0), "left", False)),
         ("ab", (100, 100), [], [([(117, 90), (117, 110)], "-")], ((6, 0), "left", False)),
@@ -303,7 +305,7 @@ class Canvas:
         ("ab", (100, 100), [], [([(106, 105.5), (112, 105.5)], "-")], ((-6, 0), "right", False)),
     ],
 )  # fmt: skip
-def test_a_name_stands_at_the_first_free_place(name, at, others, lines, wanted):
+def test_names_use_first_free_place(name, at, others, lines, wanted):
     canvas = Canvas(lines)
     plots._named_apart(canvas, [(name, *at)], [at, *others])
     (written,) = canvas.written

@@ -43,7 +43,7 @@ def variance(values) -> float:
     return (len(each) - 1) / len(each) * ((each - each.mean()) ** 2).sum()
 
 
-def test_the_interval_of_an_icc_of_random_annotators_leaves_out_items_and_annotators():
+def test_icc_interval_leaves_out_items_and_annotators():
     y = cells()
     found = icc(from_grid(y, Ordinal(1, 5)))
     error, *ends = references.random_raters_interval(by_hand, y, range(5), scale="z")
@@ -58,7 +58,7 @@ def test_the_interval_of_an_icc_of_random_annotators_leaves_out_items_and_annota
     assert icc(from_grid(y, Ordinal(1, 5)), raters="fixed").low == mixed.low
 
 
-def test_a_table_of_iccs_has_both():
+def test_icc_table_has_random_and_fixed_raters():
     table = icc_table(from_grid(cells(), Ordinal(1, 5))).table
     width = dict(zip(table["model"], (table["high"] - table["low"]).to_list(), strict=True))
     assert width["two-way random"] > width["two-way mixed"]
@@ -98,7 +98,7 @@ def test_raters_that_are_named_may_be_random():
     assert "4 random raters" in found.summary()
 
 
-def test_pairs_of_a_mean_over_pairs_stay_as_they_are():
+def test_pairs_of_mean_are_unchanged_by_random_raters():
     labels = from_grid(cells(), Ordinal(1, 5))
     these, sample = cohen_kappa(labels), cohen_kappa(labels, raters="random")
     assert [p[2].row() for p in these.pairs] == [p[2].row() for p in sample.pairs]
@@ -107,14 +107,14 @@ def test_pairs_of_a_mean_over_pairs_stay_as_they_are():
 def test_two_annotators_are_no_sample():
     found = icc(from_grid(cells(m=2), Ordinal(1, 5)))
     assert np.isnan(found.low)
-    assert "two annotators cannot show how much others would differ" in found.summary()
+    assert "cannot be estimated from two annotators" in found.summary()
     assert found.f_test is not None
     assert np.isfinite(icc(from_grid(cells(m=2), Ordinal(1, 5)), raters="fixed").low)
 
 
 def test_options_that_do_not_go_together_are_refused():
     labels = from_grid(cells(), Ordinal(1, 5))
-    with pytest.raises(DesignError, match="one that is drawn twice agrees with itself"):
+    with pytest.raises(DesignError, match="an annotator who is drawn twice agrees with itself"):
         krippendorff_alpha(labels, raters="random", method="percentile")
     with pytest.raises(DesignError, match="did you mean 'random'"):
         krippendorff_alpha(labels, raters="randm")
@@ -128,9 +128,9 @@ def test_options_that_do_not_go_together_are_refused():
         grading_scale_study(labels, scale="range")
     with pytest.raises(DesignError, match="is now well_aligned="):
         grading_scale_study(labels, threshold=0.2)
-    with pytest.raises(DesignError, match="two annotators that are named"):
+    with pytest.raises(DesignError, match="the names of two annotators"):
         bias(labels, "sample")
-    # A bootstrap over items takes the annotators as they are, and says so.
+    # A bootstrap over items treats the annotators as fixed, and reports it.
     assert "raters fixed" in icc(labels, method="percentile", n_resamples=60).summary()
 
 
@@ -155,7 +155,7 @@ def test_three_missing_labels_of_a_thousand_keep_the_f_interval(form):
     found = icc(from_grid(y, Interval()), form=form)
     assert (found.f_test.low, found.f_test.high) == pytest.approx((whole.low, whole.high), abs=0.01)
     assert not found.f_test.exact
-    assert "harmonic means" in found.summary()
+    assert "harmonic mean numbers of labels" in found.summary()
 
 
 def test_icc_1_with_other_annotators_for_each_item_has_its_exact_f_interval():
@@ -179,7 +179,7 @@ def people_and_judge(seed: int = 0) -> Annotations:
     return from_grid(y, Ordinal(1, 5), names=["a", "b", "c", "d", "e", "judge"], judges=["judge"])
 
 
-def test_comparisons_take_people_for_a_sample():
+def test_comparisons_treat_humans_as_random():
     labels = people_and_judge()
     y = labels.matrix()
     these, sample = (agreement(labels, raters=raters, coefficients=["mae"]) for raters in ("fixed", "random"))
@@ -207,7 +207,7 @@ def test_comparisons_take_people_for_a_sample():
     assert pairs[0]["high"] - pairs[0]["low"] < pairs[1]["high"] - pairs[1]["low"]
 
 
-def test_the_iccs_of_panels_are_of_random_annotators_and_say_so():
+def test_panel_iccs_treat_annotators_as_random():
     found = agreement(people_and_judge(), coefficients=["icc(a,1)", "qwk"], who=["humans", "pairs"])
     words = found.table.filter(pl.col("who") == "humans").select("coefficient", "interval").rows()
     assert {name: "random raters" in interval for name, interval in words} == {"icc(a,1)": True, "qwk": False}
@@ -220,7 +220,7 @@ def test_the_iccs_of_panels_are_of_random_annotators_and_say_so():
 
 
 @pytest.mark.slow
-def test_the_study_of_scales_takes_raters_for_a_sample():
+def test_grading_scale_study_treats_raters_as_random():
     labels = scale_study(per_benchmark=12)
     sample, these = grading_scale_study(labels), grading_scale_study(labels, raters="fixed")
     assert "9 random raters" in sample.summary()
@@ -250,14 +250,14 @@ def test_no_scale_is_better_because_these_raters_use_it_differently():
         labels = used_differently(seed, 0.08)
         for raters in shown:
             found = grading_scale_study(labels, raters=raters).differences
-            shown[raters] += found.filter(pl.col("judge") == "judges' mean")["shown"].any()
+            shown[raters] += found.filter(pl.col("judge") == "judges' mean")["significant"].any()
     assert shown["random"] <= stats.binom.ppf(0.999, 30, 0.05)
     assert shown["fixed"] > 6
 
 
-def test_a_scale_that_is_better_is_still_found():
+def test_better_scale_is_still_detected():
     found = [grading_scale_study(used_differently(s, 0.03, noise=0.4)).differences for s in range(3)]
-    assert all(f.filter(pl.col("judge") == "gpt")["shown"].any() for f in found)
+    assert all(f.filter(pl.col("judge") == "gpt")["significant"].any() for f in found)
 
 
 @pytest.mark.slow
@@ -301,14 +301,14 @@ def test_panels_with_many_values_are_samples_in_agreement_as_alone():
 
 
 @pytest.mark.parametrize("raters", ["fixed", "random"])
-def test_judges_alone_are_compared_with_nobody_else(raters):
+def test_judges_only_study_has_no_human_comparison(raters):
     labels = from_grid(cells(m=3), Ordinal(1, 5), judges=["r0", "r1", "r2"])
     table = agreement(labels, raters=raters).table
     assert set(table["who"]) == {"judges", "pairs", "rest"}
 
 
 def test_counts_of_an_incomplete_table_are_harmonic_means():
-    """Items with 2, 4 and no labels; annotators with 1, 3 and none: what has no label is left out of both means."""
+    """Items with 2, 4 and no labels; annotators with 1, 3 and none: those without labels are left out of both means."""
     ratings = SimpleNamespace(
         annotators=list("abc"), labels_of_item=np.array([2.0, 4.0, 0.0]), complete=False, joint=np.diag([1.0, 3.0, 0.0])
     )

@@ -1,4 +1,4 @@
-"""A study of grading scales, part by part: what is read, what is refused, what is said, by hand."""
+"""A study of grading scales, part by part: input, errors and sentences, calculated by hand."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ import pytest
 from studies import from_grid
 
 from assay.concordance import grading_scale as module
+from assay.concordance import words
 from assay.concordance.coefficient import GradingScaleSettings
 from assay.concordance.grading_scale import (
-    JUDGES_MEAN,
-    ONE_JUDGE,
-    POOLED,
     ScaleTables,
     grading_scale_study,
     panel_icc,
 )
 from assay.concordance.measures import icc
+from assay.concordance.words import JUDGES_MEAN, ONE_JUDGE, POOLED
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval
 from assay.errors import DataError, DesignError
@@ -44,7 +43,7 @@ def labels_of(cells, judges=("j",), scales=SCALES, repeats=1, about=None, items=
         frame = frame.drop("repeat")
     there = [name for name in judges if name in cells]
     return Annotations.from_frame(
-        frame, judges=there, scale=Interval(0, 100), conditions=["scale", *columns], annotators=about, items=items,
+        frame, judges=there, scale=Interval(0, 100), conditions=["scale", *columns], annotator_table=about, items=items,
         repeat="repeat" if repeats > 1 else None,
     )  # fmt: skip
 
@@ -57,7 +56,7 @@ def tables_of(labels=None, **options):
     return ScaleTables(labels, GradingScaleSettings(**{"method": "none"} | options))
 
 
-# -- what is read --------------------------------------------------------------------------------------
+# -- input --------------------------------------------------------------------------------------
 
 
 def test_labels_are_mapped_to_0_to_1_by_the_range_of_their_scale():
@@ -136,13 +135,13 @@ def test_parts_of_items_are_in_natural_order_and_those_of_none_are_one():
     ]  # fmt: skip
 
 
-# -- what is refused -----------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------
 
 
-def test_what_a_study_of_scales_needs():
-    with pytest.raises(DesignError, match="column 'scale' has 1 value; a study of scales needs two or more"):
+def test_scale_tables_requirements():
+    with pytest.raises(DesignError, match="column 'scale' has 1 value; a study of scales requires two or more"):
         tables_of(labels_of(CELLS, scales=SCALES[:1]))
-    with pytest.raises(DesignError, match="about judges; the table has only people"):
+    with pytest.raises(DesignError, match="requires judges; the table has only humans"):
         tables_of(labels_of(CELLS, judges=()))
     with pytest.raises(DataError, match=r"'scal'.*did you mean 'scale'"):
         tables_of(scale_column="scal")
@@ -151,12 +150,12 @@ def test_what_a_study_of_scales_needs():
     with pytest.raises(DataError, match=r"'topic'.*the table of items"):
         tables_of(by="topic")
     alone = labels_of({"j": [0.1, 0.5], "k": [0.2, 0.3]}, judges=("j", "k"), heat=pl.lit(1.0))
-    for options, words in (
-        ({"group": "sex"}, "the tables by group set people against judges, and the table has only judges"),
-        ({"condition": "heat"}, "the tables by condition set people"),
-        ({"group": "sex", "condition": "heat"}, "the tables by group, by condition set people"),
+    for options, message in (
+        ({"group": "sex"}, "the tables by group compare humans and judges; the table has only judges"),
+        ({"condition": "heat"}, "the tables by condition compare humans"),
+        ({"group": "sex", "condition": "heat"}, "the tables by group, by condition compare humans"),
     ):
-        with pytest.raises(DesignError, match=words):
+        with pytest.raises(DesignError, match=message):
             tables_of(alone, **options)
     assert tables_of(alone).judges == ("j", "k")
 
@@ -173,34 +172,36 @@ def warm(**options):
     return tables_of(labels, **options)
 
 
-def test_a_condition_needs_a_baseline_where_it_has_several_values():
-    with pytest.raises(DesignError, match=r"answered items more than once on scale 0-5; name what was varied"):
+def test_baseline_is_required_for_several_values():
+    with pytest.raises(
+        DesignError, match=r"labelled items more than once on scale 0-5; name the experimental condition"
+    ):
         warm()
-    with pytest.raises(DesignError, match=r"judges answered under several values of 'heat' \(0.1, 1.0\).*baseline="):
+    with pytest.raises(DesignError, match=r"the judges' labels have several values of 'heat' \(0.1, 1.0\).*baseline="):
         warm(condition="heat")
     with pytest.raises(DataError, match="heat"):
         warm(condition="heat", baseline=0.5)
     found = warm(condition="heat", baseline=1.0)
     assert (found.varied, found.baseline) == ((0.1, 1.0), 1.0)
-    assert "judges' answers are those with heat 1.0 unless a table says otherwise" in found.notes
+    assert "judges' labels have heat 1.0, except in the table by condition" in found.notes
     once = tables_of(labels_of(CELLS, heat=pl.lit(1.0)), condition="heat")
     assert (once.varied, once.baseline) == ((1.0,), 1.0)
     assert not any("heat" in note for note in once.notes)
 
 
-# -- what is to be noted -------------------------------------------------------------------------------
+# -- notes -------------------------------------------------------------------------------
 
 
 def test_missing_answers_and_items_of_one_side_are_noted():
-    hole = "some annotators did not answer some items; a consensus is the mean of those who did"
+    hole = "some labels are missing; a consensus is the mean of the available labels"
     assert hole in tables_of().notes
     assert tables_of(labels_of({"p": [0.1, 0.5], "j": [0.2, 0.4]})).notes == []
     lone = {"p": [0.1, 0.5, None, None, 0.5], "j": [0.2, None, 0.4, 0.3, 0.1]}
     assert tables_of(labels_of(lone)).notes == [
         hole,
-        "2 items answered by judges alone: counted in the tables of reliability and consistency, not where people are "
-        "set against judges",
-        "1 item answered by people alone: counted in the table of reliability, not where people are set against judges",
+        "2 items labelled only by judges: used in the tables of reliability and consistency, not in comparisons of "
+        "humans with judges",
+        "1 item labelled only by humans: used in the table of reliability, not in comparisons of humans with judges",
     ]
     judges = {"j": [0.2, None, 0.4], "k": [0.1, 0.3, 0.2]}
     assert tables_of(labels_of(judges, judges=("j", "k"))).notes == [hole]
@@ -209,18 +210,18 @@ def test_missing_answers_and_items_of_one_side_are_noted():
 def test_parts_of_one_unit_have_no_interval():
     topics = pl.DataFrame({"item": ["i00", "i01", "i02"], "topic": ["a", "a", "b"], "book": ["x", "x", "y"]})
     labels = labels_of({"p": [0.1, 0.5, 0.3], "j": [0.2, 0.4, 0.3]}, items=topics)
-    none = "no interval for {}: one {} cannot show how much others would differ"
+    none = "no interval for {}: the variance cannot be estimated from one {}"
     assert tables_of(labels, by="topic", method="jackknife").notes == [none.format("b", "item")]
     assert tables_of(labels, by="topic", clusters="book", method="jackknife").notes == [
         none.format("a, b", "book (the clusters)")
     ]
-    assert tables_of(labels, by="topic").notes == []  # nobody asked for intervals
+    assert tables_of(labels, by="topic").notes == []  # no intervals requested
 
 
-def test_repeats_are_said_to_be_what_they_stand_for():
+def test_repeats_are_reported_in_notes():
     labels = labels_of(CELLS, repeats=2)
-    assert tables_of(labels, repeats="mean").notes[0] == "repeated answers: mean"
-    narrow = "each repeat counts as an annotator, so that intervals for others like these are too narrow"
+    assert tables_of(labels, repeats="mean").notes[0] == "repeated labels: mean"
+    narrow = "each repeat counts as an annotator, so intervals for random raters are too narrow"
     assert tables_of(labels, repeats="each").notes[-1] == narrow
     assert narrow not in tables_of(labels, repeats="first").notes
 
@@ -229,7 +230,7 @@ def test_repeats_are_said_to_be_what_they_stand_for():
 
 
 def test_repeated_answers_have_their_own_reliability():
-    """ICC(1) of the repeats of an item, on each scale; of whoever answered two items twice."""
+    """ICC(1) of the repeats of an item, on each scale; for annotators who labelled two items twice."""
     noise = pl.when(pl.col("repeat") == 2).then(0.1).otherwise(0.0) * pl.when(pl.col("item") == "i01").then(
         -1
     ).otherwise(1)
@@ -256,7 +257,7 @@ def test_repeated_answers_have_their_own_reliability():
     assert tables_of().repeats() is None
 
 
-def test_items_are_listed_by_how_far_apart_people_and_judges_are():
+def test_item_table_sorts_by_distance():
     found = tables_of(well_aligned=0.1).item_table()
     assert found.columns[:8] == [
         "item", "scale", "humans", "judges", "nmae", "aligned", "humans_label", "judges_label",
@@ -278,13 +279,13 @@ def test_items_are_listed_by_how_far_apart_people_and_judges_are():
 
 
 @pytest.mark.parametrize(("well", "aligned"), [(0.125, True), (0.1249, False)])
-def test_an_item_is_well_aligned_up_to_the_limit(well, aligned):
+def test_aligned_includes_limit(well, aligned):
     found = tables_of(labels_of({"p": [0.5, 0.25], "j": [0.375, 0.25]}), well_aligned=well).item_table()
     assert found.filter(item="i00")["aligned"].to_list() == [aligned] * 2
     assert found.filter(item="i01")["aligned"].to_list() == [True] * 2
 
 
-def test_one_judge_is_the_mean_over_judges_each_of_whom_is_left_out():
+def test_single_judge_averages_judges_and_leaves_each_out():
     """Three judges show how much others would differ: without each, the mean is that of the other two."""
     rng = np.random.default_rng(1)
     truth = rng.uniform(0.2, 0.8, 12)
@@ -317,7 +318,7 @@ def test_panels_with_holes_are_estimated_by_components():
         assert isinstance(panel_icc(cells, "A,k", 2).components, kind)
 
 
-# -- what is said --------------------------------------------------------------------------------------
+# -- sentences --------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -335,7 +336,7 @@ def alignment_rows(*rows):
 
 
 def differences_rows(*rows):
-    names = ["judge", "scale", "other", "estimate", "low", "high", "shown"]
+    names = ["judge", "scale", "other", "estimate", "low", "high", "significant"]
     return pl.DataFrame(rows, schema=names, orient="row").with_columns(benchmark=pl.lit(POOLED))
 
 
@@ -348,48 +349,49 @@ LESS = differences_rows(
 )  # fmt: skip
 
 
-def test_the_scale_to_ask_on_is_told_with_what_it_is_better_than(plain):
+def test_summary_names_best_scale_and_differences(plain):
     found = dataclasses.replace(plain, best="0-5", alignment=ALIGNED, differences=LESS, judges=("j", "k", "l"))
     lines = found.summary().splitlines()
     assert lines[:4] == [
-        "Ask on 0-5: ICC(A,1) of people and judges 0.910 [0.850, 0.950], better than 0-10 (by 0.110 [0.050, 0.200]).",
-        "One judge by itself, on 0-5: 0.700 [0.500, 0.800], not shown to be better than 0-10 (by 0.020 "
-        "[−0.100, 0.100]).",
-        "The other scales: 0-10 0.800 [0.700, 0.900].",
-        "This is a pooled figure; name a column with by=... to see whether it inflation.",
+        "Use scale 0-5. ICC(A,1) of humans and judges: 0.910 [0.850, 0.950]; minus 0-10: 0.110 [0.050, 0.200] "
+        "(significant).",
+        "A single judge on 0-5: ICC(A,1) 0.700 [0.500, 0.800]; minus 0-10: 0.020 [−0.100, 0.100].",
+        "Other scales: 0-10 0.800 [0.700, 0.900].",
+        "This ICC is pooled over all items. To test whether pooling inflates it, name a column with by=...",
     ]
-    assert lines[4] == "On 0-5, 1 of 4 items are further apart than 0.1 of the range."
-    unsure = LESS.with_columns(shown=pl.lit(False))  # of equal scales one is highest, and nobody need ask on it
+    assert lines[4] == "On 0-5, the means of humans and judges differ by more than 0.1 of the range on 1 of 4 items."
+    unsure = LESS.with_columns(significant=pl.lit(False))
     assert dataclasses.replace(found, differences=unsure).summary().splitlines()[0] == (
-        "No scale is shown to be better; ICC(A,1) of people and judges is highest on 0-5, 0.910 [0.850, 0.950], not "
-        "shown to be better than 0-10 (by 0.110 [0.050, 0.200])."
+        "No significant difference between scales. Highest ICC(A,1) of humans and judges: 0-5, 0.910 [0.850, 0.950]; "
+        "minus 0-10: 0.110 [0.050, 0.200]."
     )
     settings = dataclasses.replace(found.run.settings, method="jackknife")
     two = dataclasses.replace(found, judges=("j", "k"), run=dataclasses.replace(found.run, settings=settings))
-    assert two._one_judge_sentence() == [
-        "One judge by itself, on 0-5: 0.700 [0.500, 0.800]; two judges cannot show how much others would differ."
+    assert words._one_judge_sentence(two) == [
+        "A single judge on 0-5: ICC(A,1) 0.700 [0.500, 0.800]; two judges are too few to estimate the variation among "
+        "judges."
     ]
     run = dataclasses.replace(two.run, settings=dataclasses.replace(two.run.settings, raters="fixed"))
-    assert "not shown to be better" in dataclasses.replace(two, run=run)._one_judge_sentence()[0]
-    assert dataclasses.replace(found, best="0-10")._one_judge_sentence() == []
+    assert "; minus 0-10: 0.020" in words._one_judge_sentence(dataclasses.replace(two, run=run))[0]
+    assert words._one_judge_sentence(dataclasses.replace(found, best="0-10")) == []
 
 
 def test_without_intervals_no_scale_is_called_better(plain):
     bare = ALIGNED.with_columns(low=pl.lit(None, pl.Float64), high=pl.lit(None, pl.Float64))
     found = dataclasses.replace(plain, best="0-5", alignment=bare, differences=LESS)
     assert found.summary().splitlines()[0] == (
-        "ICC(A,1) of people and judges is highest on 0-5, 0.910 (no interval); without intervals no scale is shown to "
-        "be better than another."
+        "Highest ICC(A,1) of humans and judges: 0-5, 0.910 (no interval). Differences between scales are not tested "
+        "without intervals."
     )
 
 
 def pooling_rows(*rows):
-    names = ["what", "benchmark", "estimate", "low", "high", "pooled", "p", "shown"]
+    names = ["what", "benchmark", "estimate", "low", "high", "pooled", "p", "significant"]
     return pl.DataFrame(rows, schema=names, schema_overrides={"p": pl.Float64}, orient="row")
 
 
-def test_where_the_pooled_figure_flatters(plain):
-    both, panel = "people and judges", "judges' panel"
+def test_pooling_sentences_name_inflated_benchmarks(plain):
+    both, panel = "humans and judges", "judges' panel"
     rows = [
         (both, "a", 0.4, 0.3, 0.5, 0.9, 0.01, True), (both, "b", 0.95, 0.9, 1.0, 0.9, 0.5, False),
         (both, "c", 0.2, 0.1, 0.3, 0.9, 0.01, True), (panel, "a", 0.8, 0.7, 0.9, 0.85, 0.4, False),
@@ -397,40 +399,40 @@ def test_where_the_pooled_figure_flatters(plain):
     ]  # fmt: skip
     found = dataclasses.replace(plain, by="topic", pooling=pooling_rows(*rows))
     assert found.illusion().select("what", "benchmark").rows() == [
-        ("people and judges", "c"), ("people and judges", "a"), ("judges' panel", "c"), ("judges' panel", "a"),
+        ("humans and judges", "c"), ("humans and judges", "a"), ("judges' panel", "c"), ("judges' panel", "a"),
     ]  # fmt: skip
-    assert found._pooling_sentences() == [
-        "Reliability illusion: 2 of 3 values of 'topic' lie below the pooled figure of people and judges, 0.900 "
-        "(c 0.200 [0.100, 0.300]; a 0.400 [0.300, 0.500]).",
-        "Reliability illusion: 1 of 3 values of 'topic' lie below the pooled figure of the judges as a panel, 0.850 "
-        "(c 0.500 [0.400, 0.600]).",
+    assert words._pooling_sentences(found) == [
+        "Reliability illusion: the pooled ICC of humans and judges, 0.900, is significantly higher than the ICC within "
+        "2 of 3 values of 'topic' (c 0.200 [0.100, 0.300]; a 0.400 [0.300, 0.500]).",
+        "Reliability illusion: the pooled ICC of the panel of judges, 0.850, is significantly higher than the ICC "
+        "within 1 of 3 values of 'topic' (c 0.500 [0.400, 0.600]).",
     ]
     none = dataclasses.replace(found, pooling=pooling_rows(rows[1], rows[3]))
-    assert none._pooling_sentences() == [
-        "Pooling does not visibly flatter: no value of 'topic' is shown to lie below the pooled figure."
+    assert words._pooling_sentences(none) == [
+        "Pooling does not significantly inflate the ICC: no value of 'topic' is significantly below the pooled ICC."
     ]
     unknown = dataclasses.replace(found, pooling=pooling_rows((*rows[0][:6], None, False)))
-    assert unknown._pooling_sentences() == [
-        "Whether pooling inflation cannot be said: no value of 'topic' has an interval."
+    assert words._pooling_sentences(unknown) == [
+        "Whether pooling inflates the ICC is not testable: no value of 'topic' has an interval."
     ]
 
 
-def test_repeats_are_told_on_the_best_scale_or_of_judges_alone_on_each(plain):
+def test_repeats_sentences_cover_best_scale_or_all_scales(plain):
     rows = [("0-5", POOLED, "j", 0.9), ("0-5", POOLED, "k", 0.8), ("0-10", POOLED, "j", 0.7), ("0-5", "a", "j", 0.1)]
     repeats = pl.DataFrame(rows, schema=["scale", "benchmark", "annotator", "estimate"], orient="row")
     repeats = repeats.with_columns(low=pl.lit(None, pl.Float64), high=pl.lit(None, pl.Float64))
     found = dataclasses.replace(plain, best="0-5", repeats=repeats)
-    best = "Repeated answers on 0-5 with each other, ICC(1): j 0.900 (no interval); k 0.800 (no interval)."
-    assert found._repeats_sentences() == [best]
-    other = "Repeated answers on 0-10 with each other, ICC(1): j 0.700 (no interval)."
-    assert dataclasses.replace(found, best=None)._repeats_sentences() == [best, other]
+    best = "Reliability of repeated labels on 0-5, ICC(1): j 0.900 (no interval); k 0.800 (no interval)."
+    assert words._repeats_sentences(found) == [best]
+    other = "Reliability of repeated labels on 0-10, ICC(1): j 0.700 (no interval)."
+    assert words._repeats_sentences(dataclasses.replace(found, best=None)) == [best, other]
     some = repeats.filter(pl.col("scale") == "0-5")
-    assert dataclasses.replace(found, best=None, repeats=some)._repeats_sentences() == [best]
-    assert plain._repeats_sentences() == []
+    assert words._repeats_sentences(dataclasses.replace(found, best=None, repeats=some)) == [best]
+    assert words._repeats_sentences(plain) == []
 
 
 @pytest.mark.parametrize(("scales", "joint"), [(("0-5", "0-10"), "0-5 vs 0-10"), (("a", "b", "c"), "a, b, c")])
-def test_judges_alone_are_told_with_themselves_over_all_scales(plain, scales, joint):
+def test_judges_only_summary_reports_consistency(plain, scales, joint):
     rows = [
         (POOLED, joint, "j", 0.9, 0.8, 0.95),
         ("x", joint, "j", 0.1, 0.0, 0.2),
@@ -440,8 +442,8 @@ def test_judges_alone_are_told_with_themselves_over_all_scales(plain, scales, jo
     frame = pl.DataFrame(rows, schema=names, orient="row")
     found = dataclasses.replace(plain, best=None, scales=scales, consistency=frame).summary().splitlines()
     assert found[:2] == [
-        f"j with itself on {joint}: ICC(A,1) 0.900 [0.800, 0.950].",
-        "On which scale to ask cannot be said without people: there is nobody to agree with.",
+        f"j, consistency across {joint}: ICC(A,1) 0.900 [0.800, 0.950].",
+        "Scales cannot be compared by human–judge agreement: the table has no human labels.",
     ]
 
 
@@ -475,19 +477,19 @@ def pooled(monkeypatch, values, p, *, judges=("j",), confidence=0.95, scale="0-5
     [
         ((0.8, 0.5, 0.7), (0.02, 0.05), 0.95, [True, True]),  # Holm: .04 and .05
         ((0.8, 0.5, 0.7), (0.02, 0.06), 0.95, [True, False]),
-        ((0.8, 0.9, 0.7), (0.01, 0.01), 0.95, [False, True]),  # pooling makes the first look worse
+        ((0.8, 0.9, 0.7), (0.01, 0.01), 0.95, [False, True]),  # pooling makes the first appear worse
         ((0.8, 0.8, 0.7), (0.01, 0.01), 0.95, [False, True]),
         ((0.8, 0.5, 0.7), (0.02, 0.05), 0.9, [True, True]),
         ((0.8, 0.5, 0.7), (0.06, 0.06), 0.85, [True, True]),  # twice .06 is .12
         ((0.8, 0.5, 0.7), (0.06, 0.06), 0.95, [False, False]),
     ],
 )
-def test_pooling_flatters_where_it_is_higher_and_that_is_shown(monkeypatch, values, p, confidence, shown):
+def test_pooling_significance_requires_higher_pooled_icc(monkeypatch, values, p, confidence, shown):
     found, weights = pooled(monkeypatch, values, [np.array(p)], confidence=confidence)
     assert weights == [[{0: 1.0, 1: -1.0}, {0: 1.0, 2: -1.0}]]
-    assert found["shown"].to_list() == shown
+    assert found["significant"].to_list() == shown
     assert found.select("what", "benchmark", "n").rows() == [
-        ("people and judges", "law", 10), ("people and judges", "art", 11)
+        ("humans and judges", "law", 10), ("humans and judges", "art", 11)
     ]  # fmt: skip
     assert found["pooled"].to_list() == [values[0]] * 2
     assert found["inflation"].to_list() == pytest.approx([values[0] - v for v in values[1:]])
@@ -495,9 +497,9 @@ def test_pooling_flatters_where_it_is_higher_and_that_is_shown(monkeypatch, valu
     assert found["p"].to_list() == list(p)
 
 
-def test_pooling_is_of_judges_as_a_panel_too_where_there_are_several(monkeypatch):
+def test_pooling_includes_panel_of_several_judges(monkeypatch):
     found, _ = pooled(monkeypatch, (0.8, 0.5, 0.7), [np.array([0.01, 0.2]), np.array([0.02, 0.04])], judges=("j", "k"))
-    assert found["what"].to_list() == ["people and judges"] * 2 + ["judges' panel"] * 2
+    assert found["what"].to_list() == ["humans and judges"] * 2 + ["judges' panel"] * 2
     assert found["p_adjusted"].to_list() == pytest.approx([0.04, 0.2, 0.06, 0.08])  # of four, together
     for values, scale in (((0.8,), "0-5"), ((0.8, 0.5), None)):
         assert pooled(monkeypatch, values, [], scale=scale)[0].height == 0
@@ -510,7 +512,7 @@ class Differences(Values):
         return np.array([0.03, 0.04, 0.03, 0.5, 0.04, 0.5])
 
 
-def test_scales_less_each_other_are_corrected_over_pairs_whichever_is_named_first(monkeypatch):
+def test_scale_differences_are_adjusted_over_unordered_pairs(monkeypatch):
     """Of three pairs with p of .03, .04 and .5: .09, and .09 again, and .5; at 90% the first two are shown."""
     asked = []
     values = [0.1, 0.2, -0.1, 0.05, -0.2, -0.05]
@@ -522,8 +524,8 @@ def test_scales_less_each_other_are_corrected_over_pairs_whichever_is_named_firs
     assert asked == [[{places[a]: 1.0, places[b]: -1.0} for a, b in pairs]]
     assert [row["estimate"] for row in rows] == values
     assert [row["p_adjusted"] for row in rows] == pytest.approx([0.09, 0.09, 0.09, 0.5, 0.09, 0.5])
-    assert [row["shown"] for row in rows] == [True, True, True, False, True, False]
+    assert [row["significant"] for row in rows] == [True, True, True, False, True, False]
     assert {row["n"] for row in rows} == {7}
     monkeypatch.setattr(Differences, "confidence", 0.95)
     rows = ScaleTables._compare(SimpleNamespace(scales=("s", "t", "u")), "found", 7)
-    assert not any(row["shown"] for row in rows)
+    assert not any(row["significant"] for row in rows)

@@ -1,4 +1,4 @@
-"""The smallest table, two items and two annotators: every answer is a number or a reason, whatever its labels."""
+"""The smallest table, two items and two annotators: every result is a number or a reason, for any labels."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def checked_study(
 ) -> Annotations:  # fmt: skip
     """Numbers of 1 to 5 (or 0 to 20): a judge's of all items, people's of a random sample, or of the first.
 
-    Items have a language, a document of ten items, a length that goes with the label, and a probability.
+    Items have a language, a document of ten items, a length that correlates with the label, and a probability.
     """
     rng = np.random.default_rng(seed)
     low, high = map(int, scale.split("-"))

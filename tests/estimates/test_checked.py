@@ -1,4 +1,4 @@
-"""What people labelled of what a judge labelled: by hand; and whether it may be a sample, against scipy."""
+"""Human-labelled items of a judge's items, calculated by hand; tests of random sampling, against scipy."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from assay.estimates.checked import (
     DOUBTED,
     MOST_LEVELS,
     REFUSED,
-    Doubt,
+    SamplingCheck,
     SpotChecks,
-    _column_doubts,
+    _check_column,
+    _check_judges,
     _column_numbers,
     _hypergeometric,
-    _judge_doubts,
     _level,
     _measure_shift,
     _merge_counts,
     _read_slice,
     _ridge,
     _test_mean,
-    doubts,
     item_column,
     judge_of,
+    sampling_checks,
 )
 
 NAN = math.nan
@@ -50,7 +50,7 @@ def eight(**more) -> SpotChecks:
 
 
 def table(of_item_5: str = "m") -> assay.Annotations:
-    """The same, with a label of item 5, too."""
+    """The same, with an additional label of item 5."""
     rows = [(f"i{i}", "m", x) for i, x in enumerate(JUDGED) if i != 5] + [("i5", of_item_5, 3.0)]
     rows += [(f"i{i}", "ann", y) for i, y in ((0, 1.0), (2, 3.0), (3, 5.0), (6, 2.0))]
     rows += [("i2", "bob", 4.0), ("i6", "bob", 2.0)]
@@ -62,7 +62,7 @@ def table(of_item_5: str = "m") -> assay.Annotations:
 # -- who labelled what --------------------------------------------------------------------------------
 
 
-def test_a_table_is_read_as_these_arrays():
+def test_spot_checks_reads_table_as_arrays():
     found, wanted = SpotChecks.of(table(), ("m",)), eight()
     assert (found.n_all, found.n, found.people, found.judges, found.n_unjudged) == (8, 4, ("ann", "bob"), ("m",), 0)
     assert found.position.tolist() == wanted.position.tolist()
@@ -77,7 +77,7 @@ def test_a_table_is_read_as_these_arrays():
     assert strata.weight.tolist() == [4 / 3] * 3 + [4]
 
 
-def test_a_slice_of_a_folder_counts_the_judge_s_labels():
+def test_spot_checks_counts_judge_labels_of_chunks():
     ratings = Ratings.of(table("cat"))
     code = np.array([{"m": 0, "ann": 1, "bob": 2, "cat": -1}[name] for name in ratings.annotators])
     values, counts, position, row, person, y, judged = _read_slice(lambda: ratings.answers, 100, code, 1, True)
@@ -128,13 +128,13 @@ def test_too_little_to_correct_with_is_refused():
             made._refuse_few()
         return str(found.value)
 
-    assert refused(eight(people=())) == "an estimate needs people's labels of some items; the table has none"
-    nothing = "no item has both a label of 'm' and one of a person, so the judge's errors cannot be known"
+    assert refused(eight(people=())) == "an estimate requires human labels of some items; the table has none"
+    nothing = "no item has both a label of 'm' and a human label, so the judge's errors are not estimable"
     assert refused(eight(judged=np.full((4, 1), NAN))).startswith(nothing)
     assert refused(eight(row=np.empty(0, int))).startswith(nothing)
-    assert refused(eight().where(np.arange(8) == 2)).startswith("people labelled one item, and")
+    assert refused(eight().where(np.arange(8) == 2)).startswith("humans labelled one item, ")
     each = eight(row=np.array([0, 1]), person=np.array([0, 1]), y=np.array([1.0, 3]))
-    assert refused(each).startswith("nobody labelled two items")
+    assert refused(each).startswith("no annotator labelled two items")
     assert eight()._refuse_few().people == ("ann", "bob")
     one = eight(row=np.array([0, 1, 2, 3, 1]), person=np.array([0, 0, 0, 0, 1]), y=np.arange(5.0))._refuse_few()
     assert (one.people, one.y.tolist()) == (("ann",), [0, 1, 2, 3])
@@ -148,9 +148,9 @@ def test_weights_of_strata_and_of_groups_that_are_balanced():
     made = eight().stratify(codes, "s")
     assert made.weight.tolist() == [1.5, 1.5, 2.5, 2.5]
     assert made.stratum is codes
-    with pytest.raises(DesignError, match="1 stratum of 's' has no labelled item, so nothing is known of it; label"):
+    with pytest.raises(DesignError, match="1 stratum of 's' has no labelled items; label some items of it"):
         eight().stratify(np.array([0, 0, 0, 0, 1, 1, 0, 0]), "s")
-    with pytest.raises(DesignError, match="2 strata of 's' have no labelled item, so nothing is known of them"):
+    with pytest.raises(DesignError, match="2 strata of 's' have no labelled items; label some items of each"):
         eight().stratify(np.array([0, 0, 0, 0, 1, 2, 0, 0]), "s")
     assert eight().stratify(np.array([0, 0, 0, 2, 2, 2, 2, 2]), "s").weight.tolist() == [1.5, 1.5, 2.5, 2.5]
     units = np.arange(8)[::-1].copy()
@@ -170,7 +170,7 @@ def with_column(name: str, values) -> assay.Annotations:
     )  # fmt: skip
 
 
-def test_a_probability_makes_a_weight():
+def test_probabilities_become_weights():
     chances = [0.5, None, 1.0, 0.25, 7.0, None, 0.2, None]  # of items 0, 2, 3 and 6
     found = SpotChecks.of(with_column("chance", chances), ("m",), probabilities="chance")
     assert found.weight.tolist() == [2, 1, 4, 5]
@@ -180,7 +180,7 @@ def test_a_probability_makes_a_weight():
             SpotChecks.of(with_column("chance", chances), ("m",), probabilities="chance")
 
 
-def test_a_column_of_true_labels_takes_the_place_of_people():
+def test_gold_column_replaces_humans():
     truth = [1.0, None, 5.0, None, 2.0, None, None, 3.0]
     found = SpotChecks.of(with_column("truth", truth), ("m",), gold="truth")
     assert (found.people, found.position.tolist(), found.y.tolist()) == (("truth",), [0, 2, 4, 7], [1, 5, 2, 3])
@@ -188,13 +188,13 @@ def test_a_column_of_true_labels_takes_the_place_of_people():
     assert found.judged[:, 0].tolist() == [1, 3, 5, 4]
     for wrong in (0.9, 5.1):
         truth[4] = wrong
-        with pytest.raises(DataError, match=f"'truth' holds {wrong}, which is no label of the scale"):
+        with pytest.raises(DataError, match=f"'truth' has {wrong}, which is not on the scale"):
             SpotChecks.of(with_column("truth", truth), ("m",), gold="truth")
     free = eight(scale=Interval())._use_gold(pl.Series([-7.0, None, 99.0, None]), "truth")
     assert free.y.tolist() == [-7, 99]
     words = eight(categories=("no", "yes"), scale=Nominal(("no", "yes")))
     assert words._use_gold(pl.Series(["yes", None, "no"]), "truth").y.tolist() == [1, 0]
-    with pytest.raises(DataError, match="'truth' holds 'maybe', which is no label of the scale"):
+    with pytest.raises(DataError, match="'truth' has 'maybe', which is not on the scale"):
         words._use_gold(pl.Series(["yes", None, "maybe"]), "truth")
 
 
@@ -209,10 +209,10 @@ def test_categories_are_regressors_one_by_one_unless_they_have_an_order():
     assert replace(one, categories=None, scale=Interval())._judge_columns(0).shape == (8, 1)
 
 
-# -- what the judge says of all -----------------------------------------------------------------------
+# -- judge labels of all items -----------------------------------------------------------------------
 
 
-def test_the_judge_s_mean_of_all_items():
+def test_judge_mean_over_all_items():
     """Of 1, 2, 3, 4, 5, 2, 4 the mean is 3, squares are 4 + 1 + 0 + 1 + 4 + 1 + 1 = 12 over eight items."""
     one = eight().seen(lambda x: x)
     assert (one.mean, one.variance, one.row.tolist()) == (3, 1.5, [1, 3, 4, 2])
@@ -242,8 +242,8 @@ def test_how_items_were_drawn():
     assert (plain.cluster, plain.cluster_sizes, plain.stratum, plain.stratum_sizes) == (None,) * 4
 
 
-def test_a_ridge_holds_back_slopes_a_little():
-    """As if each regressor had one more row of its own, √1 by 0."""
+def test_ridge_shrinks_slopes_slightly():
+    """As if each regressor had one more separate row, √1 by 0."""
     rng = np.random.default_rng(1)
     x, y, weight = rng.normal(size=(12, 2)), rng.normal(size=12), rng.uniform(1, 3, 12)
     w = weight / weight.mean()
@@ -256,7 +256,7 @@ def test_a_ridge_holds_back_slopes_a_little():
     assert _ridge(x, y, 5 * weight)[0] == pytest.approx(a)
 
 
-def test_a_prediction_is_fitted_on_other_items_than_it_is_used_on():
+def test_prediction_is_cross_fitted():
     rng = np.random.default_rng(2)
     n, position = 40, np.arange(0, 40, 2)
     values, y = rng.normal(size=(n, 1)), rng.normal(size=20)
@@ -283,9 +283,9 @@ def test_regressors_need_five_labelled_items_each():
     enough = eight(n_all=8, position=np.arange(8)[:5], weight=np.ones(5))
     assert enough._regressors()[:, 0] == pytest.approx((np.where(np.isnan(JUDGED), 3, JUDGED) - 3) / math.sqrt(1.5))
     assert replace(enough, columns={"x": pl.Series([1.0] * 8)})._regressors().shape == (8, 1)  # what does not vary
-    with pytest.raises(DesignError, match="a prediction from 2 judges, columns and levels needs 10 labelled items"):
+    with pytest.raises(DesignError, match="a prediction from 2 judges, columns and levels requires 10 labelled items"):
         replace(enough, columns={"x": words})._regressors()
-    with pytest.raises(DesignError, match="needs 5 labelled items"):
+    with pytest.raises(DesignError, match="requires 5 labelled items"):
         eight()._regressors()
 
 
@@ -296,7 +296,9 @@ def test_columns_as_numbers():
     assert _column_numbers(pl.Series(["a", "a"]), "x").tolist() == [[0], [0]]
     texts = [f"t{i}" for i in range(MOST_LEVELS + 1)]
     assert _column_numbers(pl.Series(texts[:-1]), "x").shape == (10, 9)
-    with pytest.raises(DesignError, match="'x' has 11 different texts; a covariate is a number, or has at most 10"):
+    with pytest.raises(
+        DesignError, match="'x' has 11 different texts; a covariate must be a number or have at most 10"
+    ):
         _column_numbers(pl.Series(texts), "x")
     with pytest.raises(DataError, match="half"):
         item_column(table(), "haf")
@@ -304,29 +306,29 @@ def test_columns_as_numbers():
 
 
 def test_whose_judge_is_meant():
-    assert judge_of(table(), None, "is corrected") == judge_of(table(), "m", "is corrected") == "m"
+    assert judge_of(table(), None) == judge_of(table(), "m") == "m"
     with pytest.raises(DataError, match="'n'"):
-        judge_of(table(), "n", "is corrected")
+        judge_of(table(), "n")
     nobody = table().where(kind="human")
-    with pytest.raises(DesignError, match=r"say which judge is corrected with judge=\.\.\.; the table has none"):
-        judge_of(nobody, None, "is corrected")
+    with pytest.raises(DesignError, match=r"specify the judge with judge=\.\.\.; the table has no judge"):
+        judge_of(nobody, None)
 
 
 # -- may it be a sample? ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n", "count", "n_all"), [(4, 3, 8), (10, 40, 50), (3, 0, 9), (5, 9, 9), (6, 6, 12)])
-def test_a_count_has_twice_the_smaller_hypergeometric_tail(n, count, n_all):
+def test_hypergeometric_doubles_smaller_tail(n, count, n_all):
     one = stats.hypergeom(n_all, count, n)
     for k in range(max(0, n + count - n_all), min(n, count) + 1):
         assert _hypergeometric(k, n, count, n_all) == pytest.approx(min(2 * min(one.cdf(k), one.sf(k - 1)), 1))
 
 
-def test_a_mean_is_off_in_errors_of_such_a_draw():
+def test_mean_shift_uses_design_error():
     """Labels 1, 3, 4, 2 have mean 2.5; of all it is 3 with variance 12/7; 4 of 8 are drawn."""
     t = 0.5 / math.sqrt(12 / 7 / 4 * (1 - 4 / 8))
     found = _test_mean(eight(), JUDGED, JUDGED[[0, 2, 3, 6]], "words")
-    assert found == Doubt(pytest.approx(2 * stats.t.sf(t, 3)), "words")
+    assert found == SamplingCheck(pytest.approx(2 * stats.t.sf(t, 3)), "words")
     tabled = eight(counts=np.array([1.0, 2, 1, 2, 1, 1]))
     again = _test_mean(tabled, np.array([1.0, 2, 3, 4, 5, NAN]), JUDGED[[0, 2, 3, 6]], "words")
     assert again.p == pytest.approx(found.p)
@@ -352,14 +354,14 @@ def test_weights_clusters_and_strata_have_their_own_error():
     assert math.isnan(_measure_shift(weighted, np.zeros(4), 1.0, "w").p)
 
 
-def test_a_level_has_its_exact_tail_where_items_were_drawn_alike():
+def test_level_has_exact_tail_for_equal_probabilities():
     everywhere, here = JUDGED >= 4, np.array([False, False, True, False])
     found = _level(eight(), everywhere, here, "{} of them, {} of all")
     assert found.words == "25% of them, 38% of all"
     assert found.p == pytest.approx(_hypergeometric(1, 4, 3, 8))
     tabled = eight(counts=np.array([1.0, 2, 1, 2, 1, 1]))
     again = _level(tabled, np.array([0, 0, 0, 1, 1, 0], dtype=bool), here, "{} of them, {} of all")
-    assert again == Doubt(pytest.approx(found.p), found.words)
+    assert again == SamplingCheck(pytest.approx(found.p), found.words)
     for more in ({"weight": np.array([1.0, 1, 1, 2])}, {"cluster": np.arange(8)}):
         assert math.isnan(_level(eight(**more), everywhere, here, "{}{}").p)  # 1.5 are expected, five are needed
     n, big = np.arange(40), np.arange(400) % 8 == 0
@@ -372,67 +374,67 @@ def test_a_level_has_its_exact_tail_where_items_were_drawn_alike():
     assert math.isnan(_level(many, ~fewer, ~fewer[:40], "{}{}").p)
 
 
-def test_what_the_judge_says_is_looked_at_label_by_label_where_labels_are_few():
-    found = _judge_doubts(eight())
+def test_few_judge_labels_are_checked_one_by_one():
+    found = _check_judges(eight())
     assert [one.words for one in found] == [
-        "'m' says 1 of 25% of them and of 12% of all", "'m' says 2 of 25% of them and of 25% of all",
-        "'m' says 3 of 25% of them and of 12% of all", "'m' says 4 of 25% of them and of 25% of all",
-        "'m' says 5 of 0% of them and of 12% of all",
+        "'m' labels 25% of them and 12% of all as 1", "'m' labels 25% of them and 25% of all as 2",
+        "'m' labels 25% of them and 12% of all as 3", "'m' labels 25% of them and 25% of all as 4",
+        "'m' labels 0% of them and 12% of all as 5",
     ]  # fmt: skip
     words = eight(
         categories=("no", "maybe", "yes"), scale=Nominal(("no", "maybe", "yes")),
         values=np.array([[0.0], [2], [2], [0], [0], [NAN], [0], [0]]), judged=np.array([[0.0], [2], [0], [0]]),
     )  # fmt: skip
-    assert [one.words for one in _judge_doubts(words)] == [
-        "'m' says no of 75% of them and of 62% of all", "'m' says yes of 25% of them and of 25% of all",
+    assert [one.words for one in _check_judges(words)] == [
+        "'m' labels 75% of them and 62% of all as no", "'m' labels 25% of them and 25% of all as yes",
     ]  # fmt: skip
     ten, eleven = (np.arange(22.0) % k for k in (10, 11))
     some = {"n_all": 22, "position": np.arange(4), "judged": np.arange(4.0)[:, None]}
-    assert len(_judge_doubts(eight(values=ten[:, None], **some))) == 10
-    (mean,) = _judge_doubts(eight(values=eleven[:, None], **some))
-    assert mean.words == "'m' says 1.5 of them on average, and 5 of all"
+    assert len(_check_judges(eight(values=ten[:, None], **some))) == 10
+    (mean,) = _check_judges(eight(values=eleven[:, None], **some))
+    assert mean.words == "the mean label of 'm' is 1.5 on them and 5 on all"
     assert mean.p == _test_mean(eight(**some), eleven, np.arange(4.0), "").p
 
 
-def test_a_column_of_the_items_is_looked_at_by_its_levels_or_its_mean():
+def test_item_columns_are_checked_by_level_or_mean():
     def words(*values) -> list[str]:
-        return [one.words for one in _column_doubts(eight(), pl.Series(values), "x")]
+        return [one.words for one in _check_column(eight(), pl.Series(values), "x")]
 
     assert words(*"abababa", None) == [
-        "'x' is a on 75% of them and on 50% of all", "'x' is b on 25% of them and on 38% of all"
+        "'x' is a for 75% of them and 50% of all", "'x' is b for 25% of them and 38% of all"
     ]  # fmt: skip
     assert words(*range(8)) == ["the mean of 'x' is 2.75 on them and 3.5 on all"]
-    assert words(0, 1, 0, 1, 0, 1, 0, 1)[0] == "'x' is 0 on 75% of them and on 50% of all"
+    assert words(0, 1, 0, 1, 0, 1, 0, 1)[0] == "'x' is 0 for 75% of them and 50% of all"
     assert words(0, 1, 2, 1, 0, 1, 0, 1) == ["the mean of 'x' is 0.75 on them and 0.75 on all"]
     assert words(None, 1.0, None, None, 2.0, 3.0, None, 4.0) == []
     assert words([1], [2], [3], [4], [5], [6], [7], [8]) == []
     texts = [f"t{i}" for i in range(11)]
     wide = eight(n_all=11)
-    assert _column_doubts(wide, pl.Series(texts), "x") == []
-    assert len(_column_doubts(wide, pl.Series([*texts[:10], "t0"]), "x")) == 10
+    assert _check_column(wide, pl.Series(texts), "x") == []
+    assert len(_check_column(wide, pl.Series([*texts[:10], "t0"]), "x")) == 10
 
 
 def test_doubts_are_corrected_for_their_number_and_the_worst_comes_first():
     made = eight(table=table())
-    found = doubts(made)
+    found = sampling_checks(made)
     assert [one.p for one in found] == sorted(one.p for one in found)
-    place = next(one for one in found if "in the order of the items' names" in one.words)
-    assert place.words == "they come early in the order of the items' names"
+    place = next(one for one in found if "in the order of the item names" in one.words)
+    assert place.words == "they are early in the order of the item names"
     # Places 0, 2, 3, 6 of 0 to 7: 2.75 against 3.5 with variance 63 / 12. Five labels, the order and two halves.
     t = 0.75 / math.sqrt(63 / 12 / 4 / 2)
     assert len(found) == 8
     assert place.p == pytest.approx(min(8 * 2 * stats.t.sf(t, 3), 1))
-    assert len(doubts(made, skip=["half"])) == 6
+    assert len(sampling_checks(made, skip=["half"])) == 6
     first = replace(made, position=np.arange(4), judged=JUDGED[:4, None])
-    place = next(one for one in doubts(first) if "in the order" in one.words)
+    place = next(one for one in sampling_checks(first) if "in the order" in one.words)
     assert place.p == pytest.approx(8 * 2 * stats.t.sf(2 / math.sqrt(63 / 12 / 4 / 2), 3))  # 1.5 against 3.5
     assert (DOUBTED, REFUSED) == (0.01, 0.001)
     late = eight(table=table(), position=np.array([1, 4, 5, 7]), judged=JUDGED[[1, 4, 5, 7], None])
-    assert any("late in the order" in one.words for one in doubts(late))
-    assert doubts(eight(n_all=4)) == []
-    assert len(doubts(eight())) == 5
+    assert any("late in the order" in one.words for one in sampling_checks(late))
+    assert sampling_checks(eight(n_all=4)) == []
+    assert len(sampling_checks(eight())) == 5
     many = eight(n_all=3000, values=np.zeros((3000, 1)), position=np.arange(4), judged=np.ones((4, 1)))
-    first = doubts(replace(many, values=np.r_[np.ones(4), np.zeros(2996)][:, None]))
+    first = sampling_checks(replace(many, values=np.r_[np.ones(4), np.zeros(2996)][:, None]))
     assert [one.p for one in first] == pytest.approx([2 * 2 / math.comb(3000, 4)] * 2)
 
 
@@ -453,7 +455,7 @@ class Folder:
         ({"columns": ("x", "y")}, "x"),
     ],
 )  # fmt: skip
-def test_a_column_of_the_items_needs_the_table_in_memory(columns, first):
+def test_item_columns_require_table_in_memory(columns, first):
     with pytest.raises(DesignError) as refused:
         SpotChecks.of(Folder(), ["m"], **columns)
     assert str(refused.value) == f"not for an estimate with a column of the items ('{first}')"
@@ -462,5 +464,5 @@ def test_a_column_of_the_items_needs_the_table_in_memory(columns, first):
 def test_without_a_column_of_the_items_a_folder_may_be_read():
     with pytest.raises(DataError, match="judge 'z' is not in the judges of the table"):
         SpotChecks.of(Folder(), ["z"])
-    with pytest.raises(DesignError, match="'m' is the judge, and cannot be one of the people"):
+    with pytest.raises(DesignError, match="'m' is the judge and cannot also be one of the annotators"):
         SpotChecks.of(Folder(), ["m"], ["m"])

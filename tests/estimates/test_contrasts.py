@@ -1,4 +1,4 @@
-"""Differences of systems that one judge labelled: paired on sources, corrected for what the judge likes."""
+"""Differences between systems labelled by one judge: paired by source, corrected for judge bias."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from scipy.special import stdtrit
 
 import assay
 from assay.errors import DataError, DesignError
+from assay.estimates.checked import ONE_HUMAN
 from assay.estimates.contrasts import (
     SourcePairs,
     SystemContrast,
     SystemMean,
     _difference,
-    _judge_alone,
+    _judge_only,
     _known_output_variance,
     _source_means,
 )
+from assay.estimates.words import contrast_sentence
 from assay.estimation.intervals import Estimate, missing
 
 
@@ -31,7 +33,7 @@ def two_systems(
 ) -> assay.Annotations:
     """Two systems answer the same sources; the judge likes length, and new outputs are longer.
 
-    ``effect`` is the true difference of people's labels, ``liked`` what the judge adds for the new system's length.
+    ``effect`` is the true difference of human labels, ``liked`` the judge's bias for the length of the new system.
     """
     rng = np.random.default_rng(seed)
     easy = rng.normal(size=sources)
@@ -60,7 +62,7 @@ def two_systems(
 def drawn_by(seed: int, design: str, *, sources: int = 400, labelled: int = 80, people: int = 1, lean: float = 0.0):
     """Two systems as good as each other, whose judge adds .4 to the first; sources drawn for people by a design.
 
-    ``lean`` is the spread of what each person adds to one system.
+    ``lean`` is the standard deviation of each annotator's bias for one system.
     """
     rng = np.random.default_rng(seed)
     cluster = np.arange(sources) // 10
@@ -147,9 +149,9 @@ def contrast(labels, **options):
     return assay.estimate(labels, "judge", contrast="system", sources="source", **options)
 
 
-def test_the_difference_is_that_of_the_means_and_pairing_narrows_it():
+def test_contrast_is_difference_of_means_and_pairing_narrows_it():
     found = contrast(two_systems(1, effect=0.3))
-    rows = {row["of"] if row["slice"] is None else row["slice"]: row for row in found.table.iter_rows(named=True)}
+    rows = {row["quantity"] if row["slice"] is None else row["slice"]: row for row in found.table.iter_rows(named=True)}
     new, old, both = rows["new"], rows["old"], rows["new − old"]
     assert both["estimate"] == pytest.approx(new["estimate"] - old["estimate"])
     apart = np.hypot(new["high"] - new["low"], old["high"] - old["low"])
@@ -158,7 +160,7 @@ def test_the_difference_is_that_of_the_means_and_pairing_narrows_it():
 
 
 @pytest.mark.slow
-def test_what_the_judge_likes_is_no_difference():
+def test_judge_preference_is_not_a_difference():
     """The judge says +.09 and more where the truth is 0; a difference is shown in at most 5%, and .95 are covered."""
     shown, covered, judge = [], [], []
     for seed in range(200):
@@ -171,19 +173,19 @@ def test_what_the_judge_likes_is_no_difference():
     assert np.mean(covered) > 0.95 - 2 * 0.0154
 
 
-def test_a_true_difference_is_shown_and_said_beside_the_judge_s():
+def test_true_difference_is_significant_with_judge_only_estimate():
     found = contrast(two_systems(4, effect=0.6, liked=0.5), length="length")
     words = found.summary()
-    assert "new against old: the judge says +1." in words
-    assert "new is ahead (p" in words
+    assert "new − old: +" in words
+    assert "; new is significantly higher. Judge only: +1." in words
     one = found.contrasts[0]
     assert one.found.low < 0.6 < one.found.high
     assert one.judge.low > one.found.estimate
     assert one.by_length.low < 0.5 < one.by_length.high
-    assert "goes with length" in words
+    assert "is associated with length" in words
 
 
-def test_a_part_that_length_makes_needs_five_sources():
+def test_length_part_requires_five_sources():
     labels = two_systems(3, sources=5, labelled=5, effect=0.5)
     assert np.isfinite(contrast(labels, length="length").contrasts[0].by_length.estimate)
     unknown = pl.when(pl.col("source") != "s0000").then("length")
@@ -194,7 +196,7 @@ def test_a_part_that_length_makes_needs_five_sources():
 
 
 @pytest.mark.slow
-def test_a_judge_that_does_not_see_length_has_no_part_of_it():
+def test_length_part_of_indifferent_judge_is_zero():
     inside = []
     for seed in range(100):
         one = contrast(two_systems(seed, sources=100, labelled=30), length="length").contrasts[0]
@@ -202,7 +204,7 @@ def test_a_judge_that_does_not_see_length_has_no_part_of_it():
     assert np.mean(inside) > 0.95 - 2 * 0.022
 
 
-def test_a_board_has_one_correction_and_a_baseline():
+def test_contrasts_are_adjusted_together_and_use_baseline():
     labels = two_systems(5, effect=0.5)
     third = labels.labels.filter(pl.col("item").str.starts_with("old")).with_columns(
         item="mid" + pl.col("item").str.slice(3)
@@ -227,9 +229,9 @@ def test_a_board_has_one_correction_and_a_baseline():
 
 def test_one_system_or_no_sources_are_refused():
     labels = two_systems(1)
-    with pytest.raises(DesignError, match="names one system"):
+    with pytest.raises(DesignError, match="has one system"):
         contrast(labels.where(system="new"))
-    with pytest.raises(DesignError, match="paired on sources"):
+    with pytest.raises(DesignError, match="paired by source"):
         assay.estimate(labels, "judge", contrast="system")
 
 
@@ -258,7 +260,7 @@ def test_clusters_widen_and_the_judge_s_own_difference_too():
     assert drawn.judge.standard_error == pytest.approx(by.std() / math.sqrt(40), rel=1e-10)
 
 
-def test_a_system_of_which_people_labelled_more_is_no_doubt_about_the_sample():
+def test_unequal_labelling_of_systems_is_a_valid_sample():
     labels = two_systems(2)
     seen = labels.labels.filter((pl.col("annotator") == "ann") & pl.col("item").str.starts_with("old"))["item"]
     few = seen.sample(25, seed=1)
@@ -282,18 +284,18 @@ def test_people_like_these_widen_a_difference_by_how_they_lean():
     fixed, random = (contrast(labels, raters=who).contrasts[0] for who in ("fixed", "random"))
     assert random.found.estimate == fixed.found.estimate
     each = [
-        contrast(labels, annotators=[p]).contrasts[0].people.estimate for p in ("p0", "p1", "p2")
-    ]  # of each person alone, with all of them labelling alike
-    half = (random.people.high - random.people.low) / 2
-    own = (fixed.people.high - fixed.people.low) / 2
+        contrast(labels, annotators=[p]).contrasts[0].humans_only.estimate for p in ("p0", "p1", "p2")
+    ]  # of each annotator, with all of them giving the same labels
+    half = (random.humans_only.high - random.humans_only.low) / 2
+    own = (fixed.humans_only.high - fixed.humans_only.low) / 2
     between = float(stdtrit(2, 0.975)) * np.std(each, ddof=1) / math.sqrt(3)
     assert half == pytest.approx(math.hypot(own, between), rel=1e-10)
     lone = contrast(drawn_by(5, "alike"), raters="random").contrasts[0]
     assert math.isnan(lone.found.low)
-    assert "one person cannot show" in lone.found.reason
+    assert "cannot be estimated from one annotator" in lone.found.reason
 
 
-def test_what_cannot_be_paired_is_refused():
+def test_contrast_refuses_unpaired_data():
     labels = drawn_by(1, "strata", sources=60, labelled=20)
     seen = labels.labels.filter(pl.col("annotator") == "p0")["item"].implode()
     odd = labels.items.with_columns(
@@ -311,25 +313,25 @@ def test_what_cannot_be_paired_is_refused():
     twice = labels.items.with_columns(source=pl.col("source").str.replace("s0001", "s0000"))
     labels = assay.Annotations.from_frame(labels.labels, judges=["judge"], scale=assay.Interval(), items=twice)
     whole = contrast(labels, sampling="trust", population="finite")
-    assert "differences of systems are of sources like these" in " ".join(whole.notes)
+    assert "differences of systems are for sources like these" in " ".join(whole.notes)
 
 
 def spread(labels: assay.Annotations, **options) -> tuple[float, float]:
     """Variances of the difference, of outputs like these and of these alone, people's labels only."""
     return tuple(
-        contrast(labels, population=p, sampling="trust", **options).contrasts[0].people.standard_error ** 2
+        contrast(labels, population=p, sampling="trust", **options).contrasts[0].humans_only.standard_error ** 2
         for p in ("infinite", "finite")
     )
 
 
 @pytest.mark.parametrize("design", ["alike", "clusters"])
-def test_of_these_outputs_alone_the_part_that_was_labelled_is_known(design):
+def test_finite_contrast_removes_known_part(design):
     """80 of 240 sources by the same people, or 8 of 24 whole documents: a third of the variance is known."""
     wide, narrow = spread(drawn_by(3, design, sources=240, labelled=80, people=2), **DESIGNS.get(design, {}))
     assert narrow == pytest.approx(wide * 2 / 3, rel=1e-10)
 
 
-def test_of_sources_that_differ_from_system_to_system_each_has_its_own_part():
+def test_finite_contrast_with_different_sources_per_system():
     """Unequal loads, half of the sources shared: by a double loop over people and systems."""
     labels = drawn_by(6, "alike", sources=120, labelled=60, people=2)
     given, item = labels.labels["annotator"], labels.labels["item"]
@@ -356,10 +358,10 @@ def test_of_sources_that_differ_from_system_to_system_each_has_its_own_part():
     assert narrow == pytest.approx(wide - lost, rel=1e-10)
 
 
-def test_of_outputs_that_are_all_labelled_a_difference_is_a_count():
+def test_finite_contrast_of_labelled_outputs_is_a_count():
     found = contrast(drawn_by(1, "alike", sources=40, labelled=40), population="finite").contrasts[0]
     assert math.isnan(found.found.low)
-    assert "a count and no estimate" in found.found.reason
+    assert "a count without sampling error" in found.found.reason
     apart = contrast(drawn_by(1, "strata", sources=60, labelled=40), population="finite", strata="hard").contrasts[0]
     assert apart.found.standard_error < contrast(drawn_by(1, "strata", sources=60, labelled=40), strata="hard"
                                                  ).contrasts[0].found.standard_error  # fmt: skip
@@ -413,7 +415,7 @@ def test_differences_cover_however_outputs_were_drawn(design):
     # The judge alone is nearly always wrong.
     assert np.mean([one.judge.low <= 0 <= one.judge.high for one in found]) < 0.1
     width, alone = (np.mean([x.high - x.low for x in xs]) for xs in ([c.found for c in found],
-                                                                     [c.people for c in found]))  # fmt: skip
+                                                                     [c.humans_only for c in found]))  # fmt: skip
     assert width <= 1.03 * alone
 
 
@@ -428,28 +430,29 @@ ONE = SystemContrast(
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "corrected +0.30 [0.10, 0.50]: new is ahead (p = 0.050, corrected for the number of comparisons)."),
-        ({"p_adjusted": 0.051}, "corrected +0.30 [0.10, 0.50]: no difference is shown (p = 0.051, corrected for the "
-         "number of comparisons)."),
-        ({"found": Estimate(-0.3, -0.5, -0.1, 0.1)}, "corrected −0.30 [−0.50, −0.10]: old is ahead (p = 0.050, "
-         "corrected for the number of comparisons)."),
-        ({"by_length": Estimate(0.2, 0.1, 0.3, 0.05)}, "of comparisons). Of the judge's difference, +0.20 [0.10, 0.30] "
-         "goes with length."),
-        ({"found": Estimate(-0.3, math.nan, math.nan, math.nan, "the labels do not vary")}, "corrected −0.30, no "
-         "interval: the labels do not vary."),
+        ({}, "+0.30 [0.10, 0.50] corrected (adjusted p = 0.050); new is significantly higher."),
+        ({"p_adjusted": 0.051}, "+0.30 [0.10, 0.50] corrected (adjusted p = 0.051); no significant difference."),
+        ({"found": Estimate(-0.3, -0.5, -0.1, 0.1)},
+         "−0.30 [−0.50, −0.10] corrected (adjusted p = 0.050); old is significantly higher."),
+        ({"found": Estimate(-0.3, math.nan, math.nan, math.nan, "the labels do not vary")},
+         "−0.30, no interval: the labels do not vary."),
     ],
 )  # fmt: skip
-def test_what_is_said_of_a_difference(given, words):
-    said = dataclasses.replace(ONE, **given).sentence(0.95)
-    assert said.startswith("new against old: the judge says +0.60 [0.50, 0.70]; corrected ")
-    assert said.endswith(words)
+def test_contrast_sentence(given, words):
+    text = contrast_sentence(dataclasses.replace(ONE, **given), 0.95)
+    assert text == f"new − old: {words} Judge only: +0.60 [0.50, 0.70]."
 
 
-def test_a_row_of_a_difference():
+def test_contrast_sentence_reports_length():
+    text = contrast_sentence(dataclasses.replace(ONE, by_length=Estimate(0.2, 0.1, 0.3, 0.05)), 0.95)
+    assert text.endswith("Judge only: +0.60 [0.50, 0.70], of which +0.20 [0.10, 0.30] is associated with length.")
+
+
+def test_contrast_row():
     assert ONE.adjusted(0.5).row() == {
-        "slice": None, "of": "new − old", "estimate": 0.3, "low": 0.1, "high": 0.5, "n": 80, "items": 400,
-        "judge_alone": 0.6, "people_alone": 0.2, "people_alone_low": -0.1, "people_alone_high": 0.5, "saved": None,
-        "weight": None, "reason": None, "p": 0.004, "p_adjusted": 0.5, "length": None,
+        "slice": None, "quantity": "new − old", "estimate": 0.3, "low": 0.1, "high": 0.5, "n": 80, "items": 400,
+        "judge_only": 0.6, "humans_only": 0.2, "humans_only_low": -0.1, "humans_only_high": 0.5,
+        "equivalent_labels": None, "weight": None, "reason": None, "p": 0.004, "p_adjusted": 0.5, "length": None,
     }  # fmt: skip
     assert dataclasses.replace(ONE, by_length=Estimate(0.2, 0.1, 0.3, 0.05)).row()["length"] == 0.2
 
@@ -463,7 +466,7 @@ def mean_of(value, phi, mass, *, people=None, labelled=True, cells=None):
 
 
 @pytest.mark.parametrize(("clusters", "df"), [(None, 3), (np.arange(6), 4)])
-def test_a_difference_by_hand(clusters, df):
+def test_contrast_by_hand(clusters, df):
     """Six units of equal mass count as six: three degrees of freedom, four of clusters. Σ (φ₁ − φ₂)² = 6 · .01."""
     first, second = mean_of(0.7, [0.2] * 6, [1 / 6] * 6), mean_of(0.4, [0.1] * 6, [1 / 6] * 6)
     one = _difference(first, second, SourcePairs(np.arange(6), clusters), 0.9)
@@ -476,10 +479,10 @@ def test_a_difference_by_hand(clusters, df):
 
 
 @pytest.mark.parametrize(("n", "clusters", "reason"), [
-    (5, None, None), (4, None, "people labelled outputs of 4 sources, and 5 are needed"),
-    (4, np.arange(6), "people labelled outputs of 4 clusters, and 5 are needed"),
+    (5, None, None), (4, None, "humans labelled outputs of 4 sources; 5 are required"),
+    (4, np.arange(6), "humans labelled outputs of 4 clusters; 5 are required"),
 ])  # fmt: skip
-def test_a_difference_needs_five_labelled_units(n, clusters, reason):
+def test_contrast_requires_five_labelled_units(n, clusters, reason):
     """Whichever of the two systems has the label."""
     mass = np.r_[np.ones(n), np.zeros(6 - n)]
     first, second = (
@@ -510,7 +513,7 @@ def test_people_like_these_lean_to_one_system():
     assert apart.high - apart.estimate == pytest.approx(half)
     lone = _difference(first, mean_of(0.6, [0.1] * 6, [1] * 6), SourcePairs(np.arange(6), random=True), 0.9)
     assert lone.estimate == pytest.approx(0.2)
-    assert lone.reason == "one person cannot show how much people differ; ask others too, or take raters='fixed'"
+    assert lone.reason == ONE_HUMAN
     assert math.isnan(mean_of(0.5, [0.1], [1], people={"a": 0.7}).people["a"])
 
 
@@ -522,11 +525,13 @@ def test_labels_that_do_not_vary_have_no_interval_and_a_count_has_none():
         ).reason
 
     assert reason(finite=False, labelled=True) == reason(finite=True, labelled=False) == "the labels do not vary"
-    assert reason(finite=True, labelled=True) == "people labelled every output, so this is a count and no estimate"
+    assert (
+        reason(finite=True, labelled=True) == "humans labelled every output, so this is a count without sampling error"
+    )
     assert reason(finite=True, labelled=True, phi=0.2) is None
 
 
-def test_what_is_known_of_these_outputs():
+def test_known_output_variance_by_hand():
     """A system whose lone person labelled all six loses all of its variance, Σ e² = .06; of six in twelve, half."""
     every = mean_of(0.8, [0.1] * 6, [1] * 6, cells=np.full((6, 1), 0.1))
     none = mean_of(0.6, [0] * 6, [1] * 6, cells=np.zeros((6, 1)))
@@ -536,7 +541,7 @@ def test_what_is_known_of_these_outputs():
     half = mean_of(0.8, [0.1] * 12, [1] * 12, cells=np.r_[np.full(6, 0.1), np.full(6, math.nan)][:, None])
     nothing = mean_of(0.6, [0] * 12, [1] * 12, cells=np.zeros((12, 1)))
     assert _known_output_variance(half, nothing) == pytest.approx(0.03)
-    # Where the system has no more than nine outputs, six of nine.
+    # If the system has at most nine outputs, six of nine.
     strata = dataclasses.replace(half, strata=np.r_[np.zeros(9, int), np.full(3, -1)])
     assert _known_output_variance(strata, nothing) == pytest.approx(0.06 * 6 / 9)
 
@@ -556,49 +561,49 @@ def judged_pairs(first, second, **more):
     return outputs(first, here), outputs(second, ~here), SourcePairs(sources, **more)
 
 
-def test_a_judge_s_own_difference_is_of_pairs():
+def test_judge_only_difference_is_paired():
     """1, 2, 3, 6: their mean is 3, Σ off² = 14, and the variance of the mean 14 / 3 / 4."""
-    judge, length = _judge_alone(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1]), 0.9)
+    judge, length = _judge_only(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1]), 0.9)
     error = math.sqrt(14 / 12)
     half = stats.t.ppf(0.95, 3) * error
     assert (judge.estimate, judge.low, judge.high, judge.standard_error) == pytest.approx(
         (3, 3 - half, 3 + half, error)
     )
     assert length.reason == "no column of lengths"
-    # What one system has alone is no pair; three pairs are needed.
-    unpaired, _ = _judge_alone(*judged_pairs([2, 3, 4, 7], [1, 1, 1, math.nan]), 0.9)
+    # Sources of one system only are not pairs; three pairs are needed.
+    unpaired, _ = _judge_only(*judged_pairs([2, 3, 4, 7], [1, 1, 1, math.nan]), 0.9)
     assert (unpaired.estimate, unpaired.standard_error) == pytest.approx((2, math.sqrt(2 / 2 / 3)))
-    few, _ = _judge_alone(*judged_pairs([2, 3, 4, 7], [1, 1, math.nan, math.nan]), 0.9)
+    few, _ = _judge_only(*judged_pairs([2, 3, 4, 7], [1, 1, math.nan, math.nan]), 0.9)
     assert few.reason == "the judge labelled outputs of both systems for fewer than 3 sources"
     # In two clusters: (−2 − 1) / 4 and (0 + 3) / 4 squared, twice over one degree of freedom.
     clusters = np.tile([0, 0, 1, 1], 2)
-    judge, _ = _judge_alone(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1], clusters=clusters), 0.9)
+    judge, _ = _judge_only(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1], clusters=clusters), 0.9)
     assert judge.standard_error == pytest.approx(math.sqrt(2 * 2 * 9 / 16))
     assert judge.high - judge.estimate == pytest.approx(stats.t.ppf(0.95, 1) * judge.standard_error)
-    one, _ = _judge_alone(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1], clusters=np.zeros(8, int)), 0.9)
-    assert (one.estimate, one.reason) == (3, "the sources lie in too few clusters")
+    one, _ = _judge_only(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1], clusters=np.zeros(8, int)), 0.9)
+    assert (one.estimate, one.reason) == (3, "the sources are in too few clusters")
 
 
-def test_the_part_that_goes_with_length_is_the_slope_times_the_mean():
+def test_length_part_is_slope_times_mean():
     d, longer = np.array([1.0, 2, 2, 4, 6, 5]), np.array([1.0, 2, 3, 4, 5, 9])
     fit = stats.linregress(longer, d)
     first, second, pairs = judged_pairs(d + 1, np.ones(6), length=np.r_[longer + 7, np.full(6, 7.0)])
-    _, part = _judge_alone(first, second, pairs, 0.9)
+    _, part = _judge_only(first, second, pairs, 0.9)
     error = fit.stderr * longer.mean()
     half = stats.t.ppf(0.95, 4) * error
     assert (part.estimate, part.standard_error) == pytest.approx((fit.slope * longer.mean(), error))
     assert (part.low, part.high) == pytest.approx((part.estimate - half, part.estimate + half))
     # Three clusters of two: what each adds to the slope is summed there, over one degree of freedom.
     clustered = dataclasses.replace(pairs, clusters=np.tile([0, 0, 1, 1, 2, 2], 2))
-    _, part = _judge_alone(first, second, clustered, 0.9)
+    _, part = _judge_only(first, second, clustered, 0.9)
     dx = longer - longer.mean()
     sums = (dx * (d - fit.intercept - fit.slope * longer)).reshape(3, 2).sum(axis=1) / (dx @ dx)
     assert part.standard_error == pytest.approx(math.sqrt(3 * sums @ sums) * longer.mean())
     same = dataclasses.replace(pairs, length=np.full(12, 7.0))
-    assert _judge_alone(first, second, same, 0.9)[1].reason == "no column of lengths"
+    assert _judge_only(first, second, same, 0.9)[1].reason == "no column of lengths"
     for n, known in ((5, True), (4, False)):
         some = dataclasses.replace(pairs, length=np.where(np.tile(np.arange(6) < n, 2), pairs.length, math.nan))
-        assert math.isfinite(_judge_alone(first, second, some, 0.9)[1].estimate) == known
+        assert math.isfinite(_judge_only(first, second, some, 0.9)[1].estimate) == known
 
 
 def test_outputs_of_a_source_count_by_their_mean():

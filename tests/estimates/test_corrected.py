@@ -19,7 +19,7 @@ from scipy import stats
 import assay
 from assay.errors import DataError, DesignError
 from assay.estimates import checked, corrected
-from assay.estimates.checked import Doubt
+from assay.estimates.checked import SamplingCheck
 from assay.estimates.contrasts import SystemContrast
 from assay.estimates.corrected import (
     CorrectedEstimate,
@@ -30,20 +30,18 @@ from assay.estimates.corrected import (
     _fit_target,
     _has_several,
     _is,
-    _judge_words,
     _judges_of,
     _labels_of,
     _labels_saved,
-    _people_words,
     _ppi_line,
     _quantile,
     _share_up_to,
     _skew_caution,
     _slices,
     _spread,
-    _what,
 )
 from assay.estimates.difference import MeanSpread
+from assay.estimates.words import estimate_lines
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.result import Run
 
@@ -55,7 +53,7 @@ def estimated(labels, **options):
 # -- by hand and against others -------------------------------------------------------------------------
 
 
-def test_a_judge_of_two_labels_is_post_stratified():
+def test_binary_judge_is_post_stratified():
     """The estimate is the mean of people's shares in the judge's two groups, weighted by how large these are."""
     f = np.array([1, 1, 1, 1, 0, 0, 0, 0], float)
     y = np.array([1, 1, 1, 0, 0, 0, 0, 1], float)
@@ -67,7 +65,7 @@ def test_a_judge_of_two_labels_is_post_stratified():
     assert found.table["estimate"][0] == pytest.approx(share * 3 / 4 + (1 - share) * 1 / 4, abs=1e-14)
 
 
-def test_people_weigh_alike_whatever_their_loads():
+def test_annotators_have_equal_weights():
     """Ann labelled 4 items and says 1; Bob 2 items and says 0: the mean of these two people is a half."""
     rows = [(f"i{i}", "ann", 1.0) for i in range(4)] + [(f"i{i}", "bob", 0.0) for i in range(2)]
     rows += [(f"i{i}", "judge", float(i % 2)) for i in range(6)]
@@ -94,13 +92,13 @@ PPI = [  # ppi_py.ppi_mean_ci of ppi-python 0.2.3: y, f of labelled items, f of 
 
 
 @pytest.mark.parametrize(("y", "f", "rest", "level", "low", "high", "point"), PPI)
-def test_the_digits_of_ppi_python(y, f, rest, level, low, high, point):
+def test_ppi_estimator_matches_stored_digits(y, f, rest, level, low, high, point):
     labels = of_arrays(*(np.array(x, float) for x in (y, f, rest)))
     row = estimated(labels, estimator="ppi++", confidence=level, sampling="trust").table.row(0, named=True)
     assert (row["low"], row["high"], row["estimate"]) == pytest.approx((low, high, point), abs=1e-8)
 
 
-def test_the_digits_of_ppi_python_itself():
+def test_ppi_estimator_matches_ppi_python():
     ppi_py = pytest.importorskip("ppi_py", reason="needs ppi-python 0.2.3")
     for y, f, rest, level, *_ in PPI:
         y, f, rest = (np.array(x, float) for x in (y, f, rest))
@@ -120,8 +118,8 @@ def test_labelled_items_that_a_judge_saves():
     assert saved(1.0, 0.0) is None
 
 
-def test_a_judge_turned_round_is_as_good():
-    """λ is not clipped: 6 less the judge's label gives the same interval."""
+def test_reversed_judge_is_equally_useful():
+    """λ is not clipped: 6 minus the judge's label gives the same interval."""
     labels = checked_study()
     turned = labels.labels.with_columns(
         label=pl.when(pl.col("annotator") == "judge").then(6 - pl.col("label")).otherwise(pl.col("label"))
@@ -139,15 +137,15 @@ def test_shares_add_up_to_one_and_their_mean_is_near_the_mean():
     assert float((found["estimate"] * pl.Series([1.0, 2, 3, 4, 5])).sum()) == pytest.approx(mean, abs=0.1)
 
 
-def test_a_useless_judge_is_left_out():
+def test_useless_judge_gets_weight_zero():
     rng = np.random.default_rng(4)
     y, f = rng.random(60).round(), rng.random(60).round()
     found = [estimated(of_arrays(y, rng.permutation(f), rng.random(400).round()), sampling="trust") for _ in range(20)]
     left_out = [one for one in found if one.table["weight"][0] == 0]
     assert len(left_out) >= 8
     row = left_out[0].table.row(0, named=True)
-    assert (row["estimate"], row["low"]) == pytest.approx((row["people_alone"], row["people_alone_low"]))
-    assert "The judge saved nothing here." in left_out[0].summary()
+    assert (row["estimate"], row["low"]) == pytest.approx((row["humans_only"], row["humans_only_low"]))
+    assert "The judge adds no precision here." in left_out[0].summary()
 
 
 def test_quantiles_hold_the_true_ones():
@@ -158,7 +156,7 @@ def test_quantiles_hold_the_true_ones():
     assert found["estimate"].is_sorted()
     # The judge's own are the 400th, 2,000th and 3,600th of its 4,000 labels.
     own = labels.labels.filter(annotator="judge")["label"].sort()
-    assert found["judge_alone"].to_list() == [own[399], own[1999], own[3599]]
+    assert found["judge_only"].to_list() == [own[399], own[1999], own[3599]]
 
 
 def test_several_judges_and_a_column_make_one_prediction():
@@ -175,7 +173,7 @@ def test_random_raters_are_wider_and_one_tells_nothing():
     fixed, random = (estimated(labels, raters=raters).table for raters in ("fixed", "random"))
     assert random["high"][0] - random["low"][0] > fixed["high"][0] - fixed["low"][0]
     alone = estimated(labels, raters="random", annotators=["ann_1"]).table
-    assert alone["reason"][0].startswith("one person cannot show how much people differ")
+    assert alone["reason"][0].startswith("the variance among annotators cannot be estimated")
     assert np.isnan(alone["low"][0])
 
 
@@ -190,8 +188,8 @@ def test_slices_hold_together_and_are_wider():
     assert row["high"] > apart["high"][0]
 
 
-def test_a_stratum_of_the_judge_s_label_is_taken_off(monkeypatch):
-    """Items drawn equally from each label of the judge: strata say so, or the estimate would lean to the rare ones."""
+def test_stratified_estimate_removes_judge_label_strata(monkeypatch):
+    """Items drawn equally from each label of the judge: strata are required, else rare labels bias the estimate."""
     rng = np.random.default_rng(2)
     f = np.repeat([0.0, 1.0], [900, 100])
     truth = (rng.random(1000) < np.where(f == 1, 0.8, 0.1)).astype(float)
@@ -203,14 +201,14 @@ def test_a_stratum_of_the_judge_s_label_is_taken_off(monkeypatch):
     ])  # fmt: skip
     items = pl.DataFrame({"item": names, "said": f, "chance": np.where(f == 1, 0.5, 50 / 900)})
     labels = assay.Annotations.from_frame(frame, judges=["judge"], scale="interval:0-1", items=items)
-    with pytest.raises(DesignError, match="no random sample"):
+    with pytest.raises(DesignError, match="not a random sample"):
         estimated(labels)
     named = assay.Annotations.from_frame(
         frame.with_columns(pl.col("label").replace_strict({0.0: "no", 1.0: "yes"})), judges=["judge"],
         scale="nominal:no,yes", items=items.select("item"),
     )  # fmt: skip
     monkeypatch.setattr(checked, "MOST_SORTED", 1000)  # categories are looked at however many items there are
-    with pytest.raises(DesignError, match=r"'judge' says no of 50% of them and of 90% of all"):
+    with pytest.raises(DesignError, match=r"'judge' labels 50% of them and 90% of all as no"):
         estimated(named, target="shares")
     by_strata = estimated(labels, strata="said").table.row(0, named=True)
     by_chance = estimated(labels, probabilities="chance").table.row(0, named=True)
@@ -244,7 +242,7 @@ def test_rogan_gladen_is_its_closed_form():
     assert found.table["estimate"][1] == pytest.approx(p, abs=1e-12)
     assert found.table["estimate"].sum() == pytest.approx(1.0)
     assert found.table["low"][1] < 0.3 < found.table["high"][1]
-    assert "Rogan-Gladen" in found.summary()
+    assert "Rogan–Gladen" in found.summary()
 
 
 @pytest.mark.slow
@@ -267,34 +265,34 @@ def test_gold_that_is_a_sample_takes_the_difference_estimator():
     assert "Rogan-Gladen" not in found.summary()
 
 
-def test_a_judge_that_tells_nothing_apart_has_no_rogan_gladen():
+def test_rogan_gladen_refuses_uninformative_judge():
     labels = with_gold()
     coin = labels.labels.with_columns(label=pl.Series(np.random.default_rng(1).choice(["no", "yes"], len(labels))))
-    with pytest.raises(DesignError, match="hardly tells labels apart"):
+    with pytest.raises(DesignError, match="does not distinguish the labels"):
         estimated(dataclasses.replace(labels, labels=coin), gold="gold", estimator="rogan-gladen")
 
 
-# -- what cannot be -----------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
-        (lambda: checked_study(first=True), "they come early in the order of the items' names"),
-        (lambda: flagged(), "'judge' says 5 of 100% of them and of"),
+        (lambda: checked_study(first=True), "they are early in the order of the item names"),
+        (lambda: flagged(), "'judge' labels 100% of them and"),
     ],
 )
 def test_items_that_cannot_be_a_sample_are_refused(labels, words):
     with pytest.raises(DesignError) as refused:
         estimated(labels())
     assert words in str(refused.value)
-    assert "no random sample" in str(refused.value)
+    assert "not a random sample" in str(refused.value)
     trusted = estimated(labels(), sampling="trust")
-    assert "trusted all the same" in trusted.summary()
+    assert "They are used anyway" in trusted.summary()
 
 
 def flagged() -> assay.Annotations:
-    """People labelled only what the judge gave a 5."""
+    """Only items to which the judge gave a 5 have human labels."""
     labels = checked_study(300, 1000)
     best = labels.labels.filter((pl.col("annotator") == "judge") & (pl.col("label") == 5))["item"]
     keep = labels.labels["annotator"].is_in(["judge", "other"]) | labels.labels["item"].is_in(best.implode())
@@ -302,7 +300,7 @@ def flagged() -> assay.Annotations:
 
 
 @pytest.mark.slow
-def test_a_random_sample_is_hardly_ever_refused_or_doubted():
+def test_random_sample_is_rarely_refused_or_cautioned():
     refused = doubted = 0
     for seed in range(40):
         try:
@@ -318,23 +316,23 @@ def test_bad_input_is_a_sentence_each():
     people = labels.where(annotator=["ann_1", "ann_2", "ann_3"])
     others = people.labels.with_columns(item="x" + pl.col("item"))
     apart = pl.concat([labels.where(annotator="judge").labels, others])
-    with pytest.raises(DesignError, match="no item has both a label of 'judge' and one of a person"):
+    with pytest.raises(DesignError, match="no item has both a label of 'judge' and a human label"):
         estimated(assay.read(apart, judges=["judge"], scale="1-5"))
     one = labels._keep_rows((labels.column("kind") == "judge") | (labels.labels["item"] == people.labels["item"][0]))
-    with pytest.raises(DesignError, match="people labelled one item, and one item tells nothing"):
+    with pytest.raises(DesignError, match="humans labelled one item, which is not enough"):
         estimated(one)
     with pytest.raises(DataError, match="9"):
         assay.read(labels.labels.with_columns(label=pl.lit(9)), judges=["judge", "other"], scale="1-5")
     twice = pl.concat(
         [labels.labels, labels.where(annotator="judge").labels.head(1).with_columns(label=pl.lit(1, pl.Int64))]
     )
-    with pytest.raises(DataError, match="1 answer given more than once"):
+    with pytest.raises(DataError, match="1 answer given several times"):
         assay.read(twice.sort("item"), judges=["judge", "other"], scale="1-5")
     with pytest.raises(DataError, match="did you mean 'judge'"):
         estimated(labels, judge="judg")
-    with pytest.raises(DesignError, match="say whose labels are corrected"):
+    with pytest.raises(DesignError, match="specify the judge with"):
         estimated(labels, judge=None)
-    with pytest.raises(DesignError, match="is the judge, and cannot be one of the people"):
+    with pytest.raises(DesignError, match="is the judge and cannot also be one of the annotators"):
         estimated(labels, annotators=["judge", "ann_1"])
 
 
@@ -342,22 +340,22 @@ def test_options_that_do_not_go_together_are_refused():
     labels = checked_study(40, 200)
     with pytest.raises(DesignError, match="name their column with contrast"):
         estimated(labels, baseline="a")
-    with pytest.raises(DesignError, match="takes one judge"):
+    with pytest.raises(DesignError, match="supports one judge"):
         estimated(labels, estimator="ppi++", clusters="document")
-    with pytest.raises(DesignError, match="needs true labels"):
+    with pytest.raises(DesignError, match="requires true labels"):
         estimated(labels, estimator="rogan-gladen")
-    with pytest.raises(DesignError, match="too few for quantiles; take target='shares'"):
+    with pytest.raises(DesignError, match="too few for quantiles; use target='shares'"):
         estimated(labels, target="quantiles")
-    with pytest.raises(DesignError, match="needs 15 labelled items"):
+    with pytest.raises(DesignError, match="requires 15 labelled items"):
         estimated(checked_study(12, 200), judge=["judge", "other"], covariates=["length"])
 
 
-def test_a_person_of_one_item_does_not_count_and_is_named():
+def test_annotator_with_one_item_is_excluded_and_named():
     labels = checked_study(40, 200)
     item = labels.where(annotator="ann_1").labels["item"][0]
     more = pl.concat([labels.labels, pl.DataFrame({"item": [item], "annotator": ["zoe"], "label": [1]})])
     found = estimated(assay.read(more, judges=["judge", "other"], scale="1-5"))
-    assert found.people == ("ann_1", "ann_2", "ann_3")
+    assert found.humans == ("ann_1", "ann_2", "ann_3")
     assert "1 annotator (zoe): labelled fewer than 2 items" in found.summary()
 
 
@@ -400,17 +398,21 @@ def spread_of(*, people=1, n=30, variance=0.04, df=28.0, bounds=None, raters="fi
 
 
 LEAST = corrected.LEAST_ITEMS
-FEW_CLUSTERS = "labelled items lie in fewer than 3 clusters; label items of more of them"
-COUNT = "people labelled every item, so this is a count and no estimate"
+FEW_CLUSTERS = "labelled items are in fewer than 3 clusters; label items of more clusters"
+COUNT = "humans labelled every item, so this is a count without sampling error"
 
 
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
         ({}, None),
-        ({"raters": "random"}, "one person cannot show how much people differ; ask others too, or take raters='fixed'"),
+        (
+            {"raters": "random"},
+            "the variance among annotators cannot be estimated from one annotator; add annotators, or use "
+            "raters='fixed'",
+        ),
         ({"raters": "random", "people": 2, "between": 0.01}, None),
-        ({"n": LEAST - 1}, f"{LEAST - 1} labelled items, and an interval needs {LEAST}"),
+        ({"n": LEAST - 1}, f"{LEAST - 1} labelled items; an interval requires {LEAST}"),
         ({"n": LEAST}, None),
         ({"population": "finite", "n_all": 30, "variance": 0.0}, COUNT),
         ({"population": "finite", "n_all": 29, "variance": 0.0}, COUNT),
@@ -435,7 +437,7 @@ def test_several_means_hold_together():
     assert three.low == pytest.approx(MeanSpread(2.0, 0.04, 28.0, 30).ends(1 - 0.1 / 3)[0])
 
 
-def test_a_quantile_is_the_first_place_that_the_distribution_reaches():
+def test_quantile_is_first_point_reached():
     """Distribution .1, .3, .5, .9, 1 with t standard errors of .15 either way: the ends are where it is .5 at most."""
     places, level = np.array([1.0, 2, 3, 4, 5]), 0.9
     t = float(stats.t.ppf(0.95, 10))
@@ -448,20 +450,20 @@ def test_a_quantile_is_the_first_place_that_the_distribution_reaches():
     assert (one.estimate, one.low, one.high, one.reason) == (3, 3, 4, None)
     assert (at(0.4).estimate, at(0.4).low, at(0.4).high) == (3, 2, 4)
     assert np.isnan(one.standard_error)
-    assert one.interval(0.99) == (2, 4)  # t of 3.17 in place of 1.81: .26 either way
+    assert one.interval(0.99) == (2, 4)  # t of 3.17 instead of 1.81: .26 either way
     assert one.interval(0.9) == (3, 4)
     assert (at(0.5, tests=400).low, at(0.5, tests=400).high) == one.interval(1 - 0.1 / 400)
     out = at(0.9)
-    assert (out.estimate, out.reason) == (4, "too few labelled items for a quantile so far out")
+    assert (out.estimate, out.reason) == (4, "too few labelled items for so extreme a quantile")
     assert np.isnan([out.low, out.high]).all()
     narrow = _quantile(
         places, [MeanSpread(v, 1e-9, 10.0, 50) for v in (0.1, 0.3, 0.6, 0.9, 1.0)], 0.5, 0.9, 1, lone=False
     )
     assert (narrow.estimate, narrow.reason) == (
         3,
-        "one label takes the place of the whole interval; take target='shares'",
+        "the whole interval is one label; use target='shares'",
     )
-    assert at(0.5, lone=True).reason.startswith("one person cannot show how much people differ")
+    assert at(0.5, lone=True).reason.startswith("the variance among annotators cannot be estimated")
     beyond = _quantile(places, [MeanSpread(0.2, 1e-9, 10.0, 50)] * 5, 0.5, 0.9, 1, lone=False)
     assert np.isnan(beyond.estimate)
 
@@ -470,12 +472,12 @@ def test_a_quantile_is_the_first_place_that_the_distribution_reaches():
     ("target", "bounds", "n", "said"),
     [("mean", None, 99, True), ("mean", None, 100, False), ("mean", (0, 9), 99, False), ("shares", None, 99, False)],
 )
-def test_a_skewed_mean_is_cautioned_where_numbers_have_no_ends(target, bounds, n, said):
+def test_skewed_unbounded_mean_has_caution(target, bounds, n, said):
     checks = types.SimpleNamespace(scale=types.SimpleNamespace(bounds=bounds), n=n, y=np.r_[np.zeros(9), 10.0])
     # One 10 among nine 0: p = .1, skewness (1 − 2p) / √(p (1 − p)) = .8 / .3.
     words = (
-        f"the labels are skewed (2.7) and without ends: a 95% interval from {n} labelled items covers about 90%; label "
-        "more, or estimate the mean of their logarithms.",
+        f"the labels are skewed (skewness 2.7) and unbounded: a 95% interval from {n} labelled items covers about 90%; "
+        "label more items, or estimate the mean of the logarithms.",
     )
     assert _skew_caution(checks, target) == (words if said else ())
     for other in (-checks.y, checks.y / 1000):  # in units of a thousand it is as skewed
@@ -492,32 +494,35 @@ def test_a_skewed_mean_is_cautioned_where_numbers_have_no_ends(target, bounds, n
 
 
 @pytest.mark.parametrize(
-    ("judge", "saved", "words"),
+    ("judge", "equivalent_labels", "words"),
     [
-        (3.5, 12, "'m' alone: 3.50 (0.50 above); people alone: 3.10 [2.50, 3.70]. The judge was as good as 12 more "
-         "labelled items."),
-        (2.5, 1, "'m' alone: 2.50 (0.50 below); people alone: 3.10 [2.50, 3.70]. The judge was as good as 1 more "
-         "labelled item."),
-        (3.004, 0, "'m' alone: 3.00 (the same); people alone: 3.10 [2.50, 3.70]. The judge saved nothing here."),
-        (2.994, None, "'m' alone: 2.99 (0.01 below); people alone: 3.10 [2.50, 3.70]."),
+        (3.5, 12, "Judge only: 3.50 (+0.50). Humans only: 3.10 [2.50, 3.70]. The judge adds as much precision as 12 "
+         "more human-labelled items."),
+        (2.5, 1, "Judge only: 2.50 (−0.50). Humans only: 3.10 [2.50, 3.70]. The judge adds as much precision as 1 "
+         "more human-labelled item."),
+        (3.004, 0, "Judge only: 3.00 (+0.00). Humans only: 3.10 [2.50, 3.70]. The judge adds no precision here."),
+        (2.994, None, "Judge only: 2.99 (−0.01). Humans only: 3.10 [2.50, 3.70]."),
     ],
 )  # fmt: skip
-def test_what_the_judge_says_alone_and_what_it_saved(judge, saved, words):
+def test_baselines_sentence(judge, equivalent_labels, words):
     line = EstimateLine(
-        None, "mean", Estimate(3.0, 2.6, 3.4, 0.2), Estimate(3.1, 2.5, 3.7, 0.3), judge, saved, 0.5, 40, 900
-    )
-    assert _judge_words(line, "m") == words
+        None, "mean", Estimate(3.0, 2.6, 3.4, 0.2), Estimate(3.1, 2.5, 3.7, 0.3), judge, equivalent_labels, 0.5, 40,
+        900,
+    )  # fmt: skip
+    assert estimate_lines(made((line,)))[0].endswith(f"; 40 human-labelled). {words}")
 
 
-def test_whose_labels_are_estimated():
-    settings = types.SimpleNamespace(gold=None, raters="fixed")
-    assert _people_words(("ann",), settings) == "'ann'"
-    assert _people_words(("ann", "bob"), settings) == "these 2 annotators"
-    random = types.SimpleNamespace(gold=None, raters="random")
-    assert _people_words(("ann", "bob"), random) == "people like these 2 annotators"
-    gold = types.SimpleNamespace(gold="truth", raters="random")
-    assert _people_words(("truth",), gold) == "the column 'truth'"
-    assert (_what("yes", "shares"), _what("mean", "mean")) == ("The share of 'yes'", "The mean")
+@pytest.mark.parametrize(
+    ("people", "options", "words"),
+    [
+        (("ann",), {}, "Estimated human mean: 3.00 [2.60, 3.40] ('ann'; items like these 1,900; "),
+        (("ann", "bob"), {}, "Estimated human mean: 3.00 [2.60, 3.40] (these 2 annotators; items like these 1,900; "),
+        (("ann", "bob"), {"raters": "random"}, "Estimated human mean: 3.00 [2.60, 3.40] (annotators like these 2; "),
+        (("truth",), {"gold": "truth"}, "Estimated mean of 'truth': 3.00 [2.60, 3.40] (items like these 1,900; "),
+    ],
+)
+def test_estimate_sentence_names_annotators(people, options, words):
+    assert estimate_lines(made((a_line(),), people=people, **options))[0].startswith(words)
 
 
 def test_codes_of_a_column_follow_its_texts_and_empty_cells_come_last():
@@ -541,20 +546,20 @@ def test_ppi_by_its_formula():
     value = weight * rest.mean() + (y - weight * f).mean()
     error = math.sqrt(weight**2 * rest.var() / 6 + (y - weight * f).var() / 4)
     z = stats.norm.ppf(1 - 0.1 / 2 / 2)  # of two tests
-    assert (line.slice, line.of, line.weight) == ("s", "mean", pytest.approx(weight))
+    assert (line.slice, line.quantity, line.weight) == ("s", "mean", pytest.approx(weight))
     found = line.found
     assert (found.estimate, found.low, found.high) == pytest.approx((value, value - z * error, value + z * error))
-    assert (line.people.estimate, line.people.standard_error) == pytest.approx((3, y.std() / 2))
-    assert line.judge == rest.mean()
-    assert line.saved == int(4 * ((y.std() / 2 / error) ** 2 - 1))
+    assert (line.humans_only.estimate, line.humans_only.standard_error) == pytest.approx((3, y.std() / 2))
+    assert line.judge_only == rest.mean()
+    assert line.equivalent_labels == int(4 * ((y.std() / 2 / error) ** 2 - 1))
     assert (line.n, line.n_all) == (4, 10)
     turned = types.SimpleNamespace(**{**vars(checks), "judged": -f[:, None], "values": -values[:, None]})
     assert _ppi_line(turned, settings, "mean", lambda x: x, "s", 2).weight == 0
     for lacking in ({"judged": np.array([[1.0], [math.nan], [3], [5]])}, {"values": np.full((10, 1), math.nan)}):
         none = _ppi_line(types.SimpleNamespace(**{**vars(checks), **lacking}), settings, "mean", lambda x: x, "s", 2)
-        assert none.found.reason.startswith("estimator='ppi++' needs the judge's label of every labelled item")
-        assert np.isnan([none.judge, none.weight]).all()
-    with pytest.raises(DesignError, match="needs the whole table in memory"):
+        assert none.found.reason.startswith("estimator='ppi++' requires the judge's label of every labelled item")
+        assert np.isnan([none.judge_only, none.weight]).all()
+    with pytest.raises(DesignError, match="requires the whole table in memory"):
         _ppi_line(types.SimpleNamespace(**{**vars(checks), "counts": 1}), settings, "mean", lambda x: x, "s", 2)
 
 
@@ -597,24 +602,24 @@ def test_intervals_cover(design):
     ("p", "options", "estimator", "said"),
     [
         (corrected.DOUBTED, {}, "auto", None),
-        (corrected.DOUBTED - 1e-6, {}, "auto", "it is likely that the 4 labelled items are no random sample of the 8: "
-         "late; odd (p = 0.01)."),
+        (corrected.DOUBTED - 1e-6, {}, "auto", "it is likely that the 4 labelled items are not a random sample of the "
+         "8: late; odd (p = 0.01)."),
         (corrected.REFUSED, {"estimator": "plug-in"}, "plug-in", "late; odd (p = 0.001)."),
-        (corrected.REFUSED, {"sampling": "trust"}, "auto", "late; odd (p = 0.001). They were trusted all the same."),
-        (1e-7, {"sampling": "trust"}, "auto", "late; odd (p = 1e-07). They were trusted all the same."),
-        (1e-7, {"gold": "truth"}, "rogan-gladen", "the 4 labelled items are no random sample of the 8: late; odd, so "
-         "the judge's errors were measured on them and taken off elsewhere."),
-        (1e-7, {}, None, "late; odd (p < 0.001). What people said of them says nothing sure of the rest."),
-        (1e-7, {"gold": "truth", "estimator": "plug-in"}, None, "late; odd (p < 0.001). What people said of them"),
+        (corrected.REFUSED, {"sampling": "trust"}, "auto", "late; odd (p = 0.001). They are used anyway."),
+        (1e-7, {"sampling": "trust"}, "auto", "late; odd (p = 1e-07). They are used anyway."),
+        (1e-7, {"gold": "truth"}, "rogan-gladen", "the 4 labelled items are not a random sample of the 8: late; odd, "
+         "so the judge's error rates on them correct its labels of the other items."),
+        (1e-7, {}, None, "late; odd (p < 0.001). Human labels of them cannot correct the other items."),
+        (1e-7, {"gold": "truth", "estimator": "plug-in"}, None, "late; odd (p < 0.001). Human labels of them"),
         (1e-7, {"estimator": "rogan-gladen"}, "rogan-gladen", None),
     ],
 )  # fmt: skip
 def test_how_sure_it_must_be_that_items_are_no_sample(monkeypatch, p, options, estimator, said):
     """Said below 1 in 100, refused below 1 in 1,000, unless they are trusted or their labels are the truth."""
     names = ("late", "odd", "long", "far")
-    found = [Doubt(each, name) for each, name in zip((p, p, p, 0.5), names, strict=True)]
+    found = [SamplingCheck(each, name) for each, name in zip((p, p, p, 0.5), names, strict=True)]
     skipped = []
-    monkeypatch.setattr(corrected, "doubts", lambda checks, skip: skipped.append(skip) or found)
+    monkeypatch.setattr(corrected, "sampling_checks", lambda checks, skip: skipped.append(skip) or found)
     monkeypatch.setattr(corrected, "_group_by_system", lambda checks, settings: checks)
     settings = types.SimpleNamespace(**{
         "estimator": "auto", "gold": None, "strata": "s", "probabilities": "q", "sampling": "check", **options
@@ -653,15 +658,15 @@ def test_how_sure_it_must_be_that_items_are_no_sample(monkeypatch, p, options, e
         ({}, 2, set()),
     ],
 )
-def test_what_an_estimator_knows(estimator, given, judges, knows):
+def test_estimator_supports_options(estimator, given, judges, knows):
     settings = EstimateSettings(estimator=estimator, gold="truth", **given)
     if estimator in {"auto", "difference"} | knows:
         _fit_estimator(settings, ["m"] * judges)
         return
-    with pytest.raises(DesignError, match="takes one judge and none of clusters, strata") as refused:
+    with pytest.raises(DesignError, match="supports one judge, and no clusters, strata") as refused:
         _fit_estimator(settings, ["m"] * judges)
     assert refused.value.option == "estimator"
-    assert str(refused.value).startswith(f"estimator='{estimator}' takes one judge")
+    assert str(refused.value).startswith(f"estimator='{estimator}' supports one judge")
 
 
 @pytest.mark.parametrize(
@@ -694,16 +699,16 @@ def test_options_that_can_be_and_their_defaults():
 @pytest.mark.parametrize(
     ("target", "numbers", "numeric", "refused"),
     [
-        ("mean", 2, True, None), ("mean", 2, False, "a mean is of numbers, and labels are on the scale 'some'"),
-        ("quantiles", 10, True, None), ("quantiles", 10, False, "a mean is of numbers"),
-        ("quantiles", 9, True, "the labels are 9 different numbers, too few for quantiles"),
+        ("mean", 2, True, None), ("mean", 2, False, "a mean requires numbers; the labels are on the scale 'some'"),
+        ("quantiles", 10, True, None), ("quantiles", 10, False, "a mean requires numbers"),
+        ("quantiles", 9, True, "9 different labels are too few for quantiles"),
         ("shares", 40, True, None), ("shares", 2, False, None),
-        ("shares", 41, True, "the labels are 41 different ones, too many for shares; take target='mean' or "
+        ("shares", 41, True, "41 different labels are too many for shares; use target='mean' or "
          "target='quantiles'"),
         ("mean", 41, True, None), ("quantiles", 41, True, None),
     ],
 )  # fmt: skip
-def test_what_can_be_estimated_of_labels(target, numbers, numeric, refused):
+def test_target_requires_suitable_labels(target, numbers, numeric, refused):
     """Numbers of people and of the judge count together; a label that is not there does not."""
     values = np.r_[np.arange(float(numbers)), math.nan]
     checks = SimpleNamespace(
@@ -765,7 +770,7 @@ def test_slices_name_who_labelled_too_few_there():
         ("x 9", 4, 4, ("ann", "bob")), ("x 10", 6, 4, ("ann",)),
     ]  # fmt: skip
     assert notes == [
-        "kind x 10: bob labelled fewer than 2 items there and do not count",
+        "kind x 10: bob excluded (fewer than 2 labelled items)",
         "1 item without 'kind' are in no slice",
     ]
     assert _slices(checks, EstimateSettings()) == ([(None, checks)], [])
@@ -777,27 +782,27 @@ def some_numbers(n=60, rest=200):
     return y, y + rng.integers(-1, 2, n), rng.integers(-1, 13, rest).astype(float)
 
 
-def test_a_quantile_has_the_weight_and_the_worth_of_the_share_up_to_it():
-    """A slow road: labels that say whether they are up to the quantile, whose mean is estimated."""
+def test_quantile_has_weight_and_gain_of_share():
+    """A slow method: labels for whether they are up to the quantile, whose mean is estimated."""
     y, f, rest = some_numbers()
     options = {"sampling": "trust", "confidence": 0.9}
     found = estimated(of_arrays(y, f, rest), target="quantiles", quantiles=(0.3, 0.6), **options).table
-    assert found["of"].to_list() == ["quantile 0.3", "quantile 0.6"]
+    assert found["quantity"].to_list() == ["quantile 0.3", "quantile 0.6"]
     for q, row in zip((0.3, 0.6), found.iter_rows(named=True), strict=True):
         at, before = (
             estimated(of_arrays(*(1.0 * (x <= place) for x in (y, f, rest))), **options).table.row(0, named=True)
             for place in (row["estimate"], row["estimate"] - 1)
         )
         assert before["estimate"] < q <= at["estimate"]
-        assert (row["weight"], row["saved"]) == (pytest.approx(at["weight"]), at["saved"])
-        assert row["saved"] > 0
-        assert before["people_alone"] < at["people_alone"]
-        assert row["people_alone_low"] <= row["people_alone"] <= row["people_alone_high"]
-        assert row["judge_alone"] == np.sort(np.r_[f, rest])[math.ceil(q * 260) - 1]
+        assert (row["weight"], row["equivalent_labels"]) == (pytest.approx(at["weight"]), at["equivalent_labels"])
+        assert row["equivalent_labels"] > 0
+        assert before["humans_only"] < at["humans_only"]
+        assert row["humans_only_low"] <= row["humans_only"] <= row["humans_only_high"]
+        assert row["judge_only"] == np.sort(np.r_[f, rest])[math.ceil(q * 260) - 1]
         assert (row["n"], row["items"]) == (60, 260)
 
 
-def test_quantiles_are_looked_for_at_so_many_places(monkeypatch):
+def test_quantiles_use_limited_thresholds(monkeypatch):
     """At three places: the least, the middle and the greatest label."""
     y, f, rest = some_numbers()
     monkeypatch.setattr(corrected, "MOST_THRESHOLDS", 3)
@@ -805,29 +810,29 @@ def test_quantiles_are_looked_for_at_so_many_places(monkeypatch):
     assert found["estimate"][0] in (5.0, 6.0)
     assert found["estimate"][1] == 12.0
     lone = estimated(of_arrays(y, f, rest), target="quantiles", raters="random", sampling="trust").table
-    assert lone["reason"].str.starts_with("one person cannot show").all()
+    assert lone["reason"].str.starts_with("the variance among annotators").all()
     monkeypatch.setattr(corrected, "LEAST_VALUES", 2)
     for n in (3, 4):  # an interval needs four
         labels = of_arrays(np.arange(float(n)), np.arange(n) + 1.0, np.arange(20.0))
         few = estimated(labels, target="quantiles", sampling="trust").table
-        assert few["of"].to_list() == ["quantile 0.25", "quantile 0.5", "quantile 0.75"]
+        assert few["quantity"].to_list() == ["quantile 0.25", "quantile 0.5", "quantile 0.75"]
         assert (few["reason"] == "too few labelled items").fill_null(value=False).to_list() == [n == 3] * 3
         assert few["estimate"].is_nan().to_list() == [n == 3] * 3
 
 
-def test_rogan_gladen_speaks_of_the_items_without_gold():
+def test_rogan_gladen_covers_items_without_gold():
     labels = with_gold()
     options = {"gold": "gold", "estimator": "rogan-gladen"}
     shares = estimated(labels, **options)
     judge = (labels.labels.sort("item")["label"] == "yes").to_numpy()[100:]
-    assert shares.table["judge_alone"].to_list() == pytest.approx([1 - judge.mean(), judge.mean()])
-    assert shares.table["of"].to_list() == ["no", "yes"]
+    assert shares.table["judge_only"].to_list() == pytest.approx([1 - judge.mean(), judge.mean()])
+    assert shares.table["quantity"].to_list() == ["no", "yes"]
     assert (shares.table["items"].to_list(), shares.table["n"].to_list()) == ([2000] * 2, [100] * 2)
-    assert shares.table["people_alone"].is_nan().all()
+    assert shares.table["humans_only"].is_nan().all()
     assert shares.table["weight"].is_nan().all()
-    assert "Rogan-Gladen: of the items without gold" in " ".join(shares.notes)
+    assert "Rogan–Gladen estimates, for the items without a gold label" in " ".join(shares.notes)
     every = labels.items.with_columns(gold=pl.lit("no"))
-    with pytest.raises(DesignError, match="every item has gold, so there is nothing to correct elsewhere"):
+    with pytest.raises(DesignError, match="every item has a gold label, so there are no items to estimate"):
         estimated(dataclasses.replace(labels, items=every), **options)
 
 
@@ -846,17 +851,17 @@ def test_rogan_gladen_has_the_mean_of_two_labels_alone(values):
     shares = estimated(labels, target="shares", **options).table
     assert shares.height == len(values)
     if len(values) > 2:
-        with pytest.raises(DesignError, match="Rogan-Gladen is of categories; take target='shares'"):
+        with pytest.raises(DesignError, match="Rogan–Gladen requires categories; use target='shares'"):
             estimated(labels, target="mean", **options)
         return
     mean = estimated(labels, target="mean", **options).table
     assert (mean.height, mean["estimate"][0]) == (1, shares["estimate"][1])
 
 
-# -- what is told ---------------------------------------------------------------------------------------------
+# -- sentences and tables -------------------------------------------------------------------------------------
 
 
-def told(lines, *, contrasts=(), target="mean", judges=("m",), people=("ann", "bob"), **options):
+def made(lines, *, contrasts=(), target="mean", judges=("m",), people=("ann", "bob"), **options):
     return CorrectedEstimate(
         lines, contrasts, people, judges, target, Run("estimate", EstimateSettings(**options), "none", {})
     )
@@ -871,58 +876,56 @@ def a_line(part=None, of="mean", found=None):
 @pytest.mark.parametrize(
     ("given", "options", "words"),
     [
-        ({}, {}, "The mean of the labels of these 2 annotators over items like these 1,900 would be 3.00 [2.60, 3.40] "
-         "(95% interval; 40 labelled items). 'm' alone: 3.50 (0.50 above); people"),
-        ({}, {"population": "finite", "confidence": 0.9}, "The mean of the labels of these 2 annotators over these "
-         "1,900 items would be 3.00 [2.60, 3.40] (90% interval; 40 labelled items). "),
-        ({"part": "de"}, {"by": "language"}, "language de. The mean of the labels"),
-        ({"part": "new"}, {"contrast": "system", "sources": "s"}, "system new. The mean of the labels"),
-        ({"of": "yes"}, {"target": "shares"}, "The share of 'yes' of the labels"),
-        ({"of": "quantile 0.5"}, {"target": "quantiles", "judges": ("m", "n")}, "The quantile 0.5 of the labels"),
+        ({}, {}, "Estimated human mean: 3.00 [2.60, 3.40] (these 2 annotators; items like these 1,900; 40 "
+         "human-labelled). Judge only: 3.50 (+0.50). Humans"),
+        ({}, {"population": "finite", "confidence": 0.9}, "Estimated human mean: 3.00 [2.60, 3.40] (these 2 "
+         "annotators; these 1,900 items; 40 human-labelled). "),
+        ({"part": "de"}, {"by": "language"}, "language de: Estimated human mean: 3.00"),
+        ({"part": "new"}, {"contrast": "system", "sources": "s"}, "system new: Estimated human mean: 3.00"),
+        ({"of": "yes"}, {"target": "shares"}, "Estimated human share of 'yes': 3.00"),
+        ({"of": "quantile 0.5"}, {"target": "quantiles", "judges": ("m", "n")}, "Estimated human quantile 0.5: 3.00"),
         ({"found": Estimate(3.0, math.nan, math.nan, math.nan, "the labels do not vary")}, {"by": "language"},
-         "The mean: 3.00, no interval: the labels do not vary."),
+         "Estimated human mean: 3.00, no interval: the labels do not vary."),
     ],
 )  # fmt: skip
-def test_a_number_is_told(given, options, words):
-    found = told((a_line(**given),), **options).sentences()
-    assert len(found) == 1
-    assert found[0].startswith(words)
-    names = " and ".join(options.get("judges", ("m",)))
-    assert (f"'{names}' alone: 3.50" in found[0]) == ("no interval" not in words)
+def test_estimate_sentence(given, options, words):
+    sentence, brackets = estimate_lines(made((a_line(**given),), **options))
+    assert sentence.startswith(words)
+    assert ("Judge only: 3.50" in sentence) == ("no interval" not in words)
+    assert brackets == f"Brackets: {100 * options.get('confidence', 0.95):.0f}% confidence intervals."
 
 
-def test_at_most_forty_numbers_are_told_and_then_differences():
+def test_at_most_forty_estimates_then_contrasts():
     none = missing("no labels")
     apart = SystemContrast("a", "b", none, none, none, none, math.nan, 0, 0)
-    assert len(told((a_line(),) * 41, contrasts=(apart,)).sentences()) == 41
-    assert told((), contrasts=(apart,)).sentences()[0].startswith("a against b: ")
-    many = told((a_line(), *(a_line(of=str(k)) for k in range(40))))
+    assert len(estimate_lines(made((a_line(),) * 41, contrasts=(apart,)))) == 42
+    assert estimate_lines(made((), contrasts=(apart,)))[0].startswith("a − b: ")
+    many = made((a_line(), *(a_line(of=str(k)) for k in range(40))))
     assert len(many.row_estimates()) == 41
     assert many.at() is many.lines[0].found  # the first is the answer
 
 
-def test_the_columns_of_the_table():
-    one = told((a_line(),)).table
+def test_table_columns():
+    one = made((a_line(),)).table
     assert one.columns == [
-        "slice", "of", "estimate", "low", "high", "n", "items", "judge_alone", "people_alone", "people_alone_low",
-        "people_alone_high", "saved", "weight", "reason",
+        "slice", "quantity", "estimate", "low", "high", "n", "items", "judge_only", "humans_only", "humans_only_low",
+        "humans_only_high", "equivalent_labels", "weight", "reason",
     ]  # fmt: skip
     assert one.row(0) == (None, "mean", 3.0, 2.6, 3.4, 40, 1900, 3.5, 3.1, 2.5, 3.7, 12, 0.5, None)
-    assert [name for name, kind in one.schema.items() if kind == pl.String] == ["slice", "of", "reason"]
-    assert [name for name, kind in one.schema.items() if kind == pl.Int64] == ["n", "items", "saved"]
+    assert [name for name, kind in one.schema.items() if kind == pl.String] == ["slice", "quantity", "reason"]
+    assert [name for name, kind in one.schema.items() if kind == pl.Int64] == ["n", "items", "equivalent_labels"]
     none = missing("no labels")
-    both = told((a_line(),), contrasts=(SystemContrast("a", "b", none, none, none, none, 0.5, 3, 9),)).table
+    both = made((a_line(),), contrasts=(SystemContrast("a", "b", none, none, none, none, 0.5, 3, 9),)).table
     assert both.columns == [*one.columns[:-1], "p", "p_adjusted", "length", "reason"]
-    assert both.select("of", "p", "n", "reason").rows()[1] == ("a − b", 0.5, 3, "no labels")
+    assert both.select("quantity", "p", "n", "reason").rows()[1] == ("a − b", 0.5, 3, "no labels")
 
 
 @pytest.mark.parametrize(
-    ("off", "words"),
-    [(0.005, "0.01 above"), (0.0049, "the same"), (-0.0049, "the same"), (-0.0051, "0.01 below"), (0.25, "0.25 above")],
+    ("off", "words"), [(0.0051, "+0.01"), (0.0049, "+0.00"), (-0.0049, "+0.00"), (-0.0051, "−0.01"), (0.25, "+0.25")]
 )
-def test_less_than_half_a_hundredth_is_the_same(off, words):
-    line = dataclasses.replace(a_line(found=Estimate(0.0, -0.1, 0.1, 0.05)), judge=off)
-    assert f"({words}); people alone" in _judge_words(line, "m")
+def test_judge_only_difference_is_rounded_to_hundredths(off, words):
+    line = dataclasses.replace(a_line(found=Estimate(0.0, -0.1, 0.1, 0.05)), judge_only=off)
+    assert f"({words}). Humans only" in estimate_lines(made((line,)))[0]
 
 
 def test_several_judges_or_a_column_are_predictions():
@@ -937,7 +940,7 @@ def test_several_judges_or_a_column_are_predictions():
     ]
 
 
-def test_two_people_show_how_much_people_differ_in_quantiles():
+def test_two_annotators_give_random_quantile_intervals():
     labels = checked_study(150, 600, 2, scale="0-20")
     options = {"target": "quantiles", "quantiles": (0.5,), "sampling": "trust"}
     fixed, random = (estimated(labels, raters=raters, **options).table for raters in ("fixed", "random"))
@@ -945,13 +948,19 @@ def test_two_people_show_how_much_people_differ_in_quantiles():
     assert random["high"][0] - random["low"][0] > fixed["high"][0] - fixed["low"][0]
 
 
-def test_where_nothing_varies_no_label_is_saved():
+def test_constant_labels_have_no_equivalent_labels():
     """Every label is 1, and so is every one of the judge's: nothing has an error with it or without."""
     row = estimated(of_arrays(np.ones(6), np.ones(6), np.ones(9)), estimator="ppi++", sampling="trust").table
-    assert row.select("estimate", "saved", "weight", "reason").row(0) == (1.0, 0, 0.0, "the labels do not vary")
+    numbers = row.select("estimate", "equivalent_labels", "weight", "reason").row(0)
+    assert numbers == (
+        1.0,
+        0,
+        0.0,
+        "the labels do not vary",
+    )
 
 
-def test_an_output_of_no_system_counts_for_none():
+def test_outputs_without_system_are_ignored():
     names = [f"i{k:02d}" for k in range(13)]
     items = pl.DataFrame({
         "item": names, "system": [*"ab" * 6, None], "source": [*(f"s{k // 2}" for k in range(12)), "s9"],
@@ -965,7 +974,7 @@ def test_an_output_of_no_system_counts_for_none():
     assert [(line.slice, line.n, line.n_all) for line in found.lines] == [("a", 6, 6), ("b", 6, 6)]
 
 
-def test_the_mean_of_two_labels_is_a_share_and_that_of_three_is_a_number():
+def test_mean_of_two_labels_is_share_of_three_is_number():
     def row(scale, labels, target="mean"):
         rows = [(f"i{k:02d}", "ann", v) for k, v in enumerate(labels)]
         rows += [(f"i{k:02d}", "judge", v) for k, v in enumerate([*labels[::-1], *labels])]

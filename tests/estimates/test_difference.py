@@ -23,12 +23,12 @@ def checked(n_all=100, people=1, **more):
 
 
 def by_hand(e, judged, weight, n_all):
-    """What labelled items add, what the judge's mean of all items adds, and twice their covariance."""
+    """The variance from the labelled items, from the judge's mean of all items, and twice their covariance."""
     return e @ e + weight**2 * judged.variance / n_all + 2 * weight * e @ (judged.row - judged.mean) / n_all
 
 
 @pytest.mark.parametrize(("finite", "left"), [(False, 1.0), (True, 0.88)])
-def test_the_variance_of_a_mean(finite, left):
+def test_variance_of_mean(finite, left):
     """s² / n, of 12 of 100 items times .88."""
     found = difference(checked(finite=finite), Y, NOBODY, 0.0)
     assert found.value == Y.mean()
@@ -37,7 +37,7 @@ def test_the_variance_of_a_mean(finite, left):
     assert np.isnan(found.between)
 
 
-def test_people_weigh_alike_and_their_item_means_vary():
+def test_annotators_have_equal_weights_and_item_means_vary():
     other = np.roll(Y, 1) + 0.5
     found = difference(checked(people=2), np.concatenate([Y, other]), NOBODY, 0.0)
     means = (Y + other) / 2
@@ -46,7 +46,7 @@ def test_people_weigh_alike_and_their_item_means_vary():
     assert found.item_means == pytest.approx(means)
     assert found.variance == pytest.approx(means.var(ddof=1) / N)
     assert found.between == pytest.approx((0.5**2 / 2) / 2)
-    # Of a finite population each pair's covariance over all its items is taken off once.
+    # For a finite population, each pair's covariance over all its items is subtracted once.
     some = difference(checked(people=2, finite=True), np.concatenate([Y, other]), NOBODY, 0.0)
     assert some.variance == pytest.approx(means.var(ddof=1) * (1 / N - 1 / 100))
 
@@ -63,13 +63,13 @@ def test_loads_differ_and_few_shared_items_tell_no_covariance():
     e[:4] += (y[N:] - 2.5) / 8 * math.sqrt(4 / 3)
     assert found.variance == pytest.approx(e @ e)
     whole = difference(Checked(row, person, np.ones(N), 2, 100, finite=True), y, NOBODY, 0.0)
-    # Four shared items are fewer than ten: only each person's own variance is taken off.
+    # Four shared items are fewer than ten: only each annotator's own variance is subtracted.
     own = (Y.var(ddof=1) + y[N:].var(ddof=1)) / 4
     assert whole.variance == pytest.approx(e @ e - own / 100)
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.6, -0.3])
-def test_a_judge_moves_the_mean_by_how_far_its_own_is_off(weight):
+def test_difference_corrects_by_judge_error(weight):
     judged = JudgeMean(F, 3.1, 1.7)
     found = difference(checked(), Y, judged, weight)
     assert found.value == pytest.approx(Y.mean() + weight * (3.1 - F.mean()))
@@ -81,7 +81,7 @@ def test_a_judge_moves_the_mean_by_how_far_its_own_is_off(weight):
     assert found.variance == pytest.approx(by_hand(e, judged, weight, 100) + (line - 1) * e @ e)
 
 
-def test_the_weight_is_a_regression_and_counts_from_where_it_tells_more_than_chance():
+def test_tune_lambda_is_regression_if_better_than_chance():
     u, v = slope(checked(), Y, F)
     assert u == pytest.approx((Y - Y.mean()) / N)
     assert v == pytest.approx((F - F.mean()) / N)
@@ -114,7 +114,7 @@ def test_clusters_drawn_whole_are_four_numbers():
         assert found.df == pytest.approx(3)
 
 
-def test_what_the_judge_says_of_whole_clusters_goes_with_them():
+def test_clusters_include_judge_labels():
     sums = np.array([3.0, -1, 2, 0.5, -4, 1])
     judged = JudgeMean(F, 3.0, 1.7, cluster_sums=sums)
     found = difference(checked(n_all=40, cluster=FOUR, cluster_sizes=np.full(6, 7)), Y, judged, 0.5)
@@ -172,15 +172,15 @@ def test_strata_of_known_sizes():
     assert found.variance == pytest.approx(line * float(np.square(inside).sum()) + lies + own)
 
 
-def test_a_stratum_of_two_labels_has_a_variance_of_its_own():
-    """4 and 10 lie 3 from their mean; a variance of two is over 1 in place of 2."""
+def test_stratum_with_two_labels_has_variance():
+    """4 and 10 lie 3 from their mean; a variance of two is over 1 instead of 2."""
     stratum = np.r_[np.zeros(10, int), 1, 1]
     one = checked(n_all=24, stratum=stratum, stratum_sizes=np.array([20, 4]))
     centred, _ = one.apart(np.r_[np.zeros(10), 4.0, 10.0])
     assert centred[10:] == pytest.approx([-3 * math.sqrt(2), 3 * math.sqrt(2)])
 
 
-def test_a_stratum_of_one_label_counts_as_it_stands():
+def test_stratum_with_one_label_is_unchanged():
     stratum = np.r_[np.zeros(11, int), 1]
     one = checked(n_all=24, stratum=stratum, stratum_sizes=np.array([22, 2]))
     e = np.arange(12.0)
@@ -194,7 +194,7 @@ def test_a_stratum_of_one_label_counts_as_it_stands():
 # -- intervals ---------------------------------------------------------------------------------------------
 
 
-def test_a_number_has_t_of_its_degrees_of_freedom():
+def test_number_has_t_interval():
     one = MeanSpread(3.0, 0.04, 10.0, 12)
     for level in (0.8, 0.95):
         half = stats.t.ppf((1 + level) / 2, 10) * 0.2
@@ -219,9 +219,9 @@ def wilson(p, n, t):
     return tuple(sorted(ends.real))
 
 
-def test_a_share_has_wilsons_interval_with_a_design_effect():
+def test_share_has_wilson_interval_with_design_effect():
     t = stats.t.ppf(0.975, 10)
-    # The variance is that of a coin: κ = 1, whatever was seen.
+    # The variance is binomial: κ = 1, for any labels.
     coin = MeanSpread(0.25, 0.25 * 0.75 / 12, 10.0, 12, (0.0, 1.0), seen=3.0, own=0.25)
     assert coin.ends(0.95) == pytest.approx(wilson(0.25, 12, t))
     # On 1 to 5 the same, four times as wide.
@@ -239,7 +239,7 @@ def test_a_share_has_wilsons_interval_with_a_design_effect():
     beyond = MeanSpread(-0.1, 0.0, 10.0, 12, (0.0, 1.0), seen=0.0, own=0.0)
     assert beyond.ends(0.95) == pytest.approx(none.ends(0.95))
     low, high = MeanSpread(0.25, 0.25 * 0.75 / 12, 10.0, 12, (0, 1), 3.0, 0.25, 0.01, 4).ends(0.95)
-    q = t**2 / 12 + stats.t.ppf(0.975, 3) ** 2 * 0.01 / (0.25 * 0.75)  # people differ, too
+    q = t**2 / 12 + stats.t.ppf(0.975, 3) ** 2 * 0.01 / (0.25 * 0.75)  # annotators also vary
     assert (low, high) == pytest.approx(wilson(0.25, 1 / q, 1.0))
     points = MeanSpread(2.0, 16 * 0.25 * 0.75 / 12, 10.0, 12, (1.0, 5.0), 3.0, 2.0, 16 * 0.01, 4)
     assert points.ends(0.95) == pytest.approx((1 + 4 * low, 1 + 4 * high))
@@ -252,7 +252,7 @@ def test_a_share_has_wilsons_interval_with_a_design_effect():
     assert top.ends(0.95) == pytest.approx((1 - q / (1 + q), 1.0))
 
 
-def test_numbers_of_which_few_are_off_the_commonest_have_the_interval_of_a_share():
+def test_numbers_near_constant_have_share_interval():
     for off, score in ((4, True), (5, False)):
         y = np.r_[np.full(N - off, 1.0), np.full(off, 3.0)]
         found = difference(checked(), y, NOBODY, 0.0)
@@ -264,7 +264,7 @@ def test_numbers_of_which_few_are_off_the_commonest_have_the_interval_of_a_share
         assert (forced.bounds, forced.seen) == ((1.0, 5.0), pytest.approx(off / 2))  # each is half of the way up
         assert one.seen == (pytest.approx(off / 2) if score else math.inf)
         down = MeanSpread.of(difference(checked(), 6 - y, NOBODY, 0.0), (1.0, 5.0), random=False, score=True)
-        assert down.seen == forced.seen  # of the rarer side, whichever that is
+        assert down.seen == forced.seen  # of the rarer side
     assert MeanSpread.of(found, None, random=True).between != MeanSpread.of(found, None, random=False).between
 
 

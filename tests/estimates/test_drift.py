@@ -1,4 +1,4 @@
-"""Two runs of a judge: whose change it is, intervals that cover, and what is refused."""
+"""Two runs of a judge: decomposition of the change, coverage of the intervals, and errors."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from assay.estimates.drift import (
     Drift,
     DriftSettings,
     ScoredRun,
+    _agreement_ratio,
     _changes,
+    _check_anchors,
     _mean_estimate,
     _moments_of,
     _pair_anchors,
-    _retention,
-    _retention_changes,
+    _ratio_changes,
     _run_of,
     _same_codes,
     _two_means,
-    _unlike,
     few_changed,
     tango,
 )
+from assay.estimates.words import drift_lines
 from assay.estimation.intervals import Estimate
 
 
@@ -39,7 +40,7 @@ def runs(
 ):
     """Before and after, of other texts, and anchors that the old version judged: yes or no.
 
-    The shift is doubled on long texts where anchors are old texts, and new texts are longer: what cannot be divided.
+    The shift is doubled on long texts, anchors are old texts, and new texts are longer: no decomposition.
     """
     rng = np.random.default_rng(seed)
 
@@ -51,7 +52,7 @@ def runs(
         frame = pl.DataFrame({"item": [t[:9] for t in names], "annotator": "judge", "label": label.astype(int)})
         items = pl.DataFrame({"item": [t[:9] for t in names], "text": names})
         people = pl.DataFrame({"annotator": ["judge"], "model": [model]})
-        return assay.Annotations.from_frame(frame, judges=["judge"], scale="0-1", items=items, annotators=people)
+        return assay.Annotations.from_frame(frame, judges=["judge"], scale="0-1", items=items, annotator_table=people)
 
     old, _ = texts("old", 0)
     new, size = texts("new", 15 if old_texts else 0)
@@ -63,14 +64,14 @@ def runs(
     return before, after, table([new[i] for i in mine], (z_new < 0.4 + system)[mine], "m-1")
 
 
-def test_the_judge_s_change_is_told_from_the_systems():
+def test_judge_drift_is_separated_from_system_change():
     before, after, anchors = runs(1, shift=0.1, anchors=300)
     found = assay.drift(before, after, anchors=anchors)
-    assert found.shown
-    assert found.lines["judge's change"].low < 0.1 < found.lines["judge's change"].high
+    assert found.significant
+    assert found.lines["judge drift"].low < 0.1 < found.lines["judge drift"].high
     words = found.summary()
-    assert "the judge has changed" in words
-    assert "no change of the systems is shown" in words
+    assert ", significant (300 anchor items; " in words
+    assert "; not significant." in words
     assert "model m-1 → m-2" in words
 
 
@@ -80,33 +81,33 @@ def test_intervals_cover_and_the_systems_are_blamed_in_five_of_a_hundred():
     for seed in range(200):
         before, after, anchors = runs(seed, shift=0.1, anchors=200, n=500)
         found = assay.drift(before, after, anchors=anchors)
-        one, rest = found.lines["judge's change"], found.lines["systems' change"]
+        one, rest = found.lines["judge drift"], found.lines["system change"]
         judge.append(one.low <= 0.1 <= one.high)
         if rest.reason is None:
             system.append(rest.low <= 0 <= rest.high)
-        shown.append(found.shown)
+        shown.append(found.significant)
     error = 2 * 0.0154
     assert 0.95 - error - 0.01 < np.mean(judge)
     assert 0.93 - error < np.mean(system) < 0.97 + error
-    assert len(system) > 190  # anchors that are a sample are hardly ever refused
+    assert len(system) > 190  # random anchors are rarely refused
     assert np.mean(shown) > 0.95
 
 
 @pytest.mark.slow
-def test_nothing_changed_is_hardly_ever_shown():
+def test_no_change_is_rarely_significant():
     shown = []
     for seed in range(20):
         before, after, anchors = runs(seed, anchors=150, n=300)
-        shown.append(assay.drift(before, after, anchors=anchors).shown)
+        shown.append(assay.drift(before, after, anchors=anchors).significant)
     assert np.mean(shown) <= 0.05
 
 
 def test_without_anchors_nothing_is_divided():
     before, after, _ = runs(2, shift=0.1)
     found = assay.drift(before, after)
-    assert "no text was judged in both runs" in found.not_apportioned
-    assert "The whole change is not divided between judge and systems" in found.summary()
-    assert np.isnan(found.lines["systems' change"].low)
+    assert "no text was labelled in both runs" in found.not_apportioned
+    assert "The total change is not divided into judge drift and system change" in found.summary()
+    assert np.isnan(found.lines["system change"].low)
 
 
 def test_anchors_that_are_no_sample_of_the_later_run_are_refused():
@@ -117,7 +118,7 @@ def test_anchors_that_are_no_sample_of_the_later_run_are_refused():
         short = anchors.items.filter(pl.col("text").str.len_chars() < 70)["item"]
         few = anchors._keep_rows(anchors.labels["item"].is_in(short.implode()))
         found = assay.drift(before, after, anchors=few)
-        refused += found.not_apportioned is not None and "no sample of the later run" in found.not_apportioned
+        refused += found.not_apportioned is not None and "not a random sample of the later run" in found.not_apportioned
     assert refused == 10
 
 
@@ -136,13 +137,13 @@ def with_people(noise_after: float = 0.3, seed: int = 3):
     return labels, assay.read(rows, judges=["judge"], scale="1-5")
 
 
-def test_a_judge_that_got_worse_keeps_less_of_people():
+def test_degraded_judge_has_lower_agreement_ratio():
     found = assay.drift(*with_people(0.6))
     assert found.lines["R"].high < 0
-    assert found.lines["closeness"].high < 0
+    assert found.lines["agreement with humans"].high < 0
     assert found.lines["R before"].low > found.lines["R after"].estimate
-    assert "R, what it keeps of people's agreement, fell" in found.summary()
-    assert found.lines["systems' change"].reason.startswith("both runs have the same texts")
+    assert "Agreement ratio R (not stratified here): change −" in found.summary()
+    assert found.lines["system change"].reason.startswith("both runs have the same texts")
 
 
 def test_r_is_that_of_an_exchangeable_judge():
@@ -170,15 +171,15 @@ def test_tango_covers_and_has_a_width_where_nothing_changed():
     assert found.high == pytest.approx(0.122, abs=0.003)
 
 
-def test_the_same_labels_twice_have_an_interval_around_nothing():
+def test_identical_labels_have_interval_around_zero():
     labels, _ = with_people()
-    found = assay.drift(labels, labels).lines["judge's change"]
+    found = assay.drift(labels, labels).lines["judge drift"]
     assert found.estimate == 0
     assert -0.15 < found.low < 0 < found.high < 0.15
 
 
 def test_words_have_one_code_in_both_runs():
-    """A run that holds 'yes' alone is not taken for one of 'no'."""
+    """A run with only 'yes' is not treated as one with only 'no'."""
     names = [f"i{i:03d}" for i in range(60)]
     tables = [
         assay.read(
@@ -187,14 +188,14 @@ def test_words_have_one_code_in_both_runs():
         for given in (["no"] * 20 + ["yes"] * 40, ["yes"] * 60)
     ]
     found = assay.drift(*tables)
-    assert found.lines["judge's change"].estimate == pytest.approx(1 / 3)
-    assert found.lines["whole change"].estimate == pytest.approx(1 / 3)
+    assert found.lines["judge drift"].estimate == pytest.approx(1 / 3)
+    assert found.lines["total change"].estimate == pytest.approx(1 / 3)
     # With an order that was declared that order counts, not the alphabet's; and there may be more than two.
     for scale, low, high in (("nominal:yes,no", "yes", "no"), ("ordinal:low<middling<high", "low", "high")):
         frames = [pl.DataFrame({"item": names, "annotator": "judge", "label": [low] * n + [high] * (60 - n)})
                   for n in (40, 20)]  # fmt: skip
         risen = assay.drift(*(assay.read(frame, judges=["judge"], scale=scale) for frame in frames))
-        assert risen.lines["judge's change"].estimate == pytest.approx((1 if low == "yes" else 2) / 3)
+        assert risen.lines["judge drift"].estimate == pytest.approx((1 if low == "yes" else 2) / 3)
 
 
 def test_bad_runs_are_refused_in_words():
@@ -233,16 +234,16 @@ def test_few_changes_reach_as_far_as_all_that_may_have_changed():
     assert (turned.low, turned.high) == pytest.approx((-found.high, -found.low))
 
 
-def test_the_whole_change_and_what_is_left_of_it_by_hand():
+def test_total_and_system_change_by_hand():
     """Old texts a to e and new ones c to g, c to e anchors; numbers without ends."""
     old = {"a": 1.0, "b": 2.0, "c": 4.0, "d": 5.0, "e": 3.0}
     new = {"c": 5.0, "d": 7.0, "e": 3.0, "f": 2.0, "g": 4.0}
     pairs = _pair_anchors(old, new)
     assert (pairs.names, pairs.d.tolist()) == (["c", "d", "e"], [1.0, 2.0, 0.0])
     found, n, reason = _changes(old, new, pairs, None, DriftSettings())
-    assert reason.startswith("3 anchors, and ")
-    assert n == {"whole change": 7, "judge's change": 3, "flips": 3, "systems' change": 3}
-    whole = found["whole change"]
+    assert reason.startswith("3 anchor items; ")
+    assert n == {"total change": 7, "judge drift": 3, "changed labels": 3, "system change": 3}
+    whole = found["total change"]
     each = {k: (new[k] - 4.2) / 5 * (k in new) - (old[k] - 3.0) / 5 * (k in old) if k in old and k in new else
             (new[k] - 4.2) / 5 if k in new else -(old[k] - 3.0) / 5 for k in "abcdefg"}  # fmt: skip
     assert whole.estimate == pytest.approx(1.2)
@@ -254,10 +255,10 @@ def test_the_whole_change_and_what_is_left_of_it_by_hand():
     found, _, reason = _changes(old, new, pairs, None, DriftSettings())
     assert reason is None
     d = np.array([i % 4 for i in range(30)], dtype=float)
-    assert found["judge's change"].standard_error == pytest.approx(d.std(ddof=1) / np.sqrt(30))
-    assert found["flips"].estimate == pytest.approx(22 / 30)
+    assert found["judge drift"].standard_error == pytest.approx(d.std(ddof=1) / np.sqrt(30))
+    assert found["changed labels"].estimate == pytest.approx(22 / 30)
     means = np.mean(list(old.values())), np.mean(list(new.values()))
-    left = found["systems' change"]
+    left = found["system change"]
     assert left.estimate == pytest.approx(means[1] - means[0] - d.mean())
     phi = np.array([(new[k] - means[1]) / 31 - (old[k] - means[0]) / 31 for k in names]) - (d - d.mean()) / 30
     rest = np.r_[phi, -(2.0 - means[0]) / 31, (9.0 - means[1]) / 31]
@@ -265,7 +266,7 @@ def test_the_whole_change_and_what_is_left_of_it_by_hand():
 
 
 @pytest.mark.parametrize("numeric", [True, False])
-def test_what_a_judge_keeps_by_a_slow_road(numeric):
+def test_agreement_ratio_matches_slow_method(numeric):
     """Observed and expected distances of pairs of labels, an item at a time; the jackknife by leaving items out."""
     rng = np.random.default_rng(8)
     truth = rng.integers(1, 5, 16)
@@ -283,7 +284,7 @@ def test_what_a_judge_keeps_by_a_slow_road(numeric):
         among = np.mean([np.mean([distance(a, run[k]) for a in given[i]]) for i in keep for k in keep])
         return (1 - off / among) / (1 - own / expected)
 
-    found = _retention_changes(given, judged, numeric=numeric, level=0.95)
+    found = _ratio_changes(given, judged, numeric=numeric, level=0.95)
     everyone = list(range(16))
     whole = [retention(everyone, run) for run in judged]
     assert [found[name].estimate for name in ("R before", "R after", "R")] == pytest.approx(
@@ -294,48 +295,48 @@ def test_what_a_judge_keeps_by_a_slow_road(numeric):
                                  np.unique(np.concatenate([*map(np.array, given), *judged])), numeric=numeric)
                      for i in everyone])  # fmt: skip
     k = 1 if numeric else len(np.unique(np.concatenate([*map(np.array, given), *judged])))
-    without = np.diff(_retention(sums.sum(axis=0) - sums, k), axis=1)[:, 0]
+    without = np.diff(_agreement_ratio(sums.sum(axis=0) - sums, k), axis=1)[:, 0]
     assert without[:3] == pytest.approx(less)
     assert found["R"].standard_error == pytest.approx(np.sqrt(15 / 16 * ((without - without.mean()) ** 2).sum()))
-    assert _retention_changes(given[:9], [run[:9] for run in judged], numeric=numeric, level=0.95) == {}
+    assert _ratio_changes(given[:9], [run[:9] for run in judged], numeric=numeric, level=0.95) == {}
 
 
-def test_closeness_and_sentences():
+def test_agreement_change_and_sentences():
     before, after = with_people(0.6)
     found = assay.drift(before, after)
     people = before.where(kind="human").labels.group_by("item").agg("label").sort("item")["label"].to_list()
     x, y = (run.where(annotator="judge").labels.sort("item")["label"].to_list() for run in (before, after))
     d = [np.mean([abs(a - v) for a in each]) - np.mean([abs(a - w) for a in each])
          for each, v, w in zip(people, x, y, strict=True)]  # fmt: skip
-    assert found.lines["closeness"].estimate == pytest.approx(np.mean(d))
-    assert found.lines["closeness"].standard_error == pytest.approx(np.std(d, ddof=1) / np.sqrt(150))
+    assert found.lines["agreement with humans"].estimate == pytest.approx(np.mean(d))
+    assert found.lines["agreement with humans"].standard_error == pytest.approx(np.std(d, ddof=1) / np.sqrt(150))
 
     assert found.at() is next(iter(found.lines.values()))  # the first is the answer
 
     def words(judge: float, system: float, close: float) -> list[str]:
         lines = {name: Estimate(v, v - 0.1, v + 0.1, 0.05) for name, v in
-                 (("whole change", 0.3), ("judge's change", judge), ("flips", 0.25), ("systems' change", system),
-                  ("closeness", close), ("R", -close))}  # fmt: skip
-        return Drift(lines, dict.fromkeys(lines, 1200), ("model a → b",), None, found.run).sentences()
+                 (("total change", 0.3), ("judge drift", judge), ("changed labels", 0.25), ("system change", system),
+                  ("agreement with humans", close), ("R", -close))}  # fmt: skip
+        return drift_lines(Drift(lines, dict.fromkeys(lines, 1200), ("model a → b",), None, found.run))
 
     assert words(0.2, 0.05, 0.2) == [
-        "The whole change is +0.30 [0.20, 0.40], from 1,200 items.",
-        "On 1,200 anchors the judge has changed: +0.20 [0.10, 0.30]; 0.25 [0.15, 0.35] of the labels are others.",
-        "Without the judge's change +0.05 [−0.05, 0.15] is left: no change of the systems is shown.",
-        "Its agreement with people rose: +0.20 [0.10, 0.30].",
-        "R, what it keeps of people's agreement, fell: −0.20 [−0.30, −0.10].",
-        "The judge was asked otherwise: model a → b.",
+        "Total change: +0.30 [0.20, 0.40] (1,200 items).",
+        "Judge drift: +0.20 [0.10, 0.30], significant (1,200 anchor items; 25% [15%, 35%] of labels changed).",
+        "System change after removing judge drift: +0.05 [−0.05, 0.15]; not significant.",
+        "Agreement with humans: change +0.20 [0.10, 0.30]; significant.",
+        "Agreement ratio R (not stratified here): change −0.20 [−0.30, −0.10]; significant.",
+        "The judge's configuration differs: model a → b.",
     ]
     other = words(-0.05, -0.2, 0.05)
-    assert other[1].startswith("On 1,200 anchors no change of the judge is shown: −0.05")
-    assert other[2].endswith("is left: the systems have changed.")
-    assert other[3] == "Its agreement with people is not shown to have changed: +0.05 [−0.05, 0.15]."
+    assert other[1].startswith("Judge drift: −0.05 [−0.15, 0.05], not significant (1,200 anchor items; ")
+    assert other[2].endswith("; significant.")
+    assert other[3] == "Agreement with humans: change +0.05 [−0.05, 0.15]; not significant."
 
 
 def changes(old, new, ends):
     old, new = (dict(zip("abcdefghijkl", labels, strict=True)) for labels in (old, new))
     found, counts, reason = _changes(old, new, _pair_anchors(old, new), ends, DriftSettings(confidence=0.9))
-    assert (counts["judge's change"], reason) == (12, None)
+    assert (counts["judge drift"], reason) == (12, None)
     return found
 
 
@@ -343,16 +344,16 @@ def test_which_interval_the_judge_s_change_has():
     """Two labels: Tango's. More with ends: of fewer than five changes by what may have changed. Else a mean's."""
     two = [0.0] * 6 + [3.0] * 6
     more = [*two[:5], 3.0, *two[6:]]
-    found = changes(two, more, 3.0)["judge's change"]
+    found = changes(two, more, 3.0)["judge drift"]
     wanted = tango(np.array(two) > 0, np.array(more) > 0, 3.0, 0.9)
     assert (found.estimate, found.low, found.high) == (pytest.approx(3 / 12), wanted.low, wanted.high)
-    same = changes([2.0] * 12, [2.0] * 12, 3.0)["judge's change"]
+    same = changes([2.0] * 12, [2.0] * 12, 3.0)["judge drift"]
     still = tango(np.ones(12, dtype=bool), np.ones(12, dtype=bool), 1.0, 0.9)
     assert (same.estimate, same.low, same.high) == (0, still.low, still.high)
     three = [0.0, 1.0] * 3 + [2.0] * 6
     for changed, ends in ((4, 2.0), (5, 2.0), (4, None)):
         d = np.r_[np.ones(changed), np.zeros(12 - changed)]
-        found = changes(three, np.array(three) + d, ends)["judge's change"]
+        found = changes(three, np.array(three) + d, ends)["judge drift"]
         few = few_changed(d, 2.0, 0.9)
         mean = _mean_estimate(float(d.mean()), (d - d.mean()) / 12, 0.9, 12)
         wanted = few if changed == 4 and ends else mean
@@ -360,33 +361,33 @@ def test_which_interval_the_judge_s_change_has():
         assert few.low != pytest.approx(mean.low)
     # Of two labels without ends, as of numbers, it is a mean.
     d = np.array(more) - two
-    found, mean = changes(two, more, None)["judge's change"], _mean_estimate(0.25, (d - 0.25) / 12, 0.9, 12)
+    found, mean = changes(two, more, None)["judge drift"], _mean_estimate(0.25, (d - 0.25) / 12, 0.9, 12)
     assert (found.low, found.high) == pytest.approx((mean.low, mean.high))
 
 
 def test_changed_labels_are_a_share_and_the_same_texts_leave_nothing_to_the_systems():
     found = changes([0.0, 1.0, 2.0] * 4, [0.0, 2.0, 2.0] * 4, 2.0)
-    flips = found["flips"]
+    flips = found["changed labels"]
     assert flips.estimate == pytest.approx(1 / 3)
     t = stats.norm.ppf(0.95)
     assert (flips.low - 1 / 3) ** 2 == pytest.approx(t**2 * flips.low * (1 - flips.low) / 12)
     assert (flips.high - 1 / 3) ** 2 == pytest.approx(t**2 * flips.high * (1 - flips.high) / 12)
-    assert found["systems' change"].reason == "both runs have the same texts, so the whole change is the judge's"
-    assert found["whole change"].estimate == pytest.approx(1 / 3)
+    assert found["system change"].reason == "both runs have the same texts, so the total change is judge drift"
+    assert found["total change"].estimate == pytest.approx(1 / 3)
 
 
-def test_a_change_needs_ten_anchors():
+def test_change_requires_ten_anchors():
     old = {f"i{k:02}": float(k % 3) for k in range(12)}
-    for common, reason in ((9, "9 anchors, and 10 are needed; have the earlier version judge"), (10, None)):
+    for common, reason in ((9, "9 anchor items; 10 are required; have the earlier version label"), (10, None)):
         new = dict.fromkeys(list(old)[:common], 1.0) | {"new": 2.0}
         found, counts, why = _changes(old, new, _pair_anchors(old, new), 2.0, DriftSettings())
         assert (why is None) is (reason is None)
         assert reason is None or why.startswith(reason)
-        assert (counts["judge's change"], found["judge's change"].reason) == (common, why)
+        assert (counts["judge drift"], found["judge drift"].reason) == (common, why)
     found, _, why = _changes(old, {"new": 1.0, "other": 0.0}, _pair_anchors(old, {"new": 1.0}), 2.0, DriftSettings())
-    assert why.startswith("no text was judged in both runs; have the earlier version judge")
-    assert np.isnan([found[k].low for k in ("judge's change", "systems' change", "flips")]).all()
-    assert np.isfinite(found["whole change"].low)
+    assert why.startswith("no text was labelled in both runs; have the earlier version label")
+    assert np.isnan([found[k].low for k in ("judge drift", "system change", "changed labels")]).all()
+    assert np.isfinite(found["total change"].low)
 
 
 @pytest.mark.parametrize(
@@ -394,9 +395,9 @@ def test_a_change_needs_ten_anchors():
     [(0.01, 0.2, True), (0.0, 0.2, False), (-0.2, 0.0, False), (-0.2, -0.01, True), (-0.1, 0.1, False),
      (np.nan, np.nan, False)],
 )  # fmt: skip
-def test_a_change_is_shown_where_its_interval_leaves_out_0(low, high, shown):
-    lines = {"judge's change": Estimate(0.1, low, high, 0.1)}
-    assert Drift.shown.fget(SimpleNamespace(lines=lines)) is shown
+def test_significance_requires_interval_without_zero(low, high, shown):
+    lines = {"judge drift": Estimate(0.1, low, high, 0.1)}
+    assert Drift.significant.fget(SimpleNamespace(lines=lines)) is shown
 
 
 def test_tango_s_standard_error_is_that_of_changed_labels():
@@ -424,12 +425,10 @@ def test_which_judge_of_a_run_is_compared():
     same = DriftSettings(judge="m")
     assert (_run_of(two, "before", same).judge, _run_of(two, "after", same).judge) == ("m", "m")
     assert _run_of(one, "before", DriftSettings()).judge == _run_of(one, "after", DriftSettings()).judge == "m"
-    with pytest.raises(
-        DesignError, match=r"say which judge is compared with judge=\.\.\.; the run before has m"
-    ) as found:
+    with pytest.raises(DesignError, match=r"specify the judge with judge=\.\.\.; the run before has m") as found:
         _run_of(two, "before", DriftSettings())
     assert found.value.option == "judge"
-    with pytest.raises(DesignError, match=r"compared with judge_after=\.\.\.; the run after has m") as found:
+    with pytest.raises(DesignError, match=r"specify the judge with judge_after=\.\.\.; the run after has m") as found:
         _run_of(two, "after", DriftSettings())
     assert found.value.option == "judge_after"
     with pytest.raises(DataError, match="'q'"):
@@ -454,7 +453,7 @@ def test_categories_have_one_code_in_both_runs():
     kept = run(("no", "yes"), [1.0, 1])
     assert _same_codes(kept, kept) == [kept, kept]
     assert _same_codes(run(None, [1.0]), run(None, [3.0]))[1].value.tolist() == [3]
-    with pytest.raises(DesignError, match="drift is of two categories, and the runs have maybe, no"):
+    with pytest.raises(DesignError, match="drift requires two categories; the runs have maybe, no"):
         _same_codes(run(("no", "yes"), [1.0]), run(("maybe", "yes"), [1.0]))
 
 
@@ -462,18 +461,18 @@ def test_categories_have_one_code_in_both_runs():
 
 
 def later(value, keys=None, **columns):
-    """A later run of as many items; what the judge says of each, and its text."""
+    """A later run with the same number of items: the judge's label and the text of each."""
     names = [f"i{k}" for k in range(len(value))]
     table = SimpleNamespace(items=pl.DataFrame({"item": names, **columns}))
     return SimpleNamespace(value=np.array(value, float), table=table, item=names, keys=lambda key: keys or names)
 
 
 def unlike(run, anchors, key="item"):
-    return _unlike(run, {}, SimpleNamespace(names=anchors), key)
+    return _check_anchors(run, SimpleNamespace(names=anchors), key)
 
 
 SIX = ["i0", "i1", "i2", "i3", "i4", "i5"]
-END = "; have the earlier version judge a random sample of its texts (anchors=...)"
+END = "; have the earlier version label a random sample of its texts (anchors=...)"
 
 
 def test_anchors_that_are_no_sample_of_the_later_run():
@@ -481,17 +480,17 @@ def test_anchors_that_are_no_sample_of_the_later_run():
     same = [1, 2, 3] * 4
     assert unlike(later(same), SIX) is None
     far = [1, 2, 3] * 2 + [6, 7, 8] * 2
-    said = "anchors are no sample of the later run: "
-    assert unlike(later(far), SIX) == f"{said}the judge says 2 of anchors on average, and 7 of the other texts{END}"
+    said = "anchors are not a random sample of the later run: "
+    assert unlike(later(far), SIX) == f"{said}the judge's mean label is 2 on anchors and 7 on the other texts{END}"
     assert unlike(later(far), ["gone"]) is None  # none of its texts is an anchor
     assert unlike(later(far), [f"i{k}" for k in range(12)]) is None  # every one is
     long = ["x" * k for k in (1, 2, 3, 4, 5, 6)] + ["x" * k for k in (81, 82, 83, 84, 85, 87)]
     assert unlike(later(same, long), long[:6], "text") == (
-        f"{said}anchors have 4 characters on average, and the other texts 84{END}"
+        f"{said}anchors have 4 characters on average, the other texts 84{END}"
     )
     assert unlike(later(same, long), long[:6]) is None  # names of items are no texts
     columns = {"words": [1, 2, 3] * 2 + [60, 70, 80] * 2, "kind": ["x"] * 12}
-    assert unlike(later(same, **columns), SIX) == f"{said}the mean of 'words' is 2 on anchors, 70 else{END}"
+    assert unlike(later(same, **columns), SIX) == f"{said}the mean of 'words' is 2 on anchors, 70 elsewhere{END}"
     assert unlike(later(same, **columns), SIX, "words") is None  # the text's own column
     gaps = {"words": [1.0, 2, 3, None, None, None, 70, 71, 72, None, None, None]}
     assert "'words' is 2 on anchors, 71 else" in unlike(later(same, **gaps), SIX)
@@ -506,7 +505,7 @@ def test_one_study_in_a_hundred_has_such_anchors_by_chance(monkeypatch, key, tes
         assert (unlike(later([1, 2] * 6), SIX, key) is not None) is said
 
 
-def test_items_are_named_by_themselves_or_by_their_text():
+def test_items_are_matched_by_id_or_text():
     table = SimpleNamespace(items=pl.DataFrame({"item": ["a", "b", "c"], "text": ["x", None, "z"], "size": [1, 2, 3]}))
     run = ScoredRun("m", table, None, ["c", "b"], np.array([3.0, 2.0]), {"b": [1.0], "a": [2.0, 4.0]}, "none")
     assert (run.keys("item"), run.keys("text"), run.keys("size")) == (["c", "b"], ["z", ""], ["3", "2"])

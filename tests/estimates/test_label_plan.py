@@ -20,7 +20,6 @@ from assay.estimates.label_plan import (
     LabelPlanSettings,
     _allocation,
     _chances,
-    _need_words,
     _pilot_moments,
     _row,
     _search,
@@ -28,13 +27,14 @@ from assay.estimates.label_plan import (
     _smallest,
     strata_of,
 )
+from assay.estimates.words import plan_lines
 
 
-def test_a_useless_judge_saves_nothing():
+def test_useless_judge_adds_nothing():
     plan = assay.plan.labels(half_width=0.05, share=0.3, correlation=0.0)
     row = plan.smallest.row(0, named=True)
-    assert row["n"] == row["people_alone"]
-    assert (plan.table["saved"] == 0).all()
+    assert row["n"] == row["humans_only"]
+    assert (plan.table["equivalent_labels"] == 0).all()
     assert plan.weight == 0
 
 
@@ -42,12 +42,12 @@ def test_numbers_are_those_of_the_formula():
     """n with V = σ²((1 − ρ²)/n + ρ²/N): at ρ = .8, σ = 1, N huge, 100 items have t(98) · √.0036."""
     plan = assay.plan.labels(sd=1.0, correlation=0.8, n_items=10**9, sizes=(100,), half_width=0.1)
     assert plan.table["estimate"][0] == pytest.approx(1.9845 * 0.06, abs=1e-4)
-    assert plan.table["people_alone"][0] == pytest.approx(1.9845 * 0.1, abs=1e-4)
-    assert plan.table["saved"][0] in (177, 178)  # 100 / .36 − 100
+    assert plan.table["humans_only"][0] == pytest.approx(1.9845 * 0.1, abs=1e-4)
+    assert plan.table["equivalent_labels"][0] in (177, 178)  # 100 / .36 − 100
 
 
 @pytest.mark.slow
-def test_what_is_planned_is_what_studies_have():
+def test_planned_width_matches_studies():
     """The mean half-width of 20 studies is the planned one, within a tenth."""
     pilot = checked_study(400, 4000, 1, seed=5)
     plan = assay.plan.labels(pilot=pilot, judge="judge", sizes=(100,))
@@ -70,9 +70,9 @@ def test_more_people_an_item_need_fewer_items_and_cost_is_counted():
 
 def test_too_much_to_ask_is_said():
     plan = assay.plan.labels(half_width=0.001, n_items=200, sizes=(50, 100))
-    assert "no number of labelled items reaches it" in plan.summary()
+    assert "is not reached with any number of human-labelled items" in plan.summary()
     asked = assay.plan.labels(sizes=(50,))
-    assert "name a half-width or a difference to hear" in asked.summary()
+    assert "Set half_width=... or difference=... to compute" in asked.summary()
 
 
 def test_power_is_that_of_the_normal():
@@ -101,7 +101,7 @@ def labelled(judge, truth, some, chance=None) -> assay.Annotations:
     return assay.Annotations.from_frame(frame, judges=["judge"], scale="0-1", items=items)
 
 
-def test_neyman_gives_more_where_labels_vary():
+def test_neyman_allocates_to_variable_strata():
     plan = assay.plan.labels(pilot=two_strata(1)[0], half_width=0.05)
     rows = {row["stratum"]: row for row in plan.allocation.iter_rows(named=True)}
     assert rows["1"]["neyman"] > 1.5 * rows["1"]["proportional"]
@@ -133,13 +133,13 @@ def test_chosen_items_keep_the_estimate_unbiased_and_covered():
 def test_choosing_needs_a_pilot_and_items_that_are_left():
     with pytest.raises(DesignError, match="items are chosen from a pilot"):
         assay.plan.labels(half_width=0.1).choose(10)
-    with pytest.raises(DesignError, match="so 1 to 1,120 can be chosen"):
+    with pytest.raises(DesignError, match="choose 1 to 1,120 items, not 5,000"):
         assay.plan.labels(pilot=two_strata(1)[0]).choose(5000)
 
 
-def test_a_pilot_that_cannot_tell_is_refused():
+def test_uninformative_pilot_is_refused():
     judge = np.arange(100) % 2
-    with pytest.raises(DesignError, match="people gave one label only"):
+    with pytest.raises(DesignError, match="all human labels of the pilot are equal"):
         assay.plan.labels(pilot=labelled(judge, np.ones(100, dtype=int), np.arange(30)))
 
 
@@ -150,11 +150,11 @@ def test_chances_follow_the_spread_between_a_floor_and_one():
     cut = _chances(sd, 5, 0.0)
     assert cut.sum() == pytest.approx(5)
     assert cut[[2, 3, 7]].tolist() == [1.0] * 3
-    assert cut[0] / cut[4] == pytest.approx(5)  # what is cut at 1 goes to the others in proportion
+    assert cut[0] / cut[4] == pytest.approx(5)  # the excess above 1 goes to the others in proportion
     assert _chances(np.zeros(4), 1, 0.0).tolist() == [0.25] * 4
 
 
-def test_a_pilot_s_strata_moments_and_allocation_by_hand():
+def test_pilot_strata_moments_and_allocation_by_hand():
     """Judge no on 60 items, yes on 40. People label 30 of the first (6 yes) and 20 of the second (10 yes)."""
     judge = np.repeat([0, 1], [60, 40])
     truth = np.zeros(100, dtype=int)
@@ -173,9 +173,10 @@ def test_a_pilot_s_strata_moments_and_allocation_by_hand():
     r = float(np.corrcoef(f, y)[0, 1])
     assert plan.weight == pytest.approx(r * y.std() / f.std())
     words = plan.summary()
-    pilot_words = "From a pilot of 50 labelled items: a share of 0.32, standard deviation 0.47; the judge's labels"
-    assert f"{pilot_words} correlate with a person's by {r:.2f}." in words
-    assert f"Of the items to label, {100 * rows[0]['neyman']:.0f}% where the judge says 0, " in words
+    pilot_words = "From a pilot of 50 labelled items: share 0.32, standard deviation 0.47; correlation of the judge's"
+    assert f"{pilot_words} labels with an annotator's {r:.2f}." in words
+    neyman = f"{100 * rows[0]['neyman']:.0f}%"
+    assert f"Neyman allocation of the items to label: {neyman} with judge label 0, " in words
     chosen = plan.choose(10)
     asked = _chances(np.repeat(sd, [60, 40]), 10, 0.5)
     assert chosen["chance"].to_list() == pytest.approx((0.5 + 0.5 * asked).tolist())
@@ -195,24 +196,20 @@ def test_two_people_of_a_pilot_are_correlated_item_by_item():
     assert (known.mean, known.sd) == pytest.approx((y.mean(), y.std(ddof=1)))
     assert known.judged == pytest.approx(np.corrcoef(np.tile(judge[:40], 2), y)[0, 1])
     assert not known.is_share
-    assert words[0].startswith("From a pilot of 40 labelled items: a mean of ")
-    assert words[0].endswith(f"; two people's by {known.shared:.2f}")
+    assert words[0].startswith("From a pilot of 40 labelled items: mean ")
+    assert words[0].endswith(f", of two annotators' labels {known.shared:.2f}")
     codes, ranges = strata_of(checks)  # 60 numbers: six ranges of ten
     assert np.bincount(codes).tolist() == [10] * 6
     assert ranges[0] == "0 to 9.83333"
     assert ranges[-1].endswith(" to 59")
 
 
-def test_what_a_plan_says_is_needed():
-    row = {"n": 1200, "people_alone": 2400, "cost": 1300.4, "cost_alone": 2400.0}
-    assert _need_words(row) == "1,200 labelled items (cost 1,300); people alone would need 2,400 (cost 2,400)"
-    assert _need_words({**row, "people_alone": None}).endswith("(cost 1,300); people alone would not reach it")
-    assert _need_words({**row, "n": None}).startswith("no number of labelled items reaches it")
+def test_plan_summary_states_requirement():
     plan = assay.plan.labels(difference=0.1, power=0.9, n_people=(1, 2), n_items=2000)
     lines = plan.summary().splitlines()
-    wanted = [line for line in lines if line.startswith("To show a difference of 0.1 with power 0.9 with ")]
-    each = [line.split(": ")[0].rpartition(" with ")[2] for line in wanted]
-    assert each == ["1 annotator an item", "2 annotators an item"]
+    required = [line for line in lines if line.startswith("A difference of 0.1 with power 0.9 with ")]
+    each = [line.split(" requires ")[0].rpartition(" with ")[2] for line in required]
+    assert each == ["1 annotator per item", "2 annotators per item"]
     first = plan.table.row(0, named=True)
     error = math.sqrt(0.25 * (1 - 0.49) / 30 + 0.25 * 0.49 / 2000)
     assert first["power"] == pytest.approx(stats.norm.cdf(0.1 / error - stats.norm.ppf(0.975)))
@@ -222,7 +219,7 @@ YES_NO = LabelMoments(0.3, math.sqrt(0.21), 0.8, 0.5, 0.8, is_share=True)
 NUMBERS = LabelMoments(0.0, 2.0, 0.6, 0.25, 0.6, is_share=False)
 
 
-def test_the_variance_of_several_people_s_mean_beside_a_judge():
+def test_variance_of_several_annotators_with_judge():
     """σ² = 4: of two people 4 · 1.25 / 2 = 2.5; the judge takes 4 · .36 = 1.44 to all 500 items."""
     assert NUMBERS.variance(50, 500, 1, judge=False) == pytest.approx(4 / 50)
     assert NUMBERS.variance(50, 500, 2, judge=False) == pytest.approx(2.5 / 50)
@@ -256,7 +253,7 @@ def test_half_of_the_interval_that_would_be_reported():
     assert YES_NO.half_width(n, 500, 1, 0.9) == pytest.approx(math.sqrt(q * 0.21 + q**2 / 4) / (1 + q))
 
 
-def test_the_power_to_show_a_difference():
+def test_power_for_difference():
     error = math.sqrt(1.06 / 50 + 1.44 / 500)
     power = NUMBERS.power(50, 500, 2, 0.9, 0.4)
     assert power == pytest.approx(stats.norm.cdf(0.4 / error - stats.norm.ppf(0.95)))
@@ -268,7 +265,7 @@ def test_the_power_to_show_a_difference():
 
 @pytest.mark.parametrize("judge", [True, False])
 @pytest.mark.parametrize("wish", [{"half_width": 0.4}, {"difference": 0.7, "power": 0.7}])
-def test_the_smallest_number_is_the_first_that_does(wish, judge):
+def test_smallest_is_first_sufficient_number(wish, judge):
     settings = LabelPlanSettings(**wish, confidence=0.9, sd=2.0, price=0.5, judge_price=0.1)
 
     def does(n: int) -> bool:
@@ -280,39 +277,39 @@ def test_the_smallest_number_is_the_first_that_does(wish, judge):
     assert _search(NUMBERS, 300, 1, settings, judge=judge) == wanted > LEAST_ITEMS
     assert _search(NUMBERS, wanted, 1, settings, judge=False) == (None if judge else wanted)
     row = _smallest(NUMBERS, 300, 1, settings)
-    assert row["n" if judge else "people_alone"] == wanted
-    assert row["cost" if judge else "cost_alone"] == pytest.approx(0.5 * wanted + (30 if judge else 0))
+    assert row["n" if judge else "humans_only"] == wanted
+    assert row["cost" if judge else "cost_humans_only"] == pytest.approx(0.5 * wanted + (30 if judge else 0))
 
 
-def test_what_nobody_wished_or_nothing_reaches_has_no_number():
-    none = {"n_people": 2, "n": None, "people_alone": None, "cost": None, "cost_alone": None}
+def test_smallest_is_null_without_goal_or_solution():
+    none = {"n_people": 2, "n": None, "humans_only": None, "cost": None, "cost_humans_only": None}
     assert _smallest(NUMBERS, 300, 2, LabelPlanSettings(sd=2.0)) == none
     far = _smallest(NUMBERS, 30, 2, LabelPlanSettings(sd=2.0, half_width=0.001))
     assert math.isnan(far.pop("cost"))
     assert far == {name: value for name, value in none.items() if name != "cost"}
 
 
-def test_a_row_of_the_curve():
+def test_curve_row():
     """Of 40 items, two people each: 2.5 / 40 alone, 1.06 / 40 + 1.44 / 300 with the judge."""
     settings = LabelPlanSettings(sd=2.0, confidence=0.9, price=0.5, judge_price=0.1, difference=0.3)
     row = _row(NUMBERS, 40, 300, 2, settings)
     variances = 2.5 / 40, 1.06 / 40 + 1.44 / 300
     assert (row["n_people"], row["n"], row["cost"]) == (2, 40, pytest.approx(40 * 2 * 0.5 + 30))
-    assert row["saved"] == math.floor(40 * (variances[0] / variances[1] - 1)) == 39
-    assert (row["people_alone"], row["estimate"]) == pytest.approx(
+    assert row["equivalent_labels"] == math.floor(40 * (variances[0] / variances[1] - 1)) == 39
+    assert (row["humans_only"], row["estimate"]) == pytest.approx(
         tuple(stats.t.ppf(0.95, 38) * math.sqrt(v) for v in variances)
     )
     assert row["power"] == pytest.approx(stats.norm.cdf(0.3 / math.sqrt(variances[1]) - stats.norm.ppf(0.95)))
     plain = _row(dataclasses.replace(NUMBERS, sd=0.0), 40, 300, 2, LabelPlanSettings(sd=2.0))
-    assert plain["saved"] == 0
+    assert plain["equivalent_labels"] == 0
     assert "power" not in plain
 
 
-def test_an_option_given_as_one_number_is_a_row_of_one():
+def test_single_number_option_becomes_tuple():
     one = LabelPlanSettings(sizes=50, n_people=2)
     assert (one.sizes, one.n_people) == ((50,), (2,))
     assert LabelPlanSettings(sizes=[90, 50, 90]).sizes == (50, 90)
-    with pytest.raises(DesignError, match="are two ways to say what is wanted; give one"):
+    with pytest.raises(DesignError, match="exclude each other; omit one"):
         LabelPlanSettings(half_width=0.1, difference=0.1)
 
 
@@ -323,7 +320,7 @@ def some_checks(**given):
 def test_six_labels_of_a_judge_are_strata_and_more_are_ranges():
     six = np.array([1.0, 2, 3, 4, 5, 6, math.nan, 3])
     codes, words = strata_of(some_checks(values=six[:, None]))
-    assert codes.tolist() == [0, 1, 2, 3, 4, 5, 0, 2]  # what has no label is with the lowest
+    assert codes.tolist() == [0, 1, 2, 3, 4, 5, 0, 2]  # items without a label go to the lowest stratum
     assert words == ["1", "2", "3", "4", "5", "6"]
     named = SimpleNamespace(categories=("a", "b", "c"), values=np.array([[0.0], [2.0]]))
     assert strata_of(named)[1] == ["a", "c"]
@@ -371,18 +368,18 @@ def test_pairs_of_people_count_from_four_items_on_which_both_vary():
     assert of(a, b, c) == (pytest.approx(mean), 3)
 
 
-# -- the plan as it is asked for ---------------------------------------------------------------------------
+# -- the public function ---------------------------------------------------------------------------
 
 
-def test_what_is_assumed_is_said_first():
+def test_summary_starts_with_assumptions():
     share, numbers = assay.plan.labels(sizes=(50,)), assay.plan.labels(sizes=(50,), sd=2.0, correlation=-0.4, share=0.2)
-    assert share.assumptions == ("Assumed: a share of 0.5; the judge's labels correlate with a person's by 0.70",)
+    assert share.assumptions == ("Assumed: a share of 0.5; correlation of the judge's labels with an annotator's 0.70",)
     assert numbers.assumptions == (
-        "Assumed: numbers with a standard deviation of 2; the judge's labels correlate with a person's by −0.40",
+        "Assumed: numbers with a standard deviation of 2; correlation of the judge's labels with an annotator's −0.40",
     )
     assert share.summary().splitlines()[:3] == [
-        f"{share.assumptions[0]}.", "The judge's labels would count with a weight of 0.70.",
-        "No half-width was asked for: name a half-width or a difference to hear how many items it takes.",
+        f"{share.assumptions[0]}.", "Weight of the judge's labels: 0.70.",
+        "Set half_width=... or difference=... to compute the required number of human-labelled items.",
     ]  # fmt: skip
     assert (share.weight, numbers.weight, share.confidence) == (0.7, -0.4, 0.95)
     # σ = 2 and ρ² = .16: 50 of 10,000 items, t of 48.
@@ -392,18 +389,18 @@ def test_what_is_assumed_is_said_first():
     # A share of .5 has a standard deviation of .5.
     again = LabelMoments(0.5, 0.5, 0.7, 0.5, 0.7, is_share=True)
     assert share.table["estimate"][0] == again.half_width(50, 10_000, 1, 0.95)
-    assert share.table["people_alone"][0] == again.half_width(50, 10_000, 1, 0.95, judge=False)
+    assert share.table["humans_only"][0] == again.half_width(50, 10_000, 1, 0.95, judge=False)
     assert share.allocation.height == 0
-    assert "Of the items to label" not in share.summary()
+    assert "Neyman allocation" not in share.summary()
 
 
 def test_every_size_and_number_of_people_up_to_the_items_there_are_has_a_row():
     plan = assay.plan.labels(sizes=(30, 50, 51), n_people=(1, 3), n_items=50, half_width=0.1)
     assert plan.table.select("n_people", "n").rows() == [(1, 30), (1, 50), (3, 30), (3, 50)]
     assert plan.smallest["n_people"].to_list() == [1, 3]
-    assert plan.summary().count(" an item: ") == 2
-    assert "For a half-width of 0.1 with 3 annotators an item: " in plan.summary()
-    with pytest.raises(DesignError, match="all sizes are above the 50 items there are; give smaller ones") as refused:
+    assert plan.summary().count(" per item ") == 2
+    assert "Half-width 0.1 with 3 annotators per item is" in plan.summary()
+    with pytest.raises(DesignError, match="all sizes are above the 50 items; use smaller sizes") as refused:
         assay.plan.labels(sizes=(51,), n_items=50)
     assert refused.value.option == "sizes"
     every = assay.plan.labels(n_items=10_000).table
@@ -422,13 +419,13 @@ def test_every_size_and_number_of_people_up_to_the_items_there_are_has_a_row():
         ({"price": -0.01}, "price"), ({"judge_price": -0.01}, "judge_price"), ({"confidence": 1.0}, "confidence"),
     ],
 )  # fmt: skip
-def test_what_a_plan_cannot_take(given, option):
+def test_label_plan_refuses_invalid_options(given, option):
     with pytest.raises(DesignError) as refused:
         LabelPlanSettings(**given)
     assert refused.value.option == option
 
 
-def test_what_a_plan_can_take():
+def test_label_plan_accepts_valid_options():
     for given in (
         {"n_items": 2, "sizes": (LEAST_ITEMS,), "n_people": (1,), "price": 0.0, "judge_price": 0.0},
         {"correlation": 1.0, "people_correlation": 1.0, "power": 0.99},
@@ -445,15 +442,17 @@ def test_what_a_plan_can_take():
 @pytest.mark.parametrize(
     ("n", "alone", "cost", "words"),
     [
-        (None, None, None, "name a half-width or a difference to hear how many items it takes"),
-        (None, None, math.nan, "no number of labelled items reaches it: the judge's own items are too few"),
-        (None, 90, math.nan, "no number of labelled items reaches it: the judge's own items are too few"),
-        (40, None, 44.6, "40 labelled items (cost 45); people alone would not reach it"),
-        (40, 1000, 44.6, "40 labelled items (cost 45); people alone would need 1,000 (cost 1,001)"),
+        (None, None, math.nan, "is not reached with any number of human-labelled items: the judge has too few labels"),
+        (None, 90, math.nan, "is not reached with any number of human-labelled items: the judge has too few labels"),
+        (40, None, 44.6, "requires 40 human-labelled items (cost 45); not reached without the judge"),
+        (40, 1000, 44.6, "requires 40 human-labelled items (cost 45); 1,000 without the judge (cost 1,001)"),
     ],
 )
-def test_what_is_needed_is_said(n, alone, cost, words):
-    assert _need_words({"n": n, "people_alone": alone, "cost": cost, "cost_alone": 1000.6}) == words
+def test_requirement_sentence(n, alone, cost, words):
+    plan = assay.plan.labels(half_width=0.1)
+    row = {"n_people": 1, "n": n, "humans_only": alone, "cost": cost, "cost_humans_only": 1000.6}
+    smallest = pl.DataFrame([row], schema=plan.smallest.schema)
+    assert f"Half-width 0.1 {words}." in plan_lines(dataclasses.replace(plan, smallest=smallest))
 
 
 def test_items_are_chosen_by_their_seed_up_to_all_that_are_left():
@@ -471,9 +470,7 @@ def test_items_are_chosen_by_their_seed_up_to_all_that_are_left():
     assert same.equals(plan.choose(100))
     assert not assay.plan.labels(pilot=pilot, seed=4).choose(100)["ask"].equals(same["ask"])
     for n in (0, 321):
-        with pytest.raises(
-            DesignError, match=f"320 items are without a person's label, so 1 to 320 can be chosen; got {n}"
-        ):
+        with pytest.raises(DesignError, match=f"320 items have no human label; choose 1 to 320 items, not {n}"):
             plan.choose(n)
     found = plan.to_dict()
     assert [row["stratum"] for row in found["allocation"]] == ["0", "1"]
@@ -482,11 +479,11 @@ def test_items_are_chosen_by_their_seed_up_to_all_that_are_left():
     assert plan.table["n"].max() == 300
 
 
-def test_a_pilot_is_of_one_judge_and_of_one_share_or_mean():
+def test_pilot_requires_one_judge_and_one_share_or_mean():
     pilot = two_strata(1)[0]
     both = pl.concat([pilot.labels, pilot.where(annotator="judge").labels.with_columns(annotator=pl.lit("other"))])
     two = assay.read(both, judges=["judge", "other"], scale="0-1")
-    with pytest.raises(DesignError, match=r"say which judge of the pilot with judge=...; it has 2") as refused:
+    with pytest.raises(DesignError, match=r"specify the judge of the pilot with judge=...; it has 2") as refused:
         assay.plan.labels(pilot=two)
     assert refused.value.option == "judge"
     assert assay.plan.labels(pilot=two, judge="judge").weight == assay.plan.labels(pilot=pilot).weight
@@ -494,16 +491,16 @@ def test_a_pilot_is_of_one_judge_and_of_one_share_or_mean():
     named = assay.read(words, judges=["judge"], scale="nominal:no,yes")
     assert assay.plan.labels(pilot=named).weight == pytest.approx(assay.plan.labels(pilot=pilot).weight)
     three = assay.read(words, judges=["judge"], scale="nominal:no,yes,so")
-    with pytest.raises(DesignError, match="a plan is of a mean or of one share"):
+    with pytest.raises(DesignError, match="a plan is for a mean or for one share"):
         assay.plan.labels(pilot=three)
 
 
-def test_a_judge_of_one_label_is_worth_nothing():
+def test_constant_judge_adds_nothing():
     judge, truth = np.zeros(60, dtype=int), np.arange(60) % 2
     known, _, words = _pilot_moments(LabelPlanSettings(pilot=labelled(judge, truth, np.arange(20))))
     assert (known.judged, known.slope, known.is_share, known.shared) == (0, 0, True, 0.5)
     assert known.sd == pytest.approx(math.sqrt(5 / 19))
     assert words == (
-        "From a pilot of 20 labelled items: a share of 0.50, standard deviation 0.51; the judge's labels correlate "
-        "with a person's by 0.00",
+        "From a pilot of 20 labelled items: share 0.50, standard deviation 0.51; correlation of the judge's labels "
+        "with an annotator's 0.00",
     )

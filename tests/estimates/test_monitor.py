@@ -1,4 +1,4 @@
-"""The monitor: few false alarms over whole trajectories, changes found late, documents and not rows as looks."""
+"""The monitor: false alarms over whole trajectories, detection delays, and documents as observations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALPHA = 0.05
 
 
 def alarm(rng, p0: float, *, baseline: int = 2000, looks: int = 5000, shift: float = 0.0, at: int = 1000, known=False):
-    """The look of the alarm, or None."""
+    """The observation of the alarm, or None."""
     base = (rng.random(baseline) < p0).astype(float)
     p = np.full(looks, p0)
     p[at:] += shift
@@ -40,7 +40,7 @@ def test_false_alarms_are_few_over_whole_trajectories(p0):
 @pytest.mark.slow
 @pytest.mark.parametrize("p0", [0.02, 0.3, 0.5])
 @pytest.mark.parametrize("baseline", [300, 2000])
-def test_false_alarms_are_few_whatever_the_baseline_happened_to_be(p0, baseline):
+def test_false_alarms_are_rare_for_any_baseline(p0, baseline):
     rng = np.random.default_rng(1)
     found = [alarm(rng, p0, baseline=baseline) is not None for _ in range(100)]
     assert np.mean(found) <= 0.05 + 2 * 0.0218
@@ -49,7 +49,7 @@ def test_false_alarms_are_few_whatever_the_baseline_happened_to_be(p0, baseline)
 @pytest.mark.slow
 @pytest.mark.parametrize("p", [0.1, 0.45])
 def test_on_average_wealth_never_grows_where_nothing_changes(p):
-    """All baselines of 12 looks and all streams of 6, each with its chance: at every look the mean is at most 1."""
+    """All baselines of 12 observations and all streams of 6, with their probabilities: the mean never exceeds 1."""
     streams = np.array([[(i >> j) & 1 for j in range(6)] for i in range(64)], dtype=float)
     mean = np.zeros(6)
     for ones in range(13):
@@ -61,7 +61,7 @@ def test_on_average_wealth_never_grows_where_nothing_changes(p):
 
 
 def test_wealth_is_the_least_over_candidates_of_a_double_sum(monkeypatch):
-    """Every start and every look by itself, against the accumulated form; labels between 0 and 1, horizons that end."""
+    """Every start and observation separately, compared with the accumulated form, for real labels and a horizon."""
     monkeypatch.setattr(monitoring, "CANDIDATES", 5)
     monkeypatch.setattr(monitoring, "LAP", 8)
     monkeypatch.setattr(monitoring, "PIECE", 16)
@@ -86,8 +86,8 @@ def test_wealth_is_the_least_over_candidates_of_a_double_sum(monkeypatch):
 
 
 @pytest.mark.parametrize("p0", [0.1, 0.5])
-def test_a_change_of_a_tenth_is_found_within_six_hundred_looks(p0):
-    """In the median, after 1,000 looks, with 2,000 labels as baseline: about 420 at a share of .5."""
+def test_change_of_a_tenth_is_found_within_600_observations(p0):
+    """In the median, after 1,000 observations, with 2,000 labels as baseline: about 420 at a share of .5."""
     rng = np.random.default_rng(2)
     found = [alarm(rng, p0, shift=0.1, looks=2000) for _ in range(40)]
     delays = [np.inf if at is None else at - 1000 for at in found]
@@ -96,8 +96,8 @@ def test_a_change_of_a_tenth_is_found_within_six_hundred_looks(p0):
 
 
 @pytest.mark.slow
-def test_a_change_of_a_twentieth_needs_a_large_baseline():
-    """Half of the changes, .05 at a share of .3, are found within 1,100 looks or so."""
+def test_change_of_a_twentieth_requires_large_baseline():
+    """Half of the changes, .05 at a share of .3, are detected within about 1,100 observations."""
     rng = np.random.default_rng(3)
     found = [alarm(rng, 0.3, shift=0.05, baseline=10_000, looks=2800) for _ in range(40)]
     delays = np.array([np.inf if at is None else at - 1000 for at in found])
@@ -128,15 +128,16 @@ def stream(seed: int, n: int = 1500, *, shift: float = 0.0, at: int = 1000, docu
     return assay.Annotations.from_frame(frame, judges=["judge"], scale="0-1", items=items)
 
 
-def test_an_alarm_says_when_and_which_way():
+def test_alarm_reports_time_and_direction():
     found = assay.monitor(stream(1, 4000, shift=0.3, at=2500), baseline=2000)
     assert found.alarm is not None
     assert 500 < found.alarm < 900
     assert abs(found.since - 500) < 60
-    assert "the mean has risen, most likely from label" in found.summary()
+    assert ": the mean increased to " in found.summary()
+    assert "; estimated change point: label " in found.summary()
     assert found.n_now == found.alarm - found.since + 1
     assert found.now.estimate == pytest.approx(found.means[found.since - 1 : found.alarm].mean())
-    assert found.evidence[found.alarm - 1] >= 1 > found.evidence[found.alarm - 2]
+    assert found.detector_values[found.alarm - 1] >= 1 > found.detector_values[found.alarm - 2]
     assert found.now.low < 0.7 < found.now.high
     assert found.plot().figure is not None
 
@@ -151,10 +152,10 @@ def test_more_labels_change_nothing_of_before():
     long, short = stream(3, 1500), stream(3, 1500)
     kept = short.labels["item"] < "i01200"
     one, other = assay.monitor(long, baseline=500), assay.monitor(short._keep_rows(kept), baseline=500)
-    np.testing.assert_array_equal(one.evidence[:700], other.evidence)
+    np.testing.assert_array_equal(one.detector_values[:700], other.detector_values)
 
 
-def test_documents_are_looks():
+def test_clusters_are_observations():
     rows = documents = 0
     for seed in range(16):
         labels = stream(seed, 3000, documents=10)
@@ -162,10 +163,10 @@ def test_documents_are_looks():
         documents += assay.monitor(labels, baseline=100, clusters="document").alarm is not None
     assert documents <= 2
     assert rows > 5
-    assert "clusters=... makes a document a look" in assay.monitor(labels, baseline=1000).summary()
+    assert "(clusters=... names the column of documents)" in assay.monitor(labels, baseline=1000).summary()
 
 
-def test_the_gap_to_people_and_one_label_are_watched():
+def test_gap_and_share_are_monitored():
     labels = stream(5, 6000, shift=0.4, at=3000)
     found = assay.monitor(labels, watch="gap", baseline=900)
     assert found.alarm is not None
@@ -174,35 +175,35 @@ def test_the_gap_to_people_and_one_label_are_watched():
     assert one.base.estimate == pytest.approx(0.4, abs=0.05)
 
 
-def test_the_order_is_a_column_s():
+def test_order_uses_column():
     labels = stream(6, 3000, shift=0.4, at=1500)
     forth, back = (assay.monitor(labels, order=c, baseline=1000) for c in ("time", "late"))
     assert forth.now.estimate > forth.base.estimate
     assert back.now.estimate < back.base.estimate
 
 
-def test_what_cannot_be_watched_is_refused():
-    with pytest.raises(DesignError, match="the baseline takes the first 2,000"):
+def test_monitor_refuses_unbounded_labels():
+    with pytest.raises(DesignError, match="the baseline uses the first 2,000"):
         assay.monitor(stream(1))
-    with pytest.raises(DesignError, match="baseline_mean must lie inside the scale"):
+    with pytest.raises(DesignError, match="baseline_mean must be inside the scale"):
         assay.monitor(stream(1), baseline_mean=2.0)
     with pytest.raises(DataError, match="did you mean 'judge'"):
         assay.monitor(stream(1), "juge")
     with pytest.raises(DesignError, match="label '3'"):
         assay.monitor(stream(1), share_of=3, baseline=100)
     free = assay.read(stream(1).labels, judges=["judge"], scale="interval")
-    with pytest.raises(DesignError, match="needs labels with ends"):
+    with pytest.raises(DesignError, match="requires bounded labels"):
         assay.monitor(free, baseline=100)
 
 
-def test_the_likeliest_start_is_the_lowest_place_of_the_best_bet():
+def test_change_point_is_minimum_of_best_bet():
     falling, rising = np.array([-1.0, -2, -3, -1, 1, 3]), np.array([1.0, 2, 1, 2, 3, 4])
     assert _change_point(np.array([rising, falling]), 5, 100) == 3  # 6 made from look 3 on, against 4 from the start
     assert _change_point(np.array([rising]), 5, 100) == 0
     assert _change_point(np.array([rising, falling]), 5, 5) == 5  # watching began again at 5
 
 
-def test_the_baseline_s_ends():
+def test_baseline_interval():
     # Clopper and Pearson of 7 in 20: .1539 to .5922.
     assert baseline_ends(np.repeat([1.0, 0.0], [7, 13]), 0.05) == pytest.approx((0.15391, 0.59219), abs=1e-5)
     assert baseline_ends(np.zeros(20), 0.05) == pytest.approx((0.0, 1 - 0.025 ** (1 / 20)))
@@ -216,8 +217,8 @@ def test_the_baseline_s_ends():
     assert baseline_ends(np.tile([0.8, 0.9], 10), 0.05)[1] == 1
 
 
-def test_the_mean_s_sequence_by_hand():
-    # 1,000 looks of mean .25, scale from 1 to 5, narrowest at 500: √(2 · 3 · 500 / 10⁶ · ¼ · log(√3 / .025)).
+def test_sequence_by_hand():
+    # 1,000 observations with mean .25, scale from 1 to 5, narrowest at 500: √(2 · 3 · 500 / 10⁶ · ¼ · log(√3 / .025)).
     one = sequence(np.repeat([0.0, 1.0], [750, 250]), 0.95, 1.0, 4.0)
     half = 4 * np.sqrt(2 * 3 * 500 / 1e6 / 4 * np.log(np.sqrt(3) / 0.025))
     assert (one.estimate, one.low, one.high) == pytest.approx((2.0, 2 - half, 2 + half))
@@ -225,25 +226,26 @@ def test_the_mean_s_sequence_by_hand():
     assert one.interval(0.8)[1] < one.high
     early = sequence(np.array([0.0, 1.0]), 0.95, 1.0, 4.0)
     assert (early.low, early.high) == (1.0, 5.0)
-    assert sequence(np.array([]), 0.95, 0.0, 1.0).reason == "no look after the baseline"
+    assert sequence(np.array([]), 0.95, 0.0, 1.0).reason == "no observation after the baseline"
 
 
 def test_values_of_a_known_baseline_and_of_the_gap():
     labels = stream(7, 900)
     found = assay.monitor(labels, baseline_mean=0.4, baseline=500)
     judge = labels.where(annotator="judge").labels.sort("item")["label"].to_numpy()
-    np.testing.assert_allclose(found.evidence, detector(judge.astype(float), 0.4, 5000)[0] * 0.05)
-    assert (found.base.estimate, found.base.reason, found.n_base, found.n_now) == (0.4, "it is known", 0, 900)
+    np.testing.assert_allclose(found.detector_values, detector(judge.astype(float), 0.4, 5000)[0] * 0.05)
+    assert (found.base.estimate, found.base.reason, found.n_base, found.n_now) == (0.4, "known value", 0, 900)
     assert found.now.estimate == pytest.approx(judge.mean())
     words = found.summary()
-    assert "Baseline 0.4, known; at most 0.05 false alarms over 5,000 labels, at every look." in words
-    assert f"never reached {100 * found.evidence.max():.0f}% of what an alarm takes." in words
+    assert "Baseline: 0.4 (known)." in words
+    assert "False-alarm probability at most 0.05 over 5,000 labels, valid under continuous monitoring." in words
+    assert f"(detector never above {100 * found.detector_values.max():.0f}% of its threshold)." in words
     gap = assay.monitor(labels, watch="gap", baseline=100)
     person = labels.where(annotator="ann").labels.sort("item")["label"].to_numpy()
     np.testing.assert_allclose(gap.means, (judge[::3] - person)[100:])
     x = (gap.means + 1) / 2
     base = ((judge[::3] - person)[:100] + 1) / 2
-    np.testing.assert_allclose(gap.evidence, detector(x, base, 5000)[0] * 0.05)
+    np.testing.assert_allclose(gap.detector_values, detector(x, base, 5000)[0] * 0.05)
     assert gap.now.estimate == pytest.approx((judge[::3] - person)[100:].mean())
     five = assay.read(labels.labels.with_columns(pl.col("label") * 2 + 1), judges=["judge"], scale="1-5")
     wide = assay.monitor(five, baseline=400)
@@ -258,7 +260,7 @@ def numbers(values, *, scale, categories=None, **options):
     return value.tolist(), low, span
 
 
-def test_what_of_labels_is_watched_and_between_which_ends():
+def test_observations_and_bounds_of_labels():
     yes_no, three = assay.Nominal(["no", "yes"]), assay.Nominal(["a", "b", "c"])
     assert numbers([0, 1, 1], scale=yes_no, categories=("no", "yes")) == ([0, 1, 1], 0, 1)
     assert numbers([0, 2, 1], scale=three, categories=("a", "b", "c"), share_of="c") == ([0, 1, 0], 0, 1)
@@ -268,11 +270,11 @@ def test_what_of_labels_is_watched_and_between_which_ends():
     with pytest.raises(DesignError, match="label 'd' is not in the scale"):
         numbers([0], scale=three, categories=("a", "b", "c"), share_of="d")
     for scale, categories in ((three, ("a", "b", "c")), (assay.Interval(), None)):
-        with pytest.raises(DesignError, match="a monitor needs labels with ends"):
+        with pytest.raises(DesignError, match="a monitor requires bounded labels"):
             numbers([0, 2, 1], scale=scale, categories=categories)
 
 
-def test_a_column_of_documents_that_items_share_is_noticed():
+def test_shared_documents_are_noticed():
     def shared(**columns):
         items = pl.DataFrame({"item": ["a", "b", "c"], **columns})
         return monitoring._shared_stems(SimpleNamespace(items=items, n_items=3))
@@ -283,7 +285,7 @@ def test_a_column_of_documents_that_items_share_is_noticed():
     assert not shared(topic=["x", "x", "y"])
 
 
-def test_the_baseline_in_the_units_of_its_scale():
+def test_baseline_estimate_in_scale_units():
     """On 1 to 5 the mean of .25, .5, .5, .75 is 3; the ends move with it; a known one has none."""
     base = np.array([0.25, 0.5, 0.5, 0.75])
     found = _base_estimate(base, MonitorSettings(alpha=0.1), 1.0, 4.0)
@@ -291,10 +293,10 @@ def test_the_baseline_in_the_units_of_its_scale():
     assert (found.low, found.high) == tuple(1 + 4 * end for end in baseline_ends(base, 0.1))
     assert found.interval(0.99) == pytest.approx([1 + 4 * end for end in baseline_ends(base, 0.01)])
     known = _base_estimate(base, MonitorSettings(baseline_mean=2.0), 1.0, 4.0)
-    assert (known.estimate, known.reason, math.isnan(known.low)) == (2.0, "it is known", True)
+    assert (known.estimate, known.reason, math.isnan(known.low)) == (2.0, "known value", True)
 
 
-def test_the_ends_of_a_baseline_by_their_formulas():
+def test_baseline_ends_match_formulas():
     """Clopper and Pearson's of yes and no; of other numbers Maurer and Pontil's, α/2 at each end."""
     for k in (0, 3, 10):
         low, high = baseline_ends(np.r_[np.ones(k), np.zeros(10 - k)], 0.1)

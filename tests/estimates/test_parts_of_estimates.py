@@ -1,4 +1,4 @@
-"""What a page shows of estimates: how many sentences, and what the judge's labels were worth, as the end of one."""
+"""The page of estimates: the number of its sentences, and the precision that a judge adds."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ def found(lines: tuple[EstimateLine, ...], contrasts: tuple[SystemContrast, ...]
 
 
 @pytest.mark.parametrize(
-    ("saved", "words"),
+    ("equivalent_labels", "words"),
     [
-        ((None,), ""), ((0,), ""), ((None, 0), ""), ((1,), "; the judge is worth 1 more labelled item"),
-        ((1200,), "; the judge is worth 1,200 more labelled items"),
-        ((7, None, 7), "; the judge is worth 7 more labelled items"),
-        ((0, 7, 3), "; the judge is worth 0 to 7 more labelled items"),
+        ((None,), None), ((0,), None), ((None, 0), None), ((1,), "1 more human-labelled item"),
+        ((1200,), "1,200 more human-labelled items"), ((7, None, 7), "7 more human-labelled items"),
+        ((0, 7, 3), "0 to 7 more human-labelled items"),
     ],
 )  # fmt: skip
-def test_what_the_judge_is_worth_ends_a_sentence(saved: tuple[int | None, ...], words: str) -> None:
-    said = saving_words(found(tuple(replace(LINE, saved=one) for one in saved)))
-    assert said == "all 1,900 items, of which they labelled 40" + words
+def test_saving_words_end_a_sentence(equivalent_labels: tuple[int | None, ...], words: str | None) -> None:
+    text = saving_words(found(tuple(replace(LINE, equivalent_labels=one) for one in equivalent_labels)))
+    added = "" if words is None else f"; the judge adds as much precision as {words}"
+    assert text == f"all 1,900 items (40 human-labelled){added}"
 
 
-def test_a_page_has_at_most_eighty_sentences_of_an_estimate() -> None:
+def test_estimate_page_has_at_most_80_sentences() -> None:
     (part,) = estimate_parts(found((LINE,) * 40, (APART,) * 41))
-    assert part.title == "What would people say of all items that m and n labelled?"
+    assert part.title == "Corrected estimates from the labels of m and n"
     assert len(part.words) == 80
     (fewer,) = estimate_parts(found((LINE,), (APART,)))
-    assert len(fewer.words) == 2
+    assert len(fewer.words) == 3

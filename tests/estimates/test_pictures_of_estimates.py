@@ -1,4 +1,4 @@
-"""Pictures of what may be reported show the numbers of their tables; each kind of number has its colour."""
+"""Plots of estimates show the numbers of their tables; each kind of number has its own colour."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def curves(ax):
     return {line.get_label(): line.get_xydata().tolist() for line in ax.lines if not line.get_label().startswith("_")}
 
 
-def test_corrected_numbers_stand_above_people_alone_and_the_judge_alone():
+def test_estimate_plot_orders_corrected_humans_and_judge():
     lines = tuple(
         EstimateLine(part, f"quantile {q}", one(q), one(q + 0.2, half=0.3), q - 0.1, None, 1.0, 9, 99)
         for part in ("de", None) for q in (0.25, 0.5)
@@ -52,7 +52,7 @@ def test_corrected_numbers_stand_above_people_alone_and_the_judge_alone():
     assert ends[:2] == [pytest.approx([0.15, 0.35]), pytest.approx([0.4, 0.6])]
     assert ends[4] == pytest.approx([0.15, 0.75])
     assert len(ends) == 8  # the judge alone has none
-    assert list(curves(ax)) == ["corrected", "people alone", "judge alone"]
+    assert list(curves(ax)) == ["corrected", "humans only", "judge only"]
     assert ax.get_xlabel() == "quantiles"
     assert_readable(ax, lines=3)
 
@@ -70,7 +70,7 @@ def test_changes_and_nothing_changed():
 
 def plan(sizes, people, **options):
     rows = [(k, n, 1 / math.sqrt(n * k), 2 / math.sqrt(n * k)) for k in people for n in sizes]
-    curve = pl.DataFrame(rows, schema=["n_people", "n", "estimate", "people_alone"], orient="row")
+    curve = pl.DataFrame(rows, schema=["n_people", "n", "estimate", "humans_only"], orient="row")
     settings = LabelPlanSettings(n_people=people, sizes=sizes, **options)
     return LabelPlan.plot(SimpleNamespace(curve=curve, run=SimpleNamespace(settings=settings)))
 
@@ -79,10 +79,11 @@ def test_half_widths_by_labelled_items():
     ax = plan((25, 100, 1000), (1, 4), half_width=0.05)
     found = curves(ax)
     assert list(found) == [
-        "with the judge, 1 an item", "people alone, 1 an item", "with the judge, 4 an item", "people alone, 4 an item",
+        "with the judge, 1 per item", "humans only, 1 per item",
+        "with the judge, 4 per item", "humans only, 4 per item",
     ]  # fmt: skip
-    assert found["with the judge, 1 an item"] == [[25, 0.2], [100, 0.1], [1000, pytest.approx(0.0316, abs=1e-4)]]
-    assert found["people alone, 4 an item"][1] == [100, 0.1]
+    assert found["with the judge, 1 per item"] == [[25, 0.2], [100, 0.1], [1000, pytest.approx(0.0316, abs=1e-4)]]
+    assert found["humans only, 4 per item"][1] == [100, 0.1]
     looks = [(to_hex(line.get_color()), line.get_linestyle()) for line in ax.lines]
     assert len(set(looks)) == 5  # one colour with the judge, one without; a style for each number of people
     assert [colour for colour, _ in looks[:4]] == [pictures.PASS, pictures.HUMAN] * 2
@@ -92,15 +93,15 @@ def test_half_widths_by_labelled_items():
     assert ax.get_ylim()[0] == 0
     assert_readable(ax)
     alone = plan((10, 10_000), (2,))
-    assert list(curves(alone)) == ["with the judge", "people alone"]
+    assert list(curves(alone)) == ["with the judge", "humans only"]
     assert len(alone.lines) == 2
     assert names_of(alone.xaxis) == ["10", "30", "100", "300", "1,000", "3,000", "10,000"]
     assert names_of(plan((40, 50), (1,)).xaxis) == ["40"]  # no round number is between
 
 
-def test_evidence_at_each_look_and_the_alarm():
-    evidence = np.array([0.5, 0.0, 2.0])
-    ax = Monitor.plot(SimpleNamespace(evidence=evidence, since=2, alarm=3, unit="item"))
+def test_monitor_plot_draws_detector_and_alarm():
+    values = np.array([0.5, 0.0, 2.0])
+    ax = Monitor.plot(SimpleNamespace(detector_values=values, since=2, alarm=3, unit="item"))
     line, alarm, since, raised = ax.lines
     assert line.get_xdata().tolist() == [1, 2, 3]
     assert line.get_ydata()[[0, 2]].tolist() == [0.5, 2.0]
@@ -109,14 +110,14 @@ def test_evidence_at_each_look_and_the_alarm():
     assert (list(since.get_xdata()), list(raised.get_xdata())) == ([2, 2], [3, 3])
     assert (to_hex(since.get_color()), to_hex(raised.get_color())) == (pictures.MUTED, pictures.FAIL)
     assert (ax.get_xlabel(), ax.get_yscale()) == ("items after the baseline", "log")
-    quiet = Monitor.plot(SimpleNamespace(evidence=np.full(9_000, 0.5), since=None, alarm=None, unit="item"))
+    quiet = Monitor.plot(SimpleNamespace(detector_values=np.full(9_000, 0.5), since=None, alarm=None, unit="item"))
     assert len(quiet.lines) == 2
     drawn = quiet.lines[0].get_xdata()
     assert 2000 <= len(drawn) < 4000  # a look in four
     assert set(np.diff(drawn)) == {4}
 
 
-def test_the_advantage_of_each_share_and_what_is_kept():
+def test_route_plot_draws_difference_and_kept_shares():
     curve = pl.DataFrame({
         "share": [0.2, 0.4, 0.7], "estimate": [0.2, 0.15, 0.01], "low": [0.1, 0.05, -0.1], "high": [0.3, 0.25, 0.1],
         "kept": [True, True, False],
@@ -128,5 +129,5 @@ def test_the_advantage_of_each_share_and_what_is_kept():
     assert list(nothing.get_ydata()) == [0, 0]
     band = {(round(x), round(y, 9)) for x, y in ax.collections[0].get_paths()[0].vertices}
     assert band == {(20, 0.1), (20, 0.3), (40, 0.05), (40, 0.25), (70, -0.1), (70, 0.1)}
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["kept"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["judge"]
     assert Route.plot(SimpleNamespace(curve=curve.with_columns(kept=pl.lit(value=False)))).get_legend() is None

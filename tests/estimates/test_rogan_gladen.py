@@ -1,4 +1,4 @@
-"""True shares from a judge's shares and its errors: by hand, by numerical derivatives, and what cannot be said."""
+"""True shares from a judge's shares and its errors: by hand, by numerical derivatives, and errors."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def test_two_labels_by_hand():
     assert (one.low, one.high) == pytest.approx(one.interval(0.9))
 
 
-def test_what_the_judge_or_gold_does_not_have_is_left_out():
+def test_true_shares_skip_absent_labels():
     gone = JUDGED.copy()
     gone[:20] = np.nan  # 20 of the 40 that are 1: of the others it calls 12 so
     found = true_shares([0.0, 1.0, 2.0], GOLD, gone, ELSEWHERE, 0.9)
     assert found[1].estimate == pytest.approx((0.45 + 0.9 - 1) / (0.6 + 0.9 - 1))
-    assert found[2].reason == "neither gold nor the judge names it"
+    assert found[2].reason == "no gold label and no label of the judge"
 
 
-def test_shares_of_three_labels_are_those_that_give_what_the_judge_says():
+def test_true_shares_of_three_labels_reproduce_judge_shares():
     errors = np.array([[8, 1, 1], [2, 14, 4], [0, 5, 25]])  # rows: true labels
     gold = np.repeat([1.0, 2.0, 3.0], errors.sum(axis=1))
     judged = np.concatenate([np.repeat([1.0, 2.0, 3.0], row) for row in errors])
@@ -75,10 +75,10 @@ def test_ends_are_cut_to_0_and_1_and_shares_beyond_have_none():
     assert low.estimate == pytest.approx(0.02 / 0.7)
     assert low.low == 0.0
     assert 0 < low.high < 0.2
-    high = true_shares([0.0, 1.0], GOLD, JUDGED, few, 0.95)[0]  # the other label's share is one less that
+    high = true_shares([0.0, 1.0], GOLD, JUDGED, few, 0.95)[0]  # the other label's share is 1 minus that
     assert (high.low, high.high) == (pytest.approx(1 - low.high), 1.0)
-    for none in true_shares([0.0, 1.0], GOLD, JUDGED, np.zeros(20_000), 0.5):  # p = −.1 / .7, and one less that
-        assert none.reason == "the judge's shares lie outside what its errors allow"
+    for none in true_shares([0.0, 1.0], GOLD, JUDGED, np.zeros(20_000), 0.5):  # p = −.1 / .7, and 1 minus that
+        assert none.reason == "the judge's shares are incompatible with its error rates"
         assert np.isnan(none.low)
 
 
@@ -88,7 +88,7 @@ def test_too_few_gold_items_or_a_judge_that_guesses_is_refused():
         return true_shares([0.0, 1.0], gold, np.r_[np.ones(right), np.zeros(ones - right), JUDGED[40:]], ELSEWHERE, 0.9)
 
     found(5, 4)
-    with pytest.raises(DesignError, match="errors on label 1 are known from 4 gold items, and 5 are needed"):
+    with pytest.raises(DesignError, match="label 1 has 4 gold items; 5 are required"):
         found(4, 4)
 
     # Youden's index is 3 of its errors or more: r/60 + .9 − 1 over √(r/60 (1 − r/60) / 60 + .09 / 60).
@@ -98,16 +98,16 @@ def test_too_few_gold_items_or_a_judge_that_guesses_is_refused():
 
     least = next(right for right in range(6, 60) if told(right) >= 3)
     found(60, least)
-    with pytest.raises(DesignError, match="hardly tells labels apart"):
+    with pytest.raises(DesignError, match="does not distinguish the labels"):
         found(60, least - 1)
     gold = np.repeat([1.0, 2.0, 3.0], 40)
     same = np.tile(np.repeat([1.0, 2.0, 3.0], [10, 10, 20]), 3)
-    with pytest.raises(DesignError, match="hardly tells labels apart"):
+    with pytest.raises(DesignError, match="does not distinguish the labels"):
         true_shares([1.0, 2.0, 3.0], gold, same, gold, 0.9)
 
 
 @pytest.mark.parametrize(("right", "told"), [(30, True), (28, False)])
-def test_of_three_labels_none_is_nearly_a_mixture_of_others(right, told):
+def test_true_shares_refuse_nearly_singular_rates(right, told):
     """Of 1,000 items that are 3 the judge calls 30 or 28 so and half of the rest each of the others: the matrix of its
     errors has the condition 49.0 or 52.6 (NumPy), and 50 is the most."""
     half = (1000 - right) // 2
@@ -116,5 +116,5 @@ def test_of_three_labels_none_is_nearly_a_mixture_of_others(right, told):
         found = true_shares([1.0, 2.0, 3.0], gold, judged, np.repeat([1.0, 2.0, 3.0], [90, 90, 3]), 0.9)
         assert found[2].estimate == pytest.approx(3 / 183 / (right / 1000))
     else:
-        with pytest.raises(DesignError, match="hardly tells labels apart"):
+        with pytest.raises(DesignError, match="does not distinguish the labels"):
             true_shares([1.0, 2.0, 3.0], gold, judged, np.repeat([1.0, 2.0, 3.0], [90, 90, 3]), 0.9)

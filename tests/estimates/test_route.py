@@ -16,19 +16,20 @@ from assay.estimates.route import (
     Route,
     RouteSettings,
     _advantages,
-    _p_blind,
+    _p_item_level,
     _signal,
     _test_advantage,
     _thresholds,
     largest,
 )
+from assay.estimates.words import route_lines
 from assay.estimation.result import Run
 
 
 def planted(
     seed: int, n: int = 600, n_all: int = 1200, *, confidence: str = "true", judge: str = "sure"
 ) -> assay.Annotations:
-    """Three people who agree on .82 of the items; a judge that is as good where it is sure and worse where it is not.
+    """Three people who agree on .82 of the items; a judge that is as accurate when confident and less otherwise.
 
     At ε = .1 the judge of the name ``sure`` truly holds on the surest .70: with a share g of errors
     (.4 · .08 + (g − .4) · .42) / g its advantage .18 − .8 · errors is 0 there. ``holds`` errs as a person, ``fails``
@@ -55,7 +56,7 @@ def planted(
 
 
 @pytest.mark.slow
-def test_a_judge_that_is_good_where_it_is_sure_has_those_items():
+def test_route_gives_confident_items_to_good_judge():
     """The mean share offered at 600 labelled items is within .25 of the true .70."""
     found = np.array([assay.route(planted(seed), signal="sure", epsilon=0.1).share for seed in range(20)])
     assert found.mean() > 0.70 - 0.25
@@ -95,18 +96,18 @@ def at_the_edge(seed: int) -> assay.Annotations:
 
 
 @pytest.mark.slow
-def test_where_the_true_advantage_is_nothing_a_route_is_offered_in_five_of_a_hundred():
+def test_route_error_is_at_most_alpha_without_true_difference():
     offered = [assay.route(at_the_edge(seed), signal="sure", epsilon=0.1).share > 0 for seed in range(300)]
     assert np.mean(offered) <= 0.05 + 2 * 0.0126
 
 
-def test_the_sequences_stop_where_a_share_does_not_hold():
+def test_largest_stops_at_first_failure():
     shares = np.round(np.arange(0.2, 1.01, 0.05), 10)
     p = np.full(len(shares), 0.5)
     assert largest(shares, p, 0.05) == -1
     p[:3] = 0.001
     assert shares[largest(shares, p, 0.05)] == 0.3
-    p[10] = 0.001  # .7, a start of its own
+    p[10] = 0.001  # .7, a separate start
     assert shares[largest(shares, p, 0.05)] == 0.7
     p[7] = 0.001  # .55 is reached from no start
     assert shares[largest(shares, p, 0.05)] == 0.7
@@ -116,7 +117,7 @@ def test_the_sequences_stop_where_a_share_does_not_hold():
     assert shares[largest(shares, p, 0.05)] == 1.0
 
 
-def test_a_sequence_that_reaches_the_next_start_brings_its_part_of_the_error():
+def test_largest_passes_error_to_next_start():
     shares = np.round(np.arange(0.2, 1.01, 0.05), 10)
     p = np.full(len(shares), 0.019)  # below .4 of .05, above a fifth
     assert shares[largest(shares, p, 0.05)] == 1.0
@@ -130,14 +131,14 @@ def test_a_sequence_that_reaches_the_next_start_brings_its_part_of_the_error():
     assert shares[largest(shares, p, 0.05)] == 0.3
 
 
-def test_the_rule_is_written_and_decides(tmp_path):
+def test_write_saves_rule_and_decide_applies_it(tmp_path):
     found = assay.route(planted(1), signal="sure", epsilon=0.1, price=0.5, judge_price=0.01)
     rule = json.loads(found.write(tmp_path / "rule.json").read_text())
     assert rule["threshold"] == found.threshold
     assert rule["signal"] == "sure"
     decided = found.decide()
-    assert (decided["who"] == "judge").mean() == pytest.approx(found.share)
-    assert decided.filter(pl.col("who") == "judge")["signal"].min() == pytest.approx(found.threshold)
+    assert (decided["queue"] == "judge").mean() == pytest.approx(found.share)
+    assert decided.filter(pl.col("queue") == "judge")["signal"].min() == pytest.approx(found.threshold)
     assert found.cost == pytest.approx((1 - found.share) * 1200 * 3 * 0.5 + 12)
 
 
@@ -158,25 +159,25 @@ def test_repeats_and_other_judges_are_signals():
         assert found.signals["signal"].n_unique() == levels
 
 
-def test_what_cannot_be_routed_is_refused():
+def test_route_refuses_unsuitable_labels():
     labels = planted(1)
     with pytest.raises(DataError, match="column 'shure'"):
         assay.route(labels, signal="shure", epsilon=0.1)
-    with pytest.raises(DesignError, match="is no number"):
+    with pytest.raises(DesignError, match="is not numeric"):
         assay.route(labels, signal="document", epsilon=0.1)
-    with pytest.raises(DesignError, match="answered every item once"):
+    with pytest.raises(DesignError, match="has no repeated labels"):
         assay.route(labels, signal="repeats", epsilon=0.1)
-    with pytest.raises(DesignError, match="a route needs two people"):
+    with pytest.raises(DesignError, match="a route requires two human annotators"):
         assay.route(labels, signal="sure", epsilon=0.1, annotators=["ann_1"])
-    with pytest.raises(DesignError, match="20 are needed at the least"):
+    with pytest.raises(DesignError, match="20 are required"):
         assay.route(planted(1, 10, 100), signal="sure", epsilon=0.1)
     flat = labels.items.with_columns(sure=pl.lit(0.5))
     table = assay.Annotations.from_frame(labels.labels, judges=["judge"], scale="0-1", items=flat)
-    with pytest.raises(DesignError, match="orders none of them"):
+    with pytest.raises(DesignError, match="is the same for all items"):
         assay.route(table, signal="sure", epsilon=0.1)
 
 
-def test_documents_are_what_is_drawn():
+def test_clusters_are_sampled_units():
     labels = planted(3)
     one, other = (assay.route(labels, signal="sure", epsilon=0.1, clusters=c).table for c in (None, "document"))
     np.testing.assert_allclose(one["estimate"], other["estimate"], atol=1e-12)
@@ -218,23 +219,23 @@ def test_one_share_is_tested_on_the_items_it_keeps():
     assert p == pytest.approx(stats.t.sf(0.125 / error, 19), abs=0.003)  # Hall's correction is small here
     assert found.low < 0.125 < found.high
     p, found, n, _ = _test_advantage(d, agreement, np.arange(40) < 19, None, settings)
-    assert (p, n, found.reason) == (1.0, 19, "19 labelled items kept, and 20 are needed")
+    assert (p, n, found.reason) == (1.0, 19, "19 labelled items; 20 are required")
     assert found.estimate == pytest.approx(d[:19].mean())
     assert np.isnan(_test_advantage(d, agreement, np.zeros(40, bool), None, settings)[1].estimate)
     for value, expected in ((0.2, 0.0), (0.0, 1.0), (-0.2, 1.0)):
         p, found, _, _ = _test_advantage(np.full(40, value), agreement, np.ones(40, bool), None, settings)
-        assert (p, found.estimate, found.reason) == (expected, value, "the judge is as close on every item")
+        assert (p, found.estimate, found.reason) == (expected, value, "the difference is equal on all items")
     # Ten clusters of two items: sums times 10 / 20 are what varies.
     units = np.repeat(np.arange(20), 2)
     p, found, _, _ = _test_advantage(d, agreement, np.arange(40) < 20, units, settings)
     assert found.estimate == pytest.approx(0.125)
     assert found.standard_error == pytest.approx(np.std(np.tile([0.2, 0.05], 5), ddof=1) / np.sqrt(10))
-    assert _test_advantage(d, agreement, np.arange(40) < 20, units // 2, settings)[1].reason == "too few clusters kept"
+    assert _test_advantage(d, agreement, np.arange(40) < 20, units // 2, settings)[1].reason == "too few clusters"
     assert _test_advantage(d * np.arange(40), agreement, np.ones(40, bool), units // 2, settings)[1].reason is None
 
 
-def test_the_advantage_is_agreement_with_people_less_theirs_plus_epsilon():
-    """24 items on a scale 1-5: judge 3, people 1 and 5 and nobody; or judge 5, people 5, 4 and 1."""
+def test_advantage_is_difference_in_agreement_plus_epsilon():
+    """24 items on a scale 1-5: judge 3, humans 1 and 5 and missing; or judge 5, people 5, 4 and 1."""
     rows = []
     for i in range(24):
         given = {"judge": 3, "a": 1, "b": 5} if i % 2 else {"judge": 5, "a": 5, "b": 4, "c": 1}
@@ -248,7 +249,7 @@ def test_the_advantage_is_agreement_with_people_less_theirs_plus_epsilon():
     assert agree[:2].tolist() == pytest.approx(with_judge)
     assert d[:2].tolist() == pytest.approx([w - a + 0.1 for w, a in zip(with_judge, among, strict=True)])
     found = assay.route(labels, signal="sure", epsilon=0.1, price=2.0)
-    assert found.cost_of_people == pytest.approx(24 * 2.5 * 2)
+    assert found.cost_humans_only == pytest.approx(24 * 2.5 * 2)
     named = assay.read(frame.with_columns(pl.col("label").replace_strict({1: "a", 3: "b", 4: "c", 5: "d"})),
                        judges=["judge"], scale="nominal:a,b,c,d")  # fmt: skip
     _, agree, *_ = _advantages(named, "judge", RouteSettings(signal="sure", epsilon=0.1))
@@ -277,7 +278,7 @@ def test_signals_made_of_labels_are_shares():
     assert np.isnan(_signal(table, "judge", RouteSettings(signal="judges", epsilon=0.1))[1])
 
 
-def test_what_a_route_says_and_decides():
+def test_route_sentences_and_decisions():
     """The surest .4 of ten items is the judge's; of one item the signal is not known."""
     s = RouteSettings(signal="sure", epsilon=0.1)
     curve = pl.DataFrame({
@@ -290,16 +291,17 @@ def test_what_a_route_says_and_decides():
         run = Run("route", s, "none", {})
         return Route("m", share, threshold, curve, 1500, 3000, cost, 6000.0, run, (), signals)
 
-    assert made(0.4, 7.0, 3600.0).sentences() == [
-        "'m' may have 40% of the items, those with 'sure' of at least 7: there it agrees with people as well as they "
-        "do with each other, less 0.1 (advantage 0.15 [0.05, 0.25], p = 0.004; 1,200 labelled items).",
-        "People would label 1,800 of 3,000 items; that costs 3,600 in place of 6,000, 2,400 less.",
+    assert route_lines(made(0.4, 7.0, 3600.0)) == [
+        "Judge share 40% (items with 'sure' of at least 7): on these items m's agreement with humans is at most 0.1 "
+        "below agreement among humans (difference + margin: 0.15 [0.05, 0.25], p = 0.004; 1,200 human-labelled items). "
+        "Probability of choosing a share that violates the margin: at most 0.05.",
+        "Human queue: 1,800 of 3,000 items. Cost: 3,600 instead of 6,000.",
     ]
-    assert made(0.4, 7.0, 3600.0).decide()["who"].to_list() == ["judge", "judge", "people", "people", "people"]
-    assert made(1.0, 1.0, 6000.0).sentences()[0].startswith("'m' may have all items: there")
-    assert made(1.0, 1.0, 6000.0).sentences()[1].endswith("0 of 3,000 items; that costs 6,000 in place of 6,000.")
-    assert made(0.0, np.inf, 6000.0).sentences() == [
-        "No share of the items is shown on which 'm' holds, so people keep all of them."
+    assert made(0.4, 7.0, 3600.0).decide()["queue"].to_list() == ["judge", "judge", "human", "human", "human"]
+    assert route_lines(made(1.0, 1.0, 6000.0))[0].startswith("Judge share 100%: on these items m's agreement")
+    assert route_lines(made(1.0, 1.0, 6000.0))[1] == "Human queue: 0 of 3,000 items. Cost: 6,000 instead of 6,000."
+    assert route_lines(made(0.0, np.inf, 6000.0)) == [
+        "Judge share 0%: the margin is not demonstrated for any share. All items go to annotators."
     ]
 
 
@@ -311,13 +313,13 @@ def test_what_a_route_says_and_decides():
         ({"confidence": 1.0}, "confidence"),
     ],
 )  # fmt: skip
-def test_what_a_route_cannot_take(given, option):
+def test_route_settings_refuse_invalid_options(given, option):
     with pytest.raises(DesignError) as refused:
         RouteSettings(**{"signal": "s", "epsilon": 0.1, **given})
     assert refused.value.option == option
 
 
-def test_what_a_route_can_take():
+def test_route_settings_accept_valid_options():
     assert [RouteSettings(signal="s", epsilon=e, price=0.0, judge_price=0.0).epsilon for e in (0.0, 1.0)] == [0, 1]
     one = RouteSettings(signal="s", epsilon=0.1)
     assert (one.alpha, one.price, one.judge_price, one.repeats, one.confidence) == (0.05, 1.0, 0.0, "error", 0.95)
@@ -340,15 +342,15 @@ def test_twenty_items_need_the_judge_and_two_people():
     assert found[2].tolist() == list(range(4, 24))
     assert found[3] == 24
     assert found[4] == [f"i{i:02}" for i in range(24)]
-    with pytest.raises(
-        DesignError, match=r"^19 items have the judge's label and those of two people, and 20 are needed"
-    ):
+    with pytest.raises(DesignError, match=r"^19 items with the judge's label and those of two humans; 20 are required"):
         _advantages(pairs_of(given(5)), "judge", settings)
-    with pytest.raises(DesignError, match="a route needs two people, who say how well people agree; the table has 1"):
+    with pytest.raises(
+        DesignError, match="a route requires two human annotators for agreement among humans; the table has 1"
+    ):
         _advantages(pairs_of(lambda i: {"judge": 1, "a": 1}), "judge", settings)
 
 
-def test_labels_that_are_all_the_same_agree_whatever_their_span():
+def test_constant_labels_agree_for_any_span():
     same = pairs_of(lambda i: {"judge": 3, "a": 3, "b": 3}, scale="interval")
     d, agree, *_ = _advantages(same, "judge", RouteSettings(signal="sure", epsilon=0.1))
     assert agree.tolist() == [1] * 24
@@ -363,7 +365,7 @@ def test_sides_of_a_comparison_agree_or_do_not():
     assert d[:2].tolist() == [0, 0.5]
 
 
-def test_a_route_from_its_labels_to_its_costs():
+def test_route_from_labels_to_costs():
     """The judge errs on the 20 least sure of 100 items, people never; two people label each, one item a third."""
     labels = pairs_of(
         lambda i: {"judge": (i + (i < 20)) % 2, "a": i % 2, "b": i % 2, **({"c": i % 2} if i == 50 else {})},
@@ -379,14 +381,14 @@ def test_a_route_from_its_labels_to_its_costs():
     assert found.table["agreement"].to_list() == pytest.approx((1 - wrong).tolist())
     assert found.table["estimate"].to_list() == pytest.approx((0.1 - wrong).tolist())
     assert found.table["p"].to_list()[:13] == [0] * 13
-    assert found.table["reason"].to_list()[:13] == ["the judge is as close on every item"] * 13
+    assert found.table["reason"].to_list()[:13] == ["the difference is equal on all items"] * 13
     kept = [row["share"] for row in found.table.iter_rows(named=True) if row["kept"]]
     assert kept == pytest.approx([share for share in shares if share <= found.share + 1e-9])
     assert 0.8 <= found.share <= 0.85
     assert (found.n_labelled, found.n_all, found.judge) == (100, 100, "judge")
-    assert found.cost_of_people == pytest.approx(100 * 2.01 * 2)
+    assert found.cost_humans_only == pytest.approx(100 * 2.01 * 2)
     assert found.cost == pytest.approx((1 - found.share) * 100 * 2.01 * 2 + 50)
-    assert found.run.facts == {"items": 100, "labelled": 100, "judged": "judge"}
+    assert found.run.facts == {"items": 100, "labelled": 100, "judge": "judge"}
     assert len(found.row_estimates()) == 17
     # A judge that errs on all but the surest fifth has that fifth, the first share that is tested.
     fifth = pairs_of(lambda i: {"judge": (i + (i < 80)) % 2, "a": i % 2, "b": i % 2}, n=100, scale="0-1")
@@ -397,10 +399,10 @@ def test_a_route_from_its_labels_to_its_costs():
     none = assay.route(never, signal="sure", epsilon=0.1)
     assert (none.share, none.threshold, none.cost) == (0, np.inf, 200)
     assert not none.table["kept"].any()
-    assert (none.decide()["who"] == "people").all()
+    assert (none.decide()["queue"] == "human").all()
 
 
-def test_a_rule_without_a_share_has_no_threshold(tmp_path):
+def test_rule_without_share_has_no_threshold(tmp_path):
     s = RouteSettings(signal="sure", epsilon=0.1, alpha=0.02)
     for threshold, written in ((np.inf, None), (0.5, 0.5)):
         made = Route(
@@ -415,7 +417,7 @@ def test_a_rule_without_a_share_has_no_threshold(tmp_path):
         assert text.endswith("}\n")
 
 
-def test_a_signal_that_most_items_lack_is_that_of_the_others():
+def test_missing_signals_are_ignored():
     """Half of the items have none: a share of .5 and more keeps all that have one, and no item without."""
     labels = pairs_of(lambda i: {"judge": 1 + i % 2, "a": 1 + i % 2, "b": 1 + i % 3}, n=60, scale="1-3")
     frame = labels.labels.with_columns(
@@ -426,11 +428,11 @@ def test_a_signal_that_most_items_lack_is_that_of_the_others():
     assert found.table["share"].max() == 0.5
     assert found.table["n"].max() == 30
     assert found.signals["signal"].null_count() == 30
-    with pytest.raises(DesignError, match="'sure' is the same for all items, so it orders none of them") as refused:
+    with pytest.raises(DesignError, match="'sure' is the same for all items; choose another signal") as refused:
         assay.route(assay.read(frame.with_columns(sure=pl.lit(None, pl.Float64)), judges=["judge"], scale="1-3"),
                     signal="sure", epsilon=0.5)  # fmt: skip
     assert refused.value.option == "signal"
-    with pytest.raises(DesignError, match="'judge' is the only judge, so no other can agree with it") as refused:
+    with pytest.raises(DesignError, match="'judge' is the only judge; choose another signal") as refused:
         assay.route(labels, signal="judges", epsilon=0.5)
     assert refused.value.option == "signal"
 
@@ -449,7 +451,7 @@ def test_parts_of_the_error_at_the_four_starts(p, place):
     assert largest(np.array([0.2, 0.4, 0.7, 1.0]), np.array(p, dtype=float) - 1e-12, 0.05) == place
 
 
-def test_a_judge_that_is_not_shown_to_look_has_no_items():
+def test_route_requires_item_level_agreement():
     """Always 3 is within ε = .2 of people in the middle of a scale; as close as people, who look, is another thing."""
     for seed in (1, 3):
         rng = np.random.default_rng(seed)
@@ -463,19 +465,19 @@ def test_a_judge_that_is_not_shown_to_look_has_no_items():
         found, person = (assay.route(labels, who, signal="sure", epsilon=0.2) for who in ("always", "p3"))
         assert (found.share, found.curve["kept"].any()) == (0.0, False)
         assert found.curve["p"].min() < 0.01
-        assert "it is as close, less 0.2, but it is not shown to look at them (p = 1.000)" in found.summary()
+        assert "but item-level agreement is not (p = 1.000)" in found.summary()
         assert person.share > 0.5
 
 
-def test_whether_a_judge_looks_is_by_all_permutations_of_its_labels():
+def test_p_item_level_matches_all_permutations():
     every = np.random.default_rng(0).random((5, 5))
     sums = [sum(every[i, j] for i, j in enumerate(order)) for order in itertools.permutations(range(5))]
     z = (np.trace(every) - np.mean(sums)) / np.std(sums)
-    assert _p_blind(np.diag(every), every) == pytest.approx(stats.norm.sf(z))
-    assert _p_blind(np.ones(5), np.ones((5, 5))) == 1
+    assert _p_item_level(np.diag(every), every) == pytest.approx(stats.norm.sf(z))
+    assert _p_item_level(np.ones(5), np.ones((5, 5))) == 1
 
 
-def test_who_is_offered_items_is_told_what_was_not_tested():
+def test_route_notes_untested_conditions():
     rng = np.random.default_rng(8)
     truth, n = rng.integers(1, 6, 120), 120
     said = {who: np.clip(truth + rng.choice([-1, 0, 0, 0, 1], n), 1, 5) for who in ("a", "b", "m")}
@@ -487,7 +489,7 @@ def test_who_is_offered_items_is_told_what_was_not_tested():
     labels = assay.Annotations.from_frame(frame, judges=["m"], scale="1-5", items=items)
     found = assay.route(labels, "m", signal="sure", epsilon=0.1)
     assert found.share > 0
-    assert any("repeats a person, is not tested here" in note for note in found.run.notes)
-    assert "the alternative annotator test asks both" in found.summary()
+    assert any("does not test item-level agreement within strata or label leakage" in note for note in found.run.notes)
+    assert "Run `assay alt-test` first" in found.summary()
     none = assay.route(labels, "m", signal="sure", epsilon=0.0, alpha=1e-9)
     assert (none.share, none.run.notes) == (0, ())

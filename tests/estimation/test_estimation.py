@@ -97,11 +97,11 @@ tables = hnp.arrays(
 )
 
 
-# -- two roads: resampling, item by item ---------------------------------------------------------
+# -- two methods: resampling, item by item -------------------------------------------------------
 
 
 def by_loops(statistic, data, n_resamples, seed):
-    """What a bootstrap is: draw items with replacement, and take the statistic of what was drawn."""
+    """A plain bootstrap: draw items with replacement and calculate the statistic of the resample."""
     n = len(data)
     found = []
     for block in range(math.ceil(n_resamples / resampling.RESAMPLES_PER_BLOCK)):
@@ -125,7 +125,7 @@ def test_replicates_are_the_statistic_of_each_resample(data, n_resamples, seed):
 
 
 @given(tables, st.floats(0.5, 0.99))
-def test_a_percentile_interval_is_two_quantiles_of_the_replicates(data, confidence):
+def test_percentile_interval_is_quantiles_of_replicates(data, confidence):
     got = estimate(MEAN, data, confidence=confidence, n_resamples=100)
     for j in range(2):
         if got.reasons[j] is None:
@@ -137,7 +137,7 @@ def test_a_percentile_interval_is_two_quantiles_of_the_replicates(data, confiden
 
 
 @given(tables, st.randoms(use_true_random=False))
-def test_the_value_does_not_depend_on_the_order_of_items(data, random):
+def test_value_is_independent_of_item_order(data, random):
     shuffled = list(data)
     random.shuffle(shuffled)
     a, b = (estimate(MEAN, np.array(d), method="none") for d in (data, shuffled))
@@ -181,7 +181,7 @@ def test_more_resamples_keep_the_first_ones(few, more):
 MEAN_OF_ONE = Function(lambda d: d, lambda s: s[..., :1])
 
 
-def test_the_same_seed_gives_the_same_digits_and_another_seed_others():
+def test_seed_determines_digits():
     data = some(2, 40)
     a, b, c = (estimate(MEAN, data, seed=s) for s in (7, 7, 8))
     np.testing.assert_array_equal(a.replicates, b.replicates)
@@ -251,7 +251,7 @@ def test_bca_ends_by_the_formula(data, seed):
 
 
 @given(hnp.arrays(np.float64, st.tuples(st.integers(2, 40), st.just(1)), elements=st.integers(-50, 50)))
-def test_the_jackknife_of_a_mean_is_its_textbook_interval(data):
+def test_jackknife_of_mean_is_textbook_interval(data):
     # Closed form: the jackknife error of a mean is s / √n, and the interval the one of Student.
     got = estimate(MEAN, data, method="jackknife")
     n = len(data)
@@ -265,7 +265,7 @@ def test_the_jackknife_of_a_mean_is_its_textbook_interval(data):
     assert got.high[0] == pytest.approx(high, rel=1e-9, abs=1e-9)
 
 
-def test_the_jackknife_leaves_each_item_out():
+def test_jackknife_leaves_out_each_item():
     data = some(4, 15, 2)
     got = estimate(correlation(), data, method="jackknife")
     wanted = [np.corrcoef(np.delete(data, i, axis=0).T)[0, 1] for i in range(15)]
@@ -289,7 +289,7 @@ def test_fishers_scale_keeps_the_interval_below_one():
     assert fisher.high[0] == pytest.approx(math.tanh(z + half), rel=1e-12)
 
 
-def test_the_log_scale_keeps_the_interval_above_zero():
+def test_log_scale_keeps_interval_above_zero():
     data = np.random.default_rng(8).exponential(size=(6, 1))
     plain = estimate(MEAN, data, method="jackknife", confidence=0.999)
     log = estimate(MEAN, data, method="jackknife", confidence=0.999, transform="log")
@@ -298,7 +298,7 @@ def test_the_log_scale_keeps_the_interval_above_zero():
     np.testing.assert_allclose([log.low[0], log.high[0]], log.value[0] * np.exp([-half, half]), rtol=1e-12)
 
 
-def test_a_value_of_exactly_one_has_no_interval_on_fishers_scale_and_no_warning():
+def test_value_of_one_has_no_fisher_interval_and_no_warning():
     x = np.arange(6.0)
     got = estimate(correlation(), np.column_stack([x, x]), method="jackknife", transform="fisher")
     assert got.value[0] == pytest.approx(1, abs=1e-12)
@@ -309,7 +309,7 @@ def test_a_value_of_exactly_one_has_no_interval_on_fishers_scale_and_no_warning(
 
 
 def by_trying(score, value, error, step, t):
-    """Every true value on a fine line is asked whether the estimate is within t errors of it."""
+    """Each true value of a fine grid is kept if the estimate is within t standard errors of it."""
     near = score.errors[np.abs(score.values - value).argmin()]
     wider = min(max(error / near, 1.0), 5.0) if error == error and near > 0 else 1.0
     fine = np.linspace(score.values[0], score.values[-1], 400_001)
@@ -320,7 +320,7 @@ def by_trying(score, value, error, step, t):
 
 @pytest.mark.parametrize("stepwise", [False, True])
 @pytest.mark.parametrize(("value", "error"), [(0.6, 0.05), (0.6, 0.2), (0.6, 9.0), (0.6, math.nan), (0.9, 0.1)])
-def test_a_score_interval_holds_every_true_value_that_the_estimate_is_near(value, error, stepwise):
+def test_score_interval_contains_all_compatible_values(value, error, stepwise):
     values = np.linspace(0.001, 0.999, 250)
     score = Score(values, 0.12 * np.sqrt(1 - values**2) + 0.002, stepwise)
     low, high = score.interval(value, error, 0.03, 1.3)
@@ -333,7 +333,7 @@ def test_a_score_interval_holds_every_true_value_that_the_estimate_is_near(value
     assert high == pytest.approx(1.0 if kept[-1] >= 0.9989 else kept[-1], abs=2e-4)
 
 
-def test_a_score_interval_at_its_ends_and_where_no_value_is_near():
+def test_score_interval_at_ends_and_without_compatible_values():
     values = np.linspace(0.0, 0.9, 10)
     wide = Score(values, np.full(10, 0.5))
     # Even the lowest value is near: below it the first error goes on. Where the highest is near, 1 is.
@@ -345,7 +345,7 @@ def test_a_score_interval_at_its_ends_and_where_no_value_is_near():
     low, high = narrow.interval(0.3, math.nan, 0.0, 1.0)
     assert (low, high) == pytest.approx((0.3, 0.3), abs=0.1)
     assert low <= 0.3 <= high
-    # Half of what one item changes may be missing, where the correction is asked for.
+    # Half of the change from one item may be missing if the correction is requested.
     stepped = Score(values, np.full(10, 1e-6), stepwise=True)
     assert stepped.interval(0.25, math.nan, 0.2, 1.0)[1] == pytest.approx(0.35, abs=1e-5)
 
@@ -380,11 +380,11 @@ def test_clusters_widen_the_interval_of_items_that_move_together():
 
 
 @pytest.mark.parametrize("clusters", [np.array([5, 5, 9]), np.array([-1, -1, 40_000])])
-def test_cluster_labels_need_not_count_from_zero(clusters):
+def test_cluster_labels_can_start_above_zero(clusters):
     np.testing.assert_array_equal(sum_by_unit(np.array([[1.0], [2.0], [4.0]]), clusters), [[3.0], [4.0]])
 
 
-def test_a_cluster_label_too_few_is_refused():
+def test_missing_cluster_label_is_refused():
     with pytest.raises(DataError, match="there are 3 items but 2 cluster labels"):
         estimate(MEAN, some(1, 3), clusters=np.array([0, 1]))
 
@@ -434,7 +434,7 @@ def test_merging_does_not_follow_the_order_of_items():
     assert merged.value[0] == pytest.approx(fine.value[0], rel=1e-9)
 
 
-def test_ten_thousand_units_are_merged_unless_told_otherwise():
+def test_ten_thousand_units_are_merged_by_default():
     assert estimate(MEAN, np.zeros((10_001, 1)), n_resamples=20).n_units == resampling.MAX_UNITS == 10_000
     assert estimate(MEAN, np.zeros((10_001, 1)), n_resamples=20, max_units=None).n_units == 10_001
 
@@ -462,7 +462,7 @@ def test_no_chunks_is_no_data():
 # -- several statistics under the same resamples --------------------------------------------------
 
 
-def test_a_difference_is_taken_resample_by_resample():
+def test_contrast_is_computed_per_resample():
     data = some(13, 30, 2)
     first, second = (Function(lambda d, j=j: MEAN.moments(d[:, [j]]), MEAN.value) for j in (0, 1))
     got = estimate(MEAN, data, n_resamples=500).contrast(np.array([[1.0, -1.0]]))
@@ -471,8 +471,8 @@ def test_a_difference_is_taken_resample_by_resample():
     assert got.value[0] == pytest.approx(data[:, 0].mean() - data[:, 1].mean())
 
 
-def test_pairing_removes_what_is_shared():
-    # y = x + a small shift: x and y each vary a lot, their difference hardly.
+def test_pairing_removes_shared_variance():
+    # y = x + a small shift: x and y each vary much, their difference very little.
     rng = np.random.default_rng(14)
     x = 10 * rng.normal(size=80)
     data = np.column_stack([x, x + 0.5 + 0.1 * rng.normal(size=80)])
@@ -523,7 +523,7 @@ def test_contrasts_by_hand(method):
     assert contrast.method == ("jackknife" if method == "jackknife" else "percentile")
 
 
-def test_a_contrast_does_not_mind_what_has_no_weight():
+def test_contrast_ignores_zero_weights():
     data = np.column_stack([some(17, 20, 2), np.full(20, np.nan)])
     got = estimate(MEAN, data)
     assert math.isnan(got.value[2])
@@ -532,7 +532,7 @@ def test_a_contrast_does_not_mind_what_has_no_weight():
     assert difference.reasons == (None,)
 
 
-def test_a_contrast_rests_on_the_fewest_units_of_what_has_weight():
+def test_contrast_support_is_minimum_of_weighted_values():
     got = estimate(MEAN, np.random.default_rng(3).integers(-1, 2, (20, 3)).astype(float), method="jackknife")
 
     def ends(support: list[list[int]], weights: list[int]) -> list[float]:
@@ -545,13 +545,13 @@ def test_a_contrast_rests_on_the_fewest_units_of_what_has_weight():
     assert ends([[30, 18, 7], [50, 99, 9]], [1, -1, 1]) != ends([[18, 18, 18], [50, 50, 50]], [1, -1, 1])
 
 
-def test_a_contrast_needs_an_interval():
+def test_contrast_requires_interval():
     got = estimate(MEAN, some(18, 5, 2), method="none")
     with pytest.raises(DesignError, match="a contrast needs an estimate with an interval"):
         got.contrast([[1, -1]])
 
 
-# -- what cannot be estimated --------------------------------------------------------------------
+# -- estimability --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
@@ -563,7 +563,7 @@ def test_items_that_are_all_equal_tell_nothing_of_their_uncertainty(method):
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca", "jackknife"])
-def test_one_unit_can_not_be_resampled(method):
+def test_one_unit_is_not_resampled(method):
     got = estimate(MEAN, np.array([[3.0]]), method=method)
     assert got.value[0] == 3
     assert math.isnan(got.low[0])
@@ -572,7 +572,7 @@ def test_one_unit_can_not_be_resampled(method):
     assert clustered.reasons == got.reasons
 
 
-def test_a_statistic_that_is_undefined_says_so():
+def test_undefined_statistic_has_reason():
     got = estimate(MEAN, np.column_stack([np.full(9, np.nan), np.arange(9.0)]))
     assert got.reasons == ("the statistic is undefined on these data", None)
     assert math.isnan(got.value[0])
@@ -580,7 +580,7 @@ def test_a_statistic_that_is_undefined_says_so():
 
 
 def test_up_to_five_per_cent_of_undefined_resamples_are_left_out_and_counted():
-    # The mean of a column with k of n values is undefined where none of the k is drawn: (1 − k/n)^n.
+    # The mean of a column with k of n values is undefined if none of the k is drawn: (1 − k/n)^n.
     column = np.full(40, np.nan)
     column[:4] = [1, 2, 3, 4]  # 0.9^40 = 1.5%
     rare = np.full(40, np.nan)
@@ -594,7 +594,7 @@ def test_up_to_five_per_cent_of_undefined_resamples_are_left_out_and_counted():
     assert math.isnan(got.high[1])
 
 
-def test_the_jackknife_of_a_statistic_that_hangs_on_one_item():
+def test_jackknife_of_statistic_that_depends_on_one_item():
     column = np.full(8, np.nan)
     column[2] = 5
     got = estimate(MEAN, column[:, None], method="jackknife")
@@ -603,7 +603,7 @@ def test_the_jackknife_of_a_statistic_that_hangs_on_one_item():
     assert np.isnan([got.low[0], got.high[0], got.standard_error[0]]).all()
 
 
-def test_a_bca_interval_that_does_not_exist_says_so():
+def test_missing_bca_interval_has_reason():
     # How many different items there are: every resample has fewer, and leaving any out changes it alike.
     distinct = Function(lambda d: np.eye(len(d)), lambda s: (s > 0).sum(axis=-1, keepdims=True).astype(float))
     got = estimate(distinct, some(1, 40), method="bca", n_resamples=200)
@@ -619,7 +619,7 @@ def test_no_items_are_refused():
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 95, -0.1])
-def test_a_confidence_that_is_no_share_is_refused(confidence):
+def test_invalid_confidence_is_refused(confidence):
     with pytest.raises(DesignError, match="confidence must lie between 0 and 1"):
         estimate(MEAN, some(1, 5), confidence=confidence)
 
@@ -631,14 +631,14 @@ def test_no_resamples_are_no_bootstrap(method, n_resamples):
         estimate(MEAN, some(1, 5), method=method, n_resamples=n_resamples)
 
 
-def test_an_unknown_method_is_refused():
+def test_unknown_method_is_refused():
     with pytest.raises(DesignError, match="method must be percentile, bca, jackknife or none; got 'bayes'"):
         estimate(MEAN, some(1, 5), method="bayes")
 
 
 def test_no_interval_asked_for_is_a_reason_too():
     got = estimate(MEAN, some(1, 5), method="none")
-    assert got.reasons == ("no interval was asked for",)
+    assert got.reasons == ("no interval requested",)
     assert got.describe_interval() == "no interval"
     assert got.n_resamples == 0
 
@@ -659,11 +659,11 @@ def test_no_interval_asked_for_is_a_reason_too():
         ({"method": "jackknife", "transform": "log"}, "95% jackknife interval on the log scale over 5 items"),
     ],
 )
-def test_the_interval_in_words(options, words):
+def test_describe_interval_words(options, words):
     assert estimate(MEAN, some(1, 5), **options).describe_interval() == words
 
 
-def test_an_estimate_is_a_sequence_of_intervals():
+def test_estimates_is_a_sequence():
     got = estimate(MEAN, some(1, 9, 3))
     assert len(got) == 3
     assert [i.estimate for i in got] == list(got.value)
@@ -671,7 +671,7 @@ def test_an_estimate_is_a_sequence_of_intervals():
     assert got[0] == Estimate(got.value[0], got.low[0], got.high[0], got.standard_error[0], None)
 
 
-def test_means_leave_out_what_is_not_there():
+def test_mean_ignores_missing_values():
     data = np.array([[1, np.nan], [3, np.nan], [np.nan, 8]])
     np.testing.assert_array_equal(MEAN.value(MEAN.moments(data).sum(axis=0)), [2, 8])
 
@@ -704,7 +704,7 @@ class Asked(Settings):
 RUN = Run("finding", Asked(), "abc", {"n": 2}, exclusions=(Exclusion("item", 3, "no label"),))
 
 
-def test_a_result_as_json_has_no_nan_and_nothing_private():
+def test_to_dict_has_no_nan_and_no_private_fields():
     found = Finding(math.nan, ("a", 1), np.array([1.0, np.inf]), Estimate(1.0, math.nan, 2.0, 0.5, "why"), RUN)
     made = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert made["kind"] == "Finding"
@@ -719,7 +719,7 @@ def test_a_result_as_json_has_no_nan_and_nothing_private():
     assert str(found) == "a finding"
 
 
-def test_a_result_without_a_picture_says_so():
+def test_plot_without_estimate_is_refused():
     class Nothing(Finding):
         @property
         def table(self):
@@ -741,8 +741,8 @@ def test_rows_of_a_picture_bear_the_words_of_the_table_without_its_reasons():
     assert [text.get_text() for text in ax.get_yticklabels()] == ["a, x", "b"]
 
 
-def test_a_row_that_is_meant_is_named_by_its_columns():
-    """Those before the estimate that tell the rows apart; where none does, other words."""
+def test_at_selects_row_by_columns():
+    """The columns before the estimate that distinguish the rows, else the other text columns."""
 
     class Several(Finding):
         @property
@@ -791,7 +791,7 @@ def test_json_safe_leaves_plain_things_alone():
     assert json_safe(abs) == str(abs)
 
 
-def test_a_signature_names_what_was_done():
+def test_signature_names_analysis():
     from assay import __version__
 
     run = Run("alt-test", Asked(fdr=0.123, name="a|b"), "9f3c", {"items": 87, "left": None, "sets": (1, 2)})
@@ -810,7 +810,7 @@ def test_different_values_are_signed_differently(one, other):
     assert short(one) == short(one)
 
 
-def test_an_estimate_can_be_asked_again():
+def test_estimate_gives_other_levels_and_p_values():
     data = some(3, 40)
     got = estimate(MEAN, data, method="jackknife")
     wide = estimate(MEAN, data, method="jackknife", confidence=0.99)
@@ -871,7 +871,7 @@ def test_adjusted_p_values_agree_with_scipy(p):
 
 
 @given(p_values, st.lists(st.integers(0, 12), max_size=4))
-def test_an_undefined_p_value_is_no_hypothesis(p, places):
+def test_undefined_p_value_is_not_a_hypothesis(p, places):
     with_gaps = list(p)
     for place in places:
         with_gaps.insert(min(place, len(with_gaps)), math.nan)
@@ -921,14 +921,14 @@ def within(share, trials, target, slack):
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca", "jackknife"])
-def test_an_interval_of_95_per_cent_covers_about_that(method):
+def test_95_percent_interval_covers_95_percent(method):
     # Bootstrap intervals of 60 skewed items are known to cover a little less than promised (2% here at most).
     # 250 runs of a share of .93 to .97 find .872 to .996.
     share = covered(method, 60, 250)
     assert within(share, 250, 0.95, 0.02), share
 
 
-def test_a_share_answers_at_other_levels_and_of_a_null_by_its_score():
+def test_share_interval_and_p_value_use_score():
     """p of the score test, (share − null)² n / (null (1 − null)) to chi-square: .05 at either end of the interval."""
     one = wilson_estimate(0.3, 0.19, 0.44, 50)
     assert one.p(0.5) == pytest.approx(stats.chi2.sf(0.2**2 * 50 / 0.25, 1))
@@ -951,7 +951,7 @@ def test_a_share_answers_at_other_levels_and_of_a_null_by_its_score():
         ("jackknife", "fisher", "correlation"),
     ],
 )
-def test_intervals_cover_about_what_they_promise(method, transform, of, n):
+def test_intervals_have_nominal_coverage(method, transform, of, n):
     trials = 400
     share = covered(method, n, trials, transform, of, seed=n)
     assert within(share, trials, 0.95, 0.015 if n == 60 else 0.01), share
@@ -968,14 +968,14 @@ def test_clustered_intervals_cover_and_unclustered_ones_do_not():
             found = estimate(MEAN, data, clusters=clusters, n_resamples=400, seed=trial)
             hits[k] += found.low[0] <= 0 <= found.high[0]
     assert within(hits[0] / trials, trials, 0.95, 0.015), hits / trials
-    # Items taken as independent have a variance of 2/400, the mean truly one of (1 + 1/8)/50.
+    # Items treated as independent have a variance of 2/400; the true variance of the mean is (1 + 1/8)/50.
     wanted = 1 - 2 * stats.norm.sf(1.96 * math.sqrt(2 / 400 / (1.125 / 50)))
     assert within(hits[1] / trials, trials, wanted, 0.02), (hits / trials, wanted)
 
 
 @settings(max_examples=15)
 @given(st.integers(2, 12), st.integers(0, 99))
-def test_a_column_does_not_depend_on_its_neighbours(n, seed):
+def test_column_is_independent_of_neighbours(n, seed):
     data = some(seed, n, 3)
     joint, alone = estimate(MEAN, data, n_resamples=64), estimate(MEAN, data[:, [1]], n_resamples=64)
     np.testing.assert_allclose(joint.replicates[:, 1], alone.replicates[:, 0], rtol=1e-12)
@@ -1014,8 +1014,8 @@ def test_counts_in_a_byte_are_those_that_are_not_kept(monkeypatch):
     assert np.array_equal(resample(MEAN, sums, n_resamples=1_400, seed=2), kept)
 
 
-def test_the_last_lines_of_a_summary():
-    """How intervals were made is said where it is asked for, and there is something to say."""
+def test_closing_lines_of_summary():
+    """The interval method is described on request, if there is an interval."""
     run = Run(
         "mean", Settings(), "none", {}, "90% jackknife", ("1 item: empty",), ("the mean of all",), ("few items.",)
     )

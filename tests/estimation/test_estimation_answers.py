@@ -1,4 +1,4 @@
-"""Questions that stand on the room answer what they answered before: what has intervals of each kind."""
+"""Public functions that use every kind of interval give their pinned answers."""
 
 import pytest
 

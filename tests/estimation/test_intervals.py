@@ -57,8 +57,8 @@ def jackknife(value, without, transform, *, level=0.9, support=None, annotators=
 
 @pytest.mark.parametrize("transform", ["none", "fisher", "rank", "log"])
 @pytest.mark.parametrize("value", [0.6, -0.4, 1.7, -1.7])
-def test_the_value_and_t_standard_errors_on_its_scale(transform, value):
-    """atanh and log where the value has one; else as it is."""
+def test_value_and_t_standard_errors_on_scale(transform, value):
+    """atanh and log where defined, otherwise the value itself."""
     without = value + 0.02 * RNG.normal(size=12)
     error, low, high, reason = jackknife(value, without, transform)
     se = spread(without)
@@ -86,7 +86,7 @@ def test_ranks_near_1_reach_to_the_interval_of_the_value_corrected_for_bias():
         assert ((low, high) != (plain_low, plain_high)) == wider
 
 
-def test_a_share_has_wilsons_interval_of_as_many_trials_as_its_error_tells():
+def test_share_has_wilson_interval_with_effective_trials():
     value, without = 0.7, 0.7 + 0.01 * RNG.normal(size=20)
     se, z, t = spread(without), stats.norm.ppf(0.95), stats.t.ppf(0.95, 17)
     n = 0.7 * 0.3 / se**2 * (z / t) ** 2
@@ -97,7 +97,7 @@ def test_a_share_has_wilsons_interval_of_as_many_trials_as_its_error_tells():
     assert (low, high, reason) == (0.0, pytest.approx(float(wilson(0.0, 18.0, 0.9)[1])), None)
 
 
-def test_a_difference_of_shares_has_the_interval_of_its_posterior():
+def test_difference_of_shares_has_posterior_interval():
     """Pseudo-values of weight 1 and three rows of half an item: a gamma distribution with their moments."""
     value, n = 0.1, 20
     for items, without in ((20, 0.1 + 0.01 * RNG.normal(size=n)), (40, 0.1 - 0.004 * RNG.gamma(0.3, size=n))):
@@ -119,8 +119,8 @@ def test_a_difference_of_shares_has_the_interval_of_its_posterior():
     assert (low, high, reason) == (pytest.approx(-half), pytest.approx(half), None)
 
 
-def test_a_posterior_that_is_hardly_skewed_is_a_gamma_distribution_still():
-    """Twenty units in two equal halves, and a value that is hardly off their middle."""
+def test_posterior_with_small_skewness_is_gamma():
+    """Twenty units in two equal halves, and a value very close to their middle."""
     value, n = 0.005, 20
     without = value + np.r_[np.full(10, 0.02), np.full(10, -0.02)]
     rows = [(value + (n - 1) * (value - x), 1.0) for x in without] + [(v, 0.5) for v in (-1, 0, 1)]
@@ -138,7 +138,7 @@ def test_a_posterior_that_is_hardly_skewed_is_a_gamma_distribution_still():
 # -- raters as a sample -------------------------------------------------------------------------------
 
 
-def test_an_interaction_is_what_both_leave_outs_change_beyond_each():
+def test_interaction_is_joint_change_of_leave_outs():
     both = RNG.normal(size=(4, 7, 2))  # raters, items, values
     alone = both - both.mean(axis=1, keepdims=True) - both.mean(axis=0) + both.mean(axis=(0, 1))
     wanted = 6 / 7 * 3 / 4 * np.einsum("jik,jil->kl", alone, alone)
@@ -174,7 +174,7 @@ def test_variances_of_items_and_raters_without_what_single_labels_add_to_both():
     assert (still.error[0], still.degrees[0], still.skewness[0]) == (0, 2, 0)
 
 
-def test_how_far_an_interval_reaches_and_the_p_value_of_its_end():
+def test_interval_reach_and_p_value_at_end():
     """Hall's transformation of the normal quantile for the skewness; what t has beyond the normal is added."""
     sample = RaterSample(np.array([1.0, 1.0]), np.array([4.0, 30.0]), np.array([0.4, 0.0]))
     tail = np.array([0.05, 0.01])
@@ -228,7 +228,7 @@ def test_why_there_is_no_interval():
     )
     assert jackknife(0.5, without, "none", annotators=(lone[:1],))[3] == TOO_FEW
     large = 1e6 + np.array([-1.0, 1, 0, 0, 0, 0]) * 1e-9
-    assert jackknife(1e6, large, "none")[3] is not None, "no more than rounding"
+    assert jackknife(1e6, large, "none")[3] is not None, "only rounding"
 
 
 @pytest.mark.parametrize(("share", "n", "level"), [(0.3, 20, 0.95), (0.0, 8, 0.9), (1.0, 8, 0.9), (0.93, 5.5, 0.8)])
@@ -291,8 +291,8 @@ def test_simultaneous_p_values_by_the_largest_deviation():
     assert np.isnan(simultaneous_p(value[2:3], replicates[:, 2:3])).all()
 
 
-def test_the_middle_of_draws_is_an_interval():
-    """Of 0 to 100 the middle nine tenths end at 5 and 95; what is no draw counts for nothing."""
+def test_quantile_estimate_uses_middle_of_draws():
+    """Of 0 to 100 the middle nine tenths end at 5 and 95; missing draws are ignored."""
     draws = np.r_[np.random.default_rng(1).permutation(np.arange(101.0)), np.nan]
     one = quantile_estimate(40.0, draws, 0.9)
     assert (one.estimate, one.low, one.high) == pytest.approx((40, 5, 95))
@@ -303,7 +303,7 @@ def test_the_middle_of_draws_is_an_interval():
 @pytest.mark.parametrize(("value", "error", "still"), [
     (0.0, 1.1e-12, False), (0.0, 0.9e-12, True), (4.0, 4.4e-12, False), (4.0, 3.6e-12, True), (-4.0, 3.6e-12, True),
 ])  # fmt: skip
-def test_an_error_of_a_million_millionth_of_the_value_is_rounding(value, error, still):
+def test_tiny_standard_error_is_rounding(value, error, still):
     """Of 1 where the value is smaller. Two units that move it by ± e have √(1/2 · 2 e²) = e."""
     found, low, high, reason = jackknife(value, value + np.array([-error, error]), "none")
     assert (reason is not None, np.isnan(found), np.isnan(low), np.isnan(high)) == (still,) * 4
@@ -324,7 +324,7 @@ def test_why_resamples_give_no_interval():
         assert _no_interval(value, spread_of, 0.0) == reason
 
 
-# -- values that stand together -----------------------------------------------------------------------
+# -- values estimated jointly -------------------------------------------------------------------------
 
 
 def several(value, without, *, transform=None, level=0.9, **more):
@@ -343,7 +343,7 @@ def two_values(**more):
     return several([0.5, 0.3], [0.5, 0.3] + 0.01 * np.random.default_rng(2).normal(size=(12, 2)), **more)
 
 
-def test_a_value_without_a_score_has_no_interval_and_its_neighbour_keeps_its_own():
+def test_missing_score_affects_only_its_value():
     found = two_values()
     refused = found.scored("too few items decide")
     assert refused.reasons == ("too few items decide", None)
@@ -356,7 +356,7 @@ def test_a_value_without_a_score_has_no_interval_and_its_neighbour_keeps_its_own
     assert refused[1].interval(0.5) == pytest.approx(found[1].interval(0.5))
 
 
-def test_a_score_gives_the_ends_and_the_p_value_of_the_first_value_alone():
+def test_score_sets_first_interval_and_p_value_only():
     found = two_values()
     score = Score(np.linspace(0.0, 1.0, 5), np.full(5, 0.02), stepwise=True)
     one = found.scored(score)
@@ -378,7 +378,7 @@ def test_a_score_gives_the_ends_and_the_p_value_of_the_first_value_alone():
     assert one.describe_intervals() == (f"90% {score.words} over 12 items",) * 2
 
 
-def test_some_of_the_values_keep_what_belongs_to_them():
+def test_part_keeps_attributes_of_values():
     found = two_values(support=np.array([[12, 9], [30, 20]]))
     one = found.scored("why").with_random_raters([RNG.normal(size=(4, 2))], [np.array([[1.0, 2], [2, 5]])])
     first, second, last = one.part(slice(0, 1)), one.part(np.array([1])), one[-1]
@@ -392,8 +392,8 @@ def test_some_of_the_values_keep_what_belongs_to_them():
     assert one.part(slice(0, 0 + 2)).support.shape == (2, 2)
 
 
-def test_annotators_are_a_sample_of_as_many_as_were_left_out():
-    """Groups of 3 and 4; where each group is of several, as many as are said."""
+def test_annotators_left_out_are_the_sample():
+    """Groups of 3 and 4, or each of a given number of units."""
     found, groups = two_values(), [0.5 + 0.1 * RNG.normal(size=(m, 2)) for m in (3, 4)]
     both = [np.zeros((2, 2))] * 2
     one, other = found.with_random_raters(groups, both), found.with_random_raters(groups, both, 20)
@@ -410,7 +410,7 @@ def test_annotators_are_a_sample_of_as_many_as_were_left_out():
     assert plain.with_random_raters([np.zeros((3, 1))], [np.zeros((1, 1))]).standard_error.tolist() == [0]
 
 
-def test_a_contrast_with_random_raters_is_that_of_the_differences():
+def test_random_rater_contrast_matches_differences():
     found, raters = two_values(), 0.5 + 0.1 * RNG.normal(size=(5, 2))
     both = np.array([[4e-4, 1e-4], [1e-4, 9e-4]])  # of the difference: 4 + 9 − 2 × 1
     got = found.with_random_raters([raters], [both]).contrast([[1, -1], [0, 2]])
@@ -427,7 +427,7 @@ def test_a_contrast_with_random_raters_is_that_of_the_differences():
 
 @pytest.mark.parametrize("transform", ["none", "fisher", "rank", "log"])
 def test_p_values_are_of_t_on_the_scale_of_the_interval(transform):
-    """Fisher's z where value and null lie inside −1 and 1, with slope 1 / (1 − value²); else as it is."""
+    """Fisher's z where value and null lie inside −1 and 1, with slope 1 / (1 − value²); otherwise untransformed."""
     found = several([0.6, 1.4], [0.6, 1.4] + 0.02 * RNG.normal(size=(9, 2)), transform=(transform,) * 2)
     for null in (0.0, 0.2, -0.9, 1.0, 1.3):
         t = (found.value - null) / found.standard_error
@@ -438,7 +438,7 @@ def test_p_values_are_of_t_on_the_scale_of_the_interval(transform):
     assert found.p(0.6)[0] == pytest.approx(1)
 
 
-def test_what_has_no_error_has_no_p_value():
+def test_p_value_without_error_is_missing():
     still = several([0.5, 0.5], np.column_stack([np.full(6, 0.5), [0.4, 0.5, 0.6, 0.5, 0.5, 0.5]]))
     assert np.isnan(still.p(0.0)).tolist() == [True, False]
     two = several([0.5], [[0.4], [0.6]])  # √(1/2 · 0.02) = 0.1, with one degree of freedom
@@ -452,7 +452,7 @@ def test_what_has_no_error_has_no_p_value():
             missing("no labels").interval(level)
 
 
-def test_a_rule_of_its_own_gives_the_ends_and_the_p_value_where_it_has_one():
+def test_estimate_by_rule_uses_its_ends_and_test():
     one = EstimateByRule(0.5, 0.4, 0.6, 0.1, ends=lambda level: (0.5 - level, 0.5 + level), test=lambda null: null / 10)
     assert one.interval(0.25) == (0.25, 0.75)
     assert (one.p(), one.p(2.0)) == (0.0, 0.2)
@@ -462,7 +462,7 @@ def test_a_rule_of_its_own_gives_the_ends_and_the_p_value_where_it_has_one():
     assert np.isnan(EstimateByRule(0.5, 0.4, 0.6, 0.1, ends=lambda level: (level, level)).p(0.0))
 
 
-def test_a_share_of_trials_has_the_p_value_of_its_score():
+def test_share_of_trials_has_score_p_value():
     """0.3 of 21 against 0.5: z = 0.2 / √(0.25 / 21); no share of 0 or 1 could have given both answers."""
     one = wilson_estimate(0.3, 0.1, 0.5, 21)
     assert one.p(0.5) == pytest.approx(2 * stats.norm.sf(0.2 / math.sqrt(0.25 / 21)))
@@ -505,7 +505,7 @@ def halls_t(x, null=0.0):
     return t + a * (t * t / 3 + 1 / 6) + a * a * t**3 / 27
 
 
-def test_the_corrected_t_of_sums_however_many_statistics_there_are():
+def test_hall_statistic_of_sums_for_any_number():
     more = np.column_stack([SKEWED, SKEWED[:, 0] ** 2])
     weights = np.array([[1.0, -0.5], [0.0, 1.0], [2.0, 0.3]])
     wanted = [halls_t(SKEWED @ w, 0.1) for w in weights]
@@ -517,7 +517,7 @@ def test_the_corrected_t_of_sums_however_many_statistics_there_are():
     assert Pseudo(SKEWED).p_above(one) == pytest.approx(stats.t.sf(halls_t(SKEWED @ one), 6))
 
 
-def test_sums_that_do_not_vary_are_sure_and_what_is_unknown_is_not_shown():
+def test_constant_sums_are_certain_and_unknown_are_not_significant():
     flat = Pseudo(np.full((5, 1), 0.5))
     one = np.array([1.0])
     assert [flat.corrected_t(one[None], null)[0] for null in (0.25, 0.5, 0.75)] == [math.inf, 0, -math.inf]
@@ -547,7 +547,7 @@ def test_halls_correction_is_taken_back(a, y):
     assert float(hall_statistic(1.5, 0.8, 4)) == pytest.approx(1.5 + 0.4 * (0.75 + 1 / 6) + 0.16 * 3.375 / 27)
 
 
-def test_the_interval_of_a_sum_ends_where_its_corrected_t_is_that_of_the_level():
+def test_pseudo_interval_inverts_corrected_t():
     for weights in (np.array([1.0, -0.5]), np.array([-1.0, 0.0])):
         x = SKEWED @ weights
         low, high = Pseudo(SKEWED).interval(weights, 0.9)
@@ -555,7 +555,7 @@ def test_the_interval_of_a_sum_ends_where_its_corrected_t_is_that_of_the_level()
         assert low < x.mean() < high
 
 
-def test_a_ratio_has_the_interval_of_contrasts_that_may_be_0():
+def test_ratio_interval_contains_zero_contrasts():
     low, high = Pseudo(SKEWED).ratio_interval(0.9)
     limit = stats.t.ppf(0.95, 6)
     ratio = SKEWED[:, 0].sum() / SKEWED[:, 1].sum()
@@ -566,7 +566,7 @@ def test_a_ratio_has_the_interval_of_contrasts_that_may_be_0():
     assert (low, high) == pytest.approx(wanted, abs=2e-4)
 
 
-def test_a_ratio_to_what_is_certain_has_the_interval_of_its_mean():
+def test_ratio_to_constant_has_interval_of_mean():
     """Squares of 0.3, 0.1, 0, 0.1, 0.3 are 0.2: over 5 · 4 a standard error of 0.1, and nothing is skewed."""
     first, sure = np.array([0.2, 0.4, 0.5, 0.6, 0.8]), np.ones(5)
     half = stats.t.ppf(0.95, 4) * 0.1

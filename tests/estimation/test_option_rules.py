@@ -1,4 +1,4 @@
-"""What options take, how they are called, and what a refusal, a signature and JSON say of them."""
+"""Allowed values and names of options, and their errors, signatures and JSON."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def refusal(*given, **limits) -> str | None:
         ({}, (-1e9, 0, 1e9), ()),
     ],
 )
-def test_the_ends_of_a_range_belong_to_it_unless_it_is_open(limits, within, outside):
+def test_range_ends_are_included_unless_open(limits, within, outside):
     assert [refusal(x, float, **limits) for x in within] == [None] * len(within)
     assert all(refusal(x, float, **limits) for x in outside)
     assert all(refusal((within[0], x), Sequence[float], **limits) for x in outside), "each of several, too"
@@ -91,7 +91,7 @@ def test_the_ends_of_a_range_belong_to_it_unless_it_is_open(limits, within, outs
         (1, Sequence[str] | str, {}, "x must be sequence or str; got 1"),
     ],
 )  # fmt: skip
-def test_a_refusal_says_what_is_taken(value, hint, limits, words):
+def test_refusal_names_accepted_values(value, hint, limits, words):
     assert refusal(value, hint, **limits) == words
 
 
@@ -125,7 +125,7 @@ def test_one_of_some_words():
         one_of("x", "q", ["a"])
 
 
-def test_a_number_that_is_no_setting():
+def test_number_in_refuses_invalid_number():
     number_in("x", 0.5, above=0, below=1)
     number_in("x", 3, low=3, high=3, whole=True)
     number_in("x", 0.5)
@@ -165,11 +165,11 @@ def test_ranges_in_words():
         (Mapping[str, int], None, "mapping"), (int | float, 1, "int or float"), (pl.DataFrame, None, "dataframe"),
     ],
 )  # fmt: skip
-def test_a_type_as_the_help_has_it(hint, default, words):
+def test_type_words_for_help(hint, default, words):
     assert type_words(hint, default) == words
 
 
-def test_the_words_and_members_of_types():
+def test_members_and_words_of_types():
     assert members_of(int | None | str) == (int, type(None), str)
     assert members_of(float) == (float,)
     assert words_of(Literal["a", "b"] | Sequence[Literal["b", "c"]] | None) == ("a", "b", "c")
@@ -191,7 +191,7 @@ class Wished(Settings):
     by: str | None = option(None)
 
 
-def test_a_signature_holds_what_is_not_at_its_default_and_what_is_always_named():
+def test_signature_has_changed_and_always_named_options():
     one = Wished(0.25)
     assert one.signed() == {"eps": "0.25"}
     assert one.changed() == {"epsilon": 0.25}
@@ -213,7 +213,7 @@ def test_limits_of_options():
     )
     level = level_option()
     assert (level.default, level.metadata["option"].key) == (0.95, "level")
-    assert (seed_option().default, seed_option().metadata["option"]) == (0, Limits("Same seed, same numbers.", low=0))
+    assert (seed_option().default, seed_option().metadata["option"]) == (0, Limits("Random seed.", low=0))
     assert seed_option(always=True).metadata["option"].always
 
 
@@ -225,7 +225,7 @@ def test_limits_of_options():
         ({"seed": 0}, False), ({"method": "bca"}, False), ({"method": "boot"}, True),
     ],
 )  # fmt: skip
-def test_what_interval_options_take(options, refused):
+def test_interval_options_accept_and_refuse(options, refused):
     for _ in range(2):  # a second time from those that were checked before
         if refused:
             with pytest.raises(DesignError):
@@ -237,7 +237,7 @@ def test_what_interval_options_take(options, refused):
     assert LEAST_RESAMPLES == 20
 
 
-def test_settings_that_look_alike_are_kept_apart():
+def test_similar_settings_have_different_signatures():
     @dataclasses.dataclass(frozen=True, kw_only=True)
     class Loose(Settings):
         x: object = option(None)
@@ -289,7 +289,7 @@ def alone(settings):
     return settings
 
 
-def test_options_are_given_by_place_or_by_name():
+def test_options_by_position_or_name():
     assert shares([1], 0.1) == ([1], Wished(0.1))
     assert shares([1], epsilon=0.1, by="x") == ([1], Wished(0.1, by="x"))
     assert shares(numbers=[1], epsilon=0.1) == ([1], Wished(0.1))
@@ -309,13 +309,13 @@ def test_options_are_given_by_place_or_by_name():
         (lambda: alone(), "alone() is missing epsilon"),
     ],
 )
-def test_a_wrong_call_is_refused_as_python_does(call, words):
+def test_wrong_call_is_refused_like_python(call, words):
     with pytest.raises(TypeError) as refused:
         call()
     assert str(refused.value) == words
 
 
-def test_the_parameters_that_help_shows():
+def test_signature_parameters_for_help():
     parameters = inspect.signature(shares).parameters
     assert list(parameters) == ["numbers", "epsilon", "names", "level", "seed", "bar", "quiet", "by"]
     assert parameters["epsilon"].default is inspect.Parameter.empty
@@ -329,11 +329,11 @@ def test_the_parameters_that_help_shows():
     assert shares.settings is Wished
 
 
-def test_options_stand_at_the_end_of_a_docstrings_parameters():
+def test_docstring_lists_options_last():
     options = (
         "epsilon : float\n    How much less.\nnames : list of str, default ()\n    Whose. All.\n"
-        "level : float, default 0.95\n    Level of the intervals.\nseed : int, default 0\n    Same seed, same "
-        "numbers.\nbar : bool\n    A bar.\nquiet : int, default 1\nby : str, optional"
+        "level : float, default 0.95\n    Confidence level of the intervals.\nseed : int, default 0\n    Random "
+        "seed.\nbar : bool\n    A bar.\nquiet : int, default 1\nby : str, optional"
     )
     assert shares.__doc__ == f"Which share?\n\nParameters\n----------\n{options}\n\nReturns\n-------\ntuple"
     assert two_of.__doc__ == f"Which of both?\n\nParameters\n----------\n{options}"
@@ -380,7 +380,7 @@ def opened(labels, settings):
     return labels
 
 
-def test_the_only_judge_of_a_table_need_not_be_named():
+def test_only_judge_is_default():
     one, two, none = Table(("m",)), Table(("m", "n")), Table(())
     assert checked(one, epsilon=0.1) == checked(labels=one, epsilon=0.1) == (one, "m", 0.1)
     assert checked(two, "n", 0.2) == checked(two, judge="n", epsilon=0.2) == (two, "n", 0.2)
@@ -394,7 +394,7 @@ def test_the_only_judge_of_a_table_need_not_be_named():
         opened(epsilon=0.1)
 
 
-def test_what_is_no_table_is_read_as_one_and_the_judge_is_said(monkeypatch):
+def test_path_is_read_as_table_and_judge_is_named(monkeypatch):
     read = []
 
     def labels_of(name, given, judge):
@@ -422,7 +422,7 @@ def test_what_is_no_table_is_read_as_one_and_the_judge_is_said(monkeypatch):
         (np.float64(0.25), "0.25"), ("a|b", "a/b"), ((1, 0.5, "x"), "1,0.50,x"), ([], ""), (tuple(range(12)), None),
     ],
 )  # fmt: skip
-def test_a_value_in_a_signature(value, words):
+def test_short_value_in_signature(value, words):
     assert short(value) == (",".join(map(str, value)) if words is None else words)
 
 
@@ -448,7 +448,7 @@ def test_long_values_are_named_with_their_digest():
     assert digest(adder(1)) == digest(adder(1)) != digest(adder(2))
 
 
-def test_what_holds_itself_has_a_digest_and_six_levels_are_told_apart():
+def test_recursive_value_has_digest_and_six_levels_differ():
     class Thing:
         pass
 
@@ -473,7 +473,7 @@ def test_what_holds_itself_has_a_digest_and_six_levels_are_told_apart():
         assert digest(nested(1, 6, hold)) != digest(nested(2, 6, hold))
 
 
-def test_an_option_as_json_holds_it():
+def test_plain_option_as_json():
     for value, wanted in (
         (np.int64(3), 3), (Wished(0.5), Wished(0.5).to_dict()), ((1, (2, None)), [1, [2, None]]),
         ({1: (2,)}, {"1": [2]}), ("a", "a"), (True, True), (None, None), (0.5, 0.5),

@@ -1,4 +1,4 @@
-"""Sums by group and of resamples, against slow roads, and the rules by which items are merged into blocks."""
+"""Sums by group and of resamples, compared with slow methods, and the rules for merging items into blocks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def slow_sums(rows, group, n):
 
 @pytest.mark.parametrize("sparse", [8, 9])
 @pytest.mark.parametrize("n", [6, 2**16 - 1, 2**16])
-def test_rows_are_summed_by_group_by_any_road(sparse, n, monkeypatch):
+def test_add_rows_sums_by_group_in_any_way(sparse, n, monkeypatch):
     monkeypatch.setattr(module, "SPARSE", sparse)
     np.testing.assert_allclose(add_rows(ROWS, GROUP, n)[:6], slow_sums(ROWS, GROUP, 6), atol=1e-12)
     assert not add_rows(ROWS, GROUP, n)[6:].any()
@@ -45,7 +45,7 @@ def test_rows_are_summed_by_group_by_any_road(sparse, n, monkeypatch):
     np.testing.assert_allclose(beside, np.hstack([wanted, 2 * wanted]), atol=1e-12)
 
 
-def test_a_large_table_is_summed_by_a_sparse_product(monkeypatch):
+def test_add_rows_uses_sparse_product_for_large_tables(monkeypatch):
     asked = []
     monkeypatch.setattr("scipy.sparse.csr_array", lambda parts, shape: asked.append(shape) or np.zeros(shape))
     for sparse, shapes in ((9, []), (8, [(6, 9)])):
@@ -54,7 +54,7 @@ def test_a_large_table_is_summed_by_a_sparse_product(monkeypatch):
         assert asked == shapes
 
 
-def test_rows_that_are_groups_stay_as_they_are():
+def test_add_rows_keeps_rows_that_are_groups():
     group = np.arange(9)
     assert add_rows(ROWS, group, 9) is ROWS
     np.testing.assert_array_equal(add_rows(ROWS, group, 9, ROWS, kind=KIND), np.hstack([ROWS[KIND]] * 2))
@@ -62,7 +62,7 @@ def test_rows_that_are_groups_stay_as_they_are():
     np.testing.assert_array_equal(add_rows(ROWS, group, 10)[:9], ROWS)
 
 
-def test_a_value_without_each_unit_is_that_of_the_others():
+def test_value_without_each_unit_uses_others():
     sums = Sums(Mean(), np.array([[6.0, 2], [0, 0], [1, 1], [5, 2]]), (5,), "items")
     assert sums.used.tolist() == [0, 2, 3]
     value, without = sums.value_and_without(sums.used)
@@ -84,7 +84,7 @@ def test_sums_are_exact_in_single_precision_below_2_to_the_24(sums, whole):
 
 @pytest.mark.parametrize("blocks", [1, 3])
 @pytest.mark.parametrize(("jobs", "parallel"), [(None, False), (1, False), (2, True)])
-def test_blocks_are_run_in_order_and_through_joblib_where_it_is_set_up(blocks, jobs, parallel, monkeypatch):
+def test_blocks_run_in_order_and_through_joblib(blocks, jobs, parallel, monkeypatch):
     ran = []
     monkeypatch.setattr("joblib.parallel.get_active_backend", lambda: (None, jobs))
     monkeypatch.setattr("joblib.Parallel", lambda: lambda tasks: ran.append(1) or [f(*a, **k) for f, a, k in tasks])
@@ -95,7 +95,7 @@ def test_blocks_are_run_in_order_and_through_joblib_where_it_is_set_up(blocks, j
 @pytest.mark.parametrize(
     ("items", "width"), [(200, math.inf), (201, 12_000_000 // 201), (10_000, 1_200), (10_001, 0)]
 )  # fmt: skip
-def test_so_many_sums_are_held_without_blocks(items, width):
+def test_width_limit_without_blocks(items, width):
     assert width_limit(items) == width
     if 0 < width < math.inf:
         assert unit_limit(width) >= items
@@ -135,7 +135,7 @@ def test_units_are_items_clusters_or_blocks_of_them():
 
 
 @pytest.mark.parametrize("block", [0, 1])
-def test_a_resample_draws_as_many_units_as_there_are(block):
+def test_resample_draws_number_of_units(block):
     counts = resampling_counts(7, 50, 3, block)
     assert counts.shape == (50, 7)
     assert set(counts.sum(axis=1)) == {7}

@@ -30,7 +30,7 @@ EVEN = np.random.default_rng(5).chisquare(5, 20) / 5
     ("x", "dimensions"),
     [(SQUARES.mean(axis=1), 1), (SQUARES[:, 0], 3), (SQUARES.mean(axis=1), 3), (EVEN, 2), (EVEN, 5)],
 )
-def test_the_largest_mean_square_that_the_likelihood_allows(x, dimensions):
+def test_tailed_finds_largest_compatible_mean_square(x, dimensions):
     """x / (d s) is F(d, ν) with mean ν / (ν − 2), for any d up to that number and any ν; within t² / 2 of the best."""
     t = 2.0
     scales = np.exp(np.linspace(np.log(0.05), np.log(20), 800))
@@ -44,7 +44,7 @@ def test_the_largest_mean_square_that_the_likelihood_allows(x, dimensions):
     assert Tailed(x, dimensions)._likelihood_bound(t) == pytest.approx(wanted, rel=0.01)
 
 
-def test_the_ends_are_the_lower_of_the_log_scale_and_the_higher_of_two():
+def test_tailed_ends_combine_log_scale_and_likelihood():
     x = SQUARES[:, 0]
     one = Tailed(x)
     value, error, t = float(np.sqrt(x.mean())), 0.2, 1.5
@@ -57,7 +57,7 @@ def test_the_ends_are_the_lower_of_the_log_scale_and_the_higher_of_two():
     assert one.interval(0.0, error, 0.0, t) is None
 
 
-def test_the_jackknife_decides_where_it_reaches_further():
+def test_tailed_uses_jackknife_if_wider():
     x = np.full(40, 0.25) + 0.01 * np.cos(np.arange(40))
     one, value, t = Tailed(x), 0.5, 2.0
     assert one._likelihood_bound(t) ** 0.5 < 0.5 * np.exp(2 * 0.5 / 0.5)
@@ -77,7 +77,7 @@ def test_equal_labels_count_as_equal_to_some_rounding():
     assert Tailed(x)._likelihood_bound(2.0) == pytest.approx(Tailed(np.maximum(x, floor))._likelihood_bound(2.0))
 
 
-def test_of_many_squares_the_largest_are_taken_as_they_are():
+def test_group_squares_keeps_largest():
     most = EXACTLY + GROUPS
     rng = np.random.default_rng(2)
     few = rng.random(most)
@@ -111,7 +111,7 @@ def score(errors, **options):
     return Score(np.linspace(0.0, 1.0, 5), np.asarray(errors, dtype=float), **options)
 
 
-def test_a_true_value_is_compatible_within_t_of_its_own_errors():
+def test_compatible_values_are_within_t_errors():
     """With errors a + b x the ends solve x + t (a + b x) = value and x − t (a + b x) = value."""
     one, t = score(0.05 + 0.1 * np.linspace(0, 1, 5)), 2.0
     low, high = one.interval(0.5, np.nan, 0.0, t)
@@ -131,7 +131,7 @@ def test_items_that_vary_more_widen_a_score_interval_up_to_five_times():
         assert one.deviation(0.5, error, 0.0, 0.25) == pytest.approx(0.25 / (0.02 * wide)), error
 
 
-def test_half_a_step_counts_only_where_an_estimate_may_be_too_low():
+def test_continuity_correction_applies_below_null():
     plain, stepwise = score([0.1] * 5), score([0.1] * 5, stepwise=True)
     assert plain.interval(0.5, np.nan, 0.08, 2.0) == pytest.approx((0.3, 0.7))
     assert stepwise.interval(0.5, np.nan, 0.08, 2.0) == pytest.approx((0.3, 0.74))

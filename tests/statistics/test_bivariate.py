@@ -50,7 +50,7 @@ def test_parameters_are_variances_of_each_family_and_then_covariances():
         (BOTH, (1,), (2,)),
     ]
     assert [(p.index, p.families, p.of) for p in found] == [*each, (ITEM, (0, 1), (1, 1))]
-    # Two lessons that both rate as one more shared term: that of the objects comes first, wherever it stands.
+    # Two lessons that both rate as one more shared term: that of the objects comes first in any order.
     lesson = np.tile([0, 0, 0, 0, 1, 1, 1, 1], 2)
     more = [Family(f.mine, [(frozenset("o"), lesson), *f.terms], np.append(0.1, f.theta), None, f.strata) for f in both]
     last = parameters_of(*more, ITEM)[-2:]
@@ -58,7 +58,7 @@ def test_parameters_are_variances_of_each_family_and_then_covariances():
 
 
 @pytest.mark.parametrize(("others", "shared"), [((2, 3, 4, 5), True), ((3, 4, 5, 6), False), ((5, 6, 7, 8), False)])
-def test_a_term_with_one_level_in_common_has_no_covariance(others, shared):
+def test_term_with_one_common_level_has_no_covariance(others, shared):
     value, both = families((range(4), others))
     assert any(len(p.families) == 2 for p in parameters_of(*both, ITEM)) == shared
     if not shared:
@@ -100,7 +100,7 @@ def test_blocks_have_the_likelihood_of_dense_matrices(objects, by):
     np.testing.assert_allclose(second, information, atol=1e-9)
 
 
-def test_what_is_no_covariance_matrix_has_no_likelihood():
+def test_invalid_covariance_matrix_has_no_likelihood():
     value, both = families()
     parameters = parameters_of(*both, ITEM)
     strata = strata_of(value, both, parameters)
@@ -142,7 +142,7 @@ def test_strata_need_two_complete_tables(balanced):
 
 
 @pytest.mark.parametrize("objects", [(range(4), range(5)), (range(4), range(1, 5)), (range(4), (0, 1, 2, 5))])
-def test_strata_need_the_same_levels_of_what_is_shared(objects):
+def test_strata_require_equal_levels_of_shared_terms(objects):
     value, both = families(objects)
     assert strata_of(value, both, parameters_of(*both, ITEM)) is None
 
@@ -165,14 +165,14 @@ def test_blocks_of_about_one_size_are_laid_out_together():
     assert [group.tolist() for group in padded] == [[[*range(8), -1], [*range(8, 17)]]]
 
 
-def test_a_fit_is_where_the_slope_is_nothing_and_too_large_blocks_have_none(monkeypatch):
+def test_fit_has_zero_slope_and_large_blocks_have_none(monkeypatch):
     value, both = families((range(5), range(1, 4)))
     block = both[0].terms[1][1]
     fitted = fit_joint(value, both, ITEM, block)
     assert isinstance(fitted.likelihood, JointBlocks)
     assert fitted.objects == (1, 4, 6)
     assert fitted.n_variances == 6
-    # Each parameter beside the variance of a label: 2.5 of each family, and √(2.5 · 2.5).
+    # Each parameter relative to the variance of a label: 2.5 of each family, and √(2.5 · 2.5).
     assert fitted.scale.tolist() == pytest.approx([2.5] * 7)
     size = np.bincount(block)
     monkeypatch.setattr(bivariate, "MOST_CELLS", (size**2).sum() * 7)
@@ -203,7 +203,7 @@ def linear(shape=lambda x: x) -> Linear:
 
 
 @pytest.mark.parametrize("shape", [lambda x: x, lambda x: x**2, lambda x: x**0.7, lambda x: 0.2 * x, lambda x: 5 * x])
-def test_an_interval_ends_where_the_root_deviance_is_the_quantile_of_t(shape):
+def test_interval_ends_at_quantile_of_t(shape):
     found = linear(shape)
     low, high = found.interval(0.9, 12, -30.0, 30.0)
     quantile = stats.t.ppf(0.95, 12)
@@ -213,7 +213,7 @@ def test_an_interval_ends_where_the_root_deviance_is_the_quantile_of_t(shape):
     assert len(found.tried) < 20
 
 
-def test_an_end_beyond_the_limits_is_the_limit():
+def test_end_beyond_limits_is_limit():
     quantile = stats.t.ppf(0.95, 12)  # 1.78: ends at .42 and .78
     assert linear().interval(0.9, 12, 0.5, 0.7) == (0.5, 0.7)
     low, high = linear().interval(0.9, 12, 0.0, 1.0)
@@ -228,12 +228,12 @@ def test_an_end_beyond_the_limits_is_the_limit():
     assert high == pytest.approx(0.64, abs=1e-3)
 
 
-def test_the_p_value_is_that_of_t_on_both_sides():
+def test_p_value_is_two_sided_t():
     assert linear().p(0.4, 12) == pytest.approx(2 * stats.t.sf(2, 12))
     assert linear().p(0.6, 12) == pytest.approx(1)
 
 
-def test_the_error_of_a_correlation_is_by_the_delta_method():
+def test_correlation_error_uses_delta_method():
     value, both = families()
     fitted = fit_joint(value, both, ITEM, both[0].terms[1][1])
     theta = np.array([0.3, 1.2, 0.7, 0.4, 0.9, 0.6, 0.5])
@@ -248,7 +248,7 @@ def test_the_error_of_a_correlation_is_by_the_delta_method():
 
 @pytest.mark.parametrize(("first", "second", "known"), [(1e-6, 1, False), (1.1e-6, 1, True), (1, 1e-6, False),
                                                         (1, 1.1e-6, True)])  # fmt: skip
-def test_a_family_without_a_variance_of_objects_has_no_correlation(first, second, known):
+def test_family_without_object_variance_has_no_correlation(first, second, known):
     fitted = JointFit(None, np.array([first, second, 1e-4]), 0.0, (0, 1, 2), 2, np.ones(3))
     assert np.isfinite(fitted.correlation) == known
     larger = JointFit(None, np.array([first, second, 1e-4]), 0.0, (0, 1, 2), 2, np.array([2.0, 2.0, 2.0]))
@@ -286,13 +286,13 @@ LOW = (4.0, 1.0, 1.2, -0.3)
 
 
 @pytest.mark.parametrize("start", [(4.0, 1.0, 0.5, 0.0), (0.5, 6.0, -1.0, 2.0), (30.0, 0.1, 0.0, 0.0)])
-def test_a_search_ends_at_the_least_deviance(start):
+def test_search_ends_at_least_deviance(start):
     _, theta, deviance = searched(LOW, start)
     np.testing.assert_allclose(theta, LOW, atol=2e-3)
     assert deviance == pytest.approx(3, abs=1e-5)
 
 
-def test_a_variance_that_would_be_below_0_ends_there():
+def test_negative_variance_is_set_to_bound():
     """Of the others the least deviance with the second at 0: A's rows without it."""
     low = np.array([4.0, -1.0, 1.2, -0.3])
     _, theta, deviance = searched(low, (2.0, 2.0, 0.0, 0.0))
@@ -306,7 +306,7 @@ def test_a_variance_that_would_be_below_0_ends_there():
 
 
 @pytest.mark.parametrize("held", [0.0, 0.2, 0.4, 1.3])
-def test_a_correlation_that_is_held_leaves_the_rest_where_the_deviance_is_least(held):
+def test_fixed_correlation_minimizes_deviance(held):
     bowl, theta, deviance = searched(LOW, (3.0, 2.0, 0.7, 0.1), held)
     assert theta[2] == pytest.approx(held * math.sqrt(theta[0] * theta[1]))
 
@@ -325,7 +325,7 @@ def test_a_correlation_that_is_held_leaves_the_rest_where_the_deviance_is_least(
     assert JointFit(bowl, np.array(LOW), 99.0, (0, 1, 2), 2, np.ones(4)).root(held)[0] == 0
 
 
-def test_a_start_beyond_what_is_possible_is_left():
+def test_impossible_start_is_abandoned():
     # A covariance of 2.4 is none; without it the search goes to the least deviance that there is.
     _, theta, deviance = searched(LOW, (4.0, 1.44, 2.4, 1.0), most=1.5)
     np.testing.assert_allclose(theta, LOW, atol=2e-3)

@@ -56,7 +56,7 @@ def test_codes_count_the_combinations_that_occur_in_their_order():
     assert (len(nothing), n) == (0, 0)
 
 
-def test_nested_levels_are_numbered_within_what_they_are_nested_in():
+def test_nested_codes_number_levels_within_parents():
     assert nested_codes(np.array([7, 3, 7]), None).tolist() == [1, 0, 1]
     assert nested_codes(np.array([5, 6, 5, 9, 8]), np.array([0, 0, 1, 1, 1])).tolist() == [0, 1, 0, 2, 1]
 
@@ -68,16 +68,16 @@ def test_nested_levels_are_numbered_within_what_they_are_nested_in():
         ([2.0] * 8, [0, 0, 1, 1, 2, 2, 3, 3], [], "the labels do not vary"),
         (range(6), [0, 0, 1, 1, 2, 2], [], "3 levels of item have 2 differences, and 3 are needed at least"),
         (range(4), [0, 0, 1, 1], [], "2 levels of item have 1 difference, and 3 are needed at least"),
-        (range(6), [0, 0, 1, 1, 2, 3], [], "hardly any level of item has two labels, so that its variance and error "
-         "are one"),
+        (range(6), [0, 0, 1, 1, 2, 3], [], "too few levels of item have two labels to separate its "
+         "variance from error"),
         (range(7), [0, 0, 1, 1, 2, 2, 3], [], None),
-        (range(8), [0, 0, 1, 1, 2, 2, 3, 3], [[0, 0, 0, 0, 1, 1, 1, 1]], "each level of annotator has one level of "
-         "item to itself, so that they cannot be told apart"),
+        (range(8), [0, 0, 1, 1, 2, 2, 3, 3], [[0, 0, 0, 0, 1, 1, 1, 1]], "each level of annotator has a separate "
+         "level of item, so their variances are confounded"),
         (range(8), [0, 0, 1, 1, 2, 2, 3, 3], [[0] * 8], None),
         (range(8), [0, 0, 1, 1, 2, 2, 3, 3], [[0, 1] * 4], None),
     ],
 )  # fmt: skip
-def test_what_labels_cannot_tell_apart_is_said(value, measured, others, why):
+def test_inseparable_reports_confounded_terms(value, measured, others, why):
     found = untold(np.array(value, dtype=float), np.array(measured, dtype=int), *map(np.array, others))
     assert found == why
 
@@ -87,7 +87,7 @@ def test_other_names_and_another_least_number_of_differences_are_used():
     assert untold(value, measured, least=2) is None
     assert untold(value, measured, least=3, name="t").startswith("3 levels of t have")
     each = np.array([0, 0, 1, 1, 2, 2])
-    assert "each level of r has one level of t" in untold(value, measured, each, least=1, name="t", other="r")
+    assert "each level of r has a separate level of t" in untold(value, measured, each, least=1, name="t", other="r")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_other_names_and_another_least_number_of_differences_are_used():
         (CROSSED.value, [COLUMNS, ROWS, ROWS], (2, 3.0)),
         (CROSSED.value, [COLUMNS, [0] * 6], (3, 9.0)),  # 22 − 13
         (CROSSED.value, [], (5, 22.0)),
-        # Who is alone in one term leaves, then who is alone without them: of rows (0, 0), (1,), (1, 0, 0) nobody stays.
+        # Who is alone in one term leaves, then who is alone without them: of rows (0, 0), (1,), (1, 0, 0) none remains.
         ([5.0, 6, 7], [[0, 0, 1], [0, 1, 1]], (0, 0.0)),
     ],
 )
@@ -110,7 +110,7 @@ def test_squares_that_no_level_explains(value, codes, left):
     assert squares == pytest.approx(left[1], abs=1e-9)
 
 
-def test_the_rank_of_a_large_table_is_bounded(monkeypatch):
+def test_rank_of_large_table_is_bounded(monkeypatch):
     """A Latin square of two: 4 labels, 6 levels, rank 4. Nothing is left; the bound says 4 − 6 + 3 − 1, at least 1."""
     one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     square = Terms(np.array([1.0, 2, 3, 9]), (one, other, one ^ other))
@@ -122,7 +122,7 @@ def test_the_rank_of_a_large_table_is_bounded(monkeypatch):
     assert left_over(CROSSED)[1] == pytest.approx(3)
 
 
-def test_the_analysis_of_variance_of_unequal_groups():
+def test_analysis_of_variance_of_unequal_groups():
     # Mean squares 10.8 and 4 / 3; a level counts (5 − (9 + 4) / 5) / 1 = 2.4 times.
     one_way = Terms(np.array(LONG), (np.array([0, 0, 0, 1, 1]),))
     assert anova(one_way).tolist() == pytest.approx([(10.8 - 4 / 3) / 2.4, 4 / 3])
@@ -131,7 +131,7 @@ def test_the_analysis_of_variance_of_unequal_groups():
     assert squares.tolist() == pytest.approx([10.8, 4])
 
 
-def test_the_analysis_of_variance_of_crossed_terms():
+def test_analysis_of_variance_of_crossed_terms():
     # Mean squares 6 / 1, 13 / 2 and 3 / 2; a row has 3 labels, a column 2.
     assert anova(CROSSED).tolist() == pytest.approx([(6 - 1.5) / 3, (6.5 - 1.5) / 2, 1.5])
 
@@ -172,7 +172,7 @@ def test_terms_that_add_to_nothing_are_named(codes, n, named):
 
 
 @pytest.mark.parametrize("restricted", [True, False])
-def test_the_likelihood_of_mean_squares_is_that_of_the_labels(restricted):
+def test_mean_square_likelihood_equals_label_likelihood(restricted):
     strata = [frozenset({0}), frozenset({1}), frozenset({0, 1})]
     found = balanced_table(CROSSED.value, (ROWS, COLUMNS), strata, strata[:2], restricted)
     assert found.squares.tolist() == pytest.approx([6, 13, 3])
@@ -194,7 +194,7 @@ def test_the_likelihood_of_mean_squares_is_that_of_the_labels(restricted):
     np.testing.assert_allclose(found.curvature(theta), slow)
 
 
-def test_no_likelihood_lies_outside_of_what_is_possible():
+def test_likelihood_is_infinite_for_impossible_variances():
     strata = [frozenset({0}), frozenset({1}), frozenset({0, 1})]
     found = balanced_table(CROSSED.value, (ROWS, COLUMNS), strata, strata[:2])
     assert found.restricted
@@ -203,7 +203,7 @@ def test_no_likelihood_lies_outside_of_what_is_possible():
     assert found.deviance(np.zeros(3)) == np.inf
 
 
-def test_labels_of_one_cell_are_a_stratum_of_their_own():
+def test_labels_of_one_cell_form_a_stratum():
     # Cells (1, 3), (2, 4) in one row, (5, 5), (6, 10) in the other: squares within 2 + 2 + 0 + 8.
     value = np.array([1.0, 3, 2, 4, 5, 5, 6, 10])
     rows, columns = np.repeat([0, 1], 4), np.repeat([0, 1, 0, 1], 2)
@@ -217,7 +217,7 @@ def test_labels_of_one_cell_are_a_stratum_of_their_own():
 
 
 @pytest.mark.parametrize("kept", [[0, 1, 2], [0, 1, 2, 3, 3], [0, 1, 2, 2, 3, 3, 3, 3], [0, 0, 1, 1, 2, 2, 2, 3]])
-def test_a_table_that_is_not_complete_has_no_mean_squares(kept):
+def test_incomplete_table_has_no_mean_squares(kept):
     axes = tuple(axis[kept] for axis in TWO)
     assert balanced_table(np.arange(float(len(kept))), axes, [frozenset({0})], [frozenset({0})]) is None
 
@@ -310,7 +310,7 @@ def test_predictions_are_best_linear_unbiased(at_once, monkeypatch):
 @pytest.mark.parametrize("restricted", [True, False])
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (1, 2, 3), (1, 2, 2, 5)])
 def test_blocks_of_one_cell_two_and_more_have_the_likelihood_of_dense_matrices(sizes, restricted):
-    """Lessons of teachers, so many of each, with one label or two: nothing reaches across the blocks."""
+    """Lessons nested in teachers, with one or two labels each: the matrix is block-diagonal."""
     teacher = np.repeat(np.arange(len(sizes)), sizes)
     lesson = np.repeat(np.arange(len(teacher)), 1 + np.arange(len(teacher)) % 2)
     value = np.array([2.0, 5, 3, 7, 1, 4, 6, 2, 9, 3, 5, 8, 1, 2, 6])[: len(lesson)]
@@ -341,7 +341,7 @@ def test_labels_of_variances_that_are_0_do_not_vary_within_a_level():
         assert all(len(set(mean[code == level].tolist())) == 1 for level in code)
 
 
-def test_drawn_labels_vary_as_they_were_told():
+def test_drawn_labels_have_specified_variance():
     """A cell's mean has θ₀ + θ₁ + θ₂ / labels; squares within the one cell of two labels are θ₂ χ² with 1 df."""
     cells, rng, theta = Blocks.of(GAPS), np.random.default_rng(0), np.array([4.0, 1.0, 9.0])
     drawn = [cells.simulate(theta, rng) for _ in range(2000)]
@@ -355,14 +355,14 @@ def test_drawn_labels_vary_as_they_were_told():
     assert single.simulate(theta, rng).inside == 0
 
 
-def test_the_slope_by_differences_is_that_of_the_formula():
+def test_numerical_slope_matches_formula():
     cells = Blocks.of(GAPS)
     for theta in (np.array([1.5, 0.8, 0.6]), np.array([1e-9, 0.8, 0.6])):
         np.testing.assert_allclose(cells._differences(theta), cells.derivatives(theta)[0], rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(("most", "dense"), [(3, False), (4, True), (5, True)])
-def test_a_matrix_across_blocks_up_to_a_size_is_inverted(most, dense, monkeypatch):
+def test_matrix_across_blocks_is_inverted_up_to_a_size(most, dense, monkeypatch):
     cells = Blocks.of(GAPS)
     assert int(cells.starts[-1]) == 4  # the levels of the first term reach across the three of the second
     monkeypatch.setattr(blocks, "MOST_DENSE", most)

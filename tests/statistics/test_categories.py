@@ -1,4 +1,4 @@
-"""Coefficients of categories by hand and by loops; several side by side are what each is alone."""
+"""Coefficients of categories by hand and by loops; several at once equal each one separately."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def test_each_is_resampled_over_its_own_items(labels, method):
     assert sorted(seen) == list(range(len(STATISTICS)))
 
 
-def test_what_several_are_made_of_is_made_once(labels, monkeypatch):
-    """Forms of one model have the same components; other annotators and other numbers have components of their own."""
+def test_shared_numbers_are_computed_once(labels, monkeypatch):
+    """Forms of one model have the same components; other annotators and other numbers have separate components."""
     forms = ("A,1", "A,k", "C,1", "C,k")
     one, other = (tuple(IntraclassCorrelation(TwoWay(c, 2), (form,), 2) for form in forms) for c in (3.0, 2.0))
     masks = (PEOPLE, JUDGE), (PEOPLE, PEOPLE)
@@ -118,7 +118,7 @@ def test_what_several_are_made_of_is_made_once(labels, monkeypatch):
     assert len(set(alone[:8].tolist())) == 8
 
 
-def test_what_statistics_share_is_made_once(labels):
+def test_shared_parts_of_statistics_are_computed_once(labels):
     shared = Slice.of(labels)
     assert grid(shared) is grid(shared)
     assert grid(labels) is not grid(labels)
@@ -135,17 +135,17 @@ def test_pairs_of_labels_are_items_of_two(labels):
     assert list(fast) == slow
     assert found.labels.n_items == len({pair[1:] for pair in slow}) < len(slow)
     few = label_pairs(labels.select(labels.item < 5), PEOPLE, JUDGE)
-    assert few.labels.n_items == len(few.kind) == len([i for i, _, _ in slow if i < 5])  # hardly any are alike
+    assert few.labels.n_items == len(few.kind) == len([i for i, _, _ in slow if i < 5])  # very few are equal
     assert found.starts.tolist() == np.flatnonzero(np.diff([i for i, _, _ in slow], prepend=-1)).tolist()
 
 
-def test_the_rate_of_a_rare_label_is_the_lower_end_of_wilsons_interval():
+def test_rare_label_rate_is_lower_wilson_limit():
     for share, n in ((0.1, 40), (0.0, 12), (0.5, 7)):
         low, _ = wilson(np.array(share), n, 1 - 2 * stats.norm.sf(LOW_RATE))
         assert _low_rate(share, n) == pytest.approx(float(low), abs=1e-12)
 
 
-def test_each_rater_has_a_rate_of_its_own_as_far_as_rates_differ_beyond_chance():
+def test_own_rates_are_shrunk_by_chance_variation():
     """30 items, three raters who gave the label 15, 3 and 0 times: Cochran's Q is that of the table."""
     rare = np.zeros((30, 3), dtype=bool)
     rare[:15, 0] = rare[:3, 1] = True
@@ -177,7 +177,7 @@ def value_of(statistic, rows) -> float:
     return float(statistic.value(moments.sum(axis=0))[0])
 
 
-def test_what_is_nothing_divides_nothing():
+def test_ratio_of_zero_is_nan():
     found = ratio(np.array([1.0, 1, 1, 1, 1]), np.array([2.0, 0.5, -0.5, -0.51, 0]), 0.5)
     assert found.tolist() == pytest.approx([0.5, np.nan, np.nan, -1 / 0.51, np.nan], nan_ok=True)
     assert ratio(np.array([3.0, 1]), np.array([1e-9, 0.0])).tolist() == pytest.approx([3e9, np.nan], nan_ok=True)
@@ -219,7 +219,7 @@ def test_chance_by_labels_dealt_out_evenly():
     rows = [[1, 1, None], [2, 2, 4], [5, None, 1], [None, 2, None]]
     assert value_of(ChanceCorrected(FOUR, "none", "none"), rows) == pytest.approx(4 / 9)
     assert value_of(ChanceCorrected(FOUR, "none", "uniform"), rows) == pytest.approx((4 / 9 - 1 / 4) / (3 / 4))
-    # A credit of 1 within a distance of 1: pairs 12, 21, 45, 54 beside the four equal ones, 8 of 16.
+    # A credit of 1 within a distance of 1: pairs 12, 21, 45, 54 and the four equal ones, 8 of 16.
     assert value_of(ChanceCorrected(FOUR, 1.0, "uniform"), rows) == pytest.approx((4 / 9 - 1 / 2) / (1 / 2))
 
 
@@ -278,7 +278,7 @@ LABELS = ("x", "y", "z")
         ([[1, 0, 0.5], [0, 1, 0], [0.4, 0, 1]], "must be the same both ways round; credit('x', 'z') is 0.5"),
     ],
 )
-def test_a_caller_s_credit_is_checked(table, words):
+def test_credits_of_checks_function(table, words):
     def credit(a, b):
         return table[LABELS.index(a)][LABELS.index(b)]
 
@@ -300,7 +300,7 @@ def test_a_caller_s_credit_is_checked(table, words):
         ([[0, 3, 1], [3, 0, 1], [1, 1.5, 0]], "must be the same both ways round; apart('y', 'z') is 1"),
     ],
 )
-def test_a_caller_s_distance_is_checked(table, words):
+def test_distances_of_checks_function(table, words):
     def apart(a, b):
         return table[LABELS.index(a)][LABELS.index(b)]
 
@@ -319,7 +319,7 @@ def test_no_labels_have_no_credit_and_no_distance():
 # -- how often each pattern of labels occurs ----------------------------------------------------------
 
 
-def test_two_labels_are_alike_as_often_as_their_correlation_says():
+def test_two_labels_agree_as_correlation_implies():
     """P(both v) = p² + ρ p (1 − p), P(v, w) = (1 − ρ) p q, with p = 5/8 of the eight labels."""
     rows = [[1, 1], [1, 2], [2, 2], [1, 1]]
     found = Patterns.of(answers_of(rows), anyone=False)
@@ -402,7 +402,7 @@ def test_patterns_that_a_statistic_does_not_tell_apart_are_one(monkeypatch):
     assert sorted(together[0].tolist()) == [0 + 2, 1 + 3, 4]
 
 
-# -- raters each with a rate of their own --------------------------------------------------------------
+# -- raters with different rates -----------------------------------------------------------------------
 
 
 def test_patterns_of_a_rare_label():
@@ -422,7 +422,7 @@ def test_patterns_of_a_rare_label():
     assert even.rates.tolist() == pytest.approx([0.5, 0.5])
 
 
-def test_a_label_that_nobody_gave_is_the_rare_one():
+def test_unused_label_is_the_rare_one():
     same = answers_of([[3, 3], [3, 3]])
     assert Thresholds.of(same, item_rate=True) is None
     found = Thresholds.of(same, item_rate=True, unseen=2.0)
@@ -442,7 +442,7 @@ def test_a_label_that_nobody_gave_is_the_rare_one():
         ([[1, 2], [1, 3]], False),
     ],
 )
-def test_rates_are_asked_of_two_labels_of_complete_tables(rows, known):
+def test_thresholds_require_two_labels_and_complete_tables(rows, known):
     assert (Thresholds.of(answers_of(rows), item_rate=True) is not None) == known
 
 
@@ -462,7 +462,7 @@ def test_raters_with_a_common_trait_agree_as_normal_shadows_do():
         assert often[k, 3] == pytest.approx(both, abs=1e-6)
 
 
-def test_small_sums_are_told_apart_by_their_size(monkeypatch):
+def test_small_sums_are_distinguished(monkeypatch):
     monkeypatch.setattr(categories, "MANY_PATTERNS", 2)
     moments, often = np.array([[1e-14, 0], [2e-14, 0], [2e-14, 0]]), np.ones((1, 3))
     merged, together = categories._merge_patterns(moments, often)

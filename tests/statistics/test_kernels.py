@@ -1,6 +1,6 @@
 """The sums behind every coefficient: each kernel by its slow reference, and its sums over parts of a table.
 
-`tests/test_references.py` asks the same of the public questions; here nothing stands between the formula and the loop.
+`tests/test_references.py` tests the public functions in the same way; here the formula is compared with the loop.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ PAIR = {
 
 
 @pytest.mark.parametrize("name", PAIR)
-def test_a_mean_over_pairs_of_annotators(name):
+def test_mean_over_pairs_of_annotators(name):
     """Each pair on the items that both labelled; then the mean over pairs, first of all values."""
     statistic, slow = PAIR[name]
     first, second = np.triu_indices(4, 1)
@@ -207,7 +207,7 @@ def test_advantage_probabilities_by_counting():
     )
 
 
-def test_a_table_without_votes_on_two_systems_is_none_and_leaves_the_others():
+def test_table_without_votes_on_two_systems_is_nan_and_others_are_kept():
     tables = np.stack([1.0 - np.eye(4), np.zeros((4, 4))])
     tables[1, 0, 1] = tables[1, 1, 0] = 2
     found = tournaments.bradley_terry(tables)
@@ -230,7 +230,7 @@ def test_bradley_terry_of_several_tables_by_iterations():
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_the_curvature_of_votes_is_the_derivative_of_their_slope(ties):
+def test_vote_curvature_is_derivative_of_slope(ties):
     """Minus the second derivatives, by differences; Newton's method would arrive with others too, later."""
     rng = np.random.default_rng(7)
     wins = rng.integers(1, 9, (2, 4, 4)).astype(float)
@@ -297,7 +297,7 @@ def test_groups_without_a_finite_strength():
     beats = np.zeros((5, 5))
     beats[0, 1] = beats[1, 0] = beats[1, 2] = beats[2, 3] = beats[3, 2] = 1.0
     found = [group.tolist() for group in tournaments.unbounded_groups(beats)]
-    assert sorted(found[:2]) == [[0, 1], [4]]  # 4 was never voted on: nobody beats it either
+    assert sorted(found[:2]) == [[0, 1], [4]]  # 4 has no votes: no system beats it
     assert found[2] == [2, 3]
     ties = np.zeros((5, 5))
     ties[1, 2] = ties[2, 1] = 2.0

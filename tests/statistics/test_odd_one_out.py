@@ -49,7 +49,7 @@ def test_ranks_are_those_of_scipy_with_ties_or_without(shape, different):
     np.testing.assert_allclose(mean_ranks(values), slowly(values), rtol=0, atol=1e-15)
 
 
-def test_a_row_with_nan_or_with_ties_alone_has_no_ranks_and_others_have():
+def test_mean_ranks_of_nan_or_tied_rows_are_missing():
     values = np.array([[1.0, np.nan, 2.0], [3.0, 3.0, 3.0], [np.inf, -np.inf, 0.0]])
     found = mean_ranks(values)
     assert np.isnan(found[:2]).all()
@@ -100,7 +100,7 @@ def test_groups_of_choices_are_left_out_in_turn():
     assert total.sum() == pytest.approx(19 * CHOICES.kept.sum())
 
 
-def test_a_correlation_needs_three_pairs_that_both_know():
+def test_correlation_requires_three_common_pairs():
     nan = math.nan
     assert correlation(np.array([1.0, 2, 3, nan]), np.array([1.0, 3, 2, 4])) == pytest.approx(0.5)
     assert math.isnan(correlation(np.array([1.0, 2, nan, 3]), np.array([1.0, 2, 3, nan])))
@@ -118,7 +118,7 @@ def alike(x: np.ndarray, a: int, b: int) -> float:
     return math.exp(-((x[a] - x[b]) ** 2).sum())
 
 
-def test_the_likelihood_of_places_choice_by_choice():
+def test_embedding_likelihood_choice_by_choice():
     """exp(−|x_i − x_j|²) of the kept pair over the sum of those of the three pairs; PENALTY times the mean square."""
     x = np.random.default_rng(2).normal(size=(7, 2))
     model = Model.of(MEMBER, ODD, 7, 2)
@@ -179,7 +179,7 @@ def asked_again(robin, place, rng):
     return full[robin.first, robin.second]
 
 
-def test_a_step_moves_what_is_seen_and_keeps_its_level():
+def test_step_moves_observed_level():
     step = Step(halves=0.5, again=0.7, mind=0.8)
     assert step.again_from(0.5) == pytest.approx(0.7)
     assert step.again_from(0.3) == pytest.approx(math.tanh(math.atanh(0.3) + math.atanh(0.7) - math.atanh(0.5)))
@@ -204,7 +204,7 @@ def test_halves_are_those_of_the_ranked_pairs():
     assert again == pytest.approx(np.nanmean(found), abs=0.03)
 
 
-def test_the_model_goes_down_its_own_slope(monkeypatch):
+def test_pair_model_follows_its_gradient(monkeypatch):
     """The loss that is handed to the optimiser has the slope that it says."""
     import scipy.optimize
 
@@ -220,7 +220,7 @@ def test_the_model_goes_down_its_own_slope(monkeypatch):
     assert max(seen) < 1e-3
 
 
-def test_the_model_finds_pairs_that_are_kept():
+def test_pair_model_finds_kept_pairs():
     model = PairModel.of(ROBIN, ASKED)
     model.fit()
     same, kept, _ = model.triplets
@@ -235,7 +235,7 @@ def test_the_model_finds_pairs_that_are_kept():
 @pytest.mark.parametrize(("texts", "documents", "repeats", "near"), [
     (10, 1, 1, 0.065), pytest.param(8, 3, 2, 0.03, marks=pytest.mark.slow)
 ])  # fmt: skip
-def test_the_ceiling_is_what_the_experts_reach(texts, documents, repeats, near):
+def test_ceiling_is_expert_reliability(texts, documents, repeats, near):
     """On average over studies: ρ of two sets of choices, and of one with the minds behind them."""
     said, true = [], []
     for seed in range(20):
@@ -292,7 +292,7 @@ def test_halves_share_no_choice(size, held, monkeypatch):
     assert len({tuple(one) for one, _ in seen}) > 1
 
 
-def test_correlations_beyond_what_is_nearly_alike_are_that():
+def test_correlations_near_one_are_clipped():
     assert odd_one_out._z(0.5) == pytest.approx(math.log(3) / 2)
     assert odd_one_out._z(1.0) == odd_one_out._z(0.9999) == -odd_one_out._z(-1.0)
     assert odd_one_out._z(0.9998) < odd_one_out._z(0.9999)
@@ -310,7 +310,7 @@ def test_fewer_halves_of_very_many_choices(most, halves, monkeypatch):
     assert math.isnan(mean_half_correlation(ROBIN, np.random.default_rng(0)))
 
 
-def test_the_model_is_fitted_to_so_many_choices_and_texts(monkeypatch):
+def test_model_is_limited_to_choices_and_texts(monkeypatch):
     """Two documents of 12 texts have 66 pairs each."""
     drawn_from = iter([(0.5, 0.6, math.nan), (0.7, math.nan, math.nan)] * 6)
     model = SimpleNamespace(fit=lambda: None, draw=lambda rng: next(drawn_from))
@@ -356,7 +356,7 @@ def test_triplets_of_the_model_count_the_choices_that_kept_each_pair():
             assert (model.first[p], model.second[p]) == pair
 
 
-def test_drawn_strengths_spread_shares_as_they_are(fitted):
+def test_drawn_strengths_have_observed_spread(fitted):
     rng = np.random.default_rng(2)
     theta = fitted._draw_strengths(rng)
     assert fitted._expected_variance(theta) == pytest.approx(ROBIN.share.var(), rel=1e-3)
@@ -394,7 +394,7 @@ def test_texts_are_renamed_within_documents(fitted):
 
 
 def test_choices_about_one_triplet_count_for_less_as_far_as_they_agree():
-    """Two triplets about one pair, two choices each, always alike within: as many as two choices, not four."""
+    """Two triplets about one pair, two identical choices each: equivalent to two choices, not four."""
     position, item = np.array([[0, 1, 2]] * 2 + [[0, 3, 4]] * 2), np.array([0, 0, 1, 1])
     alike = np.array([[1.0, 0, 0]] * 2 + [[0, 1, 0]] * 2)
     icc, n = within_triplet_icc(position, alike, 5, item)
@@ -405,7 +405,7 @@ def test_choices_about_one_triplet_count_for_less_as_far_as_they_agree():
     icc, n = within_triplet_icc(position, mixed, 5, item)
     assert icc == 0
     assert n.tolist() == [4, 2, 2, 2, 2]
-    # One triplet alone, or one choice each, cannot tell.
+    # One triplet only, or one choice each, is not sufficient.
     for some in (slice(0, 2), slice(1, 3)):
         assert within_triplet_icc(position[some], alike[some], 5 if some.start else 3, item[some])[0] == 0
 
@@ -438,7 +438,7 @@ def test_alikeness_within_triplets_is_that_of_one_way_analysis_of_variance():
         ([4, 0, 2, 3], [4, 4, 4, 4], 16 / 11),
         # Compared once each, all of it counts as chance: 1/4 / 1e-6 − 1.
         ([1, 0], [1, 1], 0.25 / 1e-6 - 1),
-        # Always or never kept, there is no chance, and nothing is drawn to the mean but for a thousandth.
+        # Always or never kept, there is no chance, and the shrinkage to the mean is only a thousandth.
         ([4, 0], [4, 4], 1e-3),
     ],
 )
@@ -459,7 +459,7 @@ def test_pairs_are_simulated_with_the_moments_of_equation_1(kept, n, strength):
         assert found == pytest.approx((mean * strength, (1 - mean) * strength, len(n)))
 
 
-def test_of_very_many_pairs_some_are_simulated(monkeypatch):
+def test_many_pairs_are_subsampled_in_simulation(monkeypatch):
     robin, _ = drawn(9, 2, repeats=2)
     plain = odd_one_out._step_of_pairs(robin, np.random.default_rng(0))
     monkeypatch.setattr(odd_one_out, "MOST_SIMULATED", len(robin))
@@ -488,7 +488,7 @@ def test_shares_of_pairs_leave_out_choices_of_none():
     np.testing.assert_array_equal(odd_one_out._shares(at, kept, 4), [1 / 3, np.nan, 1 / 2, np.nan])
 
 
-def test_a_first_round_of_the_model_has_the_variances_that_choices_leave(monkeypatch):
+def test_first_model_step_has_choice_variances(monkeypatch):
     """From spreads of 1: information is Σ c (1 − c), of a text that of the pair without it; then the mean squares."""
     monkeypatch.setattr(odd_one_out, "ROUNDS", 1)
     model = PairModel.of(ROBIN, ASKED)
@@ -536,7 +536,7 @@ def test_strengths_are_drawn_a_deviation_from_their_mode():
     np.testing.assert_allclose(PairModel._draw_strengths(model, rng), [28, 44, 44], atol=1e-3)  # four times at most
 
 
-def test_the_variance_that_strengths_make_by_loops(fitted):
+def test_strength_variance_matches_loops(fitted):
     theta = fitted.blocks.fill(fitted.first, fitted.second, fitted.t[fitted.first] + fitted.t[fitted.second])
     mean, noise, n = np.zeros(len(ROBIN)), np.zeros(len(ROBIN)), np.zeros(len(ROBIN))
     for three, at in zip(ASKED, ROBIN.at, strict=True):
@@ -552,7 +552,7 @@ def test_the_variance_that_strengths_make_by_loops(fitted):
 
 
 @pytest.mark.parametrize("texts", [4, 400])
-def test_pairs_are_counted_alike_with_a_table_of_all_and_without(texts, monkeypatch):
+def test_pair_counts_are_equal_with_and_without_table(texts, monkeypatch):
     member, odd = np.array([[0, 1, 2], [2, 1, 0], [3, 0, 1]]), np.array([0, 2, 0])
     wanted = PairTable.of(member, odd, 4)
     assert list(zip(wanted.first, wanted.second, wanted.n, wanted.kept, strict=True)) == [

@@ -1,4 +1,4 @@
-"""Statistics of two labels an item, each by the numbers that it is made of."""
+"""Statistics of two labels per item, each from its component sums."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_distances_by_hand():
     assert Distance("bias").unit == 1
 
 
-def test_the_mean_stands_first_where_there_are_several():
+def test_mean_first_puts_mean_before_values():
     np.testing.assert_array_equal(mean_first(np.array([[0.3], [np.nan]])), [[0.3], [np.nan]])
     found = mean_first(np.array([[0.3, np.nan, 0.5], [np.nan, np.nan, np.nan]]))
     np.testing.assert_array_equal(found, [[0.4, 0.3, np.nan, 0.5], [np.nan] * 4])
@@ -107,7 +107,7 @@ def test_pairs_of_annotators_are_compared_on_what_both_labelled():
 
 
 @pytest.mark.parametrize("kind", ["mae", "bias"])
-def test_each_item_counts_once_whatever_its_pairs(kind):
+def test_within_items_weights_items_equally(kind):
     people, judge = np.array([True, True, False]), np.array([False, False, True])
     two = MeanOfPairs(Distance(kind), np.array([0]), np.array([1]))
     across = WithinItems(two, people, judge)
@@ -134,7 +134,7 @@ def test_pairs_of_labels_by_hand():
     assert value[found.kind].tolist() == [
         [1, 1], [1, 2], [1, 1], [1, 2], [2, 1], [2, 1], [2, 2], [2, 2], [3, 1], [1, 3],
     ]  # fmt: skip
-    # Of fewer pairs than could differ each is one of its own.
+    # With fewer pairs than possible kinds, each is separate.
     few = label_pairs(answers(), everybody, np.array([True, False, False]))
     assert few.labels.n_items == len(few.kind) == 4
     assert few.labels.value.reshape(-1, 2).tolist() == [[1, 1], [2, 1], [2, 2], [1, 3]]

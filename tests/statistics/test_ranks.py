@@ -23,7 +23,7 @@ def repeated(weights: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("kind", "slow"), [("spearman", stats.spearmanr), ("kendall", stats.kendalltau)])
-def test_a_weight_counts_an_item_that_often(kind, slow):
+def test_weights_are_item_multiplicities(kind, slow):
     found = PairRanks(kind, CELLS, *map(np.array, zip(*PAIRS, strict=True))).value(WEIGHTS)
     for row, weights in zip(found, WEIGHTS, strict=True):
         rows = repeated(weights)

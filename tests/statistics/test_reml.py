@@ -1,4 +1,4 @@
-"""The search for variances: by hand where a table is balanced, and each step by all sets of bounds."""
+"""The search for variances: balanced tables by hand, and each step against all sets of bounds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ START = [np.array([1.0, 1.0])]
 
 
 def one_way(between: float, within: float, items: int = 6, labels: int = 3) -> Balanced:
-    """Items with so many labels each, by their sums of squares."""
+    """Items with the given numbers of labels, by their sums of squares."""
     weights = np.array([[labels, 1.0], [0, 1], [labels, 1]])
     df = np.array([items - 1.0, items * (labels - 1)])
     return Balanced(np.array([between, within]), df, weights, items * labels)
@@ -61,14 +61,14 @@ def test_items_that_differ_less_than_labels_have_no_variance(start):
     assert covariance[1, 1] == pytest.approx(2 * (41 / 17) ** 2 / 17, rel=1e-4)
 
 
-def test_a_start_that_is_none_is_passed_over():
+def test_missing_start_is_skipped():
     starts = [np.array([np.nan, 1.0]), np.array([0.0, 0.0]), np.array([np.inf, 1.0]), np.array([-1.0, 1.0]), *START]
     assert fit(one_way(40, 24), starts).theta.tolist() == pytest.approx([2, 2], rel=1e-5)
     with pytest.raises(AssertionError, match="one start at least is finite"):
         fit(one_way(40, 24), starts[:4])
 
 
-def test_a_covariance_that_has_no_inverse_is_unknown():
+def test_singular_covariance_is_unknown():
     flat = SimpleNamespace(curvature=lambda theta: np.ones((2, 2)))
     assert np.isnan(RemlFit(np.array([1.0, 1.0]), 0.0, True, flat).covariance()).all()
 
@@ -94,7 +94,7 @@ AT_BOUND, INSIDE = np.array([0.5, 1.0]), np.array([3.5, 1.0])
 
 
 @pytest.mark.parametrize("starts", [[AT_BOUND, INSIDE], [INSIDE, AT_BOUND], [INSIDE]])
-def test_a_start_that_ends_at_a_bound_is_followed_by_another(starts):
+def test_bound_solution_triggers_another_start(starts):
     wells = Wells()
     found = fit(wells, starts)
     assert found.theta.tolist() == pytest.approx([INNER, 1], rel=1e-4)
@@ -102,14 +102,14 @@ def test_a_start_that_ends_at_a_bound_is_followed_by_another(starts):
     assert (0.5 in wells.points) == (starts[0] is AT_BOUND)
 
 
-def test_of_starts_that_all_end_at_a_bound_the_first_of_the_best_is_taken():
+def test_first_best_bound_solution_is_kept():
     found = fit(Wells(), [AT_BOUND, np.array([0.4, 1.0])])
     assert found.theta.tolist() == pytest.approx([0, 1], abs=1e-4)
     assert found.theta[0] == 0
     assert found.deviance == pytest.approx(0, abs=1e-6)
 
 
-def test_a_search_of_too_few_steps_has_not_converged(monkeypatch):
+def test_too_few_steps_do_not_converge(monkeypatch):
     monkeypatch.setattr(reml, "MOST_STEPS", 1)
     found = fit(one_way(40, 24), [np.array([20.0, 0.5])])
     assert not found.converged
@@ -117,7 +117,7 @@ def test_a_search_of_too_few_steps_has_not_converged(monkeypatch):
 
 
 @pytest.mark.parametrize(("slope", "converged"), [(3e-3, True), (3.3e-3, False), (1e-5, True)])
-def test_a_search_that_gains_nothing_has_converged_where_little_was_promised(slope, converged):
+def test_small_expected_gain_counts_as_converged(slope, converged):
     """A step of −slope promises slope²: 1e-5 is little, and below the tolerance no step is tried."""
     calls = []
     flat = SimpleNamespace(
@@ -133,7 +133,7 @@ def test_a_search_that_gains_nothing_has_converged_where_little_was_promised(slo
 @pytest.mark.parametrize(
     ("worse", "kept"), [(0.0, 0.0), (9e-7, 0.0), (1.1e-6, 5e-9)],
 )  # fmt: skip
-def test_what_crept_towards_0_is_set_there_where_that_is_no_worse(worse, kept, monkeypatch):
+def test_variances_near_zero_are_set_to_zero_if_no_worse(worse, kept, monkeypatch):
     low = np.array([5e-9, 1.0])
     monkeypatch.setattr(reml, "_descend", lambda *_: (low, 3.0, True))
     found = fit(SimpleNamespace(deviance=lambda theta: 3.0 + worse * (theta[0] == 0)), START)
@@ -142,7 +142,7 @@ def test_what_crept_towards_0_is_set_there_where_that_is_no_worse(worse, kept, m
 
 
 @pytest.mark.parametrize(("small", "kept"), [(1.0, 1.0), (0.99, 0.0), (0.0, 0.0)])
-def test_what_is_a_quarter_of_all_is_not_below_a_quarter(small, kept, monkeypatch):
+def test_quarter_of_total_is_not_below_quarter(small, kept, monkeypatch):
     monkeypatch.setattr(reml, "ZERO", 0.25)
     monkeypatch.setattr(reml, "_descend", lambda *_: (np.array([small, 3.0]), 3.0, True))
     assert fit(SimpleNamespace(deviance=lambda theta: 3.0), START).theta.tolist() == [kept, 3]
@@ -174,7 +174,7 @@ def slow_step(curvature, gradient, theta, along=None, target=0.0):
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_a_step_is_the_best_within_the_bounds(seed):
+def test_step_is_best_within_bounds(seed):
     rng = np.random.default_rng(seed)
     k = 2 + seed % 3
     root = rng.normal(size=(k, k))
@@ -191,7 +191,7 @@ def test_a_step_is_the_best_within_the_bounds(seed):
     assert along @ found == pytest.approx(target, abs=1e-8)
 
 
-def test_where_every_variance_goes_to_0_the_step_is_all_of_it():
+def test_step_is_complete_if_all_variances_vanish():
     theta = np.array([0.5, 0.2])
     assert bounded_step(np.identity(2), np.array([9.0, 9.0]), theta).tolist() == [-0.5, -0.2]
     held = np.array([True, True])
@@ -199,7 +199,7 @@ def test_where_every_variance_goes_to_0_the_step_is_all_of_it():
     assert (move.tolist(), multiplier) == ([-0.5, -0.2], 0.0)
 
 
-def test_a_condition_on_what_is_held_alone_leaves_the_rest_free():
+def test_condition_on_fixed_variance_leaves_others_free():
     held, along = np.array([True, False]), np.array([1.0, 0.0])
     move, multiplier = reml._equality_step(np.diag([1.0, 4.0]), np.array([1.0, 2.0]), np.ones(2), held, along, 0.3)
     assert (move.tolist(), multiplier) == ([-1.0, -0.5], 0.0)
@@ -211,7 +211,7 @@ SHARE = Ratio(np.array([1.0, 0.0]), np.array([0.0, 0.5]))
 """Of items in means of two labels: a / (a + e / 2)."""
 
 
-def test_a_share_of_variances_and_its_slope():
+def test_ratio_value_and_slope():
     theta = np.array([[2.0, 2.0], [0.0, 1.0], [0.0, 0.0]])
     assert SHARE.value(theta).tolist() == pytest.approx([2 / 3, 0, np.nan], nan_ok=True)
     assert Ratio(np.array([1.0, 0.5])).value(theta).tolist() == [3, 0.5, 0]
@@ -220,7 +220,7 @@ def test_a_share_of_variances_and_its_slope():
     assert Ratio(np.array([1.0, 0.5])).slope(theta[0]).tolist() == [1, 0.5]
 
 
-def test_a_share_is_held_by_a_linear_condition():
+def test_ratio_constraint_is_linear():
     along, target = SHARE.constraint(0.25)
     assert along.tolist() == pytest.approx([0.75, -0.125])
     assert target == 0
@@ -229,7 +229,7 @@ def test_a_share_is_held_by_a_linear_condition():
     assert (along.tolist(), target) == ([1, 0.5], 3.0)
 
 
-def test_the_standard_error_is_by_the_delta_method():
+def test_standard_error_uses_delta_method():
     found = fit(one_way(40, 24), START)
     slope = np.array([1, -1]) / 9
     wanted = np.sqrt(slope @ found.covariance() @ slope)
@@ -254,7 +254,7 @@ def slow_end(table: Balanced, fitted: RemlFit, level: float, inside: float, outs
 
 
 @pytest.mark.parametrize("df", [None, 5.0])
-def test_the_interval_ends_where_the_deviance_has_risen_by_the_quantile(df):
+def test_interval_ends_at_deviance_quantile(df):
     table = one_way(100, 24)
     found = fit(table, START)  # mean squares 20 and 2: a = 6, e / 2 = 1
     level = stats.norm.ppf(0.95) if df is None else stats.t.ppf(0.95, df)
@@ -266,7 +266,7 @@ def test_the_interval_ends_where_the_deviance_has_risen_by_the_quantile(df):
     assert profile_p(found, SHARE, 6 / 7, df) == pytest.approx(1, abs=1e-2)
 
 
-def test_the_residual_s_interval_without_items_is_that_of_the_deviance():
+def test_residual_interval_without_items_uses_deviance():
     # Pooled, s² = 41 / 17 with 17 df: 17 (log(e / s²) + s² / e − 1) = z².
     found = fit(one_way(5, 36), START)
     s2, z = 41 / 17, stats.norm.ppf(0.975)
@@ -288,15 +288,15 @@ def test_items_without_a_variance_have_a_lower_end_of_0():
     assert profile_p(found, SHARE, high) == pytest.approx(0.05, abs=2e-3)
 
 
-def test_a_lower_end_that_is_never_reached_is_0_and_a_share_ends_at_1():
+def test_unreached_lower_end_is_zero_and_share_ends_at_one():
     found = fit(one_way(7.5, 12), START)  # mean squares 1.5 and 1: items may well not differ
     assert found.theta[0] == pytest.approx(1 / 6, rel=1e-4)
     assert profile(found, SHARE, 0.95)[0] == 0
-    # Where labels of an item hardly differ, nothing but 1 bounds the share of means: e = 1e-12.
+    # If labels of an item differ very little, only 1 bounds the share of means: e = 1e-12.
     assert profile(fit(one_way(40, 1e-9), START), SHARE, 0.95)[1] == pytest.approx(1, abs=1e-6)
 
 
-def test_a_share_of_nothing_has_no_interval():
+def test_share_of_zero_has_no_interval():
     nothing = RemlFit(np.zeros(2), 0.0, True, one_way(0, 0))
     assert np.isnan(profile(nothing, SHARE, 0.95)).all()
 
@@ -313,7 +313,7 @@ def test_a_share_of_nothing_has_no_interval():
         ([0.5, -0.5], 0.0, [1.2, 1.2]),
         # All but the share 1e-3 that the residual keeps: 4 · .001.
         ([1.0, 1.0], 0.004, [0, 0.004]),
-        ([0.0, 1.0], 0.0, [1, 0]),  # only where it has to, it has none
+        ([0.0, 1.0], 0.0, [1, 0]),  # only if necessary; here it is not
         ([1.0, 0.0], -1.0, None),
         ([0.0, 1.0], -1e-3, None),
     ],
@@ -341,7 +341,7 @@ def test_variances_are_moved_as_little_as_a_condition_asks(along, target, wanted
         (1, 1, 3, 3, 1, 2.99, 2.8),
     ],
 )
-def test_the_next_trial_of_an_end(inner, inner_root, outer, outer_root, step, level, wanted):
+def test_next_trial_of_end(inner, inner_root, outer, outer_root, step, level, wanted):
     assert reml._next_trial(inner, inner_root, outer, outer_root, 1, step, level) == pytest.approx(wanted)
 
 
@@ -359,14 +359,14 @@ def test_the_next_trial_of_an_end(inner, inner_root, outer, outer_root, step, le
         (lambda v: 1 - v if v > 0.3 else np.inf, -0.2, 0.9, 0.0, 0.3),
     ],
 )
-def test_an_end_lies_where_the_root_reaches_the_level(root, step, level, bound, wanted):
+def test_end_is_root_at_level(root, step, level, bound, wanted):
     found = reml._find_end(SimpleNamespace(root=root), 1.0, step, level, bound)
     assert found == pytest.approx(wanted, abs=2e-3)
     if wanted == bound:
         assert found == bound
 
 
-def test_a_share_is_asked_beside_1_and_ends_there():
+def test_share_near_one_ends_at_one():
     asked = []
     side = SimpleNamespace(root=lambda v: asked.append(v) or 0.5)
     assert reml._find_end(side, 0.6, 0.5, 2.0, 1.0) == 1.0
@@ -377,7 +377,7 @@ def test_a_share_is_asked_beside_1_and_ends_there():
 
 
 def test_samples_of_the_fit_have_its_variances_on_average():
-    # By mean squares unbiased, where they are hardly ever at the bound.
+    # Unbiased by mean squares, which are rarely at the bound.
     found = fit(one_way(40 * 20, 24 * 20, 101), START)
     drawn = replicates(found, 60, 3)
     assert drawn.shape == (60, 2)
@@ -398,7 +398,7 @@ def test_samples_of_the_fit_have_its_variances_on_average():
         (np.nan, [0.0, 1.0], [3.0, 7.0], 0.3),
     ],
 )
-def test_a_search_for_ends_begins_an_error_away(error, rest, theta, step, monkeypatch):
+def test_end_search_starts_one_error_away(error, rest, theta, step, monkeypatch):
     asked = []
     monkeypatch.setattr(reml, "standard_error", lambda fitted, quantity: error)
     monkeypatch.setattr(reml, "_find_end", lambda side, *given: asked.append(given) or 0.0)

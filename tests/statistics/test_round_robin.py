@@ -58,7 +58,7 @@ ROBIN, PLACE = drawn(9, 2, repeats=2)
 VALUES = distances(ROBIN, PLACE, 0.6)
 
 
-def test_what_lies_above_is_counted_as_by_loops():
+def test_above_counts_match_loops():
     x, v = np.array([3.0, 1, 1, 2, 3, 3]), np.array([1.0, 2, 4, 8, 16, 32])
     order = Ordering.of(x)
     wanted = [np.mean([w * ((b > a) + 0.5 * (b == a)) for b, w in zip(x, v, strict=True)]) for a in x]
@@ -69,7 +69,7 @@ def test_what_lies_above_is_counted_as_by_loops():
     np.testing.assert_allclose(order.between(at, equal, order.above(v), v), wanted)
 
 
-def test_the_influence_of_a_pair_is_that_of_leaving_it_out():
+def test_pair_influence_matches_leave_one_out():
     found = ExpertRanks(ROBIN).influence(VALUES)
     x = ROBIN.share
     assert found.value == pytest.approx(spearmanr(x, VALUES).statistic)
@@ -90,7 +90,7 @@ def weighted_rho(x, y, weight):
 
 
 @pytest.mark.parametrize("pair", [0, 5, 20])
-def test_a_choice_less_moves_the_influence_as_a_pair_that_lies_elsewhere_does(pair):
+def test_removed_choice_changes_influence_like_moved_pair(pair):
     """The influence of a pair at any place is the slope of ρ in the weight of a further point there."""
     found = ExpertRanks(ROBIN).influence(VALUES)
     kept, n = ROBIN.counts
@@ -111,7 +111,7 @@ def test_a_choice_less_moves_the_influence_as_a_pair_that_lies_elsewhere_does(pa
     assert found.turned[pair] == pytest.approx((slope(up / m) - slope(down / m)) / (up - down), abs=1e-3)
 
 
-def test_a_pair_without_its_only_choice_has_no_place_to_move_to():
+def test_pair_with_one_choice_has_no_removed_value():
     robin, place = drawn(7)
     alone = robin.counts[1] == 1
     assert alone.any()
@@ -136,7 +136,7 @@ def test_names_and_order_of_texts_change_no_variance():
     assert robin.variance(ExpertRanks(robin).influence(VALUES)).total == pytest.approx(found.total)
 
 
-def test_one_document_alone_is_what_the_whole_says_of_it():
+def test_single_document_equals_whole():
     part, mine = ROBIN.restricted(1)
     np.testing.assert_allclose(part.share, ROBIN.share[mine])
     assert part.n_documents == 1
@@ -146,7 +146,7 @@ def test_one_document_alone_is_what_the_whole_says_of_it():
     assert part.variance(of).total > 0
 
 
-def test_a_difference_from_itself_has_no_variance():
+def test_difference_from_itself_has_no_variance():
     of = ExpertRanks(ROBIN).influence(VALUES)
     nothing = of.plus(of, -1.0)
     assert (nothing.value, ROBIN.variance(nothing).total, ROBIN.choice_variance(nothing)) == (0, 0, 0)
@@ -154,13 +154,13 @@ def test_a_difference_from_itself_has_no_variance():
     assert twice.total == pytest.approx(4 * ROBIN.variance(of).total)
 
 
-def test_a_measure_that_never_varies_has_no_influence():
+def test_constant_measure_has_no_influence():
     found = ExpertRanks(ROBIN).influence(np.ones(len(ROBIN)))
     assert math.isnan(found.value)
     assert np.isnan(found.pair).all()
 
 
-def test_of_three_texts_nothing_tells_texts_from_pairs():
+def test_three_texts_attribute_variance_to_texts():
     robin = robin_of(np.array([[0, 1, 2]] * 4 + [[3, 4, 5]] * 4), np.array([0, 0, 1, 0, 2, 2, 1, 0]),
                      np.repeat([0, 1], 3))  # fmt: skip
     found = robin.variance(ExpertRanks(robin).influence(np.array([3.0, 1, 2, 5, 4, 6])))
@@ -169,7 +169,7 @@ def test_of_three_texts_nothing_tells_texts_from_pairs():
 
 
 @pytest.mark.parametrize(("among", "df"), [(7, 7), (14, 7), (20, 10), (3, 3)])
-def test_degrees_are_half_of_the_texts_but_seven_where_there_are_so_many(among, df):
+def test_degrees_of_freedom_are_half_of_texts(among, df):
     assert degrees(among) == df
 
 
@@ -184,11 +184,11 @@ def test_reliability_is_the_share_of_variance_that_is_no_chance():
         within = np.average((x * (1 - x) / np.maximum(n - 1, 1))[many], weights=weight[many])
         return 1 - within / np.average((x - np.average(x, weights=weight)) ** 2, weights=weight)
 
-    # What a pair adds is the slope in its weight.
+    # The contribution of a pair is the slope in its weight.
     step = 1e-6
     slopes = [(weighted(1 + step * unit) - found.value) / step * len(x) for unit in np.eye(len(x))]
     assert found.pair == pytest.approx(ROBIN.centre(np.array(slopes)), abs=1e-4)
-    # Where no pair was compared twice, nothing tells chance from what is seen.
+    # If no pair was compared twice, chance cannot be separated from the observed differences.
     once = robin_of(np.array([[0, 1, 2], [3, 4, 5]]), np.array([0, 1]), np.zeros(6, dtype=int))
     assert math.isnan(ExpertRanks(once).reliability().value)
 
@@ -197,7 +197,7 @@ def test_reliability_is_the_share_of_variance_that_is_no_chance():
 
 
 def whole_document(n: int, at=(), third=(), kept=()) -> RoundRobin:
-    """All pairs of so many texts, and choices as they are given."""
+    """All pairs of the given number of texts, with the given choices."""
     first, second = np.triu_indices(n, 1)
     shape = (-1, 3)
     return RoundRobin(
@@ -213,7 +213,7 @@ def influence(pair, kept=None, parted=None, turned=None) -> Influence:
 
 
 @pytest.mark.parametrize("level", [[1.0, -1, 2, -2], [3.0, 1, 0, -4], [1.0, 2, -2, -1, 3, -3]])
-def test_what_texts_add_alone_has_the_variance_of_a_mean_over_two_of_them(level):
+def test_text_variance_matches_mean_over_pairs(level):
     """An influence a_i + a_j, mean 0: the variance is that of twice the mean of the texts, 4 var(a) / n."""
     n, a = len(level), np.array(level)
     robin = whole_document(n)
@@ -224,7 +224,7 @@ def test_what_texts_add_alone_has_the_variance_of_a_mean_over_two_of_them(level)
     assert found.total == pytest.approx(found.text)
 
 
-def test_what_pairs_add_beyond_their_texts_by_hand():
+def test_pair_variance_by_hand():
     # Of four texts, pairs (01, 02, 03, 12, 13, 23): every text has 1 − 1. Squares 4, of 6 − 4 free pairs: 2 each; 6 of
     # them over 6² pairs are 1 / 3. Texts, less what pairs add to them, (0 − 2 · 3 / 2 · 12) / 36 = −1.
     found = whole_document(4).variance(influence([1, -1, 0, 0, -1, 1]))
@@ -236,7 +236,7 @@ CHOICES = {"at": [[0, 1, 3], [5, 4, -1]], "third": [[2, 1, 0], [1, 2, 3]], "kept
 """Of 0, 1 and 2 the pair 01 is kept, 02 and 12 are parted; of 1, 2 and 3, 23 is parted, 13 kept, 12 unknown."""
 
 
-def test_what_choices_add_by_hand():
+def test_choice_variance_by_hand():
     # Changes (1, 2, −1) of the first choice, (3, 5, 0) of the second. Sums 2 and 8, mean 5: squares 18.
     kept, parted = [1, 9, 9, 9, 5, 9], [9, 2, 9, -1, 9, 3]
     robin = whole_document(4, **CHOICES)
@@ -247,7 +247,7 @@ def test_what_choices_add_by_hand():
     assert found.pair == 0
     assert found.choice == pytest.approx(18 / 36)
     assert found.total == pytest.approx(found.text + found.choice)
-    # Pairs less the squares of single changes: 12 of the pattern above, less 1 + 4 + 1 + 9 + 25 is below 0; a tenth is
+    # Pairs minus the squares of single changes: 12 of the pattern above, less 1 + 4 + 1 + 9 + 25 is below 0; a tenth is
     # not: 12 − .4.
     some = np.array([1, -1, 0, 0, -1, 1])
     assert robin.variance(influence(some, kept, parted)).pair == 0
@@ -255,7 +255,7 @@ def test_what_choices_add_by_hand():
     assert small.pair == pytest.approx((12 - 0.4) / 36)
 
 
-def test_of_three_texts_all_counts_as_texts_by_hand():
+def test_three_texts_variance_by_hand():
     # Influences of texts: e01 + e02 − what is changed with them as third. 0: 3 + 1, 1: −2 − 2, 2: −1 − 1; mean −2 / 3,
     # squares 16 + 16 + 4 − 3 · 4 / 9. Each weighs 3 · 2 / 1².
     robin = whole_document(3, [[0, 1, 2]], [[2, 1, 0]], [[1, 0, 0]])
@@ -282,7 +282,7 @@ def test_documents_add_by_their_share_of_pairs():
 
 
 def single_choices(kept, n) -> RoundRobin:
-    """Pairs with so many choices each, of which the other two pairs are not ranked."""
+    """Pairs with the given numbers of choices; the other two pairs are not ranked."""
     at, which = [], []
     for p, (k, m) in enumerate(zip(kept, n, strict=True)):
         at += [[p, -1, -1]] * m
@@ -338,7 +338,7 @@ def test_blocks_hold_every_two_texts_of_a_document():
 
 
 def test_permutations_are_those_of_texts_within_documents():
-    """Of four texts there are 24: what is drawn is among them, and each about as often."""
+    """Four texts have 24 orders; draws are among them, with about equal frequencies."""
     robin, place = drawn(4, repeats=3)
     values = distances(robin, place, 1.0)
     ranks, blocks = ExpertRanks(robin), TextBlocks.of(robin.document)
@@ -359,7 +359,7 @@ def test_permutations_are_those_of_texts_within_documents():
     )
 
 
-def test_a_constant_within_documents_is_seen_through():
+def test_constant_within_documents_is_not_significant():
     """It ranks documents, which no permutation within them changes: p is 1 by construction."""
     level = ROBIN.of_pair.astype(float)
     every = TextBlocks.of(ROBIN.document).fill(ROBIN.first, ROBIN.second, level)
@@ -374,7 +374,7 @@ def test_values_that_are_not_known_leave_their_pairs_out():
     assert np.isfinite(some).all()
 
 
-def test_correlations_over_what_is_known_are_those_of_scipy():
+def test_known_correlation_matches_scipy():
     rng = np.random.default_rng(2)
     a, b = rng.random(12) + 5, rng.random(12)
     assert _known_correlation(a, b) == pytest.approx(stats.pearsonr(a, b).statistic)
@@ -388,7 +388,7 @@ def test_correlations_over_what_is_known_are_those_of_scipy():
     assert np.corrcoef(ranks[kept], stats.rankdata(b[kept]))[0, 1] == pytest.approx(1)
 
 
-def test_so_many_pairs_are_looked_at_as_time_allows(monkeypatch):
+def test_permutation_uses_limited_pairs(monkeypatch):
     monkeypatch.setattr("assay.statistics.round_robin.MOST_PERMUTED", 20)
     every = TextBlocks.of(ROBIN.document).fill(ROBIN.first, ROBIN.second, ROBIN.share)
     found, _ = permuted_correlations(ExpertRanks(ROBIN), [every], 1, np.random.default_rng(0))
@@ -399,7 +399,7 @@ def test_so_many_pairs_are_looked_at_as_time_allows(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_random_measure_is_excluded_and_permuted_as_often_as_said():
+def test_random_measure_has_nominal_error_rate():
     """The permutation rejects noise in 5%; an interval that leaves 0 out on either side does in 5% at most."""
     out, seen, n = 0, 0, 120
     for seed in range(n):
@@ -417,7 +417,7 @@ def test_a_random_measure_is_excluded_and_permuted_as_often_as_said():
     assert 0.01 <= seen / n <= 0.11
 
 
-def test_two_equals_are_told_apart_as_rarely_as_said():
+def test_equal_measures_have_nominal_error_rate():
     apart, n = 0, 120
     for seed in range(n):
         robin, place = drawn(12, seed=seed)
@@ -430,7 +430,7 @@ def test_two_equals_are_told_apart_as_rarely_as_said():
 
 
 @pytest.mark.parametrize("n", [4, 5, 7])
-def test_what_pairs_add_is_what_a_regression_on_texts_leaves(n):
+def test_pair_variance_matches_regression_residual(n):
     """Squares that text effects do not explain, over pairs less texts; texts less what pairs add to their sums."""
     robin = whole_document(n)
     e = np.random.default_rng(n).normal(size=len(robin))
@@ -455,7 +455,7 @@ def test_influences_are_added_and_scaled_in_every_part():
     assert [getattr(sum_, part).tolist() for part in parts] == [[6, -0.5], [7, -1], [8, -1.5], [9, -2]]
 
 
-def test_a_document_alone_is_what_its_own_choices_make():
+def test_single_document_uses_own_choices():
     # Texts 0, 1, 2 of one document, 3 to 6 of another; the text that goes out of each triplet.
     member = np.array([[0, 1, 2], [3, 4, 5], [4, 5, 6], [0, 1, 2], [3, 5, 6]])
     odd, document = np.array([2, 0, 1, 0, 2]), np.array([0, 0, 0, 1, 1, 1, 1])

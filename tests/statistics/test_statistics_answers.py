@@ -1,4 +1,4 @@
-"""Questions that stand on the room answer what they answered before: what stands on the kernels."""
+"""Public functions that use the kernels give their pinned answers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Strengths from votes: closed forms of two systems, the equations of the likeliest strengths, and differences."""
+"""Strengths from votes: closed forms of two systems, the likelihood equations, and differences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_two_systems_lie_the_log_of_their_odds_apart(start):
     wins = np.array([[0.0, 3], [1, 0]])
     wanted = [math.log(3) / 2, -math.log(3) / 2]
     assert bradley_terry(wins, start=start).tolist() == pytest.approx(wanted)
-    # With ties of their own the odds are the same; half a vote each draws them together: 4 to 2.
+    # With separate ties the odds are the same; half a vote each draws them together: 4 to 2.
     ties = np.array([[0.0, 2], [2, 0]])
     assert bradley_terry(wins, ties, start=start).tolist() == pytest.approx(wanted)
     half = bradley_terry(wins + ties / 2, start=start)
@@ -41,7 +41,7 @@ def test_two_systems_lie_the_log_of_their_odds_apart(start):
 
 @pytest.mark.parametrize("tables", [1, 7, 8, 20])
 @pytest.mark.parametrize("cells", [1 << 18, 30])
-def test_expected_votes_of_the_likeliest_strengths_are_those_that_there_were(tables, cells, monkeypatch):
+def test_maximum_likelihood_reproduces_observed_votes(tables, cells, monkeypatch):
     """The likelihood equations: each system's expected wins and half ties, and the expected ties in all."""
     monkeypatch.setattr(tournaments, "CELLS", cells)
     wins, ties = votes(3, tables, 1), votes(3, tables, 2, ties=True)
@@ -62,7 +62,7 @@ def test_expected_votes_of_the_likeliest_strengths_are_those_that_there_were(tab
     assert bradley_terry(wins.reshape(tables, 1, 3, 3)).shape == (tables, 1, 3)
 
 
-def test_a_system_that_never_loses_has_no_finite_strength():
+def test_unbeaten_system_has_no_finite_strength():
     wins = np.array([[0.0, 3, 2], [0, 0, 2], [0, 1, 0]])
     assert np.isnan(bradley_terry(wins)).all()
     both = bradley_terry(np.stack([wins, wins + wins.T]))
@@ -72,15 +72,15 @@ def test_a_system_that_never_loses_has_no_finite_strength():
 
 
 @pytest.mark.parametrize(("wins", "finite"), [(1e10, True), (1e12, False)])
-def test_strengths_beyond_the_farthest_are_none(wins, finite):
-    # log 1e10 = 23.0, log 1e12 = 27.6; 25 is the farthest.
+def test_strengths_beyond_limit_are_missing(wins, finite):
+    # log 1e10 = 23.0, log 1e12 = 27.6; 25 is the bound.
     found = bradley_terry(np.array([[0.0, wins], [1, 0]]))
     assert np.isfinite(found).all() == finite
     if finite:
         assert np.ptp(found) == pytest.approx(math.log(wins), rel=1e-6)
 
 
-def test_tables_alike_settle_together_and_others_one_by_one(monkeypatch):
+def test_similar_tables_converge_jointly(monkeypatch):
     wins = votes(4, 12, 3)
     middle = tournaments._middle(wins, None, np.zeros(4))
     assert middle[0].tolist() == pytest.approx(bradley_terry(wins.mean(axis=0)).tolist())
@@ -159,7 +159,7 @@ def test_slopes_of_units_add_to_those_of_all():
 
 
 @pytest.mark.parametrize("start", [None, [1.0, 0.0, -1.0, 0.5, 0.5]])
-def test_the_likeliest_strengths_beside_covariates_have_no_slope(start):
+def test_maximum_with_covariates_has_zero_slope(start):
     of = some_votes()
     found = of.fit(start)
     assert found[:3].mean() == pytest.approx(0, abs=1e-12)
@@ -182,7 +182,7 @@ def test_without_covariates_they_are_bradley_and_terry_s():
     assert of.prior == 0
 
 
-def test_what_votes_do_not_hold_is_not_finite():
+def test_undetermined_parameters_are_not_finite():
     always = some_votes(got=np.ones(60), first=np.zeros(60, dtype=int), second=np.arange(60) % 2 + 1)
     assert np.isnan(always.fit()).all()
     same = some_votes()
@@ -191,14 +191,14 @@ def test_what_votes_do_not_hold_is_not_finite():
     assert confounded.fit().shape == (4,)
 
 
-def test_a_step_has_mean_0_and_any_number_of_axes():
+def test_elo_step_has_mean_zero_for_any_axes():
     of = some_votes()
     slopes = of.slopes(np.zeros(5), np.arange(60) % 2, 2)
     both = newton_step(slopes.reshape(2, 1, -1), 3)
     assert both.shape == (2, 1, 5)
     np.testing.assert_allclose(both[..., :3].mean(axis=-1), 0, atol=1e-12)
     for one, step in zip(slopes, both[:, 0], strict=True):
-        # H step = gradient, whatever the strengths' mean.
+        # H step = gradient, for any mean of the strengths.
         np.testing.assert_allclose(one[5:].reshape(5, 5) @ step, one[:5], atol=1e-9)
 
 
@@ -304,7 +304,7 @@ def test_slopes_are_those_of_the_likelihood_vote_by_vote(tied):
     assert none.shape == (0,)
 
 
-def test_a_fit_without_a_start_takes_steps_of_4_at_most():
+def test_fit_without_start_limits_steps():
     """Nine of ten votes: the first step is the score over the information, (9 − 5) / (10 / 4) = 1.6 between two."""
     steps = []
 

@@ -1,4 +1,4 @@
-"""Triplets are drawn so that what was seen least comes first: by hand, and against a search over all pairs."""
+"""The sampler draws the least-seen pairs first: by hand, and against a search over all pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.statistics.triplets import PairCounts, Sampler, name_of
 FIVE = ("a", "b", "c", "d", "e")
 
 
-def test_a_triplet_counts_for_its_three_pairs_once():
+def test_triplet_counts_once_for_three_pairs():
     counts = PairCounts(FIVE)
     assert counts.least() == 0
     assert counts.seen.tolist() == [0] * 10
@@ -34,8 +34,8 @@ def test_a_triplet_counts_for_its_three_pairs_once():
 
 
 @pytest.mark.parametrize("large", [5, 4])
-def test_every_draw_is_of_what_was_seen_least(large, monkeypatch):
-    """Of the pairs seen least those whose items appeared least; then the third seen least beside both."""
+def test_draws_prefer_fewest_appearances(large, monkeypatch):
+    """The rarest pairs with the rarest items; then the third item with the rarest pairs."""
     monkeypatch.setattr(triplets, "LARGE_POOL", large)
     for seed in range(8):
         chance, counts = random.Random(seed), PairCounts(FIVE)
@@ -80,7 +80,7 @@ def test_two_items_are_no_triplet(names):
     assert PairCounts(names).next(random.Random(0)) is None
 
 
-def test_of_places_of_least_cost_the_one_that_appeared_least_is_taken():
+def test_ties_prefer_item_with_fewest_appearances():
     cost, appeared = np.array([2.0, 1, 1, 1]), np.array([0, 3, 2, 2])
     found = {triplets._one_of_least(cost, appeared, random.Random(seed)) for seed in range(30)}
     assert found == {2, 3}
@@ -103,7 +103,7 @@ def test_pools_are_served_in_turn_until_every_pair_was_seen_often_enough():
     assert set(once.next(chance)) >= {"d"}
 
 
-def test_the_pool_whose_pairs_were_seen_least_comes_first():
+def test_pool_with_rarest_pairs_comes_first():
     for seed in range(6):
         sampler = Sampler({"one": FIVE[:3], "two": ("p", "q", "r")}, 5)
         sampler.add([("a", "b", "c")])
@@ -112,5 +112,5 @@ def test_the_pool_whose_pairs_were_seen_least_comes_first():
     assert firsts == {"a", "p"}
 
 
-def test_a_triplet_has_one_name_whatever_its_order():
+def test_triplet_name_is_independent_of_order():
     assert name_of(("c", "a", "b")) == name_of({"b", "c", "a"}) == "a | b | c"

@@ -29,7 +29,7 @@ def found_of(rows: list[list[float]], centre: float = 0.0) -> list[float]:
 
 
 def restricted_deviance(rows: list[list[float]], between: float, within: float) -> float:
-    """From whole matrices: log |V| + log |1'V⁻¹1| + what is left of y after its weighted mean."""
+    """From whole matrices: log |V| + log |1'V⁻¹1| + the residual of y from its weighted mean."""
     y = np.concatenate(rows)
     item = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     v = between * (item[:, None] == item) + within * np.eye(len(y))
@@ -121,7 +121,7 @@ def test_variances_of_a_complete_table_by_hand(centre):
     wanted = [(12.5 - 0.5) / 2, (6 - 0.5) / 3, 0.5]
     for model in (TwoWay(centre, 2), Components(centre, 2)):
         assert components_of(model, COMPLETE) == pytest.approx(wanted)
-    # An item that lacks a label is left out of a complete table's analysis.
+    # An item with a missing label is excluded from the analysis of a complete table.
     assert components_of(TwoWay(centre, 2), [*COMPLETE, [9.0, NA]]) == pytest.approx(wanted)
     # Within items (.5 + 2 + 4.5) / 3 = 7/3.
     assert components_of(OneWay(centre), COMPLETE) == pytest.approx([(12.5 - 7 / 3) / 2, 0, 7 / 3])
@@ -152,7 +152,7 @@ def test_forms_of_the_intraclass_correlation_by_hand():
 
 
 @pytest.mark.parametrize("apart", [1e-4, 1e-7, 0.0])
-def test_labels_of_an_item_that_hardly_differ_leave_all_variance_to_the_items(apart):
+def test_nearly_equal_labels_attribute_variance_to_items(apart):
     """Also where they differ by less than the last share that is tried, or not at all. 1, 4 and 7 have variance 9."""
     between, _, within = found_of([[1 - apart, 1 + apart], [4.0, 4.0], [7.0, 7.0]])
     assert between / (between + within) == pytest.approx(1, abs=1e-8)

@@ -1,4 +1,4 @@
-"""The exact test of differences that are −1, 0 or 1, by hand, by slow roads, published; and the robust score test."""
+"""The exact test of differences that are −1, 0 or 1, by hand, by slow methods, published; and the robust score test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def every(n: int) -> np.ndarray:
 
 
 def chances(psi: float, epsilon: float) -> np.ndarray:
-    """P(win), P(tie), P(loss) with a mean difference of epsilon and so many differences that are not 0."""
+    """P(win), P(tie), P(loss) with a mean difference of epsilon and the given share of non-zero differences."""
     return np.array([(psi - epsilon) / 2, 1 - psi, (psi + epsilon) / 2]).clip(0)
 
 
@@ -53,7 +53,7 @@ some_epsilons = st.sampled_from([-0.5, -0.2, -0.1, 0.0, 0.05, 0.1, 0.15, 0.2, 0.
 
 
 @given(some_counts, some_epsilons)
-def test_the_score_has_the_likeliest_discordance_of_a_slow_search(counts, epsilon):
+def test_score_discordance_matches_slow_search(counts, epsilon):
     w, t, l = counts  # noqa: E741
     z, psi = score(np.array(w), np.array(l), w + t + l, epsilon)
 
@@ -87,7 +87,7 @@ def test_tangos_interval_of_published_data():
     assert [round(end, 4) for end in ends] == [-0.1240, -0.0054]
 
 
-def test_the_p_value_of_published_data():
+def test_p_value_of_published_data():
     # Without epsilon both sides are alike. The confidence set has another gamma here, and is rounded outward.
     p, _ = exact_p(np.array([16.0, 139, 6]), 0.0)
     assert 2 * (p - GAMMA) + 1e-4 == pytest.approx(0.034053, abs=1e-5)
@@ -203,7 +203,7 @@ MANY_TIES = pytest.param((3, 40, 8), 0.2, marks=pytest.mark.slow)
 def test_one_outcome_by_adding_up_all_that_are_as_strong(counts, epsilon):
     slow = references.exact_p(*counts, epsilon, GAMMA, 40)
     p = exact_p(np.array(counts, dtype=float), epsilon)[0]
-    # The values that the slow road tries are few; between them the probability may be larger.
+    # The slow method tries few values; between them the probability may be larger.
     assert slow * (1 - 1e-9) <= p <= slow * 1.01
 
 
@@ -225,7 +225,7 @@ def test_different_rows_are_those_of_numpy(base, columns):
             np.testing.assert_array_equal(found, wanted)
 
 
-def test_a_mean_over_pairings_is_that_of_each_resample_by_itself():
+def test_mean_over_pairings_of_each_resample():
     sums = np.random.default_rng(2).integers(1, 9, (5, 4 * 3)).astype(float)
     paired = wins.PairedAdvantage(4, np.array([0, 1]), np.array([[2, 3], [3, 2]]))
     each = []
@@ -243,7 +243,7 @@ def test_a_mean_over_pairings_is_that_of_each_resample_by_itself():
 @pytest.mark.parametrize("n", [5, 8, 9, 40])
 @pytest.mark.parametrize("classes", [None, 2])
 def test_wins_are_counted_by_group_and_class(n, classes):
-    """Into tables that are smaller, and larger, than what is counted: up to 9 cells of three groups."""
+    """With tables smaller and larger than the number of combinations: up to 9 cells of three groups."""
     rng = np.random.default_rng(n)
     sign, group = rng.integers(-1, 2, n), rng.integers(0, 3, n)
     shares = None if classes is None else rng.random((n, classes))
@@ -279,7 +279,7 @@ def test_each_value_rests_on_the_units_and_items_that_its_annotator_has():
     assert wins.AdvantageProbability(2).support(sums).tolist() == [[3, 2, 2, 3], [6, 3, 4, 6]]
 
 
-def test_judges_side_by_side_are_what_each_is_alone():
+def test_side_by_side_equals_separate_judges():
     rng = np.random.default_rng(0)
     one, other = rng.integers(0, 5, (6, 2 * 3)).astype(float), rng.integers(0, 5, (6, 3 * 2 * 3)).astype(float)
     both = wins.SideBySide((2, 3), (6, 18))
@@ -299,28 +299,28 @@ def test_judges_side_by_side_are_what_each_is_alone():
     [
         ([1, 1, 1], 0.5, -0.4),  # of the two with items one weighs a half
         ([1, 1, 1], 0.51, 0.5),
-        ([2, 1, 5], 2 / 3, -0.4),  # 2 of 3; whoever has no item does not weigh
+        ([2, 1, 5], 2 / 3, -0.4),  # 2 of 3; annotators without items have no weight
         ([2, 1, 5], 0.67, 0.5),
         ([1, 2, 0], 1.0, 0.5),
     ],
 )
-def test_the_needed_epsilon_is_what_a_share_of_the_annotators_does_not_exceed(quality, threshold, needed):
+def test_needed_epsilon_is_quantile_of_annotators(quality, threshold, needed):
     # ρ_h − ρ_f is −.4 and .5.
     found = wins.NeededEpsilon(np.array(quality, dtype=float), threshold).value(COUNTS.reshape(1, -1))
     assert found.shape == (1, 1)
     assert found[0, 0] == pytest.approx(needed)
 
 
-def test_the_mean_over_who_is_there():
+def test_mean_ignores_missing_annotators():
     found = wins._annotator_mean(np.array([[0.2, 0.4], [math.nan, 0.4], [math.nan, math.nan]]))
     assert found.tolist() == pytest.approx([0.3, 0.4, math.nan], nan_ok=True)
     assert wins._annotator_mean(np.array([0.2, 0.4, 0.9])) == pytest.approx(0.5)
 
 
-# -- what units at hand leave open --------------------------------------------------------------------
+# -- posterior of win counts --------------------------------------------------------------------------
 
 
-def test_a_posterior_counts_kinds_of_units_and_three_items_more():
+def test_posterior_counts_units_and_prior_items():
     # Units (win), (win), (loss) and one that shows nothing, of 6 items: two items a unit.
     by_unit = np.zeros((4, 1, 1, 3))
     by_unit[[0, 1], 0, 0, 0] = by_unit[2, 0, 0, 2] = 1
@@ -337,7 +337,7 @@ def test_a_posterior_counts_kinds_of_units_and_three_items_more():
     np.testing.assert_allclose(drawn.var(axis=0), share * (1 - share) / (found.weight.sum() + 1), rtol=0.12)
 
 
-def test_a_single_unit_holds_all_items():
+def test_single_unit_has_all_items():
     by_unit = np.zeros((1, 1, 1, 3))
     by_unit[0, 0, 0, 1] = 3
     assert wins.Posterior.of(by_unit, 3).per_unit == 3
@@ -350,7 +350,7 @@ def test_rows_that_differ_beyond_the_digits_of_a_number_are_different():
     assert len(wins._different_rows(rows)[0]) == 2
 
 
-def test_the_prior_of_a_posterior_has_the_classes_at_hand():
+def test_posterior_prior_uses_observed_classes():
     by_unit = np.zeros((4, 2, 2, 3))
     by_unit[:, 0, 0, 0] = 1  # four items of the first class and comparison
     by_unit[:2, 1, 1, 1] = 1  # two of the second
@@ -395,7 +395,7 @@ def test_totals_have_the_mean_and_covariances_of_a_multinomial(units):
         for s, n in enumerate(units):
             np.testing.assert_allclose(drawn[:, s].mean(axis=0), n * (one @ rows), atol=4 * math.sqrt(n * 0.25 / 4000))
             np.testing.assert_allclose(np.cov(drawn[:, s].T), n * within, atol=0.025 * n)
-            # A smaller study is the beginning of a larger one: what they share varies alike.
+            # A smaller study is the beginning of a larger one: the shared part has the same variation.
             both = np.cov(np.hstack([drawn[:, 0], drawn[:, s]]).T)[:6, 6:]
             np.testing.assert_allclose(both, units[0] * within, atol=0.035 * math.sqrt(units[0] * n))
 
@@ -412,7 +412,7 @@ def test_up_to_a_hundred_units_are_drawn_one_at_a_time():
     np.testing.assert_allclose(found[..., 1, 0, 0], found[..., 0, 0, 2], atol=1e-3)
 
 
-def test_a_number_of_units_that_occurs_twice_adds_nothing_the_second_time():
+def test_repeated_number_of_units_adds_nothing():
     found = three_kinds().totals(
         np.array([[0.2, 0.3, 0.5]]), 50, np.array([1, 1, 30, 400, 400]), np.random.default_rng(3)
     )
@@ -421,7 +421,7 @@ def test_a_number_of_units_that_occurs_twice_adds_nothing_the_second_time():
 
 
 @pytest.mark.parametrize("units", [[30, 90], [30, 500], [200, 500]])
-def test_where_one_kind_alone_is_left_all_studies_are_that_kind(units):
+def test_single_kind_gives_identical_studies(units):
     found = three_kinds().totals(np.array([[0.0, 1.0, 0.0]]), 20, np.array(units), np.random.default_rng(4))
     for s, n in enumerate(units):
         np.testing.assert_allclose(found[:, s], np.tile(three_kinds().rows[1] * n, (20, 1, 1, 1)), atol=1e-9)
@@ -486,7 +486,7 @@ def worst_level(n: int, epsilon: float, n_values: int, level: float = 0.05) -> f
 
 
 @pytest.mark.parametrize("n", [5, 6, 8, 11, 15, 20, 29, 30, 44, 50, 51, 60])
-def test_a_true_hypothesis_is_rejected_in_5_percent_of_studies_at_most(n):
+def test_exact_test_rejects_true_hypothesis_in_at_most_5_percent(n):
     worst = [worst_level(n, sign * epsilon, 60) for epsilon in EPSILONS for sign in (1, -1)]
     assert max(worst) <= 0.05
     # And no test that never rejects.
@@ -495,7 +495,7 @@ def test_a_true_hypothesis_is_rejected_in_5_percent_of_studies_at_most(n):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", range(5, 61))
-def test_a_true_hypothesis_is_rejected_in_5_percent_of_studies_at_most_over_a_fine_grid(n):
+def test_exact_test_level_holds_over_fine_grid(n):
     for epsilon in EPSILONS:
         for sign in (1, -1):
             for level in (0.01, 0.05):
@@ -504,19 +504,19 @@ def test_a_true_hypothesis_is_rejected_in_5_percent_of_studies_at_most_over_a_fi
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [100, 150, 200, EXACT])
-def test_the_level_is_kept_by_many_items(n):
+def test_level_holds_for_many_items(n):
     for epsilon in (0.0, 0.1, 0.2, -0.15):
         assert worst_level(n, epsilon, 400) <= 0.05
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(7, 0.15), (20, 0.2), (44, 0.1), (25, 0.0), (30, -0.2)])
 def test_p_is_never_less_than_the_largest_probability_of_outcomes_as_strong(n, epsilon):
-    # What an exact p-value is, by the slow road: a grid so fine that nothing between its values matters.
+    # The exact p-value by the slow method: a grid so fine that nothing between its values matters.
     counts = every(n)
     p = exact_p(counts, epsilon)[0]
     order = np.argsort(p, kind="stable")
     sums = np.cumsum(probabilities(counts[order], discordances(epsilon, 2500), epsilon), axis=1)
-    # An outcome that adds nothing where the sum is largest has the p-value of the one before it, but for rounding.
+    # An outcome that adds nothing where the sum is largest has the p-value of the one before it, up to rounding.
     place = np.cumsum(np.diff(p[order], prepend=0.0) > 1e-12 * p[order])
     last = np.searchsorted(place, place, side="right") - 1
     wanted = sums[:, last].max(axis=0)
@@ -526,7 +526,7 @@ def test_p_is_never_less_than_the_largest_probability_of_outcomes_as_strong(n, e
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(30, 0.1), (30, -0.1), (80, 0.15), (80, -0.15)])
-def test_the_boundary_is_the_worst_of_the_hypothesis(n, epsilon):
+def test_boundary_is_least_favourable(n, epsilon):
     # True means beyond epsilon, and discordances below |epsilon|, which the boundary cannot have.
     counts = every(n)
     rejected = counts[exact_p(counts, epsilon)[0] <= 0.05]
@@ -562,7 +562,7 @@ def test_with_many_items_p_is_near_the_score_test_and_the_t_test():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [EXACT + 1, 400])
-def test_the_level_of_the_score_test_beyond_is_as_said(n):
+def test_score_test_level_is_as_documented(n):
     worst = [worst_level(n, epsilon, 400) for epsilon in (0.0, 0.05, 0.1, 0.15, 0.2)]
     assert 0.05 < max(worst) < 0.054
     assert 0.05 < max(worst_level(n, -epsilon, 400) for epsilon in (0.05, 0.1, 0.2)) < 0.0605
@@ -582,7 +582,7 @@ def test_one_class_is_tangos_score_with_n_less_one():
     np.testing.assert_allclose(p + reverse, 1.0)
 
 
-def test_a_rare_class_of_ties_is_granted_the_losses_that_the_hypothesis_needs():
+def test_rare_class_of_ties_gets_required_losses():
     # 95 and 8 ties, epsilon .15: the likeliest way to a mean of .15 leaves the large class as it is and gives the
     # small one P(loss) = .3, so Var = .3 · .7 / 7 / 4 = .0075. What is seen has no variance at all.
     counts = np.array([[0, 95, 0], [0, 8, 0]], dtype=float)
@@ -592,7 +592,7 @@ def test_a_rare_class_of_ties_is_granted_the_losses_that_the_hypothesis_needs():
 
 
 @pytest.mark.parametrize("epsilon", [-0.2, 0.0, 0.15])
-def test_the_variance_under_the_hypothesis_by_the_slow_road(epsilon):
+def test_variance_under_hypothesis_matches_slow_method(epsilon):
     rng = np.random.default_rng(1)
     for counts in rng.integers(1, 30, (5, 3, 3)).astype(float):
 
@@ -617,7 +617,7 @@ def test_wins_and_losses_in_each_others_place_turn_the_test_round():
     np.testing.assert_allclose((p, reverse), (back, turned), atol=1e-9)
 
 
-def test_a_class_that_does_not_occur_changes_nothing():
+def test_absent_class_changes_nothing():
     counts = np.array([[3, 10, 4], [1, 6, 2]], dtype=float)
     with_empty = np.concatenate([counts, np.zeros((1, 3))])
     assert robust_p(counts, 0.1)[0] == pytest.approx(robust_p(with_empty, 0.1)[0], abs=1e-12)
@@ -645,7 +645,7 @@ def drawn(n: int, share: tuple[float, ...], ties: tuple[float, ...], difference:
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_classes_that_differ_leave_the_level_where_it_is(name):
+def test_different_classes_keep_level(name):
     n, epsilon, share, ties, difference = DESIGNS[name]
     p, reverse = decision.best_p(drawn(n, share, ties, difference)[:, None], epsilon)
     # The standard error of .05 in some 4,000 studies is .0035.
@@ -653,6 +653,6 @@ def test_classes_that_differ_leave_the_level_where_it_is(name):
     assert np.mean(reverse <= 0.05) <= 0.066
 
 
-def test_the_published_variance_rejects_too_often_there():
+def test_published_variance_rejects_too_often():
     n, epsilon, share, ties, difference = DESIGNS["rare class, all ties likely"]
     assert np.mean(decision.p_values(drawn(n, share, ties, difference)[:, None], epsilon)[1] <= 0.05) > 0.08

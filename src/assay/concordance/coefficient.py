@@ -58,14 +58,14 @@ class PanelSettings(IntervalSettings):
     raters: Raters | None = option(
         None,
         "Treat annotators as fixed, or as a random sample of annotators.",
-        details="With random raters each annotator is left out in turn beside each item, which takes the jackknife and "
-        "three annotators; ICCs of random annotators and studies of grading scales do so when not given, all others "
-        "take raters as fixed.",
+        details="With random raters each annotator is left out in turn, as well as each item; this requires the "
+        "jackknife and three annotators. Default: random for ICCs of random annotators and studies of grading scales, "
+        "fixed for all others.",
     )
     repeats: Repeats = option(
         "error",
         "How to combine repeated labels.",
-        details="A table with repeats is refused until this is said.",
+        details="With error, a table with repeated labels is refused.",
         first=True,
     )
     clusters: str | None = option(None, "Column that groups dependent items, such as the document.")
@@ -232,8 +232,8 @@ class AgreementSettings(PanelSettings):
     by: str | None = option(
         None,
         "Analyse each value of this column separately.",
-        details="Of the items (benchmark, language) or the single answer, to analyse each of its values beside all; or "
-        "of the annotators (gender, expertise), to analyse the people with each of its values, with all judges.",
+        details="A column of the items (benchmark, language) or of the labels adds an analysis for each of its values. "
+        "A column of the annotators (gender, expertise) adds an analysis of the humans with each value and all judges.",
         first=True,
     )
     draws: int = option(

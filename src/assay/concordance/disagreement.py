@@ -67,7 +67,7 @@ class DisagreementSettings(IntervalSettings):
     )
     show: int = option(5, "Number of items in the summary.", low=0, first=True)
     repeats: Repeats = option(
-        "error", "How to combine repeated labels.", details="A table with repeats is refused until this is said."
+        "error", "How to combine repeated labels.", details="With error, a table with repeated labels is refused."
     )
     clusters: str | None = option(None, "Column that groups dependent items, such as the document.")
 

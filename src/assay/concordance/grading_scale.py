@@ -138,9 +138,7 @@ class GradingScaleStudy(Result):
         Pooling adds the differences between benchmarks to the variance of items, which an ICC counts as
         agreement. ``significant``: pooled minus benchmark, under the same resamples, is above 0 (adjusted p).
         """
-        return self.pooling.filter(pl.col("estimate") < pl.col("pooled")).sort(
-            "what", "estimate", descending=[True, False]
-        )
+        return self.pooling.filter(pl.col("estimate") < pl.col("pooled")).sort("what", "estimate")
 
     def summary(self) -> str:
         """Return the best scale, its differences from the others, and whether pooling inflates the agreement."""

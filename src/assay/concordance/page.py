@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from assay.concordance import words
 from assay.concordance.agreement import Agreement, agreement
 from assay.concordance.disagreement import Disagreement, disagreement
-from assay.concordance.grading_scale import JUDGES_MEAN, GradingScaleStudy
+from assay.concordance.grading_scale import GradingScaleStudy
 from assay.concordance.measures import level_of
+from assay.concordance.words import JUDGES_MEAN
 from assay.data.annotations import Annotations
 from assay.reporting.page import Part, PartOptions, parts_or_reason
 
@@ -147,7 +149,7 @@ def _cut(frame: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
 
 def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:
     """Return the best scale, the reliability of the panels, the agreement by judge, and the items."""
-    sentences = tuple(words.grading_scale_lines(study))
+    sentences = (*words.grading_scale_lines(study), f"{study.run.interval}.", *study.run.closing()[:-1])
     if study.best is None:
         itself = ("Consistency of each judge across scales, ICC(A,1).", study.consistency)
         panel = ("ICC(A,k) of the panel.", study.reliability)

@@ -107,8 +107,8 @@ def agreement_lines(found: Any) -> list[str]:
         who = row["first"] if row["second"] is None else f"{row['first']} and {row['second']}"
         lines.append(f"{_place(row)}{who}: {row['title']} {_number(row)}, {counted(row['n'], 'item')}.")
     if rows.height > MOST_LINES:
-        more = counted(rows.height - MOST_LINES, "row")
-        lines.append(f"The table has {more} more for {found.headline}{_places(rows)}.")
+        more = counted(rows.height - MOST_LINES, "more row")
+        lines.append(f"The table has {more} for {found.headline}{_places(rows)}.")
     return [*lines, *judge_comparisons(found), *family_sentences(found), interval_sentence(found)]
 
 
@@ -184,8 +184,8 @@ def judge_comparisons(found: Any) -> list[str]:
         change = f"{what} with humans minus {what} among humans = {_signed_number(row)}"
         lines.append(f"{_place(row)}{row['judge']}: {change}; {answer}.")
     if rows.height > MOST_COMPARISONS:
-        more = counted(rows.height - MOST_COMPARISONS, "comparison")
-        lines.append(f"The table of differences has {more} more{_places(rows, MOST_COMPARISONS)}.")
+        more = counted(rows.height - MOST_COMPARISONS, "more comparison")
+        lines.append(f"The table of differences has {more}{_places(rows, MOST_COMPARISONS)}.")
     return lines
 
 

@@ -339,7 +339,7 @@ class SpotChecks:
         )  # fmt: skip
 
     def seen(self, number: Callable[[Floats], Floats]) -> JudgeMean:
-        """What the judge says of all items, as numbers; where it gave no label its mean stands in."""
+        """Return the judge's labels of all items as numbers; missing labels are imputed by its mean."""
         return self._judge_mean(number(self.values[:, 0]), number(self.judged[:, 0]))
 
     def _judge_mean(self, everywhere: Floats, here: Floats) -> JudgeMean:

@@ -160,7 +160,7 @@ def contrast_systems(
     found = []
     for a, b in pairs:
         first, second = made[a], made[b]
-        judge, by_length = _judge_alone(systems[a], systems[b], pairing, confidence)
+        judge, by_length = _judge_only(systems[a], systems[b], pairing, confidence)
         corrected, alone = (
             _difference(x, y, pairing, confidence) for x, y in ((first, second), (first.alone, second.alone))
         )
@@ -312,7 +312,7 @@ def _difference(first: SystemMean, second: SystemMean, pairing: SourcePairs, con
     return MeanSpread(value, variance, max(df, 1.0), n, between=between, n_people=people).estimate(confidence)
 
 
-def _judge_alone(first: Outputs, second: Outputs, pairing: SourcePairs, confidence: float) -> tuple[Estimate, Estimate]:
+def _judge_only(first: Outputs, second: Outputs, pairing: SourcePairs, confidence: float) -> tuple[Estimate, Estimate]:
     """The judge-only difference, paired by source, and the part of it that is associated with length.
 
     The part is the slope of the judge's difference on the difference in length, times its mean.

@@ -168,7 +168,7 @@ def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> D
     people, counts = _agreement_changes(old, new, anchor, pairs, key, settings)
     found, n = found | people, n | counts
     notes = (
-        ["items with the same id are assumed to have the same text; name the column of texts with text=..."]
+        ["items with the same id are assumed to have the same text (text=... names a column of texts)"]
         if key == "item"
         else []
     )
@@ -303,7 +303,7 @@ def _pair_anchors(old: dict[str, float], new: dict[str, float]) -> AnchorPairs:
 def _changes(
     old: dict[str, float], new: dict[str, float], pairs: AnchorPairs, ends: float | None, settings: DriftSettings
 ) -> tuple[dict[str, Estimate], dict[str, int], str | None]:
-    """The judge drift, the total change and the system change; the reason if there is no judge drift."""
+    """The judge drift, the total change and the system change; the reason if drift is not estimable."""
     level, n = settings.confidence, len(pairs.x)
     counts = {WHOLE: len(old.keys() | new.keys()), JUDGE: n, FLIPS: n, SYSTEM: n}
     means = [np.mean(list(run.values())) for run in (old, new)]

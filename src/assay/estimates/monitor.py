@@ -226,8 +226,8 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
     first = _base_estimate(base, settings, low, span)
     notes = []
     if settings.clusters is None and _shared_stems(labels):
-        notes.append("labels of one document are dependent but treated as separate observations; name the column of "
-                     "documents with clusters=...")  # fmt: skip
+        notes.append("labels of one document are dependent but treated as separate observations (clusters=... names "
+                     "the column of documents)")  # fmt: skip
     run = Run(
         "monitor", settings, data, {"observations": len(observations), "judge": judge},
         cautions=tuple(f"{n}." for n in notes),

@@ -10,7 +10,7 @@ from functools import partial
 from assay.data.annotations import Annotations
 from assay.errors import counted
 from assay.estimates import words
-from assay.estimates.corrected import MOST_SHARES, CorrectedEstimate
+from assay.estimates.corrected import MOST_SHARES, CorrectedEstimate, estimate
 from assay.estimates.drift import Drift
 from assay.estimates.monitor import Monitor
 from assay.estimates.route import Route

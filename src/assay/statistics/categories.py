@@ -168,7 +168,7 @@ LabelDistance = Callable[[Any, Any], float]
 
 
 def agreement_weights(categories: Floats, weights: Weights | float | Floats) -> Floats:
-    """How far two categories agree: (C, C), 1 on the diagonal, 0 for the ends of the whole scale.
+    """Agreement of two categories: (C, C), 1 on the diagonal, 0 for the ends of the whole scale.
 
     ``ordinal`` are Gwet's (2014, section 3.5): from the number of pairs of categories between the two. A number says
     up to which distance two categories count as equal; a matrix is the credit itself.
@@ -215,7 +215,7 @@ class ChanceCorrected:
 
     @cached_property
     def credit(self) -> Floats:
-        """How far two categories agree: (C, C)."""
+        """Return the agreement of two categories: (C, C)."""
         return agreement_weights(self.categories, self.weights)
 
     @property
@@ -264,7 +264,7 @@ class Conger:
 
     @cached_property
     def credit(self) -> Floats:
-        """How far two categories agree: (C, C)."""
+        """Return the agreement of two categories: (C, C)."""
         return agreement_weights(self.categories, self.weights)
 
     @property
@@ -297,7 +297,7 @@ class Conger:
 
 
 class AlphaDistance(Protocol):
-    """How far two labels are apart, as Krippendorff's α asks it."""
+    """Distance of two labels in Krippendorff's α."""
 
     @property
     def width(self) -> int:

@@ -48,7 +48,7 @@ class Kappa:
 
     @cached_property
     def credit(self) -> Floats:
-        """How far two categories agree: (C, C)."""
+        """Return the agreement of two categories: (C, C)."""
         return agreement_weights(self.categories, self.weights)
 
     @property

@@ -221,7 +221,7 @@ class RoundRobin:
         return np.asarray(kept / n)
 
     def centre(self, pair: Floats) -> Floats:
-        """Less the mean of each document."""
+        """Subtract the mean of each document."""
         sums = np.bincount(self.of_pair, pair, minlength=self.n_documents)
         return np.asarray(pair - (sums / np.maximum(self.pairs, 1))[self.of_pair])
 

@@ -116,7 +116,7 @@ class AdvantageProbability:
     def support(self, sums: Floats) -> Ints:
         """Units and items that each value rests on: all of them, or those that the annotator has: (2, q)."""
         n = sums.reshape(len(sums), self.n_annotators, -1).sum(axis=2)
-        # Whoever has the most items of a unit has nearly all of them.
+        # The annotator with most items of a unit has nearly all of them.
         each = np.concatenate([n.max(axis=1, keepdims=True), n, n.max(axis=1, keepdims=True)], axis=1)
         return np.rint([np.count_nonzero(each, axis=0), each.sum(axis=0)]).astype(np.int64)
 
