@@ -20,7 +20,6 @@ from assay.ideas.annotators import (
     _estimate,
     _map,
     _merge_repeats,
-    _rank_words,
     _rotate,
     _TextAnswers,
     positions_in_plane,
@@ -33,7 +32,7 @@ WORDS = ["red", "green", "blue", "old", "new", "small", "large", "thin", "wide",
 
 
 def study(seed: int = 1, n_items: int = 60, **judges):
-    """Each item has an idea of four words; people say three of them, and one word of their own."""
+    """Each item has an idea of four words; annotators use three of them and one other word."""
     rng = np.random.default_rng(seed)
     rows = []
     for i in range(n_items):
@@ -62,7 +61,7 @@ def one_phrase(rng, idea):
 
 
 def test_the_result_says_what_was_not_learned_from_these_texts():
-    """Texts without a topic are like none, which nobody may overlook."""
+    """Texts without a topic have similarity 0, which is reported."""
 
     class Colours(Topical):
         name = "colours"
@@ -109,15 +108,15 @@ def test_planted_judges_sit_where_they_belong():
     for useless in ("blind", "phrase"):
         assert place[useless]["difference_high"] < 0
         assert place[useless]["closer_than"] == 0.0
-        # It earns as much on other items: nothing of it comes from the item.
+        # The same on other items: the similarity does not depend on the item.
         assert place[useless]["estimate"] == pytest.approx(place[useless]["other_items"], abs=0.05)
     assert place["like"]["estimate"] > place["like"]["other_items"] + 0.1
-    assert "best is closer to people than they are to each other" in found.summary()
-    assert "blind is not as close to people" in found.summary()
+    assert "best: similarity to humans minus similarity among humans = +" in found.summary()
+    assert "; significantly lower (" in found.summary()
 
 
 @pytest.mark.slow
-def test_a_judge_like_people_is_told_apart_as_rarely_as_promised():
+def test_false_positive_rate_of_a_judge_like_humans():
     told = 0
     for seed in range(15):
         found = assay.annotator_similarity(study(seed, 40, like=same_as_people)).of("like")
@@ -177,7 +176,7 @@ def test_labels_that_are_no_text_are_refused():
     stars = assay.read(pl.DataFrame({"item": ["1"], "annotator": ["a"], "label": [3]}), scale="1-5")
     with pytest.raises(DesignError, match="needs labels on the scale text"):
         assay.annotator_similarity(stars)
-    with pytest.raises(DesignError, match="nobody has 10 items that two other people answered"):
+    with pytest.raises(DesignError, match="no annotator shares 10 items with two other humans"):
         assay.annotator_similarity(study(like=same_as_people, n_items=3))
 
 
@@ -195,7 +194,7 @@ def test_kilogram(real_data):
 def test_who_left_every_answer_empty_is_said_to_have():
     frame = pl.DataFrame({"item": [*"abab"], "annotator": ["m1", "m1", "m2", "m2"], "label": ["", " ", "x y", "z"]})
     with pytest.raises(
-        assay.errors.DataError, match=r"every label of annotator 'm1' is empty.*leave it out of humans="
+        assay.errors.DataError, match=r"annotator 'm1' has no labels.*remove the annotator from humans="
     ):
         assay.read(frame, scale="text", humans=["m1"], judges=["m2"])
     assert assay.read(frame, scale="text", judges=["m2"]).judges == ("m2",)
@@ -215,7 +214,7 @@ def test_several_answers_of_one_annotator_are_averaged():
     assert _merge_repeats(once, ALIKE)[1] is ALIKE
 
 
-def test_closeness_to_some_people_beside_their_own():
+def test_similarity_to_humans_minus_similarity_among_humans():
     theirs = ALIKE[:3, :3]
     mine = np.array([0.3, 0.5, 0.7])
     # People to each other: .2, .4 and .8. Without each person in turn, mine sums to 1.2, 1.0 and .8 with the others;
@@ -227,7 +226,7 @@ def answers(*items, human=(True, True, True, False)):
     """Items by (annotators, their similarities)."""
     return SimpleNamespace(
         names=tuple("abcm")[: len(human)], is_human=np.array(human), who=[np.array(who) for who, _ in items],
-        alike=[np.array(alike, dtype=float) for _, alike in items],
+        similarities=[np.array(alike, dtype=float) for _, alike in items],
     )  # fmt: skip
 
 
@@ -259,14 +258,6 @@ def test_than_how_many_people_each_is_closer():
     assert ranked(("a", "human", 0.1), ("m", "judge", 0.2))["closer_than"].to_list() == [1, None]
 
 
-@pytest.mark.parametrize(
-    ("share", "n", "words"),
-    [(None, 3, ""), (0.5, 4, "; closer than 0.50 of 4 people"), (1.0, 1, "; closer than 1.00 of 1 person")],
-)
-def test_ranks_in_words(share, n, words):
-    assert _rank_words(share, n) == words
-
-
 def test_who_is_compared_on_which_item():
     """Whoever answered an item that two other people answered; judges are held against people alone."""
     one = ([0, 1, 3], [[1, 0.2, 0.4], [0.2, 1, 0.6], [0.4, 0.6, 1]])
@@ -295,7 +286,7 @@ def moved(texts, annotator, human=(True, True, False), seed=0):
 
     frame = pl.DataFrame(texts, schema=["item", "who", "text"], orient="row")
     given = SimpleNamespace(texts=frame, is_human=np.array(human), fitted=SimpleNamespace(pairs=pairs))
-    return _TextAnswers.closeness_elsewhere(given, annotator, seed), asked
+    return _TextAnswers.similarity_to_other_items(given, annotator, seed), asked
 
 
 def test_answers_are_held_against_people_of_the_next_item(monkeypatch):
@@ -344,7 +335,7 @@ def test_means_over_items_are_of_closeness_people_their_difference_and_the_advan
     assert clustered.standard_error[2] == pytest.approx(np.sqrt(1 / 2 * 2 * 0.05**2))
 
 
-def test_the_map_is_of_one_less_the_similarity_weighted_by_items():
+def test_map_distances_are_1_minus_weighted_similarity():
     rows = [{"annotator": name, "kind": "human"} for name in "abc"] + [{"annotator": "m", "kind": "judge"}]
     schema = ["first", "second", "adjusted", "n"]
     pairs = [("a", "b", 0.4, 9), ("a", "c", 0.2, 9), ("b", "c", 0.0, 9), ("a", "m", 1.2, 4), ("b", "m", 0.4, 4)]
@@ -436,31 +427,33 @@ def rows_said(small, *rows):
 @pytest.mark.parametrize(
     ("low", "high", "words"),
     [
-        (0.001, 0.2, "is closer to people than they are to each other"),
-        (0.0, 0.2, "is not shown to be closer to people, or farther, than they are to each other"),
-        (-0.2, 0.0, "is not shown to be closer to people, or farther, than they are to each other"),
-        (-0.2, -0.001, "is not as close to people as they are to each other"),
+        (0.001, 0.2, "significantly higher"),
+        (0.0, 0.2, "no significant difference"),
+        (-0.2, 0.0, "no significant difference"),
+        (-0.2, -0.001, "significantly lower"),
     ],
 )
-def test_a_judge_is_closer_where_its_interval_says_so(small, low, high, words):
+def test_judge_similarity_significant_if_interval_excludes_0(small, low, high, words):
     found = rows_said(small, ("gpt", "judge", 0.1, low, high, None)).summary().splitlines()
-    assert found[0].startswith(f"gpt {words}: 0.612 against 0.500, a difference of +0.100 [")
-    assert found[1].startswith("The map's misfit is ")  # nobody else
-    assert found[1].endswith(" (stress; below 0.2 distances can be read).")
+    assert found[0].startswith("gpt: similarity to humans minus similarity among humans = +0.100 [")
+    assert f"; {words} (0.612 and 0.500; " in found[0]
+    assert found[1].startswith("Map: stress ")  # no other annotator
+    assert found[1].endswith(" (interpret distances only below 0.2).")
 
 
-def test_each_judge_is_placed_among_people_whose_ends_are_told(small):
+def test_summary_compares_each_judge_with_range_of_humans(small):
     rows = [
         ("gpt", "judge", 0.1, 0.05, 0.15, 1.0), ("ann", "human", 0.02, 0, 0, 0.5), ("bob", "human", -0.03, 0, 0, 0.0),
         ("cho", "human", 0.01, 0, 0, 0.5),
     ]  # fmt: skip
     found = rows_said(small, *rows).summary().splitlines()
     assert found[0] == (
-        "gpt is closer to people than they are to each other: 0.612 against 0.500, a difference of +0.100 "
-        "[+0.050, +0.150] (its answers to other items reach 0.250); at least as close as the person left out in 0.75 "
-        "[0.70, 0.80] of comparisons on 12 items; closer than 1.00 of 3 people."
+        "gpt: similarity to humans minus similarity among humans = +0.100 [+0.050, +0.150]; significantly higher "
+        "(0.612 "
+        "and 0.500; with responses to other items 0.250). Advantage probability 0.75 [0.70, 0.80], 12 items; higher "
+        "than for 1.00 of 3 humans."
     )
-    assert found[1] == "People themselves lie from −0.030 (bob) to +0.020 (ann)."
+    assert found[1] == "Humans: differences from −0.030 (bob) to +0.020 (ann)."
 
 
 def test_the_picture_has_every_name_in_its_colour_the_closest_first_and_equals_as_in_the_table(small):

@@ -80,20 +80,20 @@ def test_whose_choices_count_and_how_many_do_not():
     assert (len(people), people.facts["judges"], people.facts["humans"]) == (3, 0, 2)
     (gone,) = people.exclusions
     assert (gone.what, gone.count, gone.reason) == ("choice", 2, "of gpt, pal, whose choices are not asked about")
-    beside = found.chosen_by("humans", beside=["gpt"])
+    beside = found.chosen_by("humans", also=["gpt"])
     assert [(one.count, one.reason) for one in beside.exclusions] == [
         (1, "of pal, whose choices are not asked about")
     ]  # fmt: skip
-    assert found.chosen_by("humans", beside=["gpt", "pal"]).exclusions == ()
+    assert found.chosen_by("humans", also=["gpt", "pal"]).exclusions == ()
     assert found.chosen_by(["bob"]).n_triplets == 1
     assert found.chosen_by(["bob"]).facts["texts"] == 4  # texts keep their positions
     with pytest.raises(DataError, match=r"'anne'.*did you mean 'ann'"):
         found.chosen(["anne"])
     alone = choices(read([row for row in ROWS if row[4] in ("ann", "bob")]))
-    with pytest.raises(DesignError, match="no judge chose an odd one out; take annotators='humans'"):
+    with pytest.raises(DesignError, match="no judge made odd-one-out choices; set annotators='humans'"):
         alone.chosen("judges")
     models = choices(read([row for row in ROWS if row[4] in ("gpt", "pal")]))
-    with pytest.raises(DesignError, match="no person chose an odd one out; take annotators='judges'"):
+    with pytest.raises(DesignError, match="no human made odd-one-out choices; set annotators='judges'"):
         models.chosen("humans")
 
 
@@ -159,14 +159,14 @@ def test_what_are_no_odd_ones_out_is_refused():
     frame = pl.DataFrame({"item": ["i"], "annotator": ["ann"], "label": [3]})
     stars = assay.read(frame, scale="1-5")
     assert not has_choices(stars)
-    with pytest.raises(DesignError, match=r"this needs odd ones out: labels A, B or C.*Read them with scale='odd-one"):
+    with pytest.raises(DesignError, match=r"this needs odd-one-out choices: labels A, B or C.*scale='odd-one"):
         odd_one_labels(stars, "this")
     rows = [("i", c, "A") for c in ("one", "two")]
     two = pl.DataFrame(rows, schema=["item", "criterion", "label"], orient="row").with_columns(annotator=pl.lit("ann"))
     texts = pl.DataFrame({"item": ["i"], "a": ["x"], "b": ["y"], "c": ["z"]})
     labels = assay.Annotations.from_frame(two, scale="odd-one-out", humans=["ann"], judges=[], items=texts)
     assert not has_choices(labels)
-    with pytest.raises(DesignError, match=r"one.* two have odd ones out; choose one with"):
+    with pytest.raises(DesignError, match=r"one, two have odd-one-out choices; choose one with"):
         odd_one_labels(labels, "this")
     one = labels.where(criterion="one")
     assert odd_one_labels(one, "this") is one
@@ -185,5 +185,5 @@ def test_a_triplet_has_three_columns_of_texts(texts, right):
     if right:
         assert ChoiceSettings(texts=given).texts == given
     else:
-        with pytest.raises(DesignError, match="takes three columns"):
+        with pytest.raises(DesignError, match="needs three columns"):
             ChoiceSettings(texts=given)

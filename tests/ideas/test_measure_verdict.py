@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from types import SimpleNamespace
+from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -29,19 +30,18 @@ from assay.ideas.measures import (
 )
 from assay.ideas.validate import (
     ALPHA,
-    ANSWERS,
     MOST_TIMES,
     POWER,
-    SEES,
     Ceiling,
+    FurtherData,
     MeasureVerdict,
-    Needed,
     TextInference,
     _numbers_for_one,
     _smaller_need,
     decide,
     numbers_needed,
 )
+from assay.ideas.words import BEATS_BASELINES, SimilarityVerdict
 from assay.reporting.tables import clip_name
 from assay.statistics.odd_one_out import Step
 from assay.statistics.round_robin import ExpertRanks, Influence, RoundRobin, degrees
@@ -85,9 +85,9 @@ def test_what_knows_the_experts_minds_sees_what_experts_see():
     values, known = pair_values(WORLD), WORLD.truth()
     truth = values.with_columns(value=pl.Series([known[d, *sorted((a, b))] for d, a, b, _ in values.iter_rows()]))
     found = assay.validate_similarity(LABELS, {"mind": truth}, **QUICK)
-    assert found.verdicts["mind"].answer == "sees what experts see"
-    assert found.summary().startswith("mind sees what experts see: ρ = 0.9")
-    assert found.table["verdict"][0] == "sees what experts see"
+    assert found.verdicts["mind"].verdict == "valid"
+    assert found.summary().startswith("mind: valid (at least 80% of the noise ceiling): ρ = 0.9")
+    assert found.table["verdict"][0] == "valid"
     assert found.table["share"][0] == pytest.approx(found.table["estimate"][0] / found.table["estimate"][2])
 
 
@@ -99,30 +99,30 @@ def test_noise_constants_and_levels_of_documents_are_never_praised():
         world = World.of(10, 2, sharpness=1, seed=seed)
         labels = world.study(floor=6, seed=seed)
         found = assay.validate_similarity(labels, {"noise": random_values(world, seed)}, **QUICK)
-        praised += found.verdicts["noise"].answer in SEES
+        praised += found.verdicts["noise"].verdict in BEATS_BASELINES
     assert praised <= 1  # of 10: at 5% more in 9 of 100 draws of seeds; docs/coverage.md has hundreds
     flat = pair_values(WORLD).with_columns(value=1.0)
     found = assay.validate_similarity(LABELS, {"flat": flat, "level": level_of(WORLD)}, **QUICK)
-    assert {one.answer for one in found.verdicts.values()} <= {"not shown, at most half", "cannot tell yet"}
+    assert {one.verdict for one in found.verdicts.values()} <= {"low", "undecided"}
     assert "flat says the same of all pairs: it cannot see what experts see." in found.summary()
     assert found.verdicts["level"].p == 1
     assert "beats" not in found.summary()
 
 
 @pytest.mark.slow
-def test_experts_who_choose_by_chance_let_nobody_be_praised():
+def test_no_verdict_if_experts_choose_at_random():
     blind = World(WORLD.names, WORLD.document, np.zeros_like(WORLD.alike))
     told = 0
     for seed in range(5):
         found = assay.validate_similarity(blind.study(floor=6, seed=seed), {"any": pair_values(WORLD)}, n_resamples=39)
         told += found.summary().startswith("These judgments cannot tell")
-        assert found.verdicts["any"].answer not in SEES[:1]
+        assert found.verdicts["any"].verdict not in ("valid",)
     assert told >= 4
     assert "yet" not in found.summary().split(" which ")[0] or found.ceiling["high"] >= 0.3
 
 
-def test_what_goes_by_length_words_or_authors_alone_is_not_praised():
-    """Experts who go by authors: a judge that tells authors sees no more than a list of authors."""
+def test_baselines_of_length_words_and_authors_prevent_a_verdict():
+    """Experts who go by authors: a judge that tells authors does not exceed a list of authors."""
     texts = texts_of(WORLD)
     same = (texts["author"].to_numpy()[:, None] == texts["author"].to_numpy()) * 2.0
     authors = World(WORLD.names, WORLD.document, same + 0.02 * WORLD.alike)
@@ -131,14 +131,14 @@ def test_what_goes_by_length_words_or_authors_alone_is_not_praised():
     judge = pair_values(World(WORLD.names, WORLD.document, same))
     judge = judge.with_columns(pl.col("value") + pl.Series(rng.normal(size=judge.height) * 1e-6))
     found = assay.validate_similarity(labels, {"judge": judge}, **QUICK)
-    assert set(found.table.filter(pl.col("kind") == "trivial")["measure"]) == {LENGTH, WORDS, AUTHOR}
+    assert set(found.table.filter(pl.col("kind") == "baseline")["measure"]) == {LENGTH, WORDS, AUTHOR}
     assert found.table["p"][0] <= 0.05
-    assert found.verdicts["judge"].answer == "cannot tell yet"
+    assert found.verdicts["judge"].verdict == "undecided"
     assert AUTHOR in found.verdicts["judge"].beaten_by
-    assert f"it is not shown to see more than {AUTHOR}" in found.summary()
-    # Without that column nothing trivial is known to reach as much.
+    assert f"not significantly better than {AUTHOR}" in found.summary()
+    # Without that column no baseline reaches as much.
     bare = assay.validate_similarity(authors.study(floor=8), {"judge": judge}, **QUICK)
-    assert bare.verdicts["judge"].answer in SEES
+    assert bare.verdicts["judge"].verdict in BEATS_BASELINES
 
 
 def test_shared_words_are_not_asked_to_see_more_than_shared_words():
@@ -163,7 +163,7 @@ def test_a_sweep_is_tested_as_the_best_of_its_settings():
     found = assay.validate_similarity(LABELS, {"sweep": noise}, n_resamples=99)
     alone = assay.validate_similarity(LABELS, {"one": noise[int(found.best.split()[1])]}, n_resamples=99)
     assert found.table["p"][0] > 5 * alone.table["p"][0]
-    assert found.verdicts[found.best].answer not in SEES
+    assert found.verdicts[found.best].verdict not in BEATS_BASELINES
 
 
 def test_a_judge_s_own_table_of_odd_ones_out_is_a_measure():
@@ -209,19 +209,19 @@ def measure(noise: float, seed: int = 1):
 
 
 def test_the_answers_come_in_their_order():
-    assert decide(measure(0), 0.01, [], TOP, INFERENCE, N).answer == ANSWERS[0]
-    assert decide(measure(5), 0.01, [], TOP, INFERENCE, N).answer == ANSWERS[1]
-    assert decide(measure(60), 0.6, [], TOP, INFERENCE, N).answer == ANSWERS[3]
+    assert decide(measure(0), 0.01, [], TOP, INFERENCE, N).verdict == "valid"
+    assert decide(measure(5), 0.01, [], TOP, INFERENCE, N).verdict == "partly_valid"
+    assert decide(measure(60), 0.6, [], TOP, INFERENCE, N).verdict == "low"
     half = next(m for m in (measure(x) for x in np.linspace(0.5, 2, 16)) if m.value / TOP.best.estimate < 0.8)
     found = decide(half, 0.01, [], TOP, INFERENCE, N)
-    assert found.answer == ANSWERS[2]
+    assert found.verdict == "partly_valid_undecided"
     assert found.needed is not None
     # A p-value that is not small takes every "sees" away.
-    assert decide(measure(0), 0.2, [], TOP, INFERENCE, N).answer == ANSWERS[4]
-    # So does a trivial measure that reaches as much.
+    assert decide(measure(0), 0.2, [], TOP, INFERENCE, N).verdict == "undecided"
+    # So does a baseline measure with the same ρ.
     beaten = decide(measure(0), 0.01, [("length alone", measure(0, 2))], TOP, INFERENCE, N)
-    assert (beaten.answer, beaten.beaten_by) == (ANSWERS[4], ("length alone",))
-    assert decide(measure(0), 0.01, [("length alone", measure(60, 2))], TOP, INFERENCE, N).answer == ANSWERS[0]
+    assert (beaten.verdict, beaten.beaten_by) == ("undecided", ("length alone",))
+    assert decide(measure(0), 0.01, [("length alone", measure(60, 2))], TOP, INFERENCE, N).verdict == "valid"
 
 
 class Certain:
@@ -237,29 +237,29 @@ def certain(value: float) -> Influence:
 
 
 @pytest.mark.parametrize(
-    ("value", "p", "trivial", "answer", "beaten"),
+    ("value", "p", "baseline", "verdict", "beaten"),
     [
-        (0.41, 0.05, 0.4, 0, ""),  # more than .8 of .5, and more than the trivial measure
+        (0.41, 0.05, 0.4, 0, ""),  # more than .8 of .5, and more than the baseline measure
         (0.4, 0.05, 0.3, 2, ""),  # .8 of the best itself is not more than it
         (0.39, 0.05, 0.3, 1, ""),
         (0.41, 0.0501, 0.3, 4, ""),
-        (0.41, 0.05, 0.41, 4, "trivial"),  # as much as the trivial measure is not more
-        (0.24, 0.0501, 0.3, 3, "trivial"),
+        (0.41, 0.05, 0.41, 4, "baseline"),  # as much as the baseline measure is not more
+        (0.24, 0.0501, 0.3, 3, "baseline"),
         (0.24, 0.0501, 0.2, 3, ""),
         (0.25, 0.0501, 0.2, 4, ""),  # half of the best itself is not below it
-        (0.24, 0.05, 0.3, 4, "trivial"),  # it is not shown that its texts do not matter
+        (0.24, 0.05, 0.3, 4, "baseline"),  # it is not shown that its texts do not matter
         (math.nan, 0.01, 0.3, 3, ""),
     ],
 )
-def test_an_answer_changes_where_a_boundary_is_passed(value, p, trivial, answer, beaten):
+def test_an_answer_changes_where_a_boundary_is_passed(value, p, baseline, verdict, beaten):
     best = Estimate(0.5, 0.4, 0.6, 0.05)
     top = Ceiling(Estimate(0.5, 0.3, 0.7, 0.1), best, certain(0.5))
-    found = decide(certain(value), p, [("trivial", certain(trivial))], top, TextInference(Certain(), 0.95), 100)
-    assert (found.answer, "".join(found.beaten_by)) == (ANSWERS[answer], beaten)
+    found = decide(certain(value), p, [("baseline", certain(baseline))], top, TextInference(Certain(), 0.95), 100)
+    assert (found.verdict, "".join(found.beaten_by)) == (get_args(SimilarityVerdict)[verdict], beaten)
     assert found.constant is math.isnan(value)
     assert found.share == pytest.approx(value / 0.5, nan_ok=True)
     assert found.p == (1.0 if math.isnan(value) else p)
-    assert (found.needed is not None) == (answer in (2, 4))
+    assert (found.needed is not None) == (verdict in (2, 4))
 
 
 @pytest.mark.parametrize(("low", "best", "shown", "share"), [(0.0, 0.5, False, 0.8), (0.01, 0.0, True, math.nan)])
@@ -267,13 +267,13 @@ def test_there_is_no_share_of_nothing_and_no_verdict_without_agreement(low, best
     top = Ceiling(Estimate(0.5, low, 0.7, 0.1), Estimate(best, 0.0, 0.6, 0.05), certain(best))
     found = decide(certain(0.4), 0.01, [], top, TextInference(Certain(), 0.95), 100)
     assert found.share == pytest.approx(share, nan_ok=True)
-    assert (found.answer == ANSWERS[5]) is not shown
+    assert (found.verdict == "not_testable") is not shown
 
 
-def test_experts_whose_agreement_is_not_shown_decide_before_all_else():
+def test_verdict_not_testable_without_expert_agreement():
     nothing = Ceiling.of(-0.2, Step(0.3, 0.5, 0.7), RANKS.reliability(), INFERENCE.robin, 0.95)
-    assert not nothing.shown
-    assert decide(measure(0), 0.001, [], nothing, INFERENCE, N).answer == ANSWERS[5]
+    assert not nothing.demonstrated
+    assert decide(measure(0), 0.001, [], nothing, INFERENCE, N).verdict == "not_testable"
 
 
 def test_the_ceiling_s_intervals_and_p_values_agree():
@@ -284,7 +284,7 @@ def test_the_ceiling_s_intervals_and_p_values_agree():
     assert TOP.best.low < TOP.best.estimate < TOP.best.high
 
 
-def test_judgments_that_would_tell_are_the_first_that_carry_the_contrast_over_its_errors():
+def test_needed_judgments_are_the_fewest_with_enough_power():
     """By hand, one after the other: noise of the choices falls, and the ranking follows the experts more closely."""
     robin, found = INFERENCE.robin, []
     for less, again in itertools.product((0.5, 0.7, 0.8, 0.9), (0.02, 0.3)):
@@ -304,7 +304,7 @@ def test_judgments_that_would_tell_are_the_first_that_carry_the_contrast_over_it
     assert len({one for one in found if one is not None}) > 2
 
 
-def test_numbers_that_would_tell_fall_with_what_there_is_to_see():
+def test_needed_numbers_decrease_with_effect_size():
     needed = []
     for noise in (0.9, 1.0, 1.1, 1.2):
         of = measure(noise).plus(TOP.mind, -0.5)
@@ -313,73 +313,75 @@ def test_numbers_that_would_tell_fall_with_what_there_is_to_see():
     assert known == sorted(known)
     assert known[0] >= 1
     nothing = numbers_needed([measure(0).times(-1.0)], INFERENCE, TOP, N)
-    assert nothing == Needed(None, None)
-    assert str(nothing) == "Not even 20 times as many texts or judgments would tell."
-    assert str(Needed(3, None)) == "About 3 more texts, judged as often, would tell."
-    assert str(Needed(1, 40)) == (
-        "About 1 more text, judged as often, or about 40 more judgments of these texts would tell."
+    assert nothing == FurtherData(None, None)
+    assert str(nothing) == "Up to 20 times as many texts or judgments are unlikely to give a conclusive verdict."
+    assert str(FurtherData(3, None)) == "About 3 more texts with as many judgments each are needed."
+    assert str(FurtherData(1, 40)) == (
+        "About 1 more text with as many judgments each or about 40 more judgments of these texts are needed."
     )
 
 
-def test_each_answer_has_its_sentence():
+def test_verdict_sentence_for_each_code():
     row = {"measure": "gpt", "estimate": 0.5, "low": 0.4, "high": 0.6, "n": 66}
     begin = {
-        ANSWERS[0]: "gpt sees what experts see: ρ = 0.50 [0.40, 0.60] over 66 pairs, 0.90 of the best possible, and",
-        ANSWERS[1]: "gpt sees some of what experts see, less than experts do: ρ = 0.50",
-        ANSWERS[2]: "gpt sees some of what experts see; whether it sees all of it is open: ρ = 0.50",
-        ANSWERS[3]: "gpt is not shown to see what experts see, and sees at most half of it: ρ = 0.50",
-        ANSWERS[4]: "Whether gpt sees what experts see cannot be told yet: ρ = 0.50 [0.40, 0.60] over 66 pairs; "
-        "permuted texts reach as much (p = 0.200) and it is not shown to see more than a or b. About 2 more",
+        "valid": "gpt: valid (at least 80% of the noise ceiling): ρ = 0.50 [0.40, 0.60] (66 pairs), 0.90 of the noise",
+        "partly_valid": "gpt: partly valid (beats the baselines, below 80% of the noise ceiling): ρ = 0.50",
+        "partly_valid_undecided": "gpt: partly valid (beats the baselines; 80% of the noise ceiling undecided): ρ = "
+        "0.50",
+        "low": "gpt: low (baselines not beaten, at most half of the noise ceiling): ρ = 0.50",
+        "undecided": "gpt: undecided: ρ = 0.50 [0.40, 0.60] (66 pairs); not better than permuted texts (p = 0.200) and "
+        "not significantly better than a or b. About 2 more",
     }
-    for answer, words in begin.items():
-        needed = Needed(2, None) if answer in (ANSWERS[2], ANSWERS[4]) else None
-        said = MeasureVerdict(answer, 0.9, 0.2, ("a", "b"), needed).sentence(row)
-        assert said.startswith(words), said
+    for verdict, words in begin.items():
+        needed = FurtherData(2, None) if verdict in ("partly_valid_undecided", "undecided") else None
+        line = MeasureVerdict(verdict, 0.9, 0.2, ("a", "b"), needed).sentence(row)
+        assert line.startswith(words), line
 
 
 @pytest.mark.parametrize(
     ("p", "beaten", "reason"),
     [
-        (0.0501, (), "permuted texts reach as much (p = 0.050)"),
-        (0.05, ("a",), "it is not shown to see more than a"),
-        (0.2, ("a", "b"), "permuted texts reach as much (p = 0.200) and it is not shown to see more than a or b"),
+        (0.0501, (), "not better than permuted texts (p = 0.050)"),
+        (0.05, ("a",), "not significantly better than a"),
+        (0.2, ("a", "b"), "not better than permuted texts (p = 0.200) and not significantly better than a or b"),
     ],
 )
-def test_why_it_is_not_shown_or_cannot_be_told(p, beaten, reason):
+def test_verdict_sentence_reports_reasons(p, beaten, reason):
     row = {"measure": "gpt", "estimate": 0.5, "low": 0.4, "high": 0.6, "n": 1}
-    rho = "ρ = 0.50 [0.40, 0.60] over 1 pair"
-    assert MeasureVerdict(ANSWERS[3], 0.4, p, beaten).sentence(row) == (
-        f"gpt is not shown to see what experts see, and sees at most half of it: {rho}; {reason}."
+    rho = "ρ = 0.50 [0.40, 0.60] (1 pair)"
+    assert MeasureVerdict("low", 0.4, p, beaten).sentence(row) == (
+        f"gpt: low (baselines not beaten, at most half of the noise ceiling): {rho}; {reason}."
     )
-    assert MeasureVerdict(ANSWERS[4], 0.4, p, beaten, Needed(None, 5)).sentence(row) == (
-        f"Whether gpt sees what experts see cannot be told yet: {rho}; {reason}. About 5 more judgments of these texts "
-        "would tell."
+    assert MeasureVerdict("undecided", 0.4, p, beaten, FurtherData(None, 5)).sentence(row) == (
+        f"gpt: undecided: {rho}; {reason}. About 5 more judgments of these texts are needed."
     )
-    assert MeasureVerdict(ANSWERS[4], 0.4, p, beaten).sentence(row).endswith(f"{reason}.")
+    assert MeasureVerdict("undecided", 0.4, p, beaten).sentence(row).endswith(f"{reason}.")
 
 
-def test_what_is_shown_is_said_with_its_share():
+def test_verdict_sentence_reports_share_of_ceiling():
     row = {"measure": "gpt", "estimate": 0.5, "low": 0.4, "high": 0.6, "n": 66}
-    rho = "ρ = 0.50 [0.40, 0.60] over 66 pairs, 0.90 of the best possible"
-    assert [MeasureVerdict(answer, 0.9, 0.01, needed=need).sentence(row) for answer, need in (
-        (ANSWERS[0], None), (ANSWERS[1], None), (ANSWERS[2], None), (ANSWERS[2], Needed(2, None)))] == [
-        f"gpt sees what experts see: {rho}, and more than 0.8 of it is shown.",
-        f"gpt sees some of what experts see, less than experts do: {rho}.",
-        f"gpt sees some of what experts see; whether it sees all of it is open: {rho}.",
-        f"gpt sees some of what experts see; whether it sees all of it is open: {rho}. About 2 more texts, judged as "
-        "often, would tell.",
+    rho = "ρ = 0.50 [0.40, 0.60] (66 pairs), 0.90 of the noise ceiling"
+    assert [MeasureVerdict(verdict, 0.9, 0.01, needed=need).sentence(row) for verdict, need in (
+        ("valid", None), ("partly_valid", None), ("partly_valid_undecided", None),
+        ("partly_valid_undecided", FurtherData(2, None)))] == [
+        f"gpt: valid (at least 80% of the noise ceiling): {rho}.",
+        f"gpt: partly valid (beats the baselines, below 80% of the noise ceiling): {rho}.",
+        f"gpt: partly valid (beats the baselines; 80% of the noise ceiling undecided): {rho}.",
+        f"gpt: partly valid (beats the baselines; 80% of the noise ceiling undecided): {rho}. About 2 more texts "
+        "with as "
+        "many judgments each are needed.",
     ]  # fmt: skip
-    flat = MeasureVerdict(ANSWERS[3], math.nan, 1.0, constant=True).sentence(row)
-    assert flat == "gpt says the same of all pairs: it cannot see what experts see."
+    flat = MeasureVerdict("low", math.nan, 1.0, constant=True).sentence(row)
+    assert flat == "gpt: low: it gives all pairs the same value."
 
 
 @pytest.mark.parametrize(
     ("one", "other", "smaller"),
     [
-        (Needed(3, 40), Needed(5, 20), Needed(3, 20)),
-        (Needed(None, 40), Needed(5, None), Needed(5, 40)),
-        (Needed(None, None), Needed(None, None), Needed(None, None)),
-        (Needed(2, None), Needed(None, None), Needed(2, None)),
+        (FurtherData(3, 40), FurtherData(5, 20), FurtherData(3, 20)),
+        (FurtherData(None, 40), FurtherData(5, None), FurtherData(5, 40)),
+        (FurtherData(None, None), FurtherData(None, None), FurtherData(None, None)),
+        (FurtherData(2, None), FurtherData(None, None), FurtherData(2, None)),
     ],
 )
 def test_of_two_ways_to_tell_the_shorter_is_named(one, other, smaller):
@@ -387,11 +389,11 @@ def test_of_two_ways_to_tell_the_shorter_is_named(one, other, smaller):
 
 
 def test_of_several_contrasts_the_hardest_says_how_many(monkeypatch):
-    each = {1.0: Needed(3, 40), 2.0: Needed(5, 20), 3.0: Needed(None, 10)}
+    each = {1.0: FurtherData(3, 40), 2.0: FurtherData(5, 20), 3.0: FurtherData(None, 10)}
     monkeypatch.setattr("assay.ideas.validate._numbers_for_one", lambda of, *_: each[of.value])
     top = SimpleNamespace(again=SimpleNamespace(estimate=0.5))
     found = [numbers_needed([certain(v) for v in some], INFERENCE, top, 9) for some in ((1.0, 2.0), (2.0, 3.0))]
-    assert found == [Needed(5, 40), Needed(None, 20)]
+    assert found == [FurtherData(5, 40), FurtherData(None, 20)]
 
 
 # -- names --------------------------------------------------------------------------------------------
@@ -413,7 +415,7 @@ def test_a_folder_s_path_is_no_part_of_a_name(name, short):
 
 
 def test_long_names_leave_the_picture_its_room():
-    name = "embeddings:a-very-long-name-of-a-model-that-nobody-can-read-instruct-v2"
+    name = "embeddings:a-very-long-name-of-a-model-too-long-to-read-instruct-v2"
     assert len(clip_name(name)) <= 34
     assert clip_name(name).startswith("embeddings:a-very")
     assert clip_name(name).endswith("instruct-v2")
@@ -424,7 +426,7 @@ def test_long_names_leave_the_picture_its_room():
     assert ax.get_position().width > 0.4
 
 
-def test_every_pair_of_texts_has_one_trivial_value():
+def test_every_pair_of_texts_has_one_baseline_value():
     labels = with_texts(WORLD.study(floor=6), texts_of(WORLD))
     found = assay.validate_similarity(labels, {"any": pair_values(WORLD)}, **QUICK)
     length = {d + name: len(text) for d, name, text, _ in texts_of(WORLD).iter_rows()}
@@ -458,7 +460,7 @@ def test_a_judge_s_measure_is_named_by_what_it_was_asked(name, of, whole):
 
 
 @pytest.mark.parametrize("name", ["gpt (new)", "gpt (a=b", "(a=b)", "words", "gpt (a=b) more"])
-def test_a_name_with_brackets_of_its_own_is_a_judge_s_name(name):
+def test_judge_name_may_contain_brackets(name):
     assert judge_of(name) == name
 
 

@@ -64,7 +64,7 @@ def test_folders_are_left_out_of_names_while_that_leaves_them_apart():
     assert list(name_measures([small, other])) == [small, other]
 
 
-# Two documents of texts: a, b, c and d; and a and b again, whose pair lies in a block of its own.
+# Two documents of texts: a, b, c and d; and a and b again, whose pair is in a separate block.
 TEXTS = pl.DataFrame(
     [("d1", "a"), ("d1", "b"), ("d1", "c"), ("d2", "a"), ("d2", "b")], schema=["document", "text"], orient="row"
 )
@@ -94,7 +94,7 @@ def test_given_values_name_either_text_first():
     (found,) = pairs_of().of("m", table)
     assert (found.kind, found.name, found.family) == ("pairs", "m", None)
     np.testing.assert_array_equal(found.values, [0.1, 0.2, NAN, 0.4])
-    # Without documents a name stands for the texts of that name in each.
+    # Without documents, a name selects the texts of that name in each.
     (everywhere,) = pairs_of().of("m", {("b", "a"): 0.3, ("c", "b"): 0.5})
     np.testing.assert_array_equal(everywhere.values, [0.3, NAN, 0.5, 0.3])
     with_text = table.with_columns(note=pl.lit("x"))
@@ -143,18 +143,18 @@ def test_a_similarity_reads_the_texts_document_by_document():
 
 def test_what_is_seen_without_reading_for_ideas():
     contents = ("red red", "red", "blue", "green old", "old")
-    length, words, author = pairs_of(contents, ("ann", "bob", "ann", "bob", "ann")).trivial()
+    length, words, author = pairs_of(contents, ("ann", "bob", "ann", "bob", "ann")).baselines()
     assert [one.name for one in (length, words, author)] == [LENGTH, WORDS, AUTHOR]
-    assert {one.kind for one in (length, words, author)} == {"trivial"}
+    assert {one.kind for one in (length, words, author)} == {"baseline"}
     assert length.values.tolist() == [-4, -3, -1, -6]
     assert author.values.tolist() == [0, 1, 0, 0]
     assert words.values[0] == 1.0  # the same word
     assert words.values[1] == words.values[2] == 0
     assert 0 < words.values[3] < 1
-    assert [one.name for one in pairs_of(contents).trivial()] == [LENGTH, WORDS]
-    assert pairs_of().trivial() == []
+    assert [one.name for one in pairs_of(contents).baselines()] == [LENGTH, WORDS]
+    assert pairs_of().baselines() == []
     # What is the same of all pairs tells none from another.
-    assert [one.name for one in pairs_of(("aa", "bb", "cc", "dd", "ee"), ("ann",) * 5).trivial()] == []
+    assert [one.name for one in pairs_of(("aa", "bb", "cc", "dd", "ee"), ("ann",) * 5).baselines()] == []
 
 
 # -- from labels ---------------------------------------------------------------------------------------
@@ -211,12 +211,15 @@ def test_texts_and_authors_come_from_their_columns():
     bare, _ = compared(triplets(*TWICE), floor=1)
     assert (bare.contents, bare.authors) == (None, None)
     for word in ("contents", "authors"):
-        with pytest.raises(DesignError, match=rf"{word}=\.\.\. takes three columns"):
+        with pytest.raises(DesignError, match=rf"{word}=\.\.\. needs three columns"):
             compared(labels, floor=1, **{word: ["first", "second"]})
     last = pl.when(pl.col("item") == "q3").then(pl.lit("else")).otherwise("first_item")
     for columns, words in (
-        (("first", "second", "third"), "text 'a' reads differently in two triplets; one name stands for one text"),
-        (("first_author", "second_author", "third_author"), "text 'a' has two authors in two triplets"),
+        (
+            ("first", "second", "third"),
+            "text 'a' has different contents in two triplets; names of texts must be unique",
+        ),
+        (("first_author", "second_author", "third_author"), "text 'a' has different authors in two triplets"),
     ):
         wrong = triplets(*TWICE, **{columns[0]: last, columns[1]: pl.col(NAMES[1]), columns[2]: pl.col(NAMES[2])})
         with pytest.raises(DataError, match=words):

@@ -64,9 +64,9 @@ def test_agreement_above_chance_with_judges_in_their_colour():
     assert [point[2] for point in points(ax)] == judges
     assert set(judges) == {pictures.JUDGE, pictures.HUMAN}
     assert_readable(ax)
-    assert names_of(ax.yaxis)[0] == "people"
-    assert "gpt & people" in names_of(ax.yaxis)
-    assert "gpt again" in names_of(ax.yaxis)
+    assert names_of(ax.yaxis)[0] == "humans"
+    assert "gpt & humans" in names_of(ax.yaxis)
+    assert "gpt, repeated" in names_of(ax.yaxis)
 
 
 def test_measures_and_the_experts_ceiling():
@@ -79,7 +79,7 @@ def test_measures_and_the_experts_ceiling():
         pictures.JUDGE if kind == "judge" else pictures.HUMAN for kind in rows["kind"]
     ]
     lines = [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata()) == 2 and line.get_linewidth() == 1.2]
-    best = found.rows.filter(pl.col("measure") == "best that a measure can do")["estimate"][0]
+    best = found.rows.filter(pl.col("measure") == "noise ceiling")["estimate"][0]
     assert lines == [pytest.approx(best)]
     assert_readable(ax)
     none = dataclasses.replace(found, rows=found.rows.with_columns(
@@ -150,7 +150,7 @@ def test_annotators_on_a_map_and_by_closeness():
     ax = many.plot_closeness()
     rows = many.rows
     judges = rows.filter(pl.col("kind") == "judge")
-    people = rows.filter(pl.col("kind") == "human").gather_every(2)  # 39 people in the 38 rows beside the judges
+    people = rows.filter(pl.col("kind") == "human").gather_every(2)  # 39 people in the 38 rows next to the judges
     shown = pl.concat([judges, people]).sort("difference", descending=True)
     names = [name if len(name) <= 18 else name[:16] + "…" for name in shown["annotator"]]
     assert names_of(ax.yaxis) == names

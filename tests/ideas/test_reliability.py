@@ -54,7 +54,7 @@ def test_who_does_not_look_agrees_by_chance_alone():
     assert inside >= 25
 
 
-def test_one_who_always_names_the_same_place_earns_nothing():
+def test_constant_choice_has_no_agreement_above_chance():
     """The share of equal labels of two who always say A is 1; where triplets are shuffled, others say A by a third."""
     labels = read(ann="ABCABCABC", bob="AAAAAAAAA")
     assert assay.odd_one_out_agreement(labels, who=["humans"]).humans["estimate"] == pytest.approx(0)
@@ -66,7 +66,7 @@ def test_perfect_agreement_has_an_interval_with_width():
     assert 0 < row["low"] < 1
 
 
-def test_repeats_speak_of_an_annotator_itself():
+def test_repeats_measure_agreement_within_an_annotator():
     frame = pl.DataFrame(
         {"item": ["1", "1", "1", "2", "2"], "annotator": "gpt", "label": [*"AABCC"], "repeat": [1, 2, 3, 1, 2]}
     )
@@ -76,7 +76,7 @@ def test_repeats_speak_of_an_annotator_itself():
 
 
 def test_answers_given_once_are_refused():
-    with pytest.raises(DesignError, match="no triplet was answered by two people"):
+    with pytest.raises(DesignError, match="agreement needs triplets with choices of two humans"):
         assay.odd_one_out_agreement(World.of(6).study(floor=2))
 
 
@@ -107,7 +107,7 @@ FOUR = [(f"t{i}", who, label, 1) for who, row in {"ann": "ABCA", "bob": "ABBA", 
         for i, label in enumerate(row)]  # fmt: skip
 
 
-def test_a_judge_is_set_beside_each_person_and_counts_for_none_of_them():
+def test_judge_is_compared_with_each_human():
     """gpt names the odd one of both on t0 and t1, that of one on t2 and of none on t3: 5 of 8."""
     found = assay.odd_one_out_agreement(table(FOUR), who=["humans", "annotator", "pairs"])
     assert found.humans["agreement"] == 3 / 4
@@ -160,20 +160,30 @@ def test_agreement_is_said_and_drawn_of_each_row():
         method="none",
     )  # fmt: skip
     lines = found.summary().split("\n")
-    assert lines[0] == "Two people name the same odd one on 0.75 of 4 triplets, 0.62 (no interval) above chance."
     assert (
-        lines[3]
-        == "gpt and another person name the same odd one on 0.62 of 4 triplets, 0.44 (no interval) above chance."
+        lines[0]
+        == "Two humans: same odd-one-out choice on 0.75 of 4 triplets, chance-corrected agreement 0.62 (no interval)."
     )
-    assert lines[5] == "ann and gpt name the same odd one on 0.75 of 4 triplets, 0.62 (no interval) above chance."
-    assert lines[7] == "gpt names the same odd one again on 1.00 of 1 triplet, 1.00 (no interval) above chance."
-    assert lines[8] == "Two people name the same odd one on 0.67 of 3 triplets (x), 0.50 (no interval) above chance."
+    assert lines[3] == (
+        "gpt and a human: same odd-one-out choice on 0.62 of 4 triplets, chance-corrected agreement 0.44 (no interval)."
+    )
+    assert (
+        lines[5]
+        == "ann and gpt: same odd-one-out choice on 0.75 of 4 triplets, chance-corrected agreement 0.62 (no interval)."
+    )
+    assert lines[7] == (
+        "gpt and itself, repeated: same odd-one-out choice on 1.00 of 1 triplet, chance-corrected agreement "
+        "1.00 (no interval)."
+    )
+    assert lines[8] == (
+        "Two humans: same odd-one-out choice on 0.67 of 3 triplets (x), chance-corrected agreement 0.50 (no interval)."
+    )
     ax = found.plot()
     names = [one.get_text() for one in ax.get_yticklabels()]
-    assert names[:8] == ["people", "ann & people", "bob & people", "gpt & people", "ann & bob", "ann & gpt",
-                         "bob & gpt", "gpt again"]  # fmt: skip
-    assert names[8] == "people, x"
+    assert names[:8] == ["humans", "ann & humans", "bob & humans", "gpt & humans", "ann & bob", "ann & gpt",
+                         "bob & gpt", "gpt, repeated"]  # fmt: skip
+    assert names[8] == "humans, x"
     dots = [line.get_color() for line in ax.lines if line.get_marker() == "o"]
     assert [colour == pictures.JUDGE for colour in dots[:8]] == [False, False, False, True, False, True, True, True]
     assert list(ax.lines[-1].get_xdata()) == [0, 0]
-    assert ax.get_xlabel() == "agreement on the odd one out, above chance"
+    assert ax.get_xlabel() == "chance-corrected agreement on the odd one out"

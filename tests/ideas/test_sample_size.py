@@ -54,11 +54,11 @@ def test_a_pilot_gives_its_agreement():
     pilot = assay.plan.triplets(9, pilot=labels, floors=(2,), n_studies=20)
     agreed = assay.odd_one_out_agreement(labels, who=["humans"]).humans["agreement"]
     assert pilot.run.settings.agreement == pytest.approx(agreed)
-    with pytest.raises(DesignError, match="both say how far experts agree"):
+    with pytest.raises(DesignError, match="both set the agreement of the experts"):
         assay.plan.triplets(pilot=labels, agreement=0.5)
 
 
-def test_judgments_at_hand_say_what_others_like_them_would_reach():
+def test_judgments_estimate_correlation_with_as_many_others():
     world = World.of(10, sharpness=0.6)
     labels = world.study(floor=8, overlap=2)
     found = assay.plan.judgments(labels, n_splits=60)
@@ -101,7 +101,7 @@ def test_too_few_choices_are_refused():
         assay.plan.judgments(World.of(5).study(floor=1))
 
 
-# -- by the slow road -----------------------------------------------------------------------------------
+# -- direct computation ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("overlap", [1, 3])
@@ -234,17 +234,17 @@ def test_each_sentence_about_judgments_says_what_the_numbers_say():
     row = found.table.filter(pl.col("judgments") == int(found.run.facts["choices"])).row(0, named=True)
     lines = found.summary().splitlines()
     assert lines[0] == (
-        f"{row['judgments']} judgments: another {row['judgments']} would rank the pairs alike by "
+        f"{row['judgments']} judgments: rank correlation with another {row['judgments']} judgments "
         f"ρ = {said(row['estimate'])} {interval(row['low'], row['high'])}."
     )
     assert lines[1] == (
-        f"ρ = 0.75 takes about {found.needed:,} judgments (range {found.needed_low:,} to {found.needed_high:,})."
+        f"ρ = 0.75 requires about {found.needed:,} judgments (range {found.needed_low:,} to {found.needed_high:,})."
     )
-    assert f"agree with them by {said(row['published'])}: they share" in lines[2]
+    assert f"with all judgments): ρ = {said(row['published'])}; too high, because they share judgments." in lines[2]
     open_ended = dataclasses.replace(found, needed_high=None, needed_low=None).summary().splitlines()[1]
-    assert open_ended == f"ρ = 0.75 takes about {found.needed:,} judgments (range not known)."
+    assert open_ended == f"ρ = 0.75 requires about {found.needed:,} judgments (range not estimable)."
     never = dataclasses.replace(found, needed=None).summary().splitlines()
-    assert never[1] == "These judgments agree no more than chance gives, so that no number of them is enough."
+    assert never[1] == "These judgments do not agree more than by chance; no number of them reaches the target."
     assert [never[0], *never[2:]] == [lines[0], *lines[2:]]
 
 
@@ -252,20 +252,23 @@ def test_each_sentence_of_a_plan_says_what_its_table_says():
     plan = assay.plan.triplets(6, agreement=0.8, floors=(2, 12), target=0.6, power=0.5, n_studies=20)
     row = plan.smallest
     lines = plan.summary().splitlines()
-    assert lines[0].startswith("1 document of 6 texts; two experts name the same odd one on 80% of triplets; 20 sim")
-    of = "" if row["overlap"] == 1 else f" ({row['triplets']:,} triplets, each answered by {row['overlap']})"
+    assert lines[0].startswith(
+        "1 document of 6 texts; two experts make the same odd-one-out choice on 80% of triplets; 20 sim"
+    )
+    of = "" if row["overlap"] == 1 else f": {row['triplets']:,} triplets with {row['overlap']} judgments each"
     assert lines[1] == (
-        f"{row['floor']} comparisons of each pair, {row['judgments']:,} judgments{of}, reach ρ = 0.6 with the true "
+        f"{row['floor']} comparisons per pair ({row['judgments']:,} judgments{of}) reach ρ = 0.6 with the true "
         f"ranking in {row['estimate']:.0%} of studies; mean ρ {said(row['rho'])}."
     )
     last = dataclasses.replace(plan, outcomes=plan.outcomes.tail(1))
     row = last.smallest
     assert row["overlap"] == 3
-    assert f"({row['triplets']} triplets, each answered by 3), reach" in last.summary()
+    assert f" judgments: {row['triplets']} triplets with 3 judgments each) reach" in last.summary()
     low = dataclasses.replace(plan, outcomes=plan.outcomes.with_columns(estimate=0.49))
     assert low.smallest is None
     assert (
-        low.summary().splitlines()[1] == "None of these numbers reaches ρ = 0.6 in 50% of studies; look at larger ones."
+        low.summary().splitlines()[1]
+        == "None of these numbers reaches ρ = 0.6 in 50% of studies; try larger ones (floors=...)."
     )
 
 
@@ -306,21 +309,26 @@ def judgments(low, high, needed=40, published=None):
 
 @pytest.mark.parametrize(
     ("low", "high", "ends"),
-    [(30, 1234, "30 to 1,234"), (None, 60, "not known"), (30, None, "not known"), (None, None, "not known")],
+    [
+        (30, 1234, "30 to 1,234"),
+        (None, 60, "not estimable"),
+        (30, None, "not estimable"),
+        (None, None, "not estimable"),
+    ],
 )
-def test_the_range_of_judgments_is_told_where_both_ends_are_known(low, high, ends):
+def test_range_of_judgments_needs_both_ends(low, high, ends):
     lines = sample_size.Judgments.summary(judgments(low, high)).splitlines()
     assert lines == [
-        "30 judgments: another 30 would rank the pairs alike by ρ = 0.62 [0.50, 0.70].",
-        f"ρ = 0.9 takes about 40 judgments (range {ends}).",
+        "30 judgments: rank correlation with another 30 judgments ρ = 0.62 [0.50, 0.70].",
+        f"ρ = 0.9 requires about 40 judgments (range {ends}).",
         "End.",
     ]
 
 
-def test_judgments_that_never_agree_have_no_number_and_the_published_one_is_told():
+def test_no_number_of_judgments_without_agreement():
     lines = sample_size.Judgments.summary(judgments(None, None, needed=None, published=0.81)).splitlines()
-    assert lines[1] == "These judgments agree no more than chance gives, so that no number of them is enough."
-    assert lines[2].startswith("As published, bootstrap samples of all judgments agree with them by 0.81: they share")
+    assert lines[1] == "These judgments do not agree more than by chance; no number of them reaches the target."
+    assert lines[2].startswith("Published method (bootstrap samples compared with all judgments): ρ = 0.81; too high")
 
 
 @pytest.mark.parametrize(
@@ -337,7 +345,7 @@ def test_one_judgment_has_an_interval_where_every_group_that_is_left_out_leaves_
     found = sample_size._single_estimate(one, np.array(without), 0.95)
     assert found.estimate == pytest.approx(one, nan_ok=True)
     assert math.isnan(found.low)
-    assert found.reason == "these judgments agree no more than chance gives"
+    assert found.reason == "these judgments do not agree more than by chance"
 
 
 def test_the_interval_of_one_judgment_is_that_of_its_log_odds():
@@ -391,7 +399,7 @@ def test_the_smallest_floor_has_the_power_wanted(estimate, row):
     assert found == (None if row is None else rows.row(row, named=True))
 
 
-@pytest.mark.parametrize(("overlap", "of"), [(1, ""), (3, " (1,000 triplets, each answered by 3)")])
+@pytest.mark.parametrize(("overlap", "of"), [(1, ""), (3, ": 1,000 triplets with 3 judgments each")])
 def test_a_plan_in_words(overlap, of):
     row = {
         "floor": 12,
@@ -405,13 +413,14 @@ def test_a_plan_in_words(overlap, of):
     plan = SimpleNamespace(run=SimpleNamespace(settings=settings, closing=lambda: []), smallest=row)
     lines = sample_size.TripletPlan.summary(plan).splitlines()
     assert lines[:2] == [
-        "1 document of 10 texts; two experts name the same odd one on 60% of triplets; 200 simulated studies.",
-        f"12 comparisons of each pair, {1000 * overlap:,} judgments{of}, reach ρ = 0.9 with the true ranking in 85% of "
+        "1 document of 10 texts; two experts make the same odd-one-out choice on 60% of triplets; 200 simulated "
+        "studies.",
+        f"12 comparisons per pair ({1000 * overlap:,} judgments{of}) reach ρ = 0.9 with the true ranking in 85% of "
         "studies; mean ρ 0.93.",
     ]
     plan.smallest = None
     assert sample_size.TripletPlan.summary(plan).splitlines()[1] == (
-        "None of these numbers reaches ρ = 0.9 in 80% of studies; look at larger ones."
+        "None of these numbers reaches ρ = 0.9 in 80% of studies; try larger ones (floors=...)."
     )
 
 
@@ -419,7 +428,9 @@ def test_a_plan_in_words(overlap, of):
 def test_two_experts_agree_on_six_in_ten_where_nothing_is_said(options, agreement):
     plan = assay.plan.triplets(5, floors=(1,), n_studies=20, **options)
     assert plan.run.settings.agreement == agreement
-    assert plan.summary().startswith(f"1 document of 5 texts; two experts name the same odd one on {agreement:.0%}")
+    assert plan.summary().startswith(
+        f"1 document of 5 texts; two experts make the same odd-one-out choice on {agreement:.0%}"
+    )
     assert (plan.run.data, plan.run.facts, plan.confidence) == ("none", {"target": 0.9, "power": 0.8}, 0.95)
     assert [one.estimate for one in plan.row_estimates()] == plan.table["estimate"].to_list()
 

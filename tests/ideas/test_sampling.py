@@ -136,7 +136,7 @@ def test_texts_of_a_frame_come_with_what_they_say():
     ("texts", "options", "words"),
     [
         (["a", "b"], {}, "no document has three texts"),
-        (["a", "b", "c", "c"], {}, "text 'c' is named twice"),
+        (["a", "b", "c", "c"], {}, "text 'c' occurs twice"),
         (["a", "b", "c", "d"], {"floor": 3}, "in 2 different triplets at most .* take floor=2"),
         (["a", "b", "c"], {"n_triplets": 2}, "there are 1 different triplet; n_triplets=2 is more"),
         (pl.DataFrame({"x": [1]}), {}, "which column names the texts"),
@@ -183,8 +183,8 @@ def test_a_hundred_who_ask_at_once_get_a_hundred_triplets(tmp_path):
     assert None not in given
 
 
-def test_a_name_given_twice_is_told_with_its_document():
+def test_repeated_name_error_names_its_document():
     rows = [("d1", "x", "1"), ("d2", "y", "2"), ("d1", "x", "3"), ("d2", "y", "4"), ("d1", "z", "5")]
     frame = pl.DataFrame(rows, schema=["document", "name", "text"], orient="row")
-    with pytest.raises(DataError, match="text 'x' is named twice in document 'd1'; each text has a name of its own"):
+    with pytest.raises(DataError, match="text 'x' occurs twice in document 'd1'; names of texts must be unique"):
         assay.sample_triplets(frame, document="document", name="name", text="text", floor=1)

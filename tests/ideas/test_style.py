@@ -28,7 +28,7 @@ def test_by_hand():
     assert (row["before"], row["after"], row["estimate"], row["n"]) == pytest.approx((0.25, 0.5, 100.0, 2))
 
 
-def test_a_measure_that_does_not_move_comes_first_and_one_that_moves_is_told():
+def test_stable_measures_sort_first():
     rows = [(f"x{i} good", f"y{i % 3} bad", f"x{i} indeed", f"y{i % 3} indeed") for i in range(12)]
 
     def ideas(a: str, b: str) -> float:
@@ -41,12 +41,12 @@ def test_a_measure_that_does_not_move_comes_first_and_one_that_moves_is_told():
     assert found.table["measure"].to_list() == ["ideas", "tone"]
     assert found.table["estimate"][0] == 0
     assert found.table["low"][1] > 100
-    assert "tone moves with the style" in found.summary()
-    assert "ideas is not shown to move" in found.summary()
+    assert "tone: +" in found.summary()
+    assert "ideas: +0.0% (no interval) with the style; not significant" in found.summary()
 
 
 def drifting(**means: float) -> pl.DataFrame:
-    """Numbers of judges for 30 pairs: before 0.5 with some noise, after so much more, with noise of its own."""
+    """Numbers of judges for 30 pairs: before 0.5 with some noise, after so much more, with independent noise."""
     rng = np.random.default_rng(4)
     before = 0.5 + 0.1 * rng.normal(size=30)
     columns: dict[str, np.ndarray] = {}
@@ -65,7 +65,7 @@ def test_the_interval_is_the_bootstrap_of_the_ratio_of_means():
 
     pairs = list(table.iter_rows())
     replicates = references.resampled(change, pairs, resampling_counts(30, 100, seed=3))
-    # Blocks of 64 resamples have streams of their own.
+    # Blocks of 64 resamples have separate random streams.
     replicates = replicates[:64] + references.resampled(change, pairs, resampling_counts(30, 36, seed=3, block=1))
     row = found.table.row(0, named=True)
     assert row["estimate"] == pytest.approx(change(pairs))
@@ -79,18 +79,18 @@ def test_each_sentence_says_what_its_interval_says():
     of = {row["measure"]: row for row in found.table.iter_rows(named=True)}
     assert of["up"]["low"] > 0 > of["down"]["high"]
     assert of["still"]["low"] < 0 < of["still"]["high"]
-    moves = {"up": "moves with the style: +", "down": "moves with the style: −",
-             "still": "is not shown to move with the style: "}  # fmt: skip
+    moves = {"up": (": +", "; significant"), "down": (": −", "; significant"),
+             "still": (": ", "; not significant")}  # fmt: skip
     lines = found.summary().splitlines()
-    for name, words in moves.items():
+    for name, (sign, test) in moves.items():
         row = of[name]
-        (line,) = [one for one in lines if one.startswith(f"{name} ")]
-        assert line.startswith(f"{name} {words}")
+        (line,) = [one for one in lines if one.startswith(f"{name}:")]
+        assert line.startswith(f"{name}{sign}")
         numbers = f"{row['estimate']:+.1f}% [{row['low']:.1f}, {row['high']:.1f}]".replace("-", "−")
         assert numbers in line
-        assert line.endswith(f"from {row['before']:.3f} to {row['after']:.3f}, over 30 pairs.")
+        assert line.endswith(f"{test} ({row['before']:.3f} to {row['after']:.3f}, 30 pairs).")
     alone = assay.style_effect(table.head(1).select("up_before", "up_after"), [])
-    assert alone.summary().startswith("up is not shown to move with the style: +")
+    assert alone.summary().startswith("up: +")
     assert "(no interval)" in alone.summary()
 
 
@@ -109,7 +109,7 @@ def test_less_than_one_percent_may_be_shown(low, high, sure):
     row = {"measure": "m", "estimate": 0.5, "low": low, "high": high, "before": 0.5, "after": 0.6, "n": 30}
     found = assay.style_effect(drifting(up=0.2), [])
     said = StyleEffect(pl.DataFrame([row]), found.run, found.estimates).summary()
-    assert said.startswith("m moves with the style: " if sure else "m is not shown to move with the style: ")
+    assert said.splitlines()[0].split("; ")[1].startswith("significant" if sure else "not significant")
 
 
 def test_what_judges_said_is_a_measure_too():
@@ -147,7 +147,7 @@ def test_what_cannot_be_compared_is_refused(table, measures, error, words):
         (0.5, 0.25, -50.0),
         (-2.0, -1.0, 50.0),  # from below 0 it rises by half of its size
         (2e-12, 1e-12, -50.0),
-        (1e-12, 1.0, np.nan),  # no more than rounding to begin with
+        (1e-12, 1.0, np.nan),  # at most rounding error
         (-1e-12, 1.0, np.nan),
         (0.0, 0.0, np.nan),
     ],

@@ -1,4 +1,4 @@
-"""Equation 1 by hand and against a slow road; places fitted to choices; intervals, what is refused."""
+"""Equation 1 by hand and against a direct computation; places fitted to choices; intervals, what is refused."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_equation_1_by_hand():
         found.of("w", "z")
 
 
-def test_counts_agree_with_the_slow_road():
+def test_counts_agree_with_direct_computation():
     labels = World.of(7, 2).study(floor=4, overlap=2, judges={"gpt": World.of(7, 2)})
     rows = labels.labels.join(labels.items, on="item").filter(pl.col("annotator") != "gpt")
     wanted: dict[tuple[str, ...], list[int]] = {}
@@ -113,7 +113,7 @@ def test_judges_choices_count_only_when_asked_for():
     with pytest.raises(DataError, match="did you mean 'p0'"):
         assay.triplet_similarity(labels, annotators=["p00"])
     alone = labels.where(kind="judge")
-    with pytest.raises(DesignError, match="no person chose an odd one out; take annotators='judges'"):
+    with pytest.raises(DesignError, match="no human made odd-one-out choices; set annotators='judges'"):
         assay.triplet_similarity(alone)
 
 
@@ -138,7 +138,7 @@ def test_columns_are_found_or_asked_for():
     with pytest.raises(DesignError, match="three columns"):
         assay.triplet_similarity(labels, texts=["one", "two"])
     stars = assay.read(pl.DataFrame({"item": ["1"], "annotator": ["a"], "label": [3]}), scale="1-5")
-    with pytest.raises(DesignError, match="needs odd ones out"):
+    with pytest.raises(DesignError, match="needs odd-one-out choices"):
         assay.triplet_similarity(stars)
 
 
@@ -146,12 +146,12 @@ def test_answers_to_one_triplet_count_for_less_where_they_are_alike():
     """Ten people who follow one rule, on few thirds, do not know a pair as well as ten thirds would."""
     world = World.of(8, sharpness=5)
     many = assay.triplet_similarity(world.study(floor=3, people=10, overlap=10))
-    assert many.alike > 0.5
+    assert many.dependence > 0.5
     row = many.table.filter((pl.col("estimate") > 0.3) & (pl.col("estimate") < 0.7)).row(0, named=True)
     low, high = wilson(row["estimate"], row["n"])
     assert row["high"] - row["low"] > 1.5 * (high - low)
     apart = assay.triplet_similarity(world.study(floor=6))
-    assert np.isnan(apart.alike)
+    assert np.isnan(apart.dependence)
     row = apart.table.row(3, named=True)
     assert (row["low"], row["high"]) == pytest.approx(wilson(row["estimate"], row["n"]))
 
@@ -212,7 +212,7 @@ def test_answers_about_one_triplet_count_for_less():
     inside = within / free
     outside = max(between / apart - inside, 0.0) / (sizes / apart)
     icc = outside / (outside + inside)
-    assert found.alike == pytest.approx(icc)
+    assert found.dependence == pytest.approx(icc)
     assert 0 < icc < 1
     for row in found.table.iter_rows(named=True):
         xs = cells[row["first"], row["second"]].values()
@@ -259,7 +259,7 @@ def test_sparse_designs_are_ranked_better_than_by_counting():
 @pytest.mark.slow
 def test_blind_choices_are_foretold_no_better_than_by_chance():
     world = World.of(8)
-    blind = World(world.names, world.document, np.zeros_like(world.alike))
+    blind = World(world.names, world.document, np.zeros_like(world.dependence))
     found = assay.triplet_embedding(blind.study(floor=6), n_resamples=0)
     assert found.folds["estimate"].max() < np.log(1 / 3) + 0.02
     assert "no more than chance" in found.summary()
@@ -267,7 +267,7 @@ def test_blind_choices_are_foretold_no_better_than_by_chance():
     assert seen.folds["estimate"].max() > np.log(1 / 3) + 0.1
 
 
-def test_intervals_come_from_triplets_drawn_anew():
+def test_intervals_come_from_resampled_triplets():
     found = assay.triplet_embedding(World.of(7).study(floor=3), dimensions=2, n_resamples=25).table
     assert (found["low"] < found["high"]).all()
     assert found.filter((pl.col("low") <= pl.col("estimate")) & (pl.col("estimate") <= pl.col("high"))).height > 15
@@ -277,7 +277,7 @@ def test_choices_left_out_are_compared_with_chance():
     found = assay.triplet_embedding(World.of(8, sharpness=1).study(floor=6), folds=2, n_resamples=0)
     mine = found.folds["estimate"].max()
     assert mine > np.log(1 / 3)
-    assert f"a mean log likelihood of {said(mine)}: more than chance (−1.10)." in found.summary()
+    assert f"Mean log likelihood of held-out choices: {said(mine)}, higher than chance (−1.10)." in found.summary()
 
 
 def test_two_triplets_a_fold_are_enough_to_choose_dimensions():
@@ -294,7 +294,7 @@ def test_too_few_triplets_need_their_dimensions_said():
 
 
 @pytest.mark.parametrize("n", [3, 15, 16, 40])
-def test_intervals_of_counts_are_wilsons_whichever_way_they_are_made(n):
+def test_intervals_of_counts_are_wilson_intervals(n):
     """With up to 3 choices a pair there are 16 counts: from 16 pairs on each is computed once."""
     rng = np.random.default_rng(n)
     of = rng.integers(1, 4, n)
@@ -309,9 +309,9 @@ def test_intervals_of_counts_are_wilsons_whichever_way_they_are_made(n):
     ("enough", "unseen", "words"),
     [
         ([True, True], 0, ()),
-        ([True, False], 0, "1 pair compared fewer than 5 times: ask for more triplets"),
-        ([False, False], 1, "2 pairs compared fewer than 5 times and 1 pair never compared: ask for more triplets"),
-        ([True, True], 3, "3 pairs never compared: ask for more triplets"),
+        ([True, False], 0, "1 pair compared fewer than 5 times: collect more triplets"),
+        ([False, False], 1, "2 pairs compared fewer than 5 times and 1 pair never compared: collect more triplets"),
+        ([True, True], 3, "3 pairs never compared: collect more triplets"),
     ],
 )
 def test_pairs_that_were_compared_too_seldom_are_counted(enough, unseen, words):
@@ -322,7 +322,7 @@ def test_pairs_that_were_compared_too_seldom_are_counted(enough, unseen, words):
 # -- what is said and drawn of pairs, by hand -------------------------------------------------------------
 
 
-def similarity(*rows, alike=np.nan, unseen=0, floor=3):
+def similarity(*rows, dependence=np.nan, unseen=0, floor=3):
     """Pairs as (document, first, second, estimate, n)."""
     pairs = pl.DataFrame(
         [(*row[:4], row[3] - 0.1, row[3] + 0.1, row[4], row[4] >= floor) for row in rows], orient="row",
@@ -330,29 +330,28 @@ def similarity(*rows, alike=np.nan, unseen=0, floor=3):
                 "low": pl.Float64, "high": pl.Float64, "n": pl.Int64, "enough": pl.Boolean},
     )  # fmt: skip
     run = SimpleNamespace(settings=SimpleNamespace(floor=floor), closing=lambda intervals: [f"closing {intervals}"])
-    return TripletSimilarity(pairs, unseen, alike, run, np.ones(len(rows)))
+    return TripletSimilarity(pairs, unseen, dependence, run, np.ones(len(rows)))
 
 
 THREE = [("d", "a", "b", 0.5, 4), ("d", "a", "c", 0.25, 2), ("d", "b", "c", 0.75, 3), ("e", "a", "b", 1.0, 1)]
 
 
 def test_the_most_and_least_alike_pair_are_of_those_compared_often_enough():
-    lines = similarity(*THREE, unseen=1, alike=0.25).summary().split("\n")
+    lines = similarity(*THREE, unseen=1, dependence=0.25).summary().split("\n")
     assert lines == [
-        "Most alike: b and c (d), 0.75 [0.65, 0.85] of 3. Least alike: a and b (d), 0.50 [0.40, 0.60] of 4. The mean "
-        "of all pairs is 1/3.",
+        "Most similar: b and c (d), 0.75 [0.65, 0.85] of 3. Least similar: a and b (d), 0.50 [0.40, 0.60] of 4. The "
+        "mean of all pairs is 1/3.",
         "4 pairs compared 1 to 4 times (median 2.5); 2 pairs fewer than 3 times.",
         "1 pair of texts of one document never compared.",
-        "Choices about one triplet are more alike than about one pair by an intraclass correlation of 0.25, which the "
-        "intervals allow for.",
+        "Intraclass correlation of choices from one triplet: 0.25; intervals allow for it.",
         "closing True",
     ]
     few = similarity(*THREE, floor=9).summary().split("\n")
-    assert few[0].startswith("Most alike: a and b (e), 1.00 [0.90, 1.10] of 1. Least alike: a and c (d), 0.25 ")
+    assert few[0].startswith("Most similar: a and b (e), 1.00 [0.90, 1.10] of 1. Least similar: a and c (d), 0.25 ")
     assert few[1].endswith("; 4 pairs fewer than 9 times.")
     assert len(few) == 3
     even = similarity(("d", "a", "b", 0.5, 4), ("d", "a", "c", 0.5, 7)).summary()
-    assert even.startswith("Most alike: a and c (d), 0.50 [0.40, 0.60] of 7. Least alike: a and b (d)")
+    assert even.startswith("Most similar: a and c (d), 0.50 [0.40, 0.60] of 7. Least similar: a and b (d)")
 
 
 @pytest.mark.parametrize(("n", "shown"), [(40, "x" * 40), (41, "x" * 38 + "…")])
@@ -362,7 +361,7 @@ def test_names_of_40_characters_are_said_whole(n, shown):
     assert _pair(row | {"document": "d"}) == f"{shown} and b (d), 0.50 [0.40, 0.60] of 2"
 
 
-def test_a_pair_is_found_in_its_document_whichever_text_is_named_first():
+def test_pair_lookup_ignores_text_order():
     found = similarity(*THREE)
     assert (found.of("b", "a")["document"], found.of("a", "b", "e")["estimate"]) == ("d", 1.0)
     assert found.of("c", "b", document="d")["n"] == 3
@@ -387,7 +386,7 @@ def test_the_table_of_a_document():
 
 
 @pytest.mark.parametrize(("n", "shown"), [(21, "x" * 21), (22, "x" * 20 + "…")])
-def test_similarities_are_drawn_in_percent_but_for_those_of_a_text_with_itself(n, shown):
+def test_heatmap_shows_percent_without_diagonal(n, shown):
     found = similarity(("d", "x" * n, "b", 0.505, 4), ("d", "b", "c", 1.0, 3), ("e", "a", "b", 1.0, 1))
     ax = found.plot()
     assert [one.get_text() for one in ax.get_yticklabels()] == [shown, "b", "c"]
@@ -421,7 +420,7 @@ def few_choices():
     return SimpleNamespace(document=np.array([0, 0, 0, 1, 1]), pairs=pairs, texts=SimpleNamespace(height=5))
 
 
-def test_every_pair_of_a_document_is_beside_the_texts_of_it():
+def test_pairs_table_has_all_pairs_of_a_document():
     first, second, pool = _all_pairs(few_choices())
     assert list(zip(first.tolist(), second.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 2), (3, 4)]
     assert [one.tolist() for one in pool] == [[0, 1, 2]] * 3 + [[3, 4]]
@@ -469,7 +468,7 @@ def test_triplets_are_left_out_whole_and_each_once(monkeypatch):
     assert sorted(k for some in left for k in some) == sorted(set(item.tolist()))
 
 
-def test_triplets_are_drawn_anew_with_all_their_choices(monkeypatch):
+def test_triplets_are_resampled_with_all_their_choices(monkeypatch):
     monkeypatch.setattr(module, "_fit", lambda some, d, seed, start: some.item)
     drawn = _resample(
         Recorded([7, 3, 7, 9, 3, 7]), 2, None, SimpleNamespace(seed=1, n_resamples=40),
@@ -493,17 +492,17 @@ def embedding(n=(0, 3), folds=((1, -1.2), (2, -0.9)), dimensions=2, places=None)
 def test_choices_left_out_are_more_or_no_more_likely_than_by_chance():
     assert embedding().summary().split("\n") == [
         "2 pairs from 12 choices in 2 dimensions; 1 pair never compared.",
-        "Choices left out have a mean log likelihood of −0.90: more than chance (−1.10).",
+        "Mean log likelihood of held-out choices: −0.90, higher than chance (−1.10).",
         "closing True",
     ]
-    assert "of −1.20: no more than chance (−1.10)." in embedding(dimensions=1).summary()
+    assert "held-out choices: −1.20, not higher than chance (−1.10)." in embedding(dimensions=1).summary()
     even = embedding(folds=[(2, float(np.log(1 / 3)))]).summary()
-    assert "no more than chance" in even
+    assert "not higher than chance" in even
     assert len(embedding(folds=[]).summary().split("\n")) == 2
 
 
 def test_texts_of_the_first_document_are_drawn_on_their_longest_axes():
-    """Along (3, 4) with spreads of 5: the first axis is that one, whatever the second document has."""
+    """Along (3, 4) with spreads of 5: the first axis is that one, for any second document."""
     places = pl.DataFrame({
         "document": ["d"] * 3 + ["e"], "text": ["a", "b" * 21, "c" * 22, "z"],
         "x1": [0.0, 3.0, 6.0, 99.0], "x2": [0.0, 4.0, 8.0, -99.0],

@@ -15,7 +15,7 @@ import assay
 import references
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate, jackknife_groups, map_estimate
-from assay.ideas import validate
+from assay.ideas import validate, words
 from assay.statistics.odd_one_out import Step
 from assay.statistics.round_robin import Influence, TextVariance
 
@@ -57,19 +57,19 @@ def test_a_judge_is_a_measure_by_its_own_choices():
     assert "gpt" not in without.table["measure"]
 
 
-def test_measures_stand_by_rho_with_paired_differences():
+def test_measures_are_sorted_by_rho_with_paired_differences():
     measures = FOUND.table.filter(pl.col("kind") != "ceiling")
     assert measures["estimate"].is_sorted(descending=True)
     assert measures["measure"].to_list()[:2] == ["gpt", "good"]
     assert FOUND.best == "gpt"
-    assert FOUND.run.facts["measures"] == 4  # two judges beside the two that were given; trivial ones do not count
+    assert FOUND.run.facts["measures"] == 4  # two judges and two given measures; baselines are not counted
     bad = row(FOUND, "bad")
     assert bad["difference"] == pytest.approx(bad["estimate"] - row(FOUND, "gpt")["estimate"])
     assert bad["difference_high"] < 0
     assert bad["difference"] - bad["difference_low"] == pytest.approx(bad["difference_high"] - bad["difference"])
     apart = FOUND.difference("gpt", "bad")
     assert (apart["difference"], apart["low"]) == pytest.approx((-bad["difference"], -bad["difference_high"]))
-    assert "good beats bad" in assay.validate_similarity(LABELS, MEASURES, with_judges=False, **QUICK).summary()
+    assert "good − bad (" in assay.validate_similarity(LABELS, MEASURES, with_judges=False, **QUICK).summary()
     with pytest.raises(DataError, match="did you mean 'good'"):
         FOUND.difference("god", "bad")
 
@@ -80,7 +80,7 @@ def test_paired_intervals_are_narrower_than_two_apart():
     apart = found.difference("one", "other")
     alone = row(found, "one")
     assert apart["high"] - apart["low"] < 0.8 * (alone["high"] - alone["low"])
-    assert "not shown to beat" in found.summary()
+    assert "; not significant." in found.summary()
 
 
 def test_the_order_of_values_alone_matters():
@@ -109,7 +109,7 @@ def test_the_ceiling_is_what_other_experts_reach():
     again = spearmanr(both["estimate"], both["estimate_right"]).statistic
     assert FOUND.ceiling["estimate"] == pytest.approx(again, abs=0.08)
     mind = spearmanr(experts["estimate"], [truth[r] for r in experts.select("document", "first", "second").iter_rows()])
-    assert row(FOUND, "best that a measure can do")["estimate"] == pytest.approx(mind.statistic, abs=0.06)
+    assert row(FOUND, "noise ceiling")["estimate"] == pytest.approx(mind.statistic, abs=0.06)
     # As published, bootstrap samples share judgments with what they are held against.
     assert FOUND.published_ceiling.estimate > FOUND.ceiling["estimate"]
 
@@ -156,7 +156,7 @@ def test_a_judge_s_answers_about_pairs_are_averaged_over_repeats_and_orders():
     assert row(found, "gpt4")["kind"] == "judge"
 
 
-def test_measures_that_rank_alike_stand_side_by_side():
+def test_measures_with_equal_rank_share_a_position():
     found = assay.validate_similarity(LABELS, {"b": MEASURES["good"], "a": MEASURES["good"]}, **QUICK)
     assert found.table["measure"][1:3].to_list() == ["a", "b"]
     found = assay.validate_similarity(
@@ -164,10 +164,10 @@ def test_measures_that_rank_alike_stand_side_by_side():
     )
     assert found.table["measure"][:2].to_list() == ["a", "b"]
     assert found.table["difference"].to_list()[:2] == [None, 0.0]
-    assert "b reaches the same ρ as a." in found.summary()
+    assert "b has the same ρ as a." in found.summary()
 
 
-def test_orders_and_what_never_varies_make_no_measures_of_their_own():
+def test_orders_and_constant_columns_are_not_measures():
     frame = LABELS.labels.join(LABELS.items, on="item").filter(pl.col("annotator") != "llama")
     frame = frame.with_columns(order=pl.format("{}", pl.int_range(pl.len()) % 2), prompt=pl.lit("plain"))
     labels = assay.read(
@@ -191,7 +191,7 @@ def test_texts_that_read_differently_in_two_triplets_are_refused():
     assert row(found, "characters")["n"] == 45
     wrong = pl.when(pl.col("item") == frame["item"][0]).then(pl.lit("else")).otherwise("first")
     name = frame["first_item"][0]
-    with pytest.raises(DataError, match=f"text '{name}' reads differently in two triplets"):
+    with pytest.raises(DataError, match=f"text '{name}' has different contents in two triplets"):
         assay.validate_similarity(assay.read(frame.with_columns(first=wrong), **options), ["characters"], **QUICK)
 
 
@@ -208,8 +208,8 @@ def test_a_judge_under_two_prompts_is_two_measures():
     )  # fmt: skip
     found = assay.validate_similarity(both, **QUICK)
     apart = found.difference("gpt (prompt=with-topic)", "gpt (prompt=plain)")
-    told = f"gpt (prompt=plain) less that of gpt (prompt=with-topic) {-apart['difference']:.2f} [{-apart['high']:.2f}, "
-    assert f"The same judge: ρ of {told}" in found.summary()
+    told = f"gpt (prompt=plain) − ρ of gpt (prompt=with-topic): {-apart['difference']:.2f} [{-apart['high']:.2f}, "
+    assert f"Same judge: ρ of {told}" in found.summary()
     assert "choices" not in "".join(map(str, found.exclusions)), "judges are measures here, and not left out"
     assert apart["high"] < 0
     assert apart["percent"] == pytest.approx(100 * apart["difference"] / row(found, "gpt (prompt=plain)")["estimate"])
@@ -245,7 +245,7 @@ def test_measures_of_the_texts_read_their_contents():
 @pytest.mark.parametrize(
     ("measures", "words"),
     [
-        (None, "there is nothing to compare with the experts"),
+        (None, "validate_similarity needs measures"),
         ("rouge", "did you mean 'rouge-"),
         ({"x": 3}, "measure 'x' is int; give a name"),
         ({"x": {("t00", "other"): 1.0}}, "has no value for any of the 90 pairs"),
@@ -269,7 +269,7 @@ def test_a_measure_that_is_the_same_everywhere_has_no_rho_and_a_reason():
 def test_pairs_that_a_measure_does_not_know_are_counted():
     some = MEASURES["good"].head(60)
     found = assay.validate_similarity(LABELS, {"good": MEASURES["bad"], "some": some}, with_judges=False, **QUICK)
-    assert "30 pairs: a measure has no value for it ('some' knows 60)" in found.summary()
+    assert "30 pairs: no value of a measure ('some' has 60)" in found.summary()
     assert found.table["n"][0] == 60
 
 
@@ -346,7 +346,7 @@ def test_a_function_of_an_estimate_moves_its_ends_and_brings_a_null_back():
     assert found.standard_error == pytest.approx(one.standard_error * (1 - math.tanh(0.35) ** 2))
 
 
-def test_the_curve_of_judgments_ends_where_the_p_value_is_one_less_the_level():
+def test_interval_end_has_p_value_of_1_minus_level():
     found = assay.plan.judgments(World.of(8, sharpness=1).study(floor=6, overlap=2), n_splits=20, sizes=(500,))
     stepped = found.at(judgments=500)
     for level in (0.9, 0.6):
@@ -395,7 +395,7 @@ def test_a_ceiling_has_its_interval_on_fishers_scale():
 
 
 def test_the_best_moves_with_what_halves_show_to_first_order():
-    """Two roads: the chain rule, and the ceiling a little further up on Fisher's scale."""
+    """Two methods: the chain rule, and the ceiling a little further up on Fisher's scale."""
     for share in (0.6, -0.5):
         found = ceiling_of(0.4, share)
         h = 1e-6 / (1 - share**2)
@@ -417,20 +417,22 @@ def test_a_ceiling_without_halves_or_variance_says_why():
     assert ceiling_of(math.nan, 0.6).again.reason == "too few judgments to be halved"
     unknown = ceiling_of(0.4, math.nan)
     assert unknown.again.estimate == STEP.again_from(0.4)
-    assert unknown.best.reason == "no pair was compared twice, so that nothing tells chance from what experts see"
+    assert (
+        unknown.best.reason == "no pair was compared twice, so that chance is not separable from the experts' agreement"
+    )
     flat = Pairs()
     flat.variance = lambda of: SimpleNamespace(total=0.0)
     assert math.isnan(ceiling_of(0.4, 0.6, flat).again.low)
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "shown", "hopeless"),
+    ("low", "high", "demonstrated", "low_agreement"),
     [(0.01, 0.6, True, False), (0.0, 0.3, False, False), (-0.1, 0.29, False, True), (0.05, 0.2, True, True)],
 )
-def test_experts_are_shown_to_agree_above_0_and_hopeless_below_3_tenths(low, high, shown, hopeless):
+def test_agreement_demonstrated_above_0_and_low_below_3_tenths(low, high, demonstrated, low_agreement):
     one = Estimate(0.1, low, high, 0.05)
     found = validate.Ceiling(one, one, None)
-    assert (found.shown, found.hopeless) == (shown, hopeless)
+    assert (found.demonstrated, found.low_agreement) == (demonstrated, low_agreement)
 
 
 def test_a_contrast_is_symmetric_and_its_variance_is_made_where_none_is_given():
@@ -444,7 +446,7 @@ def test_a_contrast_is_symmetric_and_its_variance_is_made_where_none_is_given():
     wide = inference.difference(of, SimpleNamespace(total=0.04, df=math.inf))
     assert (wide.low, wide.high) == pytest.approx((0.3 - 1.9599640 * 0.2, 0.3 + 1.9599640 * 0.2))
     assert inference.lower(of) == pytest.approx(0.3 - 1.8595480 * 0.1)  # one-sided, t(8)
-    assert inference.difference(of, SimpleNamespace(total=0.0, df=8.0)).reason == "nothing varies"
+    assert inference.difference(of, SimpleNamespace(total=0.0, df=8.0)).reason == "no variance"
 
 
 def test_a_correlation_is_symmetric_on_fishers_scale_and_may_be_shifted():
@@ -463,12 +465,12 @@ def test_a_correlation_is_symmetric_on_fishers_scale_and_may_be_shifted():
     assert moved.p(ends[1] - 0.2) == pytest.approx(0.05)
     assert math.isnan(moved.p(0.8))
     assert found(math.nan).reason == "all pairs have the same value"
-    alike = "it ranks the pairs as these judgments do, to the last of them"
+    alike = "it ranks all pairs exactly as these judgments do"
     assert [found(*one).reason for one in ((0.99995,), (-0.99995,), (0.5, 0.0), (0.9999,))] == [alike] * 3 + [None]
 
 
 def measures(*rows):
-    """Measures with their ρ, each set beside the first one's of .5."""
+    """Measures with their ρ, each compared with the first one's of .5."""
     return pl.DataFrame(
         [(name, kind, value, value - 0.5, -0.2, 0.1) for name, kind, value in rows],
         schema=["measure", "kind", "estimate", "difference", "difference_low", "difference_high"], orient="row",
@@ -486,27 +488,24 @@ def measures(*rows):
 )
 def test_the_best_measure_is_held_against_the_next_and_the_next_of_another_kind(rows, named):
     found = measures(("a", "judge", 0.5), *rows)
-    sees = SimpleNamespace(verdicts={"a": SimpleNamespace(answer=validate.ANSWERS[0])})
-    lines = list(validate.SimilarityValidation._beaten(sees, found))
-    assert [line.split(" is not shown to beat ")[1][0] for line in lines] == list(named)
-    blind = SimpleNamespace(verdicts={"a": SimpleNamespace(answer=validate.ANSWERS[4])})
-    assert list(validate.SimilarityValidation._beaten(blind, found)) == []
+    others = found.slice(1).filter(pl.col("estimate").is_not_nan())
+    lines = list(words.comparison_lines(found.row(0, named=True), others))
+    assert [line.split(" − ")[1][0] for line in lines] == list(named)
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "words"),
+    ("low", "high", "line"),
     [
-        (-0.2, -0.05, "a beats b (0.40), by 0.10 [0.05, 0.20]."),
-        (-0.2, 0.0, "a is not shown to beat b (0.40), by 0.10 [0.00, 0.20]."),
-        (-0.3, 0.1, "a is not shown to beat b (0.40), by 0.10 [−0.10, 0.30]."),
+        (-0.2, -0.05, "a − b (0.40): 0.10 [0.05, 0.20]; significant."),
+        (-0.2, 0.0, "a − b (0.40): 0.10 [0.00, 0.20]; not significant."),
+        (-0.3, 0.1, "a − b (0.40): 0.10 [−0.10, 0.30]; not significant."),
     ],
 )
-def test_a_measure_beats_another_where_the_interval_says_so(low, high, words):
+def test_measure_difference_significant_if_interval_excludes_0(low, high, line):
     found = measures(("a", "judge", 0.5), ("b", "judge", 0.4)).with_columns(
         difference_low=pl.lit(low), difference_high=pl.lit(high)
     )
-    sees = SimpleNamespace(verdicts={"a": SimpleNamespace(answer=validate.ANSWERS[2])})
-    assert list(validate.SimilarityValidation._beaten(sees, found)) == [words]
+    assert list(words.comparison_lines(found.row(0, named=True), found.slice(1))) == [line]
 
 
 # -- what sweeps and documents come to, by hand -----------------------------------------------------------

@@ -93,7 +93,7 @@ def noisy(world: World, amount: float, seed: int = 5) -> World:
 
 
 def pair_values(world: World) -> pl.DataFrame:
-    """The strengths as a measure that somebody brings."""
+    """The strengths as a user's measure."""
     rows = [
         (world.document[a], world.names[b], world.names[a], world.alike[a, b])
         for a, b in itertools.combinations(range(len(world.names)), 2)

@@ -232,7 +232,7 @@ def rates(people: list[float], judge: list[float], n: int, studies: int) -> tupl
 
 @pytest.mark.slow
 @pytest.mark.parametrize("studies", [60])
-def test_a_flip_is_told_and_nobody_is_accused_of_one(studies):
+def test_reversals_are_found_without_false_positives(studies):
     """In 300 studies of 600 items: reversals in 1.00, and in .00 for a judge with the humans' order."""
     detected, wrong, covered = rates(*FLIPPED, 600, studies)
     assert detected >= 0.95
@@ -273,7 +273,7 @@ def test_what_covariates_are_worth_is_said_of_each_who_where_there_are_several()
     ("people", "judge"),
     [([0, 0, 0.8, 1.6], [0, 0.8, 0.8, 1.6]), ([0, 0, 0, 0], [0, 0.5, 1, 1.5]), ([0, 0.6, 1.2, 1.8], [0, 0, 0, 0])],
 )
-def test_pairs_that_are_equal_to_somebody_are_seldom_told(people, judge, studies):
+def test_equal_pairs_rarely_give_reversals(people, judge, studies):
     _, wrong, covered = rates(people, judge, 200, studies)
     assert wrong <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / studies)
     assert covered >= 0.95 - 2 * math.sqrt(0.05 * 0.95 / studies)
@@ -310,7 +310,7 @@ def board(values=(), replicates=(), without=(), counts=None, confidence=0.9, rea
     return Board("humans", None, None, tuple("abcdef"[: len(values)]), counts, found, 0.01, reason)
 
 
-def test_who_won_and_tied_whoever_was_named_first():
+def test_wins_and_ties_ignore_order_of_names():
     counts = np.array([[[0, 3], [1, 0]], [[0, 2], [5, 0]], [[0, 4], [7, 0]]])  # wins of the first, ties, of the second
     found = board((0, 0), counts=counts)
     assert found.won.tolist() == [[0, 3 + 7], [1 + 4, 0]]
@@ -345,7 +345,7 @@ def test_ranks_have_the_range_of_the_resamples():
 
 
 @pytest.mark.parametrize(("lost", "told"), [(1, True), (2, False)])
-def test_ranks_have_a_range_where_a_twentieth_of_the_resamples_lacks_a_rating_at_most(lost, told):
+def test_rank_interval_allows_5_percent_missing_resamples(lost, told):
     rows = [[0.0, 1.0]] * (20 - lost) + [[math.nan, 1.0]] * lost
     low, _ = board((0, 1), rows).rank_ranges()
     assert (low is not None) is told
@@ -434,7 +434,7 @@ def test_who_cast_no_vote_on_these_systems_has_no_board():
     assert [p.who for p in boards.polls(boards.Votes.of(labels, people, "this"), people)] == ["humans", "llm"]
 
 
-def test_votes_of_nobody_who_has_a_board_are_counted():
+def test_votes_without_a_leaderboard_are_excluded():
     labels = votes_of(frame_of(ROWS), judges=["gpt"])
     votes = boards.Votes.of(labels, RatingSettings(), "this")
     assert boards.votes_with_board(votes, None) is votes
@@ -721,7 +721,7 @@ def test_style_is_counted_in_texts():
          {"covariates": "rank", "prior": 1}, "are confounded with the systems"),
     ],
 )  # fmt: skip
-def test_covariates_that_cannot_be_told_are_refused(change, options, words):
+def test_unidentified_covariates_are_refused(change, options, words):
     frame = arena(4, 200, 0.3).with_columns(**{k: pl.col(v) if isinstance(v, str) else v for k, v in change.items()})
     if "same" in frame.columns:
         frame = frame.with_columns(same2=2 * pl.col("same"))
@@ -850,7 +850,7 @@ def test_added_votes_may_bring_systems_items_and_judges():
         board.add(assay.read(named, scale="preference", humans=["ann", "bob", "cho", "gpt"]))
 
 
-def test_boards_that_cannot_be_added_to_say_so():
+def test_leaderboard_without_refit_refuses_a_system():
     votes = votes_of(drawn(60))
     with pytest.raises(assay.errors.DesignError, match=r"from all votes with assay\.ratings\(votes, model='elo'\)"):
         assay.ratings(votes, model="elo", method="none").add(votes)
@@ -885,7 +885,7 @@ def test_separability_of_700_is_refused():
 
 
 @pytest.mark.parametrize("ask", [assay.ratings, ELO])
-def test_separability_beside_the_votes_may_be_text(ask):
+def test_separability_column_may_be_text(ask):
     """A table of items in CSV has its numbers as text."""
     frame = drawn(60, seed=41)
     items = frame.select("item", pl.col("separability").cast(pl.String))

@@ -126,7 +126,7 @@ def test_a_row_counts_its_sets_and_votes_by_kind():
     assert (pair["first"], pair["second"], pair["bin"], pair["votes"], pair["one_sided"]) == ("a", "b", "lo", 5, 0.5)
 
 
-def test_a_trend_is_the_highest_bin_less_the_lowest_over_all_pairs():
+def test_trend_is_highest_minus_lowest_bin():
     groups = list(_groups(SETS, ["humans", "judges"], ["lo", "hi"]))
     asked = []
 
@@ -156,7 +156,7 @@ def test_sets_of_one_vote_are_counted(n, words):
 # -- savings -------------------------------------------------------------------------------------
 
 
-def test_what_is_saved_is_one_less_the_ratio_of_means():
+def test_saving_is_1_minus_ratio_of_means():
     """Consistencies 1, 1, 0, 0 have the mean 1/2; with chances .8, .4, .4, .4 it is 1.2 / 2: saved is 1 − 5/6."""
     moments = Saving().moments(np.array([1.0, 1, 0, 0]), np.array([0.8, 0.4, 0.4, 0.4]))
     assert moments.tolist() == [[1, 1, 0.8, 0.8], [1, 1, 0.4, 0.4], [0, 1, 0, 0.4], [0, 1, 0, 0.4]]
@@ -285,7 +285,7 @@ def test_votes_that_all_agree_are_as_consistent_as_can_be():
     assert turned.rows["estimate"].to_list() == [-1.0]
 
 
-def test_a_single_row_over_all_pairs_makes_pairs_within_bins_stand_back(found):
+def test_plot_fades_pairs_within_bins(found):
     one = with_rows(found, {"first": None, "second": None}, {}, {"bin": "lo"})
     assert one.headlines.select("first", "bin").rows() == [(None, None), ("a", None)]
 
@@ -296,7 +296,7 @@ def test_a_summary_ends_with_how_intervals_were_made(found):
     assert said[1:] == ["Intervals: 95% jackknife interval over 2 items.", *found.run.closing()]
 
 
-def test_bars_of_values_stand_combine_benchmarks_from_0_to_1():
+def test_bars_of_values_from_0_to_1():
     labels = votes_of(frame_of(ROWS), judges=["m"])
     ax = assay.consistency(labels, method="none", who=["humans", "judges"]).plot_values()
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [

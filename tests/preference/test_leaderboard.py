@@ -114,7 +114,7 @@ def test_elo_without_an_order_is_the_mean_over_random_orders(cells, monkeypatch)
 @pytest.mark.parametrize(
     ("order", "n_orders", "moved"), [(None, 1, False), (None, 5, True), ("time", 1, False), ("time", 5, True)]
 )
-def test_how_far_one_order_leads_from_another_is_told_of_several_orders(order, n_orders, moved):
+def test_order_sensitivity_needs_several_orders(order, n_orders, moved):
     frame = drawn(60, seed=5)
     found = assay.ratings(votes_of(frame), model="elo", order=order, n_orders=n_orders, method="none", seed=7)
     rng = np.random.default_rng(np.random.SeedSequence(7, spawn_key=(1,)))
@@ -241,7 +241,7 @@ def test_systems_that_never_met_have_no_common_leaderboard(ask):
     assert assay.ratings(votes_of(frame_of(rows)), prior=1.0, method="none").rows["component"].n_unique() == 2
 
 
-def test_who_won_every_vote_is_told_from_who_met_nobody():
+def test_systems_with_only_wins_differ_from_unconnected_systems():
     won = [(f"i{i}", "w", "anna", "bert", -1) for i in range(4)]
     apart = [(f"j{i}", "w", "carl", "dora", s) for i, s in enumerate((-1, 1, 1))]
     found = assay.ratings(votes_of(frame_of(won + apart)), n_resamples=40)
@@ -424,7 +424,7 @@ def test_battles_are_read_as_votes(tmp_path):
     assert assay.ratings(tables[0], prior=1, method="none").rows["win_rate"].to_list() == [0.75, 0.25]
 
 
-def test_battles_without_voters_are_items_of_their_own():
+def test_battles_without_voters_are_separate_items():
     votes = assay.read(pl.DataFrame({"model_a": ["x", "x"], "model_b": ["y", "y"], "winner": ["a", "b"]}))
     assert votes.labels["annotator"].unique().to_list() == ["voters"]
     assert votes.n_items == 2
@@ -553,7 +553,7 @@ def board(systems="abc", who="humans", differences=(), **more):
     [(-1.0, 9.0, True), (0.0, 9.0, True), (0.5, 9.0, False), (-9.0, 0.0, True), (-9.0, -0.5, False),
      (math.nan, math.nan, True)],
 )  # fmt: skip
-def test_a_pair_is_open_unless_its_interval_leaves_0(low, high, open_):
+def test_pair_is_undecided_if_interval_includes_0(low, high, open_):
     (row,) = leaderboard._pair_rows(board("ab", differences=[(2.0, low, high)]))
     assert (row["first"], row["second"], row["difference"], row["votes"], row["undecided"]) == ("a", "b", 2.0, 7, open_)
     assert row["width"] == pytest.approx(high - low, nan_ok=True)
@@ -610,7 +610,7 @@ def pairs_of(*rows):
     return pl.DataFrame(rows, schema=names, schema_overrides=types, orient="row")
 
 
-def test_kendalls_tau_lies_between_what_the_decided_pairs_leave_open():
+def test_bounds_of_kendalls_tau_follow_decided_pairs():
     found = leaderboard._kendall(
         pairs_of(("a", "b", "same", 0.01, 0.03, True), ("a", "c", "reversed", 0.01, 0.05, True),
                  ("b", "c", "same", 0.3, 0.3, False), ("a", "d", "equal", math.nan, math.nan, False)), 0.95,
@@ -642,7 +642,7 @@ NUMBER = "Kendall's τ 0.50 [−0.20, 1.00]"
          f"m and humans: order undecided for a–b. {NUMBER}."),
     ],
 )  # fmt: skip
-def test_a_judge_would_change_the_order_or_not_or_nobody_knows(rows, line):
+def test_order_of_judge_is_same_reversed_or_undecided(rows, line):
     assert words.order_line("m", pairs_of(*rows), TAU, intervals=True) == line
 
 
@@ -669,7 +669,7 @@ def test_three_pairs_are_named_and_more_are_counted():
         assert said.endswith(f": order undecided for {names}. {NUMBER}.")
 
 
-def test_boards_of_judges_that_have_no_ratings_are_told_beside_peoples():
+def test_judge_without_ratings_has_a_reason():
     def of(who, reason="x never lost", group=None):
         return SimpleNamespace(who=who, reason=reason, group=group)
 
@@ -700,7 +700,7 @@ def test_what_covariates_are_worth_is_of_boards_that_have_them():
     [(50.0, 0.05, "more is preferred"), (-50.0, 0.05, "less is preferred"),
      (50.0, 0.051, "no significant effect"), (50.0, math.nan, "no significant effect")],
 )  # fmt: skip
-def test_a_covariate_matters_or_is_not_shown_to(estimate, p, effect):
+def test_covariate_effect_significant_or_not(estimate, p, effect):
     row = {"who": "humans", "group": None, "covariate": "length", "estimate": estimate, "low": 10.0, "high": 90.0}
     table = pl.DataFrame([row | {"p_adjusted": p}], schema_overrides={"group": pl.String})
     first, last = words.covariate_lines(table, 0.95)
@@ -986,7 +986,7 @@ def test_ratings_within_their_tolerance_have_no_order(ours, theirs, order):
     assert (row["order"], math.isnan(row["p"])) == (order, order == "equal")
 
 
-def test_a_judge_is_set_against_the_people_of_its_group_alone():
+def test_judge_is_compared_with_humans_of_its_group():
     """Holm over the pairs of a judge: .01 is doubled with .025; a p-value equal to the level is significant."""
     pair = [(5.0, 1, 9, 0.01)]
     two = [(5.0, 1, 9, 0.01), (5.0, 1, 9, 0.025), (0.0, -1, 1, 0.9)]

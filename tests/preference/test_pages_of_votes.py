@@ -71,7 +71,7 @@ def test_boards_of_several_raters_groups_and_components_name_them():
     [(("humans",), "humans"), (("together",), "humans and judges together"), (("m",), "raters"),
      (("humans", "m"), "humans and judges")],
 )  # fmt: skip
-def test_whose_board_it_is_stands_in_the_title(raters, title):
+def test_title_names_the_raters(raters, title):
     assert board({"rank": 1}, raters=raters).title == f"Ranking of systems by {title}"
 
 
@@ -137,7 +137,7 @@ def test_the_ten_most_and_the_ten_least_separable_items():
 
 
 @pytest.mark.parametrize(("groups", "pictures"), [((), 1), (("x",), 2), (("x", "y"), 4)])
-def test_groups_stand_combine_benchmarks_where_there_are_several(groups, pictures):
+def test_plot_has_a_panel_for_each_group(groups, pictures):
     items = pl.DataFrame({"item": ["a"], "separability": [0.1]})
     found = result(["one"], items=items, rows=items, groups=groups, plot=picture, plot_groups=picture)
     (part,) = separability_parts(found)

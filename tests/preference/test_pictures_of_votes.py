@@ -31,7 +31,7 @@ def names_of(axis):
     return [tick.get_text() for tick in axis.get_ticklabels()]
 
 
-def test_ratings_and_who_is_preferred_to_whom(votes):
+def test_ratings_and_win_probabilities(votes):
     both = assay.ratings(votes, n_resamples=40)
     assert names_of(both.plot().yaxis) == [
         f"{system}, {who}" for system in both.rows["system"].unique(maintain_order=True) for who in ("humans", "gpt-4o")

@@ -118,7 +118,7 @@ def test_what_was_shown_and_chosen_and_the_clusters_are_of_the_data():
         labels = pairs(rows)
         items = pl.DataFrame({"item": ["p1", "p2", "p3", "p4"], "doc": doc})
         wide = Annotations.from_frame(
-            labels.labels, scale=Preference(), conditions=["order"], items=items, annotators=labels.annotators
+            labels.labels, scale=Preference(), conditions=["order"], items=items, annotator_table=labels.annotators
         )
         return position_bias(wide, clusters=clusters, method="none").run.data
 
@@ -133,7 +133,7 @@ def test_clusters_are_resampled_whole():
     labels = simulated(0.4, n=43)
     items = labels.labels.select("item").unique().sort("item").with_columns(doc=pl.int_range(pl.len()) // 8)
     wide = Annotations.from_frame(
-        labels.labels, scale=Preference(), conditions=["order"], items=items, annotators=labels.annotators
+        labels.labels, scale=Preference(), conditions=["order"], items=items, annotator_table=labels.annotators
     )
     alone, together = position_bias(wide), position_bias(wide, clusters="doc")
     assert alone.shares["estimate"][0] == together.shares["estimate"][0]
@@ -185,7 +185,7 @@ def test_all_ties_leave_nothing_to_estimate():
     assert "not estimable" in found.summary()
 
 
-def test_what_it_can_not_answer_is_said():
+def test_page_reports_its_limits():
     with pytest.raises(DesignError, match="needs a column 'position'"):
         position_bias(Annotations.from_frame(pairs().labels.drop("position").head(1), scale=Preference()))
     with pytest.raises(DesignError, match="scale preference or odd-one-out"):
@@ -288,7 +288,7 @@ def biased(*rows):
     [(0.5, 0.9, False), (0.51, 0.9, True), (0.1, 0.5, False), (0.1, 0.49, True), (0.1, 0.9, False),
      (math.nan, math.nan, False)],
 )  # fmt: skip
-def test_a_place_is_favoured_where_its_interval_lies_beside_chance(low, high, off):
+def test_position_bias_significant_if_interval_excludes_chance(low, high, off):
     assert biased(("m", low, high, 0.5)) == (("m",) if off else ())
     assert biased(("k", 0.4, 0.6, 0.5), ("m", low, high, 0.5), ("m", 0.4, 0.5, 1 / 3))[-1:] == ("m",)
 
@@ -317,7 +317,7 @@ def test_without_the_order_places_are_counted_and_no_pair_is_compared():
     assert (found.consistency.height, found.fixed) == (0, ())
 
 
-def test_answers_of_one_side_are_alike_whatever_their_grade():
+def test_graded_preferences_count_by_side():
     rows = [("p1", "a>b", -2, 1), ("p1", "b>a", -1, 2), ("p2", "a>b", 2, 2), ("p2", "b>a", -2, 2)]
     item, order, label, position = zip(*rows, strict=True)
     frame = pl.DataFrame({"item": item, "annotator": "m", "label": label, "order": order, "position": position})

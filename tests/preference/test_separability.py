@@ -60,7 +60,7 @@ def slowly(frame: pl.DataFrame, similarity) -> dict[tuple[str, str, str], float]
 
 
 @pytest.mark.parametrize("name", ["rouge-1", "rouge-2", "rouge-l", "bleu", "chrf", "words"])
-def test_every_item_by_the_slow_road(name):
+def test_separability_agrees_with_direct_computation(name):
     if name in ("rouge-l", "bleu", "chrf"):
         pytest.importorskip("rapidfuzz")
         pytest.importorskip("sacrebleu")
@@ -163,7 +163,7 @@ def test_rouge_is_that_of_its_definition(name):
 
 
 @pytest.mark.parametrize("name", OVERLAPS)
-def test_a_text_is_itself_whatever_the_case_and_the_order_of_the_two(name):
+def test_similarity_is_symmetric_and_ignores_case(name):
     if name in ("rouge-l", "bleu", "chrf"):
         pytest.importorskip("rapidfuzz")
         pytest.importorskip("sacrebleu")
@@ -231,7 +231,7 @@ def test_outputs_of_several_temperatures_are_not_one_system():
     assert both[0].stability(others={"1.0": both[1]})["items"].to_list() == [12]
 
 
-def test_separability_goes_beside_votes():
+def test_separability_joins_votes():
     found = assay.separability(outputs(generations(15, 3, systems=("m1", "m2"))), method="none")
     votes = pl.DataFrame({"item": [f"i{i:02d}" for i in range(15)], "annotator": "w", "first": "m1", "second": "m2",
                           "label": [-1, 1, -1] * 5})  # fmt: skip
@@ -265,7 +265,7 @@ def test_means_by_a_column_of_items():
          "'m1' has one output of item 'i03' .1 such item in total.*numbered by repeat"),
         (lambda f: f, {"similarity": "rogue-1"}, "similarity 'rogue-1' is not in assay; did you mean 'rouge-1'"),
         (lambda f: f, {"similarity": lambda a, b: float(a < b)}, "another one when they are swapped"),
-        (lambda f: f, {"similarity": lambda a, b: float("nan")}, "is no number"),
+        (lambda f: f, {"similarity": lambda a, b: float("nan")}, "is not a number"),
         (lambda f: f, {"similarity": lambda a, b: 1.0}, "all alignments are equal.*span='none'"),
         (lambda f: f, {"systems": ("m1", "mm")}, "system 'mm' is not in the outputs"),
         (lambda f: f, {"systems": ("m1",)}, "needs at least two systems; got m1"),
@@ -322,7 +322,7 @@ def told_apart(n: int, apart: float, seed: int, outputs: int = 4, hot: bool = Fa
     )  # fmt: skip
 
 
-def test_benchmarks_combine_benchmarks_are_one_table_of_all():
+def test_combined_benchmarks_are_one_table():
     near, far = told_apart(12, 0.1, 1), told_apart(15, 0.8, 2)
     found = assay.separability({"near": near, "far": far})
     assert found.groups == ("far", "near")
@@ -364,7 +364,7 @@ def test_benchmarks_that_are_none_are_refused():
     near = told_apart(4, 0.5, 1)
     with pytest.raises(assay.errors.DesignError, match="one table of outputs for each; got none"):
         assay.separability({})
-    with pytest.raises(assay.errors.DesignError, match="'votes' has no outputs .labels on the scale text"):
+    with pytest.raises(assay.errors.DesignError, match=r"'votes' has no outputs .labels on the scale text"):
         assay.separability({"near": near, "votes": assay.simulate(n_items=5)})
     named = near.labels.with_columns(benchmark=pl.lit("x"))
     items = named.select("item", "benchmark").unique(maintain_order=True)
@@ -513,7 +513,7 @@ def names_of(axis):
     return [tick.get_text() for tick in axis.get_ticklabels()]
 
 
-def test_groups_combine_benchmarks_show_the_middle_90_and_50_percent_of_their_items():
+def test_groups_show_the_middle_90_and_50_percent_of_their_items():
     """Of 0, 1, 2, 3, 4 the middle 90% are .2 to 3.8, the middle 50% are 1 to 3; the second group has all one higher."""
     given = separable((None, "a", "b", 2.0, 10), ("art", "a", "b", 1.0, 5), ("law", "a", "b", 3.0, 5))
     ax = Separability.plot_groups(given)

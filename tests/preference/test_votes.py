@@ -100,7 +100,7 @@ def test_pairs_go_to_raters_and_come_back_as_votes(tmp_path, capsys):
     words = "--repeat repeat --scale text --humans m1,m2 --method none --choose top --n-items 4 --n-pairs 3"
     with pytest.raises(SystemExit, match="0"):
         main(["separability", str(tmp_path / "outputs.csv"), *words.split(), "--pairs", str(tmp_path / "pairs.csv")])
-    assert "12 pairs of outputs, of 4 items, written to" in capsys.readouterr().err
+    assert "12 pairs of outputs of 4 items written to" in capsys.readouterr().err
     pairs = pl.read_csv(tmp_path / "pairs.csv")
     answers = pl.DataFrame({"item": pairs["item"], "annotator": "ann", "label": ["first", "tie", "first"] * 4})
     answers.write_csv(tmp_path / "answers.csv")
@@ -143,7 +143,7 @@ def test_choosing_saves_ratings_only_where_separability_tells():
     assert found.summary().count("; not significant") == 2
 
 
-def test_the_saving_by_the_slow_road():
+def test_saving_agrees_with_direct_computation():
     """Over many draws of half the items, the mean consistency of the drawn items, compared with all."""
     found = assay.consistency(votes_that(link=True), by="separability", choose="top", share=0.25, method="none")
     sets = found.sets.filter(pl.col("kind") == "human")

@@ -40,7 +40,7 @@ DATA_4 = [
 def table(
     rows: Sequence[Mapping[str, object]], judges: Sequence[str] = (), scale: str = "interval:-100-100"
 ) -> Annotations:
-    """Labels of rows with an annotator, a label and facets; every row is of an item of its own."""
+    """Labels of rows with an annotator, a label and facets; every row is a separate item."""
     named = [{"item": f"i{n:05d}", **row} for n, row in enumerate(rows)]
     return assay.read(pl.DataFrame(named), judges=list(judges), scale=scale)
 

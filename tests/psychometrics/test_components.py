@@ -1,4 +1,4 @@
-"""Variance components: published tables, lme4, two roads, the bound, and what has no solution.
+"""Variance components: published tables, lme4, two methods, the bound, and what has no solution.
 
 Figures of lme4 are of version 1.1-31 (Debian's r-cran-lme4), ``lmer`` with the optimiser bobyqa, on the tables that
 `tables` makes.
@@ -99,7 +99,7 @@ def test_a_crossed_table_with_missing_cells_is_fitted_as_by_lme4():
     assert not found["pi"].at_zero
 
 
-# -- two roads ----------------------------------------------------------------------------------------
+# -- two methods --------------------------------------------------------------------------------------
 
 
 def coded(labels, facets=FACETS):
@@ -185,15 +185,15 @@ def negative():
     return table(rows)
 
 
-def test_a_variance_below_0_is_said_whatever_the_estimator():
+def test_negative_variance_is_reported_by_each_estimator():
     reml = g_study(negative(), "p x r", "p", facets={"r": "annotator"})
     assert reml.studies[0].components[0].at_zero
     assert reml.generalizability == 0
-    assert "p, r at 0, the bound" in reml.summary()
+    assert "p, r: estimated as 0 (boundary)" in reml.summary()
     anova = g_study(negative(), "p x r", "p", facets={"r": "annotator"}, estimator="anova", n_resamples=40)
     assert anova.studies[0].components[0].raw < 0
     assert anova.generalizability == 0
-    assert any("below 0 by the analysis of variance, and set to 0: p (−" in note for note in anova.notes)
+    assert any("negative ANOVA estimates set to 0: p (−" in note for note in anova.notes)
 
 
 def test_a_bound_ends_where_the_likelihood_ends():
@@ -222,9 +222,9 @@ def test_the_lower_end_is_0_or_above():
 
 def test_a_table_whose_objects_hold_one_label_each_has_no_solution():
     rows = [{"annotator": "a", "p": p, "i": k, "label": p} for p in range(5) for k in range(3)]
-    with pytest.raises(DesignError, match="labels of each object are all the same"):
+    with pytest.raises(DesignError, match="labels of each object are all equal"):
         g_study(table(rows), "i:p", "p")
-    with pytest.raises(DesignError, match="do not vary"):
+    with pytest.raises(DesignError, match="all labels are equal"):
         g_study(table([{**row, "label": 1} for row in rows]), "i:p", "p")
 
 

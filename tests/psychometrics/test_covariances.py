@@ -1,4 +1,4 @@
-"""Mean products of labels, and the same without each object, person and cell, beside loops over all pairs."""
+"""Mean products of labels, and the same without each object, person and cell, compared with loops over all pairs."""
 
 import itertools
 
@@ -65,7 +65,7 @@ PEOPLE, JUDGES = {0, 1, 2}, {3, 4}
 
 @pytest.mark.parametrize("lessons", [True, False])
 @pytest.mark.parametrize("d", [1, 3])
-def test_sums_over_pairs_are_those_of_loops_with_anybody_left_out(lessons, d):
+def test_sums_over_pairs_agree_with_loops(lessons, d):
     found = centred(rows(d=d))
     products = Products(tables(found, lessons=lessons))
     h, m = RaterSide(products.people, sampled=True), RaterSide(~products.people, sampled=False)
@@ -188,7 +188,7 @@ def test_a_contrast_takes_its_bias_off_over_objects_and_adds_what_people_vary():
     assert np.isnan(flat.above())
 
 
-def test_lessons_in_place_of_items_are_the_means_of_their_labels():
+def test_lessons_as_items_have_mean_labels():
     found = centred(rows(seed=4))
     lesson = tables(rows(seed=4)).lesson_means
     for o in range(10):

@@ -1,4 +1,4 @@
-"""D-studies: projections, the smallest numbers, prices, and a judge beside a person."""
+"""D-studies: projections, the smallest numbers, prices, and adding a judge to a human."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_smallest_number_is_the_first_that_reaches_the_target():
         assert values[-1] >= 0.6
         assert n == 1 or values[0] < 0.6
         assert row["cost"] == 2.0 * n * row["r"]
-    assert f"{found.smallest['smallest'][0]} lessons with 1 annotator reach Eρ² = 0.6" in found.summary()
+    assert f"Eρ² ≥ 0.6 requires {found.smallest['smallest'][0]} lessons with 1 annotator" in found.summary()
 
 
 def test_a_target_that_no_number_reaches_is_said_with_the_limit():
@@ -77,12 +77,10 @@ def test_a_target_that_no_number_reaches_is_said_with_the_limit():
     c = dict(study.components.select("effect", "estimate").iter_rows())
     limit = c["i"] / (c["i"] + c["r"] + c["ri"])
     assert found.smallest["limit"][0] == pytest.approx(limit)
-    assert (
-        f"no number of lessons reaches Φ = 0.95 with 1 annotator; more of them tend to {limit:.3f}" in found.summary()
-    )
+    assert f"Φ ≥ 0.95 with 1 annotator is not reachable with more lessons (limit {limit:.3f})" in found.summary()
 
 
-def test_merged_variance_shrinks_with_what_all_effects_share_or_as_told():
+def test_merged_variance_divides_by_shared_or_named_facets():
     """One rater a lesson: o:i and ro:i are one; another rater of the same lesson may not take all of it away."""
     labels = lessons(30, 6, 4, seed=4)
     rows = labels.labels.with_columns(lesson=labels.column("lesson"), teacher=labels.column("teacher"))
@@ -146,7 +144,7 @@ def test_what_does_not_fit_is_refused_in_words(options, words):
         study.d_study(options.pop("levels"), **options)
 
 
-# -- a judge beside a person ------------------------------------------------------------------------------
+# -- adding a judge to a human ------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -171,13 +169,13 @@ def test_equation_8_by_hand(both):
     def error(v, o, r):
         return v["r"] / r + v["o:i"] / o + v["ri"] / r + v["ro:i,e"] / (o * r)
 
-    assert value["one person"] == pytest.approx(phi(h["i"], error(h, 3, 1)))
-    assert value["a judge beside"] == pytest.approx(phi(h["i"] + m["i"], error(h, 3, 1) + error(m, 3, 1)))
-    assert value["3 judges beside"] == pytest.approx(phi(h["i"] + m["i"], error(h, 3, 1) + error(m, 3, 3)))
+    assert value["one human"] == pytest.approx(phi(h["i"], error(h, 3, 1)))
+    assert value["human and judge"] == pytest.approx(phi(h["i"] + m["i"], error(h, 3, 1) + error(m, 3, 1)))
+    assert value["human and 3 judges"] == pytest.approx(phi(h["i"] + m["i"], error(h, 3, 1) + error(m, 3, 3)))
     # Another person sees three other lessons: six lessons, each seen by one of two people.
     other = h["r"] / 2 + h["o:i"] / 6 + h["ri"] / 2 + h["ro:i,e"] / 6
-    assert value["another person"] == pytest.approx(phi(h["i"], other))
-    same = both.human_in_the_loop(sizes=[3], another="same").projected.filter(pl.col("scenario") == "another person")
+    assert value["second human"] == pytest.approx(phi(h["i"], other))
+    same = both.human_in_the_loop(sizes=[3], another="same").projected.filter(pl.col("scenario") == "second human")
     assert same["estimate"][0] == pytest.approx(phi(h["i"], error(h, 3, 2)))
 
 
@@ -186,7 +184,7 @@ def test_the_mean_of_both_scores_by_hand(both):
     found = both.human_in_the_loop(sizes=[2], reading="composite", correlation=0.6).projected
     error = sum(v["r"] + v["o:i"] / 2 + v["ri"] + v["ro:i,e"] / 2 for v in (h, m)) / 4
     universe = (h["i"] + m["i"] + 2 * 0.6 * np.sqrt(h["i"] * m["i"])) / 4
-    assert found.filter(pl.col("scenario") == "a judge beside")["estimate"][0] == pytest.approx(phi(universe, error))
+    assert found.filter(pl.col("scenario") == "human and judge")["estimate"][0] == pytest.approx(phi(universe, error))
 
 
 def test_a_judge_that_is_noise_lowers_what_a_person_reaches():
@@ -202,7 +200,7 @@ def test_a_judge_that_is_noise_lowers_what_a_person_reaches():
     judges = [n for n in table["annotator"].unique() if n.startswith("model")]
     labels = assay.read(table, judges=judges, scale="interval:-100-100")
     found = g_study(labels, "r x (o:i)", "i", facets=FACETS, by="kind", method="none").human_in_the_loop()
-    assert "A judge beside lowers what one person reaches" in found.summary()
+    assert "Adding a judge gives a lower Φ than one human alone" in found.summary()
 
 
 def test_criteria_that_only_people_rated_have_no_scenario():
@@ -219,7 +217,7 @@ def test_criteria_that_only_people_rated_have_no_scenario():
 def test_prices_of_people_and_judges(both):
     found = both.human_in_the_loop(sizes=[4], price=10.0, judge_price=0.5).projected
     cost = dict(found.select("scenario", "cost").iter_rows())
-    assert cost == {"one person": 40.0, "another person": 80.0, "a judge beside": 42.0, "3 judges beside": 46.0}
+    assert cost == {"one human": 40.0, "second human": 80.0, "human and judge": 42.0, "human and 3 judges": 46.0}
 
 
 def test_segments_that_each_sees():
@@ -242,10 +240,10 @@ def test_segments_that_each_sees():
         return v["r"] + v["o:i"] / 2 + v["ri"] + v["ro:i"] / 2 + (v["s:o:i"] + v["rs:o:i,e"]) / (2 * s)
 
     value = dict(found.select("scenario", "estimate").iter_rows())
-    assert value["a judge beside"] == pytest.approx(phi(h["i"] + m["i"], error(h, 2) + error(m, 8)))
+    assert value["human and judge"] == pytest.approx(phi(h["i"] + m["i"], error(h, 2) + error(m, 8)))
 
 
-def test_the_facet_of_raters_is_named_by_an_option_of_its_own(both):
+def test_rater_facet_has_its_own_option(both):
     found = both.human_in_the_loop(sizes=[3], rater_facet="r", along="o").projected
     assert found.equals(both.human_in_the_loop(sizes=range(3, 4)).projected)
     with pytest.raises(DesignError, match=r"raters=\.\.\. is now rater_facet=\.\.\."):
@@ -254,7 +252,7 @@ def test_the_facet_of_raters_is_named_by_an_option_of_its_own(both):
         both.human_in_the_loop(rater_facet="x")
 
 
-def test_facets_are_options_beside_those_that_help_names():
+def test_facets_are_command_line_options():
     shown = inspect.signature(assay.psychometrics.g_study.GStudy.d_study)
     assert [*shown.parameters][:3] == ["self", "levels", "target"]
     assert shown.parameters["facets"].kind is inspect.Parameter.VAR_KEYWORD
@@ -311,7 +309,7 @@ def test_a_target_at_the_limit_or_beyond_a_hundred_thousand_is_not_reached():
         # A segment is one of each lesson; lessons are nested in the object, which is one.
         (None, {"s": 0.5}, 0.5 * 5 * 4),
         (2.0, {"o": 20.0, "r": 10.0}, 120 + 20 * 4 + 30),
-        (0.0, {"j": 9.0}, 9),  # a facet that is not projected stands at one level
+        (0.0, {"j": 9.0}, 9),  # a facet that is not projected has one level
     ],
 )
 def test_a_design_costs_its_ratings_and_levels(price, prices, cost):
@@ -324,7 +322,7 @@ def test_a_design_costs_its_ratings_and_levels(price, prices, cost):
     assert _Projection.cost(fake, {"r": 3, "o": 4, "s": 5}) == cost
 
 
-def test_a_coefficient_that_cannot_be_told_has_no_value():
+def test_coefficient_not_estimable_has_a_reason():
     weights = SimpleNamespace(dependability=SimpleNamespace(value=lambda theta: theta.sum()))
     study = SimpleNamespace(
         weights=lambda fixed, sizes, merged: weights, fitted=SimpleNamespace(theta=np.array([0.2, 0.3]))
@@ -347,7 +345,7 @@ def test_numbers_are_options_of_their_facets():
 
 @pytest.mark.parametrize(
     ("studies", "scenario", "place"),
-    [(["c1", "c1"], None, ""), (["c1", "c2"], None, " (c2)"), (["c1", "c2"], "one person", " (one person)")],
+    [(["c1", "c1"], None, ""), (["c1", "c2"], None, " (c2)"), (["c1", "c2"], "one human", " (one human)")],
 )
 def test_the_largest_coefficient_names_its_study_where_there_are_several(studies, scenario, place):
     rows = pl.DataFrame({"study": studies, "scenario": [scenario] * 2, "coefficient": ["dependability"] * 2,
@@ -355,11 +353,11 @@ def test_the_largest_coefficient_names_its_study_where_there_are_several(studies
     rows = pl.concat([rows, rows.with_columns(coefficient=pl.lit("generalizability"), estimate=0.9)])
     fake = SimpleNamespace(
         projected=rows, coefficient="dependability", sentences=lambda: ("first",), facets=("r", "o"),
-        run=SimpleNamespace(interval="how", closing=lambda: ["last"]), _count_facet=lambda n, facet: f"{n} {facet}",
+        run=SimpleNamespace(interval="how", closing=lambda: ["last"]), columns={},
     )  # fmt: skip
     lines = DStudy.summary(fake).split("\n")
     assert lines[:2] == ["first", "how."]
-    assert lines[2].startswith("The largest Φ here: 0.625 ")
+    assert lines[2].startswith("Largest projected Φ: 0.625 ")
     assert lines[2].endswith(f" with 4 r{place}.")
     assert lines[3:] == ["last"]
 
@@ -368,7 +366,7 @@ def test_the_largest_coefficient_names_its_study_where_there_are_several(studies
 
 
 def told(smallest, projected=None, coefficient="dependability", columns=None, **more):
-    """A D-study of these rows, along o with r beside it; facets are columns of their own unless named."""
+    """A D-study of these rows, along o, with r; facets are their own columns unless named."""
     run = SimpleNamespace(of=None if columns is None else SimpleNamespace(settings=settings_of(columns)))
     given = {"projected": projected or [{"study": "all", "o": 1}], "smallest": smallest}
     rows = {k: pl.DataFrame(v, infer_schema_length=None) for k, v in given.items()}
@@ -386,24 +384,24 @@ NAMED = {"o": "lesson", "r": "annotator", "i": "teacher"}
 @pytest.mark.parametrize(
     ("row", "columns", "sentence"),
     [
-        ({"smallest": 4, "r": 1}, NAMED, "4 lessons with 1 annotator reach Φ = 0.75."),
-        ({"smallest": 1, "r": 2}, NAMED, "1 lesson with 2 annotators reach Φ = 0.75."),
-        ({"smallest": 1}, NAMED, "1 lesson reaches Φ = 0.75."),
-        ({"smallest": 2}, NAMED, "2 lessons reach Φ = 0.75."),
-        ({"smallest": 1234, "cost": 1234.5}, NAMED, "1,234 lessons reach Φ = 0.75, at a cost of 1,234.50."),
-        ({"smallest": 1234, "r": 2}, None, "1,234 o with 2 r reach Φ = 0.75."),  # a letter has no plural
-        ({"limit": 0.61449}, NAMED, "no number of lessons reaches Φ = 0.75; more of them tend to 0.614."),
+        ({"smallest": 4, "r": 1}, NAMED, "Φ ≥ 0.75 requires 4 lessons with 1 annotator."),
+        ({"smallest": 1, "r": 2}, NAMED, "Φ ≥ 0.75 requires 1 lesson with 2 annotators."),
+        ({"smallest": 1}, NAMED, "Φ ≥ 0.75 requires 1 lesson."),
+        ({"smallest": 2}, NAMED, "Φ ≥ 0.75 requires 2 lessons."),
+        ({"smallest": 1234, "cost": 1234.5}, NAMED, "Φ ≥ 0.75 requires 1,234 lessons (cost 1,234.50)."),
+        ({"smallest": 1234, "r": 2}, None, "Φ ≥ 0.75 requires 1,234 o with 2 r."),  # a letter has no plural
+        ({"limit": 0.61449}, NAMED, "Φ ≥ 0.75 is not reachable with more lessons (limit 0.614)."),
         (
             {"limit": 0.6, "r": 1},
             NAMED,
-            "no number of lessons reaches Φ = 0.75 with 1 annotator; more of them tend to 0.600.",
+            "Φ ≥ 0.75 with 1 annotator is not reachable with more lessons (limit 0.600).",
         ),
         (
             {"reason": "why", "r": 3},
             NAMED,
-            "how Φ changes with the number of lessons with 3 annotators is not known: why.",
+            "Φ for other numbers of lessons with 3 annotators is not estimable: why.",
         ),
-        ({"reason": "why", "smallest": 2}, None, "how Φ changes with the number of o is not known: why."),
+        ({"reason": "why", "smallest": 2}, None, "Φ for other numbers of o is not estimable: why."),
     ],
 )  # fmt: skip
 def test_the_smallest_number_in_a_sentence(row, columns, sentence):
@@ -414,11 +412,12 @@ def test_the_smallest_number_in_a_sentence(row, columns, sentence):
 def test_studies_are_named_where_there_are_several():
     rows = [{"study": s, "smallest": n, "limit": 0.9, "reason": None} for s, n in (("c1", 2), ("c2", 3))]
     both = told(rows, coefficient="generalizability").sentences()
-    assert both == ("c1: 2 o reach Eρ² = 0.75.", "c2: 3 o reach Eρ² = 0.75.")
-    assert told(rows[1:]).sentences() == ("3 o reach Φ = 0.75.",)
+    assert both == ("c1: Eρ² ≥ 0.75 requires 2 o.", "c2: Eρ² ≥ 0.75 requires 3 o.")
+    assert told(rows[1:]).sentences() == ("Φ ≥ 0.75 requires 3 o.",)
 
 
-SCENARIOS = ("one person", "another person", "a judge beside", "3 judges beside")
+HIGHER = "Adding a judge gives a higher Φ than one human alone, but a lower one than a second human (point estimates)."
+SCENARIOS = ("one human", "second human", "human and judge", "human and 3 judges")
 
 
 def scenario_rows(values, study="all", o=2, reason=None):
@@ -431,25 +430,25 @@ def scenario_rows(values, study="all", o=2, reason=None):
 @pytest.mark.parametrize(
     ("values", "verdict"),
     [
-        ((0.5, 0.7, 0.4999, 0.9), "lowers what one person reaches"),
-        ((0.5, 0.7, 0.5, 0.1), "adds less than another person"),  # what one judge adds decides
-        ((0.5, 0.7, 0.6999, 0.9), "adds less than another person"),
-        ((0.5, 0.7, 0.7, 0.2), "adds as much as another person"),
-        ((0.5, 0.7, 0.8, 0.2), "adds as much as another person"),
-        ((math.nan, 0.7, 0.8, 0.2), "cannot be valued: why"),
-        ((0.5, 0.7, math.nan, 0.2), "cannot be valued: why"),
-        ((0.5, 0.7, 0.6, math.nan), "adds less than another person"),
+        ((0.5, 0.7, 0.4999, 0.9), "Adding a judge gives a lower Φ than one human alone (point estimates)."),
+        ((0.5, 0.7, 0.5, 0.1), HIGHER),  # what one judge adds decides
+        ((0.5, 0.7, 0.6999, 0.9), HIGHER),
+        ((0.5, 0.7, 0.7, 0.2), "Adding a judge gives at least the Φ of a second human (point estimates)."),
+        ((0.5, 0.7, 0.8, 0.2), "Adding a judge gives at least the Φ of a second human (point estimates)."),
+        ((math.nan, 0.7, 0.8, 0.2), "The effect of a judge is not estimable: why."),
+        ((0.5, 0.7, math.nan, 0.2), "The effect of a judge is not estimable: why."),
+        ((0.5, 0.7, 0.6, math.nan), HIGHER),
     ],
 )
-def test_a_judge_beside_a_person_in_a_sentence(values, verdict):
+def test_summary_of_human_and_judge_scenario(values, verdict):
     projected = [*scenario_rows((0.1, 0.2, 0.05, 0.3), o=1), *scenario_rows(values, reason="why")]
     (line,) = told([], projected, columns=NAMED).sentences()
     said = ", ".join(
         f"{name} {'nan' if np.isnan(v) else f'{v:.3f}'}" for name, v in zip(SCENARIOS, values, strict=True)
     )
-    head, _, end = line.partition(". A judge beside ")
-    assert end == f"{verdict}."
-    assert head.startswith("Φ with 2 lessons: one person ")
+    head, end = line.removesuffix(f". {verdict}"), line.endswith(f". {verdict}")
+    assert end
+    assert head.startswith("Φ with 2 lessons: one human ")
     if "nan" not in said:
         assert head == f"Φ with 2 lessons: {said}"
 
@@ -484,7 +483,7 @@ def loop(**options) -> _Loop:
 
 def test_four_scenarios_and_how_many_each_sees():
     found = loop().scenarios(3)
-    assert [*found] == ["one person", "another person", "a judge beside", "3 judges beside"]
+    assert [*found] == ["one human", "second human", "human and judge", "human and 3 judges"]
     assert [[tuple(share) for share in shares] for shares in found.values()] == [
         [("people", 0.0, {"o": 3, "r": 1}, False)],
         [("people", 0.0, {"o": 6, "r": 2}, True)],
@@ -493,18 +492,18 @@ def test_four_scenarios_and_how_many_each_sees():
     ]
     more = loop(another="same", ensemble=5, price=8.0, judge_price=0.25, of_human={"s": 2}, of_judge={"s": 8})
     found = more.scenarios(3)
-    assert [tuple(share) for share in found["another person"]] == [("people", 8.0, {"o": 3, "r": 2, "s": 2}, False)]
-    assert [tuple(share) for share in found["5 judges beside"]] == [
+    assert [tuple(share) for share in found["second human"]] == [("people", 8.0, {"o": 3, "r": 2, "s": 2}, False)]
+    assert [tuple(share) for share in found["human and 5 judges"]] == [
         ("people", 8.0, {"o": 3, "r": 1, "s": 2}, False), ("judges", 0.25, {"o": 3, "r": 5, "s": 8}, False)
     ]  # fmt: skip
     # People: 3 lessons of 2 segments at 8; judges: 3 lessons of 8 segments, five times, at a quarter.
     assert {name: more.cost(shares) for name, shares in found.items()} == {
-        "one person": 48, "another person": 96, "a judge beside": 48 + 6, "5 judges beside": 48 + 30
+        "one human": 48, "second human": 96, "human and judge": 48 + 6, "human and 5 judges": 48 + 30
     }  # fmt: skip
-    # Lessons of their own are seen by one person each: six at 8.
-    assert loop(price=8.0).cost(loop(price=8.0).scenarios(3)["another person"]) == 48
-    assert loop(judge_price=1.0).cost(found["one person"]) is None
-    assert loop(price=0.0, judge_price=1.0).cost(found["one person"]) == 48
+    # Lessons of their own are seen by one human each: six at 8.
+    assert loop(price=8.0).cost(loop(price=8.0).scenarios(3)["second human"]) == 48
+    assert loop(judge_price=1.0).cost(found["one human"]) is None
+    assert loop(price=0.0, judge_price=1.0).cost(found["one human"]) == 48
 
 
 @pytest.mark.parametrize(

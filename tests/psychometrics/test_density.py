@@ -1,4 +1,4 @@
-"""Where each parameter of a rater model stands: contrasts, grids of traits, and which raters are compared."""
+"""Positions of the parameters of a rater model: contrasts, grids of traits, and which raters are compared."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_two_traits_have_two_thirds_as_many_points_each(nodes, n, each):
         assert np.exp(log_weights) @ (points**2).prod(axis=1) == pytest.approx(1)
 
 
-def test_traits_that_a_criterion_ties_together_stand_together():
+def test_traits_linked_by_a_criterion_are_grouped():
     found = module._linked_traits([("a",), ("b",), ("c",), ("a", "d"), ("e",), ("c", "b")])
     found = [(sorted(names), criteria) for names, criteria in found]
     assert found == [(["a", "d"], [0, 3]), (["b", "c"], [1, 2, 5]), (["e"], [4])]
@@ -77,12 +77,12 @@ def plan_of(labels, **options):
 
 def test_three_traits_together_are_refused_and_lone_criteria_share_none():
     labels = rated(12, criteria=3, categories=3).labels
-    with pytest.raises(DesignError, match=r"criteria tie 3 traits together \(a, b, c\); a grid is made of at most 2"):
+    with pytest.raises(DesignError, match=r"criteria connect 3 traits \(a, b, c\); at most 2 can be connected"):
         plan_of(labels, traits={"c1": ("a", "b"), "c2": ("b", "c"), "c3": "a"})
     _, plan = plan_of(labels, traits={"c1": "a", "c2": "b", "c3": "a"})
     assert [t.names for t in plan.traits] == [("a",), ()]
     assert [t.criteria.tolist() for t in plan.traits] == [[0, 2], [1]]
-    assert plan.notes == ("ideal ratings of c2 share no trait with others, so their shares are estimated as they are",)
+    assert plan.notes == ("ideal ratings of c2 have no shared trait; their shares are estimated directly",)
     _, both = plan_of(labels, traits={"c1": "a", "c2": ("a", "b"), "c3": "b"})
     assert both.traits[0].names == ("a", "b")
     assert (both.traits[0].loads >= 0).tolist() == [[True, False], [True, True], [False, True]]
@@ -131,10 +131,10 @@ def test_raters_who_saw_two_large_groups_are_compared(second, large):
     alone = table_of(
         [row for row in rows if row[0] < 10 or row[2] != 1], ("n", "s"), (list(range(n)), [0] * 10 + [1] * second)
     )
-    assert not layout(alone, RaterSettings(group="g", nodes=5)).compared[1].any()  # one rater is compared with nobody
+    assert not layout(alone, RaterSettings(group="g", nodes=5)).compared[1].any()  # one rater is not compared
 
 
-def test_steps_stand_where_a_criterion_has_categories():
+def test_steps_match_categories_of_criterion():
     rows = [(i, j, r, (i + r) % (2 + j)) for i in range(6) for j in (0, 1) for r in (0, 1)]
     plan = layout(table_of(rows), RaterSettings(nodes=5))
     assert (plan.gamma >= 0).tolist() == [[True, False], [True, True]]

@@ -56,7 +56,7 @@ def test_ways_to_write_one_design(text):
     assert {e.index for e in parse(text).effects} == {e.index for e in parse("r x (s:o:i)").effects}
 
 
-def test_an_effect_is_found_whatever_the_order_of_its_letters():
+def test_effect_lookup_ignores_letter_order():
     design = parse("r x (s:o:i)")
     assert design.effect("ir") is design.effect("ri")
     assert design.effect("sr:o:i").name == "rs:o:i"
@@ -67,16 +67,16 @@ def test_an_effect_is_found_whatever_the_order_of_its_letters():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "it ends where a facet should stand"),
-        ("r x", "it ends where a facet should stand"),
+        ("", "a facet is missing at the end"),
+        ("r x", "a facet is missing at the end"),
         ("r x (s:o", "a bracket is not closed"),
         ("r x s)", r"'\)' is not expected"),
         ("r s", "'s' is not expected"),
-        ("r x x", "'x' stands where a facet should"),
+        ("r x x", "'x' is not a facet"),
         ("r x (o:r)", "r appears twice"),
         ("p + i", r"'\+' is not expected"),
         ("p", "has one facet"),
-        ("a x b x c x d x e x f x g", "7 facets; 6 are the most"),
+        ("a x b x c x d x e x f x g", "7 facets; at most 6"),
     ],
 )
 def test_what_is_no_design_is_refused_in_words(text, words):
@@ -113,11 +113,13 @@ def test_a_facet_of_one_level_leaves_the_relative_coefficient_of_one_level(coeff
     found = Confounding(parse("r x o x i"), (), (), (), None, single=("r", "s"))
     why = found.why_not(coefficient, sizes)
     assert why == (None if told else (
-        "r, s has one level, so that nothing shows how others would differ; take more of them, or fixed=r where there "
-        "are no others"
+
+            "r, s has one level, so that its variance is unknown; collect more levels, or set fixed=r if there "
+            "are no others"
+
     ))  # fmt: skip
     assert Confounding(parse("r x i"), (), (), (), None).why_not(coefficient, sizes) is None
-    assert Confounding(parse("r x i"), (), (), (), None, untold="why").why_not(coefficient, sizes) == "why"
+    assert Confounding(parse("r x i"), (), (), (), None, not_estimable="why").why_not(coefficient, sizes) == "why"
 
 
 def test_levels_of_a_nested_facet_are_numbered_within_what_holds_it():
@@ -165,30 +167,32 @@ def lessons_of(*each, raters=3):
 
 
 def found_in(found: Confounding) -> list[tuple[str, int, int | None]]:
-    return [(t.name, t.levels, t.apart_by) for t in found.terms]
+    return [(t.name, t.levels, t.contrasts) for t in found.terms]
 
 
 def test_three_differences_tell_lessons_from_teachers():
     # Of four teachers three have two lessons; 21 labels less their 12 pairs of rater and teacher are 9.
     found = labels_of(lessons_of(1, 2, 2, 2), "r x (o:i)", "i")
     assert found_in(found) == [("r", 3, 2), ("i", 4, 3), ("o:i", 7, 3), ("ri", 12, 8), ("ro:i,e", 21, 0)]
-    assert (found.cautions, found.notes, found.untold, found.complete) == ((), (), None, None)
+    assert (found.cautions, found.notes, found.not_estimable, found.complete) == ((), (), None, None)
     assert not found.replicated
 
 
 @pytest.mark.parametrize(
-    ("each", "levels", "differences"), [((1, 1, 2, 2), 6, "2 differences"), ((1, 1, 1, 2), 5, "1 difference")]
+    ("each", "levels", "differences"), [((1, 1, 2, 2), 6, "2 contrasts"), ((1, 1, 1, 2), 5, "1 contrast")]
 )
 def test_fewer_differences_make_one_term_of_two(each, levels, differences):
     found = labels_of(lessons_of(*each), "r x (o:i)", "i")
     assert [t.name for t in found.terms][:2] == ["r", "i,o:i"]
     assert found.cautions[0] == (
-        f"o:i and i are confounded: 4 levels of i hold {levels} levels of o:i, {differences} in all; they are one "
-        "term, i,o:i."
+        f"o:i and i are confounded: 4 levels of i contain {levels} levels of o:i, {differences} in total; they are "
+        "fitted as one term, i,o:i."
     )
-    assert found.cautions[-1] == ("the object's own variance is confounded with that of o:i: no coefficient is given.")
-    assert found.untold == "the object's variance is confounded with that of its interactions"
-    with pytest.raises(DesignError, match=r"are confounded.*\. confounded='merge' goes on with them as one, and says"):
+    assert found.cautions[-1] == (
+        "the object's variance is confounded with that of o:i: coefficients are not estimable."
+    )
+    assert found.not_estimable == "the object's variance is confounded with that of its interactions"
+    with pytest.raises(DesignError, match=r"are confounded.*\. confounded='merge' merges them"):
         labels_of(lessons_of(*each), "r x (o:i)", "i", confounded="refuse")
     assert labels_of(lessons_of(*each), "r x (o:i)", "i", least_contrasts=1).cautions == ()
 
@@ -205,10 +209,10 @@ def test_labels_of_the_same_cell_tell_the_highest_interaction_from_error(again, 
     assert found.replicated == apart
     names = ["p", "r", "pr", "e"] if apart else ["p", "r", "pr,e"]
     assert [t.name for t in found.terms] == names
-    assert (found.terms[-1].levels, found.terms[-1].apart_by, found.terms[-1].code) == (12 + again, again, None)
-    said = {1: "1 difference", 2: "2 differences"}
+    assert (found.terms[-1].levels, found.terms[-1].contrasts, found.terms[-1].code) == (12 + again, again, None)
+    said = {1: "1 contrast", 2: "2 contrasts"}
     assert found.notes == (() if again not in said else (
-        f"cells of p x r hold several labels, {said[again]} in all, too few to tell pr from error",
+        f"cells of p x r have several labels, {said[again]} in total, too few to separate pr from error",
     ))  # fmt: skip
     assert labels_of([*cells, *cells[:2]], "p x r", "p", least_contrasts=2).replicated
 
@@ -218,12 +222,12 @@ def test_levels_with_one_label_each_are_the_residual(more, merged):
     # Six items of each of four teachers; so many items have a second label, by another rater.
     cells = [(k, k // 6, k % 2) for k in range(24)] + [(k, k // 6, 1 - k % 2) for k in range(more)]
     found = labels_of(cells, "(s:i) x r", "i")
-    words = f"s:i is confounded with the residual: its 24 levels hold {24 + more} labels, {more} differences in all"
+    words = f"s:i is confounded with the residual: its 24 levels have {24 + more} labels, {more} contrasts in total"
     assert any(c.startswith(words) for c in found.cautions) == merged
     assert any(t.effects[0].name == "s:i" for t in found.terms if t.code is not None) != merged
 
 
-def test_effects_that_are_taken_to_be_nothing_are_in_the_residual():
+def test_omitted_effects_are_in_the_residual():
     cells = [(p, r, t) for p in range(4) for r in range(4) for t in range(4)]
     found = labels_of(cells, "p x r x t", "p", omit=("tp", "rt"))
     assert [t.name for t in found.terms] == ["p", "r", "t", "pr", "prt,e"]
@@ -245,12 +249,10 @@ def test_a_facet_of_one_level_leaves_the_design():
     cells = [(p, 0, t) for p in range(5) for t in range(4)]
     found = labels_of(cells, "p x r x t", "p")
     assert (found.design.facets, found.single) == (("p", "t"), ("r",))
-    assert found.cautions == (
-        "r has one level and is taken out of the design: what is found holds for that level alone.",
-    )
+    assert found.cautions == ("r has one level and is removed from the design: results apply to that level only.",)
     fixed = labels_of(cells, "p x r x t", "p", fixed="r")
     assert (fixed.design.facets, fixed.single, fixed.cautions) == (("p", "t"), (), ())
-    with pytest.raises(DesignError, match="the object r has one level; there is nothing to tell apart"):
+    with pytest.raises(DesignError, match="the object r has one level; a G-study needs several"):
         labels_of(cells, "p x r x t", "r")
     with pytest.raises(DesignError, match="r has one level, so that its effects are confounded with others"):
         labels_of(cells, "p x r x t", "p", confounded="refuse")
@@ -262,8 +264,8 @@ ADDED = [p + r for p in range(4) for r in range(3)]
 @pytest.mark.parametrize(
     ("people", "raters", "value", "words"),
     [
-        (4, 3, [p for p in range(4) for _ in range(3)], "the labels of each object are all the same"),
-        (4, 3, ADDED, "what p, r do not explain of the labels is exactly 0"),
+        (4, 3, [p for p in range(4) for _ in range(3)], "the labels of each object are all equal"),
+        (4, 3, ADDED, "p, r explain the labels exactly"),
     ],
 )
 def test_labels_without_error_are_refused(people, raters, value, words):
@@ -281,8 +283,8 @@ def test_what_adds_up_exactly_has_its_finest_term_in_the_residual():
     found = labels_of(cells, "p x r", "p", [p + r for p, r in cells])
     assert [t.name for t in found.terms] == ["p", "r,pr,e"]
     assert found.cautions == (
-        "r and the residual have no solution: 5 of 5 levels of r have more than one label, and what no effect "
-        "explains there (12 contrasts) is exactly 0, so that the likelihood grows without bound as the residual goes "
+        "r and the residual have no solution: 5 of 5 levels of r have more than one label, and their residuals "
+        "(12 contrasts) are exactly 0, so that the likelihood is unbounded as the residual variance goes "
         "to 0; it is fitted as part of the residual, r,pr,e.",
     )
     assert found.complete is None
@@ -291,7 +293,7 @@ def test_what_adds_up_exactly_has_its_finest_term_in_the_residual():
 @pytest.mark.parametrize("value", [[], [2.0, 2, 2]])
 def test_labels_that_do_not_vary_have_no_variance(value):
     codes = {f: np.arange(len(value)) for f in "pr"}
-    with pytest.raises(DesignError, match="the labels do not vary, so that there is no variance to take apart"):
+    with pytest.raises(DesignError, match="all labels are equal; a G-study needs labels that vary"):
         resolve_confounding(parse("p x r"), np.array(value), codes, GStudySettings("p x r", "p"))
 
 
@@ -357,7 +359,7 @@ def test_numbers_within_their_limits_are_taken(made, given, name, taken, refused
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e4])
 @pytest.mark.parametrize(("share", "nothing"), [(0.5e-12, True), (2e-12, False)])
-def test_squares_are_nothing_up_to_a_share_of_all_whatever_the_unit(scale, share, nothing):
+def test_zero_tolerance_is_scale_free(scale, share, nothing):
     """An error that sums to 0 in each row and column, with that share of the squares about the mean."""
     cells = [(p, r) for p in range(4) for r in range(5)]
     added = np.array([p + 10.0 * r for p, r in cells])

@@ -1,4 +1,4 @@
-"""Correlations corrected for error: the truth recovered, equation 3 by hand, and what cannot be told."""
+"""Correlations corrected for error: the truth recovered, equation 3 by hand, and missing estimates."""
 
 from __future__ import annotations
 
@@ -64,8 +64,10 @@ def test_disattenuated_correlation_of_one_judge_does_not_depend_on_its_name(judg
     renamed = dataclasses.replace(labels, labels=labels.labels.with_columns(**named),
                                   annotators=labels.annotators.with_columns(**named))  # fmt: skip
     found, same = ask(renamed), ask(labels)
-    assert found.cautions == ("judge: r has one level and is taken out of the design: what is found holds for that "
-                              "level alone.",)  # fmt: skip
+    assert found.cautions == ((
+        "judge: r has one level and is removed from the design: results apply to that level "
+        "only."
+    ),)  # fmt: skip
     assert found.table.equals(same.table)
     assert found.structural.reason is None
 
@@ -109,7 +111,7 @@ def test_one_correlation_has_the_fingerprint_of_its_families():
     assert one.data == fingerprint_with(table.fingerprint, families=pair)
 
 
-def test_a_family_without_variance_of_objects_cannot_be_told():
+def test_family_without_object_variance_not_estimable():
     """Judges see lessons and nothing of teachers: not 1.7, but nothing."""
     good, none = lessons(40, 3, 3, seed=1), lessons(40, 3, 3, variances=(0.0, 0.3, 0.2, 0.1, 0.5), seed=2)
     rows = pl.concat([
@@ -121,12 +123,12 @@ def test_a_family_without_variance_of_objects_cannot_be_told():
     ])  # fmt: skip
     judges = [n for n in rows["annotator"].unique() if n.startswith("q-")]
     found = ask(assay.read(rows, judges=judges, scale="interval:-100-100"))
-    assert found.finding == "cannot be told"
+    assert found.finding == "not_estimable"
     for one in (found.published, found.dependable, found.structural):
         assert np.isnan(one.estimate)
-        assert one.reason.startswith("cannot be told")
+        assert "no variance of objects" in one.reason
     assert np.isfinite(found.observed.estimate)
-    assert "cannot be told" in found.summary()
+    assert "not estimable" in found.summary()
 
 
 def spurious(seed=0):
@@ -188,8 +190,8 @@ def test_families_may_be_swapped_and_named():
     [
         ({"different": "i"}, "facet 'i'"),
         ({"families": ("human", "robot")}, "family 'robot'"),
-        ({"families": ("human",)}, "two families are correlated"),
-        ({"annotators": ("h0", "h1")}, "two families are correlated"),
+        ({"families": ("human",)}, "a correlation needs two families"),
+        ({"annotators": ("h0", "h1")}, "a correlation needs two families"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(more, words):
@@ -277,7 +279,7 @@ def test_the_fit_is_where_the_slope_is_nothing():
     assert fitted.interval(0.95, 24, fitted.correlation, high + 0.01)[0] == fitted.correlation
 
 
-def test_a_correlation_beyond_one_is_possible_beside_enough_error():
+def test_correlation_may_exceed_1_with_error():
     """A start that no covariance matrix has is left for objects with less spread, until it is one."""
     labels = lessons(25, 3, 3, judges=3, apart=0.5, missing=0.15, seed=8)
     study, families, _ = both_roads(labels)
@@ -317,7 +319,7 @@ def structural(labels):
 
 
 @pytest.mark.slow
-def test_a_true_correlation_of_one_is_one_whatever_the_number_of_objects():
+def test_true_correlation_of_1_is_recovered():
     """Six systems: by the mean over all of them, covariances were 5 / 6 of what they are."""
     found = [structural(simulated(6, 1.0, seed, variances=(1.5, 0.3, 0.2, 0.1, 0.4))) for seed in range(30)]
     values = np.array([one.estimate for one in found])
@@ -460,11 +462,11 @@ def estimate_of(value, low, high) -> Estimate:
         (0.8, (0.3, 0.1, 0.39), 1, "spurious"),
         (0.8, (0.3, 0.1, 0.4), 1, "shared"),
         (0.79, (0.3, 0.1, 0.39), 1, "shared"),
-        (0.8, (0.3, 0.1, 0.31), 2, "unclear"),  # an interval of .975 ends at 0 and .41
+        (0.8, (0.3, 0.1, 0.31), 2, "undecided"),  # an interval of .975 ends at 0 and .41
         (0.8, (0.3, 0.1, 0.29), 2, "spurious"),
-        (0.5, (0.3, 0.0, 0.9), 1, "unclear"),
+        (0.5, (0.3, 0.0, 0.9), 1, "undecided"),
         (0.5, (0.3, 0.001, 0.9), 1, "shared"),
-        (0.9, (np.nan, np.nan, np.nan), 1, "cannot be told"),
+        (0.9, (np.nan, np.nan, np.nan), 1, "not_estimable"),
     ],
 )
 def test_findings_at_their_limits(observed, implied, several, finding):
@@ -488,10 +490,10 @@ def test_disattenuated_correlation_excludes_criterion_without_labels_of_a_family
     found = ask(labels, n_resamples=20)
     assert [c.criterion for c in found.each] == ["clear"]
     (lost,) = found.exclusions
-    assert (lost.names, lost.reason) == (("deep, human, judge",), "no label is of judge, a value of 'kind'")
+    assert (lost.names, lost.reason) == (("deep, human, judge",), "no label has 'kind' = judge")
     # Labels of the annotators who count decide, too: of 'deep' ann's alone are left.
     (lost,) = ask(labels, annotators=["bob", "gpt"], n_resamples=20).exclusions
-    assert lost.reason == "no label is of human, judge, a value of 'kind'"
+    assert lost.reason == "no label has 'kind' = human, judge"
 
 
 def test_several_correlations_name_the_criterion_of_each_caution():
@@ -552,14 +554,16 @@ def test_a_correlation_is_found_by_criterion_and_families():
 @pytest.mark.parametrize(("value", "beyond"), [(1.0, False), (1.001, True)])
 def test_what_is_implied_is_said_with_what_it_rests_on(value, beyond):
     said = family_correlation("c1", structural=value).sentences("c1, ")
-    assert said[0] == "c1, human and gpt: both measure something in common."
-    assert said[1].startswith("Observed correlation 0.80 ")
-    assert " on the same, 0.50 " in said[1]
-    assert said[2].startswith(f"Implied correlation {value:.2f} ")
-    assert said[2].endswith("(structural); equation 3 as published gives 0.60, over Φ 0.70.")
-    assert (said[3:] == ("An implied correlation above 1 is one of about 1 with its error.",)) == beyond
-    unknown = family_correlation("c1", structural=Estimate(np.nan, np.nan, np.nan, np.nan, "why"))
-    assert unknown.sentences()[-1] == "Implied correlation: why."
+    assert said[0] == "c1, human and gpt: universe-score correlation significantly above 0."
+    assert said[1].startswith("Observed correlation: 0.80 ")
+    assert " on the same lesson, 0.50 " in said[1]
+    assert said[2].startswith(f"Universe-score correlation (structural): {value:.2f} ")
+    assert said[2].endswith(". Published equation 3: 0.60; with Φ: 0.70.")
+    assert (said[3:] == ("An estimate above 1 is compatible with a correlation of about 1.",)) == beyond
+    missing = Estimate(np.nan, np.nan, np.nan, np.nan, "why")
+    unknown = family_correlation("c1", finding="not_estimable", structural=missing)
+    assert unknown.sentences()[0] == "human and gpt: universe-score correlation not estimable: why."
+    assert len(unknown.sentences()) == 2
 
 
 # -- several correlations, in words and drawn -------------------------------------------------------------
@@ -573,37 +577,37 @@ def several_correlations(*each) -> Disattenuation:
 def test_several_findings_are_counted_first():
     found = several_correlations(
         family_correlation("c1"), family_correlation(None, finding="spurious"),
-        family_correlation("c2", finding="unclear"), family_correlation("c3", finding="spurious"),
+        family_correlation("c2", finding="undecided"), family_correlation("c3", finding="spurious"),
     )  # fmt: skip
     first, *lines = found.sentences()
-    assert first == (
-        "Of 4 correlations: 2 spurious, 1 shared, 1 unclear (findings at a level corrected for their number)."
-    )
-    assert lines[0] == "c1, human and gpt: both measure something in common."
+    assert first == ("Of 4 correlations: 2 spurious, 1 shared, 1 undecided (Bonferroni-adjusted).")
+    assert lines[0] == "c1, human and gpt: universe-score correlation significantly above 0."
     assert lines[3] == (
-        "human and gpt: agreement on the same lesson is not about the object: the implied correlation is low."
+        "human and gpt: agreement on the same lesson does not extend to the object: the universe-score "
+        "correlation is low "
+        "(spurious)."
     )
-    assert lines[6] == ("c2, human and gpt: the implied correlation is not known well enough to say what both share.")
+    assert lines[6] == ("c2, human and gpt: universe-score correlation undecided.")
     assert len(lines) == 12
     assert found.summary().split("\n") == [first, *lines, "how.", "last"]
-    hardly = family_correlation("c1", finding="cannot be told").sentences()
-    assert hardly[0] == "human and gpt: what both share cannot be told: scores hardly tell objects apart."
+    missing = family_correlation("c1", finding="not_estimable").sentences()
+    assert missing[0] == "human and gpt: universe-score correlation not estimable."
 
 
 def test_a_single_correlation_has_the_published_interval():
     one = several_correlations(family_correlation("c1"))
     lines = one.summary().split("\n")
-    assert lines[0] == "human and gpt: both measure something in common."
-    assert lines[3].startswith("Resamples of pairs, as published: ")
+    assert lines[0] == "human and gpt: universe-score correlation significantly above 0."
+    assert lines[3].startswith("Published interval (resampled pairs): ")
     assert "0.00" in lines[3]
     assert "0.20" in lines[3]
-    assert lines[3].endswith("; too narrow, for pairs of one object are not independent.")
+    assert lines[3].endswith("; too narrow, because pairs of one object are not independent.")
     assert lines[4:] == ["how.", "last"]
     without = several_correlations(dataclasses.replace(one.each[0], resampled=(np.nan, np.nan, np.nan)))
     assert without.summary().split("\n")[3:] == ["how.", "last"]
 
 
-def test_reliabilities_of_several_stand_once():
+def test_reliabilities_are_listed_once():
     def reliable(criterion, families, *values):
         frame = pl.DataFrame({"family": families, "generalizability": values})
         return dataclasses.replace(family_correlation(criterion, families), reliabilities=frame)
@@ -626,7 +630,10 @@ def test_observed_is_faint_above_implied_of_each_criterion():
     assert [t.get_text() for t in ax.get_yticklabels()] == ["c1", "c2"]
     assert ax.get_yticks().tolist() == [1, 0]
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [
-        "human and gpt, observed", "human and gpt, implied", "human and llama, observed", "human and llama, implied"
+        "human and gpt, observed", "human and gpt, universe score", "human and llama, observed", (
+            "human and llama, universe "
+            "score"
+        )
     ]  # fmt: skip
     # Of two pairs of families the first is a quarter of half a row above the middle; observed .12 higher.
     points = [(line.get_xdata()[0], line.get_ydata()[0], line.get_color()) for line in ax.lines
@@ -638,7 +645,7 @@ def test_observed_is_faint_above_implied_of_each_criterion():
     ]  # fmt: skip
     assert [colour for *_, colour in points] == [colour for *_, colour in wanted]
     np.testing.assert_allclose([p[:2] for p in points], [p[:2] for p in wanted], atol=1e-9)
-    assert ax.get_xlabel() == "correlation: observed on the same (faint), implied without error"
+    assert ax.get_xlabel() == "correlation: observed on the same lesson (faint), universe score"
     across = [line.get_xdata()[0] for line in ax.lines if list(line.get_ydata()) == [0, 1]]
     assert across == [0, 1]  # no correlation, and the whole
 
@@ -672,7 +679,7 @@ def pairs_of(thetas, replicates=None, why=None, **more) -> SimpleNamespace:
         cross=np.array([[4.0, 2, 2, 2, 2, 1.5]]), same=np.array([[4.0, 2, 2, 2, 2, 1.8]]),
         structural=lambda: missing("none"), replicates=lambda: np.asarray(replicates), **more,
     )  # fmt: skip
-    for name in ("values", "_untold", "_no_variance", "estimates", "published_interval"):
+    for name in ("values", "_not_estimable", "_no_variance", "estimates", "published_interval"):
         setattr(one, name, getattr(_Pairs, name).__get__(one))
     return one
 
@@ -704,25 +711,25 @@ def drawn(lost_published: int, lost_dependable: int) -> np.ndarray:
     return rows
 
 
-def test_a_correction_is_given_while_a_twentieth_of_resamples_lacks_it():
+def test_correction_allows_5_percent_missing_resamples():
     observed, across, published, dependable, structural = pairs_of(GOOD, drawn(5, 6)).estimates()
     assert observed.estimate == pytest.approx(0.8)
     assert (observed.low, observed.high) == pytest.approx((0.71, 0.89), abs=0.002)  # 90% of .7 to .9
     assert across.estimate == pytest.approx(0.5)
     assert published.estimate == pytest.approx(0.5 / np.sqrt(0.4))
-    assert dependable.reason == "cannot be told: in 6% of the resamples a family's scores hold no variance of objects"
+    assert dependable.reason == "in 6% of the resamples a family's scores have no variance of objects"
     assert structural.reason == "none"
 
 
-def test_why_a_correction_cannot_be_told():
+def test_reasons_for_correction_not_estimable():
     dependable = pairs_of(GOOD, drawn(0, 0), why="one level").estimates()[3]
-    assert dependable.reason == "cannot be told: gpt: one level"
+    assert dependable.reason == "gpt: one level"
     assert np.isfinite(pairs_of(GOOD, drawn(0, 0), why="one level").estimates()[2].estimate)
     nothing = pairs_of([[1.0, 2, 4], [0.0, 1, 2]], drawn(0, 0)).estimates()[2]
-    assert nothing.reason == "cannot be told: scores of gpt hold no variance of objects"
+    assert nothing.reason == "scores of gpt have no variance of objects"
     both = pairs_of([[0.0, 2, 4], [0.0, 1, 2]], drawn(0, 0))
-    assert both._no_variance(0.5) == "scores of people, gpt hold no variance of objects"
-    assert pairs_of(GOOD)._no_variance(0.0) == "a family's scores hardly hold variance of objects"
+    assert both._no_variance(0.5) == "scores of people, gpt have no variance of objects"
+    assert pairs_of(GOOD)._no_variance(0.0) == "a family's scores have almost no variance of objects"
 
 
 def test_the_published_interval_is_that_of_resampled_pairs(monkeypatch):
@@ -753,7 +760,7 @@ def test_each_two_families_in_the_order_of_the_column_or_as_named():
     assert _families(labels, named) == [("llama", "gpt")]
     for twice in (("gpt", "gpt"), ("gpt",)):
         with pytest.raises(
-            DesignError, match=r"two families are correlated; 'family' has .*\. Name two with families="
+            DesignError, match=r"a correlation needs two families; 'family' has .*\. Name two with families="
         ):
             _families(labels, dataclasses.replace(settings, families=twice))
 
@@ -765,8 +772,8 @@ def test_each_two_families_in_the_order_of_the_column_or_as_named():
         ("r x (s:o:i)", None, "o"),  # segments are nested in lessons, and only through them in the object
         ("r x (s:o:i)", "s", "s"),
         ("r x o x i", "o", "o"),
-        ("r x o x i", None, "say in which facet two scores must differ: different=..., one of r, o"),
-        ("(o x t):i", None, "say in which facet two scores must differ: different=..., one of o, t"),
+        ("r x o x i", None, "name the facet in which two scores must differ: different=..., one of r, o"),
+        ("(o x t):i", None, "name the facet in which two scores must differ: different=..., one of o, t"),
         ("r x (o:i)", "i", "facet 'i' is not in the design"),
     ],
 )

@@ -18,12 +18,12 @@ NAMES = ("a", "b", "c", "d", "e")
 @pytest.mark.parametrize(
     ("value", "p", "within", "verdict"),
     [
-        (-0.5, 0.05, 0.94, "severer"),
-        (0.5, 0.05, 0.94, "more lenient"),
-        (0.0, 0.05, 0.0, "more lenient"),
-        (-0.5, 0.051, 0.94, "not shown"),
-        (-0.5, 0.05, 0.95, "shown, too small to matter"),
-        (0.5, 0.051, 0.95, "the same in practice"),
+        (-0.5, 0.05, 0.94, "more_severe"),
+        (0.5, 0.05, 0.94, "more_lenient"),
+        (0.0, 0.05, 0.0, "more_lenient"),
+        (-0.5, 0.051, 0.94, "undecided"),
+        (-0.5, 0.05, 0.95, "negligible"),
+        (0.5, 0.051, 0.95, "equivalent"),
     ],
 )
 def test_verdicts_at_their_limits(value, p, within, verdict):
@@ -57,12 +57,12 @@ def anchors_of(found, reference, monkeypatch, p=lambda value: np.where(np.abs(va
     return anchors.tolist(), gaps.value.tolist()
 
 
-def test_who_differs_leaves_the_mean_and_nobody_else(monkeypatch):
+def test_differing_raters_are_excluded_from_the_mean(monkeypatch):
     # From the mean of all, 1, the fifth is 4 away, the others −1 each, which is not shown; without it all are at 0.
     anchors, gaps = anchors_of(found_with([[0, 0, 0, 0, 5]]), [[True] * 5], monkeypatch)
     assert anchors == [[True, True, True, True, False]]
     assert gaps == [0, 0, 0, 0, 5]
-    # Nobody is taken out where nobody is shown to differ.
+    # No rater is excluded if none differs significantly.
     anchors, gaps = anchors_of(found_with([[0, 0, 0, 0, 1]]), [[True] * 5], monkeypatch)
     assert anchors == [[True] * 5]
     assert gaps == pytest.approx([-0.2] * 4 + [0.8])
@@ -95,8 +95,7 @@ def test_anchors_that_left_are_named():
     reference = np.array([[True] * 5, [True] * 5])
     anchors = np.array([[True, False, True, False, True], [True] * 5])
     assert list(module._notes(SimpleNamespace(table=table), reference, anchors)) == [
-        "Δφ with s is taken from the mean of 3 raters, without b, d, so that no bias of theirs makes others look "
-        "biased the other way"
+        "Δφ with s is relative to the mean of 3 raters, without b, d, whose differences are significant"
     ]
 
 
@@ -130,7 +129,7 @@ def test_a_reference_without_labels_in_a_group_is_refused():
     found = compared_as(rows, [0, 0, 1], "humans", ("n", "s", "t"))
     with pytest.raises(DesignError, match="reference='humans' needs humans with labels in every group"):
         module._reference(found)
-    # A group in which nobody is compared needs none.
+    # A group without compared raters needs none.
     nobody = compared_as([[1, 1, 1], [0, 0, 0], [1, 1, 1]], [0, 0, 1], "humans", ("n", "s", "t"))
     assert module._reference(nobody).tolist() == [[False] * 3, [True, True, False]]
 
@@ -168,14 +167,13 @@ def test_small_groups_and_few_labels_are_warned_of():
     enough = [[20, 20], [20, 20]]
     assert cautions([30, 30], enough) == []
     assert cautions([29, 30], enough) == [
-        "small groups: n has 29 subjects of the 30 that a comparison of groups should have; take no difference, and no "
-        "absence of one, for shown."
+        "small groups: n has 29 subjects; at least 30 are recommended. Results for these groups are unreliable."
     ]
     # Of small groups few labels go without saying.
     assert len(cautions([29, 12], [[1, 1], [1, 1]])) == 1
     assert "n has 29, s has 12 subjects" in cautions([29, 12], enough)[0]
     assert cautions([30, 30], [[19, 0, 40], [40, 40, 1]]) == [
-        "2 raters (r1, r3) gave fewer than 20 labels in a group; their differences are known badly."
+        "2 raters (r1, r3) gave fewer than 20 labels in a group; their differences are imprecise."
     ]
     assert cautions([30, 30], [[19, 40], [40, 40]])[0].startswith("1 rater (r1) gave fewer")
     assert "(r1, r2, r3, r4, r5, r6) gave" in cautions([30, 30], [[5] * 6, [40] * 6])[0]
@@ -187,9 +185,15 @@ def test_small_groups_and_few_labels_are_warned_of():
     [
         (
             (9, 30, 30),
-            "groups of 'dialect' are too small to be compared: n has 9, s has 30, t has 30 of the 10 subjects",
+            (
+                "groups of 'dialect' are too small to compare: n has 9, s has 30, t has 30; each needs at least 10 "
+                "subjects"
+            ),
         ),
-        ((30, 9, 9), "groups of 'dialect' are too small to be compared: n has 30, s has 9, t has 9 of the 10"),
+        (
+            (30, 9, 9),
+            "groups of 'dialect' are too small to compare: n has 30, s has 9, t has 9; each needs at least 10",
+        ),
         ((10, 9, 10), "no two raters labelled subjects of the same two groups of 'dialect'"),
         ((10, 10, 9), "no two raters labelled"),
     ],
@@ -220,37 +224,41 @@ def said(rows, families=None, groups=("n", "s")) -> list[str]:
 
 def test_sentences_name_who_differs_and_count_the_others():
     rows = rows_of(
-        ("a", "s", "severer", -0.5, -0.8, -0.2, 0.03),
-        ("b", "s", "more lenient", 0.4, 0.2, 0.6, 0.001),
-        ("c", "s", "not shown", 0.1, -0.2, 0.4, 0.9),
-        ("d", "s", "the same in practice", 0.0, -0.1, 0.1, 0.9),
-        ("e", "s", "the same in practice", 0.0, -0.1, 0.1, 0.9),
-        ("f", "s", "shown, too small to matter", 0.05, 0.01, 0.09, 0.01),
+        ("a", "s", "more_severe", -0.5, -0.8, -0.2, 0.03),
+        ("b", "s", "more_lenient", 0.4, 0.2, 0.6, 0.001),
+        ("c", "s", "undecided", 0.1, -0.2, 0.4, 0.9),
+        ("d", "s", "equivalent", 0.0, -0.1, 0.1, 0.9),
+        ("e", "s", "equivalent", 0.0, -0.1, 0.1, 0.9),
+        ("f", "s", "negligible", 0.05, 0.01, 0.09, 0.01),
         ("g", "s", None, None, None, None, None),
     )
     first, second, all_of_them = said(rows)
     # The smallest p-value first.
-    assert first.startswith("b is more lenient with s than with n, compared with the other raters: +0.40 categories")
-    assert second.startswith("a is severer with s than with n, compared with the other raters: −0.50 categories")
-    assert second.endswith("corrected for 7 comparisons.")
+    assert first.startswith(
+        "b is significantly more lenient with s than with n, compared with the other raters: +0.40 categories"
+    )
+    assert second.startswith(
+        "a is significantly more severe with s than with n, compared with the other raters: −0.50 categories"
+    )
+    assert second.endswith("adjusted for 7 comparisons.")
     assert all_of_them == (
-        "s against n: 2 of 7 raters differ; 2 raters within 0.1 categories of 0, whatever the sign; 1 rater shown to "
-        "differ, by less than matters; 1 rater neither shown to differ nor to be the same; 1 rater without labels in "
-        "both groups, or groups too small."
+        "Group s vs. n: 2 of 7 raters differ significantly by more than ±0.1 categories; equivalence (within ±0.1 "
+        "categories) demonstrated for 2; 1 significant but within ±0.1 categories; 1 undecided; 1 not estimable (no "
+        "labels in both groups, or groups too small)."
     )
 
 
 def test_each_further_group_has_a_sentence_and_judges_against_people_one_more():
     rows = rows_of(
-        ("a", "s", "severer", -0.5, -0.8, -0.2, 0.03), ("a", "t", "severer", -0.5, -0.8, -0.2, 0.03)
+        ("a", "s", "more_severe", -0.5, -0.8, -0.2, 0.03), ("a", "t", "more_severe", -0.5, -0.8, -0.2, 0.03)
     )  # fmt: skip
     found = said(rows, [("t", 0.25, 0.05, 0.45)], ("n", "s", "t"))
     assert [one.split(":")[0] for one in found] == [
-        "a is severer with s than with n, compared with the other raters", "s against n",
-        "a is severer with t than with n, compared with the other raters", "t against n",
-        "Judges less people, t against n",
+        "a is significantly more severe with s than with n, compared with the other raters", "Group s vs. n",
+        "a is significantly more severe with t than with n, compared with the other raters", "Group t vs. n",
+        "Judges − humans, t vs. n",
     ]  # fmt: skip
-    assert found[1] == "s against n: 1 of 1 raters differ."
+    assert found[1] == "Group s vs. n: 1 of 1 rater differs significantly."
     assert "+0.25 categories" in found[4]
 
 
@@ -281,16 +289,21 @@ def test_each_rater_and_group_is_a_row_with_its_verdict(monkeypatch):
         table=table, settings=SimpleNamespace(group="g", confidence=0.95, rope=0.3), variability_ratios=ratios,
         density=SimpleNamespace(layout=SimpleNamespace(compared=np.array([[True, True], [True, True], [True, False]]))),
     ))  # fmt: skip
-    columns = ["annotator", "kind", "group", "against", "p_adjusted", "probability", "within_rope", "ratio", "verdict"]
+    columns = ["annotator", "kind", "group", "baseline", "p_adjusted", "probability", "within_rope", "ratio", "verdict"]
     assert found.rows.select(columns).rows() == [
         # Three of four draws are below 0, as the estimate is; none within .3. Then two signs; all within.
-        ("a", "human", "s", "n", 0.05, 0.75, 0.0, 1.0, "severer"),
-        ("b", "judge", "s", "n", 0.06, 0.75, 1.0, 2.0, "the same in practice"),
-        ("a", "human", "t", "n", 0.5, 1.0, 1.0, 3.0, "the same in practice"),
+        ("a", "human", "s", "n", 0.05, 0.75, 0.0, 1.0, "more_severe"),
+        ("b", "judge", "s", "n", 0.06, 0.75, 1.0, 2.0, "equivalent"),
+        ("a", "human", "t", "n", 0.5, 1.0, 1.0, 3.0, "equivalent"),
         ("b", "judge", "t", "n", None, None, None, 4.0, None),
     ]
-    assert found.rows.select("labels", "labels_against").rows() == [(20, 30), (21, 31), (10, 30), (0, 31)]
-    assert found.rows["reason"].to_list() == [None, "few", "t has 9 subjects of 10", "t has 9 subjects of 10"]
+    assert found.rows.select("labels", "labels_baseline").rows() == [(20, 30), (21, 31), (10, 30), (0, 31)]
+    assert found.rows["reason"].to_list() == [
+        None,
+        "few",
+        "t has 9 subjects; at least 10 are needed",
+        "t has 9 subjects; at least 10 are needed",
+    ]
     assert found.notes[:2] == ("reference", "anchors")
     assert float(found.notes[2]) == pytest.approx(0.05)
     assert found.cautions == ("care",)

@@ -41,7 +41,7 @@ def mode(x=(0.0,), value=0.0, evidence=0.0, steepness=0.0, covariance=((1.0,),),
 
 
 @pytest.mark.parametrize("root", [np.identity(2), np.diag([0.5, 1 / 3]), np.array([[0.3, 0.2], [0.0, 0.5]])])
-def test_a_climb_ends_on_top_in_whatever_coordinates(root):
+def test_optimizer_reaches_maximum_in_any_coordinates(root):
     x, value = climb(Bowl(), np.array([3.0, 3.0]), root, 1e-9)
     np.testing.assert_allclose(x, TOP, atol=1e-3)
     assert value == pytest.approx(7, abs=1e-5)
@@ -121,7 +121,7 @@ def test_a_flat_ridge_is_as_wide_as_priors_leave_it():
 @pytest.mark.parametrize(
     ("steepness", "arrived"), [(0.0099, True), (0.01, False), (math.nan, False), (math.inf, False)]
 )
-def test_a_maximum_is_where_hardly_any_gradient_is_left(steepness, arrived):
+def test_convergence_requires_small_gradient(steepness, arrived):
     assert mode(steepness=steepness).arrived == arrived
 
 
@@ -138,7 +138,7 @@ def test_normal_draws_have_the_mode_s_covariance():
 # -- several modes ------------------------------------------------------------------------------------
 
 
-def test_maxima_are_told_apart_and_counted_the_highest_first(monkeypatch):
+def test_optima_are_distinguished_and_sorted(monkeypatch):
     monkeypatch.setattr(module, "_same_mode", lambda density, x, other: abs(x - other) < 1)
     reached = [(0.0, 1.0), (5.0, 3.0), (0.5, 2.0), (5.5, 2.5), (9.0, -1.0)]
     assert module._distinct_maxima(None, reached) == [(5.0, 3.0, 2), (0.5, 2.0, 2), (9.0, -1.0, 1)]
@@ -282,7 +282,7 @@ def test_an_ideal_rating_is_moved_back_by_its_criterion_s_eta(density):
     assert x[0] == 1
 
 
-def test_severities_are_given_to_raters_less_their_mean(density):
+def test_severities_are_centred(density):
     wanted = np.array([0.4, -0.3, 0.1, 0.2, -0.9])
     found = module._severities(density, wanted)
     np.testing.assert_allclose(density.layout.severity(found)[0], wanted - wanted.mean(), atol=1e-12)
@@ -380,7 +380,7 @@ def test_the_centre_is_the_mode_or_the_mean_of_the_draws():
     assert Chains(np.arange(12.0).reshape(2, 3, 2), 0, 1.0).all.tolist() == np.arange(12.0).reshape(6, 2).tolist()
 
 
-def test_a_first_fit_is_from_the_labels_and_every_second_other_one_beside_the_best(monkeypatch):
+def test_starts_alternate_between_best_and_random(monkeypatch):
     """Values 1, 2 for the first, in its round coordinates again; then those of each further start."""
     values = {"labels": 1.0, "labels*": 2.0, "beside labels*": 5.0, "random labels*": 3.0, "beside beside labels*": 4.0}
     climbed, told, drawn = [], [], []
@@ -399,26 +399,26 @@ def test_a_first_fit_is_from_the_labels_and_every_second_other_one_beside_the_be
     monkeypatch.setattr(module, "_information", lambda density, x: f"information at {x}")
     monkeypatch.setattr(module, "_round_coordinates", lambda information: "round")
     monkeypatch.setattr(module, "_random_start", lambda d, x, rng: drawn.append(rng.random()) or f"random {x}")
-    monkeypatch.setattr(module, "_start_beside", lambda d, x, rng: drawn.append(rng.random()) or f"beside {x}")
+    monkeypatch.setattr(module, "_nearby_start", lambda d, x, rng: drawn.append(rng.random()) or f"beside {x}")
     monkeypatch.setattr(module, "climb", climb)
     density = SimpleNamespace(layout=SimpleNamespace(sd=np.array([2.0, 3.0])))
     reached, root = module._climb_from_starts(density, 1, 4, None)
     assert (reached, root) == ([("labels*", 2.0)], "round")
     assert climbed == [("labels", [[2, 0], [0, 3]]), ("labels", "round")]
     reached, _ = module._climb_from_starts(density, 4, 4, lambda *what: told.append(what))
-    # The second is beside the first, the third anywhere, the fourth beside the best so far.
+    # The second is near the first, the third anywhere, the fourth near the best so far.
     assert [x for x, _ in reached] == ["labels*", "beside labels*", "random labels*", "beside beside labels*"]
     assert told == [("fitting", 1, 4), ("fitting", 2, 4), ("fitting", 3, 4)]
     assert drawn == [np.random.default_rng(np.random.SeedSequence(4, spawn_key=(7, i))).random() for i in (1, 2, 3)]
 
 
-def test_a_start_beside_moves_one_criterion_or_two_by_a_category(density, monkeypatch):
+def test_a_nearby_start_moves_one_criterion_or_two_by_a_category(density, monkeypatch):
     moved = []
     monkeypatch.setattr(module, "_move_criterion", lambda density, x, j, by: moved.append((j, by)) or x)
     rng, often = np.random.default_rng(0), []
     for _ in range(200):
         moved.clear()
-        module._start_beside(density, None, rng)
+        module._nearby_start(density, None, rng)
         often.append(len(moved))
         assert len({j for j, _ in moved}) == len(moved)
         assert {j for j, _ in moved} <= {0, 1}
@@ -430,7 +430,7 @@ def test_a_start_beside_moves_one_criterion_or_two_by_a_category(density, monkey
 def test_of_many_criteria_two_are_moved_at_most(monkeypatch):
     monkeypatch.setattr(module, "_move_criterion", lambda density, x, j, by: [*x, j])
     rng, density = np.random.default_rng(1), SimpleNamespace(table=SimpleNamespace(criteria="abcde"))
-    often = [len(module._start_beside(density, [], rng)) for _ in range(40)]
+    often = [len(module._nearby_start(density, [], rng)) for _ in range(40)]
     assert set(often) == {1, 2}
 
 
@@ -458,7 +458,7 @@ def test_information_is_the_curvature():
 
 
 @pytest.mark.parametrize("quick", [True, False])
-def test_each_road_draws_as_many_as_all_chains(quick, monkeypatch):
+def test_each_method_has_the_same_number_of_draws(quick, monkeypatch):
     told = []
     settings = RaterSettings(quick=quick, chains=3, draws=200, warmup=70, starts=6, seed=5,
                              progress=lambda *what: told.append(what))  # fmt: skip
@@ -526,7 +526,7 @@ def test_severity_and_variability_are_means_over_groups_and_criteria():
         ([[False, False]], [3.5, 2]),
     ],
 )
-def test_gaps_between_groups_are_less_the_mean_of_anchors(anchors, gaps):
+def test_group_gaps_subtract_mean_of_anchors(anchors, gaps):
     found = fitted([X, X + np.array([0, 0, 0, 0, 1, 0, 1, 0])], X, widening=((3.0, 1.0),)).severity_gaps(
         np.array(anchors)
     )
@@ -606,7 +606,7 @@ def plain_jax(wide: list[bool]):
 
 
 @pytest.mark.parametrize("chains", [3, 1])
-def test_chains_start_around_the_mode_and_keep_what_follows_the_warm_up(chains, monkeypatch):
+def test_chains_start_at_mode_and_drop_warm_up(chains, monkeypatch):
     wide, wanted = [], []
     monkeypatch.setattr(module, "require", lambda name, extra, why: wanted.append((name, extra)) or plain_jax(wide))
     monkeypatch.setitem(sys.modules, "numpyro", SimpleNamespace())
@@ -663,12 +663,12 @@ def test_rows_are_summed_alike_by_a_product_and_by_gathering(most, product, monk
     assert by_cell.tolist() == [[0 + 4 + 4, 1 + 5 + 5], [6, 7]]
 
 
-def test_mixing_is_told_of_each_quantity_that_moves():
+def test_diagnostics_cover_each_varying_quantity():
     stats = pytest.importorskip("arviz_stats.base").array_stats
     rng = np.random.default_rng(1)
     moving = rng.normal(size=(2, 300, 2))
     moving[1, :, 1] += 2
-    # Draws of which the tail is known worse than the bulk: the sign flips each time, the size hardly moves.
+    # Draws of which the tail is known worse than the bulk: the sign flips each time, the size is nearly constant.
     size = np.abs(np.convolve(rng.normal(size=700), np.ones(60) / 60, "same"))[:600].reshape(2, 300)
     flipping = size * rng.choice([-1.0, 1], size=(2, 300))
     values = np.dstack([moving, np.full((2, 300, 1), 4.0), flipping[..., None]])

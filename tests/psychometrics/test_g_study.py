@@ -20,12 +20,12 @@ from assay.psychometrics.g_study import (
     _parts,
     _raters_of_one,
     _remarks_once,
-    _shared_names,
+    _repeated_ids,
     g_study,
 )
-from assay.reporting.tables import estimated
 
 # -- coefficients -----------------------------------------------------------------------------------------
+from assay.reporting.tables import estimated
 
 
 def test_brennan_s_coefficients_of_one_score_by_hand():
@@ -84,9 +84,9 @@ def test_confounded_effects_are_merged_and_named():
     assert "o:i,ro:i" in found.components["effect"].to_list()
     assert found.components["effect"][-1] == "s:o:i,rs:o:i,e"
     words = found.summary()
-    assert "ro:i and o:i are confounded: 48 levels of o:i hold 48 levels of ro:i, 0 differences in all" in words
-    assert "s:o:i is confounded with the residual: its 144 levels hold 144 labels, 0 differences in all" in words
-    with pytest.raises(DesignError, match=r"are confounded.*confounded='merge' goes on"):
+    assert "ro:i and o:i are confounded: 48 levels of o:i contain 48 levels of ro:i, 0 contrasts in total" in words
+    assert "s:o:i is confounded with the residual: its 144 levels have 144 labels, 0 contrasts in total" in words
+    with pytest.raises(DesignError, match=r"are confounded.*confounded='merge' merges them"):
         g_study(unreplicated(), "r x (s:o:i)", "i", facets=facets, confounded="refuse")
 
 
@@ -107,7 +107,7 @@ def test_least_contrasts_says_how_much_tells_two_effects_apart():
 
 
 def test_crossed_facets_that_are_nested_in_the_table_are_one_term():
-    """Lessons written as crossed with teachers, where every teacher has lessons of his own."""
+    """Lessons written as crossed with teachers, where every teacher has separate lessons."""
     found = g_study(lessons(12, 3, 4, missing=0.2), "i x o x r", "i", facets=FACETS, method="none")
     assert "o,io" in found.components["effect"].to_list()
 
@@ -116,23 +116,23 @@ def test_a_facet_of_one_level_is_taken_out_and_said():
     one = lessons(15, 4, 1)
     found = g_study(one, "r x (o:i)", "i", facets=FACETS, method="none")
     assert found.components["effect"].to_list() == ["i", "o:i,e"]
-    assert "r has one level and is taken out of the design" in found.summary()
+    assert "r has one level and is removed from the design" in found.summary()
     with pytest.raises(DesignError, match="r has one level"):
         g_study(one, "r x (o:i)", "i", facets=FACETS, confounded="refuse")
 
 
-def test_an_object_that_cannot_be_told_apart_has_no_coefficient():
+def test_confounded_object_has_no_coefficient():
     """One lesson a teacher: which of both varies cannot be known."""
     found = g_study(lessons(12, 1, 3, missing=0.2), "r x (o:i)", "i", facets=FACETS)
     assert np.isnan(found.generalizability)
     assert "the object's variance is confounded" in found.studies[0].generalizability.reason
-    assert "no coefficient" in found.summary()
+    assert "Eρ² and Φ not estimable" in found.summary()
     assert found.d_study(o=[2]).projected["reason"].null_count() == 0
 
 
 @pytest.mark.parametrize(("n", "raters"), [(1, 3), (1, 1), (3, 3)])
 def test_g_study_takes_lesson_one_of_each_teacher_for_another_lesson(n, raters):
-    """Also if each teacher has one: lesson 1 is not the only lesson, and a teacher is not told from it."""
+    """Also if each teacher has one: lesson 1 is not the only lesson, and a teacher is not confounded with it."""
     labels = lessons(12, n, raters, missing=0.2 if raters > 1 else 0.0)
     named = labels.labels.select(
         "item", "annotator", "label", teacher=labels.column("teacher"), lesson=labels.column("lesson")
@@ -148,7 +148,7 @@ def test_g_study_takes_lesson_one_of_each_teacher_for_another_lesson(n, raters):
         np.testing.assert_allclose(found.table[column].to_numpy(), same.table[column].to_numpy(), rtol=1e-9)
     assert np.isfinite(found.generalizability) == (n == 3)
     if raters == 1:
-        assert found.studies[0].generalizability.reason.startswith("hardly any level of i has two labels")
+        assert found.studies[0].generalizability.reason.startswith("too few levels of i have two labels")
 
 
 def two_by_two(*labels: float) -> assay.Annotations:
@@ -173,8 +173,8 @@ def test_g_study_estimates_variances_of_two_objects_and_two_raters():
     assert found.components["reason"].to_list() == [FEW, FEW, None]
     assert found.components["low"].is_nan().to_list() == [True, True, False]
     assert {found.studies[0].generalizability.reason, found.studies[0].dependability.reason} == {FEW}
-    assert f"no coefficient: {FEW}." in found.summary()
-    # Whoever takes one difference as enough has Eρ² = 3 / 3.25 and Φ = 3 / 4.25.
+    assert f"Eρ² and Φ not estimable: {FEW}." in found.summary()
+    # With one contrast as the minimum: Eρ² = 3 / 3.25 and Φ = 3 / 4.25.
     asked = g_study(two_by_two(1, 2, 3, 5), **CROSSED, least_contrasts=1, method="none")
     assert (asked.generalizability, asked.dependability) == pytest.approx((3 / 3.25, 3 / 4.25), abs=1e-6)
 
@@ -228,7 +228,7 @@ def test_replicates_are_a_term():
     few = pl.concat([rows, rows[:2].with_columns(item=pl.col("item") + "b")])
     told = g_study(assay.read(few, scale="interval:-100-100"), "r x (o:i)", "i", facets=FACETS, method="none")
     assert told.components["effect"][-1] == "ro:i,e"
-    assert any("2 differences in all, too few to tell ro:i from error" in note for note in told.notes)
+    assert any("2 contrasts in total, too few to separate ro:i from error" in note for note in told.notes)
 
 
 def test_omitted_effects_are_in_the_residual():
@@ -274,7 +274,7 @@ def test_people_and_judges_apart_and_together():
     alone = g_study(labels, "r x (o:i)", "i", facets=FACETS, annotators=["h0", "h1", "h2"], method="none")
     assert apart["human"].generalizability.estimate == alone.generalizability
     together = g_study(labels, "r x (o:i)", "i", facets=FACETS, method="none")
-    assert any("people and judges are taken as one population" in c for c in together.cautions)
+    assert any("humans and judges are pooled as raters" in c for c in together.cautions)
     facets = {"f": "kind", **FACETS}
     random = g_study(labels, "(r:f) x (o:i)", "i", facets=facets, method="none")
     fixed = g_study(labels, "(r:f) x (o:i)", "i", facets=facets, fixed=["f"], method="none")
@@ -291,12 +291,12 @@ def test_people_and_judges_apart_and_together():
         ("r x (o:i)", "t", {}, DesignError, "object 't' is not in the design"),
         ("r x (o:i)", "i", {"facets": {**FACETS, "q": "lesson"}}, DesignError, "facet 'q' is not in the design"),
         ("r x (o:i)", "i", {"facets": {**FACETS, "o": "leson"}}, DataError, "did you mean 'lesson'"),
-        ("r x (o:i)", "i", {"fixed": "i"}, DesignError, "'i' is measured"),
+        ("r x (o:i)", "i", {"fixed": "i"}, DesignError, "'i' is the object of measurement"),
         ("r x (o:i)", "i", {"fixed": "q"}, DesignError, "fixed facet 'q'"),
         ("r x (o:i)", "i", {"fixed": ["r", "o"]}, DesignError, "every facet is fixed"),
         ("r x (o:i)", "i", {"estimator": "anova", "method": "profile"}, DesignError, "needs a likelihood"),
         ("r x (o:i)", "i", {"by": "kin"}, DataError, "did you mean 'kind'"),
-        ("r x (o:i)", "i", {"reverse": ["x"]}, DesignError, "reverse names 'x', which is no criterion"),
+        ("r x (o:i)", "i", {"reverse": ["x"]}, DesignError, "reverse='x' is not a criterion"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(design, measured, more, error, words):
@@ -313,7 +313,7 @@ def test_labels_without_a_level_and_labels_that_are_no_numbers_are_refused():
     with pytest.raises(DataError, match="3 labels have no 'lesson', the facet o"):
         g_study(assay.read(rows, scale="interval:-100-100"), "r x (o:i)", "i", facets=FACETS)
     words = rows.with_columns(label=pl.lit("good"), lesson=labels.column("lesson"))
-    with pytest.raises(DesignError, match="labels that are numbers"):
+    with pytest.raises(DesignError, match="numeric labels"):
         g_study(assay.read(words, scale="nominal:good,bad"), "r x (o:i)", "i", facets=FACETS)
 
 
@@ -350,7 +350,7 @@ def test_a_large_unbalanced_table_has_intervals_by_the_delta_method(monkeypatch)
 
 @pytest.mark.parametrize("method", [pytest.param("profile", marks=pytest.mark.slow), "delta", "parametric"])
 def test_every_number_answers_at_another_level_and_of_a_null(method):
-    """An interval ends where the p-value of its end is one less its level."""
+    """The p-value at an end of an interval is 1 − level."""
     study = g_study(
         lessons(20, 3, 4, missing=0.1, seed=6), "r x (o:i)", "i", facets=FACETS, method=method, n_resamples=60
     ).studies[0]
@@ -432,7 +432,7 @@ def test_lessons_of_teachers_are_fitted_as_by_lme4(observed, items):
 
 
 @pytest.mark.real_data
-def test_segments_without_a_solution_are_told_with_the_reason(observed):
+def test_segments_without_solution_have_a_reason(observed):
     design, settings = parse("r x (s:o:i)"), DesignSettings(design="r x (s:o:i)", object="i")
     told = set()
     for item in ITEMS:
@@ -443,7 +443,7 @@ def test_segments_without_a_solution_are_told_with_the_reason(observed):
         last = "s:o:i,rs:o:i,e" if item in WITHOUT else "rs:o:i,e"
         assert found.terms[-1].name == last
     assert told == WITHOUT
-    with pytest.raises(DesignError, match="ro:i and o:i are confounded: 1,710 levels of o:i hold 1,712"):
+    with pytest.raises(DesignError, match="ro:i and o:i are confounded: 1,710 levels of o:i contain 1,712"):
         g_study(observed.where(criterion="CLPC"), "r x (s:o:i)", "i", facets=SEGMENTS, confounded="refuse")
 
 
@@ -473,7 +473,7 @@ def test_a_remark_is_made_once_with_the_studies_that_it_is_about():
     [((None, None), (None, None), []), (("a", None), (None, None), ["criterion"]),
      (("a", "b"), ("x", "y"), ["criterion", "group"])],
 )  # fmt: skip
-def test_columns_of_criteria_and_groups_stand_where_there_are_some(criteria, groups, kept):
+def test_columns_of_criteria_and_groups_are_optional(criteria, groups, kept):
     def study(criterion, group):
         row = {"criterion": criterion, "group": group, "quantity": "σ²(p)", "estimate": 1.0, "low": 0.5, "high": 2.0,
                "percent": 50.0}  # fmt: skip
@@ -523,7 +523,7 @@ def test_a_criterion_that_cannot_be_studied_is_excluded_once():
     assert [study.criterion for study in found.studies] == ["c1"]
     (excluded,) = found.run.exclusions
     assert (excluded.what, excluded.count, excluded.names) == ("study", 1, ("c2",))
-    assert excluded.reason.startswith("the labels do not vary")
+    assert excluded.reason.startswith("all labels are equal")
 
 
 # -- sentences, from given studies ---------------------------------------------------------------------------
@@ -547,30 +547,27 @@ def told_of(*studies) -> tuple[str, ...]:
 def test_a_study_is_said_with_its_coefficients_errors_and_largest_variance():
     eight, six = estimated(0.8, 0.7, 0.9, 3), estimated(0.6, 0.5, 0.7, 3)
     assert eight.startswith("0.800 ")
-    words = (
-        f"Eρ² = {eight}, Φ = {six} for one score; standard error of measurement 1.50 (1.25 for comparisons); "
-        "most variance is r's (50%)."
-    )
+    words = f"Single score: Eρ² = {eight}, Φ = {six}. SEM: absolute 1.50, relative 1.25. Largest component: r (50%)."
     assert told_of(study_of()) == (words,)
     assert told_of(study_of("c1", zero=("i", "ri,e"))) == (
-        f"c1: {words}", "c1: i, ri,e at 0, the bound: no such variance is seen."
+        f"c1: {words}", "c1: i, ri,e: estimated as 0 (boundary)."
     )  # fmt: skip
-    assert told_of(study_of(zero=("i",)))[1] == "i at 0, the bound: no such variance is seen."
+    assert told_of(study_of(zero=("i",)))[1] == "i: estimated as 0 (boundary)."
 
 
 def test_a_study_without_a_coefficient_has_its_reason():
-    assert told_of(study_of("c1", g=np.nan, why="few", zero=("i",))) == ("c1: no coefficient: few.",)
-    # A reason for want of an interval alone leaves the coefficient.
-    assert told_of(study_of(why="no interval"))[0].startswith("Eρ² = 0.800 ")
+    assert told_of(study_of("c1", g=np.nan, why="few", zero=("i",))) == ("c1: Eρ² and Φ not estimable: few.",)
+    # A reason for a missing interval does not remove the coefficient.
+    assert told_of(study_of(why="no interval"))[0].startswith("Single score: Eρ² = 0.800 ")
 
 
 def test_a_single_rater_has_its_consistency_alone():
     found = told_of(study_of("gpt", lone=("r (gpt)",), zero=("i",)), study_of("c2"))
     assert found[0] == (
-        f"gpt: Eρ² = {estimated(0.8, 0.7, 0.9, 3)} is the consistency of this one r (gpt), without its severity; Φ is "
-        "not known: why not. Standard error of measurement 1.25 for comparisons; most variance is r's (50%)."
+        f"gpt: Single score: Eρ² = {estimated(0.8, 0.7, 0.9, 3)}. Eρ² describes the consistency of r (gpt) alone; Φ is "
+        "not estimable: why not. SEM: relative 1.25. Largest component: r (50%)."
     )
-    assert found[1].startswith("c2: Eρ² = ")
+    assert found[1].startswith("c2: Single score: Eρ² = ")
     assert len(found) == 2
 
 
@@ -593,8 +590,8 @@ def test_a_summary_says_the_design_first_and_how_intervals_are_made(interval):
     ("fixed", "words"),
     [
         (("q",), "fixed facet 'q' is not in the design"),
-        (("o", "i"), "'i' is measured; a facet that is fixed is one that scores are averaged over"),
-        (("r", "o"), "every facet is fixed, so that there is no error; leave one random"),
+        (("o", "i"), "'i' is the object of measurement and cannot be fixed; fix a facet of the conditions"),
+        (("r", "o"), "every facet is fixed, so that there is no error variance; leave at least one facet random"),
         (("o",), None),
         ((), None),
     ],
@@ -608,12 +605,12 @@ def test_facets_that_may_be_fixed(fixed, words):
 
 
 @pytest.mark.parametrize(("lessons_named", "said"), [([0, 1, 0, 1], True), ([0, 1, 2, 3], False), ([0, 1, 1, 2], True)])
-def test_names_that_occur_within_several_teachers_are_told(lessons_named, said):
+def test_names_within_several_teachers_are_reported(lessons_named, said):
     table = SimpleNamespace(codes={
         "o": np.repeat(lessons_named, 2), "i": np.repeat([0, 0, 1, 1], 2), "r": np.tile([0, 1], 4)
     })  # fmt: skip
-    words = "names of o occur within several levels of what o is nested in; they are taken as different"
-    assert list(_shared_names(parse("r x (o:i)"), table)) == ([words] if said else [])
+    words = "ids of o repeat across i and are treated as different levels of o"
+    assert list(_repeated_ids(parse("r x (o:i)"), table, {})) == ([words] if said else [])
 
 
 @pytest.mark.parametrize(
@@ -624,7 +621,7 @@ def test_names_that_occur_within_several_teachers_are_told(lessons_named, said):
         ("g", "pq", {}, "error", "prompt"),
     ],
 )  # fmt: skip
-def test_prompts_of_the_only_annotator_stand_for_raters(annotators, prompts, facets, repeats, wanted):
+def test_prompts_of_one_annotator_serve_as_raters(annotators, prompts, facets, repeats, wanted):
     columns = {"p": "item", "r": "annotator", **facets}
     values = {"prompt": pl.Series([None if c == "-" else c for c in prompts])}
     part = SimpleNamespace(
@@ -636,11 +633,13 @@ def test_prompts_of_the_only_annotator_stand_for_raters(annotators, prompts, fac
         assert (found, said) == (columns, ())
     else:
         assert found == {"p": "item", "r": "prompt"}
-        assert said[0].startswith(f"g is the only annotator: the {len(prompts)} values of its 'prompt' stand for r, ")
+        assert said[0].startswith(
+            f"g is the only annotator: the {len(prompts)} values of its 'prompt' are the levels of r"
+        )
 
 
 @pytest.mark.parametrize(("repeats", "stands"), [("error", True), ("each", False)])
-def test_repeats_of_the_only_annotator_stand_for_raters_where_nobody_decides_about_them(repeats, stands):
+def test_repeats_of_one_annotator_serve_as_raters_by_default(repeats, stands):
     part = SimpleNamespace(
         column_name=lambda c: c, humans=("g",), judges=(), conditions=(), has_repeats=True,
         column=lambda name: pl.Series([1, 2, 1]),

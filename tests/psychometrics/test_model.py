@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from assay.errors import DataError
+from assay.psychometrics import words
 from assay.psychometrics.raters import model as module
 
 
@@ -43,7 +44,8 @@ def test_a_model_of_sound_labels_warns_of_nothing(links):
 def test_raters_turned_round_and_alone_are_named(links):
     links["turned"] = (("a", -0.51), ("b", -0.2))
     assert cautions()[0].startswith(
-        "labels run against the others': a (r = −0.51 with the mean of the others), b (r = −0.20 with"
+        "labels are negatively correlated with the others': a (r = −0.51 with the mean of the others), b (r "
+        "= −0.20 with"
     )
     links["turned"], links["alone"] = (), ("a",)
     assert cautions()[0].startswith("almost every label of a is the only one of its item")
@@ -60,8 +62,18 @@ def test_a_rater_without_scatter_is_named_below_015(links, psi, named):
 @pytest.mark.parametrize(
     ("share", "phi", "psi", "said"),
     [
-        (0.05, 0.051, 0.0, "another mode holds 5% of the posterior and differs by up to 0.05 in φ and 0.00 in ψ"),
-        (0.05, 0.0, 0.2, "another mode holds 5% of the posterior and differs by up to 0.00 in φ and 0.20 in ψ"),
+        (
+            0.05,
+            0.051,
+            0.0,
+            "another local optimum holds 5% of the posterior and differs by up to 0.05 in φ and 0.00 in ψ",
+        ),
+        (
+            0.05,
+            0.0,
+            0.2,
+            "another local optimum holds 5% of the posterior and differs by up to 0.00 in φ and 0.20 in ψ",
+        ),
         (0.049, 0.9, 0.9, None),
         (0.4, 0.05, 0.05, None),
     ],
@@ -72,7 +84,7 @@ def test_another_mode_that_says_something_else_is_warned_of(links, share, phi, p
     found = cautions(modes)
     assert len(found) == (1 if said else 0)
     if said:
-        assert found[0] == f"{said}; intervals describe the best mode alone."
+        assert found[0] == f"{said}; intervals describe only the best one."
 
 
 @pytest.mark.parametrize(("p", "misfit", "named"), [(0.01, 0.051, True), (0.011, 0.5, False), (0.001, 0.05, False)])
@@ -81,12 +93,10 @@ def test_labels_that_the_model_does_not_expect_are_warned_of(links, p, misfit, n
     assert len(found) == (1 if named else 0)
     if named:
         assert found[0] == (
-            "the model does not expect the labels of a (predictive p at most 0.01, more than 5% of labels in other "
-            "categories); φ and ψ do not describe this rater."
+            "misfit for a (predictive p ≤ 0.01; more than 5% of labels unexpected). Do not interpret their φ and ψ."
         )
         both = cautions(checked={"annotator": ["a", "b"], "p": [p, p], "misfit": [misfit, misfit]})
-        assert "labels of a, b (" in both[0]
-        assert both[0].endswith("do not describe these raters.")
+        assert both[0].startswith("misfit for a, b (")
 
 
 # -- sentences ----------------------------------------------------------------------------------------
@@ -102,7 +112,7 @@ def consistency(psi, p, monkeypatch) -> list[str]:
     found = SimpleNamespace(
         rows=rows, variability=SimpleNamespace(value=value, replicates=np.stack([value, 2 * value]))
     )
-    said = list(module._consistency_sentences(found, 0.05))
+    said = list(words.variability_lines(module._variability_rows(found, 0.05)))
     ((at, away),) = asked
     np.testing.assert_allclose(at, np.log(psi) - np.log(psi).mean())
     np.testing.assert_allclose(away, np.stack([at, at]))
@@ -111,21 +121,21 @@ def consistency(psi, p, monkeypatch) -> list[str]:
 
 def test_who_is_less_or_more_consistent_is_named(monkeypatch):
     less, more, rest = consistency([0.9, 0.3, 0.5], [0.05, 0.01, 0.051], monkeypatch)
-    assert less.startswith("Less consistent than the raters' mean, ψ in categories: a (0.90 ")
-    assert more.startswith("More consistent, ψ in categories: b (0.30 ")
-    assert rest == "1 rater of 3 not shown to differ from the mean in consistency."
+    assert less.startswith("Significantly more variable than the mean (ψ, categories): a (0.90 ")
+    assert more.startswith("Significantly less variable than the mean (ψ, categories): b (0.30 ")
+    assert rest == "1 of 3 raters: no significant difference in variability."
     first, others = consistency([0.8, 0.1, 0.9], [0.01, 0.2, 0.01], monkeypatch)
-    assert first.index("c (") < first.index("a (")  # the most erratic first
-    assert others.startswith("1 rater of 3")
+    assert first.index("c (") < first.index("a (")  # the most variable first
+    assert others.startswith("1 of 3 raters")
     first = consistency([0.2, 3.0, 0.1], [0.01, 0.2, 0.01], monkeypatch)[0]
     assert first.index("c (") < first.index("a (")
-    assert first.startswith("More consistent")
+    assert first.startswith("Significantly less variable")
 
 
 @pytest.mark.parametrize("judges", [(0, 0, 0), (1, 1, 1)])
-def test_without_people_or_judges_nobody_is_compared(judges):
+def test_no_comparison_without_humans_or_judges(judges):
     found = SimpleNamespace(fitted=SimpleNamespace(table=SimpleNamespace(is_judge=np.array(judges))))
-    assert list(module._judge_sentence(found)) == []
+    assert list(module._judges_minus_humans(found)) == []
 
 
 def test_judges_less_people_are_means():
@@ -139,9 +149,9 @@ def test_judges_less_people_are_means():
         fitted=SimpleNamespace(table=SimpleNamespace(is_judge=np.array([0, 0, 1, 0, 1]))),
         severity=SimpleNamespace(contrast=contrast),
     )
-    (said,) = module._judge_sentence(found)
+    (said,) = map(words.judge_line, module._judges_minus_humans(found))
     assert asked == [pytest.approx([-1 / 3, -1 / 3, 1 / 2, -1 / 3, 1 / 2])]
-    assert said.startswith("Judges less people, mean severity: −0.25 categories [")
+    assert said.startswith("Judges − humans, mean severity: −0.25 categories [")
 
 
 def modes_said(shares, apart=(0.0, 0.0), starts=10, labels=100) -> str:
@@ -149,21 +159,21 @@ def modes_said(shares, apart=(0.0, 0.0), starts=10, labels=100) -> str:
     modes = pl.DataFrame({"mode": list(range(1, n + 1)), "share": shares,
                           "severity_apart": [0.0, *[apart[0]] * (n - 1)],
                           "variability_apart": [0.0, *[apart[1]] * (n - 1)]})  # fmt: skip
-    fitted = SimpleNamespace(settings=SimpleNamespace(starts=starts), table=range(labels))
-    return module._mode_sentence(SimpleNamespace(modes=modes, fitted=fitted))
+    return words.optima_line(modes, starts, module.RIVAL, partial=labels > module.MANY_LABELS)
 
 
 def test_modes_are_counted_and_those_with_mass_described(monkeypatch):
-    assert modes_said([1.0]) == "10 starts led to one mode."
-    assert modes_said([1.0], starts=1) == "1 start led to one mode."
-    assert modes_said([0.96, 0.04], (0.3, 0.2)) == "10 starts led to 2 modes; the best has 96% of their mass."
+    assert modes_said([1.0]) == "10 starts, 1 local optimum."
+    assert modes_said([1.0], starts=1) == "1 start, 1 local optimum."
+    assert modes_said([0.96, 0.04], (0.3, 0.2)) == "10 starts, 2 local optima; the best holds 96% of the mass."
     assert modes_said([0.95, 0.05], (0.3, 0.2)) == (
-        "10 starts led to 2 modes; the best has 95% of their mass, those with 5% or more move φ by up to 0.30 and ψ by "
-        "up to 0.20."
+        "10 starts, 2 local optima; the best holds 95% of the mass; those with at least 5% differ by up to "
+        "0.30 in φ and "
+        "0.20 in ψ."
     )
     monkeypatch.setattr(module, "MANY_LABELS", 100)
     assert modes_said([1.0], labels=100).startswith("10 starts")
-    assert modes_said([1.0], labels=101) == "The best of 10 starts on a part of the subjects led to one mode."
+    assert modes_said([1.0], labels=101) == "10 starts on a part of the subjects, 1 local optimum."
 
 
 @pytest.mark.parametrize("quick", [True, False])
@@ -171,7 +181,9 @@ def test_a_fit_that_did_not_converge_has_a_remedy(quick):
     fitted = SimpleNamespace(chains=None if quick else object(), settings=SimpleNamespace(draws=700))
     remedy = module._remedy(SimpleNamespace(fitted=fitted))
     assert remedy == (
-        "; try more starts, or sample" if quick else "; take more draws (draws=1400), or look at the modes"
+        "; try more starts, or MCMC (omit --quick)"
+        if quick
+        else "; take more draws (draws=1400), or inspect the local optima"
     )
 
 
@@ -191,7 +203,7 @@ def test_a_rater_less_another_is_a_contrast_of_their_severities():
             module.RaterModel.compare(model, *pair)
 
 
-def test_a_criterion_has_its_spread_beside_the_mean_and_its_slopes():
+def test_criterion_table_has_spread_mean_and_slopes():
     """Parameters are ln ψ of two groups, two criteria and two raters; the first group counts: .2 and .6."""
     x = np.array([0.1, 0.3, 0.4, 0.8, 9, 9, 9, 9])
     layout = SimpleNamespace(psi=np.identity(8), shape=(2, 2, 2))
@@ -206,31 +218,34 @@ def test_a_criterion_has_its_spread_beside_the_mean_and_its_slopes():
 
 
 @pytest.mark.parametrize("unfair", [True, False])
-@pytest.mark.parametrize("road", ["quick", "converged", "not"])
-def test_a_model_says_how_far_it_is_to_be_trusted_then_who_is_what(road, unfair, monkeypatch):
+@pytest.mark.parametrize("method", ["quick", "converged", "not"])
+def test_summary_starts_with_convergence(method, unfair, monkeypatch):
     alphas = []
     monkeypatch.setattr(
-        module, "severity_sentences", lambda rows, alpha, unit, side: alphas.append(alpha) or ["severe", unit, side]
+        words, "severity_lines", lambda rows, alpha, unit, side: alphas.append(alpha) or ["severe", unit, side]
     )
-    monkeypatch.setattr(module, "_consistency_sentences", lambda found, alpha: alphas.append(alpha) or ["erratic"])
-    monkeypatch.setattr(module, "_judge_sentence", lambda found: ["judges"])
-    monkeypatch.setattr(module, "_mode_sentence", lambda found: "modes")
-    chains = None if road == "quick" else SimpleNamespace(divergences=1)
+    monkeypatch.setattr(words, "variability_lines", lambda rows: [rows])
+    monkeypatch.setattr(module, "_variability_rows", lambda found, alpha: alphas.append(alpha) or "variable")
+    monkeypatch.setattr(words, "judge_line", lambda one: one)
+    monkeypatch.setattr(module, "_judges_minus_humans", lambda found: ["judges"])
+    monkeypatch.setattr(words, "optima_line", lambda modes, starts, rival, partial: "modes")
+    chains = None if method == "quick" else SimpleNamespace(divergences=1)
     model = SimpleNamespace(
-        fitted=SimpleNamespace(chains=chains, settings=SimpleNamespace(confidence=0.9, rope=0.3, draws=500)),
-        converged=road != "not", rows="rows",
+        fitted=SimpleNamespace(chains=chains, table=(),
+                               settings=SimpleNamespace(confidence=0.9, rope=0.3, draws=500, starts=10)),
+        converged=method != "not", rows="rows", modes=None,
         diagnostics=SimpleNamespace(
             rows=pl.DataFrame({"rhat": [1.001, 1.004], "effective_draws": [1234.0, 2000]}), problems=("it stopped.",)
         ),
         fairness=SimpleNamespace(sentences=lambda rope: [f"unfair {rope}"]) if unfair else None,
     )  # fmt: skip
     found = list(module._sentences(model))
-    rest = ["severe", "categories", -1, "erratic", "judges", *(["unfair 0.3"] if unfair else []), "modes"]
+    rest = ["severe", "categories", -1, "variable", "judges", *(["unfair 0.3"] if unfair else []), "modes"]
     assert found[-len(rest) :] == rest
     assert alphas == pytest.approx([0.1, 0.1])
     first = "\n".join(found[: -len(rest)])
-    assert ("Quick road" in first) == (road == "quick")
+    assert ("Penalized ML approximation" in first) == (method == "quick")
     assert ("Converged: R-hat at most 1.004, at least 1,234 effective draws, 1 divergence." in first) == (
-        road == "converged"
+        method == "converged"
     )
-    assert ("NOT CONVERGED" in first) == (road == "not")
+    assert ("NOT CONVERGED" in first) == (method == "not")

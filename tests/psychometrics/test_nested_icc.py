@@ -46,7 +46,7 @@ def test_nested_scores_average_what_the_result_says():
 
 @pytest.mark.parametrize("spread", [0.0, 0.6])
 def test_lessons_within_teachers_are_fitted_as_a_g_study_fits_them(spread):
-    """Two roads: sums over teachers of one size, and the likelihood of the whole table."""
+    """Two methods: sums over teachers of one size, and the likelihood of the whole table."""
     rng = np.random.default_rng(3)
     rows = [
         {"item": f"{t}-{k}", "teacher": t, "annotator": "r", "label": level + e}

@@ -27,13 +27,13 @@ def test_a_g_study_has_coefficients_apart_from_variances():
     found = told(table=table, components=pl.DataFrame({"effect": ["r"]}), design="r x i", object="i")
     found.sentences = lambda: tuple(str(k) for k in range(100))
     (part,) = g_study_parts(found)
-    assert part.title == "How far do scores carry? r x i, object i"
+    assert part.title == "Generalizability: r x i, object i"
     assert part.words == (*(str(k) for k in range(80)), "careful")  # two for each of 40 studies
     (about, coefficients), (other, components) = part.frames
-    assert about == "Eρ²: is the order of objects kept? Φ: the score itself? Both of one score."
+    assert about == "Reliability of a single score: Eρ² for comparing objects, Φ for absolute scores."
     assert coefficients.columns == ["quantity", "estimate"]
     assert coefficients["quantity"].to_list() == ["Eρ²", "Φ"]
-    assert other == "Variance of each effect; at the bound where none is seen."
+    assert other == "Variance components."
     assert components["effect"].to_list() == ["r"]
     assert part.pictures == (("Variance by effect, in percent.", "plot"),)
     assert part.lines == ("7", "note")
@@ -44,21 +44,21 @@ def test_a_d_study_names_its_studies_where_there_are_several(studies, columns):
     smallest = pl.DataFrame({"study": studies, "smallest": [1, 2]})
     found = told(smallest=smallest, projected=ROWS, along="r", target=0.75)
     (part,) = d_study_parts(found)
-    assert part.title == "What would another rater or lesson buy?"
+    assert part.title == "Projected reliability (D-study)"
     assert part.words == ("said", "careful")
-    assert part.frames[0][0] == "The least number of r that reaches 0.75."
+    assert part.frames[0][0] == "Smallest number of r that reaches 0.75."
     assert part.frames[0][1].columns == columns
-    assert part.frames[1][0] == "Every choice of numbers."
-    assert part.pictures == (("The coefficient against the number of r.", "plot"),)
+    assert part.frames[1][0] == "All combinations of numbers."
+    assert part.pictures == (("Coefficient by the number of r.", "plot"),)
     assert part.lines == ("note",)
 
 
 @pytest.mark.parametrize(
     ("pairs", "title"),
     [
-        ([("people", "gpt")] * 2, "Do people and gpt measure the same thing?"),
-        ([("people", "gpt")], "Do people and gpt measure the same thing?"),
-        ([("people", "gpt"), ("people", "llama")], "Do these families and each other measure the same thing?"),
+        ([("people", "gpt")] * 2, "Universe-score correlation of people and gpt"),
+        ([("people", "gpt")], "Universe-score correlation of people and gpt"),
+        ([("people", "gpt"), ("people", "llama")], "Universe-score correlation of families of raters"),
     ],
 )
 def test_a_page_names_two_families_where_there_are_no_others(pairs, title):
@@ -67,7 +67,7 @@ def test_a_page_names_two_families_where_there_are_no_others(pairs, title):
     assert part.title == title
     assert part.words == ("said", "careful")
     assert [about for about, _ in part.frames] == [
-        "Correlations, as observed and as implied without error.", "Reliability of one score of each family."
+        "Observed and universe-score correlations.", "Reliability of a single score of each family."
     ]  # fmt: skip
 
 
@@ -83,10 +83,10 @@ def rater_model(fair=None, checked=0, modes=1) -> SimpleNamespace:
 
 def test_a_quick_fit_with_one_mode_has_one_part():
     (part,) = rater_parts(rater_model())
-    assert part.title == "Who is severe, who is erratic?"
+    assert part.title == "Severity and variability of raters"
     assert part.words == ("said", "careful")
     assert [about for about, _ in part.frames] == [
-        "φ in categories from the raters' mean, below 0 severe; ψ in categories, large erratic."
+        "Severity φ in categories from the raters' mean (below 0: severe); variability ψ in categories."
     ]
     assert [picture for _, picture in part.pictures] == ["plot", "ideal"]
     assert part.lines == ("7", "note")
@@ -100,11 +100,11 @@ def test_groups_have_a_part_and_judges_against_people_a_table(judges):
         sentences=lambda rope: asked.append(rope) or ["fair"],
     )  # fmt: skip
     _, part = rater_parts(rater_model(fair))
-    assert part.title == "Who is unfair? By region"
+    assert part.title == "Differential severity by region"
     assert part.words == ("fair",)
     assert asked == [0.25]
-    words = ["Δφ against north, less the mean of raters who are not shown to differ.",
-             "Judges' mean difference less people's."]  # fmt: skip
+    words = ["Δφ compared with north, minus the mean of raters without a significant difference.",
+             "Mean difference of judges minus humans."]  # fmt: skip
     assert [about for about, _ in part.frames] == words[: 2 if judges else 1]
     assert [picture for _, picture in part.pictures] == ["unfair"]
 
@@ -112,12 +112,10 @@ def test_groups_have_a_part_and_judges_against_people_a_table(judges):
 @pytest.mark.parametrize(("checked", "modes", "shown"), [(0, 2, [2]), (12, 1, [1, 10]), (3, 2, [2, 3])])
 def test_several_modes_or_chains_say_whether_the_fit_can_be_trusted(checked, modes, shown):
     _, part = rater_parts(rater_model(checked=checked, modes=modes))
-    assert part.title == "Can the fit be trusted?"
-    assert part.words == (
-        "A fit is not to be trusted where starts end in modes that are far apart, or chains have not mixed.",
-    )
+    assert part.title == "Convergence"
+    assert part.words == ("Do not use the fit if the local optima are far apart, or if the chains have not mixed.",)
     assert [frame.height for _, frame in part.frames] == shown
-    assert part.frames[0][0] == "Modes, and how far their φ and ψ are from the best's."
+    assert part.frames[0][0] == "Local optima, and the largest differences of their φ and ψ from the best."
     if checked:
         assert part.frames[1][0] == "The ten largest R-hat."
         worst = [1 + k / 100 for k in range(checked)][::-1][:10]
@@ -126,9 +124,9 @@ def test_several_modes_or_chains_say_whether_the_fit_can_be_trusted(checked, mod
 
 def test_a_rasch_model_has_raters_criteria_and_two_pictures():
     (part,) = rasch_parts(told(rows=ROWS, items=ROWS, plot_map="map"))
-    assert part.title == "How severe is each rater? The many-facet Rasch model"
+    assert part.title == "Many-facet Rasch model"
     assert [about for about, _ in part.frames] == [
-        "λ in logits, above 0 severe; infit and outfit are 1 as expected.", "Criteria."
+        "Severity λ in logits (above 0: severe); infit and outfit have expectation 1.", "Criteria."
     ]  # fmt: skip
     assert [picture for _, picture in part.pictures] == ["plot", "map"]
     assert part.lines == ("7", "note")

@@ -32,7 +32,7 @@ def test_bars_of_variance_lie_end_to_end_and_name_what_has_room():
     assert words == {(47, 0, "94"), (97, 0, "6"), (35, 1, "70"), (87, 1, "26")}
     legend = ax.get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["o", "r", "or,e"]
-    # An effect has one colour, in both bars and beside its name.
+    # An effect has one colour, in both bars and next to its name.
     drawn = [to_hex(p.get_facecolor()) for p in ax.patches if p.get_width()]
     assert drawn[0] == drawn[2] == to_hex(legend.get_patches()[0].get_facecolor())
     assert drawn[1] == drawn[4] == to_hex(legend.get_patches()[2].get_facecolor())
@@ -83,10 +83,10 @@ def raters(n=0):
 
 def test_each_rater_is_a_cross_at_its_severity_and_variability():
     ax = plots.raters(raters(), True)
-    marks = {line.get_label(): line for line in ax.lines if line.get_label() in ("people", "judges")}
-    assert marks["people"].get_xydata().tolist() == [[-0.5, 0.5], [0.0, 1.0]]
+    marks = {line.get_label(): line for line in ax.lines if line.get_label() in ("humans", "judges")}
+    assert marks["humans"].get_xydata().tolist() == [[-0.5, 0.5], [0.0, 1.0]]
     assert marks["judges"].get_xydata().tolist() == [[0.6, 2.0]]
-    assert (to_hex(marks["people"].get_color()), to_hex(marks["judges"].get_color())) == (
+    assert (to_hex(marks["humans"].get_color()), to_hex(marks["judges"].get_color())) == (
         pictures.HUMAN,
         pictures.JUDGE,
     )
@@ -130,21 +130,21 @@ def test_plain_numbers_within_a_tenth_of_what_is_drawn(values, ticks):
     assert len(ax.get_yticks()) == len(ticks)
 
 
-def test_fairness_beside_what_is_too_small_to_matter():
+def test_fairness_plot_shows_the_rope():
     rows = raters().rename({"psi": "ratio", "psi_low": "ratio_low", "psi_high": "ratio_high"})
-    rows = rows.with_columns(verdict=pl.Series(["fair", None, "severer"]))
+    rows = rows.with_columns(verdict=pl.Series(["fair", None, "more_severe"]))
     settings = SimpleNamespace(rope=0.25)
     ax = plots.fairness(SimpleNamespace(rows=rows, groups=("a", "b")), settings)
     assert [text.get_text() for text in ax.texts] == ["ann", "gpt"]  # of bob nothing is said
     (rope,) = ax.patches
     assert (rope.get_x(), rope.get_x() + rope.get_width()) == (-0.25, 0.25)
     assert any(list(line.get_ydata()) == [1, 1] and list(line.get_xdata()) == [0, 1] for line in ax.lines)
-    assert ax.get_xlabel() == "← severer with b    Δφ, categories, against a    more lenient →"
+    assert ax.get_xlabel() == "← more severe with b    Δφ, categories, compared with a    more lenient →"
     assert ax.get_ylabel() == "ψ with b / ψ with a"
     several = plots.fairness(SimpleNamespace(rows=rows, groups=("a", "b", "c")), settings)
     assert [text.get_text() for text in several.texts] == ["ann, b", "gpt, c"]
     assert several.get_ylabel() == "ψ with others / ψ with a"
-    with pytest.raises(DesignError, match="no group was named"):
+    with pytest.raises(DesignError, match="group differences need a group"):
         plots.fairness(None, settings)
 
 

@@ -85,7 +85,7 @@ def drawn_labels(seed: int) -> tuple[str, Nests, bool, pl.DataFrame]:
 
 
 def lme4_formula(nests: Nests, replicated: bool) -> str:
-    """Every effect with a variance of its own; the highest only where cells hold several labels."""
+    """Every effect with a distinct variance; the highest only where cells hold several labels."""
     effects = index_sets(nests)
     kept = [e for e in effects if replicated or len(e) < len(nests)]
     return "label ~ 1 + " + " + ".join(f"(1 | {':'.join(sorted(e))})" for e in kept)

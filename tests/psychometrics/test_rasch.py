@@ -108,7 +108,7 @@ def test_every_parameter_answers_at_another_level(found):
 
 def test_severe_is_above_0_here_and_below_0_there(found):
     """Logits of severity have the other sign than φ; both say who is severe."""
-    assert "Severer than the raters' mean, in logits: gpt" in found.summary()
+    assert "Significantly more severe than the mean (logits): gpt" in found.summary()
     other = assay.rater_model(table(), quick=True, starts=1)
     assert np.corrcoef(other.rows["estimate"], found.rows["estimate"])[0, 1] < -0.95
 
@@ -130,14 +130,14 @@ def test_mean_squares_are_1_for_who_fits_and_more_for_who_answers_at_random(foun
     row = wild.rows.filter(pl.col("annotator") == "gpt").row(0, named=True)
     assert row["infit"] > 1.3
     assert row["fit_p"] < 0.01
-    assert "Labels that the model does not expect (infit): gpt" in wild.summary()
+    assert "Misfit (infit > 1.3): gpt" in wild.summary()
 
 
-def test_raters_alike_earn_no_sentence():
+def test_equal_raters_have_no_sentence():
     said = assay.many_facet_rasch(table(80, severe=np.zeros(4), seed=3)).summary()
     assert "Severer" not in said
     assert "More lenient" not in said
-    assert "4 raters of 4 not shown to differ" in said
+    assert "4 of 4 raters: no significant difference" in said
 
 
 def test_a_rater_with_only_the_highest_label_has_a_finite_severity():
@@ -170,14 +170,17 @@ def test_separation_by_hand(found):
     assert row["separation"] == pytest.approx(np.sqrt(true / np.mean(error**2)))
     assert row["strata"] == pytest.approx((4 * row["separation"] + 1) / 3)
     assert found.reliability == pytest.approx(true / np.var(value, ddof=1))
-    assert found.separation["reason"].to_list() == [None, "there is one of criteria", None]
+    assert found.separation["reason"].to_list() == [None, "only one of criteria", None]
 
 
-def test_raters_alike_have_a_reason_in_place_of_strata():
+def test_equal_raters_have_a_reason_instead_of_strata():
     alike = assay.many_facet_rasch(table(80, severe=np.zeros(4), seed=3))
     assert alike.reliability == 0
-    assert alike.separation["reason"][0] == "they differ by no more than their errors"
-    assert "Severities are not told apart: they differ by no more than their errors." in alike.summary()
+    assert alike.separation["reason"][0] == "their differences do not exceed their standard errors"
+    assert (
+        "Reliability of severities not estimable: their differences do not exceed their standard errors."
+        in alike.summary()
+    )
 
 
 def test_subjects_are_found_again_with_their_errors(found):
@@ -213,7 +216,7 @@ def test_a_rater_who_is_severer_on_one_criterion_is_named():
     # Against the other criteria: a bias of 1 on one of three moves the rater's mean by a third.
     assert row["estimate"] == pytest.approx(1, abs=0.4)
     assert row["p_adjusted"] < 0.01
-    assert "Severer (+) or more lenient (−) on a criterion than elsewhere: ann_1 on c1" in one.summary()
+    assert "Significantly more severe (+) or more lenient (−) on one criterion: ann_1 on c1" in one.summary()
     assert one.bias.height == 12
 
 
@@ -248,15 +251,15 @@ def test_separation_of_given_estimates(drawn):
     assert found["reliability"] == pytest.approx(true / (true + 2))
 
 
-def test_a_separation_that_cannot_be_told_has_a_reason():
+def test_separation_not_estimable_has_a_reason():
     one = _separation("criteria", np.array([1.0]), np.array([1.0]))
-    assert one["reason"] == "there is one of criteria"
+    assert one["reason"] == "only one of criteria"
     unknown = _separation("raters", np.array([1.0, 2]), np.array([1.0, np.nan]))
-    assert unknown["reason"] == "standard errors are not known"
+    assert unknown["reason"] == "standard errors are not estimable"
     assert np.isnan([one["sd"], unknown["reliability"]]).all()
     # Variance 2, errors of 2: no more than that.
     alike = _separation("raters", np.array([1.0, 3]), np.array([2.0, 0.0]))
-    assert alike["reason"] == "they differ by no more than their errors"
+    assert alike["reason"] == "their differences do not exceed their standard errors"
     assert (alike["sd"], alike["separation"], alike["reliability"]) == (0, 0, 0)
     exact = _separation("raters", np.array([1.0, 3]), np.zeros(2))
     assert exact["reliability"] == 1
@@ -327,9 +330,9 @@ def test_raters_who_do_not_fit_are_named_beyond_the_limits():
     ]  # fmt: skip
     found = said(rows)
     assert found == [
-        "6 raters of 6 not shown to differ from the mean in severity.",
-        "Labels that the model does not expect (infit): a (1.31), c (2.50).",
-        "More predictable than the model expects (infit): e (0.76).",  # 1 / 1.3 = .769
+        "6 of 6 raters: no significant difference in severity.",
+        "Misfit (infit > 1.3): a (1.31), c (2.50).",
+        "Overfit (infit < 0.77): e (0.76).",  # 1 / 1.3 = .769
     ]
     assert said(converged=False)[0] == ("NOT CONVERGED: the fit stopped before a maximum. Do not use these numbers.")
 
@@ -342,9 +345,12 @@ def test_biases_and_separations_are_said():
         {"facet": "subjects", "reliability": 0.0, "separation": 0.0, "strata": 0.3, "reason": "why"},
     ]
     assert said(bias=bias, separation=separation) == [
-        "Severer (+) or more lenient (−) on a criterion than elsewhere: a on y (−1.00 logits), b on x (+0.50 logits).",
+        (
+            "Significantly more severe (+) or more lenient (−) on one criterion: a on y (−1.00 logits), b on x "
+            "(+0.50 logits)."
+        ),
         "Reliability of severities 0.91: separation 3.2, 4.6 strata.",
-        "Subjects are not told apart: why.",
+        "Reliability of subjects not estimable: why.",
     ]
 
 

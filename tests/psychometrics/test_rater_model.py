@@ -80,7 +80,7 @@ def test_the_density_of_the_sampler_is_that_of_the_fit():
 
 
 def test_the_likelihood_is_the_sum_over_all_that_is_hidden():
-    """Eq. 4 to 6 as they stand: every ideal rating and a fine grid of θ, cell by cell, label by label."""
+    """Eq. 4 to 6 as published: every ideal rating and a fine grid of θ, cell by cell, label by label."""
     labels = rated(12, criteria=2, categories=3, seen=0.8).labels
     found = density(labels, nodes=41)
     x = somewhere(found)
@@ -260,7 +260,7 @@ def test_modes_a_category_apart_are_found_and_say_the_same_of_raters():
     assert found.modes["share"].sum() == pytest.approx(1)
     near = found.modes.filter(pl.col("share") > 0.05)
     assert near["severity_apart"].max() < 0.1
-    assert "modes; the best has" in found.summary()
+    assert "local optima; the best holds" in found.summary()
 
 
 def test_nothing_uncentred_is_printed(quick):
@@ -273,21 +273,21 @@ def test_nothing_uncentred_is_printed(quick):
 # -- words ----------------------------------------------------------------------------------------------
 
 
-def test_raters_alike_earn_no_sentence():
-    """Four raters without a difference: nobody is called severe or erratic."""
+def test_equal_raters_have_no_sentence():
+    """Four raters without a difference: none is called severe or erratic."""
     found = assay.rater_model(rated(60, (0, 0, 0, 0), (0.5,) * 4, seed=11).labels, quick=True, starts=2)
     said = found.summary()
-    assert "Severer than" not in said
-    assert "More lenient" not in said
-    assert "4 raters of 4 not shown to differ from the mean in severity" in said
+    assert "more severe" not in said
+    assert "more lenient" not in said
+    assert "4 of 4 raters: no significant difference in severity" in said
 
 
 def test_the_severe_and_the_erratic_are_named(quick):
     _, found = quick
     said = found.summary()
-    assert re.search(r"Severer than the raters' mean.*ann_1", said)
-    assert re.search(r"Less consistent.*ann_4", said)
-    assert said.splitlines()[0].startswith("Quick road")
+    assert re.search(r"Significantly more severe.*ann_1", said)
+    assert re.search(r"Significantly more variable.*ann_4", said)
+    assert said.splitlines()[0].startswith("Penalized ML approximation")
 
 
 @pytest.mark.parametrize("simulated", [2_000_000, 100])  # as of a small table, as of one of a million labels
@@ -302,13 +302,11 @@ def test_a_rater_who_uses_only_the_ends_is_not_described(simulated, monkeypatch)
         .otherwise(pl.col("label"))
     )
     found = assay.rater_model(assay.read(ends, judges=["gpt"], scale="1-5"), quick=True, starts=2)
-    assert any("does not expect the labels of gpt" in c for c in found.cautions)
-    assert not any(
-        "does not expect the labels" in c for c in assay.rater_model(truth.labels, quick=True, starts=2).cautions
-    )
+    assert any("misfit for gpt" in c for c in found.cautions)
+    assert not any("misfit for" in c for c in assay.rater_model(truth.labels, quick=True, starts=2).cautions)
 
 
-def test_parties_that_share_no_items_are_told_of():
+def test_disjoint_groups_of_raters_are_reported():
     labels = rated(60, seed=7).labels
     number = pl.col("item").str.slice(1).cast(pl.Int64)
     mine = pl.when(pl.col("annotator").is_in(["ann_1", "ann_2"])).then(number < 30).otherwise(number >= 30)
@@ -393,8 +391,8 @@ def test_a_search_that_has_not_arrived_goes_on_in_round_coordinates():
     np.testing.assert_allclose(found.x, [3, 9], atol=STEEP * 10 * 6)
 
 
-def test_raters_whose_labels_stand_alone_are_named():
-    """A label a cell: ψ cannot be told from how ideal ratings scatter. Repeats that count tell it."""
+def test_raters_without_shared_items_are_named():
+    """With one label per cell ψ is not separable from the spread of ideal ratings; with repeats it is."""
     truth = lessons(seed=1)
     single = truth.labels.labels.filter(pl.col("repeat") == 0).drop("repeat")
     single = assay.read(single, scale="1-4", items=truth.labels.items)
@@ -419,14 +417,14 @@ def test_a_rater_without_scatter_has_a_severity_known_to_half_a_category(monkeyp
 
 
 def _twice(labels, column="criterion", **options):
-    """Every label twice, told apart by a column."""
+    """Every label twice, distinguished by a column."""
     name = "{}" if column == "repeat" else "c{}"
     both = [labels.labels.with_columns(pl.lit(name.format(n)).alias(column)) for n in (1, 2)]
     return assay.read(pl.concat(both), judges=["gpt"], scale="1-5", **options)
 
 
 REFUSED = {
-    "one rater": (lambda t: t.where(annotator=["ann_1"]), {}, "there is only ann_1"),
+    "one rater": (lambda t: t.where(annotator=["ann_1"]), {}, "the only one is ann_1"),
     "fractions": (
         lambda t: assay.read(t.labels.with_columns(pl.col("label") + 0.5), judges=["gpt"]),
         {},
@@ -435,7 +433,7 @@ REFUSED = {
     "categories without order": (
         lambda t: assay.read(t.labels.with_columns(label="x" + pl.col("label").cast(pl.String)), judges=["gpt"]),
         {},
-        "raters need labels that are ordered",
+        "raters require ordered labels",
     ),
     "one label": (
         lambda t: assay.read(t.labels.with_columns(label=3), judges=["gpt"], scale="1-5"),
@@ -450,7 +448,7 @@ REFUSED = {
     "repeats": (
         lambda t: _twice(t, "repeat"),
         {},
-        "each of them counts with repeats=.each.; .first., .last. or .majority. keeps one$",
+        "use all with repeats=.each., or one with .first., .last. or .majority.$",
     ),
     "conditions": (
         lambda t: _twice(t, "heat", conditions=["heat"]),
@@ -467,7 +465,7 @@ def test_what_cannot_be_answered_is_refused(name):
         assay.rater_model(change(rated(20).labels), quick=True, starts=1, **options)
 
 
-def test_without_the_extra_the_error_names_it_and_the_quick_road(monkeypatch):
+def test_missing_extra_error_names_method_quick(monkeypatch):
     import builtins
 
     real = builtins.__import__
@@ -515,7 +513,7 @@ def chains_of(kind: str):
     def sample(density, mode, chains, warmup, draws, seed):
         z = np.random.default_rng(1).normal(size=(chains, draws, len(mode.x)))
         if kind == "slow":
-            # Draws that hardly move: each is .95 of the one before.
+            # Autocorrelated draws: each is .95 of the one before.
             for i in range(1, draws):
                 z[:, i] = 0.95 * z[:, i - 1] + np.sqrt(1 - 0.95**2) * z[:, i]
         if kind == "apart":
@@ -534,7 +532,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("kind", PLANTED)
-def test_draws_that_are_not_enough_are_told_on_the_first_line_and_the_page(kind, monkeypatch):
+def test_too_few_draws_are_reported_first(kind, monkeypatch):
     pytest.importorskip("arviz_stats")
     from assay.psychometrics.page import rater_parts
     from assay.psychometrics.raters import fit
@@ -559,7 +557,7 @@ def test_a_hundred_draws_of_the_sampler_are_not_enough():
     assert found.summary().startswith("NOT CONVERGED: ")
 
 
-def test_a_quick_fit_that_did_not_arrive_says_so_too(monkeypatch):
+def test_quick_fit_reports_nonconvergence(monkeypatch):
     from assay.psychometrics.raters import fit
 
     monkeypatch.setattr(fit, "MOST_STEPS", 1)
@@ -569,7 +567,7 @@ def test_a_quick_fit_that_did_not_arrive_says_so_too(monkeypatch):
 
 
 @pytest.mark.slow
-def test_both_roads_say_the_same():
+def test_both_methods_agree():
     pytest.importorskip("numpyro")
     # Raters who err now and then: near a variability of 0 chains mix slowly, and 600 draws are rightly called too few.
     truth = rated(120, (-0.6, 0.0, 0.3, 0.6), (0.7, 0.7, 0.8, 0.9), criteria=2, categories=4, seed=2)
@@ -600,21 +598,22 @@ def unfair():
 
 def test_the_rater_with_a_bias_is_the_one_found(unfair):
     rows = unfair.fairness.rows
-    told = rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))
+    told = rows.filter(pl.col("verdict").is_in(["more_severe", "more_lenient"]))
     assert told["annotator"].to_list() == ["ann_3"]
     row = told.row(0, named=True)
     assert row["estimate"] == pytest.approx(-0.6, abs=0.2)  # −.6 against four raters without a bias
     assert row["probability"] > 0.99
-    assert row["against"] == "north"
+    assert row["baseline"] == "north"
     assert re.search(
-        "ann_3 is severer with south than with north.*p < 0.001 corrected for 5 comparisons", unfair.summary()
+        "ann_3 is significantly more severe with south than with north.*p < 0.001 adjusted for 5 comparisons",
+        unfair.summary(),
     )
 
 
-def test_a_real_gap_is_nobody_s_bias():
+def test_true_group_gap_is_not_bias():
     truth = rated(160, criteria=2, gap=1.5, seed=10)
     found = assay.rater_model(truth.labels, "dialect", quick=True, starts=2)
-    assert not found.fairness.rows["verdict"].is_in(["severer", "more lenient"]).any()
+    assert not found.fairness.rows["verdict"].is_in(["more_severe", "more_lenient"]).any()
     assert np.abs(found.fairness.rows["estimate"].to_numpy()).max() < 0.3
 
 
@@ -637,14 +636,14 @@ def test_a_bias_does_not_make_others_look_biased_the_other_way():
     truth = rated(300, (0.0,) * 4, (0.6,) * 4, bias={2: -1.2}, seed=21)
     found = assay.rater_model(truth.labels, "dialect", quick=True, starts=1)
     rows = found.fairness.rows
-    assert rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))["annotator"].to_list() == ["ann_3"]
+    assert rows.filter(pl.col("verdict").is_in(["more_severe", "more_lenient"]))["annotator"].to_list() == ["ann_3"]
     assert rows["estimate"][2] == pytest.approx(-1.2, abs=0.3)
-    assert any("from the mean of 3 raters, without ann_3" in n for n in found.notes)
-    # Half of the raters biased: who is biased cannot be told, and at most one leaves the mean.
+    assert any("to the mean of 3 raters, without ann_3" in n for n in found.notes)
+    # With half of the raters biased, the biased ones are not identified; at most one leaves the mean.
     truth = rated(300, (0.0,) * 4, (0.6,) * 4, bias={1: -1.0, 2: -1.0}, seed=21)
     found = assay.rater_model(truth.labels, "dialect", quick=True, starts=1)
     assert sum("from the mean of" in n for n in found.notes) <= 1
-    told = found.fairness.rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))
+    told = found.fairness.rows.filter(pl.col("verdict").is_in(["more_severe", "more_lenient"]))
     assert told.height >= 2
 
 
@@ -673,9 +672,9 @@ def test_the_report_says_who_is_severe():
     labels = rated(60, (-0.8, 0.0, 0.3, 0.5), (0.5,) * 4, seed=14).labels
     page = assay.report(labels, expertise="skilled", n_resamples=60)
     titles = [s.title for s in page.page.sections]
-    assert "Who is severe, who is erratic?" in titles
-    words = next(s for s in page.page.sections if s.title == "Who is severe, who is erratic?").words
-    assert any("Severer than the raters' mean" in w and "ann_1" in w for w in words)
+    assert "Severity and variability of raters" in titles
+    words = next(s for s in page.page.sections if s.title == "Severity and variability of raters").words
+    assert any("Significantly more severe" in w and "ann_1" in w for w in words)
 
 
 def test_the_command_prints_raters_and_fairness(tmp_path, capsys):
@@ -691,16 +690,16 @@ def test_the_command_prints_raters_and_fairness(tmp_path, capsys):
     assert ended.value.code == 0
     said = capsys.readouterr().out
     assert "Δφ" in said
-    assert re.search(r"ann_3 is severer with south than with north", said)
-    assert "Who is unfair? By dialect" in page.read_text()
+    assert re.search(r"ann_3 is significantly more severe with south", said)
+    assert "Differential severity by dialect" in page.read_text()
 
 
 @pytest.mark.slow
-def test_under_no_bias_nobody_is_accused_in_95_studies_of_100():
+def test_familywise_error_rate_without_bias():
     """A real gap between groups, six raters alike: family-wise error at 5%, with the error of 30 studies."""
     accused = 0
     for seed in range(30):
         labels = rated(100, (0.0,) * 6, (0.6,) * 6, gap=1.0, seed=500 + seed).labels
         rows = assay.rater_model(labels, "dialect", quick=True, starts=1).fairness.rows
-        accused += rows["verdict"].is_in(["severer", "more lenient"]).any()
+        accused += rows["verdict"].is_in(["more_severe", "more_lenient"]).any()
     assert accused <= 5  # P(more | .05) = .3%

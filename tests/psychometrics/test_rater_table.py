@@ -68,7 +68,7 @@ def test_codes_of_a_table():
     assert table.group_sizes.tolist() == [1, 2]
 
 
-def test_cells_alike_stand_once():
+def test_equal_cells_are_merged():
     cells = TWO_GROUPS.cells
     assert len(cells) == 6  # items 2 and 3 hold the same label of the same rater
     assert sorted(cells.count.tolist()) == [1, 1, 1, 1, 1, 2]
@@ -163,7 +163,7 @@ def test_raters_who_share_cells_are_one_subset():
     assert disjoint_subsets(APART, [np.array([0])]) == (("a", "b", "c", "d"), ("e",))
     assert disjoint_subsets(APART, [np.array([1])]) == (("a", "b"), ("c", "d", "e"))
     assert disjoint_subsets(APART, [np.array([0]), np.array([1])]) == (tuple("abcde"),)
-    # Subjects that stand in two traits are two things.
+    # Subjects with two traits count as two.
     two = table_of([(0, 0, 0, 1), (1, 1, 1, 1)], subjects=([0, 0], [0, 0]))
     assert disjoint_subsets(two, [np.array([0]), np.array([1])]) == (("a",), ("b",))
     assert disjoint_subsets(two, [np.array([0, 1])]) == (("a", "b"),)
@@ -172,16 +172,16 @@ def test_raters_who_share_cells_are_one_subset():
 def test_what_links_disjoint_raters_is_said():
     none = [np.array([0])]
     assert list(link_cautions(APART, none, None, "φ")) == [
-        "raters form 2 disjoint subsets that share no items (a, b, c, d; e); between subsets, φ differs by whatever "
-        "their items differ, unless items were dealt out at random."
+        "raters form 2 disjoint subsets that share no items (a, b, c, d; e); between subsets, differences in φ "
+        "include differences of their items, unless items were assigned at random."
     ]
     assert "share no 'teacher' (" in next(iter(link_cautions(APART, none, "teacher", "λ")))
     both = [np.array([0]), np.array([1])]
     assert list(link_cautions(APART, both, "teacher", "φ")) == [
-        "raters form 3 disjoint subsets that share no items (a, b; c, d; e); between subsets they are compared "
-        "through 'teacher' that they share, as if the items that each subset saw of it differed by chance alone."
+        "raters form 3 disjoint subsets that share no items (a, b; c, d; e); between subsets, comparisons use "
+        "shared 'teacher' and assume that the items of each subset differ only by chance."
     ]
-    assert "through other criteria that they share" in next(iter(link_cautions(APART, both, None, "φ")))
+    assert "comparisons use shared criteria and assume" in next(iter(link_cautions(APART, both, None, "φ")))
     whole = table_of([(0, 0, 0, 1), (0, 0, 1, 1), (1, 0, 1, 0)])
     assert list(link_cautions(whole, none, None, "φ")) == []
 
@@ -193,7 +193,7 @@ def test_of_many_subsets_three_are_named():
 
 
 @pytest.mark.parametrize(("beside", "alone"), [(0, True), (1, True), (2, False)])
-def test_a_rater_with_a_twentieth_of_labels_beside_others_is_not_alone(beside, alone):
+def test_rater_sharing_5_percent_of_labels_is_not_isolated(beside, alone):
     # Of 40 labels of the first rater 2 are a twentieth.
     rows = [(i, 0, 0, i % 3) for i in range(40)] + [(i, 0, 1, 0) for i in range(beside)]
     rows += [(40 + i, 0, r, 1) for i in range(3) for r in (1, 2)]
@@ -222,7 +222,7 @@ def test_raters_whose_labels_run_against_the_others_are_named():
     assert raters_upside_down(table, adjusted[3] * 0.999) == ()
 
 
-def test_only_labels_beside_others_count_against_a_rater():
+def test_only_shared_labels_count_for_a_rater():
     """Of the first five items each is labelled by both, the other way round; of three more by the first alone."""
     both = [(i, 0, r, v if r == 0 else 4 - v) for i, v in enumerate([0, 3, 1, 2, 2]) for r in (0, 1)]
     alone = [(5, 0, 0, 4), (6, 0, 0, 0), (7, 0, 0, 4)]
@@ -250,7 +250,7 @@ def test_repeated_answers_are_refused_kept_or_decided(repeats, kept):
         scale=assay.Ordinal(1, 2),
     )  # fmt: skip
     if kept is None:
-        with pytest.raises(DesignError, match="each of them counts with repeats='each'"):
+        with pytest.raises(DesignError, match="use all with repeats='each'"):
             rater_table(labels, RaterSettings(repeats=repeats))
     else:
         assert len(rater_table(labels, RaterSettings(repeats=repeats))) == kept
@@ -265,7 +265,7 @@ def test_a_correlation_needs_five_subjects(items, told):
     assert found == ((("a", -0.9999), ("b", -0.9999)) if told else ())
 
 
-def test_labels_that_do_not_vary_run_against_nobody():
+def test_constant_labels_have_no_reversed_rater():
     rows = [(i, 0, r, 1 if r == 0 else i % 3) for i in range(8) for r in (0, 1)]
     assert raters_upside_down(table_of(rows), 1.0) == ()
     assert raters_upside_down(table_of([(i, 0, i % 2, i % 3) for i in range(8)]), 1.0) == ()
@@ -343,12 +343,12 @@ def test_a_criterion_without_differences_is_excluded_and_a_narrow_one_noted():
     assert table.exclusions == (Exclusion("criterion", 1, "every label is 3, which tells nothing of raters", ("c1",)),)
     assert table.criteria == ("c2", "c3")
     assert table.categories == ((2, 3, 4), (1, 2, 3, 4, 5))
-    assert table.notes == ("nobody gave the lowest or highest labels of 'c2'; ideal ratings run from 2 to 4",)
+    assert table.notes == ("no label is the lowest or highest of the scale of 'c2'; ideal ratings range from 2 to 4",)
     alone = pl.DataFrame(
         [{k: v for k, v in row.items() if k != "criterion"} for row in rows if row["criterion"] == "c2"]
     )
     table = rater_table(assay.read(alone, scale="1-5"), RaterSettings())
-    assert table.notes == ("nobody gave the lowest or highest labels; ideal ratings run from 2 to 4",)
+    assert table.notes == ("no label is the lowest or highest of the scale; ideal ratings range from 2 to 4",)
     assert table.exclusions == ()
 
 

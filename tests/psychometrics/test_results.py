@@ -13,8 +13,9 @@ from test_rater_table import table_of
 from assay.psychometrics.raters import results as module
 from assay.psychometrics.raters.density import Density, layout
 from assay.psychometrics.raters.fit import Chains, Mode
-from assay.psychometrics.raters.results import Diagnostics, diagnose, modes_frame, severity_sentences
+from assay.psychometrics.raters.results import Diagnostics, diagnose, modes_frame
 from assay.psychometrics.raters.table import RaterSettings
+from assay.psychometrics.words import no_difference_line, severity_lines
 
 
 def chains(divergences=0, shape=(2, 1000, 1)) -> Chains:
@@ -61,7 +62,7 @@ def test_one_draw_in_a_thousand_may_diverge():
 
 @pytest.mark.parametrize(("steepness", "words"), [(0.5, ("the fit stopped before a maximum: a gradient of 0.5 is left, "
                                                          "and 0.01 may be",)), (0.001, ())])  # fmt: skip
-def test_the_quick_road_says_whether_it_arrived(steepness, words):
+def test_quick_method_reports_convergence(steepness, words):
     best = Mode(np.zeros(1), 0.0, np.eye(1), 0.0, 1, steepness)
     found = diagnose(SimpleNamespace(chains=None, modes=(best,)))
     assert found.problems == words
@@ -129,8 +130,8 @@ def test_labels_are_counted_by_rater_and_category():
     assert found.tolist() == [[0, 2], [0, 0], [2, 0]]
 
 
-def test_categories_are_drawn_as_often_as_said():
-    p = np.array([[0.5, 0.25, 0.25], [0, 2, 0], [0, 0, 1e-9]])  # whatever their sum
+def test_simulated_categories_match_probabilities():
+    p = np.array([[0.5, 0.25, 0.25], [0, 2, 0], [0, 0, 1e-9]])  # for any sum
     rng = np.random.default_rng(0)
     drawn = np.array([module._draw_categories(p, rng) for _ in range(1500)])
     assert set(drawn[:, 1]) == {1}
@@ -206,28 +207,26 @@ def test_severe_and_lenient_raters_are_named_the_farthest_first():
         "annotator": list("abcde"), "estimate": [-0.2, 0.5, -0.7, 0.1, 0.3], "low": [-0.3, 0.4, -0.9, -0.1, 0.1],
         "high": [-0.1, 0.6, -0.5, 0.3, 0.5], "p_adjusted": [0.05, 0.01, 0.001, 0.4, 0.051],
     })  # fmt: skip
-    lenient, severe, others = severity_sentences(rows, 0.05, "categories", 1)
-    assert lenient == "Severer than the raters' mean, in categories: b (+0.50 [0.40, 0.60])."
-    assert severe.startswith("More lenient, in categories: c (−0.70 [")
+    lenient, severe, others = severity_lines(rows, 0.05, "categories", 1)
+    assert lenient == "Significantly more severe than the mean (categories): b (+0.50 [0.40, 0.60])."
+    assert severe.startswith("Significantly more lenient than the mean (categories): c (−0.70 [")
     assert severe.index("c (") < severe.index("a (")
-    assert others == "2 raters of 5 not shown to differ from the mean in severity."
-    turned = list(severity_sentences(rows, 0.05, "logits", -1))
-    assert turned[0].startswith("Severer than the raters' mean, in logits: c (−0.70 [")
+    assert others == "2 of 5 raters: no significant difference in severity."
+    turned = list(severity_lines(rows, 0.05, "logits", -1))
+    assert turned[0].startswith("Significantly more severe than the mean (logits): c (−0.70 [")
     assert turned[0].index("c (") < turned[0].index("a (")
-    assert turned[1] == "More lenient, in logits: b (+0.50 [0.40, 0.60])."
-    assert list(severity_sentences(rows.filter(pl.col("p_adjusted") < 0.02), 0.02, "x", 1))[-1].startswith("More")
-    assert list(severity_sentences(rows, 1e-9, "x", 1)) == [
-        "5 raters of 5 not shown to differ from the mean in severity."
-    ]
-    assert list(module.others_sentence(1, 4, "scatter")) == [
-        "1 rater of 4 not shown to differ from the mean in scatter."
-    ]
+    assert turned[1] == "Significantly more lenient than the mean (logits): b (+0.50 [0.40, 0.60])."
+    assert list(severity_lines(rows.filter(pl.col("p_adjusted") < 0.02), 0.02, "x", 1))[-1].startswith(
+        "Significantly more lenient"
+    )
+    assert list(severity_lines(rows, 1e-9, "x", 1)) == ["5 of 5 raters: no significant difference in severity."]
+    assert list(no_difference_line(1, 4, "scatter")) == ["1 of 4 raters: no significant difference in scatter."]
 
 
-# -- labels drawn anew, label by label ------------------------------------------------------------------
+# -- replicated labels, label by label ------------------------------------------------------------------
 
 
-def test_labels_drawn_anew_are_as_often_as_the_model_says():
+def test_replicated_labels_match_model_probabilities():
     """Two criteria that share a trait: of each label Σ p(θ) p(ξ | θ) p(k | ξ), whatever its subject's own labels."""
     rng = np.random.default_rng(2)
     table = table_of([(i, j, r, int(rng.integers(0, 3))) for i in range(8) for j in range(2) for r in range(3)

@@ -10,8 +10,8 @@ from tables import FACETS, lessons
 
 import assay
 from assay.cli.app import main
-from assay.psychometrics.page import d_study_parts, disattenuation_parts, g_study_parts
-from assay.verdict.report import FURTHER, ReportSettings, _generalizability
+from assay.psychometrics.page import d_study_parts, disattenuation_parts, g_study_parts, report_generalizability
+from assay.verdict.report import FURTHER, ReportSettings
 
 ASKED = ["--design", "r x (o:i)", "--object", "i", "--facets", "r=annotator,o=lesson,i=teacher", "--method", "none"]
 
@@ -44,10 +44,9 @@ def test_a_command_gives_what_the_function_gives(source, labels, capsys):
     assert [row["estimate"] for row in found["table"]] == pytest.approx(wanted.table["estimate"].to_list())
 
 
-@pytest.mark.parametrize("command", [["d-study"], ["plan", "d-study"]])
-def test_a_d_study_is_a_plan_too(command, source, labels, capsys):
+def test_plan_d_study_gives_the_numbers_of_d_study(source, labels, capsys):
     more = ["--where", "kind=human", "--levels", "r=1,2", "--levels", "o=1-3", "--price", "2", "--prices", "o=10"]
-    code, out, _ = run([*command, *source, *ASKED, *more, "--target", "0.5", "--json"], capsys)
+    code, out, _ = run(["plan", "d-study", *source, *ASKED, *more, "--target", "0.5", "--json"], capsys)
     assert code == 0
     study = assay.g_study(labels.where(kind="human"), "r x (o:i)", "i", facets=FACETS, method="none")
     wanted = study.d_study(r=[1, 2], o=[1, 2, 3], price=2.0, prices={"o": 10.0}, target=0.5)
@@ -59,16 +58,16 @@ def test_a_d_study_is_a_plan_too(command, source, labels, capsys):
 @pytest.mark.parametrize(
     ("command", "more", "words"),
     [
-        ("g-study", [], "--design is needed: facets crossed (x) and nested (:)"),
+        ("g-study", [], "--design is required: design with facets crossed (x) and nested (:)"),
         ("g-study", [*ASKED, "--facets", "r"], "--facets takes NAME=VALUE; got 'r'"),
         ("g-study", [*ASKED[:4], "--facets", "r=annotator,o=leson,i=teacher"], "did you mean 'lesson'"),
-        ("d-study", [*ASKED, "--levels", "o=few"], "--levels: o=... takes whole numbers"),
-        ("d-study", [*ASKED, "--prices", "o=dear"], "--prices: o=... takes a number"),
-        ("d-study", [*ASKED, "--levels", "x=1-3"], "facet 'x' is not in the design"),
+        ("plan d-study", [*ASKED, "--levels", "o=few"], "--levels: o=... takes whole numbers"),
+        ("plan d-study", [*ASKED, "--prices", "o=dear"], "--prices: o=... takes a number"),
+        ("plan d-study", [*ASKED, "--levels", "x=1-3"], "facet 'x' is not in the design"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(command, more, words, source, capsys):
-    code, out, err = run([command, *source, *more], capsys)
+    code, out, err = run([*command.split(), *source, *more], capsys)
     assert code == 2
     assert out == ""
     assert words in err.splitlines()[-1]
@@ -90,16 +89,16 @@ def test_pages_have_tables_and_pictures(source, labels, tmp_path, capsys):
             assert all(draw().figure is not None for _, draw in part.pictures)
 
 
-def test_a_report_on_clusters_asks_how_far_scores_carry():
+def test_report_on_clusters_has_a_g_study():
     labels = assay.simulate(40, 3, scale="1-5", judges={"gpt": 0.2, "llama": 0.4}, documents=8, spread=0.7, seed=1)
     settings = ReportSettings(epsilon=0.2, clusters="document", n_resamples=20)
-    assert _generalizability in FURTHER
-    titles = [part.title for part in _generalizability(labels, None, settings, {})]
-    assert titles[0].startswith("How far do scores carry?")
-    assert titles[1] == "Do human and judge measure the same thing?"
+    assert "generalizability" in FURTHER
+    titles = [part.title for part in report_generalizability(labels, settings.shared(None))]
+    assert titles[0].startswith("Generalizability: ")
+    assert titles[1] == "Universe-score correlation of human and judge"
     bare = ReportSettings(epsilon=0.2, n_resamples=20)
-    assert _generalizability(labels, None, bare, {}) == ()
+    assert report_generalizability(labels, bare.shared(None)) == ()
     words = pl.DataFrame(
         {"item": ["a", "a", "b", "b"], "annotator": ["x", "y", "x", "y"], "label": ["p", "q", "q", "p"]}
     )
-    assert _generalizability(assay.read(words), None, settings, {}) == ()
+    assert report_generalizability(assay.read(words), settings.shared(None)) == ()

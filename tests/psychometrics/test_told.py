@@ -1,4 +1,4 @@
-"""Can it be told? What a table cannot show has a reason in place of a number; its twin, which can, has the number."""
+"""Estimability: results that are not estimable have a reason; similar tables that are estimable have a number."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_one_judge_with_one_label_a_cell_has_no_coefficient(seed):
     one = lessons(30, 1, 1, seed=seed)
     found = g_study(one, "r x i", "i", facets=R_I)
     assert tidy(found) == [False, False]
-    assert "hardly any level of i has two labels, so that its variance and error are one" in found.summary()
+    assert "too few levels of i have two labels to separate its variance from error" in found.summary()
     assert "0.000" not in found.summary()
     decision = found.d_study(r=[1, 2, 3])
     assert decision.projected["estimate"].is_nan().all()
@@ -40,16 +40,16 @@ def test_one_judge_in_nested_lessons_has_its_consistency_and_no_dependability():
     judge, people = found["judge"], found["human"]
     assert np.isfinite(people.dependability.estimate)
     assert judge.lone == ("r (m0)",)
-    assert judge.dependability.reason.startswith("r has one level, so that nothing shows how others would differ")
+    assert judge.dependability.reason.startswith("r has one level, so that its variance is unknown")
     assert np.isnan(judge.absolute_sem)
     assert judge.generalizability.estimate > 0
-    assert "is the consistency of this one r (m0), without its severity" in found.summary()
-    # Three judges beside do not count as one.
+    assert "Eρ² describes the consistency of r (m0) alone; Φ is not estimable" in found.summary()
+    # Three further judges do not count as one.
     rows = found.d_study(r=[1, 3], o=[2]).projected.filter(pl.col("study") == "judge")
     kept = rows.filter(pl.col("estimate").is_finite()).select("r", "coefficient").rows()
     assert kept == [(1, "generalizability")]
-    beside = found.human_in_the_loop(sizes=[2])
-    assert "A judge beside cannot be valued: judge: r has one level" in beside.summary()
+    loop = found.human_in_the_loop(sizes=[2])
+    assert "The effect of a judge is not estimable: judge: r has one level" in loop.summary()
     # Where it is all there is, it is fixed, and nothing is missing.
     fixed = g_study(labels, "r x (o:i)", "i", facets=FACETS, by="kind", fixed="r", method="delta")["judge"]
     assert fixed.dependability.estimate == pytest.approx(judge.generalizability.estimate)
@@ -57,7 +57,7 @@ def test_one_judge_in_nested_lessons_has_its_consistency_and_no_dependability():
 
 
 def prompted(severity: float, seed: int = 0):
-    """One judge under four prompts, of these severities at most, beside three people with one form."""
+    """One judge under four prompts, of these severities at most, with three people who have one form."""
     rng = np.random.default_rng(seed)
     level = severity * np.array([-1.0, -0.4, 0.4, 1.0])
     rows = []
@@ -78,7 +78,7 @@ def test_severity_of_a_single_judge_comes_from_its_prompts():
     assert list(variances) == ["r", "i", "ri,e"]
     assert variances["r"] > 0.5
     assert judge.generalizability.estimate > 1.3 * judge.dependability.estimate
-    assert any("the 4 values of its 'prompt' stand for r" in c for c in judge.cautions)
+    assert any("the 4 values of its 'prompt' are the levels of r" in c for c in judge.cautions)
     assert not found["human"].cautions
     # Prompts alike: no severity is made up, and Φ is Eρ².
     alike = g_study(prompted(0.0), "r x i", "i", facets=facets, by="kind", method="none")["judge"]
@@ -105,9 +105,9 @@ def test_the_rule_itself():
     assert untold(value[few], item[few]) == "3 levels of item have 2 differences, and 3 are needed at least"
     assert untold(value[few], item[few], least=2) is None
     alone = annotator == 0
-    assert "hardly any level of item has two labels" in untold(value[alone], item[alone])
+    assert "too few levels of item have two labels" in untold(value[alone], item[alone])
     # Three labels of each item by an annotator who saw no other.
-    own = "each level of annotator has one level of item to itself, so that they cannot be told apart"
+    own = "each level of annotator has a separate level of item, so their variances are confounded"
     assert untold(value, item, item) == own
 
 
@@ -120,7 +120,7 @@ def test_labels_that_do_not_vary_are_no_study_and_do_not_stop_the_others():
     constant = assay.read(rows, judges=["m0", "m1"], scale="interval:-100-100")
     found = g_study(constant, "r x (o:i)", "i", facets=FACETS, by="kind", method="none")
     assert [s.group for s in found.studies] == ["human"]
-    assert "the labels do not vary" in str(found.run.exclusions[0])
+    assert "all labels are equal" in str(found.run.exclusions[0])
 
 
 def test_a_facet_nested_in_a_crossing_is_in_the_error():
@@ -167,21 +167,21 @@ QUICK = {"quick": True, "starts": 1, "draws": 100, "nodes": 7, "object": "subjec
 
 def test_a_group_of_one_subject_is_not_compared():
     """What raters think of one subject is not of its group: −1.29, p < .001, came of it."""
-    with pytest.raises(assay.errors.DesignError, match="common has 39, rare has 1 of the 10 subjects"):
+    with pytest.raises(assay.errors.DesignError, match="common has 39, rare has 1; each needs at least 10 subjects"):
         assay.rater_model(groups(1, bias=1.5), group="accent", **QUICK)
     labels = groups(15, bias=1.5)
     found = assay.rater_model(labels, group="accent", **QUICK).fairness
-    assert found.rows.filter(pl.col("annotator") == "a0")["verdict"][0] == "severer"
+    assert found.rows.filter(pl.col("annotator") == "a0")["verdict"][0] == "more_severe"
 
 
-def test_a_small_group_beside_others_has_a_reason():
+def test_small_group_has_a_reason():
     rows = groups(15).labels.join(groups(15).items, on="item")
     third = rows.with_columns(
         accent=pl.when(pl.col("subject").is_in(["s00", "s01"])).then(pl.lit("third")).otherwise(pl.col("accent"))
     )
     found = assay.rater_model(assay.read(third, scale="1-5"), group="accent", **QUICK).fairness
     small = found.rows.filter(pl.col("group") == "third")
-    assert small["reason"].to_list() == ["third has 2 subjects of 10"] * 5
+    assert small["reason"].to_list() == ["third has 2 subjects; at least 10 are needed"] * 5
     assert small["verdict"].null_count() == 5
     assert small["estimate"].is_nan().all()
     assert found.rows.filter(pl.col("group") == "rare")["verdict"].null_count() == 0
@@ -229,9 +229,9 @@ def test_a_rater_upside_down_is_named_and_one_by_chance_is_not():
 @pytest.mark.slow
 @pytest.mark.parametrize(("studies", "most"), [(20, 3)])
 def test_what_raters_think_of_subjects_is_not_of_their_group(studies, most):
-    """The planted nothing: tastes of .3 categories, no bias. By labels alone half of the studies name somebody."""
+    """The planted nothing: tastes of .3 categories, no bias. By labels alone half of the studies name a rater."""
     named = 0
     for seed in range(studies):
         rows = assay.rater_model(groups(15, seed), group="accent", **QUICK).fairness.rows
-        named += bool(rows["verdict"].is_in(["severer", "more lenient"]).any())
+        named += bool(rows["verdict"].is_in(["more_severe", "more_lenient"]).any())
     assert named <= most

@@ -44,7 +44,7 @@ class Bags:
 
 
 class Words:
-    """Each word is a token; ``<`` and ``>`` stand around every text, and weigh nothing."""
+    """Each word is a token; ``<`` and ``>`` surround every text, with weight 0."""
 
     name = "by hand"
     key = ""

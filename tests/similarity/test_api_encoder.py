@@ -1,4 +1,4 @@
-"""Embeddings by a service: a real server on this machine, that is busy, wrong or slow when it is told to be."""
+"""Embeddings by a service: a real server on this machine, that is busy, wrong or slow on request."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_busy_service_is_asked_again(service, status):
 
 def test_a_service_that_stays_busy_is_given_up_with_what_is_kept(service):
     service.next = [(503, {"Retry-After": "0"}, '{"error": {"message": "overloaded"}}')] * 20
-    with pytest.raises(DataError, match=r"HTTP 503 for 'small-1': overloaded; tried 6 times. What was encoded before"):
+    with pytest.raises(DataError, match=r"HTTP 503 for 'small-1': overloaded; tried 6 times. Finished encodings"):
         encoder(service).encode(["ab"])
     assert len(service.asked) == 6
 
@@ -149,7 +149,7 @@ def test_a_service_that_is_not_there_is_said_to_give_no_answer(monkeypatch):
         ApiEncoder("m", "http://127.0.0.1:1/v1").encode(["ab"])
 
 
-def test_a_key_stands_in_the_environment_and_nowhere_else(monkeypatch):
+def test_api_key_is_read_from_the_environment_only(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(DesignError, match="environment variable OPENAI_API_KEY, which is not set"):
         ApiEncoder("m").encode(["ab"])
@@ -282,7 +282,7 @@ def test_how_long_is_waited_for_a_busy_service(monkeypatch, asked, waits):
     monkeypatch.setattr(api_encoder, "FIRST_WAIT", 1.0)
     monkeypatch.setattr(api_encoder.time, "sleep", slept.append)
     monkeypatch.setattr(api_encoder.urllib.request, "build_opener", lambda *handlers: Busy())
-    with pytest.raises(DataError, match=r"HTTP 503 for 'm': busy; tried 9 times\. What was encoded before is kept"):
+    with pytest.raises(DataError, match=r"HTTP 503 for 'm': busy; tried 9 times\. Finished encodings are kept"):
         ApiEncoder("m", "http://localhost/v1", "none")._rows(["a"], {})
     assert slept == waits
     assert len(tried) == 9

@@ -78,7 +78,7 @@ def test_the_folder_is_the_users(monkeypatch, tmp_path):
     assert cache_folder() == tmp_path / "assay"
 
 
-def test_keys_tell_texts_apart_and_pairs_whichever_comes_first():
+def test_cache_keys_distinguish_texts_and_ignore_pair_order():
     assert key_of("ab", "c") == key_of("c", "ab") != key_of("a", "bc")
     assert key_of("ab") != key_of("a", "b")
     assert len({key_of(text) for text in ("", " ", "é", "e\u0301", "\ud800")}) == 5

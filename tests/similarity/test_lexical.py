@@ -27,7 +27,7 @@ TEXTS = ["Anna met Bob in Rome Rome", "Bob left Rome", "nobody came", "it rained
 
 def test_jaccard_by_hand():
     matrix = Entities(capitals).matrix(TEXTS)
-    # {Anna, Bob, Rome} and {Bob, Rome}: two of three; nothing named beside nothing named is 1, beside something 0.
+    # {Anna, Bob, Rome} and {Bob, Rome}: two of three; two texts without names have 1, one without names 0.
     assert matrix.tolist() == [
         [1, pytest.approx(2 / 3), 0, 0, 0], [pytest.approx(2 / 3), 1, 0, 0, 0], [0, 0, 1, 1, 0], [0, 0, 1, 1, 0],
         [0, 0, 0, 0, 1],
@@ -135,7 +135,7 @@ def test_tokens_and_n_grams():
         ("rouge-2", "a", "a b", 0.0),
         ("rouge-2", "a", "b", 0.0),
         ("rouge-2", "a", "A.", 1.0),
-        ("rouge-1", "?", "!", 1.0),  # no words beside no words
+        ("rouge-1", "?", "!", 1.0),  # two texts without words
     ],
 )
 def test_rouge_by_hand(name, first, second, f1):
@@ -172,7 +172,7 @@ def chrf_slowly(hypothesis: str, reference: str) -> float:
         ("the cat sat", "the cat sat on the mat"), ("aaaa", "aa aaa"), ("ab", "ac"), ("abc", "abd"),
     ],
 )  # fmt: skip
-def test_chrf_by_a_slow_road(first, second):
+def test_chrf_agrees_with_direct_computation(first, second):
     hypothesis, reference = sorted((first, second), key=lambda text: (len(text.split()), text))
     found = similarity_named("chrf")
     assert found(first, second) == found(second, first) == pytest.approx(chrf_slowly(hypothesis, reference))

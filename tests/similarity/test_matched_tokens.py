@@ -19,7 +19,7 @@ from assay.similarity.bertscore import BERTScore, LayerEncoder
 
 
 def by_hand(first: str, second: str) -> float:
-    """The definition, word by word; what stands around a text may be matched and is not counted."""
+    """The definition, word by word; special tokens may be matched and are not counted."""
     around = [[*(vector_of(w) for w in ("<", *text.split(), ">"))] for text in (first, second)]
     inside = [[vector_of(w) for w in text.split()] for text in (first, second)]
     precision, recall = (np.mean([max(x @ y for y in other) for x in own]) for own, other in
@@ -56,7 +56,7 @@ def test_the_penalty_takes_the_longer_text_as_the_reference_and_is_never_more_th
         assert abs(b[i, j]) <= abs(a[i, j])
         assert (abs(b[i, j]) == abs(a[i, j])) == (longer == shorter)
     assert (b == b.T).all()
-    # Four words beside two: the penalty is exp(1 - 4 / 2).
+    # Four words and two: the penalty is exp(1 - 4 / 2).
     assert adjusted("cat mat", "cat mat cat mat") == pytest.approx(math.exp(-1))
 
 
@@ -115,7 +115,7 @@ def test_scores_of_pairs_by_hand_however_many_at_once(block, monkeypatch):
     rows = np.array([[1.0, 0], [0, 1], [1, 0], [-1, 0], [0, 0]])
     tokens = bertscore.Tokens(rows, np.array([0, 1, 3, 4]), np.array([1.0, 1, 1, 1, 0]))
     found = bertscore.score_pairs(tokens, np.array([0, 1, 0, 1]), np.array([1, 0, 2, 2]))
-    # Of (y, x) beside (−x): precision (0 − 1)/2 and recall max(0, −1) = 0.
+    # For (y, x) and (−x): precision (0 − 1)/2 and recall max(0, −1) = 0.
     assert found == pytest.approx([2 / 3, 2 / 3, -1, 0])
 
 
@@ -128,7 +128,7 @@ def test_texts_that_are_compared_are_encoded_together(monkeypatch):
         return [(members, pairs.tolist()) for members, pairs in each]
 
     assert groups() == [([0, 1, 2, 4, 5], [0, 1, 2])]
-    monkeypatch.setattr(bertscore, "AT_ONCE", 6)  # the letters of the first group; what nobody asks about has none
+    monkeypatch.setattr(bertscore, "AT_ONCE", 6)  # the letters of the first group; others have none
     assert groups() == [([0, 1, 2], [0, 2]), ([4, 5], [1])]
     monkeypatch.setattr(bertscore, "AT_ONCE", 7)
     assert groups() == [([0, 1, 2, 4, 5], [0, 1, 2])]
@@ -170,7 +170,7 @@ def test_special_tokens_are_read_and_weigh_nothing_and_a_long_text_is_refused_or
         read("a bb ccc", "refuse")
     begin = "x" * 35 + " y z "  # the first forty letters are shown
     with pytest.raises(
-        assay.errors.DesignError, match=f"a text has 6 tokens, and the model m reads 4: '{begin}'[.]{{3}} Take"
+        assay.errors.DesignError, match=f"a text has 6 tokens, and the model m reads 4: '{begin}'[.]{{3}} Use"
     ):
         read(begin + "w" * 9, "refuse")
 
@@ -242,7 +242,7 @@ def test_a_text_is_as_long_as_it_has_tokens_without_special_ones():
     assert LayerEncoder.lengths(encoder, ["b c", "-", "a"]).tolist() == [2, 0, 1]
 
 
-def test_vectors_of_all_tokens_stand_text_by_text_before_a_row_of_zeros():
+def test_token_vectors_are_grouped_by_text_before_zeros():
     torch = pytest.importorskip("torch", reason='needs the extra "embed"')
     batches = []
 

@@ -162,7 +162,7 @@ class Wrong:
         ("embeddings,split=half", "split must be auto or sentences or whole; got 'half'"),
         ("embeddings,batch=ten", "batch must be a whole number; got 'ten'"),
         (7, "a similarity is a name .words.* or a function of two texts; got 7"),
-        (lambda a, b: float("nan"), "of 'a' and 'a' is no number"),
+        (lambda a, b: float("nan"), "of 'a' and 'a' is not a number"),
         (lambda a, b: float(a < b), "'a' and 'b' is 1, and another one when they are swapped .0.; .* symmetric"),
         (Wrong([[1, 0], [1, 1]]), "another one when they are swapped"),
         (Wrong([[1, 0]]), "gave .1, 2. numbers for pairs of 2 texts"),
@@ -209,7 +209,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("name", NAMED)
 def test_options_that_are_not_named_are_these(name):
-    """A name without options is what a signature shows; what it stands for must not move."""
+    """A name without options is what a signature shows; its meaning must not change."""
     found = {option: one.default for option, one in inspect.signature(NAMED[name].make).parameters.items()}
     assert found == OPTIONS.get(name.removesuffix("-length"), {})
 
@@ -287,7 +287,7 @@ def test_many_pairs_are_counted_as_few_are(name, monkeypatch):
 
 
 class Halved(Vectors):
-    """Rows of two numbers by name; orthogonal ones are half alike, so that what has no row stands out."""
+    """Rows of two numbers by name; orthogonal ones are half alike, so that texts without rows are recognizable."""
 
     name = "halved"
 
@@ -347,7 +347,7 @@ def test_rows_that_are_not_there_are_made_so_many_at_once(at_once, steps):
 
 
 def test_rows_are_kept_on_disk_once_and_read_by_others(kept_here: Path):
-    """By their keys, in whatever order they are asked for; what is cut off or of another size is made again."""
+    """By their keys, in any order; what is cut off or of another size is made again."""
     keys = [key_of(str(n)) for n in range(4)]
     assert kept("numbers", keys[:2], rows_of).tolist() == rows_of([0, 1]).tolist()
     assert kept("numbers", keys[2:], lambda some: rows_of([n + 2 for n in some])).tolist() == rows_of([2, 3]).tolist()
@@ -392,7 +392,7 @@ def test_where_encodings_are_kept(platform, environment, folder, tmp_path, monke
     assert protocol.cache_folder() == wanted
 
 
-def test_a_key_is_of_texts_whichever_comes_first_and_of_where_each_ends():
+def test_cache_key_ignores_order_and_includes_boundaries():
     assert key_of("a", "b") == key_of("b", "a")
     assert len(key_of("a")) == 16
     assert len({key_of("ab"), key_of("a", "b"), key_of("a"), key_of(), key_of("a", "a"), key_of("", "ab")}) == 6
@@ -426,7 +426,7 @@ def test_a_folder_that_cannot_be_written_or_is_off_keeps_nothing(tmp_path, monke
     assert [one.name for one in tmp_path.iterdir() if one.name != "kept"] == ["file"]
 
 
-def test_scores_of_pairs_are_kept_whichever_text_comes_first(kept_here: Path):
+def test_cached_scores_ignore_pair_order(kept_here: Path):
     asked = []
 
     def score(first, second):
@@ -466,13 +466,13 @@ def test_a_millionth_is_no_other_number_when_texts_are_swapped(there, back, refu
         protocol._refuse_asymmetric("own", ["a", "b", "c"], *arrays)
 
 
-def test_a_vector_that_is_no_number_is_refused_with_its_texts():
+def test_non_finite_vector_error_names_its_texts():
     class Broken(Halved):
         def of_products(self, product):
             return np.where(product == 0.8, np.nan, product)
 
     for ask in (Broken().matrix, lambda texts: Broken().pairs(["b"], ["c"])):
-        with pytest.raises(DesignError, match="the similarity 'halved' of 'b' and 'c' is no number"):
+        with pytest.raises(DesignError, match="the similarity 'halved' of 'b' and 'c' is not a number"):
             ask(["a", "b", "c"])
 
 

@@ -120,7 +120,7 @@ def test_nothing_of_a_long_text_is_cut_off():
 
 
 def by_words(text, **options):
-    """A tokenizer to which each word is a token; numbers of two more stand around a text."""
+    """A tokenizer to which each word is a token; two special tokens surround a text."""
     return {"offset_mapping": [word.span() for word in re.finditer(r"\S+", text)]}
 
 
@@ -128,7 +128,7 @@ def by_words(text, **options):
     ("most", "text", "pieces"),
     [
         (None, "one two three four", ["one two three four"]),
-        (5, "one two three four", ["one two three ", "four"]),  # 2 tokens stand around: 3 of the text are read
+        (5, "one two three four", ["one two three ", "four"]),  # 2 special tokens: 3 of the text are read
         (6, "one two three four", ["one two three four"]),
         (3, "a b c", ["a ", "b ", "c"]),
         (20, "one two three four", ["one two three four"]),
@@ -341,8 +341,8 @@ def test_a_model_is_looked_for_here_before_it_is_fetched(monkeypatch):
         with pytest.raises(assay.errors.DataError) as refused:
             found_at(Hub(error=error), "who/m", monkeypatch)
         assert str(refused.value) == (
-            f"the model 'who/m' is not on this machine and cannot be fetched ({said}). Give the folder of a model that "
-            "is here, or fetch it once where there is a network"
+            f"the model 'who/m' is not on this machine and cannot be downloaded ({said}). Name the folder of a local "
+            "model, or download it once with a network connection"
         )
 
 

@@ -167,6 +167,6 @@ def test_words_of_two_letters_are_stems(word, stem):
 
 
 @pytest.mark.parametrize(("word", "stem"), [("orally", "oral"), ("formally", "formal"), ("ally", "alli")])
-def test_what_stands_before_alli_must_have_a_vowel_before_a_consonant(word, stem):
-    """In Porter's second step *orally* is *or* with *ally*; before *ally* itself stands nothing."""
+def test_alli_requires_a_vowel_and_consonant_before(word, stem):
+    """In Porter's second step *orally* is *or* with *ally*; *ally* itself has no prefix."""
     assert porter_stem(word) == stem

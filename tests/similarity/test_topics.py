@@ -175,7 +175,7 @@ def test_outliers_join_the_nearest_topic_where_that_is_asked_for():
     assert {word for words in kept.model(texts).words for word in words} < {w for ws in model.words for w in ws}
     assert f"{len(texts) - 12} were in no cluster and have the nearest topic" in moved.fitted(texts).about
     assert "nearest" not in kept.fitted(texts).about
-    # A word that stands in one text only is too faint in its topic: the text has its cluster's all the same.
+    # A word of one text only is too faint in its topic: the text has its cluster's all the same.
     rare = sorted([*texts, "zebra xylophone quux"])
     place = rare.index("zebra xylophone quux")
     theme = np.array([by_theme([text])[0].argmax() for text in rare])
@@ -195,7 +195,7 @@ def test_words_of_no_topic_have_a_share_of_none():
     assert only_common.topic[place] == -1
 
 
-def test_stability_is_low_where_topics_are_no_more_than_chance():
+def test_stability_of_random_topics_is_low():
     texts, _ = planted()
     rng = np.random.default_rng(5)
     noise = [" ".join(rng.choice([w for theme in THEMES for w in theme], 4)) for _ in range(60)]
@@ -222,7 +222,7 @@ def test_stability_is_the_mean_correlation_over_pairs_of_seeds():
 
 
 def test_shares_are_those_of_class_tf_idf_by_loops():
-    """Grootendorst (2022), equation 2, in windows of four words; likenesses below FAINT are none."""
+    """Grootendorst (2022), equation 2, in windows of four words; similarities below FAINT are 0."""
     pytest.importorskip("scipy.sparse")
     rng = np.random.default_rng(6)
     words = [[str(w) for w in rng.choice(list("abcdefgh") + THEMES[k % 3] * 2, rng.integers(1, 9))] for k in range(14)]
@@ -287,7 +287,7 @@ def test_planted_topics_are_found_after_umap():
     [
         (lambda: clusters(), 6, "topics are learned from all texts that are given, and need 10 .* there are 6"),
         (lambda: clusters(min_size=25), 30, "topics of at least 25 texts cannot be two among 30 texts"),
-        (lambda: clusters(min_size=10), 20, "were found among 20 texts, .* take a smaller min_size than 10"),
+        (lambda: clusters(min_size=10), 20, "were found among 20 texts, .* use a smaller min_size than 10"),
         (lambda: lda(), 6, "need 10 different ones"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Do two texts carry the same ideas? What people see, and which measures see it too."""
+"""Similarity of ideas: odd-one-out choices of experts, and the validity of similarity measures."""

@@ -3,8 +3,8 @@
 For annotator f on an item that other people P answered, with s a similarity of two texts,
 
     closeness   c = mean of s(f, j) over j in P
-    people      b = mean of s(j, k) over pairs of P                 what people are to each other
-    advantage   share of j in P to whose company f is at least as close as j:
+    people      b = mean of s(j, k) over pairs of P                 similarity among humans
+    advantage   share of j in P whose similarity to the others is at most that of f:
                 mean of s(f, k) ≥ mean of s(j, k), k in P less j
 
 which is the leave-one-out rule of the alternative annotator test (Calderon et al. 2025, section 3.1) with similarity
@@ -25,15 +25,15 @@ from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.names import codes_in
 from assay.data.ratings import cluster_codes
-from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import question
 from assay.estimation.resampling import Mean, Units, add_rows, estimate_sums
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
+from assay.ideas import words
 from assay.ideas.choices import MapSettings
 from assay.reporting import pictures
-from assay.reporting.tables import interval, said, signed
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import as_similarity
 
@@ -55,18 +55,17 @@ class AnnotatorSimilarity(ResultOfRows):
     Attributes
     ----------
     rows : polars.DataFrame
-        One row an annotator, judges before people, the closest first: ``annotator``, ``kind``, ``estimate`` (closeness:
-        mean similarity to the other people of an item), ``low``, ``high``, ``people`` (mean similarity of those people
-        to each other),
-        ``difference``, ``difference_low``, ``difference_high`` (closeness less that), ``advantage`` (share of people to
-        whose company it is at least as close as they are), ``advantage_low``, ``advantage_high``, ``closer_than``
-        (share of people whose own difference is lower), ``other_items`` (of a judge: closeness of its answers to people
-        of other items, which its way of writing earns without the item), ``n`` (items), ``reason``.
+        One row per annotator, judges before humans, the highest similarity first: ``annotator``, ``kind``, ``estimate``
+        (mean similarity to the other humans of an item), ``low``, ``high``, ``people`` (mean similarity among those
+        humans), ``difference``, ``difference_low``, ``difference_high`` (estimate minus that), ``advantage`` (share of
+        humans whose similarity to the others is at most the annotator's), ``advantage_low``, ``advantage_high``,
+        ``closer_than`` (share of humans with a lower difference), ``other_items`` (for a judge: similarity of its
+        responses to humans on other items, the effect of its style alone), ``n`` (items), ``reason``.
     pairs : polars.DataFrame
         ``first``, ``second``, ``estimate`` (mean similarity over the items that both answered), ``adjusted`` (as
         it would be if all pairs had answered the same items), ``n``.
     positions : polars.DataFrame
-        ``annotator``, ``kind``, ``x``, ``y``: the map, on which those who write alike are near.
+        ``annotator``, ``kind``, ``x``, ``y``: the map, with similar annotators close together.
     stress : float
         Misfit of the map (Kruskal's stress-1), 0 for none; above .2 read it with care.
     run : Run
@@ -98,36 +97,12 @@ class AnnotatorSimilarity(ResultOfRows):
         return names, found
 
     def summary(self) -> str:
-        """Where each judge sits among the people."""
-        people = self.rows.filter(pl.col("kind") == "human")
-        lines = []
-        for row in self.rows.filter(pl.col("kind") == "judge").iter_rows(named=True):
-            if row["difference_low"] > 0:
-                words = "is closer to people than they are to each other"
-            elif row["difference_high"] < 0:
-                words = "is not as close to people as they are to each other"
-            else:
-                words = "is not shown to be closer to people, or farther, than they are to each other"
-            lines.append(
-                f"{row['annotator']} {words}: {said(row['estimate'], 3)} against {said(row['people'], 3)}, a "
-                f"difference of {signed(row['difference'], 3)} "
-                f"{interval(row['difference_low'], row['difference_high'], 3, '+')} "
-                f"(its answers to other items reach {said(row['other_items'], 3)}); at least as close as the person "
-                f"left out in {said(row['advantage'])} {interval(row['advantage_low'], row['advantage_high'])} of "
-                f"comparisons on {counted(row['n'], 'item')}{_rank_words(row['closer_than'], people.height)}."
-            )
-        if people.height:
-            ends = people.sort("difference")
-            low, high = ends.row(0, named=True), ends.row(-1, named=True)
-            lines.append(
-                f"People themselves lie from {signed(low['difference'], 3)} ({low['annotator']}) to "
-                f"{signed(high['difference'], 3)} ({high['annotator']})."
-            )
-        lines.append(f"The map's misfit is {said(self.stress)} (stress; below 0.2 distances can be read).")
+        """Each judge's similarity to humans compared with that among humans."""
+        lines = words.annotator_lines(self.rows, self.stress)
         return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The map: annotators who write alike are near each other; every judge is named, people while they are few."""
+        """The map of annotators, similar ones close together; judges have names, and humans if there are few."""
         ax = pictures.axes(ax, width=5.8, height=4.8)
         few = self.positions.height <= 16
         for row in self.positions.iter_rows(named=True):
@@ -137,17 +112,17 @@ class AnnotatorSimilarity(ResultOfRows):
                     alpha=1.0 if judge else 0.55, linestyle="none")  # fmt: skip
         shown = [r for r in self.positions.iter_rows(named=True) if r["kind"] == "judge" or few]
         _name_apart(ax, shown)
-        for label, colour, marker in (("judge", pictures.JUDGE, "D"), ("person", pictures.HUMAN, "o")):
+        for label, colour, marker in (("judge", pictures.JUDGE, "D"), ("human", pictures.HUMAN, "o")):
             ax.plot([], [], marker=marker, color=colour, linestyle="none", label=label)
         pictures.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
         ax.set_aspect("equal", adjustable="datalim")
         ax.set_xticks([])
         ax.set_yticks([])
-        ax.set_xlabel("near: their answers are alike")
+        ax.set_xlabel("close together: similar responses")
         return ax
 
     def plot_closeness(self, ax: Axes | None = None) -> Axes:
-        """Forest plot: closeness less what people are to each other, of judges and of people."""
+        """Forest plot of similarity to humans minus similarity among humans, for judges and humans."""
         rows = self.rows.sort("difference", descending=True, maintain_order=True)
         if rows.height > pictures.MOST_ROWS:
             judges = rows.filter(pl.col("kind") == "judge")
@@ -161,18 +136,12 @@ class AnnotatorSimilarity(ResultOfRows):
         columns = (rows[c].to_list() for c in ("difference", "difference_low", "difference_high"))
         pictures.forest(ax, names, *columns, colour=colours)
         ax.axvline(0, color=pictures.MUTED, linewidth=1, linestyle="--")
-        ax.set_xlabel("closeness to people, less that of people to each other")
+        ax.set_xlabel("similarity to humans minus similarity among humans")
         return ax
 
 
-def _rank_words(share: float | None, n: int) -> str:
-    """Than how many people it is closer, where people were held against each other."""
-    people = counted(n, "person")
-    return "" if share is None else f"; closer than {said(share)} of {people}"
-
-
 def _name_apart(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    """Names beside their points, moved up where they would lie on another name."""
+    """Names next to their points, moved up if they would overlap another name."""
     x, y = (np.array([row[c] for row in rows], dtype=float) for c in ("x", "y"))
     span = max(np.ptp(x), np.ptp(y)) or 1.0 if rows else 1.0
     high, letter = 0.05 * span, 0.024 * span
@@ -189,7 +158,7 @@ def _name_apart(ax: Axes, rows: list[dict[str, Any]]) -> None:
 
 @question(MapSettings)
 def annotator_similarity(labels: Annotations | Chunks, settings: MapSettings) -> AnnotatorSimilarity:
-    """Does a judge write what people write? Where each judge sits among the people who answered the same items.
+    """Compare judges' texts with humans': similarity to humans, and similarity among humans, on the same items.
 
     The alternative annotator test itself, with this similarity as its score, is
     ``assay.alt_test(labels, judge, similarity=...)``.
@@ -206,7 +175,7 @@ def annotator_similarity(labels: Annotations | Chunks, settings: MapSettings) ->
     Raises
     ------
     DesignError
-        For labels that are no text, or where no item has answers of three annotators, two of them people.
+        For labels that are not text, or without items with texts of three annotators, two of them human.
 
     Examples
     --------
@@ -222,14 +191,14 @@ def annotator_similarity(labels: Annotations | Chunks, settings: MapSettings) ->
     The judge's words are like a person's by two thirds on average, people's like each other's by one.
     """
     labels = labels.in_memory("annotator_similarity")
-    _refuse_what_is_no_text(labels)
+    _refuse_other_labels(labels)
     similarity = as_similarity(settings.similarity)
     answers = _TextAnswers.of(labels, similarity)
     rows, estimates, how, gone = answers.rows(labels, settings)
     if not rows:
         raise DesignError(
-            f"nobody has {settings.min_items} items that two other people answered too; lower it with min_items=..., "
-            "or read more labels"
+            f"no annotator shares {settings.min_items} items with two other humans; lower min_items=..., or read "
+            "more labels"
         )
     pairs = answers.pairs([row["annotator"] for row in rows])
     positions, stress = _map(pairs, rows)
@@ -240,7 +209,7 @@ def annotator_similarity(labels: Annotations | Chunks, settings: MapSettings) ->
         or None
     )  # fmt: skip
     facts = {"items": labels.n_items, "humans": len(labels.humans), "judges": len(labels.judges)}
-    about = answers.fitted.about  # it also says what was learned from these texts
+    about = answers.fitted.about  # also describes what was learned from these texts
     note = (f"similarity: {about}",) if about else ()
     run = Run("annotator-similarity", settings, data, facts, how, gone, note)
     in_order = tuple(estimates[name] for name in frame["annotator"])
@@ -250,16 +219,16 @@ def annotator_similarity(labels: Annotations | Chunks, settings: MapSettings) ->
 _TYPES: dict[str, Any] = {"reason": pl.String, "other_items": pl.Float64}
 
 
-def _refuse_what_is_no_text(labels: Annotations) -> None:
+def _refuse_other_labels(labels: Annotations) -> None:
     if len(labels.criteria) > 1:
         raise DesignError(
-            f"annotator_similarity is asked of one criterion, and the table has {listing(labels.criteria)}; choose one "
+            f"annotator_similarity needs one criterion; the table has {listing(labels.criteria)}; choose one "
             f"with labels.where(criterion='{labels.criteria[0]}')"
         )
     if labels.scale.kind != "text":
         raise DesignError(
             f"annotator_similarity needs labels on the scale text; these are {labels.scale.describe()}. Read texts "
-            "with scale='text'; odd ones out are for assay.triplet_similarity"
+            "with scale='text'; for odd-one-out choices use assay.triplet_similarity"
         )
 
 
@@ -272,7 +241,7 @@ class _TextAnswers:
     n_items: int
     who: tuple[Ints, ...]
     """Annotators of each item, each once."""
-    alike: tuple[Floats, ...]
+    similarities: tuple[Floats, ...]
     """Their similarities: (annotators, annotators), repeats averaged."""
     item: Ints
     """Of each entry of ``who``."""
@@ -301,8 +270,8 @@ class _TextAnswers:
             pl.DataFrame({"item": item, "who": who, "text": texts}),
         )  # fmt: skip
 
-    def closeness_elsewhere(self, annotator: int, seed: int) -> float:
-        """Closeness of an annotator's answers to people of other items: what its way of writing alone would earn."""
+    def similarity_to_other_items(self, annotator: int, seed: int) -> float:
+        """Similarity of an annotator's responses to humans on other items: the effect of its style alone."""
         rng = np.random.default_rng((seed, annotator))
         mine = self.texts.filter(pl.col("who") == annotator).unique("item", keep="first", maintain_order=True)
         humans = np.flatnonzero(self.is_human)
@@ -325,9 +294,9 @@ class _TextAnswers:
 
     @cached_property
     def closeness(self) -> Floats:
-        """Closeness, what people are to each other, and advantage: (annotators, items, 3), NaN where not defined."""
+        """Similarity to humans, similarity among humans, advantage: (annotators, items, 3), NaN if not defined."""
         found = np.full((len(self.names), self.n_items, 3), np.nan)
-        for item, who, alike in zip(self.item.tolist(), self.who, self.alike, strict=True):
+        for item, who, alike in zip(self.item.tolist(), self.who, self.similarities, strict=True):
             people = np.flatnonzero(self.is_human[who])
             for i, f in enumerate(who.tolist()):
                 others = people[people != i]
@@ -338,7 +307,7 @@ class _TextAnswers:
     def rows(
         self, labels: Annotations, settings: MapSettings
     ) -> tuple[list[dict[str, Any]], dict[str, Estimate], str, tuple[Exclusion, ...]]:
-        """One row an annotator with enough items; its closeness; how intervals were made; who is left out."""
+        """One row per annotator with enough items; its estimate; the interval method; exclusions."""
         clusters = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
         rows, estimates, how, few = [], {}, "", []
         for name in natural(self.names):
@@ -358,7 +327,7 @@ class _TextAnswers:
             }
             for what, one in (("difference", found[2]), ("advantage", found[3])):
                 row |= {what: one.estimate, f"{what}_low": one.low, f"{what}_high": one.high}
-            moved = self.closeness_elsewhere(f, settings.seed) if self.kinds[f] == "judge" else None
+            moved = self.similarity_to_other_items(f, settings.seed) if self.kinds[f] == "judge" else None
             rows.append({**row, "other_items": moved, "n": len(used), "reason": found.reasons[0]})
         words = f"fewer than {settings.min_items} items that two other people answered too"
         gone = (Exclusion("annotator", len(few), words, tuple(few)),) if few else ()
@@ -369,7 +338,7 @@ class _TextAnswers:
         n = len(self.names)
         total, number, level = np.zeros((3, n, n))
         whole = []
-        for who, alike in zip(self.who, self.alike, strict=True):
+        for who, alike in zip(self.who, self.similarities, strict=True):
             people = np.flatnonzero(self.is_human[who])
             m = len(people)
             inner = alike[np.ix_(people, people)]
@@ -397,7 +366,7 @@ class _TextAnswers:
 
 
 def _merge_repeats(who: Ints, alike: Floats) -> tuple[Ints, Floats]:
-    """Similarities of annotators, an annotator's several answers averaged."""
+    """Similarities of annotators, averaged over an annotator's repeats."""
     once, place = np.unique(who, return_inverse=True)
     if len(once) == len(who):
         return who, alike
@@ -416,7 +385,7 @@ def _compare_with(mine: Floats, theirs: Floats) -> tuple[float, float, float]:
 
 
 def _estimate(mine: Floats, used: Ints, clusters: Ints | None, settings: MapSettings) -> Estimates:
-    """Means over items: closeness, people, their difference, advantage."""
+    """Means over items: similarity to humans, among humans, their difference, advantage."""
     values = mine[used]
     data = np.stack([values[:, 0], values[:, 1], values[:, 0] - values[:, 1], values[:, 2]], axis=1)
     units = Units.of(len(mine), clusters, width=8, used=used)
@@ -435,14 +404,14 @@ def _add_ranks(rows: pl.DataFrame) -> pl.DataFrame:
     ]  # fmt: skip
     columns = [c for c in rows.columns if c not in ("other_items", "n", "reason")]
     rows = rows.with_columns(closer_than=pl.Series(share, dtype=pl.Float64))
-    # Judges first: whoever asks about them does not look for them among fifty people.
+    # Judges first, so that they are easy to find.
     return rows.select(*columns, "closer_than", "other_items", "n", "reason").sort(
         pl.col("kind") == "judge", "difference", descending=True, maintain_order=True
     )
 
 
 def _map(pairs: pl.DataFrame, rows: list[dict[str, Any]]) -> tuple[pl.DataFrame, float]:
-    """Places of annotators, from one less their similarity, weighted by the items that two share."""
+    """Places of annotators, from one minus their similarity, weighted by the items that two share."""
     names = [row["annotator"] for row in rows]
     place = {name: i for i, name in enumerate(names)}
     distance, weight = np.full((len(names), len(names)), np.nan), np.zeros((len(names), len(names)))
@@ -463,7 +432,7 @@ STEPS = 500
 """Steps of majorization at most."""
 
 NEAR = 1e-9
-"""The stress has settled where a step lowers it by a smaller share: far less than a picture shows."""
+"""Relative decrease of the stress per step at convergence: far below the resolution of a picture."""
 
 
 def positions_in_plane(distance: Floats, weight: Floats, dimensions: int = 2) -> tuple[Floats, float]:
@@ -472,9 +441,9 @@ def positions_in_plane(distance: Floats, weight: Floats, dimensions: int = 2) ->
     Parameters
     ----------
     distance : (n, n) float
-        Symmetric; what has no weight may be NaN.
+        Symmetric; can be NaN without weight.
     weight : (n, n) float
-        How much each distance counts; 0 where it is not known.
+        Weight of each distance; 0 if it is unknown.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Choices of the odd one of three texts, as arrays: the one reduction that all questions about triplets start from."""
+"""Odd-one-out choices as arrays, and the options of analyses of ideas."""
 
 from __future__ import annotations
 
@@ -24,45 +24,43 @@ from assay.statistics.odd_one_out import PairTable
 Chosen = Literal["humans", "judges"]
 Pairs = Literal["humans", "annotator", "pairs", "itself"]
 
-# -- Options of the questions about ideas ----------------------------------------------------------
+# -- Options ----------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceSettings(Settings):
-    """Where triplets name their texts, and whose choices count."""
+    """Options about the columns of texts, and the annotators."""
 
     texts: Sequence[str] | None = option(
         None,
-        "The three columns that name the texts of a triplet, separated by commas; found by usual names.",
-        details="In the order that labels A, B and C speak of. The first of these that are there: ``first_item`` … (as "
-        "in a study), ``id_a`` …, ``first`` …, ``a`` …, ``text_a`` ….",
+        "Three columns that name the texts of a triplet, separated by commas (default: by usual names).",
+        details="In the order of labels A, B and C. Default: the first existing of ``first_item`` … (as in a study), "
+        "``id_a`` …, ``first`` …, ``a`` …, ``text_a`` ….",
     )
     document: str | None = option(
         None,
-        "Item column that names the document whose texts are compared; 'document' where the items have it.",
+        "Item column with the document whose texts are compared (default: 'document', if it exists).",
         details="Texts are compared within a document.",
         first=True,
     )
     annotators: Chosen | Sequence[str] = option(
-        "humans", "Whose choices count: humans, judges, or names separated by commas."
+        "humans", "Annotators to include: humans, judges, or names separated by commas."
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.texts is not None and len(set(self.texts)) != 3:
-            raise DesignError("texts=... takes three columns: those that name the three texts of a triplet")
+            raise DesignError("texts=... needs three columns: the names of the three texts of a triplet")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TripletSettings(ChoiceSettings):
     """Options of `assay.triplet_similarity`."""
 
-    floor: int = option(
-        3, "Pairs that were compared less often are marked.", low=1, details="Their ``enough`` is False."
-    )
+    floor: int = option(3, "Mark pairs with fewer comparisons.", low=1, details="Their ``enough`` is False.")
     confidence: float = level_option(
-        details="They are Wilson's, of as many independent choices as those about a pair are worth: where a triplet "
-        "was answered more than once, its choices share their third text (`alike`).",
+        details="Wilson intervals with the effective number of independent choices about a pair: several choices from "
+        "one triplet share their third text (`dependence`).",
     )
 
 
@@ -72,14 +70,14 @@ class EmbeddingSettings(ChoiceSettings):
 
     dimensions: int | None = option(
         None,
-        "Of the space; chosen by cross-validation when not given.",
+        "Dimensions of the space (default: chosen by cross-validation).",
         low=1,
         high=50,
-        details="Of 1, 2, 3, 4 and 6 the number that predicts choices best.",
+        details="Default: the number among 1, 2, 3, 4 and 6 that predicts choices best.",
     )
-    folds: int = option(5, "Folds of the cross-validation.", low=2, details="Over triplets.")
+    folds: int = option(5, "Cross-validation folds.", low=2, details="Over triplets.")
     n_resamples: int = option(
-        100, "Resamples of the triplets, each fitted anew; 0 for no intervals.", low=0, key="resamples"
+        100, "Resamples of the triplets, each refitted; 0 for no intervals.", low=0, key="resamples"
     )
     confidence: float = level_option()
     seed: int = seed_option()
@@ -91,10 +89,10 @@ class ReliabilitySettings(IntervalSettings):
 
     who: Sequence[Pairs] = option(
         ("humans", "annotator", "itself"),
-        "Which rows: people together, each annotator with the people, each pair, an annotator's own repeats.",
+        "Rows: all humans, each annotator with the humans, each pair, repeats of each annotator.",
     )
-    by: str | None = option(None, "Item column, such as the document, for each of whose values rows are given.")
-    clusters: str | None = option(None, "Item column whose triplets are resampled together.")
+    by: str | None = option(None, "Analyse each value of this item column separately, such as the document.")
+    clusters: str | None = option(None, "Column that groups dependent triplets.")
 
     def __post_init__(self) -> None:
         if isinstance(self.who, str):
@@ -108,43 +106,41 @@ class ValidateSettings(ChoiceSettings):
 
     measures: Any = option(
         None,
-        "The measures, separated by commas; the judges of the table are added.",
-        details="``rouge-l``, ``bleu``, ``words`` …; a function of two texts, which may have a method ``matrix`` that "
-        "scores all pairs of a list; a judge's labels of pairs, numbers, averaged over repeats (binary and continuous "
+        "Similarity measures, separated by commas; judges of the table are added.",
+        details="``rouge-l``, ``bleu``, ``words`` …; a function of two texts, with an optional method ``matrix`` that "
+        "scores all pairs of a list; a judge's numeric labels of pairs, averaged over repeats (binary and continuous "
         "prompts); a table of ``first``, ``second`` and a number; several of these, or a mapping of names to them. A "
-        "mapping of settings to measures is a sweep: the best of its settings is in the table with what nested choice "
-        "leaves of its ρ.",
+        "mapping of settings to measures is a sweep: the table has its best setting, with ρ from nested choice.",
         first=True,
     )
     _: KW_ONLY
     contents: Sequence[str] | None = option(
         None,
-        "The three columns that hold the texts; those that name them when not given.",
-        details="``first``, ``second``, ``third`` of a study whose columns ``first_item`` … name them.",
+        "Three columns with the contents of the texts (default: the columns of their names).",
+        details="In a study, ``first``, ``second``, ``third`` for names in ``first_item`` ….",
     )
     with_judges: bool = option(
         True,
-        "Judges of the table who chose odd ones out are measures too.",
-        details="Each by its own equation 1, under each condition apart.",
+        "Include odd-one-out choices of judges as measures.",
+        details="Each by equation 1, separately for each condition.",
     )
     authors: Sequence[str] | None = option(
         None,
-        "The three columns that say who wrote each text; same author is then a trivial measure.",
-        details="``first_author``, ``second_author``, ``third_author`` where the items have them.",
+        "Three columns with the authors of the texts; the same author is then a baseline measure.",
+        details="Default: ``first_author``, ``second_author``, ``third_author``, if they exist.",
     )
     floor: int = option(
         1,
-        "Pairs that were compared less often are left out.",
+        "Exclude pairs with fewer comparisons.",
         low=1,
-        details="Of measures and of ceilings alike.",
+        details="For measures and ceilings.",
     )
     n_resamples: int = option(
         1000,
-        "Permutations of a measure's texts.",
+        "Permutations of the permutation test.",
         low=LEAST_RESAMPLES,
         key="resamples",
-        details="They say whether it sees anything. Intervals need none: they come from influences of texts, pairs and "
-        "choices.",
+        details="Intervals do not use resamples: they come from influences of texts, pairs and choices.",
     )
     confidence: float = level_option()
     seed: int = seed_option()
@@ -156,14 +152,12 @@ class SampleSizeSettings(ChoiceSettings):
 
     sizes: Sequence[int] | None = option(
         None,
-        "Numbers of judgments to look at, separated by commas.",
+        "Numbers of judgments, separated by commas.",
         low=10,
-        details="Ten steps up to twice those at hand when not given.",
+        details="Default: ten steps up to twice the existing number.",
     )
-    target: float = option(
-        0.8, "The rank correlation that is wanted.", above=0, below=1, details="The paper asks for .8."
-    )
-    n_splits: int = option(100, "Random halves, and bootstrap runs of each size.", low=LEAST_RESAMPLES, key="splits")
+    target: float = option(0.8, "Target rank correlation.", above=0, below=1, details="The paper uses .8.")
+    n_splits: int = option(100, "Random halves, and bootstrap runs for each size.", low=LEAST_RESAMPLES, key="splits")
     confidence: float = level_option()
     seed: int = seed_option()
 
@@ -176,32 +170,29 @@ class SampleSettings(Settings):
 
     document: str | None = option(
         None,
-        "Of a frame: the column of the document within which texts are compared.",
+        "Column of a frame with the document within which texts are compared.",
         key="",
         hidden=True,
     )
     name: str | None = option(
         None,
-        "Of a frame: the column of the texts' names.",
+        "Column of a frame with the names of texts.",
         key="",
         hidden=True,
-        details="``item`` or ``name`` when not given, else the text itself.",
+        details="Default: ``item`` or ``name``, otherwise the text itself.",
     )
     text: str | None = option(
         None,
-        "Of a frame: the column of the texts; 'text' where there is one.",
+        "Column of a frame with the texts (default: 'text', if it exists).",
         key="",
         hidden=True,
     )
-    floor: int = option(
-        3, "How often each pair of texts of a document is seen together.", low=1, always=True, first=True
-    )
+    floor: int = option(3, "Comparisons of each pair of texts of a document.", low=1, always=True, first=True)
     n_triplets: int | None = option(
         None,
-        "Number of triplets instead, those of what was seen least first.",
+        "Number of triplets instead, least compared pairs first.",
         low=1,
-        details="Asked one after the other they are balanced at any time: of 15 texts no pair is ever two comparisons "
-        "behind the mean.",
+        details="Any initial part is balanced: with 15 texts no pair is ever two comparisons below the mean.",
     )
     seed: int = seed_option(always=True)
 
@@ -215,24 +206,24 @@ class PlanTripletsSettings(Settings):
     _: KW_ONLY
     agreement: float | None = option(
         None,
-        "How often two experts name the same odd one, .6 when not given; a third is chance.",
+        "Share of triplets on which two experts agree (default: .6; chance is a third).",
         above=1 / 3,
         below=1,
         always=True,
-        details="With ``pilot`` it is that of its people.",
+        details="With ``pilot``, the agreement of its humans.",
         first=True,
     )
     floors: Sequence[int] = option(
         (1, 2, 3, 5, 8, 10, 15, 20, 30, 50),
-        "Comparisons of each pair to look at, separated by commas.",
+        "Numbers of comparisons of each pair, separated by commas.",
         low=1,
-        details="Beyond the different triplets that a pair is in, each is asked of several.",
+        details="Above the number of different triplets of a pair, each triplet has several judgments.",
     )
-    target: float = option(0.9, "Rank correlation with the true similarities that is wanted.", above=0, below=1)
-    power: float = option(0.8, "Share of studies that are to reach it.", above=0, below=1)
-    dimensions: int = option(3, "Ways in which the simulated texts differ.", low=1, high=50)
+    target: float = option(0.9, "Target rank correlation with the true similarities.", above=0, below=1)
+    power: float = option(0.8, "Power: share of studies that reach the target.", above=0, below=1)
+    dimensions: int = option(3, "Dimensions of the simulated texts.", low=1, high=50)
     n_studies: int = option(200, "Simulated studies.", low=20, key="studies")
-    pilot: Any = option(None, "Odd ones out at hand, whose people's agreement is taken.", hidden=True, first=True)
+    pilot: Any = option(None, "Existing odd-one-out choices, for the agreement of humans.", hidden=True, first=True)
     seed: int = seed_option(always=True)
 
 
@@ -242,8 +233,8 @@ class StyleSettings(Settings):
 
     measures: Any = option(
         None,
-        "The measures, separated by commas.",
-        details="As in `assay.validate_similarity`; none where the frame holds judges' numbers alone.",
+        "Similarity measures, separated by commas.",
+        details="As in `assay.validate_similarity`; not needed if the frame has judges' numbers.",
     )
     _: KW_ONLY
     n_resamples: int = option(
@@ -251,7 +242,7 @@ class StyleSettings(Settings):
         "Bootstrap resamples of the pairs.",
         low=LEAST_RESAMPLES,
         key="resamples",
-        details="With few pairs, as the one of the paper, there is no interval.",
+        details="With few pairs, such as the one in the paper, there is no interval.",
     )
     confidence: float = level_option()
     seed: int = seed_option()
@@ -263,11 +254,11 @@ class MapSettings(IntervalSettings):
 
     similarity: Any = option(
         "words",
-        "A measure by its name.",
+        "Similarity measure for texts.",
         details="``words``, ``rouge-l``, ``embeddings:MODEL`` … or a function of two texts.",
         first=True,
     )
-    min_items: int = option(10, "Annotators who share fewer items with the people are not compared.", low=2)
+    min_items: int = option(10, "Minimum number of items shared with the humans.", low=2)
     clusters: str | None = option(None, "Column that groups dependent items, such as the document.")
 
 
@@ -277,26 +268,26 @@ NAMES = (
     ("first_item", "second_item", "third_item"), ("id_a", "id_b", "id_c"), ("first", "second", "third"),
     ("a", "b", "c"), ("text_a", "text_b", "text_c"),
 )  # fmt: skip
-"""Columns that name the three texts of a triplet, where nothing else is said: the first of these that are there."""
+"""Default columns of the names of the three texts of a triplet: the first of these that exist."""
 
 CONTENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("first_item", "second_item", "third_item"): ("first", "second", "third"),
     ("id_a", "id_b", "id_c"): ("text_a", "text_b", "text_c"),
 }
-"""Columns that hold the texts themselves, beside those that name them."""
+"""Columns with the contents of the texts, by the columns of their names."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """Choices of the odd one out of three, one entry a choice.
+    """Odd-one-out choices, one entry per choice.
 
     Attributes
     ----------
     texts : polars.DataFrame
-        One row a text: ``document`` (null where there are none), ``text`` (its name); in natural order. Texts of one
-        name in two documents are two texts.
+        One row per text: ``document`` (can be null), ``text`` (its name); in natural order. Texts with one name in two
+        documents are two texts.
     member : (choices, 3) int
-        The three texts of each choice, as rows of ``texts``, in the order that labels speak of.
+        The three texts of each choice, as rows of ``texts``, in the order of the labels A, B, C.
     odd : (choices,) int
         0, 1 or 2: which of them was chosen.
     item, annotator : (choices,) int
@@ -330,7 +321,7 @@ class Choices:
         Raises
         ------
         DesignError
-            For labels that are no odd ones out, or where nothing says which columns name the texts.
+            For labels that are not odd-one-out choices, or if the columns of the texts are not found.
         DataError
             For a triplet that does not name three different texts.
         """
@@ -355,13 +346,14 @@ class Choices:
             tuple(who.to_list()), kinds, columns, data, member,
         )  # fmt: skip
 
-    def chosen_by(self, wanted: str | Sequence[str], beside: Collection[str] = ()) -> Choices:
-        """The choices of people, of judges, or of the annotators named; of others, but for those ``beside``, they are
-        counted as excluded."""
+    def chosen_by(self, wanted: str | Sequence[str], also: Collection[str] = ()) -> Choices:
+        """The choices of humans, of judges, or of the named annotators; others, except for those ``also``, are
+        counted as
+        excluded."""
         names = self.chosen(wanted)
         keep = np.isin(self.annotator, [self.annotators.index(n) for n in names])
         left = Counter(self.annotators[k] for k in self.annotator[~keep].tolist())
-        who = [n for n in natural(left) if n not in beside]
+        who = [n for n in natural(left) if n not in also]
         why = f"of {listing(who, 4)}, whose choices are not asked about"
         gone = (Exclusion("choice", sum(left[n] for n in who), why),) if who else ()
         return replace(self.where(keep), exclusions=(*self.exclusions, *gone))
@@ -381,8 +373,9 @@ class Choices:
         if not found:
             other = "judges" if wanted == "humans" else "humans"
             raise DesignError(
-                f"no {'person' if wanted == 'humans' else 'judge'} chose an odd one out; take annotators='{other}', or "
-                "name those whose choices count"
+                f"no {'human' if wanted == 'humans' else 'judge'} made odd-one-out choices; set "
+                f"annotators='{other}', or "
+                "name the annotators to include"
             )
         return tuple(found)
 
@@ -412,12 +405,12 @@ class Choices:
 
     @cached_property
     def n_triplets(self) -> int:
-        """Different triplets that somebody chose from."""
+        """Number of different triplets with choices."""
         return int(np.count_nonzero(np.bincount(self.item)))
 
     @property
     def facts(self) -> dict[str, object]:
-        """What the question was asked of."""
+        """Counts for the signature."""
         seen = np.flatnonzero(np.bincount(self.annotator))
         people = sum(self.kinds[self.annotators[i]] == "human" for i in seen.tolist())
         return {"choices": len(self), "triplets": self.n_triplets, "texts": self.texts.height,
@@ -438,19 +431,19 @@ def odd_one_labels(labels: Annotations, question: str) -> Annotations:
     if not found:
         kinds = listing(sorted({labels.scale_of(c).describe() for c in (labels.criteria or (None,))}))
         raise DesignError(
-            f"{question} needs odd ones out: labels A, B or C, which of an item's three texts fits the others least; "
+            f"{question} needs odd-one-out choices: labels A, B or C, the text of three that fits the others least; "
             f"these are {kinds}. Read them with scale='odd-one-out'"
         )
     if len(found) > 1:
         raise DesignError(
-            f"{question} is asked of one criterion, and {listing(found)} have odd ones out; choose one with "
+            f"{question} needs one criterion; {listing(found)} have odd-one-out choices; choose one with "
             f"labels.where(criterion='{found[0]}')"
         )
     return labels if found[0] is None or len(labels.criteria) == 1 else labels.where(criterion=found[0])
 
 
 def has_choices(labels: Annotations) -> bool:
-    """Whether the table holds odd ones out, of one criterion, whose texts have names."""
+    """Whether the table has odd-one-out choices on one criterion, with names of texts."""
     found = [c for c in (labels.criteria or (None,)) if labels.scale_of(c).kind == "odd-one-out"]
     return len(found) == 1 and any(all(has_column(labels, c) for c in names) for names in NAMES)
 
@@ -469,7 +462,7 @@ def columns_of_texts(labels: Annotations, given: Sequence[str] | None) -> tuple[
 
 
 def document_of(labels: Annotations, given: str | None) -> str | None:
-    """The column that names the document, where there is one."""
+    """The column of the document, if any."""
     if given is not None:
         return labels.column_name(given)
     return "document" if has_column(labels, "document") else None

@@ -1,7 +1,7 @@
-"""Measures of how alike two texts are, brought to the pairs of texts that experts compared.
+"""Similarity measures of the pairs of texts that experts compared.
 
-A measure may be a name, a function of two texts, numbers of pairs, a judge's labels of pairs, or a judge's odd ones
-out: whatever it is, it ends as one number for each two texts of a document.
+A measure can be a name, a function of two texts, numbers of pairs, a judge's labels of pairs, or a judge's odd-one-out
+choices; each becomes one number for each two texts of a document.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ class PairMeasure:
     ----------
     name : str
     kind : str
-        ``similarity`` (of the texts alone), ``judge`` (a model that was asked), ``pairs`` (values that were given) or
-        ``trivial`` (what is seen without reading).
+        ``similarity`` (of the texts alone), ``judge`` (choices or labels of a model), ``pairs`` (given values) or
+        ``baseline`` (length, shared words, author).
     every : (numbers,) float
-        Of every two texts of each document, laid out as `TextBlocks` says; NaN where it has no value.
+        Of every two texts of each document, in the layout of `TextBlocks`; NaN without a value.
     values : (pairs,) float
         Of the pairs that experts compared.
     family : str or None
-        The sweep, where it is one setting of several.
+        The sweep, if it is one setting of several.
     about : str
-        Which model read the texts, and what it did not tell of them.
+        The model that read the texts, and its limits.
     """
 
     name: str
@@ -72,7 +72,7 @@ class PairMeasure:
 
 
 def name_measures(given: Any) -> dict[str, Any]:
-    """Measures by name: a name alone, several of them, or a mapping of names to what was given."""
+    """Measures by name: a name alone, several of them, or a mapping of names to measures."""
     if given is None:
         return {}
     if isinstance(given, Mapping):
@@ -107,7 +107,7 @@ class PairsOfTexts:
     contents : tuple of str or None
         The texts themselves, in the order of ``texts``.
     authors : tuple of str or None
-        Who wrote each of them, where that is known.
+        Author of each text, if known.
     """
 
     first: Ints
@@ -119,7 +119,7 @@ class PairsOfTexts:
 
     @cached_property
     def blocks(self) -> TextBlocks:
-        """Where the value of each two texts of a document lies."""
+        """Positions of the values of pairs of texts of a document."""
         return TextBlocks.of(self.document)
 
     @cached_property
@@ -133,7 +133,7 @@ class PairsOfTexts:
         return PairMeasure(name, kind, every, every[self.blocks.where(self.first, self.second)], family, about)
 
     def of(self, name: str, given: Any, family: str | None = None) -> list[PairMeasure]:
-        """The measures that something given stands for: a judge's answers may hold several judges."""
+        """The measures of one argument: a table of labels can have several judges."""
         if isinstance(given, Mapping) and given and not isinstance(next(iter(given)), tuple):
             if family is not None:
                 raise DesignError(f"measure '{family}' holds a sweep in a sweep")
@@ -151,7 +151,7 @@ class PairsOfTexts:
         return [self._score(name, as_similarity(given), family)]
 
     def _score(self, name: str, similarity: Similarity, family: str | None) -> PairMeasure:
-        """A similarity of the texts, document by document, learned from all of them where it learns."""
+        """A similarity of the texts, document by document, fitted to all of them if it learns."""
         contents = self.contents
         if contents is None:
             raise DesignError(
@@ -162,7 +162,7 @@ class PairsOfTexts:
         return self.measure(name, "similarity", np.concatenate([one.ravel() for one in alike]), family, fitted.about)
 
     def _judges_of_triplets(self, labels: Annotations) -> dict[str, Floats]:
-        """Equation 1 of each judge who chose odd ones out in a table of its own, under each condition apart."""
+        """Equation 1 of each judge in a separate table of odd-one-out choices, by condition."""
         choices = Choices.of(labels, ChoiceSettings(), "validate_similarity")
         known = self.texts["document"].null_count() == 0 and choices.texts["document"].null_count() == 0
         keys = ["document"] if known else []
@@ -177,23 +177,23 @@ class PairsOfTexts:
         """Equation 1 of choices about these texts, of every two of them."""
         return self.blocks.fill(pairs.first, pairs.second, pairs.share)
 
-    def trivial(self) -> list[PairMeasure]:
-        """What is seen of the texts without reading for ideas: their lengths, their words, who wrote them."""
+    def baselines(self) -> list[PairMeasure]:
+        """Baseline measures of the texts: length, shared words, author."""
         found = []
         if self.contents is not None:
             length = np.array([len(text) for text in self.contents], dtype=float)
             parts = [-np.abs(length[some][:, None] - length[some]) for some in self.groups]
-            found.append(self.measure(LENGTH, "trivial", np.concatenate([part.ravel() for part in parts])))
+            found.append(self.measure(LENGTH, "baseline", np.concatenate([part.ravel() for part in parts])))
             words = self._score(WORDS, word_similarity, None)
-            found.append(self.measure(WORDS, "trivial", words.every))
+            found.append(self.measure(WORDS, "baseline", words.every))
         if self.authors is not None:
             codes = np.unique(self.authors, return_inverse=True)[1]
             parts = [(codes[some][:, None] == codes[some]).astype(float) for some in self.groups]
-            found.append(self.measure(AUTHOR, "trivial", np.concatenate([part.ravel() for part in parts])))
+            found.append(self.measure(AUTHOR, "baseline", np.concatenate([part.ravel() for part in parts])))
         return [one for one in found if np.ptp(one.values) > 0]
 
     def _read_values(self, name: str, given: Any) -> Floats:
-        """Values of pairs that somebody brings, whichever text is named first."""
+        """Given values of pairs, in either order."""
         if isinstance(given, Mapping):
             rows = [(*pair, value) for pair, value in given.items()]
             given = pl.DataFrame(rows, schema=["first", "second", "value"], orient="row")
@@ -246,20 +246,24 @@ def _contents(labels: Annotations, choices: Choices, settings: ValidateSettings)
         if not all(c in (*labels.items.columns, *labels.labels.columns) for c in columns):
             return None
     elif len(columns) != 3:
-        raise DesignError("contents=... takes three columns: those that hold the three texts of a triplet")
-    return _values_of_texts(labels, choices, columns, "reads differently in two triplets; one name stands for one text")
+        raise DesignError("contents=... needs three columns: the three texts of a triplet")
+    return _values_of_texts(
+        labels, choices, columns, "has different contents in two triplets; names of texts must be unique"
+    )
 
 
 def _authors(labels: Annotations, choices: Choices, settings: ValidateSettings) -> tuple[str, ...] | None:
-    """Who wrote each text, where columns say so."""
+    """The author of each text, if there are columns for it."""
     columns: Sequence[str] | None = settings.authors
     if columns is None:
         if not all(has_column(labels, c) for c in AUTHORS):
             return None
         columns = AUTHORS
     elif len(columns) != 3:
-        raise DesignError("authors=... takes three columns: those that say who wrote the three texts of a triplet")
-    return _values_of_texts(labels, choices, columns, "has two authors in two triplets; one name stands for one text")
+        raise DesignError("authors=... needs three columns: the authors of the three texts of a triplet")
+    return _values_of_texts(
+        labels, choices, columns, "has different authors in two triplets; names of texts must be unique"
+    )
 
 
 def _values_of_texts(labels: Annotations, choices: Choices, columns: Sequence[str], wrong: str) -> tuple[str, ...]:
@@ -276,16 +280,18 @@ def _values_of_texts(labels: Annotations, choices: Choices, columns: Sequence[st
 
 
 LENGTH, WORDS, AUTHOR = "length alone", "shared words alone", "same author alone"
-"""Trivial measures: what is as good as they are has not been shown to see ideas."""
+"""Baseline measures: a valid measure must be significantly better than each."""
 
 
-def each_judge(labels: Annotations, names: Sequence[str], apart: Collection[str] = ()) -> Iterator[tuple[str, Bools]]:
-    """Every annotator's choices under each condition that varies, but for those ``apart``: name, and which rows."""
+def each_judge(
+    labels: Annotations, names: Sequence[str], except_for: Collection[str] = ()
+) -> Iterator[tuple[str, Bools]]:
+    """Names and rows of every annotator's choices under each condition that varies, except for ``except_for``."""
     varied = [c for c in labels.conditions if c != "order" and len(labels.values_of(c)) > 1]
     cells = labels.labels.select("annotator", *(labels.column(c).cast(pl.String).alias(c) for c in varied))
     for row in cells.unique().sort(cells.columns, nulls_last=False).iter_rows(named=True):
         who = row.pop("annotator")
-        if who not in names or who in apart:
+        if who not in names or who in except_for:
             continue
         mine = cells["annotator"] == who
         for c, value in row.items():
@@ -294,7 +300,7 @@ def each_judge(labels: Annotations, names: Sequence[str], apart: Collection[str]
 
 
 def judged_pairs(labels: Annotations, pairs: PairsOfTexts) -> dict[str, Floats]:
-    """What each judge answered about pairs, on a scale of numbers, averaged over repeats and orders."""
+    """Each judge's numeric labels of pairs, averaged over repeats and orders."""
     columns = next((p for p in PAIR_NAMES if all(has_column(labels, c) for c in p)), None)
     if columns is None:
         raise DataError(
@@ -323,7 +329,7 @@ def judged_pairs(labels: Annotations, pairs: PairsOfTexts) -> dict[str, Floats]:
 
 
 def _order_averaged(values: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """One row a pair, where it was asked both ways round."""
+    """One row per pair, averaged over both orders."""
     low, high = pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second")
     return (
         values.group_by(*keys, first=low, second=high)
@@ -338,7 +344,7 @@ def variant(name: str, of: Mapping[str, Any]) -> str:
 
 
 def judge_of(measure: str) -> str:
-    """The judge whose measure this is, whatever it was asked."""
+    """The judge of a measure, without its condition."""
     name, bracket, asked = measure.rpartition(" (")
     return name if bracket and "=" in asked and asked.endswith(")") else measure
 
@@ -350,7 +356,7 @@ def check_values(found: Sequence[PairMeasure], pairs: PairsOfTexts) -> None:
             first, second = (pairs.texts["text"][int(at[0])] for at in (pairs.first, pairs.second))
             raise DataError(
                 f"measure '{one.name}' has no value for any of the {counted(len(pairs.first), 'pair')} that the "
-                f"experts compared, such as '{first}' and '{second}'; are its texts named alike?"
+                f"experts compared, such as '{first}' and '{second}'; check that its texts have the same names"
             )
 
 

@@ -1,4 +1,4 @@
-"""What a page shows of ideas: measures against experts, pairs of texts, annotators on a map."""
+"""Parts of a report about ideas: similarity measures, pairs of texts, annotators."""
 
 from __future__ import annotations
 
@@ -15,41 +15,39 @@ from assay.reporting.page import Part, PartOptions, parts_or_reason
 from assay.reporting.tables import filled
 
 SHOWN = 12
-"""Pairs of texts that are shown, the most alike and the least."""
+"""Number of most similar, and of least similar, pairs of texts in tables."""
 
 
 def validation_parts(found: SimilarityValidation) -> tuple[Part, ...]:
-    """Measures by how well they rank pairs, the experts' ceiling, sweeps, documents."""
+    """Validity of measures, ceilings, sweeps, documents."""
     frames = [
         (
-            "Measures by Spearman's ρ with the experts' ranking of pairs, over new texts of these documents; then "
-            "trivial measures, and what experts reach.",
+            "Spearman's ρ of measures with the experts' ranking of pairs, over new texts of these documents; then "
+            "baseline measures and ceilings.",
             _verdicts(found),
         ),
         (
-            "Beside it: over new judgments of the same texts; within documents; ρ less that of the best.",
+            "Intervals over new judgments of the same texts; ρ within documents; ρ minus that of the best.",
             _other_intervals(found),
         ),
     ]
     if found.sweeps.height:
-        frames.append(
-            ("Every setting that was tried. The best of many is optimistic.", filled(found.sweeps, found.counted))
-        )
+        frames.append(("All settings of sweeps. The best of many is optimistic.", filled(found.sweeps, found.counted)))
     if found.by_document["document"].n_unique() > 1:
         frames.append(("ρ in each document.", filled(found.by_document, found.counted)))
     return (
         Part(
-            "Do automatic measures see what experts see?", (*found.sentences(), *found.footnotes(), *found.cautions),
+            "Validity of similarity measures", (*found.sentences(), *found.footnotes(), *found.cautions),
             tuple(frames),
-            (("Measures against the experts", found.plot),), tuple(map(str, found.exclusions)),
+            (("Rank correlations of measures with the experts", found.plot),), tuple(map(str, found.exclusions)),
         ),
     )  # fmt: skip
 
 
 def _verdicts(found: SimilarityValidation) -> pl.DataFrame:
-    """What is said of each measure, narrow enough for a page."""
+    """Verdicts on measures, narrow enough for a page."""
     columns = ["measure", "kind", "verdict", "estimate", "low", "high", "n", "share", "p"]
-    titles = {"estimate": "ρ", "low": "ρ_low", "high": "ρ_high", "share": "share of the best"}
+    titles = {"estimate": "ρ", "low": "ρ_low", "high": "ρ_high", "share": "share of the ceiling"}
     return filled(found.rows.select(columns), found.counted).rename(titles, strict=False)
 
 
@@ -60,15 +58,15 @@ def _other_intervals(found: SimilarityValidation) -> pl.DataFrame:
 
 
 def triplet_parts(found: TripletSimilarity) -> tuple[Part, ...]:
-    """The most and the least alike pairs."""
+    """The most and the least similar pairs."""
     most, least = (
         filled(found.pairs.sort("estimate", "n", descending=[down, True]).head(SHOWN), found.counted)
         for down in (True, False)
     )
     return (
         Part(
-            "How alike are the texts?", tuple(found.summary().splitlines()[:-1]),
-            ((f"The {SHOWN} most alike pairs.", most), (f"The {SHOWN} least alike pairs.", least)),
+            "Similarity of texts", tuple(found.summary().splitlines()[:-1]),
+            ((f"The {SHOWN} most similar pairs.", most), (f"The {SHOWN} least similar pairs.", least)),
             (("Similarities of texts, in percent", found.plot),), tuple(map(str, found.exclusions)),
         ),
     )  # fmt: skip
@@ -78,21 +76,21 @@ def reliability_parts(found: OddOneOutAgreement) -> tuple[Part, ...]:
     """Agreement on the odd one out."""
     return (
         Part(
-            "Do annotators name the same odd one out?", tuple(found.summary().splitlines()[:-1]),
-            (("Agreement above chance: 0 at chance, 1 where all agree.", filled(found.rows, found.counted)),),
+            "Agreement on the odd one out", tuple(found.summary().splitlines()[:-1]),
+            (("Chance-corrected agreement: 0 at chance, 1 if all agree.", filled(found.rows, found.counted)),),
             (("Agreement on the odd one out", found.plot),),
         ),
     )  # fmt: skip
 
 
 def annotator_parts(found: AnnotatorSimilarity) -> tuple[Part, ...]:
-    """Where each judge sits among the people."""
+    """Similarity of judges to humans, and among humans."""
     return (
         Part(
-            "Where does each judge sit among the people?", tuple(found.summary().splitlines()[:-1]),
-            (("Closeness to people: judges, then people, the closest first.", filled(found.rows)),),
-            (("Annotators, near each other where their answers are alike", found.plot),
-             ("Closeness to people, less that of people to each other", found.plot_closeness)),
+            "Similarity of judges to humans", tuple(found.summary().splitlines()[:-1]),
+            (("Similarity to humans: judges, then humans.", filled(found.rows)),),
+            (("Map of annotators, similar ones close together", found.plot),
+             ("Similarity to humans minus similarity among humans", found.plot_closeness)),
             tuple(map(str, found.exclusions)),
         ),
     )  # fmt: skip

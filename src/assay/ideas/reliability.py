@@ -1,11 +1,11 @@
-"""Do those who choose the odd one out agree, beyond what chance gives?
+"""Agreement on the odd one out of three, corrected for chance.
 
-Places A, B and C mean nothing, so that two who do not look agree on one triplet in three:
+The places A, B and C are arbitrary, so that two random choices agree on one triplet in three:
 
     agreement above chance = (share of triplets on which both chose the same − 1/3) / (1 − 1/3)
 
-(Brennan & Prediger 1981, with three categories). Who answered a triplet several times counts as the shares of its
-answers.
+(Brennan & Prediger 1981, with three categories). Repeated choices of one annotator count as the shares of the
+places.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.names import codes_in
 from assay.data.ratings import cluster_codes
-from assay.errors import DesignError, counted
+from assay.errors import DesignError
 from assay.estimation.intervals import Estimate, map_estimate
 from assay.estimation.options import question
 from assay.estimation.resampling import Mean, Units, add_rows, estimate_sums
 from assay.estimation.result import ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
+from assay.ideas import words
 from assay.ideas.choices import Pairs, ReliabilitySettings, odd_one_labels
 from assay.reporting import pictures
-from assay.reporting.tables import estimated, said
 from assay.statistics.odd_one_out import CHANCE
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class OddOneOutAgreement(ResultOfRows):
     Attributes
     ----------
     rows : polars.DataFrame
-        ``group`` (value of ``by``), ``who``, ``first``, ``second`` (annotators, where the row is about some),
-        ``estimate`` (above chance: 0 at chance, 1 where all agree), ``low``, ``high``, ``agreement`` (share of
-        triplets on which two chose the same, chance 1/3), ``n`` (triplets), ``reason``.
+        ``group`` (value of ``by``), ``who``, ``first``, ``second`` (annotators of the row, if any),
+        ``estimate`` (above chance: 0 at chance, 1 if all agree), ``low``, ``high``, ``agreement`` (share of
+        triplets with the same choice, chance 1/3), ``n`` (triplets), ``reason``.
     run : Run
     """
 
@@ -61,23 +61,17 @@ class OddOneOutAgreement(ResultOfRows):
 
     @property
     def humans(self) -> dict[str, Any] | None:
-        """The row of people together, over all triplets."""
+        """The row of all humans, over all triplets."""
         found = self.rows.filter((pl.col("who") == "humans") & pl.col("group").is_null())
         return found.row(0, named=True) if found.height else None
 
     def summary(self) -> str:
-        """One sentence a row."""
-        lines = []
-        for row in self.rows.head(pictures.MOST_ROWS).iter_rows(named=True):
-            where = "" if row["group"] is None else f" ({row['group']})"
-            lines.append(
-                f"{_SENTENCES[row['who']].format(**row)} {said(row['agreement'])} of {counted(row['n'], 'triplet')}"
-                f"{where}, {estimated(row['estimate'], row['low'], row['high'])} above chance."
-            )
+        """One sentence for each row."""
+        lines = words.agreement_lines(self.rows.head(pictures.MOST_ROWS))
         return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Forest plot, with a line at chance; whoever is a judge has the colour of judges."""
+        """Forest plot, with a line at chance; rows with a judge have the colour of judges."""
         rows = self.rows.head(pictures.MOST_ROWS)
         ax = pictures.axes(ax, height=1.2 + 0.26 * max(rows.height, 2))
         names = [
@@ -88,29 +82,23 @@ class OddOneOutAgreement(ResultOfRows):
         colours = [pictures.JUDGE if judge else pictures.HUMAN for judge in about_judges]
         pictures.forest_of_rows(ax, names, rows, colour=colours)
         ax.axvline(0, color=pictures.MUTED, linewidth=1, linestyle="--")
-        ax.set_xlabel("agreement on the odd one out, above chance")
+        ax.set_xlabel("chance-corrected agreement on the odd one out")
         return ax
 
 
-_SENTENCES = {
-    "humans": "Two people name the same odd one on",
-    "annotator": "{first} and another person name the same odd one on",
-    "pairs": "{first} and {second} name the same odd one on",
-    "itself": "{first} names the same odd one again on",
-}
 _NAMES = {
-    "humans": "people", "annotator": "{first} & people", "pairs": "{first} & {second}", "itself": "{first} again",
+    "humans": "humans", "annotator": "{first} & humans", "pairs": "{first} & {second}", "itself": "{first}, repeated",
 }  # fmt: skip
 
 
 @question(ReliabilitySettings)
 def odd_one_out_agreement(labels: Annotations | Chunks, settings: ReliabilitySettings) -> OddOneOutAgreement:
-    """Do annotators name the same odd one out, more often than chance?
+    """Measure agreement on the odd one out, corrected for chance.
 
     Parameters
     ----------
     labels : Annotations
-        Labels A, B or C on the scale ``odd-one-out``; triplets that two answered, or one answered twice.
+        Labels A, B or C on the scale ``odd-one-out``; triplets with choices of two annotators, or repeated choices.
 
     Returns
     -------
@@ -119,7 +107,7 @@ def odd_one_out_agreement(labels: Annotations | Chunks, settings: ReliabilitySet
     Raises
     ------
     DesignError
-        For labels that are no odd ones out, and where no triplet was answered twice.
+        For labels that are not odd-one-out choices, and if no triplet has two choices.
 
     Examples
     --------
@@ -131,7 +119,7 @@ def odd_one_out_agreement(labels: Annotations | Chunks, settings: ReliabilitySet
     >>> found.table.select(pl.col("agreement", "estimate").round(3)).rows()
     [(0.833, 0.75)]
 
-    Five of six choices are the same, where chance would make two so.
+    Five of six choices are the same; by chance two would be.
     """
     table = odd_one_labels(labels.in_memory("odd_one_out_agreement"), "odd_one_out_agreement")
     cells = _ChoiceShares.of(table)
@@ -147,11 +135,11 @@ def odd_one_out_agreement(labels: Annotations | Chunks, settings: ReliabilitySet
                              "n": int((moments[:, 1] > 0).sum()), "reason": found.reason})  # fmt: skip
     if not rows:
         raise DesignError(
-            "no triplet was answered by two people, nor twice by one annotator, so that nothing says whether they "
-            "agree; give some triplets to several (people.overlap of a study)"
+            "agreement needs triplets with choices of two humans, or repeated choices of one annotator; assign some "
+            "triplets to several annotators (people.overlap of a study)"
         )
-    people = sum(cells.is_human)
-    facts = {"items": table.n_items, "choices": len(table), "humans": people, "judges": len(cells.names) - people}
+    humans = sum(cells.is_human)
+    facts = {"items": table.n_items, "choices": len(table), "humans": humans, "judges": len(cells.names) - humans}
     data = fingerprint_with(
         table.fingerprint, **digest_of_columns(table, settings.by, settings.clusters, _repeat(table))
     )
@@ -198,7 +186,7 @@ def _estimate(moments: Floats, clusters: Ints | None, settings: ReliabilitySetti
 
 @dataclass(frozen=True, eq=False)
 class _ChoiceShares:
-    """What each annotator chose of each triplet, as shares of its answers."""
+    """The choices of each annotator for each triplet, as shares."""
 
     names: tuple[str, ...]
     is_human: tuple[bool, ...]
@@ -223,7 +211,7 @@ class _ChoiceShares:
         )  # fmt: skip
 
     def moments(self, who: Pairs, items: Ints) -> Iterator[tuple[dict[str, str | None], Floats]]:
-        """Whom a row is about; agreement and comparisons of each item: (items, 2)."""
+        """The annotators of a row; agreement and comparisons of each item: (items, 2)."""
         keep = np.isin(self.item, items)
         cells = _ChoiceShares(
             self.names, self.is_human, self.n_items, self.item[keep], self.annotator[keep], self.counts[keep]
@@ -248,7 +236,7 @@ class _ChoiceShares:
         shares, item = self._shares[mine], self.item[mine]
         total, number = self._sum(shares, item), np.bincount(item, minlength=self.n_items).astype(float)
         own = self._sum((shares**2).sum(axis=1, keepdims=True), item)[:, 0]
-        # Each item weighs as its pairs of people do.
+        # The weight of an item is its number of pairs of humans.
         yield {}, np.stack([((total**2).sum(axis=1) - own) / 2, number * (number - 1) / 2], axis=1)
 
     def _annotator(self) -> Iterator[tuple[dict[str, str], Floats]]:

@@ -1,8 +1,8 @@
-"""How many odd ones out are enough? From choices at hand, and before there are any.
+"""Numbers of odd-one-out choices, from a pilot and from simulations.
 
 Nam et al. (2025), section 6.5 and figure 4: the ranking of pairs from samples of the judgments, against the number of
-judgments. As published the samples share judgments with the whole they are held against; `judgments_needed` shows that
-curve beside the honest one, of two sets that share none.
+judgments. In the published method the samples share judgments with the whole; `judgments_needed` also reports the
+curve from two sets without shared judgments.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from assay.estimation.intervals import (
 from assay.estimation.options import question, question_alone
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
+from assay.ideas import words
 from assay.ideas.choices import Choices, PlanTripletsSettings, SampleSizeSettings
 from assay.ideas.reliability import odd_one_out_agreement
 from assay.ideas.sampling import sample_triplets
 from assay.reporting import pictures
-from assay.reporting.tables import interval, said
 from assay.statistics.odd_one_out import (
     GROUPS,
     PLACES,
@@ -68,11 +68,11 @@ class Judgments(Result):
     Attributes
     ----------
     curve : polars.DataFrame
-        One row a number of ``judgments``: ``estimate`` (ρ between two such sets that share no judgment; beyond half of
-        those at hand stepped up after Spearman and Brown), ``low``, ``high``, ``stepped`` (whether it was),
+        One row per number of ``judgments``: ``estimate`` (ρ between two such sets without shared judgments; above half
+        of the existing ones by the Spearman–Brown formula), ``low``, ``high``, ``stepped`` (whether it was),
         ``published`` (ρ of bootstrap samples of that size with all judgments), ``reason``.
     needed : int or None
-        The smallest number of judgments whose ρ reaches the target; None where no number does.
+        The smallest number of judgments whose ρ reaches the target; None if no number does.
     needed_low, needed_high : int or None
         Its range, from choices left out in groups.
     run : Run
@@ -97,24 +97,10 @@ class Judgments(Result):
         return self.estimates
 
     def summary(self) -> str:
-        """What these judgments reach, and how many would be enough."""
+        """The rank correlation of these judgments, and the number for the target."""
         at, target = int(str(self.run.facts["choices"])), self.run.settings.target  # type: ignore[attr-defined]
         row = self.curve.filter(pl.col("judgments") == at).row(0, named=True)
-        lines = [
-            f"{counted(at, 'judgment')}: another {at:,} would rank the pairs alike by ρ = {said(row['estimate'])} "
-            f"{interval(row['low'], row['high'])}."
-        ]
-        if self.needed is None:
-            lines.append("These judgments agree no more than chance gives, so that no number of them is enough.")
-        else:
-            known = self.needed_low is not None and self.needed_high is not None
-            ends = f"{self.needed_low:,} to {self.needed_high:,}" if known else "not known"
-            lines.append(f"ρ = {target:g} takes about {self.needed:,} judgments (range {ends}).")
-        if row["published"] is not None:
-            lines.append(
-                f"As published, bootstrap samples of all judgments agree with them by {said(row['published'])}: they "
-                "share judgments, so that this is too high."
-            )
+        lines = words.judgments_lines(at, row, target, self.needed, (self.needed_low, self.needed_high))
         return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -137,7 +123,7 @@ class Judgments(Result):
 
 @question(SampleSizeSettings)
 def judgments_needed(labels: Annotations | Chunks, settings: SampleSizeSettings) -> Judgments:
-    """Are these odd ones out enough for a stable ranking of pairs, and how many would be?
+    """Estimate how stable the ranking of pairs is, and how many judgments reach a target.
 
     Parameters
     ----------
@@ -151,7 +137,7 @@ def judgments_needed(labels: Annotations | Chunks, settings: SampleSizeSettings)
     Raises
     ------
     DesignError
-        For labels that are no odd ones out, or fewer than 20 choices.
+        For labels that are not odd-one-out choices, or fewer than 20 choices.
     """
     target, n_splits = settings.target, settings.n_splits
     choices = Choices.of(labels, settings, "judgments_needed").chosen_by(settings.annotators)
@@ -187,7 +173,7 @@ def _single_reliability(judged: PairChoices, rng: np.random.Generator, n_splits:
 def _single_estimate(one: float, without: Floats, confidence: float) -> Estimate:
     """The reliability of one judgment, with an interval that is symmetric on the scale of log odds."""
     if not (one > 0 and np.isfinite(without).all() and (without > 0).all() and np.ptp(without) > 0):
-        return replace(missing("these judgments agree no more than chance gives"), estimate=one)
+        return replace(missing("these judgments do not agree more than by chance"), estimate=one)
     logits = jackknife_groups(float(_log_odds(one)), _log_odds(without), confidence)
     return replace(map_estimate(logits, _inverse_log_odds, _log_odds, slope=one * (1 - one)), estimate=one)
 
@@ -256,7 +242,7 @@ AGREEMENTS = (0.34, 0.99)
 
 @dataclass(frozen=True, eq=False)
 class TripletPlan(Result):
-    """How well experts' odd ones out would rank the pairs, by how often each pair is compared.
+    """Rank correlation with the true similarities, by the number of comparisons of each pair.
 
     Attributes
     ----------
@@ -291,29 +277,14 @@ class TripletPlan(Result):
 
     @property
     def smallest(self) -> dict[str, Any] | None:
-        """The row of the smallest floor with the power wanted; None where none of them has it."""
+        """The row of the smallest floor with the required power; None if no floor has it."""
         found = self.outcomes.filter(pl.col("estimate") >= self.run.settings.power)  # type: ignore[attr-defined]
         return found.row(0, named=True) if found.height else None
 
     def summary(self) -> str:
-        """What is assumed, and the smallest sufficient number."""
+        """The assumptions, and the smallest sufficient number."""
         s: Any = self.run.settings
-        lines = [
-            f"{counted(s.n_documents, 'document')} of {s.n_texts} texts; two experts name the same odd one on "
-            f"{s.agreement:.0%} of triplets; {s.n_studies} simulated studies."
-        ]
-        row = self.smallest
-        if row is None:
-            lines.append(
-                f"None of these numbers reaches ρ = {s.target:g} in {s.power:.0%} of studies; look at larger ones."
-            )
-        else:
-            of = "" if row["overlap"] == 1 else f" ({row['triplets']:,} triplets, each answered by {row['overlap']})"
-            lines.append(
-                f"{row['floor']} comparisons of each pair, {row['judgments']:,} judgments{of}, reach ρ = {s.target:g} "
-                f"with the true ranking in {row['estimate']:.0%} of studies; mean ρ {said(row['rho'])}."
-            )
-        lines.append("These numbers have no range: they rest on an agreement that is assumed, not estimated.")
+        lines = words.plan_lines(s, self.smallest)
         return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -331,7 +302,7 @@ class TripletPlan(Result):
 
 @question_alone(PlanTripletsSettings)
 def plan_triplets(settings: PlanTripletsSettings) -> TripletPlan:
-    """How many odd ones out do experts have to name until the pairs are ranked as they see them?
+    """Plan how many odd-one-out choices reach a rank correlation with the experts' similarities.
 
     Texts are put at random places in a space; the nearer two texts are, the likelier they are kept together (Luce's
     rule), the sharper, the more experts agree. Triplets are drawn by the rule of `assay.sample_triplets`, answered, and
@@ -348,13 +319,13 @@ def plan_triplets(settings: PlanTripletsSettings) -> TripletPlan:
     >>> plan.smallest["floor"], plan.smallest["judgments"]
     (40, 600)
 
-    Where two experts agree on 60% of triplets, ten comparisons of each pair are not enough for ρ = .9; forty are.
+    If two experts agree on 60% of triplets, ten comparisons of each pair do not suffice for ρ = .9; forty do.
     """
     if not settings.floors:
         raise DesignError("floors is empty; give at least one number of comparisons")
     if settings.pilot is not None:
         if settings.agreement is not None:
-            raise DesignError("agreement=... and pilot=... both say how far experts agree; give one")
+            raise DesignError("agreement=... and pilot=... both set the agreement of the experts; use one of them")
         row = odd_one_out_agreement(settings.pilot, who=("humans",), method="none").humans
         found = None if row is None else float(np.clip(row["agreement"], *AGREEMENTS))
         settings = replace(settings, agreement=found, pilot=settings.pilot.fingerprint)
@@ -367,11 +338,11 @@ def plan_triplets(settings: PlanTripletsSettings) -> TripletPlan:
 
 
 World = tuple[Floats, Floats]
-"""How alike the texts of a document are, (texts, texts), and the ranks of its pairs, (pairs,)."""
+"""Similarities of the texts of a document, (texts, texts), and the ranks of its pairs, (pairs,)."""
 
 
 def _worlds(settings: PlanTripletsSettings, agreement: float, number: int) -> list[World]:
-    """The documents of one simulated study; every floor looks at the same."""
+    """The documents of one simulated study, the same for every floor."""
     rng = np.random.default_rng((settings.seed, number))
     found = []
     for _ in range(settings.n_documents):
@@ -430,12 +401,17 @@ def _random_strengths(n: int, dimensions: int, agreement: float, rng: np.random.
     return np.asarray(far * (low + high) / 2)
 
 
-def _truth(alike: Floats) -> Floats:
-    """Equation 1 of every pair from endless answers about all thirds: (pairs,)."""
-    n = len(alike)
+def _truth(similarities: Floats) -> Floats:
+    """Equation 1 of every pair with infinitely many choices and all third texts: (pairs,)."""
+    n = len(similarities)
     first, second = np.triu_indices(n, 1)
     strength = np.stack(
-        [np.broadcast_to(alike[first, second][:, None], (len(first), n)), alike[first], alike[second]], 2
+        [
+            np.broadcast_to(similarities[first, second][:, None], (len(first), n)),
+            similarities[first],
+            similarities[second],
+        ],
+        2,
     )
     kept = choice_probabilities(strength)[:, :, 0]
     thirds = np.ones_like(kept)

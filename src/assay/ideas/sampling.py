@@ -1,4 +1,4 @@
-"""Which triplets to ask about: what was seen least comes first, and each place is as likely for each text."""
+"""Draw triplets: least compared pairs first, with balanced places of texts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from assay.data.columns import natural, to_polars
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import question
 from assay.estimation.result import Exclusion, Result, Run
+from assay.ideas import words
 from assay.ideas.choices import SampleSettings
 from assay.reporting import pictures
 from assay.statistics.triplets import Sampler, Triplet
@@ -34,8 +35,8 @@ class TripletSample(Result):
     Attributes
     ----------
     triplets : polars.DataFrame
-        ``item`` (1, 2, …), ``document`` (where there are some), ``first_item``, ``second_item``, ``third_item``
-        (names), and ``first``, ``second``, ``third`` (the texts, where they were given).
+        ``item`` (1, 2, …), ``document`` (if any), ``first_item``, ``second_item``, ``third_item``
+        (names), and ``first``, ``second``, ``third`` (the texts, if given).
     pairs : polars.DataFrame
         ``document``, ``first``, ``second``, ``estimate`` (in how many triplets both are).
     run : Run
@@ -53,13 +54,10 @@ class TripletSample(Result):
         return self.pairs
 
     def summary(self) -> str:
-        """How many triplets, and how often pairs are seen."""
-        seen: Any = self.pairs["estimate"]
-        lines = [
-            f"{counted(self.triplets.height, 'triplet')} of {self.run.facts['texts']} texts in "
-            f"{counted(int(str(self.run.facts['documents'])), 'document')}; each pair is seen {seen.min()} to "
-            f"{seen.max()} times, {seen.mean():.2f} on average."
-        ]
+        """The numbers of triplets, and of comparisons of pairs."""
+        facts = self.run.facts
+        documents = int(str(facts["documents"]))
+        lines = words.sample_lines(self.triplets.height, facts["texts"], documents, self.pairs["estimate"])
         return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -92,7 +90,7 @@ def sample_triplets(texts: Any, settings: SampleSettings) -> TripletSample:
     Raises
     ------
     DesignError
-        Where no document has three texts, or a document has fewer different triplets than the floor takes.
+        If no document has three texts, or a document has too few different triplets for the floor.
     DataError
         For a text that is named twice, or has no name.
 
@@ -144,7 +142,7 @@ def texts_of(texts: Any, document: str | None, name: str | None, text: str | Non
     twice = table.filter(pl.col("_key").is_duplicated())
     if twice.height:
         where = "" if twice["document"][0] is None else f" in document '{twice['document'][0]}'"
-        raise DataError(f"text '{twice['name'][0]}' is named twice{where}; each text has a name of its own")
+        raise DataError(f"text '{twice['name'][0]}' occurs twice{where}; names of texts must be unique")
     return table
 
 
@@ -213,15 +211,15 @@ def _draw(pools: Mapping[str, Sequence[str]], settings: SampleSettings) -> list[
 
 
 def _place_texts(drawn: Sequence[Triplet], chance: random.Random) -> list[Triplet]:
-    """Each triplet in the order that leaves its texts' places most even; chance breaks ties."""
-    stood: Counter[tuple[str, int]] = Counter()
+    """Each triplet in the order with the most even places of its texts; ties are broken at random."""
+    places: Counter[tuple[str, int]] = Counter()
     found = []
     for triplet in drawn:
         a, b, c = triplet
         orders = [(a, b, c), (a, c, b), (b, a, c), (b, c, a), (c, a, b), (c, b, a)]
         chance.shuffle(orders)
-        best = min(orders, key=lambda order: sum((2 * stood[key, place] + 1) for place, key in enumerate(order)))
-        stood.update((key, place) for place, key in enumerate(best))
+        best = min(orders, key=lambda order: sum((2 * places[key, place] + 1) for place, key in enumerate(order)))
+        places.update((key, place) for place, key in enumerate(best))
         found.append(best)
     return found
 

@@ -16,16 +16,16 @@ import numpy as np
 import polars as pl
 
 from assay.data.columns import to_polars
-from assay.errors import DataError, DesignError, counted, listing
+from assay.errors import DataError, DesignError, listing
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import IntervalSettings, question
 from assay.estimation.resampling import estimate_sums
 from assay.estimation.result import ResultOfRows, Run
 from assay.estimation.statistic import Floats
+from assay.ideas import words
 from assay.ideas.choices import StyleSettings
 from assay.ideas.measures import name_measures, signed_measures
 from assay.reporting import pictures
-from assay.reporting.tables import interval, signed
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import as_similarity
 
@@ -37,7 +37,7 @@ COLUMNS = ("first", "second", "first_after", "second_after")
 
 @dataclass(frozen=True, eq=False)
 class StyleEffect(ResultOfRows):
-    """How far each measure moves when style changes and ideas do not.
+    """Change of each measure if style changes and ideas do not.
 
     Attributes
     ----------
@@ -55,18 +55,8 @@ class StyleEffect(ResultOfRows):
     estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     def summary(self) -> str:
-        """One sentence a measure."""
-        lines = []
-        for row in self.rows.iter_rows(named=True):
-            if not np.isfinite(row["estimate"]):
-                lines.append(f"{row['measure']}: no percentage; {row['reason']}.")
-                continue
-            sure = np.isfinite(row["low"]) and (row["low"] > 0 or row["high"] < 0)
-            moves = "moves with the style" if sure else "is not shown to move with the style"
-            lines.append(
-                f"{row['measure']} {moves}: {signed(row['estimate'], 1)}% {interval(row['low'], row['high'], 1)}, from "
-                f"{row['before']:.3f} to {row['after']:.3f}, over {counted(row['n'], 'pair')}."
-            )
+        """One sentence for each measure."""
+        lines = words.style_lines(self.rows)
         return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -82,7 +72,7 @@ class _PercentChange:
     """Relative change of a mean, from the sums before and after."""
 
     def value(self, sums: Floats) -> Floats:
-        """Percent; NaN where there is nothing to begin with."""
+        """Percent; NaN if the similarity before is 0."""
         with np.errstate(invalid="ignore", divide="ignore"):
             found = 100 * (sums[..., 1] - sums[..., 0]) / np.abs(sums[..., 0])
         return np.where(np.abs(sums[..., 0]) > 1e-12, found, np.nan)[..., None]
@@ -95,9 +85,8 @@ def style_effect(pairs: Any, settings: StyleSettings) -> StyleEffect:
     Parameters
     ----------
     pairs : frame
-        One row a pair: ``first``, ``second`` (texts as they were) and ``first_after``, ``second_after`` (rewritten, the
-        same ideas). For what a judge says, two numbers a pair in columns ``NAME_before`` and ``NAME_after`` of the same
-        frame make NAME a measure too.
+        One row per pair: ``first``, ``second`` (original texts) and ``first_after``, ``second_after`` (rewritten with
+        the same ideas). Columns ``NAME_before`` and ``NAME_after`` with a judge's numbers make NAME a measure.
 
     Returns
     -------
@@ -106,9 +95,9 @@ def style_effect(pairs: Any, settings: StyleSettings) -> StyleEffect:
     Raises
     ------
     DataError
-        For a frame without the four columns, or a row that lacks a text.
+        For a frame without the four columns, or a row without a text.
     DesignError
-        Where there is no measure.
+        Without a measure.
 
     Examples
     --------
@@ -118,7 +107,7 @@ def style_effect(pairs: Any, settings: StyleSettings) -> StyleEffect:
     >>> assay.style_effect(frame, ["words"]).table.select("measure", pl.col("estimate").round(1)).rows()
     [('words', 33.3)]
 
-    A longer way to name the boy makes shared words a third more alike, and no idea is shared that was not before.
+    A longer name for the boy makes shared words a third more similar, without additional shared ideas.
     """
     named = name_measures(settings.measures)
     settings = replace(settings, measures=signed_measures(named))
@@ -172,7 +161,7 @@ def _similarities(similarity: Similarity, table: pl.DataFrame) -> Floats:
 
 
 def _read_similarities(table: pl.DataFrame) -> Mapping[str, Floats]:
-    """Numbers that somebody brings: ``NAME_before`` and ``NAME_after``."""
+    """Given numbers: ``NAME_before`` and ``NAME_after``."""
     names = [c.removesuffix("_before") for c in table.columns if c.endswith("_before")]
     found = {}
     for name in names:

@@ -1,11 +1,11 @@
-"""How alike are two texts? Choices of the odd one out of three, made into a similarity of every pair.
+"""Similarity of every pair of texts from odd-one-out choices.
 
 Nam et al. (2025), section 4.1: of all choices that concern both texts,
 
     sim(A, B) = choices in which neither A nor B is the odd one / choices that concern both    (equation 1)
 
-so that the mean over all pairs is 1/3, whatever the texts. Where few choices concern a pair, places in a space that are
-fitted to all choices rank it better.
+so that the mean over all pairs is always 1/3. For pairs with few choices, places in a space fitted to all choices
+rank them better.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from assay.estimation.options import LEAST_RESAMPLES, IntervalSettings, Method, 
 from assay.estimation.resampling import estimate_replicates
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
+from assay.ideas import words
 from assay.ideas.choices import Choices, EmbeddingSettings, TripletSettings
 from assay.reporting import pictures
-from assay.reporting.tables import estimated, said
+from assay.reporting.tables import estimated
 from assay.statistics.odd_one_out import CHANCE, KEPT, Model, predicted_shares, within_triplet_icc
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ MOST_TEXTS = 40
 
 @dataclass(frozen=True, eq=False)
 class TripletSimilarity(Result):
-    """How alike every two texts are, as those who chose see it.
+    """Similarity of every two texts by odd-one-out choices.
 
     Attributes
     ----------
@@ -50,9 +51,9 @@ class TripletSimilarity(Result):
         ``enough`` (whether ``n`` reaches the floor).
     n_unseen : int
         Pairs of texts of one document that were never compared.
-    alike : float
-        How much more alike choices about one triplet are than choices about one pair (intraclass correlation, 0 to 1);
-        NaN where no triplet was answered twice. Intervals are wider for it.
+    dependence : float
+        Intraclass correlation, 0 to 1, of choices from one triplet among choices about one pair; NaN if no triplet has
+        two choices. Intervals allow for it.
     run : Run
     """
 
@@ -61,10 +62,10 @@ class TripletSimilarity(Result):
 
     pairs: pl.DataFrame = field(metadata={"json": False})
     n_unseen: int
-    alike: float
+    dependence: float
     run: Run
     independent: Floats = field(repr=False, metadata={"json": False})
-    """Independent choices that those about each pair are worth: (pairs,)."""
+    """Effective number of independent choices about each pair: (pairs,)."""
 
     @property
     def table(self) -> pl.DataFrame:
@@ -82,7 +83,7 @@ class TripletSimilarity(Result):
         return int((~self.pairs["enough"]).sum())
 
     def of(self, first: str, second: str, document: str | None = None) -> dict[str, Any]:
-        """The row of one pair, whichever text is named first."""
+        """The row of one pair, in either order."""
         pairs = self.pairs if document is None else self.pairs.filter(pl.col("document") == document)
         found = pairs.filter(
             ((pl.col("first") == first) & (pl.col("second") == second))
@@ -109,28 +110,18 @@ class TripletSimilarity(Result):
         return names, found
 
     def summary(self) -> str:
-        """The most and the least alike pair, and how well pairs are known."""
-        many: Any = self.pairs["n"]
+        """The most and the least similar pair, and the numbers of comparisons."""
         best = self.pairs.filter("enough")
         best = (best if best.height else self.pairs).sort("estimate", "n", descending=True)
         top, last = best.row(0, named=True), best.row(-1, named=True)
         floor = self.run.settings.floor  # type: ignore[attr-defined]
-        lines = [
-            f"Most alike: {_pair(top)}. Least alike: {_pair(last)}. The mean of all pairs is 1/3.",
-            f"{counted(self.pairs.height, 'pair')} compared {many.min()} to {many.max()} times (median "
-            f"{many.median():g}); {counted(self.n_under_floor, 'pair')} fewer than {floor} times.",
-        ]
-        if self.n_unseen:
-            lines.append(f"{counted(self.n_unseen, 'pair')} of texts of one document never compared.")
-        if np.isfinite(self.alike):
-            lines.append(
-                f"Choices about one triplet are more alike than about one pair by an intraclass correlation of "
-                f"{said(self.alike)}, which the intervals allow for."
-            )
+        lines = words.similarity_lines(
+            _pair(top), _pair(last), self.pairs["n"], self.n_under_floor, floor, self.n_unseen, self.dependence
+        )
         return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None, document: str | None = None) -> Axes:
-        """Similarities of a document's texts as a shaded table, the first document's where there are several."""
+        """Similarities of a document's texts as a shaded table, by default of the first document."""
         if document is None:
             document = self.pairs["document"][0]
         names, alike = self.matrix(document)
@@ -155,7 +146,7 @@ def _pair(row: dict[str, Any]) -> str:
 
 @question(TripletSettings)
 def triplet_similarity(labels: Annotations | Chunks, settings: TripletSettings) -> TripletSimilarity:
-    """How alike are two texts to those who chose the odd one out of three? Equation 1.
+    """Estimate the similarity of every pair of texts from odd-one-out choices (equation 1).
 
     Parameters
     ----------
@@ -169,7 +160,7 @@ def triplet_similarity(labels: Annotations | Chunks, settings: TripletSettings) 
     Raises
     ------
     DesignError
-        For labels that are no odd ones out, columns that cannot be found, nobody whose choices count.
+        For labels that are not odd-one-out choices, missing columns, or no annotators to include.
     DataError
         For a triplet that does not name three different texts.
 
@@ -193,7 +184,7 @@ def triplet_similarity(labels: Annotations | Chunks, settings: TripletSettings) 
     pairs, alike, independent = similarities(choices, floor, confidence)
     unseen = unseen_pairs(choices)
     how = f"{100 * confidence:g}% Wilson intervals" + (
-        "" if np.isnan(alike) else ", of as many independent choices as those about one triplet are worth"
+        "" if np.isnan(alike) else ", with the effective number of independent choices"
     )
     run = Run(
         "triplet-similarity", settings, choices.data, choices.facts, how, choices.exclusions,
@@ -203,7 +194,7 @@ def triplet_similarity(labels: Annotations | Chunks, settings: TripletSettings) 
 
 
 def similarities(choices: Choices, floor: int, confidence: float) -> tuple[pl.DataFrame, float, Floats]:
-    """Equation 1 for each pair with its interval, how alike choices about one triplet are, what choices are worth."""
+    """Equation 1 for each pair with its interval, the dependence of choices, and their effective number."""
     pairs = choices.pairs
     n, alike = pairs.n.astype(float), float("nan")
     if choices.n_triplets < len(choices):
@@ -242,18 +233,18 @@ def _sparse_caution(pairs: pl.DataFrame, floor: int, unseen: int) -> tuple[str, 
     words = [f"{counted(few, 'pair')} compared fewer than {floor} times"] if few else []
     words += [f"{counted(unseen, 'pair')} never compared"] if unseen else []
     return (
-        f"{' and '.join(words)}: ask for more triplets (assay.sample_triplets draws what was seen least), or "
-        "fit assay.triplet_embedding, which lends each pair what others tell.",
+        f"{' and '.join(words)}: collect more triplets (assay.sample_triplets draws the least compared pairs), "
+        "or fit assay.triplet_embedding, which pools information over pairs.",
     )
 
 
-# -- where few choices are: places of texts in a space, fitted to the odd ones out -----------------------------------
+# -- few choices: places of texts in a space, fitted to odd-one-out choices -----------------------------------
 
 TRIED = (1, 2, 3, 4, 6)
 """Dimensions that cross-validation chooses among: beyond, few choices say nothing of more."""
 
 MOST_PAIRS = 20_000
-"""Pairs whose similarities are given, at most: each is a mean over all thirds, in every resample anew."""
+"""Largest number of pairs with similarities: each is a mean over all third texts, in every resample."""
 
 LOG_CHANCE = float(np.log(CHANCE))
 """Mean log likelihood of who does not look."""
@@ -266,10 +257,10 @@ class TripletEmbedding(Result):
     Attributes
     ----------
     pairs : polars.DataFrame
-        ``document``, ``first``, ``second``, ``estimate`` (equation 1 that endless answers would give, by the model),
-        ``low``, ``high``, ``n`` (choices that concern both; 0 where none does), ``reason``.
+        ``document``, ``first``, ``second``, ``estimate`` (equation 1 with infinitely many choices, by the model),
+        ``low``, ``high``, ``n`` (choices about both; can be 0), ``reason``.
     places : polars.DataFrame
-        ``document``, ``text``, and ``x1``, ``x2`` …: the nearer, the more alike. Documents have spaces of their own.
+        ``document``, ``text``, and ``x1``, ``x2`` …: similar texts are close. Documents have separate spaces.
     dimensions : int
     folds : polars.DataFrame
         ``dimensions``, ``estimate``: mean log likelihood of choices that were left out; −1.10 is chance.
@@ -295,19 +286,12 @@ class TripletEmbedding(Result):
         return tuple(self.estimates)
 
     def summary(self) -> str:
-        """How well choices are predicted, and how many pairs were never seen."""
+        """The size of the fit, its prediction of choices, and pairs without comparisons."""
         unseen = int((self.pairs["n"] == 0).sum())
-        lines = [
-            f"{counted(self.pairs.height, 'pair')} from {self.run.facts['choices']} choices in "
-            f"{counted(self.dimensions, 'dimension')}; {counted(unseen, 'pair')} never compared."
-        ]
-        if self.folds.height:
-            mine = self.folds.filter(pl.col("dimensions") == self.dimensions)["estimate"][0]
-            better = "more" if mine > LOG_CHANCE else "no more"
-            lines.append(
-                f"Choices left out have a mean log likelihood of {said(mine)}: {better} than chance "
-                f"({said(LOG_CHANCE)})."
-            )
+        mine = self.folds.filter(pl.col("dimensions") == self.dimensions)["estimate"] if self.folds.height else [None]
+        lines = words.embedding_lines(
+            self.pairs.height, self.run.facts["choices"], self.dimensions, unseen, mine[0], LOG_CHANCE
+        )
         return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -331,11 +315,11 @@ class TripletEmbedding(Result):
 
 @question(EmbeddingSettings)
 def triplet_embedding(labels: Annotations | Chunks, settings: EmbeddingSettings) -> TripletEmbedding:
-    """How alike are texts of which few pairs were compared? Places in a space, fitted to the odd ones out.
+    """Estimate similarities from few comparisons, with places in a space fitted to odd-one-out choices.
 
-    A choice keeps a pair together with a chance that goes with exp(−squared distance): Luce's rule among the three
-    pairs, Bradley and Terry's for two. Where every pair has ten comparisons or more, `assay.triplet_similarity` counts
-    and assumes nothing; with one or two, the model ranks pairs better, and gives those that were never compared.
+    A choice keeps a pair together with a probability proportional to exp(−squared distance): Luce's rule among the
+    three pairs, Bradley and Terry's for two. If every pair has at least ten comparisons, `assay.triplet_similarity`
+    counts and assumes nothing; with one or two, the model ranks pairs better, and gives those that were never compared.
 
     Parameters
     ----------
@@ -424,7 +408,7 @@ def _cross_validate(choices: Choices, settings: EmbeddingSettings) -> dict[int, 
 
 
 def _resample(choices: Choices, dimensions: int, start: Floats, settings: EmbeddingSettings, of: object) -> Floats:
-    """Similarities from triplets drawn anew, fitted from where the whole led to: (draws, pairs)."""
+    """Similarities from resampled triplets, fitted from the whole fit: (draws, pairs)."""
     rng = np.random.default_rng((settings.seed, 8))
     _, triplet = np.unique(choices.item, return_inverse=True)
     order = np.argsort(triplet, kind="stable")

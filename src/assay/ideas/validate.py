@@ -1,9 +1,9 @@
-"""Do automatic measures of similarity see what experts see?
+"""Validation of text-similarity measures against expert odd-one-out choices.
 
-Nam et al. (2025), section 4.5: the experts' odd ones out give a similarity to each pair (equation 1), and a measure is
-as good as it ranks the pairs alike: Spearman's ρ. Intervals speak of new texts of these documents, judged by these
-experts; a permutation of its texts says whether a measure sees anything; the verdict holds it against the best that a
-measure can do.
+Nam et al. (2025), section 4.5: the experts' choices give a similarity of each pair (equation 1), and the validity of a
+measure is its rank correlation with it: Spearman's ρ. Intervals apply to new texts of these documents, judged by these
+experts; a permutation test of its texts tests whether a measure is related to the experts' at all; the verdict compares
+it with the noise ceiling.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,7 @@ from assay.estimation.options import IntervalSettings, question
 from assay.estimation.resampling import estimate_replicates
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
+from assay.ideas import words
 from assay.ideas.choices import CONTENTS, Choices, ValidateSettings, odd_one_labels
 from assay.ideas.measures import (
     AUTHORS,
@@ -39,8 +40,9 @@ from assay.ideas.measures import (
     name_measures,
     signed_measures,
 )
+from assay.ideas.words import CEILINGS, SimilarityVerdict
 from assay.reporting import pictures
-from assay.reporting.tables import clip_name, estimated, interval, p_value, said
+from assay.reporting.tables import clip_name, said
 from assay.statistics.odd_one_out import (
     KEPT,
     NEARLY_ALIKE,
@@ -66,70 +68,56 @@ if TYPE_CHECKING:
 
 
 SPLITS = 50
-"""Random halves behind the choice of a sweep's setting, and half as many bootstrap runs as the paper's ceiling has:
-their mean is known to a seventh of their spread."""
+"""Random halves for the choice of a sweep's setting, and half the bootstrap runs of the paper's ceiling: the standard
+error of their mean is a seventh of their spread."""
 
 MOST_BOOTSTRAPPED = 1_000_000
-"""The paper's ceiling, a footnote, is computed for at most this many choices: more take longer than the answer."""
+"""The published ceiling is computed for at most this many choices: more take longer than all other results."""
 
 MANY_DOCUMENTS = 6
-"""From this number on, a sweep's setting is chosen on half of the documents; below, on half of the texts, as halves of
-fewer than three documents differ too much."""
+"""From this number on, a sweep's setting is chosen on half of the documents; below, on half of the texts, because
+halves
+with fewer than three documents differ too much."""
 
 ALPHA = 0.05
-"""Level of each test behind a verdict, one-sided."""
+"""One-sided level of each test of a verdict."""
 
 MOST = 0.8
-"""Share of the best possible ρ that must be shown for "what experts see": of measures that truly reach so much and no
-more, 3 to 7% are said to (`benchmarks/ideas_texts.py`), and one that reaches all is told from 15 texts on."""
+"""Share of the noise ceiling that a valid measure must demonstrably exceed: of measures exactly at this share, 3 to 7%
+are called valid (`benchmarks/ideas_texts.py`); a measure at the ceiling is called valid from 15 texts on."""
 
 HALF = 0.5
-"""A measure sees at most half where its ρ is shown to stay below this share of the best possible."""
+"""Share of the noise ceiling that the ρ of a measure with low validity is demonstrably below."""
 
-HOPELESS = 0.3
-"""Where the upper end of the experts' agreement is below this, more of the same judgments is not advised."""
+LOW_AGREEMENT = 0.3
+"""If the upper confidence limit of the experts' agreement is below this, more of the same judgments are not advised."""
 
 POWER = 0.8
-"""Power at which the numbers of further texts and judgments are computed."""
+"""Power for the numbers of further texts and judgments."""
 
 MOST_TIMES = 20
-"""No number is named where more than this many times the texts or judgments at hand would be needed."""
-
-Answer = Literal[
-    "sees what experts see",
-    "some of it, less than experts",
-    "some of it, open",
-    "not shown, at most half",
-    "cannot tell yet",
-    "these judgments cannot tell",
-]
-ANSWERS: tuple[Answer, ...] = get_args(Answer)
-SEES: tuple[Answer, ...] = ANSWERS[:3]
-"""The answers that say that a measure sees anything."""
-
-CEILINGS = {"again": "experts, asked again", "best": "best that a measure can do"}
-"""What the rows of the ceiling are called."""
+"""Largest factor of the existing texts or judgments for which a number is reported."""
 
 
 @dataclass(frozen=True, eq=False)
 class SimilarityValidation(ResultOfRows):
-    """How well measures rank pairs of texts as experts do.
+    """Validity of similarity measures: rank correlations with the experts' similarities.
 
     Attributes
     ----------
     rows : polars.DataFrame
-        One row a measure, best first, then trivial measures and the experts' own ceiling: ``measure``, ``kind``
-        (``similarity``, ``judge``, ``pairs``, ``nested choice``, ``trivial``, ``ceiling``), ``verdict``, ``estimate``
-        (ρ over all pairs), ``low``, ``high`` (new texts of these documents, judged by these experts), ``n`` (pairs),
-        ``share`` (of the best that a measure can do), ``p`` (of the permutation of its texts within documents: it sees
-        nothing), ``same_texts``, ``same_texts_low``, ``same_texts_high`` (ρ again, over new judgments of these texts),
-        ``within``, ``within_low``, ``within_high`` (mean ρ within documents; null where there is one), ``difference``,
-        ``difference_low``, ``difference_high`` (ρ less that of the best), ``reason``.
+        One row per measure, best first, then baseline measures and the ceilings: ``measure``, ``kind`` (``similarity``,
+        ``judge``, ``pairs``, ``nested choice``, ``baseline``, ``ceiling``), ``verdict`` (a code), ``estimate`` (ρ over
+        all pairs), ``low``, ``high`` (new texts of these documents, judged by these experts), ``n`` (pairs), ``share``
+        (of the noise ceiling), ``p`` (permutation test of its texts within documents), ``same_texts``,
+        ``same_texts_low``, ``same_texts_high`` (ρ with intervals over new judgments of these texts), ``within``,
+        ``within_low``, ``within_high`` (mean ρ within documents; null with one document), ``difference``,
+        ``difference_low``, ``difference_high`` (ρ minus that of the best), ``reason``.
     by_document : polars.DataFrame
         ``document``, ``measure``, ``estimate``, ``low``, ``high``, ``n``, ``reason``.
     sweeps : polars.DataFrame
-        Every setting of a measure that was given several: ``family``, ``measure``, ``estimate``, ``low``, ``high``,
-        ``best``. The best of many is optimistic: ``rows`` have what nested choice leaves of it.
+        Every setting of a measure with several: ``family``, ``measure``, ``estimate``, ``low``, ``high``, ``best``. The
+        best of many is optimistic: ``rows`` have its ρ from nested choice.
     run : Run
     """
 
@@ -141,36 +129,36 @@ class SimilarityValidation(ResultOfRows):
     sweeps: pl.DataFrame
     run: Run
     verdicts: dict[str, MeasureVerdict]
-    """By measure; trivial measures have none."""
+    """By measure; baseline measures have none."""
     published_ceiling: Estimate = field(metadata={"json": False})
-    """ρ of bootstrap samples of the choices with all of them, as published: it shares judgments with its target."""
+    """The published ceiling: ρ of bootstrap samples of the choices with all of them, which share judgments."""
     estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
     influences: dict[str, Influence] = field(repr=False, metadata={"json": False})
     inference: TextInference = field(repr=False, metadata={"json": False})
 
     @property
     def measures(self) -> pl.DataFrame:
-        """The rows of measures that were asked about."""
-        return self.rows.filter(~pl.col("kind").is_in(["trivial", "ceiling"]))
+        """The rows of the validated measures."""
+        return self.rows.filter(~pl.col("kind").is_in(["baseline", "ceiling"]))
 
     @property
     def best(self) -> str:
-        """The measure that ranks pairs most as experts do."""
+        """The measure with the highest ρ."""
         return str(self.rows["measure"][0])
 
     @property
     def ceiling(self) -> dict[str, Any]:
-        """The row of the experts, asked again."""
+        """The row of the experts' test–retest agreement."""
         return self.rows.filter(pl.col("measure") == CEILINGS["again"]).row(0, named=True)
 
     def difference(self, first: str, second: str) -> dict[str, float]:
-        """ρ of one measure less that of another over new texts of these documents, and in percent.
+        """ρ of one measure minus that of another over new texts of these documents, and in percent.
 
         Returns
         -------
         dict
             ``difference``, ``low``, ``high``; ``percent``, ``percent_low``, ``percent_high`` of the other's ρ
-            (table 4 of the paper, as with one judge under two prompts); NaN where a ρ near 0 leaves no percentage.
+            (table 4 of the paper, for example one judge with two prompts); NaN if the other's ρ is near 0.
         """
         for name in (first, second):
             if name not in self.influences:
@@ -185,95 +173,50 @@ class SimilarityValidation(ResultOfRows):
             size = abs(other.value)
             ratio = one.times(1 / size).plus(other, -one.value / (size * other.value))
             percent = 100 * (one.value - other.value) / size
-            apart = self.inference.difference(ratio)
-            low, high = (percent + 100 * (end - apart.estimate) for end in (apart.low, apart.high))
+            change = self.inference.difference(ratio)
+            low, high = (percent + 100 * (end - change.estimate) for end in (change.low, change.high))
         return {"difference": found.estimate, "low": found.low, "high": found.high, "percent": percent,
                 "percent_low": low, "percent_high": high}  # fmt: skip
 
     def summary(self) -> str:
-        """What may be said of each measure, what the best beats, what experts reach themselves."""
+        """The verdict on each measure, comparisons of measures, and the ceilings."""
         lines = [*self.sentences(), *self.footnotes()]
         return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def footnotes(self) -> tuple[str, ...]:
-        """What is said besides: why intervals are missing, and the ceiling as published."""
-        lines = [f"No interval: {why}." for why in self.rows["reason"].drop_nulls().unique(maintain_order=True)]
-        found = self.published_ceiling
-        if np.isfinite(found.estimate):
-            lines.append(
-                "As published, bootstrap samples of the judgments agree with all of them by "
-                f"ρ = {said(found.estimate)}, which is too high: they share judgments."
-            )
-        return tuple(lines)
+        """Reasons for missing intervals, and the published ceiling."""
+        return words.validation_notes(self.rows, self.published_ceiling)
 
     def sentences(self) -> tuple[str, ...]:
-        """What is found, in sentences; the verdict of the best measure first."""
+        """The verdict on each measure, the best first, then comparisons and ceilings."""
         measures = self.measures
+        ceilings = [self.rows.filter(pl.col("measure") == name).row(0, named=True) for name in words.CEILINGS.values()]
         if not self.ceiling["low"] > 0:
-            return (self._no_agreement(), *self._expert_sentences())
-        said_of = measures.head(MOST_SENTENCES).iter_rows(named=True)
-        found = [self.verdicts[row["measure"]].sentence(row) for row in said_of]
-        if measures.height > len(found):
-            found.append(f"{counted(measures.height - len(found), 'more measure')} in the table.")
-        return (*found, *self._beaten(measures), *self._variants_compared(measures), *self._expert_sentences())
-
-    def _no_agreement(self) -> str:
-        """Where experts are not shown to agree, nothing is said of measures."""
-        again = self.ceiling
-        yet = "" if self.hopeless else " yet"
-        why = "ρ of the same number of other judgments with these would be " + _rho_words(again)
-        if not np.isfinite(again["low"]):
-            why = again["reason"] or "too few judgments"
-        return (
-            f"These judgments cannot tell{yet} which measures see what experts see: the experts' own agreement is not "
-            f"shown ({why})."
-        )
+            return (words.no_agreement_line(self.ceiling, low=self.low_agreement), *words.ceiling_line(*ceilings))
+        rows = measures.head(words.MOST_SENTENCES).iter_rows(named=True)
+        lines = [self.verdicts[row["measure"]].sentence(row) for row in rows]
+        if measures.height > len(lines):
+            lines.append(f"{counted(measures.height - len(lines), 'more measure')} in the table.")
+        top = measures.row(0, named=True)
+        if self.verdicts[top["measure"]].verdict in words.BEATS_BASELINES:
+            lines += words.comparison_lines(top, measures.slice(1).filter(pl.col("estimate").is_not_nan()))
+        return (*lines, *self._variants_compared(measures), *words.ceiling_line(*ceilings))
 
     @property
-    def hopeless(self) -> bool:
-        """Whether the experts hardly agree, so that more of the same judgments would not tell."""
-        return bool(self.ceiling["high"] < HOPELESS)
-
-    def _expert_sentences(self) -> Iterator[str]:
-        again, best = (self.rows.filter(pl.col("measure") == CEILINGS[c]).row(0, named=True) for c in CEILINGS)
-        if again["low"] > 0:
-            yield (
-                f"The same number of new judgments of the experts would agree with these by ρ = {_rho_words(again)}; a "
-                f"measure that knew what experts think would reach {_rho_words(best)}."
-            )
-
-    def _beaten(self, measures: pl.DataFrame) -> Iterator[str]:
-        """What the best measure beats, where it sees anything: the next one, and the next of another kind."""
-        top = measures.row(0, named=True)
-        if self.verdicts[top["measure"]].answer not in SEES:
-            return
-        other = measures.slice(1).filter(pl.col("estimate").is_not_nan())
-        kinds = other.filter(pl.col("kind") != top["kind"]).head(1)
-        for row in pl.concat([other.head(1), kinds]).unique(maintain_order=True).iter_rows(named=True):
-            if row["difference"] == 0:
-                yield f"{row['measure']} reaches the same ρ as {top['measure']}."
-                continue
-            low, high = -row["difference_high"], -row["difference_low"]
-            sure = "beats" if low > 0 else "is not shown to beat"
-            yield (
-                f"{top['measure']} {sure} {row['measure']} ({said(row['estimate'])}), by {said(-row['difference'])} "
-                f"{interval(low, high)}."
-            )
+    def low_agreement(self) -> bool:
+        """Whether the experts agree so little that more of the same judgments will not help."""
+        return bool(self.ceiling["high"] < LOW_AGREEMENT)
 
     def _variants_compared(self, measures: pl.DataFrame) -> Iterator[str]:
-        """Judges that were asked in several ways: the best of them less each other one."""
+        """Judges with several variants: ρ of the best minus that of each other one."""
         judges = measures.filter((pl.col("kind") == "judge") & pl.col("estimate").is_not_nan())["measure"].to_list()
         for who in dict.fromkeys(map(judge_of, judges)):
             best, *others = [name for name in judges if judge_of(name) == who]
             for other in others:
-                less = self.difference(best, other)
-                yield (
-                    f"The same judge: ρ of {best} less that of {other} {said(less['difference'])} "
-                    f"{interval(less['low'], less['high'])}."
-                )
+                yield words.variant_line(best, other, self.difference(best, other))
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Forest plot of the measures, the trivial ones muted, with the best that a measure can do as a line."""
+        """Forest plot of the measures, with muted baselines and a line at the noise ceiling."""
         rows = self.rows.filter(pl.col("kind") != "ceiling").head(pictures.MOST_ROWS)
         ax = pictures.axes(ax, width=6.2, height=1.3 + 0.28 * max(rows.height, 2))
         colours = [_COLOURS.get(kind, pictures.HUMAN) for kind in rows["kind"]]
@@ -289,24 +232,17 @@ class SimilarityValidation(ResultOfRows):
         return ax
 
 
-_COLOURS = {"judge": pictures.JUDGE, "trivial": pictures.MUTED}
-
-MOST_SENTENCES = 6
-"""Measures whose verdicts are said in words; the table has them all."""
-
-
-def _rho_words(row: Mapping[str, Any]) -> str:
-    return estimated(row["estimate"], row["low"], row["high"])
+_COLOURS = {"judge": pictures.JUDGE, "baseline": pictures.MUTED}
 
 
 @question(ValidateSettings)
 def validate_similarity(labels: Annotations | Chunks, settings: ValidateSettings) -> SimilarityValidation:
-    """Do automatic measures see what experts see? Spearman's ρ of each with the experts' ranking of pairs.
+    """Validate similarity measures: Spearman's ρ of each with the experts' ranking of pairs.
 
     Parameters
     ----------
     labels : Annotations
-        The experts' odd ones out, labels on the scale ``odd-one-out``; and those of judges, who are measures.
+        The experts' odd-one-out choices, labels on the scale ``odd-one-out``; those of judges are measures.
 
     Returns
     -------
@@ -315,14 +251,14 @@ def validate_similarity(labels: Annotations | Chunks, settings: ValidateSettings
     Raises
     ------
     DesignError
-        For labels that are no odd ones out, no measure at all, or fewer than three pairs that all measures know.
+        For labels that are not odd-one-out choices, no measure, or fewer than three pairs with values of all measures.
     DataError
         For a measure without values for these pairs.
 
     Notes
     -----
-    The mean similarity of the pairs of a document is 1/3 whatever the texts, so experts say nothing of which document's
-    texts are more alike. A measure that does loses in ρ over all pairs, and nothing in the mean ``within`` documents.
+    The mean similarity of the pairs of a document is always 1/3, so that choices do not compare documents. A measure
+    with different means between documents has a lower ρ over all pairs, but not a lower mean ``within`` documents.
 
     Examples
     --------
@@ -336,14 +272,14 @@ def validate_similarity(labels: Annotations | Chunks, settings: ValidateSettings
     >>> found.table.select("measure", pl.col("estimate").round(2), "n").rows()[0]
     ('words', 0.78, 6)
 
-    Shared words rank the six pairs nearly as this expert does.
+    Shared words rank the six pairs almost as this expert does.
     """
     named = name_measures(settings.measures)
     settings = replace(settings, measures=signed_measures(named))
     table = odd_one_labels(labels.in_memory("validate_similarity"), "validate_similarity")
     everyone = Choices.of(table, settings, "validate_similarity")
     judges = [n for n in everyone.annotators if everyone.kinds[n] == "judge"] if settings.with_judges else []
-    experts = everyone.chosen_by(settings.annotators, beside=judges)
+    experts = everyone.chosen_by(settings.annotators, also=judges)
     pairs, above = compared_pairs(table, experts, settings)
     found = [m for name, one in named.items() for m in pairs.of(name, one)]
     if settings.with_judges:
@@ -353,23 +289,23 @@ def validate_similarity(labels: Annotations | Chunks, settings: ValidateSettings
         ]
     if not found:
         raise DesignError(
-            "there is nothing to compare with the experts: name measures, such as measures=['words'], or read the "
-            "labels of judges who chose odd ones out too"
+            "validate_similarity needs measures: set measures=['words'], for example, or include odd-one-out choices "
+            "of judges"
         )
     check_values(found, pairs)
-    return _MeasureComparison.of(experts, pairs, [*found, *pairs.trivial()], settings, above).result(table)
+    return _MeasureComparison.of(experts, pairs, [*found, *pairs.baselines()], settings, above).result(table)
 
 
 @dataclass(frozen=True, eq=False)
 class _MeasureComparison:
-    """Measures and experts on the pairs that all of them know."""
+    """Measures and experts on the pairs with values of all measures."""
 
     experts: Choices
     pairs: PairsOfTexts
     measures: tuple[PairMeasure, ...]
     settings: ValidateSettings
     member: Ints
-    """The three texts of each choice, in one order whatever the order of the rows, so that a seed draws alike."""
+    """The three texts of each choice, in an order that does not depend on the order of the rows."""
     robin: RoundRobin
     values: Floats
     """(measures, pairs)."""
@@ -384,21 +320,21 @@ class _MeasureComparison:
         settings: ValidateSettings,
         above: Ints,
     ) -> _MeasureComparison:
-        """What is compared; pairs that some measure does not know are left out and counted."""
+        """The comparison; pairs without a value of some measure are excluded and counted."""
         names = [m.name for m in measures]
         twice = [n for n in names if names.count(n) > 1]
         if twice:
-            raise DesignError(f"two measures are called '{twice[0]}'; rename one, or give them as a mapping of names")
+            raise DesignError(f"two measures have the name '{twice[0]}'; rename one, or pass a mapping of names")
         values = np.stack([m.values for m in measures])
         known = np.isfinite(values).all(axis=0)
         gone = []
         if not known.all():
             least = min(measures, key=lambda m: int(np.isfinite(m.values).sum()))
-            why = f"a measure has no value for it ('{least.name}' knows {int(np.isfinite(least.values).sum())})"
+            why = f"no value of a measure ('{least.name}' has {int(np.isfinite(least.values).sum())})"
             gone.append(Exclusion("pair", int((~known).sum()), why))
         if known.sum() < LEAST_PAIRS:
             raise DesignError(
-                f"all measures know {counted(int(known.sum()), 'pair')} only; a ranking needs {LEAST_PAIRS}"
+                f"only {counted(int(known.sum()), 'pair')} with values of all measures; a ranking needs {LEAST_PAIRS}"
             )
         under = len(experts.pairs) - len(above)
         if under:
@@ -421,12 +357,12 @@ class _MeasureComparison:
 
     @cached_property
     def influences(self) -> list[Influence]:
-        """ρ of each measure, and what pairs and choices add to it."""
+        """ρ of each measure, and the influences of pairs and choices on it."""
         return [self.ranks.influence(values) for values in self.values]
 
     @cached_property
     def variances(self) -> list[TextVariance]:
-        """Of each ρ."""
+        """The variance of each ρ."""
         return [self.robin.variance(one) for one in self.influences]
 
     @cached_property
@@ -441,13 +377,13 @@ class _MeasureComparison:
 
     @property
     def documents(self) -> list[int]:
-        """Documents with pairs enough to be ranked."""
+        """Documents with enough pairs for a ranking."""
         return [d for d, many in enumerate(self.robin.pairs.tolist()) if many >= LEAST_PAIRS]
 
     @property
-    def trivial(self) -> list[int]:
-        """Measures that do not look at ideas."""
-        return [i for i, one in enumerate(self.measures) if one.kind == "trivial"]
+    def baselines(self) -> list[int]:
+        """Baseline measures, which do not use the meaning of texts."""
+        return [i for i, one in enumerate(self.measures) if one.kind == "baseline"]
 
     @cached_property
     def nested(self) -> dict[str, tuple[Ints, int, float]]:
@@ -456,40 +392,41 @@ class _MeasureComparison:
 
     @cached_property
     def shown(self) -> list[int]:
-        """Measures that are rows: all but the settings of sweeps that were not chosen."""
+        """Measures with rows: all except the settings of sweeps that were not chosen."""
         m = range(len(self.measures))
-        single = [i for i in m if self.measures[i].family is None and self.measures[i].kind != "trivial"]
+        single = [i for i in m if self.measures[i].family is None and self.measures[i].kind != "baseline"]
         return [*single, *(best for _, best, _ in self.nested.values())]
 
     @cached_property
     def shift(self) -> Floats:
-        """By how much ρ of each measure is too high because it was chosen as the best of a sweep."""
+        """The optimism of each ρ from choosing the best of a sweep."""
         found = np.zeros(len(self.measures))
         for _, best, optimism in self.nested.values():
             found[best] = optimism
         return found
 
     def result(self, labels: Annotations) -> SimilarityValidation:
-        """All of it."""
+        """The whole result."""
         s = self.settings
         ceiling = self.ceiling()
         p = self.permutation_p()
         verdicts = self.verdicts(ceiling, p)
         rows, estimates = _sort_rows(
-            [*self.rows(verdicts, p), *self.trivial_rows(p)], self.ceiling_rows(ceiling)
+            [*self.rows(verdicts, p), *self.baseline_rows(p)], self.ceiling_rows(ceiling)
         )  # fmt: skip
         columns = [*(s.contents or CONTENTS.get(self.experts.columns) or ()), *(s.authors or AUTHORS)]
         there = [c for c in columns if c in (*labels.items.columns, *labels.labels.columns)]
         data = fingerprint_with(self.experts.data, **digest_of_columns(labels, *there))
         how = (
             f"{100 * s.confidence:g}% over new texts of these documents, judged by these experts (influences of texts, "
-            "pairs and choices; t on Fisher's scale); same texts: over new judgments of these very texts"
+            "pairs and choices; t on Fisher's scale); same texts: over new judgments of these texts"
         )
         cautions = [
-            f"'{family}' is the best of {len(members)} settings, which is optimistic; its ρ here is what nested choice "
-            f"leaves of {said(float(self.rho[best]))}." for family, (members, best, _) in self.nested.items()
+            f"'{family}' is the best of {len(members)} settings, which is optimistic: its ρ here is from nested "
+            "choice; "
+            f"without it ρ = {said(float(self.rho[best]))}." for family, (members, best, _) in self.nested.items()
         ]  # fmt: skip
-        asked = len(self.measures) - len(self.trivial)
+        asked = len(self.measures) - len(self.baselines)
         run = Run(
             "validate-similarity", s, data, {**self.experts.facts, "measures": asked}, how,
             (*self.experts.exclusions, *self.excluded), tuple(f"{m.name}: {m.about}" for m in self.measures if m.about),
@@ -501,10 +438,10 @@ class _MeasureComparison:
             influences, self.inference,
         )  # fmt: skip
 
-    # -- does it see anything, and how much -------------------------------------------------------
+    # -- verdicts -------------------------------------------------------
 
     def permutation_p(self) -> Floats:
-        """Of each measure, that its texts may as well be exchanged; of a sweep, that all its settings' may."""
+        """p-values of the permutation test of each measure; for a sweep, of all its settings together."""
         rng = np.random.default_rng((self.settings.seed, 3))
         found, drawn = permuted_correlations(
             self.ranks, [one.every for one in self.measures], self.settings.n_resamples, rng
@@ -515,22 +452,22 @@ class _MeasureComparison:
         return np.where(np.isfinite(self.rho), p, 1.0)
 
     def verdicts(self, ceiling: Ceiling, p: Floats) -> dict[str, MeasureVerdict]:
-        """What may be said of each measure that is a row."""
+        """The verdict on each measure with a row."""
         holm = adjust_p(p[self.shown], "holm")
         found = {}
         for i, adjusted in zip(self.shown, holm.tolist(), strict=True):
             one = self.measures[i]
-            # Shared words are not asked to see more than shared words.
-            beside = [(self.measures[j].name, self.influences[j]) for j in self.trivial
+            # Shared words are not compared with themselves.
+            baselines = [(self.measures[j].name, self.influences[j]) for j in self.baselines
                       if not (one.name == "words" and np.array_equal(self.values[i], self.values[j]))]  # fmt: skip
             of = replace(self.influences[i], value=float(self.rho[i] - self.shift[i]))
-            found[one.name] = decide(of, adjusted, beside, ceiling, self.inference, len(self.member))
+            found[one.name] = decide(of, adjusted, baselines, ceiling, self.inference, len(self.member))
         return found
 
     # -- rows -----------------------------------------------------------------------------------
 
     def rows(self, verdicts: Mapping[str, MeasureVerdict], p: Floats) -> list[Row]:
-        """One row a measure, or a sweep's best setting."""
+        """One row per measure, or a sweep's best setting."""
         top = min(self.shown, key=lambda i: _best_first(float(self.rho[i] - self.shift[i]), self.measures[i].name))
         within = self.within()
         found = []
@@ -538,15 +475,15 @@ class _MeasureComparison:
             one, verdict = self.measures[i], verdicts[self.measures[i].name]
             estimate = self.inference.correlation(self.influences[i], self.variances[i], shift=float(self.shift[i]))
             kind = "nested choice" if one.family else one.kind
-            found.append(self._row(i, kind, verdict.answer, verdict.share, estimate, p, within, top))
+            found.append(self._row(i, kind, verdict.verdict, verdict.share, estimate, p, within, top))
         return found
 
-    def trivial_rows(self, p: Floats) -> list[Row]:
-        """Measures that do not look at ideas, which get no verdict."""
+    def baseline_rows(self, p: Floats) -> list[Row]:
+        """Rows of baseline measures, without a verdict."""
         within = self.within()
         return [
-            self._row(i, "trivial", None, None, self.inference.correlation(self.influences[i], self.variances[i]), p,
-                      within, i) for i in self.trivial
+            self._row(i, "baseline", None, None, self.inference.correlation(self.influences[i], self.variances[i]), p,
+                      within, i) for i in self.baselines
         ]  # fmt: skip
 
     def _row(
@@ -571,7 +508,7 @@ class _MeasureComparison:
         return dict(zip(_three_columns(None, "difference"), values, strict=True))
 
     def within(self) -> list[Estimate] | None:
-        """Mean ρ within documents of each measure; None where there is one document."""
+        """Mean ρ within documents of each measure; None with one document."""
         if len(self.documents) < 2:
             return None
         found = []
@@ -627,11 +564,11 @@ class _MeasureComparison:
 
     @property
     def families(self) -> list[str]:
-        """Measures of which several settings were tried."""
+        """Measures with several settings."""
         return list(dict.fromkeys(m.family for m in self.measures if m.family is not None))
 
     def nested_choice(self, family: str) -> tuple[Ints, int, float]:
-        """The settings of a sweep, the best of them, and by how much its ρ is too high because it was chosen.
+        """The settings of a sweep, the best of them, and the optimism of its ρ.
 
         The setting is chosen on half of the documents, or of the texts where documents are few, and scored on the other
         half. What is lost there is scaled to all pairs: noise goes with one over the root of their number.
@@ -647,7 +584,7 @@ class _MeasureComparison:
                 continue
             here, there = (correlations(shares[None, h], self.values[np.ix_(members, h)])[0] for h in halves)
             if np.isfinite(here).any() and np.isfinite(there).any():
-                # Both ways round, so that a harder half does not look like a loss.
+                # In both directions, so that a harder half does not appear as optimism.
                 lost += [here[i] - there[i] for i in (np.nanargmax(here),)] + [
                     there[i] - here[i] for i in (np.nanargmax(there),)
                 ]
@@ -669,24 +606,24 @@ class _MeasureComparison:
     # -- ceilings -------------------------------------------------------------------------------
 
     def ceiling(self) -> Ceiling:
-        """How well the experts' own judgments rank the pairs, over the pairs that measures are held against."""
+        """The experts' own agreement, over the pairs that measures are compared on."""
         rng = np.random.default_rng((self.settings.seed, 2))
         halves = mean_half_correlation(self.robin, rng)
         step = step_to_whole(self.robin, self.member, rng)
         return Ceiling.of(halves, step, self.ranks.reliability(), self.robin, self.settings.confidence)
 
     def ceiling_rows(self, ceiling: Ceiling) -> list[Row]:
-        """Other judgments of the experts, and the best that a measure can do."""
+        """Rows of the test–retest agreement and the noise ceiling."""
         empty = dict.fromkeys(name for name in _NUMBERS if name not in ("estimate", "low", "high"))
         rest = {"kind": "ceiling", "verdict": None, "n": len(self.robin)}
         both = ((CEILINGS["again"], ceiling.again), (CEILINGS["best"], ceiling.best))
         return [({"measure": name, **rest, **empty, **one.row(), "reason": one.reason}, one) for name, one in both]
 
     def published_ceiling(self) -> Estimate:
-        """ρ of bootstrap samples of the judgments with all of them, as the paper has it: they share judgments."""
+        """The published ceiling: ρ of bootstrap samples of the judgments with all of them, which share judgments."""
         n, s = len(self.member), self.settings
         if n > MOST_BOOTSTRAPPED:
-            return missing("too many judgments for a footnote")
+            return missing("too many judgments")
         rng = np.random.default_rng((s.seed, 4))
         order = np.lexsort((self.experts.odd, self.experts.item))
         judged = PairChoices.of(self.experts.pairs, self.member, self.experts.odd[order], self.experts.texts.height)
@@ -716,13 +653,13 @@ def _three_columns(found: Estimate | None, name: str) -> dict[str, float | None]
 
 
 def _best_first(rho: float, name: str) -> tuple[float, str]:
-    """The best first, those alike by name, those without a value last."""
+    """The best first, ties by name, those without a value last."""
     return -float(np.nan_to_num(rho, nan=-9.0)), name
 
 
 def _sort_rows(rows: list[Row], ceilings: list[Row]) -> tuple[pl.DataFrame, tuple[Estimate, ...]]:
-    """Measures by ρ, those without one last, then trivial ones, then the ceilings."""
-    key = lambda r: (r[0]["kind"] == "trivial", *_best_first(r[0]["estimate"], r[0]["measure"]))  # noqa: E731
+    """Measures by ρ, those without one last, then baselines, then the ceilings."""
+    key = lambda r: (r[0]["kind"] == "baseline", *_best_first(r[0]["estimate"], r[0]["measure"]))  # noqa: E731
     rows = [*sorted(rows, key=key), *ceilings]
     schema = {**_TYPES, **dict.fromkeys(_NUMBERS, pl.Float64), "n": pl.Int64}
     del schema["document"]
@@ -731,9 +668,10 @@ def _sort_rows(rows: list[Row], ceilings: list[Row]) -> tuple[pl.DataFrame, tupl
 
 
 # -- the verdict on a measure ----------------------------------------------------------------------
-# A measure *sees what experts see* where three things are shown at once: its texts matter (a permutation of them within
-# documents), it sees more than length, shared words or a common author do, and its ρ is more than 80% of what the best
-# possible measure would reach. What is not shown is not said, and *at most half* has to be shown too.
+# A measure is *valid* if three tests are significant: the permutation test of its texts within documents, the
+# comparison
+# with length, shared words and common author as baselines, and the test that its ρ is above 80% of the noise ceiling.
+# *Low* also requires a significant test that its ρ is at most half of the ceiling.
 
 
 @dataclass(frozen=True, eq=False)
@@ -750,18 +688,18 @@ class TextInference:
     confidence: float
 
     def correlation(self, of: Influence, variance: TextVariance, *, shift: float = 0.0) -> Estimate:
-        """A correlation, less ``shift``, with an interval that is symmetric on Fisher's scale."""
+        """A correlation, minus ``shift``, with an interval that is symmetric on Fisher's scale."""
         return self._fisher_estimate(of.value, variance.total, variance.df, shift)
 
     def same_texts(self, of: Influence, *, shift: float = 0.0) -> Estimate:
-        """The same, over new judgments of these very texts."""
+        """The same, over new judgments of these texts."""
         return self._fisher_estimate(of.value, self.robin.choice_variance(of), math.inf, shift)
 
     def _fisher_estimate(self, value: float, variance: float, df: float, shift: float) -> Estimate:
         if not math.isfinite(value):
             return missing("all pairs have the same value")
         if abs(value) > NEARLY_ALIKE or not variance > 0:
-            return _no_interval(value - shift, "it ranks the pairs as these judgments do, to the last of them")
+            return _no_interval(value - shift, "it ranks all pairs exactly as these judgments do")
         error = math.sqrt(variance)
         width, z = error / (1 - value**2), math.atanh(value)
 
@@ -777,19 +715,19 @@ class TextInference:
         return EstimateByRule(value - shift, *ends(self.confidence), error, ends=ends, test=test)
 
     def difference(self, of: Influence, variance: TextVariance | None = None) -> Estimate:
-        """A contrast, with an interval that is symmetric as it stands."""
+        """A contrast, with an interval that is symmetric without transformation."""
         found = self.robin.variance(of) if variance is None else variance
         return _t_estimate(of.value, math.sqrt(found.total), found.df, self.confidence)
 
     def lower(self, of: Influence) -> float:
-        """The one-sided lower end of a contrast; the value itself where nothing varies."""
+        """The one-sided lower limit of a contrast; the value itself without variance."""
         found = self.robin.variance(of)
         return of.value - float(stdtrit(found.df, 1 - ALPHA)) * math.sqrt(found.total)
 
 
 def _t_estimate(value: float, error: float, df: float, confidence: float) -> Estimate:
     if not math.isfinite(value) or not error > 0:
-        return _no_interval(value, "nothing varies")
+        return _no_interval(value, "no variance")
 
     def ends(level: float) -> tuple[float, float]:
         t = float(stdtrit(df, (1 + level) / 2))
@@ -807,7 +745,7 @@ def _no_interval(value: float, reason: str) -> Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Ceiling:
-    """How well the experts' own choices rank the pairs: the ceiling of a measure.
+    """The experts' own agreement on the ranking of pairs, and the noise ceiling.
 
     Attributes
     ----------
@@ -825,7 +763,7 @@ class Ceiling:
 
     @classmethod
     def of(cls, halves: float, step: Step, reliability: Influence, robin: RoundRobin, confidence: float) -> Ceiling:
-        """From halves as seen, the step to the whole, and how sure the share of chance in equation 1 is."""
+        """From observed halves, the step to the whole, and the precision of the share of chance in equation 1."""
         nothing = np.zeros(len(robin))
         unknown = Influence(math.nan, nothing, nothing, nothing, nothing)
         if not math.isfinite(halves):
@@ -836,7 +774,7 @@ class Ceiling:
         share = min(max(reliability.value, -0.99), 0.99) if math.isfinite(reliability.value) else math.nan
         variance = robin.variance(reliability).total if math.isfinite(share) else math.nan
         if not variance > 0:
-            why = "no pair was compared twice, so that nothing tells chance from what experts see"
+            why = "no pair was compared twice, so that chance is not separable from the experts' agreement"
             return cls(_no_interval(again, why), _no_interval(best, why), unknown)
         z, width = math.atanh(again), math.sqrt(variance) / (1 - share**2)
         df = degrees(int((robin.texts[robin.pairs > 0] - 1).sum()))
@@ -853,7 +791,7 @@ class Ceiling:
             return step.best_from(low), step.best_from(high)
 
         def test_of_best(null: float) -> float:
-            # The best rises with what other choices reach, so a null is brought back by halving.
+            # The ceiling increases with the agreement, so a null is inverted by bisection.
             if not 0 < null < 1:
                 return math.nan
             low, high = 0.0, NEARLY_ALIKE
@@ -871,24 +809,24 @@ class Ceiling:
         )
 
     @property
-    def shown(self) -> bool:
-        """Whether the experts agree on anything."""
+    def demonstrated(self) -> bool:
+        """Whether agreement among the experts is demonstrated."""
         return self.again.low > 0
 
     @property
-    def hopeless(self) -> bool:
-        """Whether they hardly agree, so that more of the same judgments would not tell."""
-        return self.again.high < HOPELESS
+    def low_agreement(self) -> bool:
+        """Whether they agree so little that more of the same judgments will not help."""
+        return self.again.high < LOW_AGREEMENT
 
 
 @dataclass(frozen=True)
-class Needed:
-    """How many further texts or judgments would decide, with 80% power, if measure and experts are as estimated.
+class FurtherData:
+    """Numbers of further texts or judgments for a conclusive verdict with 80% power, at the estimates.
 
     Attributes
     ----------
     texts : int or None
-        More texts of all documents, judged as often; None where no such number does.
+        More texts of all documents with as many judgments each; None if no such number suffices.
     judgments : int or None
         More judgments of these texts.
     """
@@ -897,63 +835,43 @@ class Needed:
     judgments: int | None
 
     def __str__(self) -> str:
-        texts = "" if self.texts is None else f"about {counted(self.texts, 'more text')}, judged as often,"
-        more = "" if self.judgments is None else f"about {counted(self.judgments, 'more judgment')} of these texts"
-        if not (texts or more):
-            return f"Not even {MOST_TIMES} times as many texts or judgments would tell."
-        return f"{' or '.join(filter(None, (texts, more)))} would tell.".capitalize()
+        return words.needed_line(self.texts, self.judgments, MOST_TIMES)
 
 
 @dataclass(frozen=True)
 class MeasureVerdict:
-    """What may be said of one measure.
+    """The verdict on one measure.
 
     Attributes
     ----------
-    answer : str
-        One of `ANSWERS`.
+    verdict : str
+        A `SimilarityVerdict` code.
     share : float
-        ρ over that of the best possible measure; NaN where that is not known.
+        ρ over the noise ceiling; NaN if the latter is not estimable.
     p : float
-        Of "it sees nothing", corrected for the number of measures.
+        Of the permutation test, adjusted for the number of measures.
     beaten_by : tuple of str
-        Trivial measures that it is not shown to see more than.
-    needed : Needed or None
-        What would tell, where something is open.
+        Baseline measures that it is not significantly better than.
+    needed : FurtherData or None
+        Further data for a conclusive verdict, if undecided.
     """
 
-    answer: Answer
+    verdict: SimilarityVerdict
     share: float
     p: float
     beaten_by: tuple[str, ...] = ()
-    needed: Needed | None = None
+    needed: FurtherData | None = None
     constant: bool = field(default=False)
 
     def sentence(self, row: Mapping[str, Any]) -> str:
-        """The verdict in words, with the numbers of the measure's row."""
-        name = row["measure"]
-        rho = f"ρ = {estimated(row['estimate'], row['low'], row['high'])} over {counted(row['n'], 'pair')}"
-        share = f"{said(self.share)} of the best possible"
-        told = "" if self.needed is None else f" {self.needed}"
-        if self.constant:
-            return f"{name} says the same of all pairs: it cannot see what experts see."
-        if self.answer == ANSWERS[0]:
-            return f"{name} sees what experts see: {rho}, {share}, and more than {MOST:g} of it is shown."
-        if self.answer == ANSWERS[1]:
-            return f"{name} sees some of what experts see, less than experts do: {rho}, {share}."
-        if self.answer == ANSWERS[2]:
-            return f"{name} sees some of what experts see; whether it sees all of it is open: {rho}, {share}.{told}"
-        why = [f"permuted texts reach as much ({p_value(self.p)})"] if self.p > ALPHA else []
-        if self.beaten_by:
-            why.append(f"it is not shown to see more than {' or '.join(self.beaten_by)}")
-        reason = " and ".join(why)
-        if self.answer == ANSWERS[3]:
-            return f"{name} is not shown to see what experts see, and sees at most half of it: {rho}; {reason}."
-        return f"Whether {name} sees what experts see cannot be told yet: {rho}; {reason}.{told}"
+        """The verdict in a sentence, with the numbers of the measure's row."""
+        reasons = words.verdict_reasons(self.p, ALPHA, self.beaten_by)
+        needed = "" if self.needed is None else str(self.needed)
+        return words.verdict_line(row, self.verdict, self.share, reasons, needed, MOST, constant=self.constant)
 
 
 def decide(
-    of: Influence, p: float, trivial: Sequence[tuple[str, Influence]], ceiling: Ceiling, inference: TextInference,
+    of: Influence, p: float, baselines: Sequence[tuple[str, Influence]], ceiling: Ceiling, inference: TextInference,
     n_choices: int,
 ) -> MeasureVerdict:  # fmt: skip
     """The verdict of one measure.
@@ -963,73 +881,73 @@ def decide(
     of : Influence
         Its ρ.
     p : float
-        Of the permutation test, corrected for the number of measures.
-    trivial : sequence of (name, Influence)
-        Measures that do not look at ideas; one that is this measure itself is left out by the caller.
+        Of the permutation test, adjusted for the number of measures.
+    baselines : sequence of (name, Influence)
+        Baseline measures, without this measure itself.
     """
     if not math.isfinite(of.value):
-        return MeasureVerdict(ANSWERS[3], math.nan, 1.0, constant=True)
+        return MeasureVerdict("low", math.nan, 1.0, constant=True)
     best = ceiling.best.estimate
     share = of.value / best if best > 0 else math.nan
-    if not ceiling.shown:
-        return MeasureVerdict(ANSWERS[5], share, p)
-    beaten_by = tuple(name for name, one in trivial if not inference.lower(of.plus(one, -1.0)) > 0)
+    if not ceiling.demonstrated:
+        return MeasureVerdict("not_testable", share, p)
+    beaten_by = tuple(name for name, one in baselines if not inference.lower(of.plus(one, -1.0)) > 0)
     if p <= ALPHA and not beaten_by:
         whole = of.plus(ceiling.mind, -MOST)
         if inference.lower(whole) > 0:
-            return MeasureVerdict(ANSWERS[0], share, p)
+            return MeasureVerdict("valid", share, p)
         if inference.lower(whole.times(-1.0)) > 0:
-            return MeasureVerdict(ANSWERS[1], share, p)
+            return MeasureVerdict("partly_valid", share, p)
         needed = numbers_needed([whole.times(np.sign(whole.value))], inference, ceiling, n_choices)
-        return MeasureVerdict(ANSWERS[2], share, p, needed=needed)
+        return MeasureVerdict("partly_valid_undecided", share, p, needed=needed)
     half = of.times(-1.0).plus(ceiling.mind, HALF)
     if p > ALPHA and inference.lower(half) > 0:
-        return MeasureVerdict(ANSWERS[3], share, p, beaten_by)
-    more = [of.plus(one, -1.0) for name, one in trivial if name in beaten_by]
-    # To see anything, and more than each trivial measure, is told by the hardest of these; or that it sees little is.
+        return MeasureVerdict("low", share, p, beaten_by)
+    more = [of.plus(one, -1.0) for name, one in baselines if name in beaten_by]
+    # The hardest of the tests against permutation and baselines decides, or the test of at most half of the ceiling.
     needed = _smaller_need(
         numbers_needed([of, *more], inference, ceiling, n_choices),
         numbers_needed([half], inference, ceiling, n_choices),
     )
-    return MeasureVerdict(ANSWERS[4], share, p, beaten_by, needed)
+    return MeasureVerdict("undecided", share, p, beaten_by, needed)
 
 
 def numbers_needed(
     contrasts: Sequence[Influence], inference: TextInference, ceiling: Ceiling, n_choices: int
-) -> Needed:
-    """Further texts, or judgments, with which each of these contrasts would be shown to be above 0, at 80% power."""
+) -> FurtherData:
+    """Further texts, or judgments, with which each of these contrasts is significantly above 0 with 80% power."""
     found = [_numbers_for_one(one, inference.robin, ceiling.again.estimate, n_choices) for one in contrasts]
     texts, judgments = ([getattr(one, name) for one in found] for name in ("texts", "judgments"))
-    return Needed(*(None if None in some else max(some) for some in (texts, judgments)))
+    return FurtherData(*(None if None in some else max(some) for some in (texts, judgments)))
 
 
-def _numbers_for_one(of: Influence, robin: RoundRobin, again: float, n_choices: int) -> Needed:
-    """Of one contrast."""
+def _numbers_for_one(of: Influence, robin: RoundRobin, again: float, n_choices: int) -> FurtherData:
+    """The numbers for one contrast."""
     parts = robin.variance(of)
     texts, documents = float(parts.texts.mean()), len(parts.texts)
     if not of.value > 0:
-        return Needed(None, None)
+        return FurtherData(None, None)
     m = np.arange(math.ceil(texts) + 1, math.ceil(MOST_TIMES * texts) + 1, dtype=float)
     apart = (parts.pair + parts.choice) * texts * (texts - 1) / (m * (m - 1))
     enough = of.value > _errors_to_show(documents * (m - 1)) * np.sqrt(max(parts.text, 0.0) * texts / m + apart)
     more_texts = math.ceil(documents * (m[enough][0] - texts)) if enough.any() else None
     times = np.linspace(1.25, MOST_TIMES, 76)
-    # More judgments take noise off the ranking, and every ρ with it rises alike.
+    # More judgments reduce the noise of the ranking, and all its correlations increase by the same factor.
     gain = times / (1 + (times - 1) * again)
     rest = parts.choice / times + (max(parts.text, 0.0) + parts.pair) * gain
     enough = of.value * np.sqrt(gain) > _errors_to_show(np.full(len(times), documents * (texts - 1))) * np.sqrt(rest)
     more = math.ceil((times[enough][0] - 1) * n_choices) if enough.any() else None
-    return Needed(more_texts, more)
+    return FurtherData(more_texts, more)
 
 
 def _errors_to_show(among: Floats) -> Floats:
-    """How many standard errors a contrast must be from 0 to be shown with that power."""
+    """Distance of a contrast from 0, in standard errors, for significance with that power."""
     df = np.array([degrees(int(one)) for one in among])
     return np.asarray(stdtrit(df, 1 - ALPHA) + stdtrit(df, POWER))
 
 
-def _smaller_need(one: Needed, other: Needed) -> Needed:
+def _smaller_need(one: FurtherData, other: FurtherData) -> FurtherData:
     """The smaller number of each kind."""
     known = [[n for n in pair if n is not None] for pair in zip(
         (one.texts, one.judgments), (other.texts, other.judgments), strict=True)]  # fmt: skip
-    return Needed(*(min(some) if some else None for some in known))
+    return FurtherData(*(min(some) if some else None for some in known))

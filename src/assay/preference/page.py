@@ -7,10 +7,10 @@ from functools import partial
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.errors import listing
+from assay.preference import words
 from assay.preference.boards import HUMANS, TOGETHER
 from assay.preference.consistency import RatingSets, consistency
-from assay.preference.leaderboard import Leaderboard, bradley_terry
+from assay.preference.leaderboard import Leaderboard, ratings
 from assay.preference.position import PositionBias, position_bias
 from assay.preference.separability import Separability, SeparabilitySweep
 from assay.preference.votes import has_separability, has_votes
@@ -130,22 +130,8 @@ def position_parts(found: PositionBias) -> tuple[Part, ...]:
         (f"Share of choices by place, {places} texts", partial(found.plot, places=places))
         for places in sorted({round(1 / chance) for chance in found.shares["chance"]})
     )
-    biased = found.biased
-    words = (
-        f"The place of a text changes the answers of {listing(biased)}."
-        if biased
-        else "No annotator's choices are shown to depend on the place of a text."
-    )
-    lines = tuple(map(str, found.exclusions))
-    return (
-        Part(
-            "Position bias: does the place of a text change the answer?",
-            (words, *found.cautions),
-            tuple(frames),
-            draws,
-            lines,
-        ),
-    )
+    lines = (words.position_verdict(found.biased), *found.cautions)
+    return (Part("Position bias", lines, tuple(frames), draws, tuple(map(str, found.exclusions))),)
 
 
 # -- parts of the report -----------------------------------------------------------------------------
@@ -168,7 +154,7 @@ def report_votes(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
         return ()
     shared = {"clusters": options.clusters, **options.intervals}
     boards = parts_or_reason(
-        "Which system do people and judges prefer?", lambda: leaderboard_parts(bradley_terry(labels, **shared))
+        "Ranking of systems by humans and judges", lambda: leaderboard_parts(ratings(labels, **shared))
     )
     binned = "separability" if has_separability(labels) else None
     return (*boards, *consistency_parts(consistency(labels, by=binned, **shared)))

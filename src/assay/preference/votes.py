@@ -184,7 +184,6 @@ class RatingSettings(VotesSettings):
         "is the mean over ``n_orders`` random orders, because the last votes of a run count most and no order is the "
         "right one; each resample is the mean over up to ten orders, or fewer if there are many votes, which makes the "
         "interval wider (a note reports the number).",
-        first=True,
     )
     n_orders: int = option(
         100,

@@ -1,1 +1,1 @@
-"""How far do scores carry, and what would another rater or lesson buy?"""
+"""Generalizability of scores, and the gain from further raters or lessons."""

@@ -277,8 +277,7 @@ def _group(study: DesignStudies, name: str) -> dict[str | None, CriterionStudy]:
         groups = list(dict.fromkeys(s.group for s in study.studies if s.group is not None))
         raise DesignError(
             f"there is no study of '{name}' ({listing(groups) or 'no groups'}); run the G-study with by='kind', or "
-            "name "
-            "its groups with human=... and judge=..."
+            "name its groups with human=... and judge=..."
         )
     return found
 

@@ -119,7 +119,7 @@ class GStudySettings(DesignSettings):
 class DStudySettings(Settings):
     """Options of `GStudy.d_study`."""
 
-    sizes: Mapping[str, int | Sequence[int]] | None = option(
+    levels: Mapping[str, int | Sequence[int]] | None = option(
         None, "Numbers of levels of each facet: o=1-10,r=1,2,3.",
         details="``d_study(r=[1, 2], o=range(1, 11))`` is equivalent. A facet that is not named has one level, a fixed "
         "one all of its levels. A nested facet is counted within its outer facet: segments of a lesson.",

@@ -169,7 +169,7 @@ def report_generalizability(labels: Annotations, options: PartOptions) -> tuple[
     try:
         found = g_study_parts(g_study(labels, design, "i", by="kind" if both else None, **given))
     except DesignError as reason:
-        return (Part("How far do scores carry?", lines=(f"Not estimable: {reason}.",)),)
+        return (Part("Generalizability", lines=(f"Not estimable: {reason}.",)),)
     if not both:
         return found
     draws = options.resamples(MOST_REFITS)

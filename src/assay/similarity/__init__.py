@@ -1,6 +1,6 @@
-"""How alike two texts are, as one number; knows nothing of annotators.
+"""Similarity of two texts as one number, independent of annotators.
 
-Every similarity is a `protocol.Similarity`, got by its name or made from what a user has:
+Every similarity is a `protocol.Similarity`, from its name or from a user's function or model:
 
 >>> from assay.similarity.registry import as_similarity
 >>> s = as_similarity("rouge-1")  # a name, such as "embeddings:/path/to/model"; a function of two texts; a Similarity
@@ -15,5 +15,5 @@ Every similarity is a `protocol.Similarity`, got by its name or made from what a
 
 Topics and post-processed embeddings learn from all the texts that one call gives: ask for everything in one call of
 ``matrix``, ``matrices`` or ``pairs``, or take ``s.fitted(texts)`` first, and compare any of those texts afterwards.
-``s.about`` says in words which model was used; it is empty where a name says it all.
+``s.about`` describes the model; it is empty if the name is complete.
 """

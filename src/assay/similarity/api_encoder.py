@@ -1,7 +1,7 @@
 """Embeddings by a service that speaks as OpenAI does: ``POST /embeddings`` with a model and texts.
 
-The key stands in the environment and nowhere else. Texts go in batches, a few at once; what a service refuses for a
-while (429, 5xx, no answer) is asked for again, longer and longer apart. Rows are kept on disk like those of encoders
+The key is read from the environment only. Texts are sent in batches, a few in parallel; temporary failures (429, 5xx,
+no response) are retried with increasing waits. Rows are kept on disk like those of encoders
 here, so that a text is paid for once.
 """
 
@@ -31,7 +31,7 @@ MOST_TRIES = 6
 FIRST_WAIT = 1.0
 """Seconds before the second call; each further wait is twice as long."""
 LONGEST_WAIT = 60.0
-"""Seconds, whatever a service asks for."""
+"""Largest wait in seconds, also if a service requests more."""
 AT_ONCE = 4
 """Calls that are on their way together: services limit tokens a minute, not connections."""
 TIMEOUT = 120.0
@@ -39,7 +39,7 @@ TIMEOUT = 120.0
 BYTES_OF_TOKEN = 2
 """Bytes of a piece of text for each token that the model reads: English has four a token, others three or more."""
 SAID = 200
-"""Characters of what a service says that are repeated."""
+"""Characters of a service's message in an error."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -63,7 +63,7 @@ class ApiEncoder:
     key_name : str
         The environment variable that holds the key; ``none`` for a service that asks for none.
     dimensions : int or None
-        Numbers of a row, where the model gives a choice.
+        Dimensions of a row, if the model has options.
     batch : int
         Texts of one call.
     context : int
@@ -119,7 +119,7 @@ class ApiEncoder:
         return np.concatenate(parts)
 
     def pieces(self, text: str) -> list[str]:
-        """Cut between words where the text has more bytes than the model surely reads."""
+        """Split between words if the text has more bytes than the model certainly reads."""
         most = max(self.context * BYTES_OF_TOKEN, 16)
         if len(text.encode()) <= most:
             return [text]
@@ -148,7 +148,7 @@ class ApiEncoder:
         return {**headers, "Authorization": f"Bearer {key}"} if key else headers
 
     def _rows(self, texts: list[str], headers: Mapping[str, str]) -> NDArray[Any]:
-        """One call, again where the service may answer yet."""
+        """One call, retried after temporary failures."""
         body: dict[str, Any] = {"model": self.model, "input": texts, "encoding_format": "float"}
         if self.dimensions is not None:
             body["dimensions"] = self.dimensions
@@ -171,10 +171,10 @@ class ApiEncoder:
                 why = f"{self.source}: no answer ({getattr(error, 'reason', error)})"
             if number + 1 < MOST_TRIES:
                 time.sleep(wait)
-        raise DataError(f"{why}; tried {MOST_TRIES} times. What was encoded before is kept: run it again later")
+        raise DataError(f"{why}; tried {MOST_TRIES} times. Finished encodings are kept: run it again later")
 
     def _refusal(self, error: urllib.error.HTTPError) -> str:
-        """What a status means, without the key that a service may repeat."""
+        """The meaning of a status, without the key, which a service might repeat."""
         if error.code in (401, 403):
             return (
                 f"{self.source}: the key in {self.key_name} was refused (HTTP {error.code}); look at its leave, or "
@@ -215,7 +215,7 @@ def _message(body: bytes) -> str:
 
 
 def _seconds(header: str | None) -> float | None:
-    """What a service asks to wait, where it says so as a number."""
+    """The wait that a service requests, if it is a number."""
     try:
         return None if header is None else max(float(header), 0.0)
     except ValueError:

@@ -58,7 +58,7 @@ class Tokens:
     rows : (tokens + 1, dimensions) array or tensor
         Of length 1.
     start : (texts + 1,) int
-        Where each text's tokens begin.
+        The first token of each text.
     weight : (tokens + 1,) float
         1, or 0 for special tokens.
     """
@@ -77,7 +77,7 @@ class TokenEncoder(Protocol):
 
     @property
     def key(self) -> str:
-        """What scores are kept by; empty where they are not kept."""
+        """Key of the cache of scores; empty without a cache."""
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """Vectors of all tokens of texts that are not blank."""
@@ -95,11 +95,11 @@ class LayerEncoder:
     model : str
         A folder, or a name on the Hugging Face Hub.
     layer : int
-        0 stands for the one that bert-score takes, or else the last.
+        0 is the default of bert-score, or else the last.
     long : {"refuse", "cut"}
         What becomes of a text that is longer than the model reads: refused, or cut there, as bert-score does.
     device : str or None
-        ``cpu``, ``cuda``, …; a GPU where there is one when not given.
+        ``cpu``, ``cuda``, …; default: a GPU, if available.
     """
 
     model: str = field(default=DEFAULT_MODEL, compare=False)
@@ -167,7 +167,7 @@ class LayerEncoder:
         if len(tokens) > most and self.long == "refuse":
             raise DesignError(
                 f"a text has {len(tokens):,} tokens, and the model {self.name_only} reads {most:,}: {text[:40]!r}... "
-                "Take a model that reads more, embeddings, or long=cut, which compares what the model reads of it"
+                "Use a model with a longer context, embeddings, or long=cut, which compares the part within the context"
             )
         if len(tokens) > most:
             tokens = tokenizer(text.strip(), add_special_tokens=True, truncation=True, max_length=most)["input_ids"]
@@ -197,7 +197,7 @@ class LayerEncoder:
 
 @dataclass(frozen=True)
 class BERTScore(Similarity):
-    """F of BERTScore, about 0 to 1; 0 beside a text without words, 1 between two of them.
+    """F of BERTScore, about 0 to 1; 0 with a text without words, 1 between two of them.
 
     Attributes
     ----------
@@ -315,7 +315,7 @@ def _connected_groups(texts: Sequence[str], first: Ints, second: Ints) -> Iterat
 
 
 def _batches(order: list[int], size: list[int], most: int) -> Iterator[list[int]]:
-    """Texts in order of length, as many as keep a padded batch small."""
+    """Texts in order of length, in small padded batches."""
     some: list[int] = []
     for i in order:
         if some and (len(some) + 1) * size[i] > most:
@@ -330,7 +330,7 @@ def _batches(order: list[int], size: list[int], most: int) -> Iterator[list[int]
 def _tokenizer(folder: Path) -> Any:
     library = require("transformers", EMBED, "BERTScore")
     found = library.AutoTokenizer.from_pretrained(str(folder))
-    # A first word is like any other, as bert-score reads it, where a tokenizer tells them apart by the space before.
+    # As in bert-score, a first word is tokenized like any other if the tokenizer depends on the preceding space.
     if type(found).__name__.removesuffix("Fast") in ("RobertaTokenizer", "GPT2Tokenizer"):
         found = library.AutoTokenizer.from_pretrained(str(folder), add_prefix_space=True)
     return found

@@ -1,8 +1,8 @@
-"""Cosine of sentence embeddings: texts that mean alike are alike, whatever their words.
+"""Cosine of sentence embeddings: texts with similar meaning are similar, in any words.
 
 An encoder that reads few tokens is given sentence by sentence, and a text is the mean of its sentences; one that reads
-many (1,024 or more) is given whole texts: Nam et al. (2025, table 1). Nothing of a text is cut off:
-what is longer than the encoder reads goes to it in pieces, whose mean counts.
+many (1,024 or more) is given whole texts: Nam et al. (2025, table 1). Texts are not truncated:
+longer texts are encoded in pieces and averaged.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Encoder(Protocol):
 
     @property
     def key(self) -> str:
-        """What its rows are kept by; empty where they are not kept."""
+        """Key of the cache of rows; empty without a cache."""
 
     @property
     def context(self) -> int | None:
@@ -64,7 +64,7 @@ class SentenceEncoder:
     model : str
         A folder, or a name on the Hugging Face Hub.
     device : str or None
-        ``cpu``, ``cuda``, ``cuda:1``, ``mps``; a GPU where there is one when not given.
+        ``cpu``, ``cuda``, ``cuda:1``, ``mps``; default: a GPU, if available.
     batch : int
         Texts that are encoded at once.
     """
@@ -97,7 +97,7 @@ class SentenceEncoder:
         return np.asarray(found, dtype=np.float32)
 
     def pieces(self, text: str) -> list[str]:
-        """Cut between tokens where the text has more of them than the model reads."""
+        """Split between tokens if the text is longer than the model's context."""
         most = self.context
         if most is None or len(text.encode()) <= most - 2:  # a token has a byte at least
             return [text]
@@ -136,16 +136,16 @@ class OwnEncoder:
 
 @dataclass(frozen=True)
 class Embeddings(Vectors):
-    """Cosine of the embeddings of two texts, −1 to 1; a text without words is 1 beside another such, else 0.
+    """Cosine of the embeddings of two texts, −1 to 1; a text without words is 1 with another such text, otherwise 0.
 
     Attributes
     ----------
     encoder : Encoder
-        `SentenceEncoder`, `OwnEncoder`, or anything alike.
+        `SentenceEncoder`, `OwnEncoder`, or any `Encoder`.
     split : {"auto", "sentences", "whole"}
-        What is encoded: each sentence (a text is their mean), or the whole text.
+        Encode each sentence (a text is their mean), or the whole text.
     post : {"none", "all-but-the-top", "top-third", "top-two-thirds"}
-        What is done to all embeddings before they are compared; see `assay.similarity.embeddings`.
+        Post-processing of all embeddings; see `assay.similarity.embeddings`.
     """
 
     encoder: Encoder = field(default_factory=SentenceEncoder)
@@ -163,7 +163,7 @@ class Embeddings(Vectors):
     def about(self) -> str:
         """The model, its digest, and what of a text was encoded."""
         weights = f" (weights {self.encoder.key})" if self.encoder.key else ""
-        if isinstance(self.encoder, ApiEncoder):  # whose weights nobody sees
+        if isinstance(self.encoder, ApiEncoder):  # with unknown weights
             size = "" if self.encoder.dimensions is None else f", {self.encoder.dimensions} dimensions"
             weights = f" ({self.encoder.source}{size})"
         whole = "the mean of a text's sentences" if self.by_sentence else "whole texts"
@@ -177,7 +177,7 @@ class Embeddings(Vectors):
         return self.split == "sentences" or (self.split == "auto" and few)
 
     def rows(self, texts: Sequence[str]) -> Floats:
-        """Embeddings of length 1, after what is done to a collection."""
+        """Post-processed embeddings of length 1."""
         return unit_rows(postprocess(self.embeddings(texts), self.post))
 
     def embeddings(self, texts: Sequence[str]) -> Floats:
@@ -232,13 +232,13 @@ def _load(folder: Path, device: str) -> Any:
         return library.SentenceTransformer(str(folder), device=device)
 
 
-# -- where a model's files are ---------------------------------------------------------------------
+# -- files of models ---------------------------------------------------------------------
 
 EMBED = "embed"
 LEFT_OUT = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "onnx/*", "openvino/*", "*.tflite", "coreml/*", "*.gguf")
 """Files of a model that are the same weights for other libraries."""
 WEIGHTS = ("*.safetensors", "*.json", "*.txt", "*.model")
-"""Files that decide what a model gives; ``*.bin`` where there are no safetensors."""
+"""Files that determine a model's output; ``*.bin`` without safetensors."""
 
 
 @lru_cache
@@ -248,7 +248,7 @@ def folder_of(model: str) -> Path:
     Raises
     ------
     DataError
-        For what is no folder with a model, and no name that is here or can be fetched.
+        If it is not a folder with a model, nor a name that is cached or can be downloaded.
     """
     path = _path_of(model)
     if path.is_dir():
@@ -271,8 +271,8 @@ def folder_of(model: str) -> Path:
         except Exception as error:  # no network, no such model, no leave to read it: many classes, one way out
             why = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
     raise DataError(
-        f"the model '{model}' is not on this machine and cannot be fetched ({why}). Give the folder of a model that is "
-        "here, or fetch it once where there is a network"
+        f"the model '{model}' is not on this machine and cannot be downloaded ({why}). Name the folder of a local "
+        "model, or download it once with a network connection"
     )
 
 
@@ -296,7 +296,7 @@ def short_name(model: str) -> str:
 
 
 def _path_of(model: str) -> Path:
-    return Path(os.path.expanduser(model))  # noqa: PTH111 - Path.expanduser raises for ~ and a name that nobody has
+    return Path(os.path.expanduser(model))  # noqa: PTH111 - Path.expanduser raises for ~ and an unknown user
 
 
 @lru_cache
@@ -310,7 +310,7 @@ def setting(folder: Path, file: str, key: str) -> int | None:
 
 
 def pick_device(given: str | None) -> str:
-    """The device asked for, or else a GPU where there is one."""
+    """The requested device, or a GPU if available."""
     torch = require("torch", EMBED, "an encoder")
     if given is None:
         return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
@@ -334,11 +334,11 @@ def hide_progress_bars() -> Iterator[None]:
             said.enable_progress_bar()
 
 
-# -- what is done to the embeddings of a collection before they are compared -----------------------
-# Embeddings of one encoder share a direction and a few components that say more of how a text is written than of what
-# it means. ``all-but-the-top`` takes away their mean and their first ⌈d / 100⌉ principal components (Mu, Bhat &
+# -- post-processing of the embeddings of a collection -----------------------
+# Embeddings of one encoder share a direction and a few components that depend more on style than on
+# meaning. ``all-but-the-top`` subtracts their mean and their first ⌈d / 100⌉ principal components (Mu, Bhat &
 # Viswanath 2018); ``top-third`` and ``top-two-thirds`` keep that share of the principal components of the centred
-# embeddings and nothing else (Raunak et al. 2020), counted of as many as texts and dimensions allow (Nam et al. 2025,
+# embeddings only (Raunak et al. 2020), counted among the number that texts and dimensions allow (Nam et al. 2025,
 # table 8).
 
 Post = Literal["none", "all-but-the-top", "top-third", "top-two-thirds"]
@@ -346,7 +346,7 @@ WORDS = get_args(Post)
 
 
 def postprocess(rows: Floats, how: Post) -> Floats:
-    """Embeddings after what is asked for; a row of zeros, a text without words, stays and is not learned from.
+    """Post-processed embeddings; rows of zeros (texts without words) are unchanged and not used in the fit.
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ def postprocess(rows: Floats, how: Post) -> Floats:
     Raises
     ------
     DesignError
-        Where there are too few texts to learn components from.
+        If there are too few texts to estimate components.
     """
     if how == "none":
         return rows
@@ -373,7 +373,7 @@ def postprocess(rows: Floats, how: Post) -> Floats:
 
 
 def all_but_the_top(rows: Floats) -> Floats:
-    """The embeddings less their mean and their first ⌈dimensions / 100⌉ principal components."""
+    """The embeddings minus their mean and their first ⌈dimensions / 100⌉ principal components."""
     gone = math.ceil(rows.shape[1] / 100)
     _refuse_few("all-but-the-top", len(rows), gone + 3)
     centred, components = principal(rows)

@@ -1,4 +1,4 @@
-"""Similarities of two texts that need nothing but the texts."""
+"""Similarities that depend only on the two texts."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ character_similarity = LexicalSimilarity("characters", _trigrams)
 """Cosine of character trigrams: forgives endings and small misspellings, knows no synonyms."""
 
 word_similarity = LexicalSimilarity("words", _words)
-"""Cosine of word counts: shared words, whatever their order."""
+"""Cosine of word counts: shared words in any order."""
 
 
 # -- overlap, as summaries and translations are scored ---------------------------------------------
-# Each is the same whichever text comes first: F1 for ROUGE (Lin 2004), the longer text as the reference for BLEU
+# Each is symmetric: F1 for ROUGE (Lin 2004), the longer text as the reference for BLEU
 # (Papineni et al. 2002) and chrF (Popović 2015), as Ghosh, Srinivasan & Swayamdipta (2024, section 2.2) do;
 # ``bleu-mean`` is the mean of BLEU both ways round. Each text is taken apart once, and its n-grams are counted once.
 
@@ -86,7 +86,7 @@ def _grams(words: Sequence[str], n: int) -> Iterable[Hashable]:
 
 
 Stem = Literal["none", "porter"]
-"""What ROUGE compares: words as they are, or their stems as the golden ROUGE has them where it stems."""
+"""Words or stems in ROUGE; stems as in the reference implementation."""
 
 
 def _stems(text: str, stem: Stem) -> list[str]:
@@ -114,7 +114,7 @@ def _rouge_l(texts: Sequence[str], first: Ints, second: Ints, stem: Stem = "none
 
 
 def _f1(shared: Floats, length: list[int], words: list[list[str]], first: Ints, second: Ints) -> Floats:
-    """2 · shared / (length + length): F1 of precision and recall; two texts that are too short are alike if equal."""
+    """2 · shared / (length + length): F1 of precision and recall; two texts that are too short have 1 if equal."""
     size = np.array(length, dtype=float)
     both = size[first] + size[second]
     found = 2 * shared / np.maximum(both, 1)
@@ -217,13 +217,13 @@ class Entities(Similarity):
     Attributes
     ----------
     extract : callable or spaCy pipeline
-        A text -> its entities, any values that can be told apart; or what has a method ``pipe`` for many texts whose
-        documents have ``ents``. Entities of spaCy are told apart by their words, white space and case left out.
+        A text -> its entities, as hashable values; or an object with a method ``pipe`` for many texts whose documents
+        have ``ents``. Entities of spaCy are compared by their words, ignoring white space and case.
     """
 
     extract: Any
     key: str = field(default="", repr=False)
-    """What scores are kept by; empty where they are not kept."""
+    """Key of the cache of scores; empty without a cache."""
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -234,7 +234,7 @@ class Entities(Similarity):
 
     @property
     def about(self) -> str:
-        """The model, where there is one."""
+        """The model, if any."""
         return f"Jaccard of entities by {self.key}" if self.key else ""
 
     def compare(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:

@@ -1,4 +1,4 @@
-"""What every similarity can do: all pairs of a list of texts at once, each text taken apart or encoded once."""
+"""Base classes of similarities: all pairs of a list of texts, with each text tokenized or encoded once."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ BLOCK = 1 << 24
 
 
 class Similarity(ABC):
-    """How alike two texts are; a subclass has a ``name`` and says how listed pairs are compared.
+    """Similarity of two texts; a subclass has a ``name`` and compares listed pairs.
 
-    The base class finds the distinct texts and the distinct pairs, so that each text is taken apart once and each pair
-    is compared once, whichever way it was asked.
+    The base class finds the distinct texts and pairs, so that each text is tokenized once and each pair is compared
+    once, in either order.
     """
 
     name: str
 
     equal_is_one: ClassVar[bool] = True
-    """Whether a text is as like itself as can be, which is 1; it is then not asked."""
+    """Whether the similarity of a text with itself is 1, so that it is not computed."""
 
     @abstractmethod
     def compare(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
@@ -49,16 +49,16 @@ class Similarity(ABC):
         texts : sequence of str
             Distinct texts.
         first, second : (pairs,) int
-            Positions in ``texts``; no pair comes twice, either way round.
+            Positions in ``texts``; no pair occurs twice, in either order.
         """
 
     @property
     def about(self) -> str:
-        """Which model and settings were used, in words; empty where the name says it all."""
+        """Description of the model and its settings; empty if the name is complete."""
         return ""
 
     def fitted(self, texts: Sequence[str]) -> Similarity:
-        """The similarity of these texts, ready to compare any of them: what is learned, is learned from all of them."""
+        """The similarity fitted to these texts, ready to compare any of them."""
         return self
 
     def __call__(self, first: str, second: str) -> float:
@@ -99,22 +99,24 @@ class Similarity(ABC):
         keys, where = np.unique(low * max(len(texts), 1) + high, return_inverse=True)
         low, high = np.divmod(keys, max(len(texts), 1))
         values = np.ones(len(keys))
-        asked = low != high if self.equal_is_one else np.ones(len(keys), dtype=bool)
-        if asked.any():
-            got = np.asarray(self.compare(texts, low[asked], high[asked]), dtype=float)
-            if got.shape != (int(asked.sum()),):
-                raise DataError(f"the similarity '{self.name}' gave {got.shape} numbers for {int(asked.sum())} pairs")
-            values[asked] = got
+        computed = low != high if self.equal_is_one else np.ones(len(keys), dtype=bool)
+        if computed.any():
+            got = np.asarray(self.compare(texts, low[computed], high[computed]), dtype=float)
+            if got.shape != (int(computed.sum()),):
+                raise DataError(
+                    f"the similarity '{self.name}' gave {got.shape} numbers for {int(computed.sum())} pairs"
+                )
+            values[computed] = got
         if not np.isfinite(values).all():
             k = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise DesignError(f"the similarity '{self.name}' of {_quote(texts, low[k], high[k])} is no number")
+            raise DesignError(f"the similarity '{self.name}' of {_quote(texts, low[k], high[k])} is not a number")
         return np.asarray(values[where.reshape(first.shape)])
 
 
 class Vectors(Similarity):
     """A similarity of texts that are rows of numbers: their inner product, put on the scale of the similarity.
 
-    A row of zeros has nothing in common with any other; blank texts are 1 beside each other all the same.
+    A row of zeros has similarity 0 with any other, except that two blank texts have similarity 1.
     """
 
     @abstractmethod
@@ -159,7 +161,7 @@ class Vectors(Similarity):
         found = (found + found.T) / 2
         if not np.isfinite(found).all():
             i, j = (int(k[0]) for k in np.nonzero(~np.isfinite(found)))
-            raise DesignError(f"the similarity '{self.name}' of {_quote(distinct, i, j)} is no number")
+            raise DesignError(f"the similarity '{self.name}' of {_quote(distinct, i, j)} is not a number")
         return np.asarray(found if len(distinct) == len(codes) else found[np.ix_(codes, codes)])
 
 
@@ -179,7 +181,7 @@ class VectorRows(Vectors):
         return self.words
 
     def rows(self, texts: Sequence[str]) -> Floats:
-        """Looked up; a text that is not there is refused."""
+        """Look up rows; a text without a row is an error."""
         strange = next((text for text in texts if text not in self.place), None)
         if strange is not None:
             raise DataError(f"the similarity '{self.name}' was not fitted to {_clip(strange)}; fit it to all texts")
@@ -190,13 +192,13 @@ class VectorRows(Vectors):
         return self.scale(product)
 
     def fitted(self, texts: Sequence[str]) -> Similarity:
-        """Itself: what was learned stays."""
+        """Itself, already fitted."""
         return self
 
 
 @dataclass(frozen=True)
 class OfFunction(Similarity):
-    """A function of two texts, asked both ways round."""
+    """A function of two texts, called in both orders."""
 
     equal_is_one: ClassVar[bool] = False
 
@@ -218,7 +220,7 @@ class OfFunction(Similarity):
 
 @dataclass(frozen=True)
 class OfMatrix(Similarity):
-    """What scores all pairs of a list by a method ``matrix`` of its own."""
+    """An object that scores all pairs of a list with its method ``matrix``."""
 
     equal_is_one: ClassVar[bool] = False
 
@@ -294,7 +296,7 @@ def _clip(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
-# -- what an encoder gave for a text, kept on disk -------------------------------------------------
+# -- cache of encodings on disk -------------------------------------------------
 # The folder is ``$ASSAY_CACHE``, or else ``assay`` in the user's folder of caches; ``ASSAY_CACHE=off`` keeps nothing on
 # disk. Texts are known by their hashes alone. A file is written once and never changed, so that several processes may
 # use a folder; it may be deleted at any time.
@@ -306,13 +308,13 @@ KEY = 16
 MANY = 32
 """Files of one model after which they are joined into one: opening them costs more than their rows."""
 AT_ONCE = 4096
-"""Rows that are made before they are written: what an interrupted run loses at most."""
+"""Rows per write: the most that an interrupted run can lose."""
 
 _READ: dict[tuple[str, str], _Kept] = {}
 
 
 def cache_folder() -> Path | None:
-    """Where encodings are kept; None where nothing is kept on disk."""
+    """The folder of the cache; None without a cache on disk."""
     given = os.environ.get("ASSAY_CACHE", "")
     if given.lower() in ("off", "no", "0"):
         return None
@@ -328,7 +330,7 @@ def cache_folder() -> Path | None:
 
 
 def key_of(*texts: str) -> bytes:
-    """The hash of a text, or of two texts whichever comes first."""
+    """The hash of a text, or of two texts in either order."""
     mixed = hashlib.blake2b(digest_size=KEY)
     for text in sorted(texts):
         data = text.encode("utf-8", "surrogatepass")
@@ -337,7 +339,7 @@ def key_of(*texts: str) -> bytes:
 
 
 def kept(what: str, keys: Sequence[bytes], make: Make, at_once: int = AT_ONCE) -> NDArray[Any]:
-    """A row for each key; those that are not there are made, and kept.
+    """A row for each key; missing ones are computed and cached.
 
     Parameters
     ----------
@@ -365,7 +367,7 @@ def kept(what: str, keys: Sequence[bytes], make: Make, at_once: int = AT_ONCE) -
 def cached_scores(
     what: str, texts: Sequence[str], first: Ints, second: Ints, score: Callable[[Ints, Ints], Floats]
 ) -> Floats:
-    """The score of each pair of texts, kept by the texts; those that are not there are scored in one call."""
+    """The cached score of each pair of texts; missing ones are computed in one call."""
     keys = [key_of(texts[i], texts[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
     found = kept(what, keys, lambda some: score(first[some], second[some])[:, None], at_once=len(keys))
     return np.asarray(found[:, 0], dtype=float)

@@ -74,7 +74,7 @@ def _lda(topics: int = 50, iterations: int = 1000, stop_words: StopWords = "engl
 
 @dataclass(frozen=True)
 class Named:
-    """What a name stands for: a similarity, made from a model and options where it takes some."""
+    """A named similarity, with the model and options that it accepts."""
 
     make: Callable[..., Similarity]
     what: str
@@ -98,16 +98,16 @@ NAMED = Registry("assay.similarities", Named, {
     "topics": Named(_topics, "shares of topics that are clusters of embeddings"),
     "lda": Named(_lda, "shares of topics by latent Dirichlet allocation"),
 })  # fmt: skip
-"""Every similarity by name, those of installed packages included (`assay.plugins`)."""
+"""Similarities by name, including those of installed packages; ``similarity_named`` parses models and options."""
 
 LEAST: Mapping[str, int] = {
     "batch": 1, "context": 16, "dimensions": 1, "min_size": 2, "min_samples": 1, "neighbours": 2, "topics": 2,
     "iterations": 1, "seed": 0,
 }  # fmt: skip
-"""The least value of an option that is a number, where there is one."""
+"""The smallest value of a numeric option, if limited."""
 
 FOR_HELP = "words, rouge-1, rouge-l, bleu, chrf, embeddings:MODEL and others"
-"""What the help of an option says: some names of many."""
+"""Examples of names for the help of options."""
 
 
 def similarity_named(name: str) -> Similarity:
@@ -119,7 +119,7 @@ def similarity_named(name: str) -> Similarity:
         For a name, a model or an option that it does not know or take, with the nearest.
     """
     word, model, options = _parse_name(name)
-    if word not in NAMED:
+    if word not in NAMED and word not in NAMED.further:
         raise DesignError(_unknown(word))
     make = NAMED[word].make
     known = _parameters(make)
@@ -137,7 +137,8 @@ def similarity_named(name: str) -> Similarity:
 
 
 def as_similarity(given: Any) -> Similarity:
-    """A similarity from its name, a function of two texts, or what has a method ``matrix`` for a list of texts."""
+    """A similarity from its name, a function of two texts, or an object with a method ``matrix`` for a list of
+    texts."""
     if isinstance(given, Similarity):
         return given
     if isinstance(given, str):
@@ -146,11 +147,11 @@ def as_similarity(given: Any) -> Similarity:
         return OfMatrix(given)
     if callable(given):
         return OfFunction(given)
-    raise DesignError(f"a similarity is a name ({listing(list(NAMED), 99)}) or a function of two texts; got {given!r}")
+    raise DesignError(f"a similarity is a name ({listing(NAMED.names, 99)}) or a function of two texts; got {given!r}")
 
 
 def similarity_matrix(texts: Sequence[str], similarity: Any = "rouge-1") -> Floats:
-    """How alike is every two of these texts? Each is taken apart or encoded once.
+    """Compute the similarity of every two texts; each text is tokenized or encoded once.
 
     Parameters
     ----------
@@ -163,14 +164,14 @@ def similarity_matrix(texts: Sequence[str], similarity: Any = "rouge-1") -> Floa
     Returns
     -------
     (texts, texts) array of float
-        Symmetric; 1 on the diagonal, except for a function, which is asked.
+        Symmetric; 1 on the diagonal, except for a function, which is called.
 
     Raises
     ------
     DesignError
         For an unknown name, or a function that gives no number or another one when its texts are swapped.
     DataError
-        For what is no text, or a model that is not here and cannot be fetched.
+        For values that are not texts, or a model that is not cached and cannot be downloaded.
 
     Examples
     --------
@@ -181,7 +182,7 @@ def similarity_matrix(texts: Sequence[str], similarity: Any = "rouge-1") -> Floa
     Two of three words are shared by the first two; the third shares none.
     """
     if isinstance(texts, str):
-        raise DataError("similarities are asked for a list of texts; got one text")
+        raise DataError("similarity_matrix needs a list of texts; got one text")
     return as_similarity(similarity).matrix(list(texts))
 
 
@@ -201,10 +202,10 @@ def _parse_name(name: str) -> tuple[str, str | None, dict[str, str]]:
 def _unknown(word: str) -> str:
     """Words for a name that is not there: the nearest, or all of them."""
     message = f"similarity '{word}' is not in assay"
-    near = difflib.get_close_matches(word.lower(), list(NAMED), n=1)
+    near = difflib.get_close_matches(word.lower(), NAMED.names, n=1)
     if near:
         return f"{message}; did you mean '{near[0]}'?"
-    return f"{message}; it has {', '.join(NAMED)}; or give a function of two texts"
+    return f"{message}; it has {', '.join(NAMED.names)}; or give a function of two texts"
 
 
 def _parameters(make: Callable[..., Similarity]) -> dict[str, Any]:

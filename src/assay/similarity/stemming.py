@@ -1,8 +1,8 @@
-"""Words without their endings: Porter's stemmer (1980), as ROUGE takes it where it stems.
+"""Words without their endings: Porter's stemmer (1980), as in ROUGE.
 
-The golden ROUGE (rouge-score, ``use_stemmer=True``) stems words of more than three letters with NLTK's version of
-Porter's rules, which keeps a few irregular words and mends short ones (*dies* is *die*, not *di*). The same here, rule
-by rule, so that scores are the same to the last digit.
+The reference ROUGE (rouge-score, ``use_stemmer=True``) stems words of more than three letters with NLTK's version of
+Porter's rules, which keeps a few irregular words and corrects short ones (*dies* is *die*, not *di*). The same here,
+rule by rule, so that scores are the same to the last digit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Rule = tuple[str, str, Callable[[str], bool]]
 
 
 def rouge_stem(word: str) -> str:
-    """The stem of a word of more than three letters, others as they are."""
+    """The stem of a word of more than three letters, others unchanged."""
     return porter_stem(word) if len(word) > LONGER else word
 
 

@@ -1,4 +1,4 @@
-"""Texts that speak of the same topics are alike: one minus Hellinger's distance of their shares of topics.
+"""Topic similarity of texts: one minus Hellinger's distance of their topic shares.
 
     H(p, q) = √(1 − Σ √(p q))
 
@@ -31,7 +31,7 @@ EXTRA = "topics"
 LEAST = 10
 """Different texts with words from which topics are learned at least: below, clusters are single texts."""
 WINDOW, FAINT = 4, 0.1
-"""Words in a row whose topics are looked for together, and likeness to a topic that counts as none (BERTopic's)."""
+"""Window of words with common topics, and similarity to a topic that counts as 0 (as in BERTopic)."""
 
 MOST_WITHOUT = 0.5
 """The largest share of texts without a topic with which similarities are given: beyond, most pairs would be 0."""
@@ -43,7 +43,7 @@ Outliers = Literal["keep", "nearest"]
 
 @dataclass(frozen=True, eq=False)
 class TopicModel:
-    """What was learned from some texts.
+    """A model fitted to texts.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Topical(Vectors):
         """Topics of distinct texts; those without words have a share of 1 of no topic."""
 
     def rows(self, texts: Sequence[str]) -> Floats:
-        """Roots of shares; 0 for a text without a topic, so that no two are alike for having none."""
+        """Roots of shares; 0 for a text without a topic, so that two such texts are not similar."""
         return self._learn(texts)[0]
 
     def _learn(self, texts: Sequence[str]) -> tuple[Floats, TopicModel]:
@@ -119,7 +119,7 @@ class Topical(Vectors):
 
 
 def stability(similarity: Topical, texts: Sequence[str], seeds: Sequence[int] = (0, 1, 2)) -> float:
-    """How far do similarities depend on the seed? The mean correlation of those of two seeds, over pairs of texts.
+    """Stability over seeds: the mean correlation of similarities with two seeds, over pairs of texts.
 
     Near 1 they do not; topics of short or few texts are often below .5.
     """
@@ -141,7 +141,7 @@ class ClusterTopics(Topical):
     min_size : int
         Texts that a topic has at least: HDBSCAN's ``min_cluster_size``, which decides how many topics there are.
     min_samples : int
-        HDBSCAN's, 1 as in the paper, 0 for as many as ``min_size``; more leave more texts without a topic.
+        HDBSCAN's, 1 as in the paper, 0 for the value of ``min_size``; more leave more texts without a topic.
     reducer : {"umap", "pca"}
         What brings embeddings down to a few dimensions.
     dimensions, neighbours : int
@@ -149,10 +149,10 @@ class ClusterTopics(Topical):
     stop_words : {"english", "none"}
         Words by which no share of a topic is counted: those of English, or none, as in BERTopic.
     outliers : {"keep", "nearest"}
-        Texts in no cluster are no part of a topic, as in BERTopic and the paper: what nobody else says is like
-        nothing. Or they join the topic whose mean embedding is nearest before words are counted, which is BERTopic's
-        ``reduce_outliers(strategy="embeddings")``, and a text whose words are of no topic has its cluster's: for
-        short texts, most of which HDBSCAN may leave out.
+        Texts outside clusters have no topic, as in BERTopic and the paper, and no similarity to others. Or they join
+        the topic whose mean embedding is nearest before words are counted, which is BERTopic's
+        ``reduce_outliers(strategy="embeddings")``, and a text whose words are of no topic has its cluster's: for short
+        texts, most of which HDBSCAN may leave out.
     """
 
     embeddings: Embeddings = field(default_factory=lambda: Embeddings(SentenceEncoder()))
@@ -193,7 +193,7 @@ class ClusterTopics(Topical):
         if n < 2:
             raise DesignError(
                 f"{'one topic was' if n else 'no topics were'} found among {counted(len(texts), 'text')}, so that all "
-                f"texts would be alike: take a smaller min_size than {self.min_size}, or another reducer"
+                f"similarities would be equal: use a smaller min_size than {self.min_size}, or another reducer"
             )
         words = _content_words(texts, self.stop_words)
         if self.outliers == "nearest":
@@ -266,7 +266,7 @@ class LDATopics(Topical):
             if one:
                 made.add_doc(one)
         if len(made.docs) < 2:
-            raise DesignError("no two texts have words besides the commonest: take stop_words=none")
+            raise DesignError("no two texts share words except the most common ones: set stop_words=none")
         made.burn_in, made.optim_interval = min(200, self.iterations // 5), 10
         made.train(self.iterations, workers=1, show_progress=False)
         shares = np.zeros((len(texts), self.topics + 1))
@@ -280,7 +280,7 @@ class LDATopics(Topical):
 
 
 def _nearest(rows: Floats, label: Ints, n: int) -> Ints:
-    """Clusters of texts, where those in none join the one whose mean row is nearest."""
+    """Clusters of texts; texts outside clusters join the one with the nearest mean row."""
     centres = unit_rows(np.stack([rows[label == k].mean(axis=0) for k in range(n)]))
     return np.where(label < 0, (rows @ centres.T).argmax(axis=1), label)
 

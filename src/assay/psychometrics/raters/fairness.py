@@ -194,8 +194,7 @@ def _cautions(found: RaterFit) -> Iterator[str]:
     if few:
         yield (
             f"small groups: {', '.join(few)} subjects; at least {LEAST_SUBJECTS} are recommended. Results for these "
-            "groups "
-            "are unreliable."
+            "groups are unreliable."
         )
     seen = table.counts
     thin = [r for i, r in enumerate(table.raters) if 0 < seen[:, i].min() < LEAST_LABELS]

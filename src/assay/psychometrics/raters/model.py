@@ -256,16 +256,14 @@ def _cautions(found: RaterFit, checked: pl.DataFrame, modes: pl.DataFrame) -> It
         each = [f"{name} (r = {signed(away)} with the mean of the others)" for name, away in turned]
         yield (
             f"labels are negatively correlated with the others': {listing(each, 6)}. If their scale is reversed, "
-            "recode "
-            "these labels, or exclude them with annotators=...; φ and ψ are otherwise meaningless."
+            "recode these labels, or exclude them with annotators=...; φ and ψ are otherwise meaningless."
         )
     if lonely := raters_alone(table):
         who = "all raters" if len(lonely) == len(table.raters) else listing(lonely, 6)
         yield (
             f"almost every label of {who} is the only one of its item, so that only the model's assumptions separate ψ "
             "from the spread of ideal ratings. If items are parts of a whole, such as segments of a lesson, use the "
-            "whole "
-            "as the item, and its parts as repeats with repeats='each'."
+            "whole as the item, and its parts as repeats with repeats='each'."
         )
     exact = [name for name, psi in zip(table.raters, found.variability.value, strict=True) if psi < EXACT]
     if exact:

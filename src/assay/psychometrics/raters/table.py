@@ -68,6 +68,8 @@ class RaterSettings(FacetSettings):
         details="φ and ψ are then estimated by group.", first=True,
     )  # fmt: skip
     _: KW_ONLY
+    renamed: ClassVar[Mapping[str, str]] = {"dimensions": "traits=..."}
+
     baseline: str | None = option(None, "Group to compare with (default: the one with most labels).")
     reference: Literal["all", "humans", "judges"] = option(
         "all", "Raters whose mean group difference is the reference (without significantly different raters)."
@@ -76,7 +78,7 @@ class RaterSettings(FacetSettings):
         0.1, "Equivalence margin for group differences, in categories.", low=0,
         details="0.1 is one label of ten moved by one category.",
     )  # fmt: skip
-    dimensions: Mapping[str, str | Sequence[str]] | None = option(
+    traits: Mapping[str, str | Sequence[str]] | None = option(
         None, "Trait of each criterion: clarity=style,depth=content; style+content for two.",
         details="Traits are independent. Default: one trait for all criteria.", first=True,
     )  # fmt: skip
@@ -339,8 +341,8 @@ def rater_table(labels: Annotations, settings: FacetSettings) -> RaterTable:
     repeated = labels.has_repeats
     if repeated and settings.repeats == "error":
         raise DesignError(
-            "the table holds repeated answers of the same annotator to the same question; each of them counts with "
-            "repeats='each'; 'first', 'last' or 'majority' keeps one"
+            "the table contains repeated labels of the same annotator for the same question; use all with "
+            "repeats='each', or one with 'first', 'last' or 'majority'"
         )
     if not (repeated and settings.repeats == "each"):
         labels = labels.resolve_repeats(settings.repeats)
@@ -354,7 +356,7 @@ def rater_table(labels: Annotations, settings: FacetSettings) -> RaterTable:
     if labels.criteria:
         criterion = _position(labels.labels["criterion"], criteria)
     categories: list[tuple[Any, ...]] = []
-    notes, excluded = [f"repeated answers: {settings.repeats}"] if repeated else [], []
+    notes, excluded = [f"repeated labels: {settings.repeats}"] if repeated else [], []
     for j, name in enumerate(criteria):
         mine = criterion == j
         whole = _whole_numbers(name, number[mine])
@@ -506,16 +508,14 @@ def link_cautions(table: RaterTable, together: Sequence[Ints], what: str | None,
     if len(subsets) > 1:
         yield (
             f"{_subset_words(subsets, shared if what else 'items')}, differences in {symbol} include differences of "
-            "their "
-            "items, unless items were assigned at random."
+            "their items, unless items were assigned at random."
         )
         return
     subsets = disjoint_subsets(table)
     if len(subsets) > 1:
         yield (
             f"{_subset_words(subsets, 'items')}, comparisons use shared {shared if what else 'criteria'} and assume "
-            "that "
-            "the items of each subset differ only by chance."
+            "that the items of each subset differ only by chance."
         )
 
 
