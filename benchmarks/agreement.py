@@ -141,7 +141,7 @@ def intervals() -> None:
 
 
 def first_time(run: Sequence[Callable[[str], object]]) -> float:
-    """All of them where no resamples are kept from before."""
+    """All of them, if no resamples are stored."""
     resampling._all_counts.cache_clear()
     resampling._all_small_counts.cache_clear()
     return seconds(lambda: [one("percentile") for one in run])

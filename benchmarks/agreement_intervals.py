@@ -9,9 +9,9 @@
 Each item has a true label, the rarer of two with the share that is named; an annotator gives it, or, with the
 probability that is the annotators' noise, a draw from the same shares. The truth is the coefficient of all items there
 could be. Studies with the same counts have the same interval, which is computed once. Each cell is the share of
-intervals that contain the truth and, where it is not 1, the share of studies that have one.
+intervals that contain the true value and, if it is below 1, the share of studies with an interval.
 
-With --tails an annotator's error is normal, or t with few degrees of freedom; beside the share stands that of the
+With --tails an annotator's error is normal, or t with few degrees of freedom; the second number is the share of the
 jackknife on the log scale, and the median of the upper end over the value.
 """
 
@@ -69,7 +69,7 @@ def ratings_of(cells: np.ndarray, clusters: np.ndarray | None = None) -> Ratings
 
 
 def truth_of(measure: Measure, rows: np.ndarray, often: np.ndarray) -> float:
-    """The coefficient where every pattern is as frequent as it is likely."""
+    """The coefficient when each pattern's frequency equals its probability."""
     ratings = ratings_of(rows)
     ends = (np.array(pair) for pair in np.triu_indices(rows.shape[1], 1)) if measure.pair is not None else ()
     statistic = measure.statistic(ratings, *ends)
@@ -115,7 +115,7 @@ def cover(name: str, n: int, m: int, share: float, noise: float, how: argparse.N
 
 
 def tails(how: argparse.Namespace) -> None:
-    """The root mean squared error: held, held by the jackknife alone, and how far up the interval reaches."""
+    """The root mean squared error: coverage, coverage of the jackknife, and the upper end of the interval."""
     measure, rng = all_measures()["rmse"], np.random.default_rng(how.seed)
     print("| errors | people | " + " | ".join(f"n = {n}" for n in how.items) + " |")
     print("|---" * (2 + len(how.items)) + "|")

@@ -94,7 +94,7 @@ LABELLED = {
     "wax": (published.accuracy, "accuracy", 0.1), "mtbench": (published.accuracy, "accuracy", 0.2),
     "cebab_stars": (published.neg_rmse, "neg_rmse", 0.1), "lesion": (published.neg_rmse, "neg_rmse", 0.15),
 }  # fmt: skip
-"""The data sets of the paper that are not text and are at hand: score and epsilon. 22 judges."""
+"""The data sets of the paper that are available and not text: score and epsilon. 22 judges."""
 
 STAND_INS = {
     "LGBTeen": (4, 880, 2.91, 5, "accuracy", 0.2), "Framing": (4, 2552, 3.0, 3, "accuracy", 0.15),
@@ -122,7 +122,7 @@ class Runs:
         return [test.summary() for test in each]
 
 
-def at_hand() -> list[Runs]:
+def available_runs() -> list[Runs]:
     """The data sets of the paper; labels are pooled, as it does."""
     return [
         Runs(
@@ -134,7 +134,7 @@ def at_hand() -> list[Runs]:
     ]  # fmt: skip
 
 
-def stand_in(m: int, n: int, each: float, categories: int, called: str, epsilon: float, seed: int) -> Runs:
+def simulated_set(m: int, n: int, each: float, categories: int, called: str, epsilon: float, seed: int) -> Runs:
     """A data set of these sizes: people say what is true in 7 of 10 items, judges in 4 to 8."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(1, categories + 1, n)
@@ -158,15 +158,18 @@ def stand_in(m: int, n: int, each: float, categories: int, called: str, epsilon:
 
 def published_runs() -> None:
     """Every judge of the paper's labelled data sets, each tested by itself; tables read before."""
-    known = at_hand() if DATA.is_dir() else []
+    known = available_runs() if DATA.is_dir() else []
     if not known:
         print(f"the judges of the paper's data sets: not here ({DATA})")
-    drawn = [stand_in(*sizes, seed) for seed, sizes in enumerate(STAND_INS.values())]
-    for what, runs in (("four labelled data sets at hand", known), ("four and stand-ins for five", known + drawn)):
+    drawn = [simulated_set(*sizes, seed) for seed, sizes in enumerate(STAND_INS.values())]
+    for what, runs in (
+        ("the four available labelled data sets", known),
+        ("four, and five simulated ones", known + drawn),
+    ):
         if runs:
             time_runs(what, runs)
     if known:
-        for what, of in (("four labelled data sets", "known"), ("four and the stand-ins", "all")):
+        for what, of in (("four labelled data sets", "known"), ("four and the simulated ones", "all")):
             times = [one_process("--first", of).split() for _ in range(3)]
             wall, processor = (min(float(one[i]) for one in times) for i in (0, 1))
             print(
@@ -201,10 +204,10 @@ def time_runs(what: str, runs: list[Runs]) -> None:
 
 
 def first_time(of: str) -> None:
-    """In a process of its own: the summaries of all judges once, after reading and importing."""
-    runs = at_hand()
+    """In a separate process: the summaries of all judges once, after reading and importing."""
+    runs = available_runs()
     if of == "all":
-        runs += [stand_in(*sizes, seed) for seed, sizes in enumerate(STAND_INS.values())]
+        runs += [simulated_set(*sizes, seed) for seed, sizes in enumerate(STAND_INS.values())]
     assay.alt_test  # noqa: B018 - imported now, as the summary's own modules are
     from scipy import special  # noqa: F401
 
@@ -215,7 +218,7 @@ def first_time(of: str) -> None:
 
 
 def one_process(*words: str) -> str:
-    """What this script prints in a process of its own."""
+    """The output of this script in a separate process."""
     done = subprocess.run([sys.executable, __file__, *words], capture_output=True, text=True, check=True)
     return done.stdout
 
@@ -239,7 +242,7 @@ def hundred_bootstraps() -> None:
 
 
 def growth(largest: int) -> None:
-    """One judge, 10 of 1,000 annotators an item, from 10^4 labels up; each size in a process of its own."""
+    """One judge, 10 of 1,000 annotators an item, from 10^4 labels up; each size in a separate process."""
     print("labels        read     alt-test   both    peak memory")
     size = 10_000
     while size <= largest:

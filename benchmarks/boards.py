@@ -50,7 +50,7 @@ def rates(people: list[float], judge: list[float], n: int, studies: int, method:
             board = assay.ratings(study(seed, n, people, judge), method=method, n_resamples=300, seed=seed)
         except assay.errors.DesignError:
             continue
-        shown = board.pairs.filter("shown")
+        shown = board.pairs.filter("demonstrated")
         said = [1 if order == "same" else -1 for order in shown["order"]]
         truth = [
             np.sign(people[int(a[1])] - people[int(b[1])]) * np.sign(judge[int(a[1])] - judge[int(b[1])])

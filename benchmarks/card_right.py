@@ -58,7 +58,7 @@ def normal(rng: np.random.Generator, variance: float, *shape: int) -> np.ndarray
 
 def study(shape: str, seed: int) -> tuple[assay.Annotations, float]:
     """One study: half to four fifths of the lessons are seen by two people, the others by one. And the severity of the
-    family that is drawn like people."""
+    family that is drawn like annotators."""
     rng = np.random.default_rng(seed)
     teachers, lessons, segments, people = SHAPES[shape]
     t = normal(rng, TEACHER, teachers)[:, None, None]
@@ -79,7 +79,7 @@ def study(shape: str, seed: int) -> tuple[assay.Annotations, float]:
     for k in range(people):
         labels[f"p{k:02}"] = person(float(normal(rng, SEVERITY, 1)[0]))
     severity = normal(rng, SEVERITY, 3)
-    shared = normal(rng, TEACHER, teachers)[:, None, None]  # what an invalid family sees in its place
+    shared = normal(rng, TEACHER, teachers)[:, None, None]  # an invalid family sees this instead
     for j in range(3):
         own = float(normal(rng, 0.02, 1)[0])
         error = normal(rng, 0.25, *content.shape)
@@ -112,7 +112,8 @@ def study(shape: str, seed: int) -> tuple[assay.Annotations, float]:
     })  # fmt: skip
     judges = [w for w in labels if w not in seen]
     about = pl.DataFrame({"annotator": judges, "family": [j[:-1] for j in judges]})
-    table = assay.Annotations.from_frame(pl.concat(rows), judges=judges, scale="1-4", items=items, annotators=about)
+    metadata = {"items": items, "annotator_table": about}
+    table = assay.Annotations.from_frame(pl.concat(rows), judges=judges, scale="1-4", **metadata)
     return table, float(severity.mean())
 
 
@@ -141,7 +142,7 @@ def main(shape: str, studies: int) -> None:
 
 
 def outputs(seed: int, systems: int, gap: float) -> assay.Annotations:
-    """Outputs of the same systems, from good to bad, on each of 30 articles; four people and two judges alike."""
+    """Outputs of the same systems, from good to bad, on 30 articles; four annotators, two judges drawn like them."""
     rng = np.random.default_rng(seed)
     content = np.linspace(gap, -gap, systems) + normal(rng, 0.16, 30, 1) + normal(rng, 0.16, 30, systems)
     names = [f"{i:02}-{s}" for i in range(30) for s in range(systems)]

@@ -3,7 +3,7 @@
     python benchmarks/coverage.py                  # prints the tables as Markdown; ten minutes
     python benchmarks/coverage.py "30 items"       # the designs whose name has these words
 
-Studies are simulated as `assay.simulate` does; what is true is read off one study of 400,000 items of the same kind.
+Studies are simulated as `assay.simulate` does; the true values come from one study of 400,000 items of the same kind.
 An interval that is not given (NaN) covers nothing and misses nothing: the last columns say how often that is so.
 """
 

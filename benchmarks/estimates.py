@@ -1,8 +1,8 @@
-"""Coverage and width of corrected estimates, beside peers on the same studies, and the time of a large table.
+"""Coverage and width of corrected estimates, compared with peers on the same studies, and the time of a large table.
 
     python benchmarks/estimates.py coverage --studies 400
-    python benchmarks/estimates.py peers --studies 150      # ppi-python, where it is installed
-    python benchmarks/estimates.py beside --python /tmp/peers/bin/python   # truescore, judgy: pip install them there
+    python benchmarks/estimates.py peers --studies 150      # ppi-python, if it is installed
+    python benchmarks/estimates.py others --python /tmp/peers/bin/python   # truescore, judgy: pip install them there
     python benchmarks/estimates.py speed
     python benchmarks/estimates.py large --items 1e8        # in chunks: time and memory
 
@@ -52,7 +52,7 @@ class Cell:
     population: str = "infinite"
 
     def named(self) -> str:
-        """What is not the default."""
+        """The non-default fields."""
         return " ".join(f"{k}={v}" for k, v in vars(self).items() if v != getattr(Cell, k))
 
 
@@ -100,7 +100,7 @@ def study(cell: Cell, rng: np.random.Generator) -> tuple[SpotChecks, float]:
 
 
 def measured(cell: Cell, studies: int, seed: int) -> dict[str, float]:
-    """Coverage, width, and width over that of people alone."""
+    """Coverage, width, and width relative to human labels only."""
     settings = EstimateSettings(target="shares", raters=cell.raters, population=cell.population)
     rng = np.random.default_rng(seed)
     covered, width, alone = [], [], []
@@ -109,7 +109,7 @@ def measured(cell: Cell, studies: int, seed: int) -> dict[str, float]:
         line = _lines(checks, settings, "shares", None)[1]
         covered.append(line.found.low <= truth <= line.found.high)
         width.append(line.found.high - line.found.low)
-        alone.append(line.people.high - line.people.low)
+        alone.append(line.humans_only.high - line.humans_only.low)
     return {"coverage": np.mean(covered), "width": np.mean(width), "ratio": np.mean(width) / np.mean(alone)}
 
 
@@ -224,10 +224,10 @@ for path in sorted(Path(sys.argv[1]).glob("*.npz")):
     }
     print(json.dumps(found))
 """
-"""What a peer's own Python runs on the files of the studies; None where it refuses."""
+"""The script that a peer's own Python runs on the files of the studies; None if it raises."""
 
 
-def beside(python: str, studies: int, seed: int) -> None:
+def others(python: str, studies: int, seed: int) -> None:
     """truescore and judgy on the same files as assay: coverage, mean width ÷ people only, milliseconds a study."""
     designs = [
         Cell(100, 4000, 0.5), Cell(30, 4000, 0.2), Cell(100, 4000, 0.5, judge="useless"), Cell(600, 4000, 0.2, 3),
@@ -244,7 +244,7 @@ def beside(python: str, studies: int, seed: int) -> None:
                 line = _lines(checks, settings, "shares", None)[1]
                 mine.append((line.found.low, line.found.high, time.perf_counter() - start))
                 truths.append(truth)
-                wide.append(line.people.high - line.people.low)
+                wide.append(line.humans_only.high - line.humans_only.low)
                 mean = np.bincount(checks.row, checks.y) / np.bincount(checks.row)
                 groups = np.array([]) if checks.cluster is None else checks.cluster
                 judge = checks.values[:, 0]
@@ -332,7 +332,7 @@ def read_parts(folder: str) -> None:
 
 
 def large(items: int) -> None:
-    """So many judge labels in chunks; each step in a process of its own, so that memory is its own."""
+    """So many judge labels in chunks; each step in a separate process, to measure its memory."""
     processes = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
         for target, given in ((write_parts, (folder, items)), (read_parts, (folder,))):
@@ -343,7 +343,7 @@ def large(items: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["coverage", "peers", "beside", "speed", "large"])
+    parser.add_argument("what", choices=["coverage", "peers", "others", "speed", "large"])
     parser.add_argument("--items", type=float, default=1e8)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--studies", type=int, default=400)
@@ -353,7 +353,7 @@ if __name__ == "__main__":
         speed()
     elif given.what == "large":
         large(int(given.items))
-    elif given.what == "beside":
-        beside(given.python, given.studies, given.seed)
+    elif given.what == "others":
+        others(given.python, given.studies, given.seed)
     else:
         {"coverage": coverage, "peers": peers}[given.what](given.studies, given.seed)

@@ -74,7 +74,7 @@ def evaluations(rng, n=73_421, students=2_972, lecturers=1_128):
 
 
 def ours(design, measured, value, codes):
-    """Seconds, the fit, from arrays: what the table can tell, then the variances."""
+    """Seconds and fit from arrays: identified terms, then variances."""
     start = time.perf_counter()
     fitted = fit_components(parse(design), value, codes, DesignSettings(design=design, object=measured))
     return time.perf_counter() - start, fitted

@@ -1,4 +1,4 @@
-"""10 million odd ones out over 5,000 texts to a similarity of every pair with its interval; ours beside plain polars.
+"""10 million odd-one-out choices over 5,000 texts to similarities of all pairs, compared with plain polars.
 
     python benchmarks/ideas.py [choices] [texts]
 
@@ -27,7 +27,7 @@ def main(n: int = 10_000_000, n_texts: int = 5_000) -> None:
     rng = np.random.default_rng(0)
     member = rng.integers(0, n_texts, (n, 3))
     for column in (1, 2):
-        # Three different texts: what is taken already moves on by one or two.
+        # Three different texts: duplicates move on by one or two.
         for _ in range(2):
             for before in range(column):
                 same = member[:, column] == member[:, before]

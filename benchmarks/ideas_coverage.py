@@ -1,9 +1,9 @@
-"""How often intervals of pairs hold the truth: equation 1, and agreement above chance beside it.
+"""Coverage of intervals of pairs (equation 1) and of chance-corrected agreement.
 
     python benchmarks/ideas_coverage.py [studies] [first line] [last line]
 
 Worlds of known similarities (tests/ideas/worlds.py), triplets by the rule, people who choose by Luce's rule. Prints a
-row of docs/coverage.md for each setting; seeds are the numbers of the studies. Intervals of ρ, which speak of new
+row of docs/coverage.md for each setting; seeds are the numbers of the studies. Intervals of ρ, which apply to new
 texts, are in `benchmarks/ideas_texts.py`.
 """
 

@@ -1,4 +1,4 @@
-"""How often what is said of measures of ideas is true: intervals over new texts, the test, the ceiling, the verdict.
+"""Error rates of the validation of measures: intervals over new texts, tests, ceiling, verdicts.
 
     python benchmarks/ideas_texts.py coverage [studies]     # intervals of ρ and of differences, the permutation test
     python benchmarks/ideas_texts.py ceiling [studies]      # what other choices, and the experts' minds, would reach
@@ -6,7 +6,7 @@
     python benchmarks/ideas_texts.py size                   # 10^6 choices over 1,000 texts, 10^7 over 5,000: times
 
 Texts lie at random places (normal in three dimensions, clusters, a line, heavy tails); triplets by the rule of
-`assay.sample_triplets`; experts choose by Luce's rule, with lapses. A study has texts of its own, so that truth is what
+`assay.sample_triplets`; experts choose by Luce's rule, with lapses. A study has separate texts, so that truth is what
 endless texts of these documents would give with as many judgments a pair. Prints the tables of docs/coverage.md.
 """
 
@@ -16,12 +16,14 @@ import resource
 import sys
 import time
 from functools import cache
+from typing import get_args
 
 import numpy as np
 
 import assay
 from assay.estimation.intervals import adjust_p
-from assay.ideas.validate import ANSWERS, Ceiling, TextInference, decide
+from assay.ideas.validate import Ceiling, TextInference, decide
+from assay.ideas.words import SimilarityVerdict
 from assay.statistics.odd_one_out import (
     KEPT,
     PLACES,
@@ -56,7 +58,7 @@ CEILINGS = (
 VERDICTS = ((1, 8, 4), (1, 12, 4), (1, 15, 4), (1, 15, 8), (2, 25, 5), (3, 10, 8))
 
 AMOUNTS = (3.0, 1.2, 0.45, 0.0, None)
-"""Noise of the places that a measure sees, in standard deviations; None is a measure of other places altogether."""
+"""Noise of a measure's places, in standard deviations; None is a measure of unrelated places."""
 
 
 @cache
@@ -108,7 +110,7 @@ def study(
 
 
 def seen(place: np.ndarray, amount: float | None, rng: np.random.Generator) -> np.ndarray:
-    """The places that a measure sees."""
+    """The places of a measure."""
     noise = rng.normal(size=place.shape) * place.std()
     return noise if amount is None else place + amount * noise
 
@@ -145,7 +147,7 @@ def endless(d: int, n: int, floor: int, world: str, lapse: float, reps: int = 8,
 
 
 def coverage(studies: int) -> None:
-    print("| documents x texts x judgments | ρ | covered | equals told apart | a difference covered | nothing: test |")
+    print("| documents x texts x judgments | ρ | covered | equal: significant | a difference covered | nothing: test |")
     print("|---|---|---|---|---|---|")
     for d, n, floor, world, lapse in COVERAGE:
         true = endless(d, n, floor, world, lapse)
@@ -235,9 +237,10 @@ def share_of_best(wanted: float, d: int, n: int, floor: int, world: str) -> floa
 
 
 def verdict(studies: int) -> None:
-    """Each measure alone, and beside a trivial one that sees nothing: "same author"."""
+    """Each measure alone, and with a random baseline: "same author"."""
     print(
-        "| documents x texts x judgments | measure | sees all | less | open | at most half | cannot tell | judgments |"
+        "| documents x texts x judgments | measure | valid | partly | partly, undecided | low | undecided | not "
+        "testable |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for d, n, floor in VERDICTS:
@@ -256,7 +259,7 @@ def verdict(studies: int) -> None:
             robin, place = study(d, n, floor, world, 0.0, rng)
             ranks, inference, top = ExpertRanks(robin), TextInference(robin, 0.95), ceiling_of(robin, rng)
             author = rng.integers(4, size=d * n)
-            trivial = ranks.influence((author[robin.first] == author[robin.second]).astype(float))
+            baseline = ranks.influence((author[robin.first] == author[robin.second]).astype(float))
             for name, how in kinds.items():
                 if how == "flat" and d == 1:
                     continue
@@ -268,12 +271,12 @@ def verdict(studies: int) -> None:
                 found, drawn = permuted_correlations(ranks, [every], 199, rng)
                 p = adjust_p(np.array([p_of_permutations(found[0], drawn[:, 0])]), "holm")[0]
                 one = decide(
-                    ranks.influence(values), p, [("author", trivial)], top, inference, len(robin.at)
+                    ranks.influence(values), p, [("author", baseline)], top, inference, len(robin.at)
                 )  # fmt: skip
-                answers[name].append(one.answer)
+                answers[name].append(one.verdict)
         for name, given in answers.items():
             if given:
-                shares = " | ".join(f"{np.mean([a == w for a in given]):.2f}" for w in ANSWERS)
+                shares = " | ".join(f"{np.mean([a == w for a in given]):.2f}" for w in get_args(SimilarityVerdict))
                 print(f"| {d} x {n} x {floor} {world} | {name} | {shares} |", flush=True)
 
 

@@ -1,10 +1,10 @@
-"""Check the power of studies of the size that assay recommends, and the coverage of the parity margin.
+"""Power of studies of the recommended size (target 80%), and coverage of the interval of the smallest epsilon.
 
     python benchmarks/planning.py            # prints the tables of docs/coverage.md; about ten minutes
 
-Annotators and judges are those of `assay.simulate`. The judge's noise makes annotators closer by the planted
-difference. Pilots and studies are drawn from 40,000 items. The agreement ratio is not tested: that of these judges is
-high enough.
+Humans and judges come from `assay.simulate`, with judge noise chosen to give the planted difference in closeness. The
+comparisons of closeness are counted on 40,000 items, and pilots and studies are drawn from them. The agreement ratio is
+not tested: these judges exceed its threshold.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PILOTS_EACH, STUDIES_EACH, COVERED = 16, 40, 800
 
 
 class World:
-    """Return items of annotators and a judge, by which rater is closer to which."""
+    """Items with human and judge labels, grouped by the outcomes of the closeness comparisons."""
 
     def __init__(self, judge: float, people: Sequence[float], seed: int) -> None:
         source, self.m = LabelSource.of(4, PRIOR), len(people)
@@ -56,10 +56,10 @@ class World:
         self.kinds, self.share = kinds.reshape(-1, *found.shape[1:]), times / ITEMS
 
     def draw(self, n: int, times: int, rng: np.random.Generator) -> np.ndarray:
-        """How often each kind is among n items, in so many studies: (studies, kinds)."""
+        """The number of items of each kind among n items in each study: (studies, kinds)."""
         return rng.multinomial(n, self.share, size=times)
 
-    def settled(self, drawn: np.ndarray, exact: bool = True) -> np.ndarray:
+    def assurance(self, drawn: np.ndarray, exact: bool = True) -> np.ndarray:
         """Which studies end in a verdict, by the test itself."""
         counts = (drawn @ self.kinds.reshape(len(self.kinds), -1)).reshape(len(drawn), 1, *self.kinds.shape[1:])
         studies = SimulatedStudies(counts, np.ones((len(drawn), self.m)), exact=exact)
@@ -73,15 +73,15 @@ class World:
 
 
 def planted(difference: float, m: int) -> float:
-    """The noise of a judge that people are closer than by so much."""
+    """The judge noise that gives the planted difference in closeness."""
     return boundary_noise(difference, HUMAN, m, np.array(PRIOR), 0.0, "accuracy")
 
 
-COLUMNS = ("N", "pilot tells", "tells", "tells with the pilot", "low", "high", "range holds")
+COLUMNS = ("N", "pilot conclusive", "conclusive", "conclusive with the pilot", "low", "high", "range covers")
 
 
 def planned() -> dict[tuple[float, int, int], np.ndarray]:
-    """`COLUMNS` of each pilot, by truth, annotators and items of the pilot; infinite if there is none."""
+    """`COLUMNS` of each pilot, by truth, annotators and items of the pilot; infinite if no number is given."""
     worlds = {
         (d, m): World(planted(d, m), [HUMAN] * m, 10 * i + m) for m in PANELS for i, d in enumerate(TRUTHS)
     }  # fmt: skip
@@ -91,32 +91,32 @@ def planned() -> dict[tuple[float, int, int], np.ndarray]:
         for n in PILOTS:
             rng = np.random.default_rng([SEED, 1, m, n, round(100 * d)])
             drawn = world.draw(n, PILOTS_EACH, rng)
-            for one, tells in zip(drawn, world.assurance(drawn), strict=True):
+            for one, conclusive in zip(drawn, world.assurance(drawn), strict=True):
                 pilot = Pilot.of(np.repeat(world.kinds, one, axis=0), n, np.ones(m))
-                found = studies.enough(pilot, n, world.settings)
+                found = studies.sample_size(pilot, n, world.settings)
                 ends = [found.n_items or np.inf, found.low or np.inf, found.high or np.inf]
-                holds = (found.n_items is None or ends[1] <= truly) and truly <= ends[2]
-                waiting.append((ends[0], (d, m, n), one, tells, ends[1:], holds))
-    for size, (d, m, n), one, tells, ends, holds in sorted(waiting, key=lambda w: w[0]):
+                covers = (found.n_items is None or ends[1] <= truly) and truly <= ends[2]
+                waiting.append((ends[0], (d, m, n), one, conclusive, ends[1:], covers))
+    for size, (d, m, n), one, conclusive, ends, covers in sorted(waiting, key=lambda w: w[0]):
         world, fresh, more = worlds[d, m], np.nan, np.nan
         if np.isfinite(size):
             rng = np.random.default_rng([SEED, 2, m, n, int(size)])
             fresh = world.assurance(world.draw(int(size), STUDIES_EACH, rng)).mean()
             if size > n:
                 more = world.assurance(one + world.draw(int(size) - n, STUDIES_EACH, rng)).mean()
-        rows[d, m, n].append((size, tells, fresh, more, *ends, holds))
+        rows[d, m, n].append((size, conclusive, fresh, more, *ends, covers))
     return {key: np.array(found, dtype=float) for key, found in rows.items()}
 
 
 def mean(rows: np.ndarray, column: int) -> float | str:
-    """Of what is known; a dash where nothing is."""
+    """The mean of the known values; a dash if none."""
     known = rows[~np.isnan(rows[:, column]), column]
     return float(known.mean()) if len(known) else "—"
 
 
 def plan_tables() -> None:
     found = planned()
-    for title, chosen in (("All pilots", (0, 1)), ("Pilots without a conclusion", (0,))):
+    for title, chosen in (("All pilots", (0, 1)), ("Undecided pilots", (0,))):
         kept = {key: rows[np.isin(rows[:, 1], chosen)] for key, rows in found.items()}
         by_truth = [np.concatenate([kept[d, m, n] for m in PANELS for n in PILOTS]) for d in TRUTHS]
         pooled = np.concatenate(by_truth[: len(POOLED)])
@@ -136,19 +136,19 @@ def plan_tables() -> None:
 
 
 DESIGNS = {
-    "3 alike, as good": (planted(0.0, 3), [HUMAN] * 3),
-    "3 alike, worse by .2": (planted(0.2, 3), [HUMAN] * 3),
+    "3 equal, as good": (planted(0.0, 3), [HUMAN] * 3),
+    "3 equal, worse by .2": (planted(0.2, 3), [HUMAN] * 3),
     "3 who differ": (0.3, [0.1, 0.3, 0.5]),
-    "4 alike, worse by .1": (planted(0.1, 4), [HUMAN] * 4),
+    "4 equal, worse by .1": (planted(0.1, 4), [HUMAN] * 4),
     "5 who differ": (0.35, [0.1, 0.2, 0.3, 0.4, 0.5]),
-    "10 alike, as good": (HUMAN, [HUMAN] * 10),
+    "10 equal, as good": (HUMAN, [HUMAN] * 10),
     "10 who differ": (0.35, list(np.linspace(0.05, 0.55, 10))),
     "3 on an easy task (5% errors)": (0.1, [0.05] * 3),
 }
 
 
 def covers(world: World, n: int, clusters: int = 0) -> float:
-    """How often the interval of the smallest epsilon holds the true one; of items that come in clusters, half alike."""
+    """Coverage of the interval of the smallest epsilon, with independent items and with clustered items."""
     statistic, rng = NeededEpsilon(np.ones(world.m), 0.5), np.random.default_rng([SEED, n, clusters])
     rows = world.kinds
     truth = statistic.value((world.share @ rows.reshape(len(rows), -1))[None])[0, 0]

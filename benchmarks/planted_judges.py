@@ -1,4 +1,4 @@
-"""What could a judge that is worth nothing earn, and what does an honest one lose? Tables of docs/type-one-error.md.
+"""Verdicts of useless and of honest planted judges. Tables of docs/type-one-error.md.
 
     python benchmarks/planted_judges.py                 # 20 studies a cell; fifteen minutes
     python benchmarks/planted_judges.py --studies 12    # as in the documents
@@ -47,7 +47,7 @@ class World:
     noise : float
         Probability that a person answers with a draw from the prior.
     spread : float
-        Standard deviation of everybody's error on a scale of steps.
+        Standard deviation of all raters' error on a scale of steps.
     grouped : {"", "question", "column"}
         Whether groups are questions, the suffix of the items' names, or values of an item column.
     """

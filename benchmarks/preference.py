@@ -1,11 +1,11 @@
-"""How long ratings take, beside what a user would pick instead, in one run.
+"""Times of ratings, compared with alternatives, in one run.
 
     python benchmarks/preference.py [--battles 1_000_000 --models 50]
 
-Call stands beside call: evalica (``python -m pip install evalica``) is given Python lists of names and winners, assay
-the table that `assay.read` made of the same names; reading is timed apart. A table keeps what it learned of its names,
-so that its first call takes longer than those after it; both are shown. Elo of many random orders stands beside a plain
-loop over the battles, timed over one order and scaled up.
+Calls are compared: evalica (``python -m pip install evalica``) is given Python lists of names and winners, assay
+the table that `assay.read` made of the same names; reading is timed separately. A table caches its names,
+so that its first call takes longer than those after it; both are reported. Elo of many random orders is compared with
+a plain loop over the battles, timed over one order and scaled up.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def plain_elo(first: list[int], second: list[int], got: list[float], models: int
     return ratings
 
 
-def call_beside_call(n: int, models: int) -> None:
+def compare_calls(n: int, models: int) -> None:
     """One fit of Bradley and Terry, and one run of Elo over a tenth of the battles, from names."""
     import evalica
 
@@ -62,7 +62,7 @@ def call_beside_call(n: int, models: int) -> None:
         ("Elo, one order", lambda votes: assay.ratings(votes, model="elo", n_orders=1, method="none"), evalica.elo,
          battles(n // 10, models, seed=1)),
     ):  # fmt: skip
-        ours(assay.read(frame.head(1000)))  # what is imported late
+        ours(assay.read(frame.head(1000)))  # late imports
         first, second = frame["model_a"].to_list(), frame["model_b"].to_list()
         winners = [winner[w] for w in frame["winner"]]
         tables: list[assay.Annotations] = []
@@ -100,7 +100,7 @@ def bradley_terry(n: int, models: int) -> None:
 
 
 def added(n: int, models: int) -> None:
-    """A thousand battles more, on a board of many, beside reading and rating all of them."""
+    """Adding a thousand battles to a leaderboard, compared with reading and rating all of them."""
     frame = battles(n, models).with_columns(item=pl.format("i{}", pl.int_range(n)))
     more = battles(1000, models, seed=5).with_columns(item=pl.format("n{}", pl.int_range(1000)))
     board = assay.ratings(assay.read(frame), method="none")
@@ -133,9 +133,9 @@ if __name__ == "__main__":
     arguments.add_argument("--models", type=int, default=50)
     chosen = arguments.parse_args()
     if importlib.util.find_spec("evalica"):
-        call_beside_call(chosen.battles, chosen.models)
+        compare_calls(chosen.battles, chosen.models)
         bradley_terry(chosen.battles, chosen.models)
     else:
-        print("evalica is not here, so nothing stands beside Bradley-Terry")
+        print("evalica is not installed: no comparison for Bradley-Terry")
     added(chosen.battles, chosen.models)
     elo(chosen.battles // 10, chosen.models)

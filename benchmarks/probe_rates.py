@@ -1,13 +1,13 @@
-"""How often does a probe find a judge with its fault, and accuse one without? The tables of docs/coverage.md.
+"""How often do probes detect a planted fault, and flag a judge without it? The tables of docs/coverage.md.
 
     python benchmarks/probe_rates.py 200        # all of it
     python benchmarks/probe_rates.py 200 rest   # without length and own family
-    python benchmarks/probe_rates.py 200 calls  # what judges answer when they are asked once more
+    python benchmarks/probe_rates.py 200 calls  # the probes that a study asks its judges
 
-Items have a quality and a covariate (a length, an own family) that goes with it; people err by as much as quality
-varies, are severe or lenient, and label on 1-5, four of eight on each item. Judges follow quality with a small error,
-and one thing besides. Shares are of studies, of each test by itself at .05 (the correction is for several judges and
-probes), with the floors of the probes; *naive* is the correlation of judge and covariate.
+Items have a quality and a correlated covariate (a length, an own family). The error variance of annotators equals the
+variance of quality; they are severe or lenient, and label on 1-5, four of eight on each item. Judges follow quality
+with a small error, and have one fault. The tables have shares of studies for unadjusted tests at .05, with the minimal
+effects of the probes; *naive* is the correlation of judge and covariate.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def cut(x: np.ndarray, cuts: Any = CUTS) -> np.ndarray:
 def table(
     rng: np.random.Generator, columns: dict[str, np.ndarray], per_item: int, scale: str, **items: Any
 ) -> Annotations:
-    """Everybody's labels; of people, ``per_item`` an item."""
+    """The labels of all raters; ``per_item`` annotators per item."""
     people = [name for name in columns if name.startswith("p")]
     n = len(next(iter(columns.values())))
     chosen = rng.random((n, len(people))).argsort(axis=1).argsort(axis=1) < per_item
@@ -51,7 +51,7 @@ def table(
 
 
 def world(rng: np.random.Generator, n: int, r: float) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Quality, what goes with it by a correlation of ``r``, and people."""
+    """Quality, a covariate correlated with it by ``r``, and annotators."""
     quality = rng.standard_normal(n)
     along = r * quality + np.sqrt(1 - r**2) * rng.standard_normal(n)
     people = {f"p{k}": cut(quality + 0.3 * rng.standard_normal() + rng.standard_normal(n)) for k in range(8)}
@@ -59,9 +59,9 @@ def world(rng: np.random.Generator, n: int, r: float) -> tuple[np.ndarray, np.nd
 
 
 def alone(found: Any, probe: str, judge: str = "m") -> bool:
-    """Whether any measure of a probe is shown by itself."""
+    """Whether any measure of a probe is significant without adjustment."""
     mine = [row.one for row in found.rows if row.one.probe == probe and row.judge == judge]
-    return any(one.p <= 0.05 and one.amiss for one in mine)
+    return any(one.p <= 0.05 and one.large_enough for one in mine)
 
 
 def covariates(n: int, studies: int, r: float, effect: float, *, own: bool, per_item: int = 4) -> tuple[float, float]:
@@ -81,7 +81,7 @@ def covariates(n: int, studies: int, r: float, effect: float, *, own: bool, per_
 
 
 def halo(n: int, studies: int, r: float) -> float:
-    """Two criteria whose qualities correlate by .8, and a judge whose labels of both correlate by ``r`` beyond that."""
+    """Two criteria whose qualities correlate by .8, and a judge whose labels correlate by ``r`` beyond that."""
     shown = 0
     for seed in range(studies):
         rng = np.random.default_rng([2, n, int(100 * r), seed])
@@ -131,13 +131,13 @@ def others(n: int, studies: int) -> Counter[str]:
         for judge in ("m", "k"):
             for probe in ("shares", "missing"):
                 found[f"{probe} {judge}"] += any(
-                    row.shown for row in asked.rows if row.judge == judge and row.one.probe == probe
+                    row.detected for row in asked.rows if row.judge == judge and row.one.probe == probe
                 )
     return Counter({key: value / studies for key, value in found.items()})  # type: ignore[misc]
 
 
 def calls(n: int, studies: int, noise: float, *, words: bool, fault: float = 0.0) -> dict[str, float]:
-    """Asked once more: a label on 1-5 (or of three words) that changes by itself, and with a fault by list and hint."""
+    """Further answers: labels on 1-5 (or three words) that change at random, and with a fault by list and hint."""
     found: Counter[str] = Counter()
     for seed in range(studies):
         rng = np.random.default_rng([5, n, seed])
@@ -166,7 +166,7 @@ def calls(n: int, studies: int, noise: float, *, words: bool, fault: float = 0.0
         asked = assay.probes(Annotations.from_frame(frame, judges=["m"], scale=scale, conditions=["probe"]))
         for row in asked.rows:
             if row.one.probe in ("padded", "hint"):
-                found[row.one.measure] += row.one.p <= 0.05 and row.one.amiss
+                found[row.one.measure] += row.one.p <= 0.05 and row.one.large_enough
     return {name: number / studies for name, number in found.items()}
 
 
@@ -175,7 +175,7 @@ def main(studies: int, of: str = "") -> None:
     for words in (False, True):
         for noise, fault in ((0.2, 0.0), (0.6, 0.0), (0.4, 0.2), (0.4, 0.4)):
             cells = [calls(n, studies, noise, words=words, fault=fault) for n in (50, 200)]
-            print(f"asked once more, {'words' if words else 'numbers'}, noise {noise}, fault {fault}:", cells)
+            print(f"further answers, {'words' if words else 'numbers'}, noise {noise}, fault {fault}:", cells)
     if of == "calls":
         return
     for own in () if of == "rest" else (False, True):

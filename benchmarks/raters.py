@@ -1,12 +1,12 @@
-"""The rater model beside JAGS: the same model, the same priors, in one run; and the quick road's times on real tables.
+"""The rater model compared with JAGS: same model, same priors, in one run; and times of quick=True on real tables.
 
-    python benchmarks/raters.py                    # simulated: 60 items, 5 raters, JAGS beside assay
-    python benchmarks/raters.py --lesion FOLDER    # the folder of the lesion data: sampling and the quick road
+    python benchmarks/raters.py                    # simulated: 60 items, 5 raters, JAGS and assay
+    python benchmarks/raters.py --lesion FOLDER    # the folder of the lesion data: MCMC and quick=True
     python benchmarks/raters.py --coverage 200     # how often intervals hold the truth
     python benchmarks/raters.py --accused 200      # false alarms of fairness, and power
 
-JAGS is Debian's ``jags``; where it is absent, that is said and the rest runs. Times are of this machine at this moment;
-what is worth keeping are the ratios within a run.
+JAGS is Debian's ``jags``; without it, a message is printed and the rest runs. Times are of this machine at this moment;
+only the ratios within a run are comparable.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _r(value: object) -> str:
     return f"c({', '.join(str(int(v)) for v in value)})" if isinstance(value, np.ndarray) else str(value)
 
 
-def beside_jags(draws: int) -> None:
+def compare_with_jags(draws: int) -> None:
     """Posterior means and effective draws a second of both."""
     truth = rated(60, criteria=2, categories=4, seed=3)
     found = assay.rater_model(truth.labels, chains=2, warmup=400, draws=draws)
@@ -116,7 +116,7 @@ def beside_jags(draws: int) -> None:
     ours = rhat_and_samples(mine)[1].min() / chains.seconds
     print(f"assay: {chains.seconds:.1f} s, {ours:.1f} effective draws of phi a second (the least)")
     if shutil.which("jags") is None:
-        print("JAGS is not installed (Debian: apt-get install jags), so nothing stands beside it")
+        print("JAGS is not installed (Debian: apt-get install jags), no comparison")
         return
     phi, psi, seconds = jags(found, 2, draws * 3)
     rhat, size = rhat_and_samples(phi)
@@ -136,12 +136,12 @@ def lesion(folder: str) -> None:
     labels = labels.where(criterion=[c for c in labels.criteria if c != "Color"])
     began = time.perf_counter()
     quick = assay.rater_model(labels, quick=True)
-    print(f"quick road: {time.perf_counter() - began:.1f} s")
+    print(f"quick=True: {time.perf_counter() - began:.1f} s")
     began = time.perf_counter()
     found = assay.rater_model(labels)
     print(f"sampling: {time.perf_counter() - began:.1f} s; {found.summary().splitlines()[0]}")
     apart = (found.rows["estimate"] - quick.rows["estimate"]).abs().max()
-    print(f"phi of the two roads differs by at most {apart:.3f}")
+    print(f"phi of the two methods differs by at most {apart:.3f}")
 
 
 TEN = {"phi": tuple(np.linspace(-0.8, 0.8, 10)), "psi": (0.4, 1.0, 0.5, 0.8, 0.6, 0.4, 0.9, 0.5, 0.7, 0.6)}
@@ -150,16 +150,16 @@ DESIGNS = {
     "60 items, 5 raters, two criteria": (60, {"criteria": 2}),
     "60 items, 10 raters, one criterion": (60, TEN),
     "60 items, 10 raters, four criteria": (60, {**TEN, "criteria": 4}),
-    "120 items of which each rater sees half, 6 raters": (
+    "120 items, half of them per rater, 6 raters": (
         120,
         {"phi": (-0.6, -0.3, 0.0, 0.0, 0.3, 0.6), "psi": (0.5, 0.7, 0.4, 0.9, 0.6, 0.5), "seen": 0.5},
     ),
 }
-"""Items and the rest of what `rated` is asked for; seeds 1000 and up."""
+"""Items and the other arguments of `rated`; seeds 1000 and up."""
 
 
 def coverage(n: int) -> None:
-    """The quick road: intervals that hold, estimates beside the truth."""
+    """quick=True: coverage of intervals, and errors of estimates."""
     print("| studies | held φ | held ψ | correlation φ | correlation ψ |")
     print("|---|---|---|---|---|")
     for name, (items, asked) in DESIGNS.items():
@@ -184,20 +184,20 @@ ACCUSED = {
     "no bias, the groups' means a standard deviation apart": {"gap": 1.0},
     "one rater with a bias of −.6, means apart": {"gap": 1.0, "bias": {2: -0.6}},
 }
-"""Six raters alike but for the bias, 120 items, half of them in each group; seeds 5000 and up."""
+"""Six equal raters except for the bias, 120 items, half of them in each group; seeds 5000 and up."""
 
 
 def accused(n: int) -> None:
-    """The quick road: studies in which anybody is said to treat groups differently, and in which the right one is."""
-    print("| studies | anybody named | the biased rater named | anybody else named |")
+    """quick=True: studies with a significant rater, and with the biased rater."""
+    print("| studies | any rater significant | the biased rater | another rater |")
     print("|---|---|---|---|")
     for name, asked in ACCUSED.items():
         named = []
         for seed in range(n):
             labels = rated(120, (0.0,) * 6, (0.6,) * 6, **asked, seed=5000 + seed).labels
             found = assay.rater_model(labels, "dialect", quick=True, starts=1).fairness
-            told = found.rows.filter(pl.col("verdict").is_in(["severer", "more lenient"]))["annotator"].to_list()
-            named.append([bool(told), "ann_3" in told, bool(set(told) - {"ann_3"})])
+            raters = found.rows.filter(pl.col("verdict").is_in(["more_severe", "more_lenient"]))["annotator"].to_list()
+            named.append([bool(raters), "ann_3" in raters, bool(set(raters) - {"ann_3"})])
         share = np.mean(named, axis=0)
         cells = [f"{100 * s:.1f}% ± {100 * np.sqrt(s * (1 - s) / n):.1f}" for s in share]
         shown = cells if "bias" in asked else [cells[0], "", ""]
@@ -218,4 +218,4 @@ if __name__ == "__main__":
     elif given.accused:
         accused(given.accused)
     else:
-        beside_jags(given.draws)
+        compare_with_jags(given.draws)

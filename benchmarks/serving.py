@@ -126,7 +126,7 @@ def lead(chosen: argparse.Namespace) -> bool:
             one = page.lead()
             looks = []
             for _ in range(5):
-                # Somebody answers between two looks, so that nothing that was looked up before is still right.
+                # An annotator answers between two reloads, so that no earlier result is still right.
                 other = page.annotator("p49")
                 other.answer(other.work()[0])
                 looks.append(timed(partial(one.send, "GET", "/lead/live"))[1])

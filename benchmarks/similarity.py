@@ -101,7 +101,7 @@ def main() -> None:
                 start = time.perf_counter()
                 assay.separability(read(frame), similarity=again, span="none", method="none")
                 times.append(time.perf_counter() - start)
-            print(f"{what}: {times[0]:.2f} s, and {times[1]:.2f} s from what is kept")
+            print(f"{what}: {times[0]:.2f} s, and {times[1]:.2f} s from the cache")
 
 
 if __name__ == "__main__":

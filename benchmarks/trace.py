@@ -1,4 +1,4 @@
-"""How far a number travels: which files a command enters, and how often control goes from room to room.
+"""The path of a number: files that a command enters, and switches between packages.
 
     python benchmarks/trace.py            # the alt-test of the README, and all coefficients of agreement
     python benchmarks/trace.py --check    # exit status 1 where a goal is missed

@@ -55,7 +55,7 @@ class TimedFit(EncoderFit):
 
 
 def shuffled(folder: str, model: str, seed: int = 1) -> None:
-    """Nobody may be better than the mean by RMSE or R where each review has another review's labels."""
+    """No rater can be better than the mean by RMSE or R if each review has another review's labels."""
     import polars as pl
 
     import assay

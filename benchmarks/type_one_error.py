@@ -2,7 +2,7 @@
 
     python benchmarks/type_one_error.py            # prints the tables as Markdown; three minutes
 
-Judges stand exactly at the boundary of the null hypothesis, rho_h − rho_f = epsilon. Where the number of wins,
+Judges are exactly at the boundary of the null hypothesis, rho_h − rho_f = epsilon. Where the number of wins,
 ties and losses decides, error rates are sums over all possible counts, without any simulation.
 """
 
@@ -91,7 +91,7 @@ def independent(m: int, better: int, n: int, epsilon: float, ties: float, seed: 
     return float(np.mean(false / np.maximum(rejected.sum(axis=1), 1))), float(np.mean(rejected.mean(axis=1) >= 0.5))
 
 
-def told(m: int, better: int, n: int, epsilon: float, ties: float, rest: float, seed: int) -> tuple[float, float]:
+def rates_of(m: int, better: int, n: int, epsilon: float, ties: float, rest: float, seed: int) -> tuple[float, float]:
     """P("as good as at least half" is shown) and P(omega >= .5): ``better`` annotators beaten by .4, E[d] of the others
     is ``rest``."""
     rng = np.random.default_rng(seed)
@@ -106,7 +106,7 @@ def told(m: int, better: int, n: int, epsilon: float, ties: float, rest: float, 
 
 
 def verdict_tables() -> None:
-    """The verdict's first half, "as good as at least half of the annotators", beside the published rule."""
+    """The verdict's first half, "as good as at least half of the annotators", and the published rule."""
     sizes, head = (15, 30, 60, 100, 200), ["annotators", "ties"]
     cases = [(m, ties) for m in (3, 5, 10, 20) for ties in (0.0, 0.5, 0.85)]
     for title, better_of, rest in (
@@ -115,11 +115,15 @@ def verdict_tables() -> None:
             lambda m: (m + 1) // 2 - 1,
             0.15,
         ),
-        ("Rightly as good: nobody beaten by .4, every annotator as good as the judge, ε = .15", lambda m: 0, 0.0),
+        (
+            "True non-inferiority: no annotator beaten by .4, every annotator as good as the judge, ε = .15",
+            lambda m: 0,
+            0.0,
+        ),
     ):
         rows = []
         for m, ties in cases:
-            found = [told(m, better_of(m), n, 0.15, ties, rest, SEED + 7 * n + m) for n in sizes]
+            found = [rates_of(m, better_of(m), n, 0.15, ties, rest, SEED + 7 * n + m) for n in sizes]
             rows.append([m, f"{ties:g}", *(a for a, _ in found), *(b for _, b in found)])
         show(title, head + [f"{w}, n = {n}" for w in ("verdict", "published") for n in sizes], rows)
 
@@ -213,7 +217,7 @@ def show(title: str, head: Iterable[object], rows: Iterable[Iterable[object]]) -
 
 
 def exact_tables() -> None:
-    """The exact test beside the others: the worst of all shares of ties, and the power."""
+    """The exact test and the others: the worst of all shares of ties, and the power."""
     many = (10, 15, 20, 29, 30, 50, 100, 200)
     rows = []
     for epsilon in (0.1, 0.15, 0.2):
@@ -222,7 +226,7 @@ def exact_tables() -> None:
             rows.append([f"{epsilon:g}", {"wilcoxon": "Wilcoxon"}.get(test, test), *levels])
     show("One test, the worst of all shares of ties", ["ε", "test", *(f"n = {n}" for n in many)], rows)
     show(
-        "The reverse: the judge is taken for worse", ["ε", "test", *(f"n = {n}" for n in many)],
+        "The reverse test: the judge is found worse", ["ε", "test", *(f"n = {n}" for n in many)],
         [
             [f"{epsilon:g}", test, *(worst_level(n, epsilon, test, reverse=True) for n in many)]
             for epsilon in (0.1, 0.15, 0.2)

@@ -53,7 +53,9 @@ def correlated(chances: list[np.ndarray], n: int, alike: float, rng: np.random.G
     return np.concatenate(found).astype(float)
 
 
-def told(m: int, short: int, n: int, epsilon: float, ties: float, rest: float, alike: float, backwards: bool = False):
+def rates_of(
+    m: int, short: int, n: int, epsilon: float, ties: float, rest: float, alike: float, backwards: bool = False
+):
     """`shares` where ``short`` annotators are truly beaten by .4, or beat the judge; E[d] of the others is ``rest``."""
     rng = np.random.default_rng([SEED, m, n, int(100 * ties), int(backwards)])
     far = min(epsilon + 0.4, 1 - ties) if backwards else max(epsilon - 0.4, ties - 1)
@@ -70,7 +72,7 @@ def people() -> None:
     kinds = (
         ("Wrongly as good: one short of half is beaten, the others at the boundary", False, None),
         ("Wrongly worse: one short of half is better by .4, the others at the boundary", True, None),
-        ("Rightly as good: nobody is beaten, every annotator as good as the judge", False, 0.0),
+        ("True non-inferiority: no annotator is beaten, every annotator as good as the judge", False, 0.0),
     )
     for title, backwards, rest in kinds:
         rows = []
@@ -78,7 +80,9 @@ def people() -> None:
             if backwards and epsilon < 0.1:
                 continue  # no room to be worse by much
             short = 0 if rest is not None else (m + 1) // 2 - 1
-            found = [told(m, short, n, epsilon, ties, epsilon if rest is None else rest, 0.5, backwards) for n in SIZES]
+            found = [
+                rates_of(m, short, n, epsilon, ties, epsilon if rest is None else rest, 0.5, backwards) for n in SIZES
+            ]
             rows.append([m, f"{epsilon:g}", f"{ties:g}", *(a for a, _ in found), *(b for _, b in found)])
         show(f"{title}; correlated people", head, rows)
 
@@ -171,8 +175,8 @@ def clusters() -> None:
         right = in_clusters(sizes, [outcomes(ties, 0.0)] * 3, alike, 0.15, 1000, case + 1)
         rows.append([number, "equal" if equal else "unequal", f"{alike:g}", f"{ties:g}", *wrong, *right[:2]])
     show(
-        "Clusters: wrongly as good as half, told of the clusters and not, and rightly",
-        ["clusters", "sizes", "alike", "ties", "verdict", "ω", "verdict, not told", "ω, not told",
+        "Clusters: false and true non-inferiority, with and without the option clusters",
+        ["clusters", "sizes", "alike", "ties", "verdict", "ω", "verdict, without", "ω, without",
          "rightly, verdict", "rightly, ω"], rows,
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """How late a monitor finds a change, how often it cries wolf, and how large a share a route finds.
 
-    python benchmarks/watch_and_route.py alarms --studies 300    # nothing changes, 5,000 looks
-    python benchmarks/watch_and_route.py delays --studies 200    # a change after 1,000 looks
+    python benchmarks/watch_and_route.py alarms --studies 300    # no change, 5,000 observations
+    python benchmarks/watch_and_route.py delays --studies 200    # a change after 1,000 observations
     python benchmarks/watch_and_route.py routes --studies 300
 
 Tables go to standard output as Markdown.
@@ -46,7 +46,7 @@ STREAMS: dict[str, Draw] = {
 
 
 def delay(rng: np.random.Generator, draw: Draw, baseline: int, shift: float, known: float | None = None) -> float:
-    """Looks from the change to the alarm: infinite without one, below 0 where it came before."""
+    """Observations from the change to the alarm: infinite without an alarm, negative for an earlier one."""
     base = draw(rng, baseline, 0.0)
     x = np.concatenate([draw(rng, AT, 0.0), draw(rng, LOOKS - AT, shift)])
     wealth, _ = detector(x, base if known is None else known, LOOKS)
@@ -83,10 +83,14 @@ def delays(studies: int, seed: int) -> None:
 
 
 def routes(studies: int, seed: int) -> None:
-    """The mean share found of a true .70, and how often a larger one; how often any where the truth is 0 everywhere."""
+    """The mean estimated share (truth .70), the rate of larger ones, and the rate of any share if the truth is 0."""
     print("| judge | labelled items | mean share | above .70 | any |\n|---|---|---|---|---|")
     shares = np.round(np.arange(min(STARTS), 1 + STEP / 2, STEP), 10)
-    for judge, n in (("good on the surest .4", 600), ("good on the surest .4", 2000), ("at the edge", 600)):
+    for judge, n in (
+        ("good on the most confident .4", 600),
+        ("good on the most confident .4", 2000),
+        ("at the edge", 600),
+    ):
         rng, found = np.random.default_rng(seed), []
         for _ in range(studies):
             sure = rng.random(n)

@@ -1,6 +1,6 @@
 """Draws the pictures of the how-tos: python docs/draw.py [names] [--to FOLDER], from the project's folder.
 
-Texts, of which there are no examples, are made up here: words of an idea, and words that anybody says.
+Texts, of which there are no examples, are invented here: words of an idea, and common words.
 """
 
 import sys
@@ -42,7 +42,7 @@ def outputs() -> assay.Annotations:
 
 
 def answers() -> assay.Annotations:
-    """What nine people and three judges wrote about 60 items: like people, in a phrase of its own, at random."""
+    """Return texts of nine annotators and three judges about 60 items: human-like, in a separate phrase, random."""
     rng = np.random.default_rng(2)
     rows = []
     for i in range(60):

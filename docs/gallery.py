@@ -1,7 +1,7 @@
-"""Makes the reports of the gallery: python docs/gallery.py FOLDER [--photograph], from the project's folder.
+"""Make the example reports: python docs/gallery.py FOLDER [--photograph], from the project's folder.
 
-From published data where they lie beside the project (../shared/data), and simulated of the same shape where not.
-With --photograph their first screens become docs/pictures/report-*.png; needs Playwright and Chromium.
+They use the published data in ../shared/data, or simulated data of the same shape if these are missing. --photograph
+saves the first screens as docs/pictures/report-*.png; it requires Playwright and Chromium.
 """
 
 import shutil
@@ -17,31 +17,31 @@ DATA = Path("../shared/data/alt_test")
 Simulated = Callable[[], assay.Annotations]
 
 
-def published(name: str, otherwise: Simulated, **options: Any) -> assay.Annotations:
-    """A published data set, or what stands for it."""
-    return assay.read(DATA / name, **options) if (DATA / name).is_dir() else otherwise()
+def published(name: str, simulated: Simulated, **options: Any) -> assay.Annotations:
+    """Return a published data set, or simulated data if it is missing."""
+    return assay.read(DATA / name, **options) if (DATA / name).is_dir() else simulated()
 
 
 def relations() -> assay.Annotations:
-    """Word association: ten annotators, many categories."""
+    """Word relations: many categories."""
     judges = {"near": 0.2, "far": 0.8}
     return published("wax", lambda: assay.simulate(200, 8, scale=11, judges=judges, seed=1))
 
 
 def stars() -> assay.Annotations:
-    """Reviews of restaurants, one to five stars."""
+    """Restaurant ratings, one to five stars."""
     judges = {"near": 0.1, "far": 0.7}
     return published("cebab_stars", lambda: assay.simulate(300, 10, scale="1-5", judges=judges, seed=2))
 
 
 def lesions() -> assay.Annotations:
-    """Lesions of the skin: five questions, six annotators."""
+    """Skin lesions: five criteria, six annotators."""
     criteria, judges = ["Asymmetry", "Border", "Color"], {"near": 0.2, "far": 0.8}
     return published("lesion", lambda: assay.simulate(100, 6, criteria=criteria, judges=judges, seed=3))
 
 
 def lessons() -> assay.Annotations:
-    """Lessons of teachers, simulated: what scores of several items an object add to the card."""
+    """Lessons of teachers, simulated: several items per object."""
     judges = {"careful": 0.15, "middling": 0.45, "careless": 0.9}
     return assay.simulate(300, 8, scale="1-5", judges=judges, documents=60, seed=7)
 
@@ -55,7 +55,7 @@ REPORTS: Mapping[str, tuple[Simulated, dict[str, Any]]] = {
 
 
 def photograph(pages: Mapping[str, Path]) -> None:
-    """The first screen of each page, in 256 colours: a third of the bytes."""
+    """Save the first screen of each page, in 256 colours to reduce the file size."""
     from PIL import Image
     from playwright.sync_api import sync_playwright
 

@@ -1,6 +1,6 @@
-"""Photographs the pages of "Ask people", with simulated answers: python docs/photograph.py, from the project's folder.
+"""Take screenshots of the annotation page and the dashboard, with simulated answers: python docs/photograph.py.
 
-Needs Playwright and Chromium.
+Run it in the repository root. It requires Playwright and Chromium.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from assay.collecting import answers, invitations
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import StudyDesign
 from assay.collecting.people import pages_of
+from assay.collecting.server import lead_link
 from assay.study.definition import load_study
 from assay.study.store.connection import open_store
 from assay.study.store.intake import sync_study
+from assay.study.store.people import invited_person
 
 FOLDER = Path(__file__).parent / "pictures"
 PORT = 8499
@@ -31,8 +33,8 @@ name: Summaries of local news
 items: {file: items.jsonl}
 questions:
   - name: better
-    text: Which summary would you rather read in place of the article?
-    guidelines: Judge what it tells, not how long it is.
+    text: Which summary would you rather read instead of the article?
+    guidelines: Judge the content, not the length.
     scale: preference
     options: [model_a, model_b]
     show: [article]
@@ -46,7 +48,7 @@ people:
 """
 ARTICLE = (
     "The town council voted on Tuesday to close the old bridge for two years. Repairs will cost 4.2 million, "
-    "a third of it from the county. A footbridge opens in spring, and buses take the northern road.\n\n"
+    "a third of it from the county. A footbridge opens in spring, and buses take the northern bridge.\n\n"
     "Shopkeepers on the east bank fear for their trade. The mayor promised help, but named no sum."
 )
 FIRST = "The old bridge closes for two years of repairs that cost 4.2 million. A footbridge opens in spring."
@@ -56,19 +58,20 @@ SECOND = (
 
 
 def main() -> None:
-    """Make a study, answer it, serve it, and photograph three pages."""
+    """Make a study, answer it, serve it, and take three screenshots."""
     folder = Path(tempfile.mkdtemp())
     row = '{{"item": "n{}", "article": {!r}, "model_a": {!r}, "model_b": {!r}}}'
     lines = [row.format(n, ARTICLE, FIRST, SECOND).replace("'", '"') for n in range(40)]
     (folder / "items.jsonl").write_text("\n".join(lines))
     (folder / "study.yaml").write_text(STUDY)
     answer(folder)
-    command = [sys.executable, "-m", "assay.cli", "serve", str(folder), "--port", str(PORT)]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    with open_store(load_study(folder)) as store:
+        signer = invitations.signer_of(load_study(folder), store)
+        address = f"http://127.0.0.1:{PORT}"
+        lead = lead_link(signer, address)
+        person = invitations.personal_link(signer, invited_person(store, "Ana Ruiz"), address)
+    server = subprocess.Popen([sys.executable, "-m", "assay", "serve", str(folder), "--port", str(PORT)])
     try:
-        assert server.stdout is not None
-        lead = server.stdout.readline().split()[-1]
-        person = server.stdout.readline().split()[-1]
         wait()
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
@@ -81,7 +84,7 @@ def main() -> None:
 
 
 def answer(folder: Path) -> None:
-    """Four people answer some of the items by chance, so that the lead's page has something to show."""
+    """Simulate the answers of four annotators."""
     study, chance = load_study(folder), random.Random(7)
     with open_store(study) as store:
         sync_study(store, study)
@@ -93,19 +96,19 @@ def answer(folder: Path) -> None:
                 (page,) = pages_of(design, person, assigner.hold(person, 0, 1).pages)
                 (task,) = page.tasks
                 better, clear = (str(question.id) for question in task.questions)
-                # Most prefer the first model's summary, wherever it stands.
+                # Most prefer the first model's summary, on either side.
                 left = FIRST in str(task.questions[0].choices[0].field)
                 likes = chance.random() < 0.8
                 labels = {better: "first" if left == likes else "second", clear: round(chance.gauss(7, 1) * 2) / 2}
                 flag = "The text breaks off" if (name, number) == ("Ben Okoro", 11) else ""
-                comment = "Both say the same to me." if (name, number) == ("Chi Tanaka", 15) else ""
+                comment = "Both have the same content." if (name, number) == ("Chi Tanaka", 15) else ""
                 seconds = max(8, chance.gauss(31, 9))
                 sent = answers.Submission(task.id, f"photograph{task.id}", 0, labels, None, comment, flag, seconds)
                 answers.save(assigner, person, sent)
 
 
 def wait() -> None:
-    """Until the server answers."""
+    """Wait until the server answers."""
     for _ in range(200):
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{PORT}/health").close()
@@ -117,11 +120,12 @@ def wait() -> None:
 
 
 def photograph(browser: Browser, address: str, name: str, width: int, height: int, scheme: str = "light") -> None:
-    """One page, as it is after the script has run."""
+    """Take a screenshot of one page after its script has run."""
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     page = context.new_page()
     page.goto(address)
     page.wait_for_timeout(800)
+    page.evaluate("document.querySelectorAll('dialog[open]').forEach((one) => one.close())")
     path = FOLDER / f"{name}.png"
     page.screenshot(path=path)
     context.close()

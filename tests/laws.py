@@ -88,7 +88,7 @@ def with_columns(labels: Annotations) -> Annotations:
         maker=pl.Series(["one"] * people.height),
     )
     return Annotations.from_frame(
-        labels.labels, judges=JUDGES, scale=labels.scale, items=items, annotators=people
+        labels.labels, judges=JUDGES, scale=labels.scale, items=items, annotator_table=people
     )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def repeated() -> Annotations:
     )
     both = pl.concat([labels.with_columns(repeat=pl.lit(1)), again.select(*labels.columns, "repeat")])
     return Annotations.from_frame(
-        both, judges=JUDGES, scale=assay.Ordinal(1, 5), items=ratings().items, annotators=ratings().annotators
+        both, judges=JUDGES, scale=assay.Ordinal(1, 5), items=ratings().items, annotator_table=ratings().annotators
     )  # fmt: skip
 
 
@@ -126,7 +126,7 @@ def asked_on_scales() -> Annotations:
     people = pl.DataFrame({"annotator": ["ann", "bob", "cho", *JUDGES], "team": ["n", "s", "n", None, None]})
     return Annotations.from_frame(
         pl.DataFrame(rows), judges=JUDGES, conditions=["scale", "t"], scale=assay.Interval(0, 10), items=items,
-        annotators=people,
+        annotator_table=people,
     )  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def judged_by_eight() -> Annotations:
     items = labels.items.with_columns(language=pl.when(number % 2 == 0).then(pl.lit("en")).otherwise(pl.lit("de")))
     people = labels.annotators.with_columns(maker=pl.lit("one"))
     return Annotations.from_frame(
-        labels.labels, judges=JUDGES, scale=labels.scale, items=items, annotators=people
+        labels.labels, judges=JUDGES, scale=labels.scale, items=items, annotator_table=people
     )  # fmt: skip
 
 
@@ -176,7 +176,7 @@ def probed() -> Annotations:
         length=pl.Series(rng.normal(size=n)), origin=pl.Series(rng.choice(["gpt", "one", "south", "other"], n))
     )
     return Annotations.from_frame(
-        labels.labels, judges=JUDGES, scale=labels.scale, items=items, annotators=labels.annotators
+        labels.labels, judges=JUDGES, scale=labels.scale, items=items, annotator_table=labels.annotators
     )  # fmt: skip
 
 
@@ -349,7 +349,7 @@ def second_run() -> Annotations:
     changed = (pl.col("annotator") == "gpt") & pl.col("item").str.ends_with("3") & (pl.col("label") < 5)
     rows = labels.labels.with_columns(label=pl.when(changed).then(pl.col("label") + 1).otherwise(pl.col("label")))
     return Annotations.from_frame(
-        rows, judges=JUDGES, scale=labels.scale, items=labels.items, annotators=labels.annotators
+        rows, judges=JUDGES, scale=labels.scale, items=labels.items, annotator_table=labels.annotators
     )
 
 
@@ -842,7 +842,7 @@ QUESTIONS = (
     Question(
         "card", lambda labels, **options: assay.card(labels, **options), CardSettings,
         {"judges": [("gpt",)], "object": ["language"], "lesson": [Given(object="document", lesson="item")],
-         "family": ["maker"], "group": ["language"], "people": [True], "expertise": ["crowd"], "epsilon": [0.2],
+         "family": ["maker"], "group": ["language"], "human_baseline": [True], "expertise": ["crowd"], "epsilon": [0.2],
          "alpha": [0.1], "adjust": [False], "concordance": [0.9], "confidence_share": [0.7], "validity": [0.8],
          "bias": [1.0], "fairness": [0.1], "repeats": []},
         {"object": "document", "family": "maker", "group": "language"}, judged_by_eight,
@@ -918,7 +918,7 @@ QUESTIONS = (
         {**dict.fromkeys(DECISION, ()), "epsilon": [0.2], "score": ["accuracy"], "clusters": ["document"],
          "repeats": ["first"], "confidence": [0.8], "method": ["bca"], "judges": [("gpt",)], "by": ["language"],
          "title": [], "plan": [], "progress": [], "min_items": [2], "object": ["document"], "lesson": [],
-         "family": ["maker"], "group": ["language"], "compare": []},
+         "family": ["maker"], "group": ["language"]},
         {**EPSILON, "min_items": 10},
     ),
 )  # fmt: skip
@@ -937,7 +937,7 @@ def _with_units(labels: Annotations) -> Annotations:
     unit = topic + "-" + (number // 16).cast(pl.String)
     return Annotations.from_frame(
         labels.labels, judges=JUDGES, scale=assay.Ordinal(1, 5),
-        items=labels.items.with_columns(topic=topic, part_of_topic=unit), annotators=labels.annotators,
+        items=labels.items.with_columns(topic=topic, part_of_topic=unit), annotator_table=labels.annotators,
     )  # fmt: skip
 
 

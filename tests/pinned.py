@@ -98,7 +98,9 @@ def words_of(found: Any) -> list[str]:
 
 
 def of_rater(found: Any) -> dict[str, Any]:
-    """A trained rater: every number of its table, and what it says of its first items."""
+    """A trained rater: every number of its table, and the attribution of its first item."""
+    from assay.training.words import caption
+
     item, criterion = found.predictions["item"][0], found.predictions["criterion"][0]
     attribution = found.attribution(item, criterion)
     frames = {
@@ -108,7 +110,7 @@ def of_rater(found: Any) -> dict[str, Any]:
     }  # fmt: skip
     rows = {name: [list(frame.columns), *simple(frame.rows())] for name, frame in frames.items()}
     drawn = {"plot": picture(found.plot()), "attribution": picture(attribution.plot())}
-    words = [*words_of(found), attribution.caption()]
+    words = [*words_of(found), caption(attribution)]
     return {"summary": words, "frames": rows, "pictures": drawn, "page": page_of(found)}
 
 

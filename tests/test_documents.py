@@ -79,7 +79,7 @@ def test_the_tutorial_shows_what_look_prints(
     printed = capsys.readouterr().out
     tutorial = ROOT / "docs" / "tutorial.md"
     assert blocks(tutorial, "text")[0] == printed
-    (command,) = re.findall(r"^Run: +(assay report .*)$", printed, flags=re.M)
+    (command,) = re.findall(r"^Next command: +(assay report .*)$", printed, flags=re.M)
     assert blocks(tutorial, "sh")[1] == f"{command}\n"
 
 

@@ -76,12 +76,12 @@ def test_krippendorff_alpha_takes_rows_as_items_if_there_are_more_annotators() -
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (([1, 2, 3],), "that is none of these"),
+        (([1, 2, 3],), "got a list"),
         (([1, 2], [1, 2, 3]), "they have 2 and 3"),
-        (([None, None], [None, None]), "hold no label"),
+        (([None, None], [None, None]), "contain no label"),
         ((3,), "cannot read a table from int"),
-        (("nowhere.csv",), "there is no file or folder"),
-        (([],), "that is none of these"),
+        (("nowhere.csv",), "the file or folder 'nowhere.csv' does not exist"),
+        (([],), "got a list"),
     ],
 )
 def test_what_is_none_of_these_is_refused(given: tuple[object, ...], words: str) -> None:
@@ -141,7 +141,7 @@ def test_question_refuses_a_second_model_with_calls_that_work(name: str, source:
     with pytest.raises(DataError) as refused:
         ASKED[name](source)
     said = str(refused.value)
-    assert "'llama' looks like a model, and this call names only gpt-4o as a judge" in said
+    assert "'llama' has the name of a model, but this call names only gpt-4o as a judge" in said
     assert "judges=" not in re.sub(r"assay\.read\([^)]*\)", "", said)  # no option that the question does not have
     judges, people = (
         eval(call, {"assay": assay, "frame": source}) for call in re.findall(r"assay\.read\([^)]*\)", said)
@@ -191,7 +191,7 @@ def test_question_refuses_an_option_of_reading_with_calls_that_name_all_models(
 ) -> None:
     frame = pl.read_csv(LABELS)
     with pytest.raises(
-        DesignError, match=r"no option 'judges'; assay\.read has: 'llama' looks like a model"
+        DesignError, match=r"no option 'judges'; assay\.read has: 'llama' has the name of a model"
     ) as refused:
         assay.alt_test(frame, epsilon=0.1, **options)
     calls = re.findall(r"assay\.read\([^)]*\)", str(refused.value))
@@ -213,7 +213,7 @@ def test_question_names_a_judge_of_any_name() -> None:
         kind=pl.when(pl.col("worker") == "zed").then(pl.lit("judge")).otherwise(pl.lit("human"))
     )  # fmt: skip
     assert assay.alt_test(told, "zed", epsilon=0.1).n_annotators == 3
-    with pytest.raises(DataError, match=r"'ann' is among the people; read the table with judges=\['zed', 'ann'\]"):
+    with pytest.raises(DataError, match=r"'ann' is a human annotator; read the table with judges=\['zed', 'ann'\]"):
         assay.alt_test(told, "ann", epsilon=0.1)
 
 
@@ -240,7 +240,7 @@ def test_scales_as_people_say_them(said: object, spec: str) -> None:
     [
         (["low", "high"], "ordinal:low<high"),
         ((1, 3, 9), "interval:1-9"),
-        ((), "says no scale"),
+        ((), "is not a scale"),
         (True, "scale must be"),
     ],
 )
@@ -258,7 +258,7 @@ def test_judge_is_not_judges() -> None:
 def test_the_items_of_a_matrix_are_in_the_notes_and_two_arrays_have_none():
     two, matrix = ([1, 2, 3], [1, 2, 2]), [[1, 1], [2, 2], [3, 2]]
     pair, whole = (labels_of("agreement", given, None)[0].reading.notes for given in (two, (matrix,)))
-    side = "a row of the matrix is an item: 3 items by 2 annotators; give its transpose if a row is an annotator"
+    side = "each row of the matrix is one item: 3 items by 2 annotators; if the rows are annotators, give the transpose"
     assert side not in pair
     assert side in whole
     assert set(whole) == {side, *pair}

@@ -70,7 +70,7 @@ def test_install_command_uses_origin(recorded, command, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("recorded", ["no JSON", None])
 def test_install_command_names_no_index_for_an_assay_of_unknown_origin(recorded, tmp_path, monkeypatch):
-    """An index may have another package of this name."""
+    """An index could have another package of this name."""
 
     def installed(name):
         if recorded is None:

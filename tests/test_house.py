@@ -76,6 +76,7 @@ TERMS = {
     "collecting.server",
     "concordance.page",  # what a page shows of a question: one in each room that a report asks
     "estimates.page",
+    "ideas.page",
     "estimates.rogan_gladen",
     "preference.page",
     "psychometrics.page",
@@ -90,7 +91,7 @@ WAYS = {
     "agreement": (26, ["labels.csv"]),
     "raters": (26, ["labels.csv", "--quick"]),
     "ratings": (26, ["votes.csv", "--scale", "preference", "--repeat", "repeat", "--judges", "gpt-4o"]),
-    "ideas": (26, ["odd_ones.csv", "--scale", "odd-one-out", "--judges", "gpt-4o"]),
+    "ideas": (27, ["odd_ones.csv", "--scale", "odd-one-out", "--judges", "gpt-4o"]),
     "g-study": (26, ["labels.csv", "--design", "i x a", "--object", "i", "--facets", "i=item,a=annotator"]),
     "report": (60, ["labels.csv", "--expertise", "crowd"]),
 }
@@ -105,13 +106,21 @@ MODULES = {
 }
 
 
+NAMED = re.compile(r"""["'](assay(?:\.\w+)+)(?::[\w ]+)?["']""")
+"""A text that is the name of a module, or of something in it."""
+
+
 def room_of(module: str) -> str:
     """The package directly under assay, or the module's own name."""
     return module.split(".")[1] if "." in module else "__init__"
 
 
 def imports_of(module: str) -> Iterator[tuple[str, int]]:
-    """Every module of assay that this one imports, in functions and for type checking too, with its line."""
+    """Every module of assay that this one imports, with its line.
+
+    Imports in functions and for type checking count. So does a text that names a module, as ``"assay.reading:read"``,
+    because it is imported by that name. Within a room it does not: the table of commands names their functions.
+    """
     path = MODULES[module]
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
     for node in statements(path):
@@ -125,6 +134,9 @@ def imports_of(module: str) -> Iterator[tuple[str, int]]:
             inside = [f"{origin}.{name.name}" for name in node.names]
             names = [full if full in MODULES else origin for full in inside]
         yield from ((name, node.lineno) for name in dict.fromkeys(names) if name in MODULES)
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        named = (name for name in NAMED.findall(line) if name in MODULES and room_of(name) != room_of(module))
+        yield from ((name, number) for name in named)
 
 
 @cache
@@ -327,6 +339,9 @@ def files_entered(given: list[str]) -> set[str]:
         ("from . import scales", ["assay.data.scales"]),
         ("from .. import errors", ["assay.errors"]),
         ("import numpy", []),
+        ('READER = "assay.reading:labels_of"', ["assay.reading"]),
+        ('importlib.import_module("assay.reading")', ["assay.reading"]),
+        ('"see assay.reading"', []),
     ],
 )
 def test_imports_are_found_in_every_position(code, wanted, tmp_path, monkeypatch):

@@ -94,12 +94,12 @@ def test_possible_slips_of_table():
     items = pl.DataFrame({"item": [f"i{i}" for i in range(12)], "text": [None, None, "same", "same", *"abcdefgh"]})
     labels = assay.Annotations.from_frame(frame, judges=["m"], items=items, spelling="apart", scale="interval")
     assert possible_slips(labels, ()) == [
-        "'Anna', 'anna' are nearly the same annotator",
-        "label 50 of m on 'i11' is far from 1 to 3",
+        "annotators 'Anna', 'anna' differ only in spelling",
+        "label 50 of m on 'i11' is far outside 1 to 3",
         "items 'i2', 'i3' share their text",
     ]
     fewer = labels.where(item=[f"i{i}" for i in range(6, 12)])  # 18 labels: too few to find outlying labels
-    assert possible_slips(fewer, ()) == ["'Anna', 'anna' are nearly the same annotator"]
+    assert possible_slips(fewer, ()) == ["annotators 'Anna', 'anna' differ only in spelling"]
 
 
 def test_possible_slips_find_outlying_labels():
@@ -109,25 +109,25 @@ def test_possible_slips_find_outlying_labels():
         return [one.removeprefix("label ").replace(" of ann on ", " ") for one in slips]
 
     many = [1.0, 3.0] * 20
-    assert far(*many, 9.5) == ["9.5 'i40' is far from 1 to 3"]
+    assert far(*many, 9.5) == ["9.5 'i40' is far outside 1 to 3"]
     assert far(*many, 9) == []  # exactly three times the range of the others
-    assert far(*many, -5.5) == ["-5.5 'i40' is far from 1 to 3"]
+    assert far(*many, -5.5) == ["-5.5 'i40' is far outside 1 to 3"]
     assert far(*many, -5) == []
-    assert far(*[2.0] * 40, 5.5) == ["5.5 'i40' is far from 2 to 2"]
+    assert far(*[2.0] * 40, 5.5) == ["5.5 'i40' is far outside 2 to 2"]
     assert far(*[2.0] * 40, 5) == []
-    assert far(*[1.0, 3.0] * 13, 9.5) == ["9.5 'i26' is far from 1 to 3"]
+    assert far(*[1.0, 3.0] * 13, 9.5) == ["9.5 'i26' is far outside 1 to 3"]
     assert far(*[1.0, 3.0] * 12, 9.5) == []  # 25 labels are too few
-    assert far(*[0.0, 2.0] * 20, 8.5) == ["8.5 'i40' is far from 0 to 2"]
-    assert far(*[-2.0, 0.0] * 20, 6.5) == ["6.5 'i40' is far from -2 to 0"]
+    assert far(*[0.0, 2.0] * 20, 8.5) == ["8.5 'i40' is far outside 0 to 2"]
+    assert far(*[-2.0, 0.0] * 20, 6.5) == ["6.5 'i40' is far outside -2 to 0"]
     # Two of 101 labels at one end are slips; three are too many.
     most = [1.0, 3.0] * 49
     for slip in (-50.0, 50.0):
-        assert far(*most, 3.0, slip, slip) == [f"{slip:g} 'i{n}' is far from 1 to 3" for n in (99, 100)]
+        assert far(*most, 3.0, slip, slip) == [f"{slip:g} 'i{n}' is far outside 1 to 3" for n in (99, 100)]
         assert far(*most, slip, slip, slip) == []
-    assert far(*many * 6, 50, 51, 52, 53) == [f"{50 + n} 'i{240 + n}' is far from 1 to 3" for n in range(3)]
+    assert far(*many * 6, 50, 51, 52, 53) == [f"{50 + n} 'i{240 + n}' is far outside 1 to 3" for n in range(3)]
 
 
-def test_look_recognizes_votes(tmp_path):
+def test_look_recognises_votes(tmp_path):
     def options(*labels: str, **more: Any) -> dict[str, Any]:
         rows = "".join(f"i{n},{who},{label}\n" for who in ("ann", "bob") for n, label in enumerate(labels))
         (tmp_path / "labels.csv").write_text("item,annotator,label\n" + rows)

@@ -1,6 +1,6 @@
-"""One quantity by two roads: the ICCs of `icc` and the coefficients of `g_study` on items crossed with annotators.
+"""One quantity by two methods: the ICCs of `icc` and the coefficients of `g_study` on items crossed with annotators.
 
-ICC(A,1) and Φ, ICC(C,1) and Eρ² are the same shares of variances. Both roads give the same number if no label is
+ICC(A,1) and Φ, ICC(C,1) and Eρ² are the same shares of variances. Both methods give the same number if no label is
 missing and the analysis of variance has no variance below 0; otherwise each result names its estimator.
 """
 
@@ -21,8 +21,7 @@ from assay.psychometrics.page import g_study_parts
 Grid = list[list[float | None]]
 
 NOT_REML = (
-    "ICC: where labels are missing, variances are by Henderson's method 1; REML, which g_study fits, gives another "
-    "value"
+    "ICC: labels are missing, so variances are estimated by Henderson's method 1; REML (g_study) gives different values"
 )
 REML = "variances by restricted maximum likelihood (REML)"
 
@@ -96,7 +95,7 @@ def restricted(grid: Grid) -> tuple[float, float, float]:
     return tuple(best.x**2)
 
 
-def test_icc_and_g_study_name_their_estimators_where_labels_are_missing() -> None:
+def test_icc_and_g_study_name_estimators_with_missing_labels() -> None:
     labels = table(INCOMPLETE)
     found, fitted = assay.measures.icc(labels), study(labels)
     items, annotators, error = henderson(INCOMPLETE)
@@ -107,7 +106,10 @@ def test_icc_and_g_study_name_their_estimators_where_labels_are_missing() -> Non
     assert abs(found.estimate - fitted.dependability) > 0.005, "two values of one quantity"
     assert NOT_REML in found.notes
     assert NOT_REML in found.to_dict()["notes"]
-    assert "(two-way random, Henderson's method 1, k = 2.25, the harmonic mean of labels an item)" in found.summary()
+    assert (
+        "(two-way random, Henderson's method 1, k = 2.25, the harmonic mean number of labels per item)"
+        in found.summary()
+    )
     assert NOT_REML in assay.measures.icc_table(labels).notes
     assert REML in fitted.notes
     assert REML in fitted.to_dict()["notes"]
@@ -118,7 +120,7 @@ def test_icc_and_g_study_name_their_estimators_where_labels_are_missing() -> Non
     assert NOT_REML not in assay.measures.icc(labels, estimator="anova").notes
 
 
-def test_g_study_names_henderson_where_labels_are_missing() -> None:
+def test_g_study_names_henderson_with_missing_labels() -> None:
     facets = {"p": "item", "r": "annotator"}
     for grid, words in (
         (INCOMPLETE, "Henderson's method 1"),
@@ -149,7 +151,7 @@ def test_icc_averages_the_harmonic_mean_of_labels() -> None:
     assert "k = 2.5)" in given.summary(), "a k that was given is no harmonic mean"
 
 
-def test_icc_of_means_has_no_f_interval_where_that_of_one_label_ends_below_its_least() -> None:
+def test_icc_of_means_has_no_f_interval_below_minimum() -> None:
     """ICC of one label below -1/(k-1) has no value for means of k: k x / (1 + (k-1) x) has its pole there."""
     labels = table([[None, 3, 2], [None, 2, 5], [1, 2, 1]])
     single = assay.measures.icc(labels).f_test

@@ -1,4 +1,4 @@
-"""The pages that follow from the code: nothing public is without its place in them."""
+"""The generated pages: every public name and command is documented."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pytest
 from assay.cli.app import COMMANDS, all_commands, visible_arguments
 from laws import DOORS, PUBLIC
 
-# Both pages and their options are read in one process, which asks each command once.
+# One process reads both pages and the options of each command once.
 pytestmark = pytest.mark.xdist_group("pages")
 DOCS = Path(__file__).parents[1] / "docs"
 
 if not DOCS.exists():
-    pytest.skip("the documents are not beside these tests", allow_module_level=True)
+    pytest.skip("the folder of documents is missing", allow_module_level=True)
 
 NO_HOW_TO = {"reference.md", "commands.md", "glossary.md", "architecture.md", "benchmarks.md", "methods.md", "index.md"}
 

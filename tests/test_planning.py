@@ -1,4 +1,4 @@
-"""Plans: the same verdicts as the test itself, laws of power, what is said, and the words of each error."""
+"""Plans: the verdicts of the test, laws of power, sentences, and the text of each error."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from assay.replacement.panel import Panel
 from assay.replacement.studies import EACH, OPEN, SimulatedStudies
 from readable import assert_readable
 
-# -- two roads: every study of a plan, put through the alt-test by itself -----------------------------
+# -- two methods: every study of a plan, tested separately --------------------------------------------
 
 
 def table_of(values: np.ndarray, judge: np.ndarray, scale: assay.Ordinal | assay.Nominal) -> assay.Annotations:
-    """One study of a plan as a table of its own."""
+    """One study of a plan as a separate table."""
     item, member = np.nonzero(~np.isnan(values))
     labels = pl.DataFrame(
         {
@@ -51,7 +51,7 @@ def table_of(values: np.ndarray, judge: np.ndarray, scale: assay.Ordinal | assay
         ({"annotator_noise": [0.1, 0.5]}, {"balance": True, "ties": "lowest", "fdr": 0.2, "min_class": 0}),
     ],
 )
-def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
+def test_plan_counts_verdicts_of_alt_test(world, options):
     sizes, epsilons, n_studies = (30, 60), (0.05, 0.2), 7
     plan = assay.plan.alt_test(
         sizes, 4, epsilon=epsilons, judge_noise=0.35, n_studies=n_studies, seed=3, **world, **options
@@ -72,7 +72,7 @@ def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
             assay.alt_test(table, "judge", epsilon=row["epsilon"], method="none", **options)
             for table in tables[row["n_items"]]
         ]
-        # A plan's judges are honest: whether they repeat somebody is not asked.
+        # Plans do not test for label leakage.
         verdicts = [dataclasses.replace(t.verdict_tests, matched_annotator=None).verdict for t in tests]
         assert row["estimate"] == pytest.approx(verdicts.count("replace") / n_studies)
         assert row["do_not_replace"] == pytest.approx(verdicts.count("do_not_replace") / n_studies)
@@ -84,7 +84,7 @@ def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
         assert row["advantage_probability"] == pytest.approx(np.nanmean(rho))
 
 
-def test_a_plan_counts_no_study_whose_people_are_not_shown_to_agree():
+def test_plan_counts_no_study_without_human_agreement():
     counts = np.zeros((1, 1, 3, 1, 3))
     counts[..., 0, 0] = 60  # the judge is closer on every item
     settings = planning.PlanSettings(n_annotators=3, categories="1-5", judge_noise=0.3)
@@ -106,9 +106,9 @@ def test_studies_whose_classes_are_too_small_to_balance_tell_nothing():
     assert assay.plan.alt_test((2000,), 3, **world).table["undecided"][0] < 1
 
 
-def test_a_pilot_that_is_very_large_gives_the_power_of_its_simulation():
+def test_very_large_pilot_gives_simulated_power():
     options = {"prior": (0.1, 0.2, 0.4, 0.2, 0.1), "spread": 0.7, "annotator_noise": 0.2}
-    pilot = assay.simulate(10_000, 3, scale="1-5", judges=0.3, seed=5, **options)
+    pilot = assay.simulate(10_000, 3, judges=0.3, seed=5, scale="1-5", **options)
     sizes = (50, 150)
     drawn = assay.plan.alt_test(sizes, epsilon=0.1, pilot=pilot, n_studies=1500, seed=1)
     assumed = {"categories": "1-5", "epsilon": 0.1, "judge_noise": 0.3, "n_studies": 1500, "seed": 2}
@@ -118,7 +118,7 @@ def test_a_pilot_that_is_very_large_gives_the_power_of_its_simulation():
         assert drawn.table[name].to_list() == pytest.approx(simulated.table[name].to_list(), abs=0.06)
 
 
-def test_a_pilot_keeps_quality_weights_and_incomplete_designs():
+def test_pilot_keeps_quality_weights_and_incomplete_designs():
     pilot = assay.simulate(120, 5, labels_per_item=3, missing=0.1, seed=4)
     weights = {f"ann_{j}": 10.0 if j == 1 else 1.0 for j in range(1, 6)}
     plain = assay.plan.alt_test((100, 200), 5, epsilon=0.1, pilot=pilot, seed=1)
@@ -142,7 +142,7 @@ def test_power_grows_with_items_with_epsilon_and_with_a_better_judge():
     assert good[0, 0] > middling[0, 0]
 
 
-def test_a_hopeless_judge_is_found_out():
+def test_hopeless_judge_is_never_replace():
     options = {"annotator_noise": 0.05, "judge_noise": 0.9, "categories": 2, "prior": (0.5, 0.5)}
     row = assay.plan.alt_test(300, epsilon=0.1, n_studies=400, seed=1, **options).table.row(0, named=True)
     assert row["estimate"] == 0
@@ -150,7 +150,7 @@ def test_a_hopeless_judge_is_found_out():
     assert 0 < row["high"] < 0.01
 
 
-def test_shares_add_up_and_stand_in_their_intervals():
+def test_shares_sum_to_one_and_are_in_intervals():
     table = assay.plan.alt_test((30, 80), (2, 3, 6), n_studies=200, seed=2).table
     assert table.height == 2 * 3 * 3
     total = table["estimate"] + table["do_not_replace"] + table["undecided"]
@@ -160,7 +160,7 @@ def test_shares_add_up_and_stand_in_their_intervals():
     assert (table["low"] < table["high"]).all()
 
 
-def test_the_interval_is_wilsons():
+def test_plan_interval_is_wilson():
     # 8 of 10: Wilson's 95% interval is .490 to .943 (Wilson 1927; scipy.stats.binomtest(8, 10)).
     from scipy.stats import binomtest
 
@@ -170,7 +170,7 @@ def test_the_interval_is_wilsons():
     assert (low[0], high[0]) == pytest.approx((0.490, 0.943), abs=5e-4)
 
 
-def test_a_smaller_study_is_the_beginning_of_a_larger_one():
+def test_smaller_study_is_prefix_of_larger():
     alone = assay.plan.alt_test(50, 3, epsilon=0.1, n_studies=100, seed=4)
     # 600,000 labels are drawn at once, so 100 studies of 200 items by 3 are one block in both.
     beside = assay.plan.alt_test((50, 200), (3,), epsilon=0.1, n_studies=100, seed=4)
@@ -180,7 +180,7 @@ def test_a_smaller_study_is_the_beginning_of_a_larger_one():
     assert beside.table["n_items"].to_list() == [50, 200]
 
 
-def test_blocks_do_not_change_what_is_counted(monkeypatch):
+def test_blocks_do_not_change_counts(monkeypatch):
     whole = assay.plan.alt_test((30, 60), n_studies=500, seed=5).table
     monkeypatch.setattr(planning, "CELLS", 60 * 3 * 7)
     parts = assay.plan.alt_test((30, 60), n_studies=500, seed=5).table
@@ -205,18 +205,18 @@ def test_smallest_is_the_first_size_with_the_power_wanted():
         assert row["n_items"] == (min(enough) if enough else None)
     never = assay.plan.alt_test(30, epsilon=0.0, judge_noise=0.9, n_studies=200)
     assert never.smallest["n_items"].to_list() == [None]
-    assert "none of these sizes has it" in never.summary()
+    assert "None of these sizes gives power 0.80 (ε = 0, 3 annotators)." in never.summary()
 
 
-def test_a_size_that_just_has_the_power_wanted_is_enough():
+def test_smallest_includes_exact_power():
     rows = [(3, 0.2, 30, 0.79), (3, 0.2, 60, 0.8), (3, 0.2, 90, 0.9), (3, 0.1, 30, 0.5), (3, 0.1, 90, 0.7999)]
     columns = ["n_annotators", "epsilon", "n_items", "estimate"]
     plan = SimpleNamespace(outcomes=pl.DataFrame(rows, schema=columns, orient="row"), power=0.8, ranges=())
     assert AltTestPlan.smallest.fget(plan).rows() == [(3, 0.2, 60), (3, 0.1, None)]
 
 
-def test_the_intervals_of_a_plan_are_of_as_many_studies_as_it_is_worth():
-    """Ten studies of one truth each are ten trials; from a pilot EACH of them share a truth, of which OPEN are open."""
+def test_plan_intervals_use_effective_studies():
+    """Ten studies of one truth each are ten trials; from a pilot EACH share a truth, of which OPEN are independent."""
     row = pl.DataFrame({"estimate": [0.8], "low": [0.49], "high": [0.943], "n": [10]})
     for pilot, trials in ((None, 10), ("labels", 10 * OPEN / EACH)):
         (found,) = AltTestPlan.row_estimates(SimpleNamespace(settings=SimpleNamespace(pilot=pilot), outcomes=row))
@@ -233,7 +233,7 @@ def test_studies_are_drawn_in_blocks_that_fit_in_memory(monkeypatch):
         assert [judge.shape for _, judge in found] == [(n, 10) for n in blocks]
 
 
-def test_who_is_not_tested_is_said():
+def test_untested_annotators_are_noted():
     plan = assay.plan.alt_test((30, 60), 5, epsilon=0.2, labels_per_item=3, n_studies=50)
     assert plan.table["estimate"][0] == 0
     assert plan.table["undecided"][0] == 1
@@ -242,7 +242,7 @@ def test_who_is_not_tested_is_said():
     assert "fewer than 30 comparable items and are not tested (100% at 30 items" in plan.summary()
 
 
-def test_a_threshold_of_zero_passes_nobody_who_was_not_tested():
+def test_threshold_zero_requires_tested_annotators():
     few, enough = assay.plan.alt_test((20, 40), epsilon=0.9, threshold=0.01, n_studies=50).table["estimate"]
     assert few == 0
     assert enough > 0.5
@@ -250,31 +250,31 @@ def test_a_threshold_of_zero_passes_nobody_who_was_not_tested():
 
 def test_signed_rank_tests_are_said():
     plan = assay.plan.alt_test((20, 40), epsilon=0.2, min_items=10, n_studies=50)
-    assert "20 items there are signed-rank tests" in plan.summary()
+    assert "tudies with 20 items use signed-rank tests" in plan.summary()
     assert not assay.plan.alt_test((20, 40), epsilon=0.2, min_items=10, test="t", n_studies=50).notes
 
 
-def test_a_pilot_is_as_large_as_its_items_of_two_people_and_the_judge():
+def test_pilot_size_requires_two_annotators_and_judge():
     item = np.array([0, 0, 1, 1, 1, 2, 3, 3])
     who = np.array([0, 1, 0, 1, 2, 0, 1, 2])
-    judge = np.array([1.0, 1.0, 1.0, np.nan])  # two of three or more people: items 0 and 1; item 3 lacks the judge
+    judge = np.array([1.0, 1.0, 1.0, np.nan])  # two annotators: items 0, 1; item 3: no judge label
     table = SimpleNamespace(
         panel=Panel(item, who, np.ones(8), 4, 3, np.ones(3)), humans=("a", "b", "c"), judge_labels=lambda name: judge
     )
     (words,) = planning.PilotSource.assumptions(SimpleNamespace(table=table, judge="m"))
-    assert words.startswith("Panels and items drawn from a pilot of 2 items by 3 people, judge m; further items")
+    assert words.startswith("Panels and items drawn from a pilot of 2 items by 3 annotators, judge m; assumes that ")
 
 
 @pytest.mark.parametrize(
     ("row", "words"),
     [
         ({}, ""),
-        ({"low": None, "high": None}, " (range beyond these sizes)"),
-        ({"low": 90, "high": 1200}, " (90 to 1,200)"),
-        ({"low": 90, "high": None}, " (90 to more than these)"),
+        ({"low": None, "high": None}, " (80% range: above these sizes)"),
+        ({"low": 90, "high": 1200}, " (80% range: 90–1,200)"),
+        ({"low": 90, "high": None}, " (80% range: 90 or more)"),
     ],
 )
-def test_the_range_of_a_number_of_items_in_words(row, words):
+def test_range_words(row, words):
     assert planning._range(row) == words
 
 
@@ -290,7 +290,7 @@ def ends(*, pilot=None, **more):
     return planning.StudyEnds(**common | more)
 
 
-def test_the_shares_of_how_studies_end_by_hand():
+def test_study_ends_shares_by_hand():
     table = ends().frame(3)
     assert VERDICTS == ("replace", "do_not_replace", "mixed", "undecided")
     assert table.select("epsilon", "n_items").rows() == [(0.1, 20), (0.1, 400), (0.2, 20), (0.2, 400)]
@@ -298,7 +298,7 @@ def test_the_shares_of_how_studies_end_by_hand():
     assert table["do_not_replace"].to_list() == [0, 0.25, 0.25, 0]
     assert table["mixed"].to_list() == [0, 0.25, 0, 0]
     assert table["undecided"].to_list() == [0.75, 0, 0, 0]
-    # omega and rho are means over the studies in which somebody is tested: three of 20 items, four of 400.
+    # omega and rho are means over the studies with a tested annotator: three of 20 items, four of 400.
     assert table["winning_rate"].to_list() == pytest.approx([1 / 3, 0.5, 1.0, 1.0])
     assert table["advantage_probability"].to_list() == pytest.approx([0.7, 0.8, 0.7, 0.8])
     assert table["low"].to_list() == pytest.approx(wilson(np.array([0.25, 0.5, 0.75, 1.0]), 4, 0.95)[0].tolist())
@@ -313,25 +313,25 @@ def test_studies_of_one_truth_are_counted_together():
     assert ends(pilot="labels").assured
 
 
-def test_who_is_not_tested_and_signed_rank_tests_are_noted():
+def test_notes_name_untested_annotators_and_signed_rank_tests():
     assert ends().notes(3) == []
     tested = np.array([[2 / 3, 1], [1 / 3, 1], [0, 1], [1, 1]])  # a half at 20 items
     (few,) = ends(tested=tested).notes(3)
-    assert few == ("of 3 annotators, some have fewer than 30 comparable items and are not tested (50% at 20 items)")
+    assert few == "some of 3 annotators have fewer than 30 comparable items and are not tested (50% at 20 items)"
     ranked = np.array([[False, False], [True, False], [False, False], [False, False]])
     (by_rank,) = ends(ranked=ranked).notes(3)
-    assert by_rank.startswith("with 20 items there are signed-rank tests (fewer than 30 items of an annotator)")
+    assert by_rank.startswith("studies with 20 items use signed-rank tests (fewer than 30 items of an annotator)")
 
 
-def test_the_plan_tells_what_it_rests_on():
+def test_summary_states_assumptions():
     plan = assay.plan.alt_test(
         (40, 80), (3, 4), expertise="crowd", categories="1-5", prior=(0.1, 0.2, 0.3, 0.3, 0.1), spread=0.5,
         judge_bias=0.5, annotator_noise=(0.1, 0.3), labels_per_item=3, n_studies=20, seed=9,
     )  # fmt: skip
     text = plan.summary()
     for words in (
-        "20 studies", "whole number from 1 to 5", "noise of the annotators 0.1,0.3, of the judge 0.2", "+0.5 off",
-        "Prior over the labels 0.1,0.2,0.3,0.3,0.1", "standard deviation 0.5", "answered by 3 annotators",
+        "20 studies", "whole number from 1 to 5", "annotator noise 0.1,0.3, judge noise 0.2", "judge bias +0.5",
+        "Prior of the labels 0.1,0.2,0.3,0.3,0.1", "standard deviation 0.5", "labelled by 3 annotators",
         "3 annotators\n", "4 annotators\n", "ε = 0.1",
     ):  # fmt: skip
         assert words in text
@@ -352,7 +352,7 @@ def rounded(table: pl.DataFrame) -> list[tuple[object, ...]]:
     return [tuple(round(v, 3) if isinstance(v, float) else v for v in row) for row in table.rows()]
 
 
-def test_a_small_plan_whole():
+def test_small_plan_summary():
     plan = assay.plan.alt_test(
         [40, 30], [4, 3], n_studies=60, seed=3, annotator_noise=0.3, judge_noise=0.2, epsilon=[0.2, 0.1],
         categories="1-5",
@@ -374,13 +374,12 @@ def test_a_small_plan_whole():
     assert (
         "\n".join(text)
         == """\
-Power of the alt-test: the share of 60 studies that end in 'replace'.
-Simulated studies, labels a whole number from 1 to 5; noise of the annotators 0.3, of the judge 0.2, whose labels lie \
-+0.1 off.
-Prior over the labels 0.1,0.2,0.3,0.2,0.2.
-Every answer has a Gaussian error with standard deviation 0.2.
-Decided at level 0.05: as good as 50% of the annotators, and keeps at least 0.5 of what people agree on; score: \
-neg_rmse. Monte-Carlo error at most 0.13.
+Power: the share of 60 studies with the verdict Replace.
+Simulated studies, labels a whole number from 1 to 5; annotator noise 0.3, judge noise 0.2, judge bias +0.1.
+Prior of the labels 0.1,0.2,0.3,0.2,0.2.
+Every label has a Gaussian error with standard deviation 0.2.
+Verdict at α = 0.05: non-inferior to 50% of annotators and agreement ratio above 0.5; score neg_rmse. \
+Monte Carlo error at most 0.13.
 
 3 annotators
   items   ε = 0.1   ε = 0.2
@@ -392,15 +391,15 @@ neg_rmse. Monte-Carlo error at most 0.13.
      30      0.07      0.35
      40      0.15      0.45
 
-Power 0.3 at epsilon = 0.1 and 3 annotators: none of these sizes has it.
-Power 0.3 at epsilon = 0.2 and 3 annotators: 40 items.
-Power 0.3 at epsilon = 0.1 and 4 annotators: none of these sizes has it.
-Power 0.3 at epsilon = 0.2 and 4 annotators: 30 items.
-These numbers have no range: they rest on noises that are assumed, not estimated."""
+None of these sizes gives power 0.30 (ε = 0.1, 3 annotators).
+40 items give power 0.30 (ε = 0.2, 3 annotators).
+None of these sizes gives power 0.30 (ε = 0.1, 4 annotators).
+30 items give power 0.30 (ε = 0.2, 4 annotators).
+Based on assumed error rates, so no interval."""
     )
 
 
-def test_a_small_plan_from_a_pilot_whole():
+def test_small_pilot_plan_summary():
     pilot = assay.simulate(40, 4, seed=1, judges={"m": 0.2}, scale="1-5")
     plan = assay.plan.alt_test([30, 40], pilot=pilot, n_studies=40, seed=3, epsilon=[0.2, 0.1], power=0.35)
     assert rounded(plan.table) == [
@@ -414,24 +413,24 @@ def test_a_small_plan_from_a_pilot_whole():
     assert (
         "\n".join(text)
         == """\
-Assurance of the alt-test: the share of 42 studies that end in a verdict, 'replace' or not, averaged over the middle \
-four fifths of what the pilot leaves open.
-Panels and items drawn from a pilot of 40 items by 4 people, judge m; further items and people are taken to be like \
-these, as far as so few show it.
-Decided at level 0.05: as good as 50% of the annotators, and keeps at least 0.5 of what people agree on; score: \
-neg_rmse. Monte-Carlo error at most 0.15.
+Assurance: the share of 42 studies with a conclusive verdict, averaged over the middle four fifths of the pilot's \
+posterior.
+Panels and items drawn from a pilot of 40 items by 4 annotators, judge m; assumes that further items and annotators \
+are like these.
+Verdict at α = 0.05: non-inferior to 50% of annotators and agreement ratio above 0.5; score neg_rmse. \
+Monte Carlo error at most 0.15.
 
 3 annotators
   items   ε = 0.1   ε = 0.2
      30      0.20      0.40
      40      0.30      0.63
 
-Assurance 0.35 at epsilon = 0.1 and 3 annotators: none of these sizes has it.
-Assurance 0.35 at epsilon = 0.2 and 3 annotators: 30 items (30 to more than these)."""
+None of these sizes gives assurance 0.35 (ε = 0.1, 3 annotators).
+30 items (80% range: 30 or more) give assurance 0.35 (ε = 0.2, 3 annotators)."""
     )
 
 
-def test_what_a_plan_looks_at_by_default():
+def test_plan_defaults():
     assert planning.SIZES == (30, 50, 75, 100, 150, 200, 300, 500)
     assert planning.EPSILONS == (0.1, 0.15, 0.2)
     assert (planning.LEVEL, planning.PlanSettings().epsilons) == (0.95, (0.1, 0.15, 0.2))
@@ -441,13 +440,14 @@ def test_what_a_plan_looks_at_by_default():
     plan = assay.plan.alt_test([30, 40], n_studies=20, seed=3, annotator_noise=[0.1, 0.3], min_items=10,
                                labels_per_item=2)  # fmt: skip
     assert plan.summary().splitlines()[1:4] == [
-        "Simulated studies, labels one of a, b, c, d; noise of the annotators 0.1,0.3, of the judge 0.2.",
-        "The prior over the labels is drawn for each study from a flat Dirichlet.",
-        "Each item is answered by 2 annotators, drawn at random.",
+        "Simulated studies, labels one of a, b, c, d; annotator noise 0.1,0.3, judge noise 0.2.",
+        "The prior of the labels is drawn for each study from a flat Dirichlet.",
+        "Each item is labelled by 2 annotators, drawn at random.",
     ]
     assert plan.notes == (
-        "with 30, 40 items there are signed-rank tests (fewer than 30 items of an annotator), which reject far too "
-        "often and hardly see epsilon; with test='exact' the error rate is as claimed (docs/type-one-error.md)",
+        "studies with 30, 40 items use signed-rank tests (fewer than 30 items of an annotator), whose error rate is "
+        "far above the level and which depend little on epsilon; test='exact' has the stated error rate "
+        "(docs/type-one-error.md)",
     )
 
 
@@ -463,12 +463,12 @@ def test_different_assumptions_have_different_signatures():
     assert len({p.signature for p in plans}) == len(plans)
 
 
-def test_the_picture_has_a_line_for_each_epsilon_and_panel():
+def test_plot_has_line_per_epsilon_and_panel():
     ax = assay.plan.alt_test((30, 60), (3, 5), epsilon=(0.1, 0.2), n_studies=20).plot()
     assert len([line for line in ax.lines if line.get_label().startswith("ε")]) == 4
 
 
-def test_the_picture_shows_power_with_its_interval_and_the_power_wanted():
+def test_plot_draws_power_interval_and_required_power():
     rows = [(k, e, n, n / 100 + e) for k in (3, 5) for e in (0.1, 0.2) for n in (60, 30)]
     outcomes = pl.DataFrame(rows, schema=["n_annotators", "epsilon", "n_items", "estimate"], orient="row")
     outcomes = outcomes.with_columns(low=pl.col("estimate") - 0.05, high=pl.col("estimate") + 0.1)
@@ -484,7 +484,7 @@ def test_the_picture_shows_power_with_its_interval_and_the_power_wanted():
     ends = ax.collections[0].get_paths()[0].vertices[:, 1]
     assert (ends.min(), ends.max()) == pytest.approx((0.35, 0.8))
     assert list(ax.lines[4].get_ydata()) == [0.8, 0.8]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("items", "power: P(verdict 'replace')")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("items", "power: P(Replace)")
     low, high = ax.get_ylim()
     assert -0.041 < low < 0
     assert 1 < high < 1.061
@@ -493,7 +493,7 @@ def test_the_picture_shows_power_with_its_interval_and_the_power_wanted():
     alone = outcomes.filter(n_annotators=3, epsilon=0.2)
     ax = AltTestPlan.plot(SimpleNamespace(outcomes=alone, power=0.8, ranges=({"low": 1},)))
     assert ax.lines[0].get_label() == "ε = 0.2"
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("items, 3 annotators", "assurance: P(a verdict)")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("items, 3 annotators", "assurance: P(conclusive verdict)")
 
 
 # -- edges --------------------------------------------------------------------------------------------
@@ -517,17 +517,17 @@ PILOT = assay.simulate(40, 3, judges={"a": 0.1, "b": 0.4}, seed=1)
         ({"judge_noise": -0.1}, "judge_noise must lie between 0 and 1"),
         ({"judge_bias": 1}, "bias needs an ordered scale"),
         ({"labels_per_item": 1}, "labels_per_item must be a whole number of at least 2"),
-        ({"judge": "a"}, "names the judge of a pilot"),
-        ({"gold": "truth"}, "leave gold=... out"),
-        ({"clusters": "document"}, "leave clusters=... out"),
-        ({"n_resamples": 100}, "no intervals of rho; leave n_resamples=... out"),
-        ({"normalise": "zscore"}, "need real annotators"),
+        ({"judge": "a"}, "judge=... requires a pilot"),
+        ({"gold": "truth"}, "omit gold=..."),
+        ({"clusters": "document"}, "omit clusters=..."),
+        ({"n_resamples": 100}, "no intervals of rho; omit n_resamples=..."),
+        ({"normalise": "zscore"}, "require real annotators"),
         ({"fdrr": 0.1}, "did you mean 'fdr'"),
-        ({"pilot": PILOT}, "2 judges (a, b); name one"),
-        ({"pilot": "labels.csv"}, "pilot=... takes labels, such as assay.read(...) gives"),
-        ({"pilot": PILOT, "judge": "a", "n_annotators": 4}, "the pilot has 3 people"),
-        ({"pilot": PILOT, "judge": "a", "judge_noise": 0.2}, "leave judge_noise=... out"),
-        ({"pilot": PILOT, "judge": "a", "categories": 3}, "leave categories=... out"),
+        ({"pilot": PILOT}, "2 judges (a, b); specify one"),
+        ({"pilot": "labels.csv"}, "pilot=... requires labels from assay.read(...)"),
+        ({"pilot": PILOT, "judge": "a", "n_annotators": 4}, "the pilot has 3 annotators"),
+        ({"pilot": PILOT, "judge": "a", "judge_noise": 0.2}, "judge_noise=... is for simulated labels"),
+        ({"pilot": PILOT, "judge": "a", "categories": 3}, "categories=... is for simulated labels"),
     ],
 )
 def test_words_of_each_error(options, words):
@@ -536,12 +536,12 @@ def test_words_of_each_error(options, words):
     assert words in str(error.value)
 
 
-def test_a_judge_that_the_pilot_does_not_have():
+def test_unknown_judge_of_pilot_is_refused():
     with pytest.raises(DataError, match="judge 'c' is not in"):
         assay.plan.alt_test(pilot=PILOT, judge="c")
 
 
-# -- what is kept ------------------------------------------------------------------------------------
+# -- pinned answers ----------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("few_truths")

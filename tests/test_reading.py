@@ -1,4 +1,4 @@
-"""From whatever holds annotations to the one table: tables of every make, and what is wrong with them."""
+"""Reading every kind of source as the one table, and the errors of invalid sources."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def parquet_folder(folder):
 
 
 def in_memory(tmp_path):
-    """The same five labels in every form that is read."""
+    """The same five labels in every supported format."""
     yield "polars", LONG
     yield "lazy", LONG.lazy()
     yield "pandas", LONG.to_pandas()
@@ -73,7 +73,7 @@ def on_disk(tmp_path):
     (tmp_path / "bom.csv").write_bytes(b"\xef\xbb\xbf" + plain)
     yield "byte order mark", tmp_path / "bom.csv"
     head, rest = plain.split(b"\n", 1)
-    crlf = b'say "c"\nthen d'.join([])  # quoted newlines stay as they are; rows end in CRLF
+    crlf = b'say "c"\nthen d'.join([])  # quoted newlines are preserved; rows end in CRLF
     (tmp_path / "crlf.csv").write_bytes(
         crlf + head + b"\r\n" + rest.replace(b"\na,", b"\r\na,").replace(b"\nb,", b"\r\nb,")
     )
@@ -122,7 +122,7 @@ def test_read_wide_tables(tmp_path, form):
     labels = read(source, item="id", layout="wide", judges=["gpt"], scale="1-5")
     assert repr(labels) == "Annotations(5 labels, 2 items, 2 humans, 1 judge, ordinal:1-5)"
     np.testing.assert_array_equal(labels.matrix(), [[4, 5, 4], [2, np.nan, 3]])
-    # A cell that nobody filled in is no row that was left out.
+    # An empty cell is not an excluded row.
     assert labels.reading.exclusions == ()
     assert labels.reading.rows == 5
 
@@ -143,13 +143,13 @@ def test_read_codes_from_sheet_or_file(monkeypatch, tmp_path):
             reading._codes("Key", paths)
     beside = write(tmp_path / "Key", "")
     monkeypatch.chdir(tmp_path)
-    reading._codes("Key", (book,))  # a file of that name comes first
+    reading._codes("Key", (book,))  # a file of that name has priority
     assert asked[1:] == [(beside.name, None)]
     assert reading._codes({1: "never"}, (book,)) == {1: "never"}
 
 
 def test_read_wide_drops_mean_column():
-    """It would tell their labels; what says something of the items is kept."""
+    """A mean would reveal the labels; metadata of the items is kept."""
     frame = pl.DataFrame({"item": list("abcdef"), "ann": [1, 2, 3, 4, 5, 1], "bob": [1, 3, 3, 5, 5, 2],
                           "mean": [1.0, 2.5, 3, 4.5, 5, 1.5], "topic": list("xxyyzz")})  # fmt: skip
     assert read(frame, scale="1-5").items.columns == ["item", "topic"]
@@ -314,7 +314,7 @@ def test_read_refuses_other_objects():
             read(thing)
 
 
-# -- what is wrong with a file ----------------------------------------------------------------------
+# -- invalid files ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_read_refuses_missing_path(tmp_path):
         f"the file or folder '{tmp_path / 'labls.csv'}' does not exist; did you mean '{tmp_path / 'labels.csv'}'?"
         in str(caught.value)
     )
-    with pytest.raises(DataError, match="the file or folder .* does not exist"):
+    with pytest.raises(DataError, match=r"the file or folder .* does not exist"):
         read(tmp_path / "nowhere" / "at" / "all.csv")
 
 
@@ -408,17 +408,17 @@ def test_read_refuses_different_parquet_parts(tmp_path):
 def test_read_attributes_from_files(tmp_path):
     items = write(tmp_path / "items.jsonl", '{"item": "a", "topic": "x"}\n{"item": "b", "topic": "y"}\n')
     people = write(tmp_path / "people.csv", "annotator,kind,years\ngpt,judge,\nann,human,3\nbob,human,5\n")
-    labels = read(LONG, items=items, annotators=people)
+    labels = read(LONG, items=items, annotator_table=people)
     assert labels.items["topic"].to_list() == ["x", "y", None]
     assert labels.judges == ("gpt",)
 
 
 def test_read_parses_numbers_of_additional_tables(tmp_path):
-    """A zip code stays a text, names stay names, and a frame's own types are left alone."""
+    """A zip code and names stay text, and the types of a frame are not changed."""
     items = write(tmp_path / "items.csv", "item,length,zip,sure\n1,500,02139,.5\n2,40,10001,\n")
     people = write(tmp_path / "people.csv", "annotator,weight\n7,2\n8,0.5\n")
     long = pl.DataFrame({"item": ["1", "1", "2"], "annotator": ["7", "8", "7"], "label": [1, 2, 3]})
-    labels = read(long, items=items, annotators=people, scale="1-5")
+    labels = read(long, items=items, annotator_table=people, scale="1-5")
     assert labels.items.rows() == [("1", 500, "02139", 0.5), ("2", 40, "10001", None)]
     assert labels.annotators["weight"].to_list() == [2.0, 0.5]
     kept = read(long, items=pl.DataFrame({"item": ["1", "2"], "length": ["500", "40"]}), scale="1-5")
@@ -576,20 +576,20 @@ def test_read_joins_files_and_refuses_rows(tmp_path):
     parts = [tmp_path / "one.csv", tmp_path / "two.csv"]
     for part, who in zip(parts, ("ann", "bob"), strict=True):
         frame.with_columns(annotator=pl.lit(who)).write_csv(part)
-    (tmp_path / "study.yaml").write_text("")  # beside them: they are no study for it
+    (tmp_path / "study.yaml").write_text("")  # in the same folder: they are not a study
     assert read(parts).humans == ("ann", "bob")
     assert read([str(parts[0])]).humans == ("ann",)
     people = tmp_path / "people.csv"
     people.write_text("annotator,team\nann,x\nbob,y\n")
     for given in (people, str(people), pl.read_csv(people)):
-        assert read(parts, annotators=given).annotators["team"].to_list() == ["x", "y"]
+        assert read(parts, annotator_table=given).annotators["team"].to_list() == ["x", "y"]
     for rows in ([], [1, 2], [{"item": "a"}], ("a", 3)):
         with pytest.raises(DataError, match=f"cannot read a table from {type(rows).__name__}; give a path"):
             read(rows)
 
 
 def test_read_keeps_lists_as_text(tmp_path):
-    """JSON text of lists and objects keeps its letters."""
+    """JSON text of lists and objects keeps its characters."""
     rows = [
         {"item": "a", "annotator": "ann", "label": ["é", 1]},
         {"item": "b", "annotator": "ann", "label": {"ü": None}},
@@ -616,19 +616,19 @@ def test_is_paths_of_lists(tmp_path):
         assert _paths(none) == [], none
     with pytest.raises(DataError, match=r"gone\.csv"):
         _paths([one, tmp_path / "gone.csv"])
-    # Lists of words are labels, and not files that are not there.
+    # Lists of words are labels, not missing files.
     assert _is_paths([one, str(other)])
     assert _is_paths([tmp_path / "gone.csv"])
     for labels in ([], ["yes", str(one)], ["yes", "no"], [1, 2], str(one), None):
         assert not _is_paths(labels), labels
 
 
-# -- a reading that is kept in a file ----------------------------------------------------------------
+# -- reading files -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def sheets(tmp_path):
-    """Two files of labels in one folder, and another folder for their reading."""
+    """Two files of labels in one folder, and another folder for their reading file."""
     (tmp_path / "raw").mkdir()
     (tmp_path / "kept").mkdir()
     for who in ("ann", "gpt"):
@@ -654,7 +654,7 @@ def test_reading_file_uses_relative_paths(sheets, tmp_path, monkeypatch, n, suff
     assert (wanted.n_items, wanted.humans, wanted.judges) == (3, ("ann",), ("gpt",)[: n - 1])
     for source in (kept, str(kept), [kept]):
         assert read(source).fingerprint == wanted.fingerprint
-    # The files may move together, and whoever reads may be anywhere.
+    # The files can be moved together, and the reader can be in any folder.
     (tmp_path / "there").mkdir()
     for folder in ("raw", "kept"):
         (tmp_path / folder).rename(tmp_path / "there" / folder)
@@ -715,11 +715,11 @@ def test_write_reading_requires_files_and_keeps_others(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-# -- arrays in place of a table ----------------------------------------------------------------------
+# -- arrays instead of a table ------------------------------------------------------------------------
 
 
 def test_labels_of_arrays_and_matrix():
-    """Two arrays are first and second; a row of a matrix is an item, whichever side is the longer."""
+    """Two arrays are first and second; a row of a matrix is an item, even if there are more columns than rows."""
     two = reading.labels_of("q", ([1, 2, 3], np.array([1, None, 5]), "more"), None)
     assert two[1:] == ("more",)
     np.testing.assert_array_equal(two[0].matrix(), [[1, 1], [2, np.nan], [3, 5]])
@@ -735,7 +735,8 @@ def test_labels_of_arrays_and_matrix():
         np.testing.assert_array_equal(one.matrix(), [[1, 1], [2, np.nan], [3, 5]])
         assert one.humans == ("annotator 1", "annotator 2")
         assert one.reading.notes[0] == (
-            "each row of the matrix is one item: 3 items by 2 annotators; if the rows are annotators, give the transpose"
+            "each row of the matrix is one item: 3 items by 2 annotators; if the rows are annotators, give the "
+            "transpose"
         )
 
 
@@ -757,7 +758,7 @@ def test_read_declared_order_of_frame():
 
 
 def test_outputs_of_makes_texts_of_judges():
-    """A system is an annotator, what it wrote a repeat; the temperature is a condition where the study varies it."""
+    """A system is an annotator, its outputs are repeats; the temperature is a condition if the study varies it."""
     pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
     from assay.study.store.items import SystemOutput
 
@@ -816,7 +817,7 @@ def test_labels_of_treats_named_judges_as_judges():
 
 
 def test_labels_of_several_tables():
-    """One table is one for them, too; by names they are nothing that another question takes."""
+    """A single table is also accepted; tables by name are refused by other questions."""
     frame = LONG.select("item", "annotator", "label")
     (labels,) = reading.labels_of("separability", (frame,), "gpt")
     assert labels.judges == ("gpt",)
@@ -824,13 +825,13 @@ def test_labels_of_several_tables():
         reading.labels_of("q", ({"x": frame},), "gpt")
 
 
-# -- which column names the items --------------------------------------------------------------------
+# -- the column with the item id ---------------------------------------------------------------------
 
 PEOPLE_OF_SHEET = ("mia", "tom", "ling")
 
 
 def rated(column: str, ids: list, annotators: tuple[str, ...]) -> pl.DataFrame:
-    """A row an item: its id, and whole numbers from 1 to 5 that differ between items and annotators."""
+    """One row per item: its id, and whole numbers from 1 to 5 that differ between items and annotators."""
     labels = {who: [(3 * i + 2 * k) % 5 + 1 for i in range(len(ids))] for k, who in enumerate(annotators)}
     return pl.DataFrame({column: ids, **labels})
 
@@ -851,7 +852,7 @@ def test_read_joins_files_by_a_column_with_another_value_in_each_row(tmp_path, c
     assert alone.items["item"].to_list() == sorted(map(str, ids))
     both = read([tmp_path / "people.csv", tmp_path / "judge.csv"], judges=["gpt-4o"])
     assert (both.n_items, len(both)) == (60, 240)
-    # The judge's file has the items in the other order: its i-th label is of the i-th item from the end.
+    # The judge's file has the items in reverse order: its i-th label belongs to the i-th item from the end.
     judge = dict(both.labels.filter(pl.col("annotator") == "gpt-4o").select("item", "label").iter_rows())
     assert [judge[str(one)] for one in ids[::-1]] == [(3 * i) % 5 + 1 for i in range(60)]
 
@@ -883,7 +884,7 @@ def test_read_refuses_files_that_share_no_column_of_names(tmp_path):
 def test_read_uses_named_index_of_pandas_frame():
     wide = pd.DataFrame({"mia": [1, 2, 3], "tom": [1, 2, 2]}, index=pd.Index(["a", "b", "c"], name="id"))
     assert read(wide).items["item"].to_list() == ["a", "b", "c"]
-    # An index without a name is the number of a row, and one that is a column already is not added.
+    # An unnamed index numbers the rows, and an index that is already a column is not added.
     assert read(wide.reset_index()).fingerprint == read(wide).fingerprint
     assert read(wide.assign(id=["x", "y", "z"])).items["item"].to_list() == ["x", "y", "z"]
 
@@ -943,7 +944,7 @@ def test_read_notes_files_without_common_item(tmp_path, ids):
 
 @pytest.mark.parametrize("ids", [[1, 2, 3], ["1", "2", "3"], [1.0, 2.0, 3.0]])
 def test_read_joins_ids_that_are_whole_numbers_of_any_type(tmp_path, ids):
-    # A missing value elsewhere makes fractions of whole numbers: 1.0 is 1, also beside text of another file.
+    # A missing value elsewhere turns whole numbers into floats: 1.0 is 1, also next to text of another file.
     for who, items in (("ann", [1.0, 2.0, 3.0]), ("bob", ids)):
         rows = {"item": items, "annotator": [who] * 3, "label": [1, 2, 3]}
         pl.DataFrame(rows).write_parquet(tmp_path / f"{who}.parquet")
@@ -965,7 +966,7 @@ def test_read_notes_items_in_one_long_file(tmp_path):
 
 
 def forms(column: str) -> pl.DataFrame:
-    """A row an annotator, a column an item: 4 items by 6 annotators."""
+    """One row per annotator, one column per item: 4 items by 6 annotators."""
     names = ["ann", "bob", "cho", "dan", "eva", "gpt-4o"]
     return pl.DataFrame({column: names, **{f"q{j}": [1 + (i * j) % 3 for i in range(6)] for j in (1, 2, 3, 4)}})
 

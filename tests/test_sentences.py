@@ -17,8 +17,10 @@ import pytest
 
 import assay
 from assay.cli.output import _whole as whole_table
+from assay.concordance import words as sentences
 from assay.concordance.grading_scale import grading_scale_study
 from assay.concordance.measures import cohen_kappa, krippendorff_alpha
+from assay.errors import counted
 from assay.estimation.intervals import Estimate, missing
 from assay.ideas.validate import MeasureVerdict
 from assay.reporting.tables import decimals, estimated, interval, said, signed
@@ -47,39 +49,39 @@ def test_a_coefficient_names_two_annotators_and_counts_more():
     for found, who in ((two, "ann_1 and ann_2"), (three, "3 annotators")):
         first, second, *_ = found.summary().splitlines()
         ends = interval(found.low, found.high, 3)
-        assert first == f"{found.title}: {said(found.estimate, 3)}, 95% interval {ends}."
+        assert first == f"{found.title}: {said(found.estimate, 3)}, 95% confidence interval {ends}."
         assert second == f"60 items, {who}; {found.run.interval}."
     bare = dataclasses.replace(two, low=NONE, high=NONE, reason="why not")
     assert bare.summary().splitlines()[0] == f"{two.title}: {said(two.estimate, 3)}, no interval: why not."
 
 
-def test_closer_further_and_not_shown_are_three_sentences():
+def test_judge_comparisons_distinguish_better_worse_and_undecided():
     found = assay.agreement(judged(), who=["human pairs"], n_resamples=200)
     assert found.differences.filter(pl.col("coefficient") == found.headline)["judge"].to_list() == ["good", "poor"]
     words = {
-        "yes": "is closer to the people than they are to each other",
-        "no": "is further from the people than they are from each other",
-        "not shown": "is not shown to be closer to the people, nor further away, than they are from each other",
+        "yes": "it agrees more with humans than they do with each other",
+        "no": "it agrees less with humans than they do with each other",
+        "undecided": "no significant difference",
     }
     for closer, wanted in words.items():
         rows = found.differences.with_columns(closer=pl.lit(closer), without=pl.lit("a"))
-        for line, judge in zip(
-            dataclasses.replace(found, differences=rows).comparisons(), ("good", "poor"), strict=True
-        ):
-            assert line.startswith(f"{judge} {wanted}: ")
+        lines = sentences.judge_comparisons(dataclasses.replace(found, differences=rows))
+        for line, judge in zip(lines, ("good", "poor"), strict=True):
+            assert line.startswith(f"{judge}: agreement with humans minus agreement among humans = ")
+            assert line.endswith(f"; {wanted}.")
     # The verdict in the table is that of the adjusted p and the sign of the difference.
     for row in found.differences.iter_rows(named=True):
         shown = row["p_adjusted"] is not None and row["p_adjusted"] <= 0.05
         lower = found.rows.filter(pl.col("coefficient") == row["coefficient"])["title"][0].lower()
         errors = any(word in lower for word in ("error", "difference"))
         better = (row["estimate"] < 0) if errors else (row["estimate"] > 0)
-        assert row["closer"] == (("yes" if better else "no") if shown else "not shown"), row
+        assert row["closer"] == (("yes" if better else "no") if shown else "undecided"), row
     assert set(found.differences["closer"]) >= {"no"}
     plain = assay.agreement(judged(), who=["human pairs"], n_resamples=20, adjust="none", coefficients=["cohen-kappa"])
-    assert "p-values not adjusted" in plain.interval_words()
-    assert "; not adjusted; intervals are of the difference" in plain.interval_words()
-    assert "(holm). Closer or further" in found.interval_words()
-    assert "; holm over 2 comparisons of a judge;" in found.interval_words()
+    assert "p-values not adjusted" in sentences.interval_sentence(plain)
+    assert " test, not adjusted; intervals are not adjusted." in sentences.interval_sentence(plain)
+    assert "(holm). Judge minus human differences: " in sentences.interval_sentence(found)
+    assert " test, adjusted for 2 comparisons (holm); " in sentences.interval_sentence(found)
 
 
 def test_scales_are_described_by_their_own_rows():
@@ -97,12 +99,12 @@ def test_scales_are_described_by_their_own_rows():
     of = {r["scale"]: r for r in study.alignment.filter(pl.col("measure") == "icc").iter_rows(named=True)}
     lines = study.summary().splitlines()
     best = of["0-5"]
-    assert lines[0].startswith(f"Ask on 0-5: ICC(A,1) of people and judges {said(best['estimate'], 3)} [")
-    assert lines[1].startswith(f"The other scales: 0-10 {said(of['0-10']['estimate'], 3)} ")
+    assert lines[0].startswith(f"Use scale 0-5. ICC(A,1) of humans and judges: {said(best['estimate'], 3)} [")
+    assert lines[1].startswith(f"Other scales: 0-10 {said(of['0-10']['estimate'], 3)} ")
     mine = study.items.filter(pl.col("scale") == "0-5")
     far = sum(not aligned for aligned in mine["aligned"])
     assert 0 < far < 24
-    assert f"On 0-5, {far} of 24 items are further apart than 0.1 of the range." in lines
+    assert f"On 0-5, the means of humans and judges differ by more than 0.1 of the range on {far} of 24 items." in lines
 
 
 # -- judges -------------------------------------------------------------------------------------------
@@ -153,51 +155,48 @@ def test_a_system_leads_where_the_difference_leaves_0_out(votes):
     found = assay.ratings(votes, n_resamples=60, who="together")
     lines = found.summary().splitlines()
     for line, row in zip(lines, found.rows.iter_rows(named=True), strict=False):
+        low, high = row["rank_low"], row["rank_high"]
+        ranks = f"{low}" if low == high else f"{low}–{high}"
         votes_of = f"{100 * row['win_rate']:.0f}% of {row['votes']:,} votes"
         assert line == (
-            f"{row['rank']}. {row['system']}: {estimated(row['estimate'], row['low'], row['high'], 0)}, rank "
-            f"{row['rank_low']} to {row['rank_high']}; preferred in {votes_of}."
+            f"{row['rank']}. {row['system']} {estimated(row['estimate'], row['low'], row['high'], 0)}, rank "
+            f"{ranks}, won {votes_of}."
         )
     first, second = found.rows["system"].head(2)
-    for low, words in ((1.0, "is ahead of"), (-1.0, "is not clearly ahead of"), (NONE, "less")):
+    for low, words in ((1.0, "; significant"), (-1.0, "; not significant"), (NONE, "")):
         lead = Estimate(10.0, low, 20.0 if low == low else NONE, 5.0)
-        ends = interval(lead.low, lead.high, 0)
-        assert f"{first} {words} {second}: 10 {ends}." in dataclasses.replace(found, lead=lead).summary()
+        number = estimated(10.0, lead.low, lead.high, 0)
+        assert f"{first} − {second}: {number}{words}." in dataclasses.replace(found, lead=lead).summary()
     bare = assay.ratings(votes, method="none", who="together").summary()
-    assert "(no interval); preferred in" in bare
+    assert "(no interval), won " in bare
 
 
 def test_savings_are_fewer_more_or_not_clear(votes):
     found = assay.consistency(votes, by="separability", choose="weighted", share=0.25, n_resamples=60)
     cases = {
-        (0.2, 0.1, 0.3): "takes 20% [10, 30] fewer ratings than of items drawn alike.",
-        (0.2, -0.1, 0.3): "takes 20% [−10, 30] fewer ratings than of items drawn alike, so not clearly fewer.",
-        (-0.2, -0.3, -0.1): "takes 20% [10, 30] more ratings than of items drawn alike.",
-        (-0.2, -0.3, 0.1): "takes 20% [−10, 30] more ratings than of items drawn alike, so not clearly fewer.",
+        (0.2, 0.1, 0.3): "requires 20% [10, 30] fewer ratings than with items drawn at random.",
+        (0.2, -0.1, 0.3): "requires 20% [−10, 30] fewer ratings than with items drawn at random; not significant.",
+        (-0.2, -0.3, -0.1): "requires 20% [10, 30] more ratings than with items drawn at random.",
+        (-0.2, -0.3, 0.1): "requires 20% [−10, 30] more ratings than with items drawn at random; not significant.",
     }
     for (value, low, high), words in cases.items():
         saving = {"humans": Estimate(value, low, high, 0.1)}
         (line,) = [
             one
             for one in dataclasses.replace(found, saving=saving).summary().splitlines()
-            if "consistent votes takes" in one
+            if "consistent votes requires" in one
         ]
-        assert line.startswith(
-            "humans: where 25% of the items are rated, chosen by separability (weighted), the same number"
-        )
+        assert line.startswith("humans: with 25% of the items, chosen by separability (weighted), the same number")
         assert line.endswith(words)
     none = dataclasses.replace(found, saving={"humans": missing("why")}).summary()
-    assert "humans: no vote on the items chosen is consistent, so nothing says what is saved." in none
+    assert "humans: saving not estimable: no vote on the chosen items is consistent." in none
     for line, row in zip(found.summary().splitlines(), found.headlines.iter_rows(named=True), strict=False):
         pair = "all pairs" if row["first"] is None else f"{row['first']} and {row['second']}"
         where = f", {row['bin']}" if row["bin"] else ""
         assert line.startswith(f"{row['who']}, {pair}{where}: mean consistency {said(row['estimate'], 3)} ")
-        assert (
-            line.endswith(
-                f"of {row['sets']:,} rating sets; {100 * row['mixed']:.0f}% contradict themselves, "
-                f"{100 * row['all_ties']:.0f}% are all ties."
-            )
-            or row["sets"] == 1
+        assert line.endswith(
+            f" ({counted(row['sets'], 'rating set')}; {100 * row['mixed']:.0f}% inconsistent, "
+            f"{100 * row['all_ties']:.0f}% all ties)."
         )
 
 
@@ -214,7 +213,7 @@ def test_a_place_is_off_where_its_interval_leaves_chance_out(votes):
         assert one.biased == biased
         ends = "" if low != low else f" {interval(low, high)}"
         assert one.sentences()[0].startswith(
-            f"m chose the text shown first with probability 0.50{ends}, +0.00 from 0.50 ("
+            f"m: probability of choosing the text shown first 0.50{ends}, +0.00 from 0.50 ("
         )
 
 
@@ -233,23 +232,25 @@ def test_a_g_study_says_each_group_and_what_is_at_0():
     for study in found.studies:
         g, d = study.generalizability, study.dependability
         largest = max(study.components, key=lambda c: c.percent)
-        line = next(one for one in lines if one.startswith(f"{study.name}: Eρ² = "))
+        line = next(one for one in lines if one.startswith(f"{study.name}: Single score: Eρ² = "))
         assert line == (
-            f"{study.name}: Eρ² = {estimated(g.estimate, g.low, g.high, 3)}, Φ = "
-            f"{estimated(d.estimate, d.low, d.high, 3)} for one score; standard error of measurement "
-            f"{study.absolute_sem:.2f} ({study.relative_sem:.2f} for comparisons); most variance is {largest.name}'s "
-            f"({largest.percent:.0f}%)."
+            f"{study.name}: Single score: Eρ² = {estimated(g.estimate, g.low, g.high, 3)}, Φ = "
+            f"{estimated(d.estimate, d.low, d.high, 3)}. SEM: absolute {study.absolute_sem:.2f}, relative "
+            f"{study.relative_sem:.2f}. Largest component: {largest.name} ({largest.percent:.0f}%)."
         )
         zero = [c.name for c in study.components if c.at_zero]
-        assert any(one.startswith(f"{study.name}: ") and "at 0, the bound" in one for one in lines) == bool(zero)
+        assert any(one.startswith(f"{study.name}: ") and "estimated as 0 (boundary)" in one for one in lines) == bool(
+            zero
+        )
     whole = assay.g_study(labels.where(kind="human"), "p x i", "p", method="delta")
-    assert whole.sentences()[0].startswith("Eρ² = ")
+    assert whole.sentences()[0].startswith("Single score: Eρ² = ")
     reached = whole.d_study(i=[1, 2, 40], target=0.5, price=2.0)
     n = reached.smallest["smallest"][0]
-    assert reached.sentences()[0] == f"{n} i reach{'es' if n == 1 else ''} Φ = 0.5, at a cost of {2 * n:,.2f}."
+    assert reached.sentences()[0] == f"Φ ≥ 0.5 requires {n} i (cost {2 * n:,.2f})."
     top = reached.projected.filter(pl.col("coefficient") == "dependability").sort("estimate").row(-1, named=True)
     value = estimated(top["estimate"], top["low"], top["high"], 3)
-    assert f"The largest Φ here: {value} with {top['i']} i." in reached.summary()
+    untargeted = whole.d_study(i=[1, 2, 40])
+    assert f"Largest projected Φ: {value} with {top['i']} i" in untargeted.summary()
 
 
 def test_what_both_share_is_one_of_four_findings():
@@ -268,10 +269,11 @@ def test_what_both_share_is_one_of_four_findings():
     found = assay.disattenuated_correlation(labels, "r x (o:i)", "i", facets=facets, n_resamples=20)
     first, second = found.families
     words = {
-        "spurious": "agreement on the same lesson is not about the object: the implied correlation is low",
-        "shared": "both measure something in common",
-        "unclear": "the implied correlation is not known well enough to say what both share",
-        "cannot be told": "what both share cannot be told: scores hardly tell objects apart",
+        "spurious": "agreement on the same lesson does not extend to the object: the universe-score correlation is low "
+        "(spurious)",
+        "shared": "universe-score correlation significantly above 0",
+        "undecided": "universe-score correlation undecided",
+        "not_estimable": "universe-score correlation not estimable",
     }
 
     def changed(**changes):
@@ -282,13 +284,15 @@ def test_what_both_share_is_one_of_four_findings():
     for value, above in ((0.9, False), (1.2, True)):
         lines = changed(structural=Estimate(value, 0.5, 1.3, 0.2)).sentences()
         assert lines[2].startswith(
-            f"Implied correlation {value:.2f} [0.50, 1.30] (structural); equation 3 as published"
+            f"Universe-score correlation (structural): {value:.2f} [0.50, 1.30]. Published equation 3"
         )
-        assert (lines[-1] == "An implied correlation above 1 is one of about 1 with its error.") == above
-    assert changed(structural=missing("why")).sentences()[2:] == ("Implied correlation: why.",)
+        assert (lines[-1] == "An estimate above 1 is compatible with a correlation of about 1.") == above
+    unknown = changed(structural=missing("why"), finding="not_estimable").sentences()
+    assert unknown[0] == f"{first} and {second}: universe-score correlation not estimable: why."
+    assert len(unknown) == 2
     for low, high in ((0.1, 0.4), (NONE, NONE)):
         text = changed(resampled=(0.2, low, high)).summary()
-        assert (f"Resamples of pairs, as published: {interval(low, high)}; too narrow" in text) == (low == low)
+        assert (f"Published interval (resampled pairs): {interval(low, high)}; too narrow" in text) == (low == low)
 
 
 # -- raters -------------------------------------------------------------------------------------------
@@ -309,20 +313,20 @@ def test_raters_are_severe_lenient_or_not_told_apart_and_fit_or_do_not():
     bias = found.bias.head(0)
     lines = list(dataclasses.replace(found, rows=rows, separation=parts, bias=bias).sentences())
     severe, lenient, apart, unexpected, predictable, last = lines
-    assert severe.startswith(f"Severer than the raters' mean, in logits: {names[0]}")
-    assert lenient.startswith(f"More lenient, in logits: {names[1]}")
+    assert severe.startswith(f"Significantly more severe than the mean (logits): {names[0]}")
+    assert lenient.startswith(f"Significantly more lenient than the mean (logits): {names[1]}")
     for line in (severe, lenient):
         assert names[2] not in line
         assert names[3] not in line
-    assert apart == "2 raters of 4 not shown to differ from the mean in severity."
-    assert unexpected == f"Labels that the model does not expect (infit): {names[0]} (2.00)."
-    assert predictable == f"More predictable than the model expects (infit): {names[1]} (0.40)."
+    assert apart == "2 of 4 raters: no significant difference in severity."
+    assert unexpected == f"Misfit (infit > 1.3): {names[0]} (2.00)."
+    assert predictable == f"Overfit (infit < 0.77): {names[1]} (0.40)."
     assert last == "Reliability of severities 0.81: separation 2.1, 3.1 strata."
     alike = rows.with_columns(p_adjusted=pl.lit(0.5), fit_p=pl.lit(0.5))
     told = parts.with_columns(reason=pl.lit("they are alike"))
     assert list(dataclasses.replace(found, rows=alike, separation=told, bias=bias).sentences()) == [
-        "4 raters of 4 not shown to differ from the mean in severity.",
-        "Severities are not told apart: they are alike.",
+        "4 of 4 raters: no significant difference in severity.",
+        "Reliability of severities not estimable: they are alike.",
     ]  # fmt: skip
 
 
@@ -342,36 +346,38 @@ def test_a_judge_among_people_is_closer_farther_or_not_shown():
     found = assay.annotator_similarity(labels, n_resamples=40)
     at = found.rows["kind"].to_list().index("judge")
     for low, high, words in (
-        (0.1, 0.3, "is closer to people than they are to each other"),
-        (-0.3, -0.1, "is not as close to people as they are to each other"),
-        (-0.1, 0.3, "is not shown to be closer to people, or farther, than they are to each other"),
+        (0.1, 0.3, "significantly higher"),
+        (-0.3, -0.1, "significantly lower"),
+        (-0.1, 0.3, "no significant difference"),
     ):
         mean = (low + high) / 2
         rows_now = put(found.rows, at, difference=mean, difference_low=low, difference_high=high)
         line = dataclasses.replace(found, rows=rows_now).summary().splitlines()[0]
-        assert line.startswith(f"gpt {words}: ")
-        assert f"a difference of {signed(mean, 3)} {interval(low, high, 3, '+')} (its answers" in line
+        number = f"{signed(mean, 3)} {interval(low, high, 3, '+')}"
+        assert line.startswith(f"gpt: similarity to humans minus similarity among humans = {number}; {words} (")
     people = found.rows.filter(pl.col("kind") == "human").sort("difference")
     ends = [
         f"{signed(r['difference'], 3)} ({r['annotator']})"
         for r in (people.row(0, named=True), people.row(-1, named=True))
     ]
-    assert f"People themselves lie from {ends[0]} to {ends[1]}." in found.summary()
+    assert f"Humans: differences from {ends[0]} to {ends[1]}." in found.summary()
 
 
 def test_a_measure_beats_another_only_where_the_difference_leaves_0_out():
     labels = assay.read(EXAMPLES / "odd_ones.csv", scale="odd-one-out", judges=["gpt-4o"])
     found = assay.validate_similarity(labels, ["words", "characters"], n_resamples=40, with_judges=False)
     top, other = found.rows["measure"].head(2)
-    sees = MeasureVerdict("some of it, open", 0.5, 0.01)
+    sees = MeasureVerdict("partly_valid_undecided", 0.5, 0.01)
     found = dataclasses.replace(found, verdicts=dict.fromkeys((top, other, f"gpt{top}", f"gpt{other}"), sees))
-    for low, high, words in ((-0.3, -0.1, "beats"), (-0.3, 0.1, "is not shown to beat")):
+    for low, high, words in ((-0.3, -0.1, "significant"), (-0.3, 0.1, "not significant")):
         rows = put(found.rows, 1, estimate=0.4, difference=-0.2, difference_low=low, difference_high=high)
         lines = dataclasses.replace(found, rows=rows).sentences()
-        assert lines[0].startswith(f"{top} sees some of what experts see; whether it sees all of it is open: ρ = ")
-        assert lines[2] == f"{top} {words} {other} (0.40), by 0.20 {interval(-high, -low)}."
+        assert lines[0].startswith(
+            f"{top}: partly valid (beats the baselines; 80% of the noise ceiling undecided): ρ = "
+        )
+        assert lines[2] == f"{top} − {other} (0.40): 0.20 {interval(-high, -low)}; {words}."
     rows = put(found.rows, 1, difference=0.0)
-    assert dataclasses.replace(found, rows=rows).sentences()[2] == f"{other} reaches the same ρ as {top}."
+    assert dataclasses.replace(found, rows=rows).sentences()[2] == f"{other} has the same ρ as {top}."
     # Of another kind, the best is named too, and no other.
     judges = found.rows.head(2).with_columns(
         measure=pl.format("gpt{}", "measure"), kind=pl.lit("judge"), difference=-0.2, difference_low=-0.3,
@@ -382,9 +388,9 @@ def test_a_measure_beats_another_only_where_the_difference_leaves_0_out():
     assert sum(f"gpt{top} (" in line for line in lines) == 1
     assert not any(f"gpt{other} (" in line for line in lines)
     # What sees nothing beats nothing.
-    blind = dict.fromkeys((top, other), MeasureVerdict("cannot tell yet", 0.5, 0.4))
+    blind = dict.fromkeys((top, other), MeasureVerdict("undecided", 0.5, 0.4))
     rows = put(found.rows, 1, estimate=0.4, difference=-0.2, difference_low=-0.3, difference_high=-0.1)
-    assert "beat" not in " ".join(dataclasses.replace(found, rows=rows, verdicts=blind).sentences())
+    assert f"{top} − " not in " ".join(dataclasses.replace(found, rows=rows, verdicts=blind).sentences())
 
 
 def test_pairs_are_most_and_least_alike_among_those_that_are_known():
@@ -396,10 +402,10 @@ def test_pairs_are_most_and_least_alike_among_those_that_are_known():
     )  # fmt: skip
     line = dataclasses.replace(found, pairs=pairs).summary().splitlines()[0]
     of = [f"{r['first']} and {r['second']}" for r in pairs.iter_rows(named=True)]
-    assert f"Most alike: {of[1]}, 0.90 [0.70, 1.00] of 6." in line
-    assert f"Least alike: {of[2]}, 0.10 [0.00, 0.30] of 7." in line
+    assert f"Most similar: {of[1]}, 0.90 [0.70, 1.00] of 6." in line
+    assert f"Least similar: {of[2]}, 0.10 [0.00, 0.30] of 7." in line
     few = dataclasses.replace(found, pairs=pairs.with_columns(enough=pl.lit(False))).summary()
-    assert f"Most alike: {of[3]}, 1.00 [0.40, 1.00] of 1." in few
+    assert f"Most similar: {of[3]}, 1.00 [0.40, 1.00] of 1." in few
     assert "4 pairs compared 1 to 7 times (median 5.5); 4 pairs fewer than 2 times." in few
 
 
@@ -407,10 +413,10 @@ def test_choices_are_foretold_more_than_by_chance_or_not():
     labels = assay.read(EXAMPLES / "odd_ones.csv", scale="odd-one-out", judges=["gpt-4o"])
     found = assay.triplet_embedding(labels, dimensions=1, n_resamples=0)
     chance = np.log(1 / 3)
-    for value, words in ((chance + 0.1, "more than chance"), (chance - 0.1, "no more than chance")):
+    for value, words in ((chance + 0.1, "higher than chance"), (chance - 0.1, "not higher than chance")):
         folds = pl.DataFrame({"dimensions": [2, 1], "estimate": [chance, value]})
         text = dataclasses.replace(found, folds=folds).summary()
-        assert f"have a mean log likelihood of {said(value)}: {words} ({said(chance)})." in text
+        assert f"Mean log likelihood of held-out choices: {said(value)}, {words} ({said(chance)})." in text
 
 
 # -- tables -------------------------------------------------------------------------------------------

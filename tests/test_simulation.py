@@ -1,4 +1,4 @@
-"""Simulated studies: what is promised of them, measured; and the words of each error."""
+"""Simulated studies: their documented properties, measured, and the text of each error."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def test_many_studies_draw_each_from_its_own_prior():
     drawn = source.draw(rng.random((50, 4000)), cumulative)
     found = np.stack([(drawn == c).mean(axis=1) for c in range(4)], axis=1)
     assert np.abs(found - np.diff(cumulative, prepend=0, axis=1)).max() < 0.04
-    # Two roads: one study after the other.
+    # Two methods: one study after the other.
     each = [source.draw(np.array([[0.1, 0.5, 0.9]]), c[None])[0] for c in cumulative]
     assert np.array_equal(source.draw(np.tile([0.1, 0.5, 0.9], (50, 1)), cumulative), each)
 
 
-def test_bias_moves_the_mean_by_so_much_even_by_half_a_point():
+def test_bias_moves_mean_even_by_half_points():
     labels = assay.simulate(
         20_000, 1, scale="1-9", prior=(0, 0, 0, 0.3, 0.4, 0.3, 0, 0, 0), annotator_noise=0.2,
         judges={"low": 0.2, "high": 0.2}, bias={"low": -1.5, "high": 0.25}, seed=4,
@@ -87,7 +87,7 @@ def test_spread_is_a_gaussian_error_on_an_interval():
     assert labels.labels["label"].max() <= 1000
 
 
-def test_documents_keep_each_item_as_it_is_and_make_items_alike():
+def test_documents_keep_item_margins_and_correlate_items():
     options = {"scale": 2, "prior": (0.5, 0.5), "annotator_noise": 0.4, "judges": {}, "seed": 6}
     alike = assay.simulate(20_000, 1, documents=2000, alike=0.6, **options)
     assert alike.items["document"].n_unique() == 2000
@@ -100,7 +100,7 @@ def test_documents_keep_each_item_as_it_is_and_make_items_alike():
     assert missed.mean(axis=1).var() > 1.5 * 0.016
 
 
-def test_an_incomplete_design_and_missing_labels_of_a_judge():
+def test_incomplete_design_and_missing_judge_labels():
     labels = assay.simulate(400, 6, labels_per_item=3, judges={"a": 0.1, "b": 0.1}, missing={"b": 0.25}, seed=7)
     people = labels.where(kind="human").labels.group_by("item").len()["len"]
     assert people.unique().to_list() == [3]
@@ -110,7 +110,7 @@ def test_an_incomplete_design_and_missing_labels_of_a_judge():
     assert len(labels.where(annotator="b")) == pytest.approx(300, abs=30)
 
 
-def test_criteria_have_truths_of_their_own():
+def test_criteria_have_independent_truths():
     labels = assay.simulate(300, 2, criteria=["clear", "true"], annotator_noise=0, judges=0.0, seed=8)
     assert labels.criteria == ("clear", "true")
     assert labels.items["truth_clear"].to_list() != labels.items["truth_true"].to_list()
@@ -152,7 +152,7 @@ def test_more_than_26_categories_have_names():
     scale=st.sampled_from([2, 5, "1-5", "interval:0-1"]),
     documents=st.one_of(st.none(), st.just(1)),
 )
-def test_the_same_seed_gives_the_same_labels(seed, n_items, n_annotators, noise, scale, documents):
+def test_seed_determines_labels(seed, n_items, n_annotators, noise, scale, documents):
     made = [
         assay.simulate(
             n_items, n_annotators, annotator_noise=noise, judges=noise, scale=scale, documents=documents, seed=seed
@@ -165,8 +165,8 @@ def test_the_same_seed_gives_the_same_labels(seed, n_items, n_annotators, noise,
     assert made[0].items["item"].to_list() == sorted(made[0].items["item"])
 
 
-def test_a_small_study_whole():
-    """Every kind of draw there is, in the order in which they are made: whoever moves one changes all seeds."""
+def test_small_study():
+    """Every kind of draw, in the order of drawing: moving one changes all seeds."""
     study = assay.simulate(
         6, 3, seed=5, judges={"m": 0.2}, missing=0.4, scale="1-5", documents=2, annotator_noise=[0.1, 0.2, 0.3],
         spread=0.3, bias={"ann_1": 0.5}, labels_per_item=2,
@@ -196,7 +196,7 @@ def test_another_seed_gives_other_labels():
     assert not assay.simulate(seed=1).labels.equals(assay.simulate(seed=2).labels)
 
 
-def test_the_table_says_that_it_is_simulated():
+def test_table_is_marked_as_simulated():
     assert assay.simulate(seed=3).reading.source == "a simulated study (seed 3)"
 
 
@@ -243,7 +243,7 @@ def test_words_of_each_error(options, words):
     assert words in str(error.value)
 
 
-# -- labels and the numbers that they stand as --------------------------------------------------------
+# -- labels and their numbers -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_labels_are_drawn_from_the_prior_of_their_study():
     np.testing.assert_allclose(drawn, np.cumsum(np.random.default_rng(0).dirichlet([1, 1, 1], 5), axis=1))
 
 
-def test_who_errs_says_what_was_drawn_instead_and_stays_on_the_scale():
+def test_errors_are_draws_on_the_scale():
     source, truth = LabelSource.of("1-3"), np.array([[0.0, 2.0, 1.0]])
     cumulative = np.array([[0.5, 0.75, 1.0]])
     errs = np.array([[[0.1, 0.3], [0.2, 0.1], [0.9, 0.9]]])

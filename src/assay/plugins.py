@@ -11,8 +11,8 @@ when it is first used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Mapping
+from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 
@@ -22,7 +22,7 @@ GROUPS: Mapping[str, str] = {
     "assay.formats": "assay.data.formats.registry.Format",
     "assay.providers": "assay.judging.providers.ProviderRow",
     "assay.similarities": "assay.similarity.registry.Named",
-    "assay.report_parts": "assay.verdict.report.FurtherPart",
+    "assay.report_parts": "assay.verdict.report.ReportPart",
     "assay.commands": "assay.cli.commands.Command",
 }
 """The groups of entry points, and the class of their objects."""
@@ -30,13 +30,10 @@ GROUPS: Mapping[str, str] = {
 T = TypeVar("T")
 
 
-@cache
-def _found(group: str) -> Mapping[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=group)}
+class Registry(dict[str, T]):
+    """The built-in parts of one kind by name; the parts of installed packages are found and imported on access.
 
-
-class Registry(Mapping[str, T]):
-    """The built-in parts of one kind by name, followed by those of installed packages.
+    Iteration, ``in`` and ``get`` see the built-in parts only; `names`, `find` and `everything` see all.
 
     Parameters
     ----------
@@ -56,25 +53,32 @@ class Registry(Mapping[str, T]):
 
     def __init__(self, group: str, kind: type[T], parts: Mapping[str, T]) -> None:
         assert group in GROUPS
-        self._group, self._kind, self._parts = group, kind, parts
+        super().__init__(parts)
+        self._group, self._kind = group, kind
 
-    def __getitem__(self, name: str) -> T:
-        return self._parts[name] if name in self._parts else self._load(_found(self._group)[name])
+    @cached_property
+    def further(self) -> Mapping[str, EntryPoint]:
+        """The entry points of installed packages, by name."""
+        return {point.name: point for point in entry_points(group=self._group)}
 
-    def __iter__(self) -> Iterator[str]:
-        yield from self._parts
-        for name, point in _found(self._group).items():
-            if name in self._parts:
+    @property
+    def names(self) -> list[str]:
+        """The names of all parts, the built-in ones first."""
+        return [*self, *(name for name in self.further if name not in self)]
+
+    def everything(self) -> dict[str, T]:
+        """Return all parts by name, those of installed packages imported."""
+        for name, point in self.further.items():
+            if name in self:
                 raise AssayError(f"{_source(point)}: assay has a part named '{name}' already; rename the entry point")
-            yield name
+        return {**self, **{name: self[name] for name in self.further}}
 
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+    def find(self, name: str) -> T | None:
+        """Return the part of this name, or None."""
+        return self[name] if name in self or name in self.further else None
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._parts or name in _found(self._group)
-
-    def _load(self, point: EntryPoint) -> T:
+    def __missing__(self, name: str) -> T:
+        point = self.further[name]
         try:
             part = point.load()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Assertions for pytest: a test of one's own that fails where a judge may no longer replace people.
+"""Assertions for pytest: a test that fails if a judge can no longer replace annotators.
 
 from assay.testing import assert_may_replace
 
@@ -23,15 +23,15 @@ from assay.verdict.gate import GateResult, gate
 def assert_may_replace(
     labels: Annotations | str | os.PathLike[str], judge: str, *, read: Mapping[str, Any] | None = None, **options: Any
 ) -> AltTest:
-    """Fail unless the verdict on the judge is *replace*.
+    """Fail unless the verdict on the judge is ``replace``.
 
     Parameters
     ----------
     labels : Annotations or path
     judge : str
-        A judge, whatever its name; other models of a file are named with ``read``.
+        The judge; other judges of a file are named with ``read``.
     read : mapping, optional
-        Options of `assay.read`, where labels are a path.
+        Options of `assay.read`, if labels are a path.
     **options
         Of `assay.alt_test`: ``expertise``, ``epsilon``, ``min_agreement_ratio`` …
 
@@ -42,9 +42,9 @@ def assert_may_replace(
     Raises
     ------
     AssertionError
-        With the verdict, what it rests on, and the labels that would tell.
+        With the verdict, its tests and the advice.
     """
-    # A path goes to the question as it is, so that whoever is named there is read as a judge.
+    # A path is passed unchanged, so that the name given here is read as a judge.
     table: Any = labels if isinstance(labels, Annotations) or read is None else read_labels(labels, **read)
     test = alt_test(table, judge, **options)
     if test.verdict != "replace":
@@ -54,14 +54,14 @@ def assert_may_replace(
 
 
 def assert_gate(policy: str | os.PathLike[str] = "assay.toml") -> GateResult:
-    """Fail unless every check of a policy file holds.
+    """Fail unless every check of a policy file passes.
 
     A policy without [verdict] does not test whether the judge can replace annotators.
 
     Raises
     ------
     AssertionError
-        With what each check found.
+        With the result of each check.
     """
     found = gate(os.fspath(policy))
     if found.exit_code:
