@@ -31,8 +31,28 @@ def same_length(one, other):
 
 LENGTHS = Named(lambda: OfFunction(same_length), "1 for texts of the same length, else 0")
 NOT_A_FORMAT = 5
+
+
+def tiny_parts(labels, options):
+    from assay.reporting.page import Part
+
+    return (Part("Number of labels", (f"The table has {len(labels)} labels.",)),)
+
+
+def count(source):
+    import assay
+
+    print(len(assay.read(source)))
+"""
+FURTHER = """
+from assay.cli.commands import Command
+from assay.verdict.report import ReportPart
+
+NUMBER = ReportPart("number", "tiny:tiny_parts")
+COUNT = Command("count", "Print the number of labels.", "labels.txt", run="tiny:count")
 """
 POINTS = {"assay.formats": ["pipes = tiny:PIPES"], "assay.similarities": ["lengths = tiny:LENGTHS"]}
+MORE = {"assay.report_parts": ["number = tiny_more:NUMBER"], "assay.commands": ["count = tiny_more:COUNT"]}
 
 
 def install(folder: Path, points: dict[str, list[str]], module: str = MODULE) -> None:
@@ -60,7 +80,8 @@ COMMAND = "from assay.cli.app import main; main()"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    install(tmp_path / "site", POINTS)
+    install(tmp_path / "site", POINTS | MORE)
+    (tmp_path / "site" / "tiny_more.py").write_text(FURTHER)
     return tmp_path / "site"
 
 
@@ -102,3 +123,33 @@ def test_broken_plugin_is_named_with_its_package(
     done = run(tmp_path / "site", f"import assay; assay.read({str(labels)!r})")
     assert words in done.stderr
     assert "of tiny-plugin (group assay.formats)" in done.stderr
+
+
+def test_command_of_a_plugin_runs_and_is_listed(folder: Path, labels: Path) -> None:
+    done = run(folder, COMMAND, "count", str(labels))
+    assert (done.stdout, done.stderr) == ("36\n", "")
+    assert "From other packages\n  count         Print the number of labels." in run(folder, COMMAND, "--help").stdout
+
+
+def test_report_part_of_a_plugin_is_on_the_page(folder: Path, labels: Path) -> None:
+    code = (
+        f"import assay; print([s.title for s in assay.report(assay.read({str(labels)!r}, judges=['cho']), epsilon=0.2, "
+    )
+    done = run(folder, code + "n_resamples=20, min_items=5).page.sections])")
+    assert "'Number of labels'" in done.stdout, done.stderr
+
+
+def test_provider_of_a_plugin_is_found(tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp")
+    module = (
+        "from assay.judging.providers import ProviderRow\n"
+        "ECHO = ProviderRow(lambda judge, row, access: 'echo of ' + judge.name, is_free=True)\n"
+    )
+    install(tmp_path / "site", {"assay.providers": ["echo = tiny:ECHO"]}, module)
+    code = (
+        "from pathlib import Path; from assay.judging.providers import Access, provider_for; "
+        "from assay.study.schema import Judge; judge = Judge(name='m', provider='echo', model='x'); "
+        "print(provider_for(judge, Access(Path('.'), 1, 1)))"
+    )
+    done = run(tmp_path / "site", code)
+    assert (done.stdout, done.stderr) == ("echo of m\n", "")
