@@ -61,7 +61,7 @@ SECTIONS = {
 FURTHER = {
     "Trained judges": ("assay.training.rater.SavedRater", "assay.training.train.Attribution"),
     "Reading": ("assay.data.annotations.Reading", "assay.data.scales.parse_scale"),
-    "Verdict": ("assay.replacement.studies", "assay.replacement.studies.Enough"),
+    "Verdict": ("assay.replacement.studies", "assay.replacement.studies.SampleSize"),
     "Text similarity": ("assay.similarity.lexical", "assay.similarity.protocol", "assay.similarity.embeddings"),
     "Estimation": ("assay.estimation",),
 }
