@@ -295,11 +295,11 @@ def test_report_and_alt_test_on_real_data(run: Run, tmp_path: Path, real_data: P
     assert "gemini_pro may replace a crowd worker." in out
     code, out, _ = run("alt-test", lesion, "--judge", "gpt-4o", "--expertise", "skilled", "--split-item", "no")
     assert code == 0
-    assert "As published: does not pass, winning rate 0.00 (0 of 6 annotators" in out
+    assert "Published rule: does not pass (ω = 0.00, 0 of 6 annotators" in out
     code, out, said = run("alt-test", lesion, "--judge", "gpt-4o", "--expertise", "skilled", "--correction", "within")
     assert code == 0
     assert "each question is a criterion; --split-item no pools them" in said
-    assert "gpt-4o passes the alt-test in 2 out of 5" in out
+    assert "Published rule: passes in 2 of 5" in out
 
 
 @pytest.mark.slow
@@ -309,8 +309,8 @@ def test_ideas_page_has_available_parts(run: Run, tmp_path: Path) -> None:
     whole.filter(pl.col("annotator") != "gpt-4o").write_csv(tmp_path / "people.csv")
     whole.filter(pl.col("annotator") == "ana").unique("item").write_csv(tmp_path / "one.csv")
     titles = {
-        "measures": "Do automatic measures see what experts see?", "agreement": "Do annotators name the same odd one",
-        "pairs": "How alike are the texts?",
+        "measures": "Validity of similarity measures", "agreement": "Agreement on the odd one out",
+        "pairs": "Similarity of texts",
     }  # fmt: skip
     wanted = {
         ("people.csv", "--measures", "words", "--n-resamples", "20"): {"measures", "agreement", "pairs"},
@@ -323,7 +323,7 @@ def test_ideas_page_has_available_parts(run: Run, tmp_path: Path) -> None:
         assert code == 0, err
         text = page.read_text("utf-8")
         assert {part for part, title in titles.items() if title in text} == parts
-        assert ("Two people name the same odd one on" in out) == ("agreement" in parts)
+        assert ("same odd-one-out choice on" in out) == ("agreement" in parts)
 
 
 def test_agreement_names_coefficient_in_header_or_rows(run: Run, table: str) -> None:

@@ -72,7 +72,7 @@ def test_judge_labels_development_items_by_default(run: Run, study: Path) -> Non
     assert "m: 36 calls" in run("judge", study, "--dry-run", "--part", "test")[1]
     code, out, _ = run("judge", study)
     assert "12 of 12 labels collected" in out
-    assert "the 36 test items are asked about with: assay judge" in out
+    assert "Labelled the development set" in out
     assert "are open" not in out
     assert judged(study) == {"development": 12}
     assert "All 12 items belong to the development set" in run("report", study, *REPORT)[1]
@@ -210,7 +210,7 @@ def test_interim_analyses_are_counted_by_data(run: Run, study: Path) -> None:
     run("judge", study)
     out = run("report", study, *REPORT)[1]
     assert "Interim analysis 2 of 2." in out
-    assert "|looks:2|look:2|" in out
+    assert "|analyses:2|analysis:2|" in out
     # One part of the labels is no further look.
     assert "Interim analysis 2 of 2." in run("report", study, *REPORT, "--where", "annotator=a,b,m")[1]
     (study / "items.csv").write_text("".join(items))

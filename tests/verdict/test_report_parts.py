@@ -69,7 +69,7 @@ def titles_of(make: Any, table: Any, **options: Any) -> list[str]:
         (1, 2, ("ordinal", "ordinal"), 9, ["rater_model"]),
         (1, 1, ("ordinal",), 9, []),  # with two raters it is not identified which one errs
         (3, 1, ("ordinal", "nominal"), 9, []),
-        (3, 1, ("ordinal",), 20_001, ["Who is severe, who is erratic?"]),
+        (3, 1, ("ordinal",), 20_001, ["Severity and variability of raters"]),
     ],
 )
 def test_report_raters_requires_three_raters_and_ordered_labels(
@@ -89,7 +89,7 @@ def test_report_raters_explains_large_table(monkeypatch: pytest.MonkeyPatch) -> 
     )
     seen = replace_analyses(monkeypatch, psychometrics, "rater_model", refused="rater_model")
     (part,) = psychometrics.report_raters(table_with("ordinal"), shared(repeats="first"))
-    assert (part.title, part.lines) == ("Who is severe, who is erratic?", ("Not estimable: no room.",))
+    assert (part.title, part.lines) == ("Severity and variability of raters", ("Not estimable: no room.",))
     assert seen[0][1]["repeats"] == "first"
 
 

@@ -181,7 +181,7 @@ class ReadOptions:
 
         if not Path(source).exists():
             raise DataError(f"the file or folder '{source}' does not exist")
-        return format_of(Path(source), self.format).options_from(self.option)
+        return format_of(Path(source), self.format or "auto").options_from(self.option)
 
 
 READ_OPTIONS: Mapping[str, tuple[Any, Any]]

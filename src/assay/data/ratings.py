@@ -645,7 +645,7 @@ def cluster_codes(labels: Annotations, column: str) -> NDArray[np.int64]:
         have = "has" if len(unassigned) == 1 else "have"
         raise DataError(
             f"{counted(len(unassigned), 'item')} {have} no '{column}' ({shown}); fill in the values, drop those items, "
-            f"or remove clusters='{column}'"
+            f"or try without clusters='{column}'"
         )
     return _level_codes(clusters)
 

@@ -125,7 +125,7 @@ def _report_choices(labels: Annotations, options: PartOptions) -> tuple[Part, ..
         found += validation_parts(validate_similarity(labels, n_resamples=draws, seed=seed, confidence=level))
         found += reliability_parts(odd_one_out_agreement(labels, clusters=options.clusters, **options.intervals))
     except DesignError as reason:
-        found += (Part("Do automatic measures see what experts see?", lines=(f"Not estimable: {reason}.",)),)
+        found += (Part("Validity of similarity measures", lines=(f"Not estimable: {reason}.",)),)
     try:
         return (*found, *triplet_parts(triplet_similarity(labels, confidence=level)))
     except DesignError:

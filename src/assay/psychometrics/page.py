@@ -150,7 +150,7 @@ def report_raters(labels: Annotations, options: PartOptions) -> tuple[Part, ...]
     ordinal = all(scale.kind == "ordinal" for scale in labels.scales.values())
     if not ordinal or len(labels.humans) + len(labels.judges) < LEAST_RATERS:
         return ()
-    title = "Who is severe, who is erratic?"
+    title = "Severity and variability of raters"
     if len(labels) > MOST_RATED:
         why = f"the table has more than {MOST_RATED:,} labels; run assay.rater_model(labels, quick=True)"
         return (Part(title, lines=(f"Not estimated here: {why}.",)),)
