@@ -233,7 +233,7 @@ class Newcomer:
             ["bash", "-c", "\n".join([*self.before, f"assay people links {study} --base-url {address}"])],
             cwd=self.folder, env=self.environment, capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
-        return [line.split("\t")[1] for line in said.splitlines() if not line.startswith("(the lead)")]
+        return [line.split("\t")[1] for line in said.splitlines() if not line.startswith("(study lead)")]
 
     def _serve(self, where: str, command: str) -> None:
         """Serve until everybody has answered, then press Ctrl-C."""
