@@ -149,10 +149,10 @@ def test_repeats_and_missing_labels():
     with pytest.raises(DesignError, match="repeats='first'"):
         grading_scale_study(repeated)
     mean = grading_scale_study(repeated, repeats="mean")
-    assert "Repeated answers: mean" in mean.summary()
+    assert "Repeated labels: mean" in mean.summary()
     assert "too narrow" not in mean.summary(), "that is said where each repeat counts"
     holes = grading_scale_study(scale_study(missing=0.2), by="benchmark")
-    assert "some annotators did not answer" in holes.summary().lower()
+    assert "some labels are missing" in holes.summary().lower()
     assert holes.reliability["estimate"].null_count() == 0
 
 
@@ -234,7 +234,7 @@ def test_temperatures_are_compared_on_the_same_items():
     )
     place = {"scale": "0-5", "judge": "gpt"}
     cold, warm = (row(study.conditions, **place, temperature=t, measure="icc")["estimate"] for t in (0.1, 1.0))
-    less = row(study.conditions, **place, temperature=0.1, measure="icc, less 1.0")
+    less = row(study.conditions, **place, temperature=0.1, measure="icc, minus 1.0")
     assert less["estimate"] == pytest.approx(cold - warm)
     assert 0 <= less["p"] <= 1
 
@@ -272,11 +272,11 @@ def test_repeats_have_separate_reliability():
     assert (found["estimate"], found["low"], found["high"]) == pytest.approx((alone.estimate, alone.low, alone.high))
     assert (found["n"], found["repeats"]) == (18, 3)
     assert set(study.repeats["annotator"]) == {"gpt", "llama", "qwen"}
-    assert "Repeated answers on 0-5 with each other, ICC(1): gpt 0." in study.summary()
+    assert "Reliability of repeated labels on 0-5, ICC(1): gpt 0." in study.summary()
     assert grading_scale_study(scale_study(per_benchmark=5)).repeats is None
     each = grading_scale_study(repeated, repeats="each")
-    assert "intervals for others like these are too narrow" in each.summary()
-    assert "with each other, ICC(1)" in grading_scale_study(repeated.where(kind="judge"), repeats="first").summary()
+    assert "intervals for random raters are too narrow" in each.summary()
+    assert "Reliability of repeated labels on" in grading_scale_study(repeated.where(kind="judge"), repeats="first").summary()
 
 
 def test_items_of_judges_alone_are_said_and_panels_compared_on_the_same_items(labels, study):
@@ -304,13 +304,13 @@ def test_items_of_judges_alone_are_said_and_panels_compared_on_the_same_items(la
 def test_no_interval_is_no_verdict(labels):
     """Without intervals, or if a value of ``by`` is one cluster, the reason replaces the result."""
     none = grading_scale_study(labels, by="benchmark", method="none")
-    assert none.summary().startswith("ICC(A,1) of people and judges is highest on 0-5, 0.9")
+    assert none.summary().startswith("Highest ICC(A,1) of humans and judges: 0-5, 0.9")
     assert "Differences between scales are not tested without intervals" in none.summary()
-    assert "Whether pooling inflation cannot be said" in none.summary()
+    assert "Whether pooling inflates the ICC is not testable" in none.summary()
     assert none.differences["estimate"].null_count() == 0
-    assert not none.differences["shown"].any()
+    assert not none.differences["significant"].any()
     alone = grading_scale_study(labels, by="benchmark", clusters="benchmark")
-    assert "No interval for essay, sts, toxic: one benchmark (the clusters) cannot show" in alone.summary()
+    assert "No interval for essay, sts, toxic: the variance cannot be estimated from one benchmark (the clusters)" in alone.summary()
     assert alone.alignment.filter(pl.col("benchmark") == "sts")["low"].null_count() == 39
     one = labels.items.with_columns(
         benchmark=pl.when(pl.col("item") == "sts-000").then(pl.lit("single")).otherwise("benchmark")
@@ -319,7 +319,7 @@ def test_no_interval_is_no_verdict(labels):
         labels.labels, judges=labels.judges, scale=Interval(0, 100), conditions=["scale"], items=one
     )
     found = grading_scale_study(tiny, by="benchmark", group=None)
-    assert "No interval for single: one item cannot show how much others would differ" in found.summary()
+    assert "No interval for single: the variance cannot be estimated from one item" in found.summary()
 
 
 def test_row_means_ignores_missing_values():
@@ -360,7 +360,7 @@ def shown_for_one_judge(seeds: int, **world) -> int:
     for seed in range(seeds):
         tables = ScaleTables(two_scales(seed, **world), GradingScaleSettings())
         one, n = tables._one_judge(np.arange(len(tables.items)))
-        found += tables._compare(one, min(n))[0]["shown"]
+        found += tables._compare(one, min(n))[0]["significant"]
     return found
 
 

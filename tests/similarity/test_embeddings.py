@@ -146,7 +146,7 @@ def test_a_models_name_is_its_weights_wherever_the_folder_is(tmp_path):
 def test_a_model_that_is_not_here_and_cannot_be_fetched_is_refused(monkeypatch):
     pytest.importorskip("huggingface_hub", reason='needs the extra "embed"')
     with pytest.raises(
-        assay.errors.DataError, match="the model 'nobody/nothing' is not on this machine and cannot be fetched"
+        assay.errors.DataError, match="the model 'nobody/nothing' is not on this machine and cannot be downloaded"
     ):
         similarity_named("embeddings:nobody/nothing")
     with pytest.raises(assay.errors.DataError, match="there is no folder /nowhere/model"):
