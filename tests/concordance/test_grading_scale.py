@@ -276,7 +276,8 @@ def test_repeats_have_separate_reliability():
     assert grading_scale_study(scale_study(per_benchmark=5)).repeats is None
     each = grading_scale_study(repeated, repeats="each")
     assert "intervals for random raters are too narrow" in each.summary()
-    assert "Reliability of repeated labels on" in grading_scale_study(repeated.where(kind="judge"), repeats="first").summary()
+    judges = grading_scale_study(repeated.where(kind="judge"), repeats="first")
+    assert "Reliability of repeated labels on" in judges.summary()
 
 
 def test_items_of_judges_alone_are_said_and_panels_compared_on_the_same_items(labels, study):
@@ -310,7 +311,8 @@ def test_no_interval_is_no_verdict(labels):
     assert none.differences["estimate"].null_count() == 0
     assert not none.differences["significant"].any()
     alone = grading_scale_study(labels, by="benchmark", clusters="benchmark")
-    assert "No interval for essay, sts, toxic: the variance cannot be estimated from one benchmark (the clusters)" in alone.summary()
+    words = "No interval for essay, sts, toxic: the variance cannot be estimated from one benchmark (the clusters)"
+    assert words in alone.summary()
     assert alone.alignment.filter(pl.col("benchmark") == "sts")["low"].null_count() == 39
     one = labels.items.with_columns(
         benchmark=pl.when(pl.col("item") == "sts-000").then(pl.lit("single")).otherwise("benchmark")

@@ -672,7 +672,8 @@ def test_postgresql_that_stops_in_mid_run_is_said_in_one_line(make_study, url, c
 
     with ChatServer(close_down) as server:
         study = make_study(200, server.url)
-        with pytest.raises(StudyError, match=r"the store postgresql.* failed: .* run the command again to continue") as caught:
+        words = r"the store postgresql.* failed: .* run the command again to continue"
+        with pytest.raises(StudyError, match=words) as caught:
             judge_study(study, store=url)
         assert "\n" not in str(caught.value)
         with root.connect() as db:
