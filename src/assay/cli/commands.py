@@ -388,6 +388,12 @@ STUDIES = (
         run=f"{_STUDIES}:judge",
     ),
     Command(
+        "people invite",
+        "Add annotators to a study and print their personal links.",
+        "my-study 'Ana Ruiz' 'Ben Okoro' --attribute expertise=nurse",
+        run=f"{_STUDIES}:invite",
+    ),
+    Command(
         "serve",
         "Serve the annotation page and the study lead's dashboard.",
         "my-study",
@@ -403,12 +409,6 @@ STUDIES = (
         heading="The trained judge",
         needs="reviews.csv, a table of texts and human labels",
         settings=("assay.training.documents:TrainSettings",),
-    ),
-    Command(
-        "people invite",
-        "Add annotators to a study and print their personal links.",
-        "my-study 'Ana Ruiz' 'Ben Okoro' --attribute expertise=nurse",
-        run=f"{_STUDIES}:invite",
     ),
     Command(
         "people links",
