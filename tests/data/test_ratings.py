@@ -141,7 +141,7 @@ def test_cluster_codes_accept_item_column():
     [
         (
             [None, "d", "d"],
-            r"^1 item has no 'document' \(item 'c'\); fill in the values, drop those items, or remove clusters",
+            r"^1 item has no 'document' \(item 'c'\); fill in the values, drop those items, or try without clusters",
         ),
         ([1.0, float("nan"), None], r"^2 items have no 'document' \(item 'a', item 'b'\); fill in"),
     ],
