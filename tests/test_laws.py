@@ -317,7 +317,7 @@ def test_items_without_a_cluster_follow_the_one_rule(name):
         refused = DataError(str(refused).split(": ", 1)[1])
     assert isinstance(refused, DataError)
     assert re.match(
-        r"\d items? (has|have) no 'document' \(item '.*fill in the values, drop those items, or remove clusters",
+        r"\d items? (has|have) no 'document' \(item '.*fill in the values, drop those items, or try without clusters",
         str(refused),
     )
 

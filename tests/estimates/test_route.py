@@ -63,7 +63,7 @@ def test_route_gives_confident_items_to_good_judge():
     assert np.sum(found > 0.72) <= 3  # where it does not hold: .05 of 20 studies, and two standard errors
     words = assay.route(planted(1), signal="sure", epsilon=0.1).summary()
     assert "Judge share 50%" in words
-    assert "those with 'sure' of at least" in words
+    assert "(items with 'sure' of at least" in words
     assert "People would label" in words
 
 
