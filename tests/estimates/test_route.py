@@ -64,7 +64,7 @@ def test_route_gives_confident_items_to_good_judge():
     words = assay.route(planted(1), signal="sure", epsilon=0.1).summary()
     assert "Judge share 50%" in words
     assert "(items with 'sure' of at least" in words
-    assert "People would label" in words
+    assert "Human queue" in words
 
 
 def test_noise_and_a_judge_that_holds_has_all_and_one_that_does_not_none():
