@@ -245,4 +245,4 @@ def report_disagreement(labels: Annotations, options: PartOptions) -> tuple[Part
     if not _comparable(labels):
         return ()
     asked = {"repeats": options.repeats, "clusters": options.clusters, **options.intervals}
-    return parts_or_reason("Where do annotators disagree?", lambda: disagreement_parts(disagreement(labels, **asked)))
+    return parts_or_reason("Disagreements among annotators", lambda: disagreement_parts(disagreement(labels, **asked)))

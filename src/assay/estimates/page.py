@@ -111,7 +111,7 @@ def report_estimates(labels: Annotations, options: PartOptions) -> tuple[Part, .
     """Return the corrected estimates of judges that labelled many more items than the annotators did."""
     found: tuple[Part, ...] = ()
     for judge in judges_with_more_items(labels)[:MOST_ESTIMATED]:
-        title = f"What would people say of all items that {judge} labelled?"
+        title = f"Corrected estimates from the labels of {judge}"
         found += parts_or_reason(title, partial(_report_estimate, labels, judge, options))
     return found
 

@@ -112,7 +112,7 @@ def report_ideas(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
     given = options.similarity
     shared = {"similarity": given if isinstance(given, str) or callable(given) else "words", **options.intervals}
     return parts_or_reason(
-        "Where does each judge sit among the people?",
+        "Similarity of judges to humans",
         lambda: annotator_parts(annotator_similarity(labels, clusters=options.clusters, **shared)),
     )
 

@@ -143,7 +143,7 @@ def report_position(labels: Annotations, options: PartOptions) -> tuple[Part, ..
     if not kinds or "position" not in labels.labels.columns:
         return ()
     return parts_or_reason(
-        "Position bias: does the place of a text change the answer?",
+        "Position bias",
         lambda: position_parts(position_bias(labels, clusters=options.clusters, **options.intervals)),
     )
 

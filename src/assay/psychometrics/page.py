@@ -174,7 +174,7 @@ def report_generalizability(labels: Annotations, options: PartOptions) -> tuple[
         return found
     draws = options.resamples(MOST_REFITS)
     correlated = parts_or_reason(
-        "Do human and judge measure the same thing?",
+        "Universe-score correlation of human and judge",
         lambda: disattenuation_parts(disattenuated_correlation(labels, design, "i", n_resamples=draws, **given)),
     )
     return (*found, *correlated)

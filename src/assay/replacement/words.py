@@ -312,7 +312,7 @@ def paired_summary(found: Any) -> str:
         f"{found.judge}: mean winning rate ω = {said(found.winning_rate)} (minimum {said(found.low)}, maximum "
         f"{said(found.high)}) over {found.pairings.height} pairings of {' and '.join(str(len(s)) for s in found.sets)} "
         f"annotators, margin ε = {found.epsilon:g}; advantage probability ρ = {said(rho.estimate)} [{said(rho.low)}, "
-        f"{said(rho.high)}]; {found.n_items} items. Combined annotators mix several people, which adds variance. "
+        f"{said(rho.high)}]; {found.n_items} items. Combined annotators mix several annotators, which adds variance. "
         "Prefer more items by the same annotators."
     )
     return "\n".join([sentence, *found.run.closing()])
