@@ -338,7 +338,7 @@ def test_a_large_table_of_raters_who_share_teachers_alone_arrives(monkeypatch):
     said = [c for c in found.cautions if "disjoint subsets" in c]
     assert len(said) == 1
     assert "6 disjoint subsets that share no items (r1; r2; r3 …)" in said[0]
-    assert "through 'teacher' that they share" in said[0]
+    assert "between subsets, comparisons use shared 'teacher'" in said[0]
     # Other maxima are looked for from a maximum only by who asks for several starts.
     monkeypatch.setattr(fit, "_sweep", None)
     assert len(assay.rater_model(labels, **asked | {"starts": 1}).fitted.modes) == 1

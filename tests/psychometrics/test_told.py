@@ -221,7 +221,7 @@ def upside_down(kind, seed):
 def test_a_rater_upside_down_is_named_and_one_by_chance_is_not():
     """Before, the scale turned round was only erratic. Who answers by chance is named in 5% of tables at most."""
     turned = assay.rater_model(one_rater("turned", 0), quick=True, starts=1, draws=100)
-    assert any("labels run against the others': odd (r = −0." in c for c in turned.cautions)
+    assert any("negatively correlated with the others': odd (r = −0." in c for c in turned.cautions)
     assert all(upside_down("turned", seed) and upside_down("turned", seed)[0][0] == "odd" for seed in range(20))
     assert sum(bool(upside_down("chance", seed)) for seed in range(60)) <= 6
 

@@ -224,7 +224,7 @@ def test_baselines_are_out_of_fold(scale):
         np.testing.assert_allclose(found["mean"], [odd, even] * 4)
 
 
-def slow_retention(labels: Annotations, judge: str) -> float:
+def slow_agreement_ratio(labels: Annotations, judge: str) -> float:
     """A(judge, people) / A(people, people) from every pair of labels."""
     where = {name: k for k, name in enumerate(labels.scale.categories)}
     rows = [(i, who, where[label]) for i, who, label in labels.labels.select("item", "annotator", "label").iter_rows()]
@@ -257,10 +257,10 @@ def test_agreement_ratio_equals_that_of_alt_test(scale):
         both.labels.select("item", "annotator", "label"), judges=both.judges, scale=both.scale, exclude=[]
     )
     for judge in ("encoder", "ridge"):
-        wanted = assay.alt_test(bare, judge, epsilon=0.1).retention.estimate
+        wanted = assay.alt_test(bare, judge, epsilon=0.1).agreement_ratio.estimate
         mine = found.table.filter((pl.col("rater") == judge) & (pl.col("measure") == "R"))["estimate"][0]
         assert mine == pytest.approx(wanted, abs=0.01), "its jackknife corrects a bias of the order 1/n"
-        assert mine == pytest.approx(slow_retention(bare, judge)), judge
+        assert mine == pytest.approx(slow_agreement_ratio(bare, judge)), judge
 
 
 def test_linear_relation_is_learnt_and_reported():
