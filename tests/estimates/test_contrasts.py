@@ -439,12 +439,16 @@ ONE = SystemContrast(
     ],
 )  # fmt: skip
 def test_contrast_sentence(given, words):
-    text = contrast_sentence(dataclasses.replace(ONE, **given), 0.95)
+    text = contrast_sentence(dataclasses.replace(ONE, **given), 0.95, "holm")
     assert text == f"new − old: {words} Judge only: +0.60 [0.50, 0.70]."
 
 
+def test_contrast_sentence_without_adjustment():
+    assert "corrected (p = 0.050); new is" in contrast_sentence(ONE, 0.95, "none")
+
+
 def test_contrast_sentence_reports_length():
-    text = contrast_sentence(dataclasses.replace(ONE, by_length=Estimate(0.2, 0.1, 0.3, 0.05)), 0.95)
+    text = contrast_sentence(dataclasses.replace(ONE, by_length=Estimate(0.2, 0.1, 0.3, 0.05)), 0.95, "holm")
     assert text.endswith("Judge only: +0.60 [0.50, 0.70], of which +0.20 [0.10, 0.30] is associated with length.")
 
 

@@ -425,6 +425,7 @@ def test_advice_on_a_match_with_one_annotator():
                          "their number; the verdict tests at least 2 of them together"),
         (UNDECIDED, True, "The published rule passes it because it counts wins without testing that they amount to "
                           "half of the annotators."),
+        (MIXED, True, "because it does not test whether the judge is worse than other annotators."),
         ({"p_item_level": 0.06}, True, "The published rule passes it because it does not test item-level agreement."),
         ({"p_ratio_above": 0.06}, True, "The published rule passes it because it does not test the agreement ratio."),
         ({"annotators_agree": False}, True, "because it does not test agreement among annotators."),

@@ -55,7 +55,7 @@ def estimate_lines(found: Any) -> list[str]:
         lines.append(f"{start}{what}: {number} ({rests_on}). {_baselines(one)}")
     return [
         *lines,
-        *(contrast_sentence(one, settings.confidence) for one in found.contrasts),
+        *(contrast_sentence(one, settings.confidence, settings.adjust) for one in found.contrasts),
         f"Brackets: {settings.confidence:.0%} confidence intervals.",
     ]
 
@@ -73,7 +73,7 @@ def _annotators(humans: tuple[str, ...], raters: str) -> str:
 
 def _baselines(one: Any) -> str:
     """The estimates from the judge only and from humans only, and the precision that the judge adds."""
-    only = f"{said(one.humans_only.estimate)} {interval(one.humans_only.low, one.humans_only.high)}"
+    only = estimated(one.humans_only.estimate, one.humans_only.low, one.humans_only.high)
     judge = f"{said(one.judge_only)} ({signed(one.judge_only - one.found.estimate)})"
     if one.equivalent_labels is None:
         added = ""
@@ -85,7 +85,7 @@ def _baselines(one: Any) -> str:
     return f"Judge only: {judge}. Humans only: {only}.{added}"
 
 
-def contrast_sentence(one: Any, confidence: float) -> str:
+def contrast_sentence(one: Any, confidence: float, adjust: str) -> str:
     """Return the corrected difference of two systems, its test, and the judge's own difference.
 
     Parameters
@@ -102,9 +102,8 @@ def contrast_sentence(one: Any, confidence: float) -> str:
     length = ""
     if math.isfinite(one.by_length.estimate):
         length = f", of which {changed(one.by_length)} is associated with length"
-    return (
-        f"{lead}: {changed(one.found)} corrected (adjusted {p_value(one.p_adjusted)}); {verdict}. {judge}{length}."
-    )  # fmt: skip
+    p = f"{'' if adjust == 'none' else 'adjusted '}{p_value(one.p_adjusted)}"
+    return f"{lead}: {changed(one.found)} corrected ({p}); {verdict}. {judge}{length}."
 
 
 # -- drift ---------------------------------------------------------------------------------------------

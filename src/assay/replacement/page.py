@@ -322,9 +322,11 @@ def _published_difference(test: AltTest) -> str:
     if not test.passed:
         return (
             "The published rule does not pass it because it counts annotators one by one, corrected for their number; "
-            f"the verdict tests at least {g.least} of them together, with an exact test, which requires less evidence."
+            f"the verdict tests at least {g.least} of them together, which requires less evidence."
         )
-    if not g.p_noninferior <= g.alpha or test.verdict == "mixed":
+    if test.verdict == "mixed":
+        return "The published rule passes it because it does not test whether the judge is worse than other annotators."
+    if not g.p_noninferior <= g.alpha:
         return (
             "The published rule passes it because it counts wins without testing that they amount to "
             f"{words.share_of_annotators(test.settings.threshold)}."
