@@ -129,8 +129,10 @@ def test_confusion_counts_pairs_of_the_judge_and_a_person():
 
 def test_share_has_interval_or_reason():
     row = {"estimate": 0.5, "low": 0.4, "high": 0.6, "reason": None}
-    assert words._share(row) == "0.50 [0.40, 0.60]"
-    assert words._share({**row, "low": None, "high": None, "reason": "two items"}) == "0.50 (no interval: two items)"
+    assert words._number(row, 2) == "0.50 [0.40, 0.60]"
+    assert (
+        words._number({**row, "low": None, "high": None, "reason": "two items"}, 2) == "0.50 (no interval: two items)"
+    )
 
 
 def test_disagreement_explains_missing_parts():

@@ -86,17 +86,17 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "--config": ("--reading",),
     "--on-missing": ("--missing",),
     "--open": (),
-    "--verbose": ("--verbose",),
+    "--verbose": (),
     "-v": ("--verbose",),
-    "--quiet": ("--quiet",),
+    "--quiet": (),
     "-q": ("--quiet",),
     "--limit": (),
     "--jobs": (),
-    "--yes": ("--yes", "--force"),
-    "--dry-run": ("--dry-run",),
-    "--n-items": ("--n-items",),
+    "--yes": ("--force",),
+    "--dry-run": (),
+    "--n-items": (),
 }
-"""Options that people try first, with the options that do it; the first that a command has is suggested."""
+"""Options that people try first, with the options that do it; the first that a command has is suggested, if any."""
 
 SENTENCES: Mapping[str, str] = {
     "--sep": FILES_ARE_RECOGNISED,

@@ -257,10 +257,10 @@ def _places(rows: pl.DataFrame, listed: int = MOST_LINES) -> str:
     return f", including all of {listing(missing)}" if missing else ""
 
 
-def _number(row: Mapping[str, Any]) -> str:
+def _number(row: Mapping[str, Any], digits: int = 3) -> str:
     if row["low"] is None or not np.isfinite(row["low"]):
-        return f"{said(row['estimate'], 3)} (no interval: {row['reason']})"
-    return estimated(row["estimate"], row["low"], row["high"], 3)
+        return f"{said(row['estimate'], digits)} (no interval: {row['reason']})"
+    return estimated(row["estimate"], row["low"], row["high"], digits)
 
 
 def _signed_number(row: Mapping[str, Any]) -> str:
@@ -297,9 +297,7 @@ def disagreement_lines(found: Any) -> list[str]:
 
 def agreed_sentence(found: Any) -> str:
     """Return the share of items whose labels are all equal."""
-    return (
-        f"All labels agree on {found.n_agreed:,} of {counted(found.n_items, 'item')} with two or more labels."
-    )  # fmt: skip
+    return f"All labels agree on {found.n_agreed:,} of {counted(found.n_items, 'item')} with two or more labels."
 
 
 def category_sentences(found: Any) -> list[str]:
@@ -312,7 +310,7 @@ def category_sentences(found: Any) -> list[str]:
             pl.col("criterion").eq_missing(pl.lit(criterion, pl.String)), pl.col("who") == who,
             coefficient="specific-agreement",
         )  # fmt: skip
-        shares = {c: _share(mine.filter(category=c).row(0, named=True)) for c in lower["category"]}
+        shares = {c: _number(mine.filter(category=c).row(0, named=True), 2) for c in lower["category"]}
         named = [f"'{c}' (specific agreement {share})" for c, share in shares.items()]
         text = f"significantly lower chance-corrected agreement on {listing(named)} than on all categories"
         if not named:
@@ -343,12 +341,6 @@ def largest_difference(row: Mapping[str, Any]) -> str:
         f"{row['item']}: {row['judge']} {row['judge_label']}, humans {row['human_labels']}. Items are listed if the "
         "judge differs more from the humans than they differ from each other."
     )
-
-
-def _share(row: Mapping[str, Any]) -> str:
-    if row["low"] is None:
-        return f"{said(row['estimate'])} (no interval: {row['reason']})"
-    return estimated(row["estimate"], row["low"], row["high"])
 
 
 def _item_words(row: Mapping[str, Any], column: str) -> str:

@@ -151,34 +151,35 @@ def correlation_lines(
 
 def severity_lines(rows: pl.DataFrame, alpha: float, unit: str, severe: int) -> Iterator[str]:
     """Raters who differ significantly in severity; ``severe`` is the sign of a severe rater's estimate."""
-    differing = rows.filter(pl.col("p_adjusted") <= alpha).sort(pl.col("estimate") * severe)
+    estimate = pl.col("estimate") * severe
+    differing = rows.filter(pl.col("p_adjusted") <= alpha).sort(estimate)
+    columns = ("estimate", "low", "high")
     for how, some in (
-        ("severe", differing.filter(pl.col("estimate") * severe > 0).reverse()),
-        ("lenient", differing.filter(pl.col("estimate") * severe < 0)),
+        ("severe", differing.filter(estimate > 0).reverse()),
+        ("lenient", differing.filter(estimate < 0)),
     ):
-        if some.height:
-            each = [
-                f"{r['annotator']} ({signed(r['estimate'])} {interval(r['low'], r['high'])})"
-                for r in some.iter_rows(named=True)
-            ]
-            yield f"Significantly more {how} than the mean ({unit}): {listing(each, 6)}."
+        each = [f"{who} ({signed(x)} {interval(*ends)})" for who, x, *ends in some.select("annotator", *columns).rows()]
+        yield from _differing_line(f"more {how} than the mean ({unit})", each)
     yield from no_difference_line(rows.height - differing.height, rows.height, "severity")
 
 
 def variability_lines(rows: pl.DataFrame) -> Iterator[str]:
     """Raters who differ significantly in ψ; ``rows`` are all raters, with ``different`` and ``away`` from the mean."""
-    differing = rows.filter("different")
+    differing = rows.filter("different").sort("psi")
+    columns = ("psi", "psi_low", "psi_high")
     for how, some in (
-        ("more", differing.filter(pl.col("away") > 0).sort("psi", descending=True)),
-        ("less", differing.filter(pl.col("away") < 0).sort("psi")),
+        ("more", differing.filter(pl.col("away") > 0).reverse()),
+        ("less", differing.filter(pl.col("away") < 0)),
     ):
-        if some.height:
-            each = [
-                f"{r['annotator']} ({estimated(r['psi'], r['psi_low'], r['psi_high'])})"
-                for r in some.iter_rows(named=True)
-            ]
-            yield f"Significantly {how} variable than the mean (ψ, categories): {listing(each, 6)}."
+        each = [f"{who} ({estimated(*found)})" for who, *found in some.select("annotator", *columns).rows()]
+        yield from _differing_line(f"{how} variable than the mean (ψ, categories)", each)
     yield from no_difference_line(rows.height - differing.height, rows.height, "variability")
+
+
+def _differing_line(how: str, raters: Sequence[str]) -> Iterator[str]:
+    """Raters with a significant difference from the mean, if there are any."""
+    if raters:
+        yield f"Significantly {how}: {listing(raters, 6)}."
 
 
 def no_difference_line(number: int, n: int, what: str) -> Iterator[str]:

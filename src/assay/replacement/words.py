@@ -298,7 +298,7 @@ def domains_summary(found: AltTestBy) -> str:
         rho = test.advantage_probability
         lines.append(
             f"  {name}: {test.verdict_text}; ω = {said(test.winning_rate)}, ρ = "
-            f"{said(rho.estimate)} [{said(rho.low)}, {said(rho.high)}], {counted(test.n_items, 'item')}."
+            f"{estimated(rho.estimate, rho.low, rho.high)}, {counted(test.n_items, 'item')}."
         )
         lines += [f"    excluded: {one}." for one in test.exclusions]
     lines += [f"  {name}: not tested: {why}" for name, why in found.untested.items()]
@@ -311,9 +311,9 @@ def paired_summary(found: Any) -> str:
     sentence = (
         f"{found.judge}: mean winning rate ω = {said(found.winning_rate)} (minimum {said(found.low)}, maximum "
         f"{said(found.high)}) over {found.pairings.height} pairings of {' and '.join(str(len(s)) for s in found.sets)} "
-        f"annotators, margin ε = {found.epsilon:g}; advantage probability ρ = {said(rho.estimate)} [{said(rho.low)}, "
-        f"{said(rho.high)}]; {found.n_items} items. Combined annotators mix several annotators, which adds variance. "
-        "Prefer more items by the same annotators."
+        f"annotators, margin ε = {found.epsilon:g}; advantage probability ρ = "
+        f"{estimated(rho.estimate, rho.low, rho.high)}; {found.n_items} items. Combined annotators mix several "
+        "annotators, which adds variance. Prefer more items by the same annotators."
     )
     return "\n".join([sentence, *found.run.closing()])
 
@@ -354,7 +354,7 @@ def comparison_summary(found: JudgeComparison) -> str:
 def _lead(found: JudgeComparison, other: str) -> str:
     """Return the difference in ρ between the best judge and the next, or why it does not rank them."""
     lead: Estimate = found.lead
-    difference = f"{found.best} − {other}: {said(lead.estimate)} {interval(lead.low, lead.high)}, same items"
+    difference = f"{found.best} − {other}: {estimated(lead.estimate, lead.low, lead.high)}, same items"
     if lead.low > 0 and not found.lead_is_clear and (doubt := found.lead_doubt) is not None:
         test = found.tests[found.best]
         return (

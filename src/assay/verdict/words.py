@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from assay.errors import counted, listing
 from assay.estimation.intervals import Estimate
-from assay.reporting.tables import interval, said, signed
+from assay.reporting.tables import estimated, interval, said, signed
 from assay.verdict.cells import DIMENSIONS, TOWARD, Boundaries, CardRow, Dimension
 from assay.verdict.probe_calls import CALLED, CalledMeasure
 from assay.verdict.probe_measures import WANTED, CalledProbe, Probe, ProbeRow, responses_needed
@@ -235,7 +235,7 @@ def fault(row: ProbeRow) -> str:
         case "consistency" | "missing":
             words = f"{judge} {fact(row)}"
         case _:
-            words = f"{judge}, {row.one.measure}: {said(e.estimate)} {interval(e.low, e.high)}; chance "
+            words = f"{judge}, {row.one.measure}: {estimated(e.estimate, e.low, e.high)}; chance "
             words += f"{row.one.null:.2f}"
     return f"{_title(row)}: {words}."
 
@@ -243,8 +243,8 @@ def fault(row: ProbeRow) -> str:
 def _direction(e: Estimate) -> str:
     """``increase by 0.34 [0.25, 0.43]`` or ``decrease by …``."""
     if e.estimate > 0:
-        return f"increase by {said(e.estimate)} {interval(e.low, e.high)}"
-    return f"decrease by {said(-e.estimate)} {interval(-e.high, -e.low)}"
+        return f"increase by {estimated(e.estimate, e.low, e.high)}"
+    return f"decrease by {estimated(-e.estimate, -e.high, -e.low)}"
 
 
 def _number(row: ProbeRow) -> str:
@@ -255,7 +255,7 @@ def _number(row: ProbeRow) -> str:
 def _times(row: ProbeRow) -> str:
     """The judge's effective number of levels as a multiple of the annotators'."""
     e = row.one.found
-    return f"{said(math.exp(e.estimate))} {interval(math.exp(e.low), math.exp(e.high))}"
+    return estimated(math.exp(e.estimate), math.exp(e.low), math.exp(e.high))
 
 
 def fact(row: ProbeRow) -> str:
@@ -269,7 +269,7 @@ def _responses(e: Estimate) -> str:
     """How many responses reach Φ = `WANTED`."""
     if e.estimate > 1 - 1e-12:
         return "gives the same label in every response"
-    phi = f"Φ of one response = {said(e.estimate)} {interval(e.low, e.high)}"
+    phi = f"Φ of one response = {estimated(e.estimate, e.low, e.high)}"
     likely = responses_needed(e.estimate)
     if not math.isfinite(likely):
         return f"does not reach Φ = {WANTED:g} with any number of responses ({phi})"
@@ -334,7 +334,7 @@ def undetected(row: ProbeRow) -> str:
     e = row.one.found
     number = _times(row) if row.one.probe == "resolution" else _number(row)
     if row.one.probe == "position":
-        number = f"{said(e.estimate)} {interval(e.low, e.high)}"
+        number = estimated(e.estimate, e.low, e.high)
     name = PROBE_TITLES[row.one.probe] + (f" of {row.share_of}" if row.one.probe == "shares" else "")
     if isinstance(row.one, CalledMeasure) and row.one.change in ("shift", "place"):
         name += f", {'position' if row.one.change == 'place' else row.one.change}"
