@@ -131,6 +131,44 @@ def test_command_of_a_plugin_runs_and_is_listed(folder: Path, labels: Path) -> N
     assert "From other packages\n  count         Print the number of labels." in run(folder, COMMAND, "--help").stdout
 
 
+BROKEN = {
+    "broken = no_such_module:X": ("broken", "cannot be imported: ModuleNotFoundError"),
+    "tally = tiny_more:COUNT": ("tally", "has the name 'count'; use the same name for both"),
+}
+
+
+@pytest.mark.parametrize(("line", "name", "words"), [(line, *found) for line, found in BROKEN.items()])
+def test_broken_command_of_a_plugin_is_one_line_and_keeps_the_help(
+    folder: Path, line: str, name: str, words: str
+) -> None:
+    install(folder, {"assay.commands": [line]})
+    done = run(folder, COMMAND, name, "labels.txt")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    shown = run(folder, COMMAND, "--help").stdout
+    assert words in " ".join(shown.split())
+    assert "  report " in shown
+
+
+def test_command_of_a_plugin_cannot_have_a_known_name(folder: Path) -> None:
+    install(folder, {"assay.commands": ["report = tiny_more:COUNT"]})
+    shown = " ".join(run(folder, COMMAND, "--help").stdout.split())
+    assert "assay has a part named 'report' already; rename the entry point" in shown
+
+
+def test_command_of_a_plugin_in_a_group_runs_and_is_listed(folder: Path, labels: Path) -> None:
+    more = FURTHER.replace('Command("count"', 'Command("plan count"')
+    (folder / "tiny_more.py").write_text(more)
+    install(folder, POINTS | {"assay.commands": ["plan count = tiny_more:COUNT"]})
+    assert run(folder, COMMAND, "plan", "count", str(labels)).stdout == "36\n"
+    assert "  count         Print the number of labels." in run(folder, COMMAND, "plan").stdout
+
+
+def test_mistyped_command_of_a_plugin_is_suggested(folder: Path) -> None:
+    assert "Did you mean assay count?" in run(folder, COMMAND, "coumt").stderr
+
+
 def test_report_part_of_a_plugin_is_on_the_page(folder: Path, labels: Path) -> None:
     code = (
         f"import assay; print([s.title for s in assay.report(assay.read({str(labels)!r}, judges=['cho']), epsilon=0.2, "

@@ -47,8 +47,8 @@ class Registry(dict[str, T]):
     Raises
     ------
     AssayError
-        On access to a part that cannot be imported, is not a ``kind`` or has the name of a built-in part. The message
-        names the package.
+        On access to a part that cannot be imported, is not a ``kind``, or has another name than its entry point, or
+        that of a built-in part. The message names the package.
     """
 
     def __init__(self, group: str, kind: type[T], parts: Mapping[str, T]) -> None:
@@ -68,17 +68,17 @@ class Registry(dict[str, T]):
 
     def everything(self) -> dict[str, T]:
         """Return all parts by name, those of installed packages imported."""
-        for name, point in self.further.items():
-            if name in self:
-                raise AssayError(f"{_source(point)}: assay has a part named '{name}' already; rename the entry point")
-        return {**self, **{name: self[name] for name in self.further}}
+        return {**self, **{name: self.plugin(name) for name in self.further}}
 
     def find(self, name: str) -> T | None:
         """Return the part of this name, or None."""
         return self[name] if name in self or name in self.further else None
 
-    def __missing__(self, name: str) -> T:
+    def plugin(self, name: str) -> T:
+        """Return the part of an installed package."""
         point = self.further[name]
+        if name in self:
+            raise AssayError(f"{_source(point)}: assay has a part named '{name}' already; rename the entry point")
         try:
             part = point.load()
         except Exception as error:
@@ -88,7 +88,11 @@ class Registry(dict[str, T]):
         if not isinstance(part, self._kind):
             kind = GROUPS[self._group]
             raise AssayError(f"{_source(point)} must be an instance of {kind}; got {type(part).__name__}")
+        if (own := getattr(part, "name", name)) != name:
+            raise AssayError(f"{_source(point)} has the name '{own}'; use the same name for both")
         return part
+
+    __missing__ = plugin
 
 
 def _source(point: EntryPoint) -> str:

@@ -249,6 +249,7 @@ def test_short_help_lists_question_before_reading(run: Run) -> None:
     assert "--n-resamples" not in out
     assert "--n-resamples" in run("report", "--help-all")[1]
     assert run("report", "-h") == run("report", "--help")
+    assert run("plan", "--help-all") == run("plan", "--help") == run("plan")
 
 
 def test_first_screen_imports_no_command_and_has_at_most_30_entries(run: Run) -> None:

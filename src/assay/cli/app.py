@@ -42,26 +42,28 @@ def _app() -> App:
     """All commands; none is imported before it is used."""
     plainly = Parameter(negative=())
     made = App(name="assay", version=__version__, help=PROGRAM, help_format="plaintext", default_parameter=plainly)
-    families = {name: App(name=name, help=does, help_format="plaintext") for name, does in FAMILIES.items()}
-    for family in families.values():
-        made.command(family)
-    for row in (row for rows in COMMANDS.values() for row in rows):
-        first, _, second = row.name.partition(" ")
-        _add(families[first] if second else made, row, second or first)
+    for name, does in FAMILIES.items():
+        made.command(App(name=name, help=does, help_format="plaintext"))
+    for row in BY_NAME.values():
+        _add(made, row)
     made.register_install_completion_command(
         help="Install shell completion of commands and options (bash, zsh, fish, PowerShell)."
     )
     return made
 
 
-def _add(parser: App, row: Command, name: str) -> None:
-    parser.command(
-        row.leads_to,
-        name=name,
-        help=row.does,
-        help_epilogue=f"Example: {row.line}",
-        default_parameter=Parameter(negative=()),
-    )
+def _add(made: App, row: Command) -> None:
+    """Add a command, to its group if it has one."""
+    first, _, second = row.name.partition(" ")
+    parser, name = (made[first], second) if second else (made, first)
+    if name not in parser:
+        parser.command(
+            row.leads_to,
+            name=name,
+            help=row.does,
+            help_epilogue=f"Example: {row.line}",
+            default_parameter=Parameter(negative=()),
+        )
 
 
 app = _app()
@@ -70,7 +72,7 @@ app = _app()
 def command_in(words: Sequence[str]) -> Command | None:
     """The command that a command line begins with."""
     name = " ".join(words[: 1 + (words[0] in FAMILIES)]) if words else ""
-    return BY_NAME[name] if name in BY_NAME or name in BY_NAME.further else None
+    return BY_NAME.find(name)
 
 
 def app_of(name: str) -> App:
@@ -84,8 +86,9 @@ def app_of(name: str) -> App:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; an error that the user can fix is one line, with exit status 2."""
     typed = given = list(sys.argv[1:] if arguments is None else arguments)
+    row: Command | None = None
     TYPED.set(tuple(given))
-    WORDED.set(lambda message: _command_words(message, given) if "=" in message else message)
+    WORDED.set(lambda message: _command_words(message, row) if "=" in message else message)
     # A hyphen alone is standard input; the parser would treat it as an option.
     before = ["", *given]
     given = ["/dev/stdin" if w == "-" and not b.startswith("-") else w for b, w in zip(before, given, strict=False)]
@@ -94,9 +97,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         row = command_in(given)
         if row is None and (answer := answer_to_command(typed)) is not None:
             _stop(answer)
-        if row is not None and row.name not in app and row.name in BY_NAME.further:
-            _add(app, row, row.name)
-        if (screen := _screen(given)) is not None:
+        if row is not None and row.name not in BY_NAME:
+            _add(app, row)
+        if (screen := _screen(given, row)) is not None:
             print(screen)
             sys.exit(0)
         given = ["--help" if word == ALL else word for word in given]
@@ -109,9 +112,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except AssayError as error:
-        _stop(_command_words(str(error), given))
+        _stop(_command_words(str(error), row))
     except CycloptsError as error:
-        _stop(_command_words(_new_name(given) or _guess(error) or _value(error) or _places(error) or str(error), given))
+        said = _new_name(given, row) or _guess(error) or _value(error) or _places(error) or str(error)
+        _stop(_command_words(said, row))
     except OSError as error:
         _stop(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except Exception as error:
@@ -136,14 +140,13 @@ _WIDTH, _NAMES, _COMMANDS = 80, 24, 14
 """Columns of a usual terminal, and of the names of options."""
 
 
-def _screen(given: Sequence[str]) -> str | None:
+def _screen(given: Sequence[str], row: Command | None) -> str | None:
     """The help that a command line asks for, unless it is that of all options."""
     asks = any(word in ("--help", "-h") for word in given)
     if not given or given[0] in ("--help", "-h"):
         return first_screen()
     if given[0] in FAMILIES and (len(given) == 1 or given[1] in ("--help", "-h", ALL)):
         return family_screen(given[0])
-    row = command_in(given)
     return short_help(row) if row is not None and asks and ALL not in given else None
 
 
@@ -158,15 +161,25 @@ def first_screen() -> str:
             lines += _line(name, about, _COMMANDS)
     if BY_NAME.further:
         lines += ["", "From other packages"]
-        lines += [line for name in BY_NAME.further for line in _line(name, BY_NAME[name].does, _COMMANDS)]
+        lines += [line for name in BY_NAME.further for line in _line(name, _plugin_does(name), _COMMANDS)]
     more = "assay COMMAND --help shows an example and the main options; assay --version, --install-completion."
     return "\n".join([*lines, "", *textwrap.wrap(more, _WIDTH, break_on_hyphens=False)])
 
 
+def _plugin_does(name: str) -> str:
+    """What the command of an installed package does, or why it cannot be used: the help is always printed."""
+    try:
+        return BY_NAME.plugin(name).does
+    except AssayError as error:
+        return str(error)
+
+
 def family_screen(family: str) -> str:
     """The commands that share a first word."""
-    rows = [row for row in BY_NAME.values() if row.name.startswith(f"{family} ")]
-    lines = [line for row in rows for line in _line(row.name.partition(" ")[2], row.does, _COMMANDS)]
+    does = {name: row.does for name, row in BY_NAME.items()}
+    does |= {name: _plugin_does(name) for name in BY_NAME.further}
+    inside = {name.partition(" ")[2]: about for name, about in does.items() if name.startswith(f"{family} ")}
+    lines = [line for name, about in inside.items() for line in _line(name, about, _COMMANDS)]
     return "\n".join([f"Usage: assay {family} COMMAND [OPTIONS]", "", FAMILIES[family], "", *lines])
 
 
@@ -251,11 +264,10 @@ def typed_options(command: str) -> dict[str, str]:
     return {a.field_info.names[0]: a.name for a in arguments if a.name.startswith("--")}
 
 
-def _command_words(message: str, given: Sequence[str]) -> str:
+def _command_words(message: str, row: Command | None) -> str:
     """A message with the options of the command that runs."""
     from assay.cli.labels import NAMES
 
-    row = command_in(given)
     if row is None:
         return as_typed(message, NAMES)
     typed = typed_options(row.name)
@@ -264,9 +276,8 @@ def _command_words(message: str, given: Sequence[str]) -> str:
     return as_typed(message, {**known_names, **typed, **({"judge": typed["only"]} if "judge" in typed else {})})
 
 
-def _new_name(given: Sequence[str]) -> str | None:
+def _new_name(given: Sequence[str], row: Command | None) -> str | None:
     """The new name of a renamed option of the command's settings."""
-    row = command_in(given)
     if row is None:
         return None
     for option in (word.partition("=")[0] for word in given if word.startswith("--")):
@@ -282,7 +293,7 @@ def _guess(error: CycloptsError) -> str | None:
     if not isinstance(error, UnknownOptionError):
         return None
     command = " ".join(error.command_chain or ())
-    known = [name for one in visible_arguments(command) for name in one.names] if command in BY_NAME else []
+    known = [name for one in visible_arguments(command) for name in one.names] if command_in(command.split()) else []
     return answer_to_option((error.token.keyword or error.token.value).partition("=")[0], known)
 
 

@@ -130,7 +130,7 @@ def answer_to_command(words: Sequence[str]) -> str | None:
     if not words or words[0].startswith("-"):
         return None
     first, rest = words[0], list(words[1:])
-    if first in FAMILIES and (not rest or rest[0] in ("--help", "-h")):
+    if first in FAMILIES and (not rest or rest[0] in ("--help", "-h", "--help-all")):
         return None
     if first in FAMILIES and not (first in RENAMED and rest[0].startswith("-")):
         return _unknown_in_family(first, rest[0])
@@ -138,12 +138,12 @@ def answer_to_command(words: Sequence[str]) -> str | None:
         now = f"assay {RENAMED[first]}"
         example = f"; run: {now} {shlex.join(rest)}" if rest and rest[0] not in ("--help", "-h", "--help-all") else ""
         return f"assay {first} is now {now}{example}"
-    guess = COMMANDS.get(first.lower()) or _nearest(first, [*BY_NAME, *FAMILIES])
+    guess = COMMANDS.get(first.lower()) or _nearest(first, [*BY_NAME.names, *FAMILIES])
     return f'Unknown command "{first}".' + (f" Did you mean assay {guess}?" if guess else " See assay --help")
 
 
 def _unknown_in_family(family: str, word: str) -> str:
-    known = [name.partition(" ")[2] for name in BY_NAME if name.startswith(f"{family} ")]
+    known = [name.partition(" ")[2] for name in BY_NAME.names if name.startswith(f"{family} ")]
     near = _nearest(word, known)
     hint = f"Did you mean assay {family} {near}?" if near else f"It has {', '.join(known)}"
     return f'Unknown command "{family} {word}". {hint}'
