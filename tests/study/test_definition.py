@@ -364,6 +364,24 @@ def bomb(depth: int, width: int = 9) -> str:
     return "\n".join(["a0: &a0 [x, x, x, x, x, x, x, x, x]", *lines, ""])
 
 
+@pytest.mark.parametrize(
+    ("people", "said"),
+    [
+        ("until: 14", "people.until: '14' has no unit; write 'until: 14 days', or a date with a time zone"),
+        ("overlap: x", "people.overlap: must be a whole number or a mapping"),
+        ("overlap: {job: x}", "people.overlap.job: must be a whole number or a mapping"),
+        ("warm_up: {w.csv: 2}", "people.warm_up.w.csv: input should be less than or equal to 1"),
+    ],
+)
+def test_key_with_several_types_has_one_error(folder, people, said):
+    path = folder / "study.yaml"
+    text = "name: n\nitems: {file: items.jsonl}\nquestions: [{name: q, text: t, scale: 1-5}]\npeople: {%s}\n"
+    path.write_text(text % people)
+    with pytest.raises(StudyError) as caught:
+        load_study(folder)
+    assert str(caught.value) == f"{path}, line 4, {said}"
+
+
 @pytest.mark.parametrize("text", [bomb(6), bomb(30), "a: &a [*a]\n", "a: &a {b: *a}\n"])
 def test_aliases_of_aliases_are_refused_before_they_grow(folder, text):
     (folder / "study.yaml").write_text(text)

@@ -185,7 +185,22 @@ def problems_of(error: ValidationError) -> list[Problem]:
     # A tuple whose parts have errors is also reported as too short; the errors of its parts are enough.
     found = error.errors(include_url=False)
     deeper = {problem["loc"][:1] for problem in found if len(problem["loc"]) > 1}
-    return [_explain(one) for one in found if len(one["loc"]) > 1 or one["loc"] not in deeper]
+    found = [one for one in found if len(one["loc"]) > 1 or one["loc"] not in deeper]
+    explained = [(_explain(one), _KINDS.get(re.sub("_(type|parsing)$", "", one["type"]))) for one in found]
+    # A key that can have several types has an error for each; those for types that the value does not have are noise.
+    inside = {where[:n] for (where, _), _ in explained for n in range(len(where))}
+    kinds: dict[Where, list[str]] = {}
+    for (where, _), kind in explained:
+        if kind is not None:
+            kinds.setdefault(where, []).append(kind)
+    problems = []
+    for (where, what), kind in explained:
+        possible = list(dict.fromkeys(kinds.get(where, ())))
+        if kind is None or (len(possible) == 1 and where not in inside):
+            problems.append((where, what))
+        elif where not in inside:
+            problems.append((where, f"must be {' or '.join(possible)}"))
+    return list(dict.fromkeys(problems))
 
 
 def _explain(problem: Any) -> Problem:
@@ -202,8 +217,14 @@ def _explain(problem: Any) -> Problem:
     return where, message[:1].lower() + message[1:] if message.startswith("Input") else message
 
 
-_OF_UNION = re.compile(r"str$|tuple\[|constrained-|function-|dict\[|datetime$")
+_OF_UNION = re.compile(r"str$|int$|tuple\[|constrained-|function-|dict\[|datetime$")
 """Steps of pydantic's path into the types of a key that has several."""
+
+_KINDS = {
+    "int": "a whole number", "float": "a number", "string": "text", "bool": "true or false", "dict": "a mapping",
+    "list": "a list", "tuple": "a list",
+}  # fmt: skip
+"""The kinds of value that pydantic's errors of type name, in words."""
 
 _PLACES: dict[str, tuple[type[StudyPart], ...]] = {
     "": (StudyFile,),

@@ -1064,6 +1064,8 @@ class People(StudyPart):
             ) from None
         if isinstance(end, datetime) and end.tzinfo is None:
             raise ValueError(f"needs a time zone, as in {end:%Y-%m-%dT%H:%M}+01:00 (or Z)")
+        if isinstance(end, int | float):
+            raise ValueError(f"'{until}' has no unit; write 'until: {until} days', or a date with a time zone")
         return end
 
     @field_validator("order")
