@@ -115,6 +115,7 @@ def test_option_of_another_model_names_it(capsys: pytest.CaptureFixture[str]) ->
         (("raters", votes, "--model", "rasch", "--quick"),
          "--quick is an option of --model hierarchical, not of --model rasch"),
         (("separability", votes, "--sweep", "--pairs", "p.csv"), "--sweep requires one benchmark and draws no pairs"),
+        (("separability", votes, "--sweep", "--n-items", "3"), "--choose, --n-items and --n-pairs select pairs of"),
     ):  # fmt: skip
         with pytest.raises(SystemExit) as ended:
             main([*words, "--scale", "preference", "--repeat", "repeat", "--judges", "gpt-4o"])

@@ -147,6 +147,7 @@ def test_options_refuse_values_out_of_range(run: Run, table: str, arguments, sta
         (("agreement", "{}", "--annotators", "sample"), "--annotators is now --raters fixed or --raters random"),
         (("alt-test", "{}", "--annotators", "crowd"), "--annotators is now --expertise ..."),
         (("ratings", "{}", "--threshold=3"), "--threshold is now --separability-threshold ..."),
+        (("card", "{}", "--people"), "--people is now --human-baseline ..."),
     ],
 )
 def test_renamed_options_are_refused_with_new_name(run: Run, table: str, arguments, words) -> None:

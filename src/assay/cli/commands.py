@@ -20,7 +20,7 @@ class Variant(NamedTuple):
     ----------
     typed : str
         The option that chooses it.
-    ask, page, title : str
+    ask, page, title, bar : str
         As in `Command`.
     """
 
@@ -28,6 +28,7 @@ class Variant(NamedTuple):
     ask: str
     page: str
     title: str
+    bar: str = "Comparing"
 
 
 class Command(NamedTuple):
@@ -256,8 +257,6 @@ AGREEMENT = (
         "Estimate the severity, variability and group bias of each rater (hierarchical rater model).",
         "examples/lessons.csv --group race --quick",
         run=f"{_LABELS}:raters",
-        source="Labels in ordered categories.",
-        bar="Fitting",
         heading=_RATERS,
         variants={
             "hierarchical": Variant(
@@ -265,12 +264,14 @@ AGREEMENT = (
                 "assay.psychometrics.raters.model:rater_model",
                 "assay.psychometrics.page:rater_parts",
                 "Rater severity, variability and bias",
+                bar="Fitting",
             ),
             "rasch": Variant(
                 "--model rasch",
                 "assay.psychometrics.raters.rasch:many_facet_rasch",
                 "assay.psychometrics.page:rasch_parts",
                 "Rater severity and fit",
+                bar="Fitting",
             ),
         },
         shown={"nodes": "21; 31 with --model rasch"},

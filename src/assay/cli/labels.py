@@ -384,13 +384,13 @@ class Ask:
 
     def compute(
         self, row: Command | Variant, source: str, out: Path | None, read: Callable[[str], Any] | None = None, *,
-        bar: str = "Comparing", force: bool = False,
+        force: bool = False,
     ) -> Any:  # fmt: skip
         """The answer, after the file of the page has been checked."""
         if isinstance(row, Variant):
             _refuse_other_variants(self.options.options(), row)
         table, given = self.read(source, out, read, force=force)
-        with progress_bar(getattr(row, "bar", bar)):
+        with progress_bar(row.bar):
             return import_named(row.ask)(table, **given)
 
     def read(
@@ -850,14 +850,14 @@ def separability(
     """
     from assay.data.formats.exports import TABLES, write_frame
 
+    if pairs is None and (choose != "weighted" or n_items is not None or n_pairs != 5):
+        raise DesignError("--choose, --n-items and --n-pairs select pairs of outputs; name their file with --pairs")
     if sweep:
         if others or pairs is not None:
             raise DesignError("--sweep requires one benchmark and draws no pairs; leave out --pairs and further files")
         _sweep(source, out, force=force, ask=ask)
         return
     ask.to(pairs, source, force=force, suffixes=TABLES)
-    if pairs is None and (choose != "weighted" or n_items is not None or n_pairs != 5):
-        raise DesignError("--choose, --n-items and --n-pairs select pairs of outputs; name their file with --pairs")
     number_in("--n-items", 1 if n_items is None else n_items, low=1, whole=True)
     number_in("--n-pairs", n_pairs, low=1, whole=True)
     read: Callable[[str], Any] = ask.labels.outputs
@@ -1008,12 +1008,12 @@ def raters(
     """
     row = BY_NAME["raters"].variants[model]
     if model == "rasch":
-        found = ask.compute(row, source, out, bar="Fitting", force=force)
+        found = ask.compute(row, source, out, force=force)
         ask.show(row, found, out)
         return
     table, given = ask.read(source, out, force=force)
     _refuse_other_variants(given, row)
-    with progress_bar("Fitting") as progress:
+    with progress_bar(row.bar) as progress:
         found = import_named(row.ask)(table, progress=progress, **given)
     if ask.output.as_text and found.fairness is not None:
         from assay.reporting import tables

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -94,6 +94,8 @@ class CardSettings(Settings):
     bias: float = option(1.5, "Largest severity with ✓, in SDs of the annotators' severities.", low=0)
     fairness: float = option(0.25, "Largest group difference with ✓, in SDs of labels.", low=0)
     repeats: Repeats = option("error", "How to combine repeated labels.", details="See `Annotations.resolve_repeats`.")
+
+    renamed: ClassVar[Mapping[str, str]] = {"people": "human_baseline=..."}
 
     def __post_init__(self) -> None:
         super().__post_init__()
