@@ -4,6 +4,7 @@ import doctest
 import importlib
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -81,6 +82,22 @@ def test_the_tutorial_shows_what_look_prints(
     assert blocks(tutorial, "text")[0] == printed
     (command,) = re.findall(r"^Next command: +(assay report .*)$", printed, flags=re.M)
     assert blocks(tutorial, "sh")[1] == f"{command}\n"
+
+
+@pytest.mark.parametrize("place", [1, 2])
+def test_tutorial_shows_the_output_of_its_commands(
+    place: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from assay.cli.app import main
+
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    tutorial = ROOT / "docs" / "tutorial.md"
+    with pytest.raises(SystemExit):
+        main(shlex.split(blocks(tutorial, "sh")[place])[1:])
+    shown, more, _ = blocks(tutorial, "text")[place].partition("…\n")
+    printed = capsys.readouterr().out
+    assert printed.startswith(shown) if more else printed == shown
 
 
 @pytest.mark.slow

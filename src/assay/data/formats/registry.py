@@ -254,14 +254,14 @@ def format_of(path: Path, name: str = "auto") -> Format:
     if name == "auto":
         with naming(path):
             file = Beginning(path)
+            every = FORMATS.everything() if FORMATS.further else FORMATS
             # A plain table recognises everything, so it comes last.
-            return next(
-                f for f in sorted(FORMATS.everything().values(), key=lambda f: f.name == "table") if f.recognises(file)
-            )
-    found = FORMATS.find(name)
-    if found is None:
-        raise DataError(unknown("format", name, ["auto", *FORMATS.names], "the formats"))
-    return found
+            return next(f for f in sorted(every.values(), key=lambda f: f.name == "table") if f.recognises(file))
+    if name not in FORMATS and name not in FORMATS.further:
+        raise DataError(
+            unknown("format", name, FORMATS.names, f"the formats that are read: auto, {listing(FORMATS.names, 20)}")
+        )
+    return FORMATS[name]
 
 
 # -- from files to the one table -------------------------------------------------------------------
