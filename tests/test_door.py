@@ -168,7 +168,7 @@ def test_question_refuses_an_option_of_reading_with_the_call_that_takes_it() -> 
     with pytest.raises(DesignError) as refused:
         assay.alt_test(frame, "gpt-4o", judges=["gpt-4o", "llama"], epsilon=0.1)
     assert str(refused.value) == (
-        "alt_test has no option 'judges'; assay.read has. Read the table first: "
+        "alt_test has no option 'judges'; assay.read has it. Read the table first: "
         "assay.read(frame, judges=['gpt-4o', 'llama'])"
     )
     assert assay.read(frame, judges=["gpt-4o", "llama"]).judges == ("gpt-4o", "llama")
@@ -191,7 +191,7 @@ def test_question_refuses_an_option_of_reading_with_calls_that_name_all_models(
 ) -> None:
     frame = pl.read_csv(LABELS)
     with pytest.raises(
-        DesignError, match=r"no option 'judges'; assay\.read has: 'llama' has the name of a model"
+        DesignError, match=r"no option 'judges'; assay\.read has it\. 'llama' has the name of a model"
     ) as refused:
         assay.alt_test(frame, epsilon=0.1, **options)
     calls = re.findall(r"assay\.read\([^)]*\)", str(refused.value))

@@ -560,6 +560,8 @@ def test_read_refuses_platform_options_for_frames(tmp_path):
 
     init_study(tmp_path / "study")
     for source in (tmp_path / "study", str(tmp_path / "study"), [tmp_path / "study"]):
+        with pytest.raises(DesignError, match=r"^option 'scale' is not for a study: study.yaml states how its labels"):
+            assay.read(tmp_path / "study", scale="1-9")
         with pytest.raises(DesignError, match=r"^option 'users' is only for platform exports, not for a study$"):
             read(source, users={"1": "ann"})
         labels = read(source)
@@ -993,3 +995,12 @@ def test_read_refuses_first_row_of_numbers(tmp_path):
     (tmp_path / "plain.csv").write_text("1,2,3,3,\n1,2,3,3,2\n,3,3,3,2\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"the first row contains numbers \(1, 2, 3, 3"):
         read(tmp_path / "plain.csv")
+
+
+@pytest.mark.parametrize(("name", "slip"), [("Mean", "Meen"), ("alpha", "alphb"), ("bob", "bpb")])
+def test_excluded_name_must_exist(name, slip):
+    frame = pl.DataFrame({"id": ["alpha", "beta"], "ann": [1, 2], "bob": [2, 2], "cho": [2, 2], "Mean": [1.5, 2.0]})
+    options = {"layout": "wide", "item": "id"}
+    assert {"ann", "cho"} <= {*assay.read(frame, exclude=[name], **options).humans}
+    with pytest.raises(DataError, match=f"excluded name '{slip}' is not in .*; did you mean '{name}'"):
+        assay.read(frame, exclude=[slip], **options)

@@ -145,11 +145,18 @@ def _short(path: str) -> str:
     return "." if Path(path) == Path.cwd() else path
 
 
+LEAST_BEGUN = 3
+"""Letters from which the beginning of a name suggests the name."""
+
+
 def unknown(what: str, name: object, known: Iterable[object], where: str = "the table") -> str:
-    """Return the message for an unknown name, with the nearest known name."""
+    """Return the message for an unknown name, with the known names that it begins, or the nearest."""
     names = [str(k) for k in known if k != "_row"]
     message = f"{what} '{name}' is not in {where}"
-    close = difflib.get_close_matches(str(name), names, n=1)
+    longer = [one for one in names if one.startswith(str(name))] if len(str(name)) >= LEAST_BEGUN else []
+    if len(longer) > 1:
+        return f"{message}; did you mean one of {listing(longer)}?"
+    close = longer or difflib.get_close_matches(str(name), names, n=1)
     if close:
         return f"{message}; did you mean '{close[0]}'?"
     return f"{message}; it has {listing(names)}" if names else f"{message}; it has none"

@@ -24,10 +24,10 @@ from assay.data.formats.registry import (
 )
 from assay.data.formats.sheets import SPREADSHEETS
 from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_table
-from assay.data.names import IN_MEMORY, KindUnknownError
+from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
 from assay.data.roles import UnclearTableError, read_call, unclear
 from assay.data.scales import parse_scale
-from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError, counted, listing
+from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError, counted, listing, unknown
 from assay.estimation.options import question
 from assay.reporting.page import READING_MARK, atomic_write, writable
 
@@ -79,15 +79,36 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
                 raise DesignError("name the judges with judges=['...'], not judge=...", option=name)
             raise DesignError(f"option '{name}' is only for platform exports, not for {source_kind}", option=name)
     if is_study:
+        for name in settings.changed():
+            raise DesignError(
+                f"option '{name}' is not for a study: study.yaml states how its labels are read", option=name
+            )
         return None, settings
     items = [settings.item] if isinstance(settings.item, str | int) else settings.item
     named = ("item", "annotator", "kind", *map(str, items), str(settings.annotator))
     tables = {name: _attribute_table(getattr(settings, name), named) for name in ("items", "annotator_table")}
     settings = replace(settings, **tables, codes=_codes(settings.codes, paths))
-    if not paths:
-        return _rows_of_frame(source, settings), settings
-    parts = [rows_of(path, settings) for path in paths]
+    parts = [rows_of(path, settings) for path in paths] if paths else [_rows_of_frame(source, settings)]
+    _refuse_unknown_exclusions(parts, settings.excluded)
     return join_tables(parts, settings)
+
+
+MOST_SUGGESTED = 1000
+"""Distinct values of a column up to which they can be suggested for a mistyped one."""
+
+
+def _refuse_unknown_exclusions(parts: Sequence[Rows], excluded: Sequence[str]) -> None:
+    """Refuse an excluded name that is neither a column nor a cell of any table: it is mistyped."""
+    if not excluded:
+        return
+    known = dict.fromkeys(name for part in parts for name in part.labels.columns)
+    for column in (part.labels[name] for part in parts for name in part.labels.columns if name != "_row"):
+        names = strip_spaces(column.cast(pl.String, strict=False).drop_nulls().unique())
+        found = names.filter(names.is_in(list(excluded)))
+        known |= dict.fromkeys((names if len(names) <= MOST_SUGGESTED else found).to_list())
+    for name in excluded:
+        if name not in known:
+            raise DataError(unknown("excluded name", name, known, parts[0].reading.source), option="exclude")
 
 
 # -- the input of every question --------------------------------------------------------------------------
@@ -148,14 +169,15 @@ def refuse_read_options(question: str, source: Any, judges: object, options: Map
     first = next(iter(given))
     named = _names(given.pop("judge", judges))  # `judge` of `read` is an option for platform exports
     asked = {**({"judges": named} if named else {}), **given}
-    refused = f"{question} has no option '{first}'; assay.read has"
+    refused = f"{question} has no option '{first}'; assay.read has it"
     try:
         read(source, **asked)
     except AssayError as error:
         if not error.advised:
             raise
         if isinstance(error, KindUnknownError) and asked.get("judges"):
-            raise DesignError(_unnamed_judges(refused, source, asked, error.names), option=first) from error
+            words = _unnamed_judges(source, asked, error.names)
+            raise DesignError(f"{refused}. {words}", option=first) from error
         asked |= error.advised
     call = read_call(_source_name(source), asked)
     raise DesignError(f"{refused}. Read the table first: {call}", option=first)
@@ -175,15 +197,15 @@ def _read_with_judges(question: str, source: Any, named: list[str]) -> Annotatio
     try:
         return read(source, judges=named)
     except KindUnknownError as error:
-        words = _unnamed_judges(question, source, {"judges": named}, error.names)
-        raise DataError(words, advised=error.advised) from error
+        words = _unnamed_judges(source, {"judges": named}, error.names)
+        raise DataError(f"{question}: {words}", advised=error.advised) from error
     except AssayError as error:
         if not error.advised:
             raise
         raise _with_call(error, source, {"judges": named}) from error
 
 
-def _unnamed_judges(lead: str, source: Any, asked: Mapping[str, Any], models: Sequence[str]) -> str:
+def _unnamed_judges(source: Any, asked: Mapping[str, Any], models: Sequence[str]) -> str:
     """Return the message for annotators with names of models that the call does not name, with both possible calls."""
     looks, who = (
         ("have names of models", "they are human") if len(models) > 1 else ("has the name of a model", "it is human")
@@ -192,7 +214,7 @@ def _unnamed_judges(lead: str, source: Any, asked: Mapping[str, Any], models: Se
     judges = read_call(_source_name(source), {**asked, "judges": [*named, *models]})
     people = read_call(_source_name(source), {**asked, "humans": [*humans, *models]})
     return (
-        f"{lead}: {listing([repr(one) for one in models])} {looks}, but this call names only {listing(named)} as a "
+        f"{listing([repr(one) for one in models])} {looks}, but this call names only {listing(named)} as a "
         f"judge. Read the table first, with all judges: {judges}; or, if {who}: {people}"
     )
 

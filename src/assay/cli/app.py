@@ -72,7 +72,7 @@ app = _app()
 def command_in(words: Sequence[str]) -> Command | None:
     """The command that a command line begins with."""
     name = " ".join(words[: 1 + (words[0] in FAMILIES)]) if words else ""
-    return BY_NAME.find(name)
+    return BY_NAME[name] if name in BY_NAME or name in BY_NAME.further else None
 
 
 def app_of(name: str) -> App:

@@ -138,7 +138,8 @@ def answer_to_command(words: Sequence[str]) -> str | None:
         now = f"assay {RENAMED[first]}"
         example = f"; run: {now} {shlex.join(rest)}" if rest and rest[0] not in ("--help", "-h", "--help-all") else ""
         return f"assay {first} is now {now}{example}"
-    guess = COMMANDS.get(first.lower()) or _nearest(first, [*BY_NAME.names, *FAMILIES])
+    guess = COMMANDS.get(first.lower()) or _nearest(first, [*BY_NAME.names, *FAMILIES, *RENAMED])
+    guess = RENAMED.get(guess or "", guess)
     return f'Unknown command "{first}".' + (f" Did you mean assay {guess}?" if guess else " See assay --help")
 
 

@@ -46,7 +46,7 @@ def links(
     """
     from assay.study.definition import load_study
 
-    require_installed(("sqlalchemy", "alembic", "itsdangerous"), "serve", "the links of a study")
+    require_installed(("sqlalchemy", "alembic", "itsdangerous"), "serve", "a list of personal links")
     from assay.collecting.invitations import checked_address, one_line
     from assay.collecting.server import links as links_of
 

@@ -250,7 +250,8 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
             if judged:
                 given = _add_only_judge(function.__name__, given, options)
         if len(given) > most:
-            raise TypeError(f"{function.__name__}() takes at most {most} arguments by position; got {len(given)}")
+            allowed = f"at most {most}" if most else "no"
+            raise TypeError(f"{function.__name__}() takes {allowed} arguments by position; got {len(given)}")
         placed = dict(zip(by_place, given[len(own) :], strict=False))
         mine = {name: options.pop(name) for name in named & options.keys()}
         if twice := placed.keys() & options.keys():
