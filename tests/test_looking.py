@@ -165,7 +165,7 @@ def test_look_ignores_total_of_words(tmp_path):
         f"i{i},{'yes' if i % 2 else 'no'},{'yes' if i % 3 else 'no'},{'yes' if i % 5 else 'no'},{i % 4}\n"
         for i in range(12)))  # fmt: skip
     found = assay.look(tmp_path / "words.csv")
-    roles = {one.name: (one.role, one.why) for one in found.columns}
+    roles = {one.name: (one.kind, one.why) for one in found.columns}
     assert roles["total"] == ("computed", "by name")
     assert [name for name, (role, _) in roles.items() if role == "person"] == ["ann", "bob", "cho"]
 
@@ -177,10 +177,11 @@ def test_look_range_requires_three_columns(tmp_path):
         rows = {"ann": [1 + i % 5 for i in range(12)], "bob": [1 + (i + 1) % 5 for i in range(12)]}
         frame = pl.DataFrame({"item": [f"i{i}" for i in range(12)], **rows, "cho": [40 * one for one in rows["ann"]]})
         frame.select("item", "ann", *columns).write_csv(tmp_path / "some.csv")
-        return [one.name for one in assay.look(tmp_path / "some.csv").columns if one.role == "person"]
+        return [one.name for one in assay.look(tmp_path / "some.csv").columns if one.kind == "person"]
 
     assert people("bob", "cho") == ["ann", "bob"]
     assert people("cho") == ["ann", "cho"]
+    assert "'ann' or 'cho' could hold the annotators' labels" in assay.look(tmp_path / "some.csv").errors[0]
 
 
 def files(folder: Any, *names: str) -> list[Any]:
@@ -212,7 +213,7 @@ def test_look_with_several_label_columns(tmp_path):
     frame = pl.DataFrame(
         {"item": list("abcd"), "annotator": ["x", "y"] * 2, "food": [1, 2, 3, 1], "mood": [1, 2, 2, 3]}
     )
-    assert [(one.name, one.role) for one in assay.look(frame, label="food").columns][:3] == [
+    assert [(one.name, one.kind) for one in assay.look(frame, label="food").columns][:3] == [
         ("item", "item"), ("annotator", "annotator"), ("food", "label")
     ]  # fmt: skip
     several = assay.look(frame, label=["food", "mood"])

@@ -152,7 +152,7 @@ def test_read_wide_drops_mean_column():
     """A mean would reveal the labels; metadata of the items is kept."""
     frame = pl.DataFrame({"item": list("abcdef"), "ann": [1, 2, 3, 4, 5, 1], "bob": [1, 3, 3, 5, 5, 2],
                           "mean": [1.0, 2.5, 3, 4.5, 5, 1.5], "topic": list("xxyyzz")})  # fmt: skip
-    assert read(frame, scale="1-5").items.columns == ["item", "topic"]
+    assert read(frame, scale="1-5", layout="wide").items.columns == ["item", "topic"]
     long = frame.unpivot(["ann", "bob"], index=["item", "mean", "topic"], variable_name="who", value_name="label")
     kept = read(long.rename({"who": "annotator"}), scale="1-5").items.columns
     assert kept == ["item", "mean", "topic"]
@@ -850,7 +850,7 @@ IDS = [f"Answer {i}" for i in range(60)]
 def test_read_joins_files_by_a_column_with_another_value_in_each_row(tmp_path, column, ids):
     rated(column, ids, PEOPLE_OF_SHEET).write_csv(tmp_path / "people.csv")
     rated(column, ids[::-1], ("gpt-4o",)).write_csv(tmp_path / "judge.csv")
-    alone = read(tmp_path / "people.csv")
+    alone = read(tmp_path / "people.csv", layout="wide")
     assert alone.items["item"].to_list() == sorted(map(str, ids))
     both = read([tmp_path / "people.csv", tmp_path / "judge.csv"], judges=["gpt-4o"])
     assert (both.n_items, len(both)) == (60, 240)
@@ -885,10 +885,10 @@ def test_read_refuses_files_that_share_no_column_of_names(tmp_path):
 
 def test_read_uses_named_index_of_pandas_frame():
     wide = pd.DataFrame({"mia": [1, 2, 3], "tom": [1, 2, 2]}, index=pd.Index(["a", "b", "c"], name="id"))
-    assert read(wide).items["item"].to_list() == ["a", "b", "c"]
+    assert read(wide, layout="wide").items["item"].to_list() == ["a", "b", "c"]
     # An unnamed index numbers the rows, and an index that is already a column is not added.
-    assert read(wide.reset_index()).fingerprint == read(wide).fingerprint
-    assert read(wide.assign(id=["x", "y", "z"])).items["item"].to_list() == ["x", "y", "z"]
+    assert read(wide.reset_index(), layout="wide").fingerprint == read(wide, layout="wide").fingerprint
+    assert read(wide.assign(id=["x", "y", "z"]), layout="wide").items["item"].to_list() == ["x", "y", "z"]
 
 
 def test_read_uses_text_index_of_pandas_frame(tmp_path):
@@ -905,7 +905,7 @@ def test_read_uses_text_index_of_pandas_frame(tmp_path):
 def test_read_uses_named_and_text_levels_of_index():
     index = pd.MultiIndex.from_product([["l1", "l2"], ["s1", "s2"]], names=["lesson", None])
     wide = pd.DataFrame({"mia": [1, 2, 3, 3], "tom": [1, 2, 2, 3]}, index=index)
-    labels = read(wide, item=["lesson", "level_1"])
+    labels = read(wide, item=["lesson", "level_1"], layout="wide")
     assert labels.items["item"].to_list() == ["l1/s1", "l1/s2", "l2/s1", "l2/s2"]
 
 

@@ -15,10 +15,18 @@ import polars as pl
 from assay.data import words
 from assay.data.annotations import Annotations
 from assay.data.formats import Rows
-from assay.data.formats.registry import ReadSettings, all_problems, given_options, guess_of, table_of
+from assay.data.formats.registry import (
+    ReadSettings,
+    given_options,
+    readings_left,
+    readings_of,
+    structure_of,
+    table_of,
+)
 from assay.data.names import IN_MEMORY, possible_judges
-from assay.data.roles import ColumnRole, Shape, read_call, same_except_spelling
+from assay.data.role_names import same_except_spelling
 from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Text, range_of
+from assay.data.structure import Role, Shape, read_call
 from assay.errors import AssayError, counted, listing
 from assay.estimation.options import question
 from assay.reading import read, read_settings, rows_of_source, write_reading
@@ -64,7 +72,7 @@ class Look:
     n_rows, n_columns : int
     shape : str or None
         ``long``, ``wide`` or ``transposed``; None for a platform export, which has a layout of its format.
-    columns : tuple of ColumnRole
+    columns : tuple of Role
     notes : tuple of str
         Rows and columns that were skipped or joined, and assumptions of reading.
     ambiguities : tuple of str
@@ -75,37 +83,47 @@ class Look:
         The options of `assay.read` with which the file was read.
     labels : Annotations or None
         The labels that the call returns.
+    readings : tuple of (str, mapping)
+        The readings that are left, if there are several: each in words, and as options of `assay.read` that have been
+        tried on this file.
     """
 
     source: str
     n_rows: int
     n_columns: int
     shape: Shape | None
-    columns: tuple[ColumnRole, ...]
+    columns: tuple[Role, ...]
     notes: tuple[str, ...]
     ambiguities: tuple[str, ...]
     errors: tuple[str, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
     labels: Annotations | None = None
     paths: tuple[Path, ...] = ()
+    readings: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """One row per column of the file: its role, the reason, and some of its values."""
-        rows = [(one.name, words.ROLES[one.role], one.why, one.examples) for one in self.columns]
-        return pl.DataFrame(rows, schema=dict.fromkeys(("column", "role", "reason", "examples"), pl.String),
+        """One row per column of the file: its role, the reason, some of its values, and the evidence.
+
+        The evidence of a role is ``told`` (as specified), ``found`` (the rows decide), ``named`` (only its name does) or
+        ``doubtful``.
+        """
+        rows = [(one.name, words.ROLES[one.kind], one.why, one.examples, one.found) for one in self.columns]
+        return pl.DataFrame(rows, schema=dict.fromkeys(("column", "role", "reason", "examples", "evidence"), pl.String),
                             orient="row")  # fmt: skip
 
     @property
     def call(self) -> str:
         """The Python call that reads the file; it has been run."""
-        source = [str(path) for path in self.paths] if len(self.paths) > 1 else self.source
-        return read_call(source, self.options)
+        return self._call(self.options)
+
+    def _call(self, options: Mapping[str, Any]) -> str:
+        return read_call([str(path) for path in self.paths] if len(self.paths) > 1 else self.source, options)
 
     @cached_property
     def analyses(self) -> tuple[Analysis, ...]:
         """The analyses, and whether the labels support them."""
-        gold = [one.name for one in self.columns if one.role == "gold"]
+        gold = [one.name for one in self.columns if one.kind == "gold"]
         return () if self.labels is None else tuple(supported_analyses(self.labels, gold))
 
     @property
@@ -120,13 +138,15 @@ class Look:
         lines = ["Check these assumptions:", *checks] if checks else []
         if self.labels is None:
             errors = [f"  ! {one}" for one in self.errors]
-            return [*lines, *([""] if lines else []), "This file cannot be read without more options:", *errors]
+            left = [f"  {said}" + (f": {self._call(given)}" if given else "") for said, given in self.readings]
+            left = ["Choose one:", *left] if left else []
+            return [*lines, *([""] if lines else []), "This file cannot be read without more options:", *errors, *left]
         supported = [f"  {words.analysis_line(a.name, a.supported, a.detail)}" for a in self.analyses]
         return [*lines, *([""] if lines else []), f"Read as {self.labels!r}.", "Supported analyses:", *supported]
 
     def summary(self) -> str:
         """Return the roles of the columns, the assumptions, the supported analyses and the call."""
-        columns = [f"  {name}: {role}" + (f", {why}" if why else "") for name, role, why, _ in self.table.rows()]
+        columns = [f"  {name}: {role}" + (f", {why}" if why else "") for name, role, why, *_ in self.table.rows()]
         call = ["", f"Python: {self.call}"] if self.labels is not None else []
         return "\n".join([self.head, *columns, "", *self.lines(), *call])
 
@@ -135,6 +155,7 @@ class Look:
         return {
             "source": self.source, "rows": self.n_rows, "shape": self.shape, "columns": self.table.to_dicts(),
             "notes": list(self.notes), "ambiguities": list(self.ambiguities), "errors": list(self.errors),
+            "readings": [{"answer": said, "options": dict(given)} for said, given in self.readings],
             "options": dict(self.options), "call": self.call if self.labels is not None else None,
             "analyses": [{"analysis": a.name, "supported": a.supported, "reason": a.reason, "detail": a.detail}
                          for a in self.analyses],
@@ -199,30 +220,36 @@ def look(source: Any, settings: ReadSettings) -> Look:
 
 
 def _look_at_rows(rows: Rows, settings: ReadSettings, name: str, paths: tuple[Path, ...]) -> Look:
-    columns: tuple[ColumnRole, ...] = ()
+    columns: tuple[Role, ...] = ()
     shape: Shape | None = None
     options = given_options(settings)
-    ambiguities: list[str] = []
-    errors: list[str] = []
     plain = rows.scales is None and isinstance(settings.item, str | int) and isinstance(settings.label, str | int)
     if plain and rows.labels.height:
-        guess, problems = guess_of(rows, settings)
-        columns, shape = guess.columns, guess.shape
-        ambiguities, errors = [one for one in problems if one not in guess.errors], list(guess.errors)
-        if not errors:
-            options |= {k: v for k, v in guess.options.items() if k != "judges"}
-    labels = None if errors else _try_reading(rows, settings, options, ambiguities, errors)
+        found = structure_of(rows, settings)
+        columns, shape = found.columns, found.shape
+        if not found.problems:
+            options |= found.options
+    problems: list[str] = []
+    readings: list[tuple[str, Mapping[str, Any]]] = []
+    try:
+        labels: Annotations | None = table_of(rows, replace(settings, **options))
+    except AssayError as first:
+        problems, readings = readings_left(rows, replace(settings, **options), first)
+        options |= readings[0][1] if len(readings) == 1 else {}
+        labels = table_of(rows, replace(settings, **options)) if len(readings) == 1 and readings[0][1] else None
+    errors, doubts = ([], problems) if labels is not None else (problems, [])
     if "judges" in options and settings.judges is None:
-        ambiguities = _assume_judges(ambiguities, options["judges"])
+        doubts = _assume_judges(doubts, options["judges"])
     if labels is not None:
+        readings = []
         options |= _scale_option(labels, options)
         if options.get("scale") == "preference":
             labels = table_of(rows, replace(settings, **options))
-        ambiguities += possible_slips(labels, columns)
+        doubts += possible_slips(labels, columns)
     notes = tuple(labels.reading.lines()) if labels is not None else tuple(rows.reading.lines())
     width = len([c for c in rows.labels.columns if c != "_row"])
-    return Look(name, rows.labels.height, width, shape, columns, notes, tuple(dict.fromkeys(ambiguities)),
-                tuple(errors), options, labels, paths)  # fmt: skip
+    return Look(name, rows.labels.height, width, shape, columns, notes, tuple(dict.fromkeys(doubts)), tuple(errors),
+                options, labels, paths, tuple(readings))  # fmt: skip
 
 
 def _assume_judges(ambiguities: list[str], judges: list[str]) -> list[str]:
@@ -231,26 +258,6 @@ def _assume_judges(ambiguities: list[str], judges: list[str]) -> list[str]:
         return [words.assumed_judges(judges)]
     found = possible_judges(judges)
     return [words.assumed_judges(judges) if one.startswith(found) else one for one in ambiguities]
-
-
-def _try_reading(
-    rows: Rows, settings: ReadSettings, options: dict[str, Any], ambiguities: list[str], errors: list[str]
-) -> Annotations | None:  # fmt: skip
-    """Read the table with the options and the more likely side of each ambiguity; None if that fails."""
-    try:
-        return table_of(rows, replace(settings, **options))
-    except AssayError as first:
-        found, advised = all_problems(rows, replace(settings, **options), first)
-    options |= advised
-    try:
-        labels = table_of(rows, replace(settings, **options))
-    except AssayError as last:
-        errors.append(str(last).removeprefix(f"{rows.reading.source}: "))
-        found = [one for one in found if one not in errors]
-        labels = None
-    known = " ".join(ambiguities)
-    ambiguities += [one for one in found if one[:40] not in known]
-    return labels
 
 
 def _scale_option(labels: Annotations, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -268,7 +275,7 @@ _VOTES = {"first", "second", "tie"}
 """The words of a pairwise vote."""
 
 
-def possible_slips(labels: Annotations, columns: Collection[ColumnRole] = ()) -> list[str]:
+def possible_slips(labels: Annotations, columns: Collection[Role] = ()) -> list[str]:
     """Return possible slips: names that differ only in spelling, outlying labels, texts that items share."""
     found = [
         f"{role}s {listing([repr(n) for n in group], 3)} differ only in spelling"

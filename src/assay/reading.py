@@ -25,7 +25,7 @@ from assay.data.formats.registry import (
 from assay.data.formats.sheets import SPREADSHEETS
 from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_table
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
-from assay.data.roles import UnclearTableError, read_call, unclear
+from assay.data.structure import UnclearTableError, read_call, unclear
 from assay.data.scales import parse_scale
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError, counted, listing, unknown
 from assay.estimation.options import question
@@ -190,9 +190,9 @@ def _read_with_judges(question: str, source: Any, named: list[str]) -> Annotatio
         if table.judges or not named:
             return table
     except AssayError as error:
-        if not error.advised:
+        if not error.advised and not isinstance(error, UnclearTableError):
             raise
-        if not named or "judges" not in error.advised:
+        if not named or ("judges" not in error.advised and not isinstance(error, UnclearTableError)):
             raise _with_call(error, source, {}) from error
     try:
         return read(source, judges=named)
@@ -200,7 +200,7 @@ def _read_with_judges(question: str, source: Any, named: list[str]) -> Annotatio
         words = _unnamed_judges(source, {"judges": named}, error.names)
         raise DataError(f"{question}: {words}", advised=error.advised) from error
     except AssayError as error:
-        if not error.advised:
+        if not error.advised and not isinstance(error, UnclearTableError):
             raise
         raise _with_call(error, source, {"judges": named}) from error
 
@@ -223,7 +223,8 @@ def _with_call(error: AssayError, source: Any, options: Mapping[str, Any]) -> As
     """Add the whole advised call to an error of `read`: a question has none of its options."""
     advised = {**options, **error.advised}
     if isinstance(error, UnclearTableError):
-        return unclear(error.source, error.problems, advised)
+        readings = [(said, {**options, **more} if more else {}) for said, more in error.choices]
+        return unclear(error.source, error.problems, readings)
     kind = DesignError if isinstance(error, DesignError) else DataError
     call = read_call(_source_name(source), advised)
     return kind(

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.xdist_group("sheets")
 
 
 LEAST_KINDS, LEAST_ANSWERED = 64, 55
+MOST_QUESTIONS, LEAST_UNASKED = 2, 2 / 3
 
 
 def misread(labels: assay.Annotations, wanted: Wanted) -> str:
@@ -42,7 +43,7 @@ def misread(labels: assay.Annotations, wanted: Wanted) -> str:
 
 
 def outcome(name: str, folder: Path) -> str:
-    """``at once``, ``by the call``, ``refused`` or ``misread: ...``."""
+    """``at once``, ``by the call``, ``asked``, ``refused`` or ``misread: ...``."""
     kind = KINDS[name]
     path = kind.write(folder)
     try:
@@ -56,6 +57,9 @@ def outcome(name: str, folder: Path) -> str:
         look = assay.look(path)
     except AssayError as error:
         return "refused" if kind.wanted.refused in str(error) else f"misread: {error}"
+    if look.readings:
+        wrong = [misread(assay.read(path, **options), kind.wanted) for _, options in look.readings if options]
+        return "asked" if "" in wrong else f"misread: {wrong}"
     if look.labels is None:
         right = kind.wanted.refused and kind.wanted.refused in " ".join(look.errors)
         return "refused" if right else f"refused: {look.errors}"
@@ -85,7 +89,10 @@ def test_most_kinds_are_readable() -> None:
 def test_look_command_reads_sheet(name: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = KINDS[name].write(tmp_path).relative_to(tmp_path)
-    code, out, err = run("look", str(path), "--write", "reading.yaml")
+    readings = [options for _, options in assay.look(path).readings if options]
+    right = next((one for one in readings if not misread(assay.read(path, **one), KINDS[name].wanted)), {})
+    more = [f"--{k.replace('_', '-')}={v if isinstance(v, str) else ','.join(v)}" for k, v in right.items()]
+    code, out, err = run("look", str(path), "--write", "reading.yaml", *more)
     assert code == 0, err
     line = re.search(r"^Next command: +assay (.+)$", out, flags=re.MULTILINE)
     assert line is not None, out
@@ -99,6 +106,22 @@ def test_look_command_reads_sheet(name: str, tmp_path: Path, run: Run, monkeypat
     assert not wrong, wrong
     wrong = misread(assay.read("reading.yaml"), KINDS[name].wanted)
     assert not wrong, wrong
+
+
+@pytest.mark.slow
+def test_usual_sheets_need_few_questions(tmp_path: Path) -> None:
+    found = []
+    for name, kind in KINDS.items():
+        (tmp_path / name).mkdir()
+        path = kind.write(tmp_path / name)
+        try:
+            look = assay.look(path)
+        except AssayError:
+            continue
+        if not kind.wanted.refused:
+            found.append(len(look.errors))
+    assert max(found) <= MOST_QUESTIONS
+    assert sum(n == 0 for n in found) >= LEAST_UNASKED * len(found)
 
 
 def judges_of(name: str) -> list[str]:
@@ -119,7 +142,7 @@ def test_read_wide_keeps_text_as_item_metadata(tmp_path):
         for n in range(30)
     ]
     path.write_text("\n".join(["key,review,ann,bob", *rows]))
-    labels = assay.read(path)
+    labels = assay.read(path, layout="wide")
     assert (labels.humans, labels.judges) == (("ann", "bob"), ())
     assert labels.items.filter(pl.col("item") == "r7")["review"].to_list() == [
         "The soup of table 7 was cold and came late; nobody knew why."  # dialect: kept
@@ -132,10 +155,10 @@ def test_read_codes_from_sheet_of_workbook(tmp_path, run):
         "Labels": [["item", "ann", "bob"], *([f"i{n}", n % 3 + 1, n % 2 + 1] for n in range(20))],
         "Key": [["code", "meaning"], [1, "never"], [2, "sometimes"], [3, "always"]],
     })  # fmt: skip
-    labels = assay.read(path)
+    labels = assay.read(path, layout="wide")
     assert "sheet 'Key' could define codes; to use it, set codes='Key'" in labels.reading.notes
-    words = assay.read(path, codes="Key")
+    words = assay.read(path, layout="wide", codes="Key")
     assert set(words.labels["label"]) == {"never", "sometimes", "always"}
-    code, _, said = run("agreement", path, "--codes", "Key", "--scale", "ordinal:never<sometimes<always")
+    code, _, said = run("agreement", path, "--wide", "--codes", "Key", "--scale", "ordinal:never<sometimes<always")
     assert (code, "codes replaced by words: 1 = never" in said) == (0, True)
-    assert "--codes Key" in run("look", path, "--codes", "Key")[1]
+    assert "--codes Key" in run("look", path, "--wide", "--codes", "Key")[1]

@@ -49,7 +49,7 @@ from assay.cli.output import (
 )
 from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings
-from assay.data.roles import Layout, UnclearTableError
+from assay.data.structure import Layout, UnclearTableError
 from assay.errors import AssayError, DesignError, listing
 from assay.estimation.options import Settings, number_in
 from assay.preference.votes import Choose
@@ -113,7 +113,7 @@ class ReadOptions:
         except AssayError as error:
             if error.advised and _accepts_reading(error):
                 return self.given(error.advised)._read(source)
-            if error.advised:
+            if error.advised or getattr(error, "choices", ()):
                 raise AssayError(_advise_command(error)) from error
             # Translated here, because a question can have an option of the same name.
             raise type(error)(as_typed(str(error), NAMES)) from error
@@ -226,6 +226,9 @@ def _advise_command(error: AssayError) -> str:
     said = str(error)
     if isinstance(error, UnclearTableError):
         said = f"{error.source}: {'; '.join(error.problems)}"
+        if not error.advised:
+            lines = [f"  {words}" + (f": {whole_command(given)}" if given else "") for words, given in error.choices]
+            return "\n".join([f"{as_typed(said, NAMES)}. Choose one:", *lines])
     return f"{as_typed(said, NAMES)}. If this is right, run: {whole_command(error.advised)}"
 
 

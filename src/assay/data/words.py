@@ -1,20 +1,22 @@
-"""The sentences of `assay.look` and of the notes on columns, made from codes."""
+"""The sentences of `assay.look`, of the notes on columns and of the questions about a table, made from codes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from assay.data.cells import ColumnView
 from assay.errors import counted, listing
 
 SHAPES = {
     "long": "one row per label", "wide": "one row per item, one column per annotator",
-    "transposed": "one row per annotator, one column per item",
+    "transposed": "one row per annotator, one column per item", "counts": "one column per category, with counts",
 }  # fmt: skip
 """Layouts of a table."""
 
 ROLES = {
     "item": "item id", "annotator": "annotator", "label": "label", "criterion": "criterion", "repeat": "repeat",
     "kind": "human or judge", "person": "human labels", "judge": "judge labels", "item column": "item metadata",
+    "annotator column": "annotator metadata", "answer column": "describes the label",
     "gold": "item metadata (gold label)", "computed": "computed (ignored)", "time stamp": "time stamp (ignored)",
     "comment": "comment (ignored)", "row number": "row number (ignored)", "technical": "technical (ignored)",
     "empty": "empty (ignored)", "unknown": "unknown role",
@@ -26,7 +28,8 @@ _NOTES = {
     "criterion": "parsed as criterion", "person": "parsed as human labels", "judge": "parsed as judge labels",
     "computed": "ignored (computed)", "time stamp": "ignored (time stamp)", "comment": "ignored (comment)",
     "row number": "ignored (row number)", "technical": "ignored (technical)", "empty": "ignored (empty)",
-    "item column": "kept as item metadata", "gold": "kept as item metadata (gold label)",
+    "item column": "kept as item metadata", "annotator column": "kept as annotator metadata",
+    "answer column": "kept next to the labels", "gold": "kept as item metadata (gold label)",
 }  # fmt: skip
 _WITH_REASON = ("computed", "item column", "gold")
 
@@ -111,3 +114,144 @@ def assumed_judges(names: Sequence[str]) -> str:
     """Return the sentence on annotators that are assumed to be judges."""
     quoted = listing([f"'{name}'" for name in names], 4)
     return f"Assumed that {quoted} {'are judges' if len(names) > 1 else 'is a judge'} (by name). Set judges=[...]"
+
+
+# -- the structure of a table ------------------------------------------------------------------------------------
+
+LABEL_REASON = "differs within items and within annotators"
+
+
+def _names(columns: Sequence[str], most: int = 4) -> str:
+    return listing([f"'{name}'" for name in columns], most)
+
+
+def _either(texts: Sequence[str]) -> str:
+    return " or ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+
+
+def missing_role(role: str) -> str:
+    """Return the sentence on a role without a column."""
+    content = {"item": "the item id", "annotator": "the annotators", "label": "the labels"}[role]
+    return f"no column with {content} was found (set {role}=...)"
+
+
+def key_reason(columns: Sequence[str], chance: float) -> str:
+    """Return the reason why columns identify a row; ``chance`` is the expected number of repeated rows."""
+    return f"no two rows share {listing(list(columns))} ({chance:,.0f} would by chance)"
+
+
+def one_value_each(columns: Sequence[str]) -> str:
+    """Return the reason why a column describes others."""
+    return f"one value for each {listing(list(columns))}"
+
+
+def counts(columns: Sequence[str], total: int) -> str:
+    """Return the sentence on a table of counts; ``total`` is the sum of each row, or 0."""
+    sums = f": each row sums to {total}" if total else ": rows and columns have the same names"
+    return (
+        f"{_names(columns)} hold counts, not labels{sums}. A table of counts does not say who gave which label; "
+        "read one row per label, or one column per annotator"
+    )
+
+
+def who_answered(columns: Sequence[str], views: Mapping[str, ColumnView], key: Sequence[str] = ()) -> str:
+    """Return the question about who answered."""
+    sizes = [f"'{name}' ({counted(views[name].n_values, 'value')})" for name in columns]
+    unique = f"{listing(list(key))} together identify a row, but no name says who answered: " if key else ""
+    return f"{unique}is the annotator {_either(sizes)}?"
+
+
+def answered_by(column: str, view: ColumnView) -> str:
+    """Return the answer that a column names the annotators."""
+    return f"'{column}' names the annotators ({view.examples()})"
+
+
+def labels_are(columns: Sequence[str]) -> str:
+    """Return the answer that these columns hold the labels."""
+    return f"{_names(columns)} {'hold' if len(columns) > 1 else 'holds'} the labels"
+
+
+def several_labels(columns: Sequence[str]) -> str:
+    """Return the question about the columns that hold labels."""
+    return f"{_names(columns, 6)} could each hold labels (set label=...)"
+
+
+def several_scales(groups: Sequence[Sequence[str]]) -> str:
+    """Return the question about the columns that hold labels in a wide table."""
+    return f"{_either([_names(g, 3) for g in groups])} could hold the annotators' labels (set columns=[...])"
+
+
+def columns_are_annotators(columns: Sequence[str]) -> str:
+    """Return the answer that columns are annotators."""
+    return f"{_names(columns, 3)} are annotators"
+
+
+def columns_are_questions(columns: Sequence[str]) -> str:
+    """Return the answer that columns are questions to one person, which needs a column with the annotators."""
+    return f"{_names(columns, 3)} are questions: add a column that names who answered"
+
+
+def rows_are_annotators(column: str) -> str:
+    """Return the answer that each row is an annotator."""
+    return f"each row is an annotator, named by '{column}', and each column an item"
+
+
+def people_or_questions(columns: Sequence[str], scale: str) -> str:
+    """Return the question whether columns are annotators or questions."""
+    return f"{_names(columns)} share a scale ({scale}): are they annotators, or questions to one person?"
+
+
+def exchanged(item: str, annotator: str) -> str:
+    """Return the question whether item and annotator are exchanged."""
+    return f"labels agree more within '{annotator}' than within '{item}': are item and annotator exchanged?"
+
+
+def are_judges(names: Sequence[str]) -> str:
+    """Return the answer that annotators are judges."""
+    return f"{_names(names)} {'are judges' if len(names) > 1 else 'is a judge'}"
+
+
+def free_text_labels(columns: Sequence[str]) -> str:
+    """Return the finding that columns of free text could be labels."""
+    hold = f"columns {_names(columns)} hold" if len(columns) > 1 else f"column {_names(columns)} holds"
+    return f"{hold} free text, which could be the labels of an annotator"
+
+
+def crossed_columns(doubt: str) -> str:
+    """Return the finding that names of columns combine annotators and criteria."""
+    return f"each column name combines an annotator and a criterion, {doubt}"
+
+
+def only_column(name: str) -> str:
+    """Return the problem of a wide table with one column of labels."""
+    return (
+        f"only '{name}' could hold an annotator's labels; if it does, set layout='wide' and columns=['{name}']"
+    )
+
+
+def could_name_annotators(name: str) -> str:
+    """Return the finding that one column of labels could name the annotators."""
+    return (
+        f"'{name}' could name the annotators (then set annotator='{name}', item=... and label=[...]); it is "
+        "read as one annotator's labels"
+    )
+
+
+def repeated_item(item: str, *, told: bool) -> str:
+    """Return the problem of an item with several rows in a wide table."""
+    if told:
+        return (
+            f"item '{item}' has more than one row; a wide table has one row per item; a long table has columns of "
+            "annotators and labels and is read without layout='wide'"
+        )
+    return (
+        f"item '{item}' has more than one row, and no column names who answered; add a column with the annotators "
+        "(or set annotator=...)"
+    )
+
+
+def judge_on_another_scale(name: str, reason: str, *, told: bool) -> str:
+    """Return the problem of a judge's column with labels on another scale."""
+    kind = "is listed in judges" if told else "has the name of a model"
+    end = "" if told else ", or it is not a judge here"
+    return f"'{name}' {kind}, but its column holds {reason}: write its labels as the annotators do{end}"

@@ -555,9 +555,9 @@ def test_read_reports_all_problems_at_once():
     settings = ReadSettings()
     with pytest.raises(DataError) as error:
         registry.table_of(rows, settings)
-    problems, advised = registry.all_problems(rows, settings, error.value)
+    problems, [(said, advised)] = registry.readings_left(rows, settings, error.value)
     assert problems == ["'gpt4' could be a judge (name of a model)"]
-    assert advised["judges"] == ["gpt4"]
+    assert (said, advised["judges"]) == ("", ["gpt4"])
     read = registry.annotations_of(rows, dataclasses.replace(settings, **advised))
     assert (read.judges, read.humans) == (("gpt4",), ("ann", "bob"))
 
@@ -567,7 +567,7 @@ def test_find_columns_detects_roles():
     rows = part(
         key=["a", "b", "mean"], ann=[1.0, 2.0, 1.5], bob=[2.0, 2.0, 2.0], story=words, note=words, _row=["2", "3", "4"]
     )
-    found, settings = registry.find_columns(rows, ReadSettings(item="key"))
+    found, settings = registry.find_columns(rows, ReadSettings(item="key", layout="wide"))
     assert (settings.layout, list(settings.columns), settings.item) == ("wide", ["ann", "bob"], "key")
     assert found.labels["key"].to_list() == ["a", "b"]
     assert [str(one) for one in found.reading.exclusions] == ["1 row: computed from the rows above it: mean"]

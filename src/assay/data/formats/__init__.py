@@ -11,7 +11,7 @@ from typing import Any, Literal
 import polars as pl
 
 from assay.data.annotations import Annotations, Reading
-from assay.data.roles import ColumnView, views_of
+from assay.data.cells import ColumnView, views_of
 from assay.data.scales import Scale
 from assay.errors import DesignError, listing
 from assay.estimation.options import Settings, option

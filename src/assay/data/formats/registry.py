@@ -7,6 +7,7 @@ not certain, the file is read as a plain table, and the user can specify ``forma
 from __future__ import annotations
 
 import difflib
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +19,7 @@ from typing import Any
 import polars as pl
 
 from assay.data.annotations import Annotations, from_frame
+from assay.data.cells import shared_key
 from assay.data.columns import BLANK, SPLIT_DETAILS, FrameSettings, Reading, drop_blank_rows, whole_ids
 from assay.data.formats import FormatSettings, Rows, tables
 from assay.data.formats.intake import OFF_SCALE, is_number
@@ -38,9 +40,9 @@ from assay.data.formats.tables import (
     read_table,
 )
 from assay.data.names import QUESTION_SEPARATOR, natural, questions_in, spelling_key, strip_spaces
-from assay.data.roles import IGNORED, ROWS, Guess, Layout, SpecifiedRoles, find_roles, shared_key, unclear
 from assay.data.scales import Preference, Scale
 from assay.data.sides import PAIR_OF
+from assay.data.structure import IGNORED, ROWS, Layout, Structure, Told, UnclearTableError, find_structure, unclear
 from assay.data.values import infer_scale, valid_as_written
 from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import hints_of, option
@@ -371,40 +373,54 @@ def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
     Raises
     ------
     UnclearTableError
-        With all problems at once, if there are several.
+        With all problems at once, and the readings that are left.
     """
     try:
         return table_of(rows, settings)
     except AssayError as first:
-        if not first.advised:
+        if not first.advised and not getattr(first, "choices", ()):
             raise
-        problems, advised = all_problems(rows, settings, first)
-        if len(problems) == 1:
+        problems, readings = readings_left(rows, settings, first)
+        if len(problems) == 1 and not isinstance(first, UnclearTableError):
             raise
-        raise unclear(rows.reading.source, problems, advised) from first
+        raise unclear(rows.reading.source, problems, readings) from first
 
 
-MOST_PROBLEMS = 12
-"""Largest number of problems that are searched one after another."""
+MOST_READINGS = 24
+"""Largest number of readings of one table that are tried."""
+
+Reading_ = tuple[str, Mapping[str, Any]]
 
 
-def all_problems(rows: Rows, settings: ReadSettings, error: AssayError) -> tuple[list[str], dict[str, Any]]:
-    """Return all problems, assuming the more likely reading of each, and the options of these readings."""
+def readings_left(rows: Rows, settings: ReadSettings, error: AssayError) -> tuple[list[str], list[Reading_]]:
+    """Return all problems of a table, and the readings that the user can choose between.
+
+    Each reading is its answers in words and its options. Each has been tried on this table, and leads to another
+    problem or to a table; an answer that needs another table has no options.
+    """
     problems: list[str] = []
-    advised: dict[str, Any] = {}
-    source = f"{rows.reading.source}: "
-    for _ in range(MOST_PROBLEMS):
-        problems += getattr(error, "problems", None) or [str(error).removeprefix(source)]
-        if not error.advised or all(advised.get(name) == value for name, value in error.advised.items()):
-            break
-        advised |= error.advised
-        try:
-            table_of(rows, replace(settings, **advised))
-        except AssayError as further:
-            error = further
-        else:
-            break
-    return list(dict.fromkeys(problems)), advised
+    found: list[Reading_] = []
+    source, tried = f"{rows.reading.source}: ", 0
+
+    def follow(error: AssayError, said: str, options: Mapping[str, Any]) -> None:
+        nonlocal tried
+        problems.extend(getattr(error, "problems", None) or [str(error).removeprefix(source)])
+        steps: Sequence[Reading_] = getattr(error, "choices", ()) or ([("", error.advised)] if error.advised else [])
+        for words, more in steps:
+            further, here = {**options, **more}, "; ".join(one for one in (said, words) if one)
+            if not more:
+                found.append((here, {}))
+            elif further != options and tried < MOST_READINGS:
+                tried += 1
+                try:
+                    table_of(rows, replace(settings, **further))
+                except AssayError as next_error:
+                    follow(next_error, here, further)
+                else:
+                    found.append((here, further))
+
+    follow(error, "", {})
+    return list(dict.fromkeys(problems)), found
 
 
 def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
@@ -468,7 +484,7 @@ def find_columns(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> t
     Raises
     ------
     UnclearTableError
-        With all problems, and the call that reads the table with the more likely options.
+        With all problems, and the readings that are left.
     """
     known = rows.labels.columns
     named = {role: str(getattr(settings, role)) for role in ("item", "annotator", "label")}
@@ -477,39 +493,63 @@ def find_columns(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> t
         if settings.columns is not None:
             raise DataError("columns=... names the annotators of a wide table; also set layout='wide'")
         return rows, settings
-    guess, problems = guess_of(rows, settings, alone=alone)
-    rows = tables.number_rows(rows, guess.options)
-    if problems:
-        raise unclear(
-            rows.reading.source, problems, {} if guess.errors else {**given_options(settings), **guess.options}
-        )
-    options = dict(guess.options)
+    found = structure_of(rows, settings, alone=alone)
+    rows = tables.number_rows(rows, {**found.options, **{k: v for q in found.questions for _, c in q.choices for k, v in c.items()}})
+    if found.errors:
+        raise unclear(rows.reading.source, found.problems)
+    if found.questions:
+        raise unclear(rows.reading.source, found.problems, readings_of(found, given_options(settings)))
+    options = dict(found.options)
+    if isinstance(options.get("item"), list):
+        rows = tables.join_items(rows, options["item"])
+        options["item"] = "item"
     if isinstance(options.get("label"), list):
         rows = tables.stack_criteria(rows, options["label"])
         options |= {"label": "label", "criterion": "criterion"}
-    if shape is None and guess.shape != "long":
-        options["layout"] = guess.shape
-    for why, names in guess.rows.items():
+    if shape is None and found.shape != "long":
+        options["layout"] = found.shape
+    for why, names in found.rows.items():
         column = rows.labels[str(options.get("item", named["item"]))].cast(pl.String)
         away = strip_spaces(column).is_in(list(names)).fill_null(False)
         reading = rows.reading.without(f"{why}: {listing(names, 3)}", int(away.sum()))
         rows = replace(rows, labels=rows.labels.filter(~away), reading=reading)
-    notes = guess.notes() if settings.columns is None else []
-    if guess.shape != "long":
+    notes = found.notes() if settings.columns is None else []
+    if found.shape != "long":
         # Ignored columns are not metadata of the items either: a column of means would reveal their labels.
-        gone = [name for name in guess.named(*IGNORED) if name in rows.labels.columns]
+        gone = [name for name in found.named(*IGNORED) if name in rows.labels.columns]
         rows = replace(rows, labels=rows.labels.drop(gone))
     return replace(rows, reading=rows.reading.add_notes(*notes)), replace(settings, **options)
 
 
-def guess_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> tuple[Guess, list[str]]:
-    """Detect the roles of a table's columns, and return all problems that prevent reading.
+def readings_of(found: Structure, given: Mapping[str, Any]) -> list[Reading_]:
+    """Return each combination of answers to the questions of a structure, in words and as options; none if one is open.
+
+    Questions to confirm add no words.
+    """
+    if not all(one.choices for one in found.questions):
+        return []
+    asked = [one for one in found.questions if len(one.choices) > 1]
+    readings: list[Reading_] = []
+    for answers in itertools.islice(itertools.product(*(one.choices for one in asked)), MOST_READINGS):
+        words = "; ".join(text for text, _ in answers)
+        said = {name: value for _, options in answers for name, value in options.items()}
+        # An answer with a layout states the whole reading.
+        base = {**given, **({} if "layout" in said else found.options)}
+        readings.append((words, base | said if all(options for _, options in answers) else {}))
+    return readings
+
+
+def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> Structure:
+    """Find the structure of a table, with the columns that the user has specified.
 
     Without ``alone``, the table is one of several files, which can contain the labels of a single annotator.
     """
     known, source = rows.labels.columns, rows.reading.source
     problems, specified = [], {}
-    asked = {"item": "the item", "annotator": "the annotator", "label": "the label", "criterion": "the criterion"}
+    asked = {
+        "item": "the item", "annotator": "the annotator", "label": "the label", "criterion": "the criterion",
+        "repeat": "the repeat",
+    }  # fmt: skip
     for role, what in asked.items():
         name = getattr(settings, role)
         if name is None or str(name) in known or str(name) == ROWS:
@@ -520,14 +560,14 @@ def guess_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> tuple
     for name in columns or ():
         if name not in known:
             raise DataError(unknown("column", name, known, source))
-    given = SpecifiedRoles(
+    told = Told(
         **specified, columns=columns, judges=_as_names(settings.judges), humans=_as_names(settings.humans),
         shape=None if settings.layout == "auto" else settings.layout,
         exclude=None if settings.exclude is None else settings.excluded, split_columns=settings.split_columns,
         alone=alone,
     )  # fmt: skip
-    guess = find_roles(rows.labels, given, rows.views)
-    return guess, [*problems, *guess.errors, *guess.ambiguities]
+    found = find_structure(rows.labels, rows.views, told)
+    return replace(found, errors=(*problems, *found.errors))
 
 
 def _as_names(given: Any) -> tuple[str, ...] | None:
@@ -666,8 +706,8 @@ def _item_of_one(rows: Rows, settings: ReadSettings) -> str:
     """The detected item column of one of several files; `ROWS` if there is none."""
     if str(settings.item) in rows.labels.columns:
         return str(settings.item)
-    guess, _ = guess_of(rows, _settings_of_one(rows, settings), alone=False)
-    return str(guess.options.get("item", settings.item))
+    found = structure_of(rows, _settings_of_one(rows, settings), alone=False)
+    return str(found.options.get("item", settings.item))
 
 
 def _settings_of_one(rows: Rows, settings: ReadSettings) -> ReadSettings:

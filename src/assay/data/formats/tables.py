@@ -24,7 +24,7 @@ from assay.data.columns import KEY, arrow_orders, class_names, column_of, declar
 from assay.data.formats import Rows, one_answer_each
 from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
 from assay.data.names import IN_MEMORY, any_twice, cell_numbers, factorize, refuse_equal_names, strip_spaces
-from assay.data.roles import ROWS
+from assay.data.structure import ROWS
 from assay.data.scales import Preference
 from assay.data.sides import PAIR, PAIR_OF, Sides, pair_names
 from assay.data.values import MARKS, parse_numbers

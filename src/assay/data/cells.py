@@ -1,0 +1,179 @@
+"""The cells of a column, without marks of missing values: numbers, dates, texts, and whether they name rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assay.data.names import strip_spaces
+from assay.data.values import MARKS, MOST_CATEGORIES, are_dates, is_free_text, parse_numbers
+
+ROWS_INSPECTED = 20_000
+"""Rows from which roles are detected: sheets kept by hand have fewer, and larger tables repeat themselves."""
+
+LEAST_NUMERIC = 0.9
+"""Share of a column's filled cells that are numbers, from which it is a column of numbers."""
+
+MIN_INFORMATIVE = 10
+"""Rows from which a column of whole numbers can name the items of several files."""
+
+
+
+class ColumnView:
+    """Properties of a column's cells, without marks of missing values."""
+
+    def __init__(self, column: pl.Series) -> None:
+        self.name, self.rows = column.name, len(column)
+        self.temporal = column.dtype.is_temporal()
+        if column.dtype.is_float():
+            column = column.fill_nan(None)
+        cells = strip_spaces(_texts(column)).to_frame("cell")
+        cell, marked = pl.col("cell"), pl.col("cell").str.to_lowercase().is_in(list(MARKS)).fill_null(False)
+        # One pass: a separate call per step takes longer than the steps do on a sheet of some hundred rows.
+        self.texts = cells.select(pl.when(~marked & (cell != "")).then(cell)).to_series()
+        self.filled = len(self.texts) - self.texts.null_count()
+
+    @cached_property
+    def distinct(self) -> pl.Series:
+        """The distinct cells, in order of appearance."""
+        return self.texts.drop_nulls().unique(maintain_order=True)
+
+    @cached_property
+    def numbers(self) -> pl.Series | None:
+        """Every cell as a number, null for other cells (slips to correct); None if most cells are not numbers."""
+        if self.temporal or not self.filled:
+            return None
+        read = parse_numbers(self.distinct, None, None, ())
+        if read is None or read.ambiguity is not None or read.values.null_count() > 0.5 * len(self.distinct):
+            return None
+        return self.texts.replace_strict(self.distinct, read.values, default=None, return_dtype=pl.Float64)
+
+    @cached_property
+    def dates(self) -> bool:
+        """Whether its cells are dates or times."""
+        return self.temporal or (self.numbers is None and self.filled > 0 and are_dates(self.distinct))
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it contains words."""
+        return self.filled > 0 and self.numbers is None and not self.dates
+
+    @property
+    def unique(self) -> bool:
+        """Whether every cell is filled and different from the others."""
+        return self.rows > 0 and len(self.distinct) == self.filled == self.rows
+
+    @cached_property
+    def free(self) -> bool:
+        """Whether its words are free text: long, or with more distinct values than categories have."""
+        if not self.is_text:
+            return False
+        length = float(self.distinct.str.len_chars().mean() or 0)  # type: ignore[arg-type]
+        return length > 40 or (is_free_text(len(self.distinct), self.filled) and length > 12)
+
+    @cached_property
+    def spaced(self) -> bool:
+        """Whether its cells contain several words, as texts do and ids and links do not."""
+        return bool(self.distinct.str.contains(r"\s").any())
+
+    @cached_property
+    def ends(self) -> tuple[float, float] | None:
+        """The smallest and the largest number."""
+        if self.numbers is None or self.numbers.null_count() == len(self.numbers):
+            return None
+        return float(self.numbers.min()), float(self.numbers.max())  # type: ignore[arg-type]
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether its numbers are whole."""
+        there = None if self.numbers is None else self.numbers.drop_nulls()
+        return there is not None and bool((there % 1 == 0).all())
+
+    @cached_property
+    def numeric(self) -> bool:
+        """Whether its cells are numbers, apart from slips."""
+        return self.numbers is not None and len(self.numbers) - self.numbers.null_count() >= LEAST_NUMERIC * self.filled
+
+    @cached_property
+    def codes(self) -> NDArray[np.int64]:
+        """The cells as codes, numbers by their value; −1 where a cell is empty."""
+        cells = self.numbers.round(9) if self.numeric and self.numbers is not None else self.texts
+        return cells.rank("dense").fill_null(0).cast(pl.Int64).to_numpy() - 1
+
+    @cached_property
+    def values(self) -> NDArray[np.float64] | None:
+        """The number of each code; None for words."""
+        if not self.numeric or self.numbers is None:
+            return None
+        return np.asarray(self.numbers.round(9).drop_nulls().unique().sort().to_numpy(), dtype=np.float64)
+
+    @cached_property
+    def n_values(self) -> int:
+        """The number of different cells."""
+        return int(self.codes.max(initial=-1)) + 1
+
+    @property
+    def share_filled(self) -> float:
+        """The share of cells with a value."""
+        return self.filled / self.rows if self.rows else 0.0
+
+    @property
+    def could_be_labels(self) -> bool:
+        """Whether its cells could be labels on a scale: numbers, or a limited number of distinct short words."""
+        if not self.filled or self.dates or self.free:
+            return False
+        return self.numbers is not None or len(self.distinct) <= MOST_CATEGORIES
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it numbers the rows."""
+        if self.numbers is None or self.numbers.null_count() or self.rows < 2:
+            return False
+        return bool((self.numbers.diff().drop_nulls() == 1).all()) and self.numbers[0] in (0, 1)
+
+    def examples(self, most: int = 2) -> str:
+        """Return two of its cells, unchanged."""
+        return ", ".join(text if len(text) <= 24 else text[:21] + "..." for text in self.distinct.head(most))
+
+
+def _texts(column: pl.Series) -> pl.Series:
+    if column.dtype.is_float():
+        whole = column.cast(pl.Int64, strict=False)
+        if bool((whole == column).fill_null(column.is_null()).all()):
+            return whole.cast(pl.String)
+    if column.dtype in (pl.List, pl.Struct, pl.Array, pl.Object, pl.Binary):
+        return pl.Series(column.name, [None if v is None else str(v) for v in column], dtype=pl.String)
+    return column.cast(pl.String)
+
+
+LEAST_SHARED = 0.5
+"""Share of a column's cells that also occur in another file, from which both columns name the same items: annotators
+often label a sample of the items that a judge labels. Labels that happen to differ in every row are few."""
+
+
+def shared_key(tables: Sequence[Mapping[str, ColumnView]]) -> list[str] | None:
+    """Return the column of each table that names the same items: unique in each row, and shared by all tables."""
+    for name, first in tables[0].items():
+        informative = first.is_text or (first.whole and not first.counts_rows and first.rows >= MIN_INFORMATIVE)
+        if not (first.unique and informative):
+            continue
+        keys, cells = [name], set(first.distinct.to_list())
+        for other in tables[1:]:
+            shared = {n: len(cells & set(v.distinct.to_list())) / min(len(cells), v.rows)
+                      for n, v in other.items() if v.unique}  # fmt: skip
+            best = max(shared, key=lambda n: (shared[n], n == name), default=None)
+            if best is not None and shared[best] >= LEAST_SHARED:
+                keys.append(best)
+        if len(keys) == len(tables):
+            return keys
+    return None
+
+
+def views_of(frame: pl.DataFrame) -> dict[str, ColumnView]:
+    """Return a view of every column except ``_row``."""
+    frame = frame.head(ROWS_INSPECTED)
+    return {name: ColumnView(frame[name]) for name in frame.columns if name != "_row"}

@@ -1,0 +1,169 @@
+"""Names of columns: what each is called (`roles.toml`), and names that combine an annotator and a criterion."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import polars as pl
+
+from assay.data.names import model_names, natural, spelling_key, strip_spaces
+
+BY_NAME = ("time stamp", "technical", "computed", "gold", "comment", "item column")
+"""Roles that only a name suggests, in the order in which names are compared."""
+
+NUMBERED = re.compile(r"(|unnamed 0|unnamed|index|row|row ?names?|rownames|x|x 1|nr|no|column 1|number)")
+"""Names of columns that number the rows."""
+
+ID = re.compile(r"\b(id|key|nr|no|number)$")
+"""The last word of the name of a column of ids."""
+
+_ID_WORDS = r"( ?(?P<id>id|ids|name|code|nr|no|number|email))?"
+_HUMAN = re.compile(r"(?i)^(human|rater|annotator|person|people|expert|worker|coder|crowd|reviewer|grader|h)(?![a-z])")
+_LETTER = re.compile(r"(?i)[ahrpwc]\d+")
+"""Names such as A1, A2, M1, in which a letter distinguishes annotators from models."""
+MACHINE = re.compile(r"(?i)[mjgl]\d*")
+AVERAGE_ROW = re.compile(
+    r"(?i)(the )?(column |grand |overall )?(mean|average|avg\.?|median|total|sum|totals|sums|sd|std|stdev|"
+    r"standard deviation|count|min|max|mittelwert|durchschnitt|summe|moyenne)s?"
+)
+_ANNOTATOR_DATA = re.compile(
+    r"(.+)[ _.:/-]+(conf(idence)?|certainty|time|seconds|duration|comments?|notes?|reasons?|rationale|explanation|"
+    r"time ?stamp|justification)"
+)
+"""Other data of an annotator next to a label: ``Ann_confidence``."""
+
+
+def plain_name(name: str) -> str:
+    """Return a column's name in lower case with separate words: ``itemId`` and ``item_id`` become ``item id``."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name.strip())
+    return re.sub(r"[^a-z0-9äöüéèñ]+", " ", apart.lower()).strip()
+
+
+@cache
+def _lists() -> dict[str, dict[str, list[str]]]:
+    return tomllib.loads(files("assay.data").joinpath("roles.toml").read_text("utf-8"))
+
+
+@cache
+def _form(role: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{one})" for one in _lists()[role]["names"]))
+
+
+@cache
+def _people() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    lists = _lists()["people"]
+    words = "|".join(lists["words"])
+    return re.compile(rf"(.* )?({words}){_ID_WORDS}"), re.compile(rf"({'|'.join(lists['names'])}){_ID_WORDS}")
+
+
+def called(plain: str, role: str) -> bool:
+    """Return whether a name (see `plain_name`) is usual for a role of `roles.toml`."""
+    return _form(role).fullmatch(plain) is not None
+
+
+def called_people(plain: str) -> int:
+    """Return 2 for a usual name of a column of annotators (``worker id``), 1 for a possible one (``user``), or 0."""
+    first, second = _people()
+    return 2 if first.fullmatch(plain) else 1 if second.fullmatch(plain) else 0
+
+
+def called_person_ids(plain: str) -> bool:
+    """Return whether a name is usual for ids of annotators, which are never labels: ``rater_id``."""
+    found = _people()[0].fullmatch(plain)
+    return found is not None and found["id"] is not None
+
+
+def data_of(name: str, names: Iterable[str]) -> bool:
+    """Return whether a column has further data of an annotator with a column: ``Ann_confidence`` next to ``Ann``."""
+    found = _ANNOTATOR_DATA.fullmatch(name.lower())
+    return found is not None and any(other.lower() == found[1].strip() for other in names)
+
+
+def human_names(names: Sequence[str]) -> list[str]:
+    """Return the names that say that they are a person's: ``rater_1``, ``A1``, ``R2``."""
+    people = [n for n in names if _HUMAN.match(n) or _LETTER.fullmatch(n)]
+    if not all(_HUMAN.match(n) or MACHINE.fullmatch(n) for n in names if n not in people):
+        people = [n for n in people if _HUMAN.match(n)]
+    return people
+
+
+_BETWEEN = (" / ", "__", ": ", " - ", "/", ":", "_", "-", ".", " ")
+
+
+@dataclass(frozen=True)
+class CrossedNames:
+    """Column names that each combine an annotator and a criterion."""
+
+    template: str
+    annotator_of: dict[str, str]
+    ambiguity: str = ""
+
+    @property
+    def annotators(self) -> list[str]:
+        """The annotators that the columns name, without repeats."""
+        return list(dict.fromkeys(self.annotator_of.values()))
+
+
+def crossed_names(names: Sequence[str]) -> CrossedNames | None:
+    """How column names combine an annotator and a criterion, ``ann_clarity``; None if they do not."""
+    for mark in _BETWEEN:
+        if len(names) < 4 or not all(mark in name for name in names):
+            continue
+        for split in (str.partition, str.rpartition):
+            pairs = [(left.strip(), right.strip()) for left, _, right in (split(name, mark) for name in names)]
+            lefts, rights = (list(dict.fromkeys(part)) for part in zip(*pairs, strict=True))
+            sides = len(lefts) >= 2 and len(rights) >= 2 and all(lefts) and all(rights)
+            if not sides or len(set(pairs)) < len(pairs) or len(pairs) < 0.75 * len(lefts) * len(rights):
+                continue
+            if any(all(part.isdigit() for part in side) for side in (lefts, rights)):
+                continue
+            scores = [_names_people(side) - _names_criteria(side) for side in (lefts, rights)]
+            first = scores[0] >= scores[1]
+            template = f"annotator{mark}criterion" if first else f"criterion{mark}annotator"
+            unsure = "" if scores[0] != scores[1] else f"as in '{names[0]}', but the order of the two is uncertain"
+            annotators = (left if first else right for left, right in pairs)
+            return CrossedNames(template, dict(zip(names, annotators, strict=True)), unsure)
+    return None
+
+
+def crossed_part(names: Sequence[str]) -> list[str]:
+    """Return the names that each combine an annotator and a criterion; a few others can stand next to them.
+
+    In ``rater1_a, rater2_a, rater1_b, rater2_b, a_score, b_score``, the first four share annotators and criteria.
+    """
+    best: list[str] = []
+    for mark in _BETWEEN:
+        for split in (str.partition, str.rpartition):
+            pairs = {n: tuple(part.strip() for part in split(n, mark)[::2]) for n in names if mark in n}
+            groups: list[dict[str, tuple[str, ...]]] = []
+            for name, pair in pairs.items():
+                near = [g for g in groups if any(pair[0] == p[0] or pair[1] == p[1] for p in g.values())]
+                groups = [{k: p for g in near for k, p in g.items()} | {name: pair}, *(g for g in groups if g not in near)]
+            for group in groups:
+                people = [*{p[0] for p in group.values()}], [*{p[1] for p in group.values()}]
+                if len(group) > len(best) and any(_names_people(side) for side in people) and crossed_names(list(group)):
+                    best = [n for n in names if n in group]
+    return best
+
+
+def _names_people(side: Sequence[str]) -> int:
+    return 2 * bool(model_names(side)) + all(_HUMAN.match(n) for n in side)
+
+
+def _names_criteria(side: Sequence[str]) -> int:
+    return int(any(called(plain_name(name), "questions") for name in side))
+
+
+def same_except_spelling(names: Iterable[str]) -> list[tuple[str, ...]]:
+    """Return groups of names that differ only in case, spaces or the encoding of letters."""
+    known = list(dict.fromkeys(names))
+    keys = spelling_key(strip_spaces(pl.Series(known, dtype=pl.String)))
+    groups: dict[str, list[str]] = {}
+    for name, key in zip(known, keys.str.replace_all(r"[\s_.-]+", " ").to_list(), strict=True):
+        groups.setdefault(key, []).append(name)
+    return [tuple(natural(group)) for group in groups.values() if len(group) > 1]

@@ -1,0 +1,1209 @@
+"""Find the structure of a table: which columns hold the item, the annotators and the labels.
+
+The rows decide. A column belongs to another if each value of the latter has a single value of the former; columns that
+make rows unique, more often than chance would, are the item and the annotator; labels are what is left
+(`assay.data.dependence`). Names choose between readings that the rows allow, and decide alone only where a table has too
+few rows. If several readings are left, the structure has a question for the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assay.data import words
+from assay.data.cells import ROWS_INSPECTED, ColumnView
+from assay.data.computed import computed_columns
+from assay.data.dependence import crossed, dependence, repetition, sameness
+from assay.data.names import IN_MEMORY, KINDS, model_names, possible_judges, spelling_key
+from assay.data.role_names import (
+    AVERAGE_ROW,
+    BY_NAME,
+    ID,
+    MACHINE,
+    NUMBERED,
+    CrossedNames,
+    called,
+    called_people,
+    called_person_ids,
+    crossed_names,
+    crossed_part,
+    data_of,
+    human_names,
+    plain_name,
+)
+from assay.data.values import MOST_CATEGORIES
+from assay.errors import DataError, counted, listing
+
+RoleKind = Literal[
+    "item", "annotator", "label", "criterion", "repeat", "kind", "person", "judge", "item column", "annotator column",
+    "answer column", "gold", "computed", "time stamp", "comment", "row number", "technical", "empty", "unknown",
+]  # fmt: skip
+Shape = Literal["long", "wide", "transposed", "counts"]
+Layout = Literal["auto", "long", "wide", "transposed"]
+"""The object of each row of a table; ``auto`` detects it."""
+Evidence = Literal["told", "found", "named", "doubtful"]
+"""Where a role comes from: the user, the rows, only its name, or nothing that decides."""
+
+ROWS = "_row"
+"""Used instead of a column's name: the number of the row."""
+
+MOST_PEOPLE = 60
+"""Largest number of annotators' columns in a wide sheet: forms have more questions, no study has more annotators."""
+
+MOST_WORDS = 3
+"""Largest number of words in an annotator's name: texts of items that mention a model have more."""
+
+MOST_ENTITIES = 16
+"""Columns that are tried as parts of a key, those with usual names first."""
+
+MOST_CHOICES = 6
+"""Readings that a question lists."""
+
+LARGEST_ENTITY = 0.7
+"""Share of rows up to which the values of a column come again, as those of an item or an annotator do."""
+
+LEAST_FILLED = 0.9
+"""Share of filled cells of a column that identifies rows."""
+
+MOST_SHARED_VALUES = 15
+"""Numbers up to which two columns are compared by their values, not by their range."""
+
+FEW_ROWS = 30
+"""Rows up to which two columns on one scale can have few values in common."""
+
+VERY_FEW_ROWS = 8
+"""Rows up to which words of two columns are not compared."""
+
+USUAL_SCALE = -3, 10
+"""Numbers within these limits can be labels on one scale, if there are too few to compare their values."""
+
+SWAPPED = 0.1
+"""How much more labels can agree within annotators than within items: more suggests that the two are exchanged."""
+
+IGNORED: tuple[RoleKind, ...] = ("computed", "time stamp", "comment", "row number", "technical", "empty")
+"""Roles of columns that are ignored."""
+
+_NO_IDENTIFIER: tuple[RoleKind | None, ...] = ("computed", "gold", "time stamp", "row number", "empty")
+_AI = ("AI", "KI", "IA", "LLM", "ML")
+
+
+@dataclass(frozen=True)
+class Role:
+    """The role of a column, and the reason.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+    why : str
+        The reason, in words.
+    examples : str
+        Some of its cells.
+    found : str
+        ``told``, ``found`` (the rows decide), ``named`` (only its name does) or ``doubtful``.
+    of : tuple of str
+        The columns whose values decide its value.
+    """
+
+    name: str
+    kind: RoleKind
+    why: str
+    examples: str = ""
+    found: Evidence = "named"
+    of: tuple[str, ...] = ()
+
+
+class Question(NamedTuple):
+    """A question that the rows leave open.
+
+    Attributes
+    ----------
+    text : str
+    choices : tuple of (str, mapping)
+        Each answer in words, and the options of `assay.read` that state it; an answer without options needs another
+        table. A question with one choice asks to confirm it.
+    """
+
+    text: str
+    choices: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The structure of a table: its shape, the role of each column, and what the user has to decide.
+
+    Attributes
+    ----------
+    shape : str
+        ``long``, ``wide``, ``transposed`` or ``counts``.
+    columns : tuple of Role
+    options : mapping
+        The options of `assay.read` that read the table; with questions, those of the first choices.
+    questions : tuple of Question
+        What the user has to decide.
+    errors : tuple of str
+        Reasons why the table cannot be read.
+    rows : mapping of a reason to tuple of str
+        Rows that are not items, such as a last row of averages.
+    """
+
+    shape: Shape
+    columns: tuple[Role, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    questions: tuple[Question, ...] = ()
+    errors: tuple[str, ...] = ()
+    rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        """The role of each column, by its name."""
+        return {one.name: one for one in self.columns}
+
+    @property
+    def problems(self) -> list[str]:
+        """All errors and questions, in words."""
+        return [*self.errors, *(one.text for one in self.questions)]
+
+    def named(self, *kinds: RoleKind) -> list[str]:
+        """Return the columns with one of these roles."""
+        return [one.name for one in self.columns if one.kind in kinds]
+
+    def notes(self) -> list[str]:
+        """Return a note on each role, and on rows that are not items."""
+        found = []
+        for kind in words.ROLES_NOTED:
+            there = [one for one in self.columns if one.kind == kind]
+            if there:
+                why = there[0].why if len({one.why for one in there}) == 1 else ""
+                found.append(words.role_note(kind, [one.name for one in there], why))
+        found += ["no item id found; rows are numbered"] if self.options.get("item") == ROWS else []
+        found += [f"row {_quote(names, 3)} ignored: {why}" for why, names in self.rows.items()]
+        return found
+
+
+@dataclass(frozen=True)
+class Told:
+    """The roles of columns that the user has specified; they are never questioned."""
+
+    item: str | None = None
+    annotator: str | None = None
+    label: str | None = None
+    criterion: str | None = None
+    repeat: str | None = None
+    columns: tuple[str, ...] | None = None
+    judges: tuple[str, ...] | None = None
+    humans: tuple[str, ...] | None = None
+    shape: Shape | None = None
+    exclude: tuple[str, ...] | None = None
+    split_columns: str | None = None
+    alone: bool = True
+    """Whether it is the only file; each of several files can hold the labels of one annotator."""
+
+    @property
+    def people(self) -> set[str]:
+        """All annotators that the user names."""
+        return {*(self.judges or ()), *(self.humans or ())}
+
+
+class UnclearTableError(DataError):
+    """The structure of a table leaves questions, or a role is missing.
+
+    Attributes
+    ----------
+    problems : tuple of str
+        Everything that the user has to resolve; ``advised`` has the options of `assay.read` for the more likely
+        readings.
+    choices : tuple of (str, mapping)
+        The readings that are left, each in words and as options of `assay.read` that have been tried on this table.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        problems: Sequence[str] = (),
+        options: Mapping[str, Any] | None = None,
+        source: str = "",
+        choices: Sequence[tuple[str, Mapping[str, Any]]] = (),
+    ) -> None:
+        super().__init__(message, advised=options)
+        self.problems, self.source, self.choices = tuple(problems), source, tuple(choices)
+
+
+def read_call(source: str | Sequence[str], options: Mapping[str, Any]) -> str:
+    """Return the Python call that reads a source with these options; a table in memory is called ``frame``."""
+    given = [f"{name}={list(value) if isinstance(value, tuple) else value!r}" for name, value in options.items()]
+    return f"assay.read({', '.join(['frame' if source == IN_MEMORY else repr(source), *given])})"
+
+
+def unclear(
+    source: str, problems: Sequence[str], readings: Sequence[tuple[str, Mapping[str, Any]]] = ()
+) -> UnclearTableError:
+    """Return the error that lists all problems of a table.
+
+    It ends in the call that reads the table if one reading is left, and otherwise lists the readings that are left.
+    """
+    text = f"{source}: {'; '.join(problems)}"
+    if len(readings) == 1 and readings[0][1]:
+        options = readings[0][1]
+        return UnclearTableError(
+            f"{text}. If that is right: {read_call(source, options)}", problems, options, source, readings
+        )
+    if readings:
+        lines = [f"  {said}: {read_call(source, given)}" if given else f"  {said}" for said, given in readings]
+        text = "\n".join([f"{text.removesuffix('.')}{'' if text.endswith('?') else '.'}", *lines, "Choose one."])
+    return UnclearTableError(text, problems, None, source, readings)
+
+
+def find_structure(frame: pl.DataFrame, views: Mapping[str, ColumnView], told: Told) -> Structure:
+    """Find the structure of a table.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The table as read; a column ``_row`` is ignored.
+    views : mapping
+        Views of its columns (`assay.data.cells.views_of`).
+    told : Told
+        The roles that the user has specified; they are never questioned.
+    """
+    return _Finder(views, told, frame.drop("_row", strict=False).head(ROWS_INSPECTED)).find()
+
+
+# -- two columns on one scale ------------------------------------------------------------------------------
+
+
+def on_one_scale(one: ColumnView, other: ColumnView) -> bool:
+    """Whether the cells of two columns could be labels on one scale."""
+    few = min(one.filled, other.filled) < FEW_ROWS
+    if one.values is None or other.values is None:
+        if one.values is not None or other.values is not None:
+            return False
+        first, second = (set(spelling_key(v.distinct).to_list()) for v in (one, other))
+        shared = len(first & second)
+        if min(one.filled, other.filled) < VERY_FEW_ROWS:
+            return True
+        return shared > 0 if few else 2 * shared >= min(len(first), len(second))
+    first, second = set(one.values.tolist()), set(other.values.tolist())
+    if few and all(USUAL_SCALE[0] <= x <= USUAL_SCALE[1] for x in first | second):
+        return True
+    if max(len(first), len(second)) <= MOST_SHARED_VALUES and not few:
+        return len(first & second) >= 0.6 * min(len(first), len(second))
+    shares = _share_within(one, other), _share_within(other, one)
+    return max(shares) >= 0.9 and min(shares) >= 0.1
+
+
+def _share_within(one: ColumnView, other: ColumnView) -> float:
+    """The share of a column's numbers within the range of another's."""
+    there = one.numbers.drop_nulls()  # type: ignore[union-attr]
+    return float(there.is_between(*(other.ends or (0, 0))).mean() or 0)  # type: ignore[arg-type]
+
+
+def scale_groups(names: Sequence[str], views: Mapping[str, ColumnView]) -> list[list[str]]:
+    """Group columns that could hold labels on one scale, the largest group first."""
+    groups: list[list[str]] = []
+    for name in names:
+        near = [g for g in groups if any(on_one_scale(views[name], views[o]) for o in g)]
+        joined = [n for g in near for n in g]
+        groups = [[*joined, name], *(g for g in groups if g not in near)]
+    order = {name: i for i, name in enumerate(names)}
+    groups = [sorted(g, key=order.__getitem__) for g in groups]
+    return sorted(groups, key=lambda g: (-len(g), order[g[0]]))
+
+
+# -- the search ----------------------------------------------------------------------------------------------
+
+
+class _Key(NamedTuple):
+    """Columns that identify a row: who answered, what was answered, and for which criterion and repeat."""
+
+    who: str
+    item: tuple[str, ...]
+    criterion: str | None = None
+    repeat: str | None = None
+    why: str = ""
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        return tuple(n for n in (*self.item, self.who, self.criterion, self.repeat) if n is not None)
+
+
+class _Finder:
+    """Finds the structure of one table."""
+
+    def __init__(self, views: Mapping[str, ColumnView], told: Told, frame: pl.DataFrame) -> None:
+        self.views, self.told, self.frame = views, told, frame
+        self.plain = {name: plain_name(name) for name in views}
+        self.questions: list[Question] = []
+        self.errors: list[str] = []
+
+    def find(self) -> Structure:
+        """Return the structure, by the shape that the user or the rows decide."""
+        told, shape = self.told, self.told.shape
+        if shape is None and told.columns is not None:
+            shape = "wide"
+        if shape == "wide":
+            return self.wide()
+        if shape == "transposed":
+            return self.transposed()
+        if shape is None and told.annotator is None and told.label is None:
+            counts = self._counts()
+            if counts:
+                return self._counted(counts)
+        key = self._key()
+        if key is not None or shape == "long":
+            return self._unread() if key is None else self.long(key)
+        if self.questions:
+            return self._asked_who()
+        once = told.annotator in self.views and self.views[str(told.annotator)].unique
+        if told.label is not None or (told.annotator is not None and not (once and told.item is None)):
+            return self._unread()
+        if self._form_questions() or once:
+            return self.transposed()
+        return self.wide()
+
+    # -- counts ------------------------------------------------------------------------------------------
+
+    def _counts(self) -> list[str]:
+        """The columns that hold how many annotators chose each category; empty if the table has none."""
+        whole = [n for n, v in self.views.items() if v.numeric and v.whole and v.share_filled == 1
+                 and self._by_name(n) is None and (v.ends or (-1,))[0] >= 0]  # fmt: skip
+        tried = [whole, whole[1:]] if whole and self.views[whole[0]].unique else [whole]
+        for names in tried:
+            if len(names) < 3 or self.frame.height < 3:
+                continue
+            cells = np.stack([self.views[n].numbers.to_numpy() for n in names])  # type: ignore[union-attr]
+            total = cells.sum(axis=0)
+            if total[0] >= 2 and (total == total[0]).all() and (cells == 0).any() and np.ptp(cells, axis=1).any():
+                return names
+        first = next(iter(self.views.values()), None)
+        if first is not None and first.is_text and first.unique:
+            others = [n for n in self.views if n != first.name]
+            square = len(others) == first.rows >= 2 and set(others) == set(first.distinct.to_list())
+            if square and all(self.views[n].numeric and self.views[n].whole for n in others):
+                return others
+        return []
+
+    def _counted(self, counts: list[str]) -> Structure:
+        columns = [Role(n, "label" if n in counts else "item", "a count" if n in counts else "", v.examples(), "found")
+                   for n, v in self.views.items()]  # fmt: skip
+        return Structure("counts", tuple(columns), errors=(words.counts(counts, int(self._row_total(counts))),))
+
+    def _row_total(self, counts: Sequence[str]) -> float:
+        totals = np.sum([self.views[n].numbers.to_numpy() for n in counts], axis=0)  # type: ignore[union-attr]
+        return float(totals[0]) if (totals == totals[0]).all() else 0.0
+
+    # -- one row per label: who answered, and on which item ----------------------------------------------
+
+    @cached_property
+    def _entities(self) -> list[list[str]]:
+        """Columns whose values come again, those that name the same things together, the best name first."""
+        told = {self.told.item, self.told.annotator, self.told.criterion, self.told.repeat}
+        rows = self.frame.height
+        fits = [
+            v for v in self.views.values()
+            if v.name in told or (
+                v.share_filled > LEAST_FILLED and 2 <= v.n_values <= LARGEST_ENTITY * rows and not v.dates
+                and (v.values is None or v.whole) and v.name != self.told.label
+            )
+        ]  # fmt: skip
+        fits.sort(key=lambda v: (v.name not in told, -self._entity_rank(v)))
+        groups: list[list[str]] = []
+        for view in fits[: 2 * MOST_ENTITIES]:
+            same = next((g for g in groups if self._same_entity(self.views[g[0]], view)), None)
+            if same is None:
+                groups.append([view.name])
+            elif view.name not in told:
+                same.append(view.name)
+        return groups[:MOST_ENTITIES]
+
+    def _entity_rank(self, view: ColumnView) -> int:
+        plain = self.plain[view.name]
+        rank = 4 * called_people(plain) + 3 * called(plain, "item")
+        rank += 2 * bool(ID.search(plain)) + any(called(plain, one) for one in ("criterion", "repeat", "system"))
+        return rank - 4 * called(plain, "label") - 2 * view.free - view.spaced
+
+    def _same_entity(self, one: ColumnView, other: ColumnView) -> bool:
+        forth, back = dependence(other.codes, one.codes), dependence(one.codes, other.codes)
+        if forth.holds is None or back.holds is None:
+            return forth.broken == back.broken == 0 and forth.could > 0 and one.n_values == other.n_values
+        loose = max(forth.broken / max(forth.could, 1), back.broken / max(back.could, 1)) <= 0.1
+        return loose and (forth.holds or back.holds) and one.n_values > 2
+
+    def _belongs(self, name: str, on: Sequence[str]) -> bool | None:
+        """Whether a column has one value for each value (or combination) of others; None if rows cannot tell."""
+        found = dependence(self.views[name].codes, crossed([self.views[n].codes for n in on]))
+        if found.holds is None and found.broken:
+            return False
+        return found.holds
+
+    @cached_property
+    def _keys(self) -> list[tuple[str, ...]]:
+        """The smallest sets of columns that identify a row more often than chance would."""
+        rows, heads = self.frame.height, [group[0] for group in self._entities]
+        functions = {(a, b) for a in heads for b in heads if a != b and self._belongs(a, [b])}
+        plain = [n for n in heads if not called(self.plain[n], "label") or called_people(self.plain[n])]
+        for names in (plain, heads):
+            for size in (2, 3, 4):
+                found = []
+                for part in combinations(names, size):
+                    ways = np.prod([float(self.views[n].n_values) for n in part])
+                    if ways < LEAST_FILLED * rows or any((a, b) in functions for a in part for b in part):
+                        continue
+                    if repetition([self.views[n].codes for n in part]).is_key:
+                        found.append(part)
+                if found:
+                    # A coarser column gives way to a finer one: a teacher to a lesson.
+                    return [k for k in found if not self._coarser(k, found, functions)]
+        return []
+
+    def _coarser(self, key: tuple[str, ...], keys: Sequence[tuple[str, ...]], functions: set[tuple[str, str]]) -> bool:
+        for other in keys:
+            left, right = set(key) - set(other), set(other) - set(key)
+            if len(left) == len(right) == 1 and (left.copy().pop(), right.copy().pop()) in functions:
+                return True
+        return False
+
+    def _witness(self, name: str) -> tuple[int, str]:
+        """How surely a column says who answered, apart from the rows: 0 if nothing does; and the reason."""
+        view, told = self.views[name], self.told
+        if told.annotator == name:
+            return 9, "as specified"
+        if name in (told.item, told.label, told.criterion, told.repeat):
+            return 0, ""
+        cells = view.distinct.to_list() if view.values is None else []
+        if told.people and told.people & set(cells):
+            return 8, "it contains the annotators that you name"
+        if any(called(self.plain[name], one) for one in ("criterion", "repeat")):
+            return 0, ""
+        strength = called_people(self.plain[name])
+        if strength == 2:
+            return 5, "by its name"
+        if cells and sum("@" in cell for cell in cells) > 0.8 * len(cells):
+            return 4, "e-mail addresses"
+        models = model_names(cells, cells) if 2 <= len(cells) <= MOST_PEOPLE and not view.spaced else []
+        if models and len(models) < len(cells):
+            return 3, "names of models among its values"
+        if strength:
+            return 2, "by its name"
+        return (1, "names of models") if called(self.plain[name], "system") and models else (0, "")
+
+    def _key(self) -> _Key | None:
+        """Who answered, and on which item; None, perhaps with a question, if the table has no row per label."""
+        told = self.told
+        if told.item is not None and told.annotator is not None and told.annotator != ROWS:
+            return self._with_extra(_Key(told.annotator, (told.item,), why="as specified"))
+        keys = [k for k in self._keys if all(n in k for n in (told.item, told.annotator) if n is not None)]
+        ranked = sorted(
+            ((max(self._witness(n)[0] for n in k), k) for k in keys), key=lambda one: -one[0]
+        )  # fmt: skip
+        if ranked and ranked[0][0] >= 2:
+            return self._key_of(ranked[0][1])
+        named = self._named_key()
+        if named is not None or not ranked:
+            return named
+        return self._who_is_asked([k for _, k in ranked])
+
+    def _key_of(self, members: tuple[str, ...]) -> _Key:
+        """The roles of the members of a key, one of which has a name or a value that says who answered."""
+        best = max(self._witness(n)[0] for n in members)
+        who = [n for n in members if self._witness(n)[0] == best]
+        chosen = who[0]
+        if len(who) > 1:
+            # Texts belong to items: a member with texts is not who answered.
+            rest = [n for n in who if not self._texts_of(n)] or who
+            chosen = rest[0]
+            if len(rest) > 1:
+                choices = [self._choice(one, members) for one in rest]
+                self.questions.append(Question(words.who_answered(rest, self.views), tuple(choices)))
+        rows = repetition([self.views[n].codes for n in members])
+        why = self._witness(chosen)[1]
+        return self._split_key(chosen, members, f"{why}; {words.key_reason(members, rows.chance)}")
+
+    def _split_key(self, who: str, members: Sequence[str], why: str) -> _Key:
+        rest = [n for n in members if n != who]
+        extra: dict[str, str] = {}
+        for role in ("criterion", "repeat"):
+            said = getattr(self.told, role)
+            fits = [said] if said in rest else [n for n in rest if self._is_extra(n, role)]
+            if fits and len(rest) > 1:
+                extra[role] = fits[0]
+                rest.remove(fits[0])
+        rest.sort(key=lambda n: self.views[n].n_values)
+        return _Key(who, tuple(rest), extra.get("criterion"), extra.get("repeat"), why)
+
+    def _is_extra(self, name: str, role: str) -> bool:
+        view = self.views[name]
+        if called(self.plain[name], role):
+            return role != "repeat" or view.whole
+        values = [plain_name(cell) for cell in view.distinct.head(MOST_PEOPLE).to_list()] if view.is_text else []
+        return role == "criterion" and bool(values) and 2 * sum(called(v, "questions") for v in values) >= len(values)
+
+    def _with_extra(self, key: _Key) -> _Key:
+        """Add columns that are called criterion or repeat to a key."""
+        extra: dict[str, str] = {}
+        for role in ("criterion", "repeat"):
+            said = getattr(self.told, role)
+            free = [n for n in self.views if n not in key.members and n != self.told.label]
+            fits = [said] if said else [n for n in free if called(self.plain[n], role)]
+            fits = [n for n in fits if said or role == "criterion" or self.views[n].whole]
+            if fits:
+                extra[role] = fits[0]
+        return replace_key(key, extra)
+
+    def _texts_of(self, name: str) -> bool:
+        """Whether a column of free text belongs to this column."""
+        return any(v.free and v.name != name and self._belongs(v.name, [name]) for v in self.views.values())
+
+    def _who_is_asked(self, keys: Sequence[tuple[str, ...]]) -> _Key | None:
+        """Ask who answered, if nothing but the rows could say it; None if columns could be annotators."""
+        labels = self._label_candidates(keys[0])
+        groups = scale_groups(labels, self.views) if labels else []
+        people = groups[0] if groups and len(groups[0]) > 1 else []
+        if people and (self.told.people & set(people) or model_names(people) or len(human_names(people)) > 1):
+            return None
+        could = list(dict.fromkeys(n for k in keys for n in k if not self._is_extra(n, "criterion")
+                                   and not self._is_extra(n, "repeat") and not self._is_system(n)))  # fmt: skip
+        could = [n for n in could if not self._texts_of(n)] or could
+        other = [n for n in could if not called(self.plain[n], "item")]
+        if not labels:
+            return None
+        if len(other) == 1 and len(could) > 1 and not people:
+            members = next(k for k in keys if other[0] in k)
+            rows = repetition([self.views[n].codes for n in members])
+            return self._split_key(other[0], members, words.key_reason(members, rows.chance))
+        choices = [self._choice(n, next(k for k in keys if n in k)) for n in could[:MOST_CHOICES]]
+        if people:
+            item = list(keys[0]) if len(keys[0]) > 1 else keys[0][0]
+            choices.append((words.columns_are_annotators(people), {"layout": "wide", "item": item, "columns": people}))
+        self.questions.append(Question(words.who_answered(could, self.views, keys[0]), tuple(choices)))
+        return None
+
+    def _is_system(self, name: str) -> bool:
+        return called(self.plain[name], "system")
+
+    def _choice(self, who: str, members: Sequence[str]) -> tuple[str, dict[str, Any]]:
+        """The reading in which a column says who answered."""
+        key = self._split_key(who, members, "")
+        options: dict[str, Any] = {"item": key.item[0] if len(key.item) == 1 else list(key.item), "annotator": who}
+        options |= {role: name for role, name in (("criterion", key.criterion), ("repeat", key.repeat)) if name}
+        labels, _ = self._labels(key)
+        if labels:
+            options["label"] = labels[0] if len(labels) == 1 else labels
+        return words.answered_by(who, self.views[who]), options
+
+    def _asked_who(self) -> Structure:
+        """The structure of a table in which nothing says who answered."""
+        columns = [Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items()]
+        return Structure("long", tuple(columns), {}, tuple(self.questions), tuple(self.errors))
+
+    # -- one row per label: by names ------------------------------------------------------------------------
+
+    def _named_key(self) -> _Key | None:
+        """Item and annotator by their names, for tables with too few rows to show them."""
+        told = self.told
+        who = told.annotator or self._named_annotator()
+        if who is None or who == ROWS:
+            return None
+        item = told.item or self._named_item(who)
+        if item is None:
+            return None
+        key = self._with_extra(_Key(who, (item,), why="by its name"))
+        found, _ = self._labels(key)
+        if not found and (told.label is None and not self._repeats(item)):
+            return None
+        return key
+
+    def _named_annotator(self) -> str | None:
+        fits = [(self._witness(n)[0], n) for n in self.views if self._repeats(n) and not self.views[n].free]
+        fits = [(rank, n) for rank, n in fits if rank >= 1 and n not in (self.told.item, self.told.label)]
+        exact = [n for n in self.views if self.plain[n] == "annotator"]
+        if exact and not any(rank >= 8 for rank, _ in fits):
+            return exact[0]
+        best = max((rank for rank, _ in fits), default=0)
+        fits = [(rank, n) for rank, n in fits if rank == best]
+        ids = [n for _, n in fits if self.plain[n].endswith(("id", "ids"))]
+        names = ids if len(ids) == 1 else [n for _, n in fits]
+        if len(names) > 1:
+            self._could_hold("annotator", names)
+        return names[0] if names else None
+
+    def _named_item(self, who: str) -> str | None:
+        fits = [n for n in self.views if n != who and n != self.told.label and called(self.plain[n], "item")
+                and self.views[n].filled]  # fmt: skip
+        exact = [n for n in fits if self.plain[n] in ("item", "item id")]
+        if exact:
+            return exact[0]
+        fits = [n for n in fits if not self.views[n].counts_rows] or fits
+        ids = [n for n in fits if ID.search(self.plain[n]) or self.plain[n].endswith("ids")]
+        if ids:
+            fits = ids
+        if len(fits) > 1:
+            # Columns that each belong to the other name the same items.
+            apart = [n for n in fits if self._belongs(n, [fits[0]]) is False]
+            repeated = [n for n in fits if self._repeats(n)]
+            fits = [fits[0]] if not apart else repeated if len(repeated) == 1 else fits
+        if len(fits) > 1:
+            self._could_hold("item", fits)
+        return fits[0] if fits else None
+
+    def _could_hold(self, role: str, names: Sequence[str]) -> None:
+        choices = tuple((f"'{n}' is the {role}", {role: n}) for n in names[:MOST_CHOICES])
+        self.questions.append(Question(f"{_quote(names)} could each hold the {role} (set {role}=...)", choices))
+
+    def _repeats(self, name: str) -> bool:
+        view = self.views[name]
+        return len(view.distinct) < view.filled
+
+    # -- one row per label: labels and further columns -----------------------------------------------------
+
+    def _described(self, name: str, key: _Key | tuple[str, ...]) -> tuple[str, ...] | None:
+        """The smallest part of a key that decides a column; None if none does."""
+        members = key.members if isinstance(key, _Key) else key
+        parts = [(n,) for n in members]
+        if isinstance(key, _Key) and len(key.item) > 1:
+            parts.append(key.item)
+        for part in parts:
+            if self._belongs(name, part):
+                return part
+        return None
+
+    def _label_candidates(self, key: _Key | tuple[str, ...]) -> list[str]:
+        """The columns that differ within items and within annotators, as labels do."""
+        members = key.members if isinstance(key, _Key) else key
+        same = {n for group in self._entities if group[0] in members for n in group}
+        found = []
+        for name, view in self.views.items():
+            if name in same or name in members or not view.could_be_labels or view.n_values < 2:
+                continue
+            if view.unique and (view.values is None or view.counts_rows or view.whole):
+                continue
+            if self._described(name, key) is None:
+                found.append(name)
+        return found
+
+    def _labels(self, key: _Key) -> tuple[list[str], Question | None]:
+        """The columns of labels, one per criterion, and the question that they leave."""
+        told = self.told.label
+        if told is not None:
+            return [told], None
+        open_ = self._label_candidates(key)
+        open_ = [n for n in open_ if n != "kind" or not self._is_kind(n)]
+        exact = [n for n in open_ if self.plain[n] == "label"]
+        named = exact or [n for n in open_ if called(self.plain[n], "label")]
+        if len(named) == 1:
+            return named, None
+        if not open_:
+            usual = [n for n in self.views if n not in key.members and called(self.plain[n], "label")
+                     and self.views[n].filled and not self.views[n].counts_rows]  # fmt: skip
+            return usual[:1], None
+        # A name such as "seconds" puts a column out only if its values are unlike labels.
+        left = [n for n in open_ if self._by_name(n) is None or self._like_labels(n)] or open_
+        if len(left) == 1:
+            return left, None
+        groups = scale_groups(left, self.views)
+        asked = [g for g in groups if any(called(self.plain[n], "questions") for n in g)]
+        if named:
+            groups = [g for g in groups if any(n in named for n in g)]
+        elif len(asked) == 1:
+            groups = asked
+        known = [g for g in groups if not all(self._by_name(n) is not None for n in g)]
+        if len(groups) == 1:
+            return groups[0], None
+        ranked = [*known, *(g for g in groups if g not in known)]
+        choices = [(words.labels_are(g), {"label": g[0] if len(g) == 1 else g}) for g in ranked[:MOST_CHOICES]]
+        if len(left) <= MOST_PEOPLE and len({self.views[n].values is None for n in left}) == 1:
+            choices.append((words.labels_are(left), {"label": left}))
+        return ranked[0], Question(words.several_labels(left), tuple(choices))
+
+    def _like_labels(self, name: str) -> bool:
+        view = self.views[name]
+        if view.values is None:
+            return len(view.distinct) <= MOST_SHARED_VALUES
+        return len(view.values) <= MOST_SHARED_VALUES and view.whole
+
+    def _is_kind(self, name: str) -> bool:
+        return set(self.views[name].distinct.str.to_lowercase()) <= set(KINDS)
+
+    def long(self, key: _Key) -> Structure:
+        """One row per label."""
+        told = self.told
+        labels, question = self._labels(key)
+        found: dict[str, Any] = {"item": key.item[0] if len(key.item) == 1 else list(key.item), "annotator": key.who}
+        if labels:
+            found["label"] = labels[0] if len(labels) == 1 else labels
+        found |= {role: name for role, name in (("criterion", key.criterion), ("repeat", key.repeat)) if name}
+        kind = next((n for n in self.views if self.plain[n] == "kind" and self._is_kind(n)), None)
+        options = {role: name for role, name in found.items() if name != role}
+        if not labels:
+            self.errors.append(words.missing_role("label"))
+        if question is not None:
+            self.questions.append(question)
+        if not self.questions and told.annotator is None and told.item is None:
+            self._check_exchanged(key, labels, options)
+        taken: dict[str, RoleKind] = dict.fromkeys(key.item, "item")
+        taken |= {key.who: "annotator", **dict.fromkeys(labels, "label")}
+        taken |= {name: role for role, name in (("criterion", key.criterion), ("repeat", key.repeat)) if name}  # type: ignore[misc]
+        taken |= {kind: "kind"} if kind else {}
+        columns = [self._long_role(name, taken, key) for name in self.views]
+        names = self.views[key.who].distinct.to_list()
+        if names and self._is_system(key.who) and told.annotator is None and model_names(names) == names:
+            self.questions.append(Question(
+                f"'{key.who}' contains only models, which can be judges or the systems that are rated",
+                ((f"'{key.who}' is who answered", {"annotator": key.who}),),
+            ))  # fmt: skip
+        if kind is None:
+            self._name_judges(names, options)
+        return Structure("long", tuple(columns), options, self._asked(), tuple(self.errors))
+
+    def _long_role(self, name: str, taken: Mapping[str, RoleKind], key: _Key) -> Role:
+        view = self.views[name]
+        if name in taken:
+            kind = taken[name]
+            if getattr(self.told, kind, None) == name:
+                return Role(name, kind, "as specified", view.examples(), "told")
+            by_rows = ";" in key.why
+            why = {"annotator": key.why, "label": words.LABEL_REASON}.get(kind, "by name")
+            if not by_rows:
+                why = "by name"
+            return Role(name, kind, why, view.examples(), "found" if by_rows else "named")
+        kind_, why = self._other_role(name)
+        of = self._described(name, key) if view.filled else None
+        if kind_ in ("unknown", "item column") and of is not None:
+            kind_ = "annotator column" if of == (key.who,) else "item column"
+            return Role(name, kind_, words.one_value_each(of), view.examples(), "found", of)
+        if kind_ == "unknown":
+            kind_ = "answer column"
+        return Role(name, kind_, why, view.examples())
+
+    def _check_exchanged(self, key: _Key, labels: Sequence[str], options: dict[str, Any]) -> None:
+        """Ask whether item and annotator are exchanged, if labels go with the annotator."""
+        if len(key.item) > 1 or key.criterion or key.repeat or ";" not in key.why:
+            return
+        views = [self.views[n] for n in labels]
+        item, who = (
+            np.nanmean([sameness(self.views[n].codes, v.codes, v.values) for v in views] or [np.nan])
+            for n in (key.item[0], key.who)
+        )
+        if who > item + SWAPPED:
+            other = {**options, "item": key.who, "annotator": key.item[0]}
+            self.questions.append(Question(
+                words.exchanged(key.item[0], key.who),
+                ((words.answered_by(key.who, self.views[key.who]), {**options, "item": key.item[0], "annotator": key.who}),
+                 (words.answered_by(key.item[0], self.views[key.item[0]]), other)),
+            ))  # fmt: skip
+
+    def _unread(self) -> Structure:
+        """A long table in which a role is missing."""
+        told, named = self.told, self._named_annotator()
+        item = told.item or self._named_item(named or "")
+        found = {"item": item, "annotator": told.annotator or named}
+        if told.label is None:
+            likely = [n for n in self.views if called(self.plain[n], "label") and n not in found.values()]
+            found["label"] = likely[0] if likely else None
+        else:
+            found["label"] = told.label
+        self.errors += [words.missing_role(role) for role, name in found.items() if name is None]
+        roles: dict[str, RoleKind] = {name: role for role, name in found.items() if name is not None}  # type: ignore[misc]
+        columns = [Role(n, *((roles[n], "by name") if n in roles else self._other_role(n)), v.examples())
+                   for n, v in self.views.items()]  # fmt: skip
+        options = {role: name for role, name in found.items() if name is not None and name != role}
+        return Structure("long", tuple(columns), options, self._asked(), tuple(self.errors))
+
+    def _asked(self) -> tuple[Question, ...]:
+        return tuple({one.text: one for one in self.questions}.values())
+
+    # -- judges ----------------------------------------------------------------------------------------------
+
+    def _name_judges(self, names: Sequence[str], options: dict[str, Any]) -> None:
+        """Find annotators with names of models, if the user has not specified the judges."""
+        if self.told.judges is not None or self.told.humans is not None:
+            return
+        models, reason = model_names(names, names), ""
+        if models:
+            reason = "names of models" if len(models) > 1 else "name of a model"
+        else:
+            models = [n for n in names if n in _AI and all(len(o) > len(n) for o in names if o != n)]
+            reason = "by name"
+        if not models:
+            people = human_names(names)
+            models = [n for n in names if n not in people]
+            if len(people) < 2 or not models or len(models) > len(people):
+                return
+            reason = f"the name differs from {_quote(people, 4)}"
+        options["judges"] = models
+        self.questions.append(Question(possible_judges(models, reason), ((words.are_judges(models), {"judges": models}),)))
+
+    # -- one row per item ------------------------------------------------------------------------------------
+
+    def wide(self) -> Structure:
+        """One row per item, one column per annotator."""
+        told = self.told
+        item = self._item_of_rows()
+        joint = list(self._keys[0]) if item is None and self._keys else None
+        roles = {n: self._other_role(n) for n in self.views if n != item and n not in (joint or ())}
+        open_ = [n for n, (kind, _) in roles.items() if kind == "unknown" and self.views[n].could_be_labels]
+        labels, crossing = (list(told.columns), None) if told.columns is not None else self._one_scale(open_, roles)
+        if told.columns is None:
+            labels = self._without_computed(labels, roles)
+        options: dict[str, Any] = {"layout": "wide"}
+        free = [n for n, (kind, why) in roles.items() if kind == "comment" and why.startswith("free text")]
+        if not labels and len(free) > 1 and told.columns is None:
+            labels = free
+            options["scale"] = "text"
+            self._confirm(words.free_text_labels(free), {"scale": "text"})
+        # In a table with one row per item, text that is not a label usually is the item that was judged.
+        roles.update({name: ("item column", roles[name][1]) for name in free if name not in labels})
+        if joint is not None:
+            options["item"] = joint
+        elif item != "item":
+            options["item"] = ROWS if item is None else item
+        if told.split_columns is None and crossing is None:
+            crossing = crossed_names(labels)
+        people = labels
+        if crossing is not None and told.split_columns is None:
+            options["split_columns"] = crossing.template
+            people = crossing.annotators
+            if crossing.ambiguity:
+                self._confirm(words.crossed_columns(crossing.ambiguity), {"split_columns": crossing.template})
+        if told.split_columns is None:
+            self._name_judges(people, options)
+        judges = {*options.get("judges", ()), *(told.judges or ())}
+        options["columns"] = labels
+        if told.shape != "wide" and told.columns is None:
+            self._check_annotator_column(labels)
+        repeated = self._repeated_items(item)
+        if not labels:
+            self.errors.append("no column could hold an annotator's labels: set columns=[...]")
+        elif repeated:
+            self.errors.append(repeated)
+        elif len(labels) == 1 and told.alone and told.shape != "wide" and not judges.intersection(labels):
+            self.errors.append(words.only_column(labels[0]))
+        elif not judges and told.alone and told.shape is None and told.columns is None and crossing is None:
+            self._ask_people_or_questions(labels, options)
+        if told.columns is None:
+            for name in (n for n, (kind, _) in roles.items() if kind == "unknown" and n not in labels):
+                roles[name] = ("item column", self._why_metadata(name))
+        columns = []
+        for name, view in self.views.items():
+            kind, why = roles.get(name, ("item", "as specified" if told.item == name else self._why_item(view)))
+            found: Evidence = "told" if told.item == name else "named"
+            if name in labels:
+                who = name if crossing is None else crossing.annotator_of[name]
+                kind, why = ("judge", "listed in judges") if who in judges else ("person", self._why_labels(view))
+                why = "name of a model" if who in options.get("judges", ()) else why
+                why += "" if crossing is None else ", its name combines annotator and criterion"
+                found = "told" if told.columns is not None or who in (told.judges or ()) else "found"
+            columns.append(Role(name, kind, why, view.examples(3 if name in labels else 2), found))
+        rows = {} if item is None else self._computed_rows(item, labels)
+        return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
+
+    def _confirm(self, text: str, options: Mapping[str, Any]) -> None:
+        self.questions.append(Question(text, ((text, options),)))
+
+    def _ask_people_or_questions(self, labels: list[str], options: Mapping[str, Any]) -> None:
+        """Ask whether columns are annotators or questions, if no name of one says that they are annotators."""
+        asked = [n for n in labels if called(self.plain[n], "questions")]
+        people = {*human_names(labels), *(n for n in labels if called_people(self.plain[n]) == 2)}
+        if not asked and (self.told.people & set(labels) or len(people) >= 2):
+            return
+        choices: list[tuple[str, Mapping[str, Any]]] = [
+            (words.columns_are_annotators(labels), {k: v for k, v in options.items() if k != "judges"}),
+            (words.columns_are_questions(labels), {}),
+        ]
+        who = next((n for n, v in self.views.items() if v.unique and v.is_text and not v.free and n not in labels), None)
+        if who is not None and self.frame.height <= MOST_PEOPLE and not (
+            called(self.plain[who], "item") or NUMBERED.fullmatch(self.plain[who])
+        ):
+            turned = {"layout": "transposed", "annotator": who, "columns": labels}
+            choices.append((words.rows_are_annotators(who), turned))
+        self.questions.append(Question(words.people_or_questions(labels, self._why_labels(self.views[labels[0]])),
+                                       tuple(choices)))  # fmt: skip
+
+    def _check_annotator_column(self, labels: list[str]) -> None:
+        """Ask if the cells of one label column seem to name who gave the labels of the others."""
+        named = [n for n in labels if called_people(self.plain[n]) == 2 and self._repeats(n)]
+        if len(named) != 1 or len(labels) < 2:
+            return
+        who = named[0]
+        given = {value for n in labels if n != who for value in self.views[n].distinct.to_list()}
+        cells = set(self.views[who].distinct.to_list())
+        # An annotator can use labels that no other uses; if half of the cells are such labels, they are likely names.
+        if called_person_ids(self.plain[who]) or 2 * len(cells - given) >= len(cells):
+            self.questions.append(Question(words.could_name_annotators(who)))
+
+    def _repeated_items(self, item: str | None) -> str:
+        view = self.views.get(item or "")
+        if view is None or len(view.distinct) == view.filled:
+            return ""
+        twice = view.texts.drop_nulls()
+        return words.repeated_item(twice.filter(twice.is_duplicated())[0], told=self.told.shape == "wide")
+
+    def _why_item(self, view: ColumnView) -> str:
+        return f"{len(view.distinct)} different values" if view.unique else "by name"
+
+    def _why_labels(self, view: ColumnView) -> str:
+        if view.ends is not None:
+            return f"{view.ends[0]:g} to {view.ends[1]:g}"
+        return f"{len(view.distinct)} categories"
+
+    def _why_metadata(self, name: str) -> str:
+        view = self.views[name]
+        return "values differ in kind from the annotators' labels" if not view.unique else "different in every row"
+
+    def _item_of_rows(self) -> str | None:
+        """The column whose cells name the rows; None if there is none."""
+        if self.told.item is not None:
+            return self.told.item
+        named = [n for n in self.views if called(self.plain[n], "item") and self.views[n].filled]
+        unique = [n for n in named if self.views[n].unique]
+        exact = [n for n in unique if self.plain[n] in ("item", "item id", "id")]
+        if exact or len(unique) == 1:
+            return (exact or unique)[0]
+        if unique:
+            ids = [n for n in unique if ID.search(self.plain[n])]
+            return (ids or unique)[0]
+        texts = [n for n, v in self.views.items() if v.unique and v.is_text and self._by_name(n) is None]
+        first = next(iter(self.views), None)
+        numbers = [first] if first is not None and self.views[first].unique and self.views[first].counts_rows else []
+        odd = [n for n in numbers if n is not None and NUMBERED.fullmatch(self.plain[n])]
+        repeated = [n for n in named if self.views[n].is_text] if not self._keys else []
+        found = texts or self._identifiers() or repeated or odd
+        return found[0] if found else None
+
+    def _identifiers(self) -> list[str]:
+        """The columns with a different short text in each row, by any name; numbers only if named as ids."""
+        found = [
+            n for n, v in self.views.items()
+            if v.unique and self._by_name(n) not in _NO_IDENTIFIER and called_people(self.plain[n]) < 2
+            and ((v.is_text and not (v.free and v.spaced))
+                 or ((v.is_text or v.whole) and bool(ID.search(self.plain[n]))))
+        ]  # fmt: skip
+        return [n for n in found if ID.search(self.plain[n])] or found
+
+    def _one_scale(
+        self, open_: list[str], roles: dict[str, tuple[RoleKind, str]]
+    ) -> tuple[list[str], CrossedNames | None]:
+        """The columns whose labels could be on one scale, and how their names are crossed; others describe the item."""
+        known = [n for n in open_ if n in self.told.people or model_names([n])]
+        groups = scale_groups(open_, self.views)
+        if not groups:
+            return [], None
+        best = max(groups, key=lambda g: (len(g), any(n in known for n in g), -open_.index(g[0])))
+        rivals = [g for g in groups if g is not best and len(g) == len(best)]
+        if rivals and len(best) > 1 and not any(n in known for n in best):
+            choices = tuple((words.labels_are(g), {"layout": "wide", "columns": g}) for g in (best, *rivals)[:MOST_CHOICES])
+            self.questions.append(Question(words.several_scales([best, *rivals]), choices))
+        elif len(best) == 1 and len(open_) > 1:
+            self._mixed(open_)
+            if not any(self.views[n].is_text for n in open_) and not known:
+                self._confirm(words.several_scales([[n] for n in open_]), {"columns": open_})
+                return open_, None
+        crossing = crossed_names(best)
+        part = crossed_part(best) if crossing is None else []
+        if part:
+            best, crossing = part, crossed_names(part)
+        for name in (n for n in open_ if n not in best):
+            self._make_metadata(name, best, roles)
+        return best, crossing
+
+    def _mixed(self, open_: Sequence[str]) -> None:
+        texts = [n for n in open_ if self.views[n].is_text]
+        numbers = [n for n in open_ if n not in texts]
+        if texts and numbers:
+            likely = numbers if len(numbers) > 1 or len(texts) < 2 else texts
+            self.questions.append(Question(
+                f"{_hold(texts)} text and {_hold(numbers)} numbers; name the annotators' columns with columns={likely}",
+                ((words.labels_are(likely), {"columns": likely}),),
+            ))  # fmt: skip
+
+    def _make_metadata(self, name: str, labels: Sequence[str], roles: dict[str, tuple[RoleKind, str]]) -> None:
+        """Make a column with values on another scale item metadata; for a judge's column, report the problem."""
+        view, others = self.views[name], [self.views[n] for n in labels]
+        if view.is_text or others[0].is_text:
+            why = "words that no annotator's column contains" if others[0].is_text else "words, while other columns hold numbers"
+            why = "numbers, while other columns hold words" if others[0].is_text and not view.is_text else why
+        else:
+            tops = sorted(one.ends[1] for one in others if one.ends)
+            low, high = view.ends or (0, 0)
+            why = f"{low:g} to {high:g}, while other columns end at {tops[(len(tops) - 1) // 2]:g}"
+        roles[name] = ("item column", why)
+        told = name in (self.told.judges or ())
+        if told or model_names([name]):
+            said = words.judge_on_another_scale(name, why, told=told)
+            if told:
+                self.errors.append(said)
+            else:
+                self.questions.append(Question(said))
+
+    def _without_computed(self, labels: list[str], roles: dict[str, tuple[RoleKind, str]]) -> list[str]:
+        models = {*model_names(labels, labels), *(self.told.judges or ())}
+        suspects = [n for n, (kind, _) in roles.items() if kind == "computed" and n not in labels]
+        if self.told.exclude == ():
+            return labels
+        for one in computed_columns(self.views, labels, models, suspects):
+            if one.could_be_person and one.name in labels:
+                self.questions.append(Question(
+                    f"'{one.name}' equals the {one.how} of {_quote(one.of)} and could be computed from them",
+                    ((f"'{one.name}' is computed", {"exclude": [one.name]}),),
+                ))  # fmt: skip
+            roles[one.name] = ("computed", f"equals the {one.how} of {listing(list(one.of), 4)}")
+        return [n for n in labels if roles[n][0] != "computed"]
+
+    def _computed_rows(self, item: str, labels: list[str]) -> dict[str, tuple[str, ...]]:
+        """Rows that are not items: averages and totals of the rows above them."""
+        if item not in self.views or not labels or self.told.exclude == ():
+            return {}
+        named = [t for i, t in enumerate(self.views[item].texts.to_list()) if t and i >= 2 and AVERAGE_ROW.fullmatch(t)]
+        return {"computed from the rows above it": tuple(named)} if named else {}
+
+    # -- roles by name -----------------------------------------------------------------------------------------
+
+    def _by_name(self, name: str) -> RoleKind | None:
+        """The role of a column by its name (and, for some roles, its cells); None if the name is not known."""
+        view, plain = self.views[name], self.plain[name]
+        if not view.filled:
+            return "empty"
+        timed = called(plain, "time stamp")
+        if view.dates and (view.temporal or timed or len(view.distinct) > MOST_CATEGORIES):
+            return "time stamp"
+        if NUMBERED.fullmatch(plain) and view.counts_rows:
+            return "row number"
+        if timed and (view.dates or view.ends is None or view.ends[1] > 1e5):
+            return "time stamp"
+        for role in BY_NAME[1:]:
+            if called(plain, role):
+                return role  # type: ignore[return-value]
+        return "technical" if data_of(name, self.views) else None
+
+    def _other_role(self, name: str) -> tuple[RoleKind, str]:
+        """The role of a column that is neither item nor annotator nor label."""
+        view, role = self.views[name], self._by_name(name)
+        if self.told.exclude and name in self.told.exclude:
+            return "computed", "listed in exclude"
+        if self.told.exclude == () and role == "computed":
+            role = None
+        if role is not None:
+            return role, {"time stamp": "dates and times", "empty": "no values"}.get(role, "by name")
+        if view.free:
+            return "comment", f"free text in {counted(view.filled, 'row')}"
+        if view.dates:
+            return "time stamp", "dates"
+        return "unknown", ""
+
+    # -- one row per annotator ---------------------------------------------------------------------------------
+
+    def _form_questions(self) -> list[str]:
+        """The columns of a form with one row per annotator, one question each; empty if the table is not a form."""
+        asked = [v.name for v in self.views.values() if self._by_name(v.name) is None and v.could_be_labels
+                 and not v.counts_rows
+                 and not (v.unique and (v.is_text or called(self.plain[v.name], "item")))]  # fmt: skip
+        people = self._people_column()
+        if self._rows_of_annotators is not None:
+            return [name for name in asked if name != people]
+        if people is None or len(asked) < 3:
+            return []
+        numbered = {re.sub(r"\d+", "0", self.plain[name]) for name in asked}
+        many = len(asked) >= self.frame.height or len(asked) > MOST_PEOPLE
+        return asked if many or len(numbered) <= max(1, len(asked) // 4) else []
+
+    @cached_property
+    def _rows_of_annotators(self) -> str | None:
+        """The column that names an annotator in each row: the specified annotators, or a minority of models."""
+        said = self.told.people
+        if said & set(self.views):
+            return None
+        texts = [v for v in self.views.values() if v.unique and v.is_text]
+        if said:
+            return next((v.name for v in texts if said <= set(v.distinct.to_list())), None)
+        first = next(iter(self.views.values()), None)
+        if first not in texts or first is None or first.rows > MOST_PEOPLE or model_names(self.views):
+            return None
+        cells = first.distinct.to_list()
+        short = all(len(cell.split()) <= MOST_WORDS for cell in cells)
+        return first.name if short and 0 < len(model_names(cells, cells)) < len(cells) / 2 else None
+
+    def _people_column(self) -> str | None:
+        """A column whose cells name one annotator each."""
+        if self._rows_of_annotators is not None:
+            return self._rows_of_annotators
+        found = [
+            v.name for v in self.views.values()
+            if v.unique and called_people(self.plain[v.name]) and not called(self.plain[v.name], "item")
+        ]  # fmt: skip
+        if found:
+            return found[0]
+        stamped = any(self._by_name(name) == "time stamp" for name in self.views)
+        ids = [v.name for v in self.views.values() if self.plain[v.name] in ("response id", "responseid") and v.unique]
+        return ids[0] if ids else next(iter(self.views), None) if stamped else None
+
+    def transposed(self) -> Structure:
+        """One row per annotator, one column per item, as forms write them."""
+        told = self.told
+        people = self._people_column() if told.annotator is None else told.annotator
+        stamps = people in self.views and self._by_name(str(people)) == "time stamp"
+        asked = list(told.columns) if told.columns is not None else [n for n in self._form_questions() if n != people]
+        options: dict[str, Any] = {"layout": "transposed"}
+        if people == ROWS:
+            options["annotator"] = ROWS
+        elif people is None or stamps:
+            options["annotator"] = ROWS
+            self._confirm("rows look like annotators and columns like items, but no column names the annotators",
+                          {"layout": "transposed", "annotator": ROWS})  # fmt: skip
+        else:
+            options["annotator"] = people
+            if told.shape is None and not (told.judges and people == self._rows_of_annotators):
+                self._confirm(f"rows look like annotators (named by '{people}') and columns like items",
+                              {"layout": "transposed", "annotator": people})  # fmt: skip
+        options["columns"] = asked
+        grid = _grid(asked)
+        if grid is not None:
+            options["split_item"] = grid
+        if not stamps and people in self.views:
+            self._name_judges(self.views[str(people)].distinct.to_list(), options)
+        columns = []
+        for name, view in self.views.items():
+            kind, why = self._other_role(name)
+            if name == people and not stamps:
+                kind, why = "annotator", "a different annotator in each row"
+            elif name in asked:
+                kind, why = "item", "a question"
+            elif kind == "unknown":
+                kind, why = "technical", "not a question"
+            columns.append(Role(name, kind, why, view.examples()))
+        return Structure("transposed", tuple(columns), options, self._asked(), tuple(self.errors))
+
+
+_GRID = r"(?s)^(?P<item>.+?) ?\[(?P<criterion>.+)\]$"
+"""A question of a form's grid: ``Rate response 1 [Helpful]``."""
+
+
+def _grid(names: Sequence[str]) -> str | None:
+    """The pattern that splits the questions of a form's grid into item and criterion; None if they are not a grid."""
+    found = [re.fullmatch(_GRID, name) for name in names]
+    pairs = {(one["item"], one["criterion"]) for one in found if one}
+    items, criteria = ({pair[i] for pair in pairs} for i in (0, 1))
+    whole = bool(names) and all(found) and len(pairs) == len(names) == len(items) * len(criteria)
+    return _GRID if whole and min(len(items), len(criteria)) > 1 else None
+
+
+def replace_key(key: _Key, extra: Mapping[str, str]) -> _Key:
+    """Return a key with its criterion and repeat."""
+    return key._replace(criterion=extra.get("criterion"), repeat=extra.get("repeat"))
+
+
+def _hold(columns: Sequence[str]) -> str:
+    """``column 'x' holds``, ``columns 'x', 'y' hold``."""
+    return f"column {_quote(columns)} holds" if len(columns) == 1 else f"columns {_quote(columns)} hold"
+
+
+def _quote(names: Iterable[str], most: int = 4) -> str:
+    return listing([f"'{name}'" for name in names], most)
