@@ -54,7 +54,7 @@ def test_krippendorff_alpha_of_a_matrix_is_that_of_its_frame() -> None:
     wide = pl.DataFrame(MATRIX, schema=["a", "b", "c"], orient="row").with_columns(
         item=pl.format("i{}", pl.int_range(9))
     )
-    wanted = assay.measures.krippendorff_alpha(assay.read(wide)).estimate
+    wanted = assay.measures.krippendorff_alpha(assay.read(wide, layout="wide")).estimate
     assert assay.measures.krippendorff_alpha(MATRIX).estimate == pytest.approx(wanted)
     with_gaps = np.array(MATRIX, dtype=float)
     with_gaps[0, 0] = np.nan

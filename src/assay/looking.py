@@ -19,7 +19,6 @@ from assay.data.formats.registry import (
     ReadSettings,
     given_options,
     readings_left,
-    readings_of,
     structure_of,
     table_of,
 )
@@ -105,8 +104,8 @@ class Look:
     def table(self) -> pl.DataFrame:
         """One row per column of the file: its role, the reason, some of its values, and the evidence.
 
-        The evidence of a role is ``told`` (as specified), ``found`` (the rows decide), ``named`` (only its name does) or
-        ``doubtful``.
+        The evidence of a role is ``stated`` (as specified), ``found`` (the rows decide), ``named`` (only its name does)
+        or ``doubtful``.
         """
         rows = [(one.name, words.ROLES[one.kind], one.why, one.examples, one.found) for one in self.columns]
         return pl.DataFrame(rows, schema=dict.fromkeys(("column", "role", "reason", "examples", "evidence"), pl.String),

@@ -25,8 +25,8 @@ from assay.data.formats.registry import (
 from assay.data.formats.sheets import SPREADSHEETS
 from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_table
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
-from assay.data.structure import UnclearTableError, read_call, unclear
 from assay.data.scales import parse_scale
+from assay.data.structure import UnclearTableError, read_call, unclear
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError, counted, listing, unknown
 from assay.estimation.options import question
 from assay.reporting.page import READING_MARK, atomic_write, writable

@@ -272,6 +272,6 @@ def test_look_at_platform_export_has_no_columns(capsys):
     shared.look(str(folder / "labels.csv"), labels=LabelOptions(item=["id"], annotator="worker", label=["stars"]))
     sheet = capsys.readouterr().out.splitlines()
     assert (export[1:3], export.count("Check these assumptions:")) == (["", "Check these assumptions:"], 1)
-    assert sheet[2].split() == ["column", "role", "reason", "examples"]
+    assert sheet[2].split() == ["column", "role", "reason", "examples", "evidence"]
     assert [line.split()[0] for line in sheet[3:6]] == ["id", "worker", "stars"]
     assert sheet[6] == ""

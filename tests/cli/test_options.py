@@ -235,7 +235,10 @@ def test_plan_without_pilot_refuses_reading_options(run: Run) -> None:
 
 def test_hyphen_reads_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     sheet = "ID,Ann,Bob\n" + "".join(f"q{k},{1 + k % 5},{1 + k % 4}\n" for k in range(20))
-    for words in (("look", "-"), ("agreement", "-", "--coefficients", "exact-agreement", "--n-resamples", "40")):
+    for words in (
+        ("look", "-", "--wide"),
+        ("agreement", "-", "--wide", "--coefficients", "exact-agreement", "--n-resamples", "40"),
+    ):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(sheet.encode())))
         code, out, err = run(*words)
         assert code == 0, err

@@ -113,7 +113,7 @@ class ReadOptions:
         except AssayError as error:
             if error.advised and _accepts_reading(error):
                 return self.given(error.advised)._read(source)
-            if error.advised or getattr(error, "choices", ()):
+            if error.advised or isinstance(error, UnclearTableError):
                 raise AssayError(_advise_command(error)) from error
             # Translated here, because a question can have an option of the same name.
             raise type(error)(as_typed(str(error), NAMES)) from error

@@ -83,7 +83,7 @@ class UploadPage:
         rows = "".join(
             f"<tr><th scope='row'>{escape(column)}</th><td>{escape(what)}</td><td class='why'>{escape(why or '')}</td>"
             f"<td class='why'>{escape(examples or '')}</td></tr>"
-            for column, what, why, examples in found.table.rows()
+            for column, what, why, examples, _ in found.table.rows()
         )
         head = "<tr><th>column</th><th>role</th><th>reason</th><th>examples</th></tr>"
         table = f"<div class='scroll'><table>{head}{rows}</table></div>" if rows else ""

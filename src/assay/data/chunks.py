@@ -24,9 +24,9 @@ from assay.data.annotations import Answers, Reading, digits
 from assay.data.chunk_store import MOST_VALUES, ChunkSource, Contents, Folder
 from assay.data.columns import NO_LABEL
 from assay.data.names import Coded, Spelling, settle_kinds, unify_spelling
-from assay.data.structure import read_call
 from assay.data.scales import Label, Scale, parse_scale
 from assay.data.sides import PAIR
+from assay.data.structure import read_call
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import Limits, Settings, option, question
 

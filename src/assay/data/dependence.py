@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Codes = NDArray[np.int64]
 
 LEAST_EXPECTED = 5.0
-"""Rows that chance has to break (or repeat) before their absence shows anything; with fewer, data cannot tell."""
+"""Rows that chance has to break (or repeat) before their absence shows anything; with fewer, the data do not decide."""
 
 SLIPS = 0.02
 """Largest share of rows that break a dependence by mistake."""
@@ -31,7 +31,7 @@ REPEATED_OF_CHANCE = 0.20
 
 
 class Dependence(NamedTuple):
-    """How far each value of one column has a single value of another."""
+    """Whether each value of one column has a single value of another."""
 
     broken: int
     """Rows that differ from the most common value of their group."""
@@ -42,7 +42,7 @@ class Dependence(NamedTuple):
 
     @property
     def holds(self) -> bool | None:
-        """Whether the second column belongs to the first; None if the data cannot tell."""
+        """Whether the second column belongs to the first; None if there are too few rows."""
         if self.chance < LEAST_EXPECTED:
             return None
         return self.broken <= SLIPS * self.could and self.broken <= SLIPS_OF_CHANCE * self.chance
@@ -59,7 +59,7 @@ def crossed(columns: Sequence[Codes]) -> Codes:
 
 
 def dependence(of: Codes, on: Codes) -> Dependence:
-    """Return how far the column ``of`` is a function of the column ``on``, in rows where both are filled."""
+    """Return whether the column ``of`` is a function of the column ``on``, in rows where both are filled."""
     there = (of >= 0) & (on >= 0)
     a, b = on[there], of[there]
     if not len(a):
@@ -79,11 +79,11 @@ class Repetition(NamedTuple):
     rows: int
     repeats: int
     chance: float
-    """Expected number of repeats if one of the columns were dealt anew, for the column with the fewest."""
+    """Expected number of repeats if one of the columns were permuted, for the column with the fewest."""
 
     @property
     def is_key(self) -> bool | None:
-        """Whether the columns identify a row; None if the data cannot tell."""
+        """Whether the columns identify a row; None if there are too few rows."""
         if self.repeats > REPEATED * self.rows:
             return False
         if self.chance < LEAST_EXPECTED:
@@ -111,7 +111,7 @@ def repetition(columns: Sequence[Codes]) -> Repetition:
 
 
 def sameness(unit: Codes, label: Codes, numbers: NDArray[np.float64] | None) -> float:
-    """Return how far labels agree within a unit: 1 − disagreement within units / overall.
+    """Return how much labels agree within a unit: 1 − disagreement within units / overall.
 
     Squared differences for ``numbers`` (the number of each label's code), unequal labels for words. NaN where no unit
     has two labels or all labels are equal.

@@ -132,21 +132,22 @@ def crossed_names(names: Sequence[str]) -> CrossedNames | None:
 
 
 def crossed_part(names: Sequence[str]) -> list[str]:
-    """Return the names that each combine an annotator and a criterion; a few others can stand next to them.
+    """Return the names that each combine an annotator and a criterion; a few other names are allowed.
 
     In ``rater1_a, rater2_a, rater1_b, rater2_b, a_score, b_score``, the first four share annotators and criteria.
     """
     best: list[str] = []
     for mark in _BETWEEN:
         for split in (str.partition, str.rpartition):
-            pairs = {n: tuple(part.strip() for part in split(n, mark)[::2]) for n in names if mark in n}
             groups: list[dict[str, tuple[str, ...]]] = []
-            for name, pair in pairs.items():
+            for name in (n for n in names if mark in n):
+                pair = tuple(part.strip() for part in split(name, mark)[::2])
                 near = [g for g in groups if any(pair[0] == p[0] or pair[1] == p[1] for p in g.values())]
-                groups = [{k: p for g in near for k, p in g.items()} | {name: pair}, *(g for g in groups if g not in near)]
+                joined = {k: p for g in near for k, p in g.items()} | {name: pair}
+                groups = [joined, *(g for g in groups if g not in near)]
             for group in groups:
-                people = [*{p[0] for p in group.values()}], [*{p[1] for p in group.values()}]
-                if len(group) > len(best) and any(_names_people(side) for side in people) and crossed_names(list(group)):
+                sides = [list({p[i] for p in group.values()}) for i in (0, 1)]
+                if len(group) > len(best) and any(map(_names_people, sides)) and crossed_names(list(group)):
                     best = [n for n in names if n in group]
     return best
 

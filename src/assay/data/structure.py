@@ -1,34 +1,31 @@
 """Find the structure of a table: which columns hold the item, the annotators and the labels.
 
-The rows decide. A column belongs to another if each value of the latter has a single value of the former; columns that
-make rows unique, more often than chance would, are the item and the annotator; labels are what is left
-(`assay.data.dependence`). Names choose between readings that the rows allow, and decide alone only where a table has too
-few rows. If several readings are left, the structure has a question for the user.
+The rows decide (`assay.data.dependence`). A column belongs to another if each value of the latter has a single value of
+the former; columns that make rows unique, more often than chance would, are the item and the annotator; labels are what
+is left. Names choose between readings that the rows allow, and decide alone only where a table has too few rows. If
+several readings are left, the structure has a question for the user.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from assay.data import words
-from assay.data.cells import ROWS_INSPECTED, ColumnView
-from assay.data.computed import computed_columns
+from assay.data.cells import ROWS_INSPECTED, ColumnView, computed_columns
 from assay.data.dependence import crossed, dependence, repetition, sameness
 from assay.data.names import IN_MEMORY, KINDS, model_names, possible_judges, spelling_key
 from assay.data.role_names import (
     AVERAGE_ROW,
     BY_NAME,
     ID,
-    MACHINE,
     NUMBERED,
     CrossedNames,
     called,
@@ -50,7 +47,7 @@ RoleKind = Literal[
 Shape = Literal["long", "wide", "transposed", "counts"]
 Layout = Literal["auto", "long", "wide", "transposed"]
 """The object of each row of a table; ``auto`` detects it."""
-Evidence = Literal["told", "found", "named", "doubtful"]
+Evidence = Literal["stated", "found", "named", "doubtful"]
 """Where a role comes from: the user, the rows, only its name, or nothing that decides."""
 
 ROWS = "_row"
@@ -109,7 +106,7 @@ class Role:
     examples : str
         Some of its cells.
     found : str
-        ``told``, ``found`` (the rows decide), ``named`` (only its name does) or ``doubtful``.
+        ``stated``, ``found`` (the rows decide), ``named`` (only its name does) or ``doubtful``.
     of : tuple of str
         The columns whose values decide its value.
     """
@@ -122,8 +119,8 @@ class Role:
     of: tuple[str, ...] = ()
 
 
-class Question(NamedTuple):
-    """A question that the rows leave open.
+class Doubt(NamedTuple):
+    """A question that the rows do not decide.
 
     Attributes
     ----------
@@ -148,7 +145,7 @@ class Structure:
     columns : tuple of Role
     options : mapping
         The options of `assay.read` that read the table; with questions, those of the first choices.
-    questions : tuple of Question
+    questions : tuple of Doubt
         What the user has to decide.
     errors : tuple of str
         Reasons why the table cannot be read.
@@ -159,7 +156,7 @@ class Structure:
     shape: Shape
     columns: tuple[Role, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
-    questions: tuple[Question, ...] = ()
+    questions: tuple[Doubt, ...] = ()
     errors: tuple[str, ...] = ()
     rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -191,7 +188,7 @@ class Structure:
 
 
 @dataclass(frozen=True)
-class Told:
+class Stated:
     """The roles of columns that the user has specified; they are never questioned."""
 
     item: str | None = None
@@ -215,7 +212,7 @@ class Told:
 
 
 class UnclearTableError(DataError):
-    """The structure of a table leaves questions, or a role is missing.
+    """The structure of a table is ambiguous, or a role is missing.
 
     Attributes
     ----------
@@ -263,7 +260,7 @@ def unclear(
     return UnclearTableError(text, problems, None, source, readings)
 
 
-def find_structure(frame: pl.DataFrame, views: Mapping[str, ColumnView], told: Told) -> Structure:
+def find_structure(frame: pl.DataFrame, views: Mapping[str, ColumnView], stated: Stated) -> Structure:
     """Find the structure of a table.
 
     Parameters
@@ -272,10 +269,10 @@ def find_structure(frame: pl.DataFrame, views: Mapping[str, ColumnView], told: T
         The table as read; a column ``_row`` is ignored.
     views : mapping
         Views of its columns (`assay.data.cells.views_of`).
-    told : Told
+    stated : Stated
         The roles that the user has specified; they are never questioned.
     """
-    return _Finder(views, told, frame.drop("_row", strict=False).head(ROWS_INSPECTED)).find()
+    return _Finder(views, stated, frame.drop("_row", strict=False).head(ROWS_INSPECTED)).find()
 
 
 # -- two columns on one scale ------------------------------------------------------------------------------
@@ -339,22 +336,22 @@ class _Key(NamedTuple):
 class _Finder:
     """Finds the structure of one table."""
 
-    def __init__(self, views: Mapping[str, ColumnView], told: Told, frame: pl.DataFrame) -> None:
-        self.views, self.told, self.frame = views, told, frame
+    def __init__(self, views: Mapping[str, ColumnView], stated: Stated, frame: pl.DataFrame) -> None:
+        self.views, self.stated, self.frame = views, stated, frame
         self.plain = {name: plain_name(name) for name in views}
-        self.questions: list[Question] = []
+        self.questions: list[Doubt] = []
         self.errors: list[str] = []
 
     def find(self) -> Structure:
         """Return the structure, by the shape that the user or the rows decide."""
-        told, shape = self.told, self.told.shape
-        if shape is None and told.columns is not None:
+        stated, shape = self.stated, self.stated.shape
+        if shape is None and stated.columns is not None:
             shape = "wide"
         if shape == "wide":
             return self.wide()
         if shape == "transposed":
             return self.transposed()
-        if shape is None and told.annotator is None and told.label is None:
+        if shape is None and stated.annotator is None and stated.label is None:
             counts = self._counts()
             if counts:
                 return self._counted(counts)
@@ -363,8 +360,8 @@ class _Finder:
             return self._unread() if key is None else self.long(key)
         if self.questions:
             return self._asked_who()
-        once = told.annotator in self.views and self.views[str(told.annotator)].unique
-        if told.label is not None or (told.annotator is not None and not (once and told.item is None)):
+        once = stated.annotator in self.views and self.views[str(stated.annotator)].unique
+        if stated.label is not None or (stated.annotator is not None and not (once and stated.item is None)):
             return self._unread()
         if self._form_questions() or once:
             return self.transposed()
@@ -406,22 +403,22 @@ class _Finder:
     @cached_property
     def _entities(self) -> list[list[str]]:
         """Columns whose values come again, those that name the same things together, the best name first."""
-        told = {self.told.item, self.told.annotator, self.told.criterion, self.told.repeat}
+        stated = {self.stated.item, self.stated.annotator, self.stated.criterion, self.stated.repeat}
         rows = self.frame.height
         fits = [
             v for v in self.views.values()
-            if v.name in told or (
+            if v.name in stated or (
                 v.share_filled > LEAST_FILLED and 2 <= v.n_values <= LARGEST_ENTITY * rows and not v.dates
-                and (v.values is None or v.whole) and v.name != self.told.label
+                and (v.values is None or v.whole) and v.name != self.stated.label
             )
         ]  # fmt: skip
-        fits.sort(key=lambda v: (v.name not in told, -self._entity_rank(v)))
+        fits.sort(key=lambda v: (v.name not in stated, -self._entity_rank(v)))
         groups: list[list[str]] = []
         for view in fits[: 2 * MOST_ENTITIES]:
             same = next((g for g in groups if self._same_entity(self.views[g[0]], view)), None)
             if same is None:
                 groups.append([view.name])
-            elif view.name not in told:
+            elif view.name not in stated:
                 same.append(view.name)
         return groups[:MOST_ENTITIES]
 
@@ -439,7 +436,7 @@ class _Finder:
         return loose and (forth.holds or back.holds) and one.n_values > 2
 
     def _belongs(self, name: str, on: Sequence[str]) -> bool | None:
-        """Whether a column has one value for each value (or combination) of others; None if rows cannot tell."""
+        """Whether a column has one value for each value (or combination) of others; None if there are too few rows."""
         found = dependence(self.views[name].codes, crossed([self.views[n].codes for n in on]))
         if found.holds is None and found.broken:
             return False
@@ -474,13 +471,13 @@ class _Finder:
 
     def _witness(self, name: str) -> tuple[int, str]:
         """How surely a column says who answered, apart from the rows: 0 if nothing does; and the reason."""
-        view, told = self.views[name], self.told
-        if told.annotator == name:
+        view, stated = self.views[name], self.stated
+        if stated.annotator == name:
             return 9, "as specified"
-        if name in (told.item, told.label, told.criterion, told.repeat):
+        if name in (stated.item, stated.label, stated.criterion, stated.repeat):
             return 0, ""
         cells = view.distinct.to_list() if view.values is None else []
-        if told.people and told.people & set(cells):
+        if stated.people and stated.people & set(cells):
             return 8, "it contains the annotators that you name"
         if any(called(self.plain[name], one) for one in ("criterion", "repeat")):
             return 0, ""
@@ -498,10 +495,10 @@ class _Finder:
 
     def _key(self) -> _Key | None:
         """Who answered, and on which item; None, perhaps with a question, if the table has no row per label."""
-        told = self.told
-        if told.item is not None and told.annotator is not None and told.annotator != ROWS:
-            return self._with_extra(_Key(told.annotator, (told.item,), why="as specified"))
-        keys = [k for k in self._keys if all(n in k for n in (told.item, told.annotator) if n is not None)]
+        stated = self.stated
+        if stated.item is not None and stated.annotator is not None and stated.annotator != ROWS:
+            return self._with_extra(_Key(stated.annotator, (stated.item,), why="as specified"))
+        keys = [k for k in self._keys if all(n in k for n in (stated.item, stated.annotator) if n is not None)]
         ranked = sorted(
             ((max(self._witness(n)[0] for n in k), k) for k in keys), key=lambda one: -one[0]
         )  # fmt: skip
@@ -523,7 +520,7 @@ class _Finder:
             chosen = rest[0]
             if len(rest) > 1:
                 choices = [self._choice(one, members) for one in rest]
-                self.questions.append(Question(words.who_answered(rest, self.views), tuple(choices)))
+                self.questions.append(Doubt(words.who_answered(rest, self.views), tuple(choices)))
         rows = repetition([self.views[n].codes for n in members])
         why = self._witness(chosen)[1]
         return self._split_key(chosen, members, f"{why}; {words.key_reason(members, rows.chance)}")
@@ -532,7 +529,7 @@ class _Finder:
         rest = [n for n in members if n != who]
         extra: dict[str, str] = {}
         for role in ("criterion", "repeat"):
-            said = getattr(self.told, role)
+            said = getattr(self.stated, role)
             fits = [said] if said in rest else [n for n in rest if self._is_extra(n, role)]
             if fits and len(rest) > 1:
                 extra[role] = fits[0]
@@ -551,8 +548,8 @@ class _Finder:
         """Add columns that are called criterion or repeat to a key."""
         extra: dict[str, str] = {}
         for role in ("criterion", "repeat"):
-            said = getattr(self.told, role)
-            free = [n for n in self.views if n not in key.members and n != self.told.label]
+            said = getattr(self.stated, role)
+            free = [n for n in self.views if n not in key.members and n != self.stated.label]
             fits = [said] if said else [n for n in free if called(self.plain[n], role)]
             fits = [n for n in fits if said or role == "criterion" or self.views[n].whole]
             if fits:
@@ -568,7 +565,7 @@ class _Finder:
         labels = self._label_candidates(keys[0])
         groups = scale_groups(labels, self.views) if labels else []
         people = groups[0] if groups and len(groups[0]) > 1 else []
-        if people and (self.told.people & set(people) or model_names(people) or len(human_names(people)) > 1):
+        if people and (self.stated.people & set(people) or model_names(people) or len(human_names(people)) > 1):
             return None
         could = list(dict.fromkeys(n for k in keys for n in k if not self._is_extra(n, "criterion")
                                    and not self._is_extra(n, "repeat") and not self._is_system(n)))  # fmt: skip
@@ -584,7 +581,7 @@ class _Finder:
         if people:
             item = list(keys[0]) if len(keys[0]) > 1 else keys[0][0]
             choices.append((words.columns_are_annotators(people), {"layout": "wide", "item": item, "columns": people}))
-        self.questions.append(Question(words.who_answered(could, self.views, keys[0]), tuple(choices)))
+        self.questions.append(Doubt(words.who_answered(could, self.views, keys[0]), tuple(choices)))
         return None
 
     def _is_system(self, name: str) -> bool:
@@ -609,22 +606,22 @@ class _Finder:
 
     def _named_key(self) -> _Key | None:
         """Item and annotator by their names, for tables with too few rows to show them."""
-        told = self.told
-        who = told.annotator or self._named_annotator()
+        stated = self.stated
+        who = stated.annotator or self._named_annotator()
         if who is None or who == ROWS:
             return None
-        item = told.item or self._named_item(who)
+        item = stated.item or self._named_item(who)
         if item is None:
             return None
         key = self._with_extra(_Key(who, (item,), why="by its name"))
         found, _ = self._labels(key)
-        if not found and (told.label is None and not self._repeats(item)):
+        if not found and (stated.label is None and not self._repeats(item)):
             return None
         return key
 
     def _named_annotator(self) -> str | None:
         fits = [(self._witness(n)[0], n) for n in self.views if self._repeats(n) and not self.views[n].free]
-        fits = [(rank, n) for rank, n in fits if rank >= 1 and n not in (self.told.item, self.told.label)]
+        fits = [(rank, n) for rank, n in fits if rank >= 1 and n not in (self.stated.item, self.stated.label)]
         exact = [n for n in self.views if self.plain[n] == "annotator"]
         if exact and not any(rank >= 8 for rank, _ in fits):
             return exact[0]
@@ -637,7 +634,7 @@ class _Finder:
         return names[0] if names else None
 
     def _named_item(self, who: str) -> str | None:
-        fits = [n for n in self.views if n != who and n != self.told.label and called(self.plain[n], "item")
+        fits = [n for n in self.views if n != who and n != self.stated.label and called(self.plain[n], "item")
                 and self.views[n].filled]  # fmt: skip
         exact = [n for n in fits if self.plain[n] in ("item", "item id")]
         if exact:
@@ -657,7 +654,7 @@ class _Finder:
 
     def _could_hold(self, role: str, names: Sequence[str]) -> None:
         choices = tuple((f"'{n}' is the {role}", {role: n}) for n in names[:MOST_CHOICES])
-        self.questions.append(Question(f"{_quote(names)} could each hold the {role} (set {role}=...)", choices))
+        self.questions.append(Doubt(f"{_quote(names)} could each hold the {role} (set {role}=...)", choices))
 
     def _repeats(self, name: str) -> bool:
         view = self.views[name]
@@ -668,7 +665,7 @@ class _Finder:
     def _described(self, name: str, key: _Key | tuple[str, ...]) -> tuple[str, ...] | None:
         """The smallest part of a key that decides a column; None if none does."""
         members = key.members if isinstance(key, _Key) else key
-        parts = [(n,) for n in members]
+        parts: list[tuple[str, ...]] = [(n,) for n in members]
         if isinstance(key, _Key) and len(key.item) > 1:
             parts.append(key.item)
         for part in parts:
@@ -690,11 +687,11 @@ class _Finder:
                 found.append(name)
         return found
 
-    def _labels(self, key: _Key) -> tuple[list[str], Question | None]:
-        """The columns of labels, one per criterion, and the question that they leave."""
-        told = self.told.label
-        if told is not None:
-            return [told], None
+    def _labels(self, key: _Key) -> tuple[list[str], Doubt | None]:
+        """The columns of labels, one per criterion, and the question about them."""
+        stated = self.stated.label
+        if stated is not None:
+            return [stated], None
         open_ = self._label_candidates(key)
         open_ = [n for n in open_ if n != "kind" or not self._is_kind(n)]
         exact = [n for n in open_ if self.plain[n] == "label"]
@@ -722,7 +719,7 @@ class _Finder:
         choices = [(words.labels_are(g), {"label": g[0] if len(g) == 1 else g}) for g in ranked[:MOST_CHOICES]]
         if len(left) <= MOST_PEOPLE and len({self.views[n].values is None for n in left}) == 1:
             choices.append((words.labels_are(left), {"label": left}))
-        return ranked[0], Question(words.several_labels(left), tuple(choices))
+        return ranked[0], Doubt(words.several_labels(left), tuple(choices))
 
     def _like_labels(self, name: str) -> bool:
         view = self.views[name]
@@ -735,7 +732,7 @@ class _Finder:
 
     def long(self, key: _Key) -> Structure:
         """One row per label."""
-        told = self.told
+        stated = self.stated
         labels, question = self._labels(key)
         found: dict[str, Any] = {"item": key.item[0] if len(key.item) == 1 else list(key.item), "annotator": key.who}
         if labels:
@@ -747,7 +744,7 @@ class _Finder:
             self.errors.append(words.missing_role("label"))
         if question is not None:
             self.questions.append(question)
-        if not self.questions and told.annotator is None and told.item is None:
+        if not self.questions and stated.annotator is None and stated.item is None:
             self._check_exchanged(key, labels, options)
         taken: dict[str, RoleKind] = dict.fromkeys(key.item, "item")
         taken |= {key.who: "annotator", **dict.fromkeys(labels, "label")}
@@ -755,8 +752,8 @@ class _Finder:
         taken |= {kind: "kind"} if kind else {}
         columns = [self._long_role(name, taken, key) for name in self.views]
         names = self.views[key.who].distinct.to_list()
-        if names and self._is_system(key.who) and told.annotator is None and model_names(names) == names:
-            self.questions.append(Question(
+        if names and self._is_system(key.who) and stated.annotator is None and model_names(names) == names:
+            self.questions.append(Doubt(
                 f"'{key.who}' contains only models, which can be judges or the systems that are rated",
                 ((f"'{key.who}' is who answered", {"annotator": key.who}),),
             ))  # fmt: skip
@@ -768,8 +765,8 @@ class _Finder:
         view = self.views[name]
         if name in taken:
             kind = taken[name]
-            if getattr(self.told, kind, None) == name:
-                return Role(name, kind, "as specified", view.examples(), "told")
+            if getattr(self.stated, kind, None) == name:
+                return Role(name, kind, "as specified", view.examples(), "stated")
             by_rows = ";" in key.why
             why = {"annotator": key.why, "label": words.LABEL_REASON}.get(kind, "by name")
             if not by_rows:
@@ -794,23 +791,20 @@ class _Finder:
             for n in (key.item[0], key.who)
         )
         if who > item + SWAPPED:
-            other = {**options, "item": key.who, "annotator": key.item[0]}
-            self.questions.append(Question(
-                words.exchanged(key.item[0], key.who),
-                ((words.answered_by(key.who, self.views[key.who]), {**options, "item": key.item[0], "annotator": key.who}),
-                 (words.answered_by(key.item[0], self.views[key.item[0]]), other)),
-            ))  # fmt: skip
+            pair = (key.item[0], key.who), (key.who, key.item[0])
+            choices = [(words.answered_by(b, self.views[b]), {**options, "item": a, "annotator": b}) for a, b in pair]
+            self.questions.append(Doubt(words.exchanged(key.item[0], key.who), tuple(choices)))
 
     def _unread(self) -> Structure:
         """A long table in which a role is missing."""
-        told, named = self.told, self._named_annotator()
-        item = told.item or self._named_item(named or "")
-        found = {"item": item, "annotator": told.annotator or named}
-        if told.label is None:
+        stated, named = self.stated, self._named_annotator()
+        item = stated.item or self._named_item(named or "")
+        found = {"item": item, "annotator": stated.annotator or named}
+        if stated.label is None:
             likely = [n for n in self.views if called(self.plain[n], "label") and n not in found.values()]
             found["label"] = likely[0] if likely else None
         else:
-            found["label"] = told.label
+            found["label"] = stated.label
         self.errors += [words.missing_role(role) for role, name in found.items() if name is None]
         roles: dict[str, RoleKind] = {name: role for role, name in found.items() if name is not None}  # type: ignore[misc]
         columns = [Role(n, *((roles[n], "by name") if n in roles else self._other_role(n)), v.examples())
@@ -818,14 +812,14 @@ class _Finder:
         options = {role: name for role, name in found.items() if name is not None and name != role}
         return Structure("long", tuple(columns), options, self._asked(), tuple(self.errors))
 
-    def _asked(self) -> tuple[Question, ...]:
+    def _asked(self) -> tuple[Doubt, ...]:
         return tuple({one.text: one for one in self.questions}.values())
 
     # -- judges ----------------------------------------------------------------------------------------------
 
     def _name_judges(self, names: Sequence[str], options: dict[str, Any]) -> None:
         """Find annotators with names of models, if the user has not specified the judges."""
-        if self.told.judges is not None or self.told.humans is not None:
+        if self.stated.judges is not None or self.stated.humans is not None:
             return
         models, reason = model_names(names, names), ""
         if models:
@@ -840,23 +834,23 @@ class _Finder:
                 return
             reason = f"the name differs from {_quote(people, 4)}"
         options["judges"] = models
-        self.questions.append(Question(possible_judges(models, reason), ((words.are_judges(models), {"judges": models}),)))
+        self.questions.append(Doubt(possible_judges(models, reason), ((words.are_judges(models), {"judges": models}),)))
 
     # -- one row per item ------------------------------------------------------------------------------------
 
     def wide(self) -> Structure:
         """One row per item, one column per annotator."""
-        told = self.told
+        stated = self.stated
         item = self._item_of_rows()
         joint = list(self._keys[0]) if item is None and self._keys else None
         roles = {n: self._other_role(n) for n in self.views if n != item and n not in (joint or ())}
         open_ = [n for n, (kind, _) in roles.items() if kind == "unknown" and self.views[n].could_be_labels]
-        labels, crossing = (list(told.columns), None) if told.columns is not None else self._one_scale(open_, roles)
-        if told.columns is None:
+        labels, crossing = (list(stated.columns), None) if stated.columns is not None else self._one_scale(open_, roles)
+        if stated.columns is None:
             labels = self._without_computed(labels, roles)
         options: dict[str, Any] = {"layout": "wide"}
         free = [n for n, (kind, why) in roles.items() if kind == "comment" and why.startswith("free text")]
-        if not labels and len(free) > 1 and told.columns is None:
+        if not labels and len(free) > 1 and stated.columns is None:
             labels = free
             options["scale"] = "text"
             self._confirm(words.free_text_labels(free), {"scale": "text"})
@@ -866,66 +860,70 @@ class _Finder:
             options["item"] = joint
         elif item != "item":
             options["item"] = ROWS if item is None else item
-        if told.split_columns is None and crossing is None:
+        if stated.split_columns is None and crossing is None:
             crossing = crossed_names(labels)
         people = labels
-        if crossing is not None and told.split_columns is None:
+        if crossing is not None and stated.split_columns is None:
             options["split_columns"] = crossing.template
             people = crossing.annotators
             if crossing.ambiguity:
                 self._confirm(words.crossed_columns(crossing.ambiguity), {"split_columns": crossing.template})
-        if told.split_columns is None:
+        if stated.split_columns is None:
             self._name_judges(people, options)
-        judges = {*options.get("judges", ()), *(told.judges or ())}
+        judges = {*options.get("judges", ()), *(stated.judges or ())}
         options["columns"] = labels
-        if told.shape != "wide" and told.columns is None:
+        if stated.shape != "wide" and stated.columns is None:
             self._check_annotator_column(labels)
         repeated = self._repeated_items(item)
         if not labels:
             self.errors.append("no column could hold an annotator's labels: set columns=[...]")
         elif repeated:
             self.errors.append(repeated)
-        elif len(labels) == 1 and told.alone and told.shape != "wide" and not judges.intersection(labels):
+        elif len(labels) == 1 and stated.alone and stated.shape != "wide" and not judges.intersection(labels):
             self.errors.append(words.only_column(labels[0]))
-        elif not judges and told.alone and told.shape is None and told.columns is None and crossing is None:
+        elif not judges and stated.alone and stated.shape is None and stated.columns is None and crossing is None:
             self._ask_people_or_questions(labels, options)
-        if told.columns is None:
+        if stated.columns is None:
             for name in (n for n, (kind, _) in roles.items() if kind == "unknown" and n not in labels):
                 roles[name] = ("item column", self._why_metadata(name))
         columns = []
         for name, view in self.views.items():
-            kind, why = roles.get(name, ("item", "as specified" if told.item == name else self._why_item(view)))
-            found: Evidence = "told" if told.item == name else "named"
+            kind, why = roles.get(name, ("item", "as specified" if stated.item == name else self._why_item(view)))
+            found: Evidence = "stated" if stated.item == name else "named"
             if name in labels:
                 who = name if crossing is None else crossing.annotator_of[name]
                 kind, why = ("judge", "listed in judges") if who in judges else ("person", self._why_labels(view))
                 why = "name of a model" if who in options.get("judges", ()) else why
                 why += "" if crossing is None else ", its name combines annotator and criterion"
-                found = "told" if told.columns is not None or who in (told.judges or ()) else "found"
+                found = "stated" if stated.columns is not None or who in (stated.judges or ()) else "found"
             columns.append(Role(name, kind, why, view.examples(3 if name in labels else 2), found))
         rows = {} if item is None else self._computed_rows(item, labels)
         return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
 
     def _confirm(self, text: str, options: Mapping[str, Any]) -> None:
-        self.questions.append(Question(text, ((text, options),)))
+        self.questions.append(Doubt(text, ((text, options),)))
 
     def _ask_people_or_questions(self, labels: list[str], options: Mapping[str, Any]) -> None:
         """Ask whether columns are annotators or questions, if no name of one says that they are annotators."""
         asked = [n for n in labels if called(self.plain[n], "questions")]
         people = {*human_names(labels), *(n for n in labels if called_people(self.plain[n]) == 2)}
-        if not asked and (self.told.people & set(labels) or len(people) >= 2):
+        if not asked and (self.stated.people & set(labels) or len(people) >= 2):
             return
         choices: list[tuple[str, Mapping[str, Any]]] = [
             (words.columns_are_annotators(labels), {k: v for k, v in options.items() if k != "judges"}),
             (words.columns_are_questions(labels), {}),
         ]
-        who = next((n for n, v in self.views.items() if v.unique and v.is_text and not v.free and n not in labels), None)
-        if who is not None and self.frame.height <= MOST_PEOPLE and not (
-            called(self.plain[who], "item") or NUMBERED.fullmatch(self.plain[who])
+        who = next(
+            (n for n, v in self.views.items() if v.unique and v.is_text and not v.free and n not in labels), None
+        )
+        if (
+            who is not None
+            and self.frame.height <= MOST_PEOPLE
+            and not (called(self.plain[who], "item") or NUMBERED.fullmatch(self.plain[who]))
         ):
             turned = {"layout": "transposed", "annotator": who, "columns": labels}
             choices.append((words.rows_are_annotators(who), turned))
-        self.questions.append(Question(words.people_or_questions(labels, self._why_labels(self.views[labels[0]])),
+        self.questions.append(Doubt(words.people_or_questions(labels, self._why_labels(self.views[labels[0]])),
                                        tuple(choices)))  # fmt: skip
 
     def _check_annotator_column(self, labels: list[str]) -> None:
@@ -938,14 +936,14 @@ class _Finder:
         cells = set(self.views[who].distinct.to_list())
         # An annotator can use labels that no other uses; if half of the cells are such labels, they are likely names.
         if called_person_ids(self.plain[who]) or 2 * len(cells - given) >= len(cells):
-            self.questions.append(Question(words.could_name_annotators(who)))
+            self.questions.append(Doubt(words.could_name_annotators(who)))
 
     def _repeated_items(self, item: str | None) -> str:
         view = self.views.get(item or "")
         if view is None or len(view.distinct) == view.filled:
             return ""
         twice = view.texts.drop_nulls()
-        return words.repeated_item(twice.filter(twice.is_duplicated())[0], told=self.told.shape == "wide")
+        return words.repeated_item(twice.filter(twice.is_duplicated())[0], stated=self.stated.shape == "wide")
 
     def _why_item(self, view: ColumnView) -> str:
         return f"{len(view.distinct)} different values" if view.unique else "by name"
@@ -961,8 +959,8 @@ class _Finder:
 
     def _item_of_rows(self) -> str | None:
         """The column whose cells name the rows; None if there is none."""
-        if self.told.item is not None:
-            return self.told.item
+        if self.stated.item is not None:
+            return self.stated.item
         named = [n for n in self.views if called(self.plain[n], "item") and self.views[n].filled]
         unique = [n for n in named if self.views[n].unique]
         exact = [n for n in unique if self.plain[n] in ("item", "item id", "id")]
@@ -993,15 +991,17 @@ class _Finder:
         self, open_: list[str], roles: dict[str, tuple[RoleKind, str]]
     ) -> tuple[list[str], CrossedNames | None]:
         """The columns whose labels could be on one scale, and how their names are crossed; others describe the item."""
-        known = [n for n in open_ if n in self.told.people or model_names([n])]
+        known = [n for n in open_ if n in self.stated.people or model_names([n])]
         groups = scale_groups(open_, self.views)
         if not groups:
             return [], None
         best = max(groups, key=lambda g: (len(g), any(n in known for n in g), -open_.index(g[0])))
         rivals = [g for g in groups if g is not best and len(g) == len(best)]
         if rivals and len(best) > 1 and not any(n in known for n in best):
-            choices = tuple((words.labels_are(g), {"layout": "wide", "columns": g}) for g in (best, *rivals)[:MOST_CHOICES])
-            self.questions.append(Question(words.several_scales([best, *rivals]), choices))
+            choices = tuple(
+                (words.labels_are(g), {"layout": "wide", "columns": g}) for g in (best, *rivals)[:MOST_CHOICES]
+            )
+            self.questions.append(Doubt(words.several_scales([best, *rivals]), choices))
         elif len(best) == 1 and len(open_) > 1:
             self._mixed(open_)
             if not any(self.views[n].is_text for n in open_) and not known:
@@ -1020,7 +1020,7 @@ class _Finder:
         numbers = [n for n in open_ if n not in texts]
         if texts and numbers:
             likely = numbers if len(numbers) > 1 or len(texts) < 2 else texts
-            self.questions.append(Question(
+            self.questions.append(Doubt(
                 f"{_hold(texts)} text and {_hold(numbers)} numbers; name the annotators' columns with columns={likely}",
                 ((words.labels_are(likely), {"columns": likely}),),
             ))  # fmt: skip
@@ -1029,29 +1029,33 @@ class _Finder:
         """Make a column with values on another scale item metadata; for a judge's column, report the problem."""
         view, others = self.views[name], [self.views[n] for n in labels]
         if view.is_text or others[0].is_text:
-            why = "words that no annotator's column contains" if others[0].is_text else "words, while other columns hold numbers"
+            why = (
+                "words that no annotator's column contains"
+                if others[0].is_text
+                else "words, while other columns hold numbers"
+            )
             why = "numbers, while other columns hold words" if others[0].is_text and not view.is_text else why
         else:
             tops = sorted(one.ends[1] for one in others if one.ends)
             low, high = view.ends or (0, 0)
             why = f"{low:g} to {high:g}, while other columns end at {tops[(len(tops) - 1) // 2]:g}"
         roles[name] = ("item column", why)
-        told = name in (self.told.judges or ())
-        if told or model_names([name]):
-            said = words.judge_on_another_scale(name, why, told=told)
-            if told:
+        stated = name in (self.stated.judges or ())
+        if stated or model_names([name]):
+            said = words.judge_on_another_scale(name, why, stated=stated)
+            if stated:
                 self.errors.append(said)
             else:
-                self.questions.append(Question(said))
+                self.questions.append(Doubt(said))
 
     def _without_computed(self, labels: list[str], roles: dict[str, tuple[RoleKind, str]]) -> list[str]:
-        models = {*model_names(labels, labels), *(self.told.judges or ())}
+        models = {*model_names(labels, labels), *(self.stated.judges or ())}
         suspects = [n for n, (kind, _) in roles.items() if kind == "computed" and n not in labels]
-        if self.told.exclude == ():
+        if self.stated.exclude == ():
             return labels
         for one in computed_columns(self.views, labels, models, suspects):
             if one.could_be_person and one.name in labels:
-                self.questions.append(Question(
+                self.questions.append(Doubt(
                     f"'{one.name}' equals the {one.how} of {_quote(one.of)} and could be computed from them",
                     ((f"'{one.name}' is computed", {"exclude": [one.name]}),),
                 ))  # fmt: skip
@@ -1060,7 +1064,7 @@ class _Finder:
 
     def _computed_rows(self, item: str, labels: list[str]) -> dict[str, tuple[str, ...]]:
         """Rows that are not items: averages and totals of the rows above them."""
-        if item not in self.views or not labels or self.told.exclude == ():
+        if item not in self.views or not labels or self.stated.exclude == ():
             return {}
         named = [t for i, t in enumerate(self.views[item].texts.to_list()) if t and i >= 2 and AVERAGE_ROW.fullmatch(t)]
         return {"computed from the rows above it": tuple(named)} if named else {}
@@ -1087,9 +1091,9 @@ class _Finder:
     def _other_role(self, name: str) -> tuple[RoleKind, str]:
         """The role of a column that is neither item nor annotator nor label."""
         view, role = self.views[name], self._by_name(name)
-        if self.told.exclude and name in self.told.exclude:
+        if self.stated.exclude and name in self.stated.exclude:
             return "computed", "listed in exclude"
-        if self.told.exclude == () and role == "computed":
+        if self.stated.exclude == () and role == "computed":
             role = None
         if role is not None:
             return role, {"time stamp": "dates and times", "empty": "no values"}.get(role, "by name")
@@ -1118,7 +1122,7 @@ class _Finder:
     @cached_property
     def _rows_of_annotators(self) -> str | None:
         """The column that names an annotator in each row: the specified annotators, or a minority of models."""
-        said = self.told.people
+        said = self.stated.people
         if said & set(self.views):
             return None
         texts = [v for v in self.views.values() if v.unique and v.is_text]
@@ -1147,10 +1151,10 @@ class _Finder:
 
     def transposed(self) -> Structure:
         """One row per annotator, one column per item, as forms write them."""
-        told = self.told
-        people = self._people_column() if told.annotator is None else told.annotator
+        stated = self.stated
+        people = self._people_column() if stated.annotator is None else stated.annotator
         stamps = people in self.views and self._by_name(str(people)) == "time stamp"
-        asked = list(told.columns) if told.columns is not None else [n for n in self._form_questions() if n != people]
+        asked = list(stated.columns) if stated.columns is not None else [n for n in self._form_questions() if n != people]
         options: dict[str, Any] = {"layout": "transposed"}
         if people == ROWS:
             options["annotator"] = ROWS
@@ -1160,7 +1164,7 @@ class _Finder:
                           {"layout": "transposed", "annotator": ROWS})  # fmt: skip
         else:
             options["annotator"] = people
-            if told.shape is None and not (told.judges and people == self._rows_of_annotators):
+            if stated.shape is None and not (stated.judges and people == self._rows_of_annotators):
                 self._confirm(f"rows look like annotators (named by '{people}') and columns like items",
                               {"layout": "transposed", "annotator": people})  # fmt: skip
         options["columns"] = asked

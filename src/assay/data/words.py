@@ -224,9 +224,7 @@ def crossed_columns(doubt: str) -> str:
 
 def only_column(name: str) -> str:
     """Return the problem of a wide table with one column of labels."""
-    return (
-        f"only '{name}' could hold an annotator's labels; if it does, set layout='wide' and columns=['{name}']"
-    )
+    return f"only '{name}' could hold an annotator's labels; if it does, set layout='wide' and columns=['{name}']"
 
 
 def could_name_annotators(name: str) -> str:
@@ -237,9 +235,9 @@ def could_name_annotators(name: str) -> str:
     )
 
 
-def repeated_item(item: str, *, told: bool) -> str:
+def repeated_item(item: str, *, stated: bool) -> str:
     """Return the problem of an item with several rows in a wide table."""
-    if told:
+    if stated:
         return (
             f"item '{item}' has more than one row; a wide table has one row per item; a long table has columns of "
             "annotators and labels and is read without layout='wide'"
@@ -250,8 +248,8 @@ def repeated_item(item: str, *, told: bool) -> str:
     )
 
 
-def judge_on_another_scale(name: str, reason: str, *, told: bool) -> str:
+def judge_on_another_scale(name: str, reason: str, *, stated: bool) -> str:
     """Return the problem of a judge's column with labels on another scale."""
-    kind = "is listed in judges" if told else "has the name of a model"
-    end = "" if told else ", or it is not a judge here"
+    kind = "is listed in judges" if stated else "has the name of a model"
+    end = "" if stated else ", or it is not a judge here"
     return f"'{name}' {kind}, but its column holds {reason}: write its labels as the annotators do{end}"

@@ -424,10 +424,10 @@ def test_content_of_empty_numeric_column():
 
 def test_number_rows_on_request():
     plain = rows_of(a=[5, 6])
-    assert tables.number_rows(plain, {"item": "_row"}).labels["_row"].to_list() == [1, 2]
-    assert tables.number_rows(plain, {"item": "a"}) is plain
+    assert tables.number_rows(plain, [{"item": "_row"}]).labels["_row"].to_list() == [1, 2]
+    assert tables.number_rows(plain, [{"item": "a"}]) is plain
     there = rows_of(a=[5, 6], _row=[7, 8])
-    assert tables.number_rows(there, {"annotator": "_row"}) is there
+    assert tables.number_rows(there, [{"annotator": "_row"}]) is there
     assert tables._rows_named(plain.labels, "_row", "item") is plain.labels
     assert tables._rows_named(there.labels, "a", "item") is there.labels
     assert tables._rows_named(there.labels, "_row", "item")["_row"].to_list() == ["row 7", "row 8"]

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import assay
-from assay.data import computed
+from assay.data import cells
 from assay.data.annotations import Reading
 from assay.data.formats import Rows, paths, registry, sheets, tables
 from assay.data.formats.intake import set_of
@@ -450,18 +450,18 @@ def test_arithmetic_distinguishes_rounded_mean(people: int, categories: int) -> 
     for _ in range(40):
         truth = rng.uniform(1, categories, 60)
         given = np.round(truth + 0.2 * categories * rng.normal(size=(people + 1, 60))).clip(1, categories)
-        assert computed._arithmetic(given[0], given[1:]) is None
+        assert cells._arithmetic(given[0], given[1:]) is None
         mean = given[1:].mean(axis=0)
         either = np.where(rng.random(60) < 0.5, np.floor(mean + 0.5), np.ceil(mean - 0.5))
-        assert computed._arithmetic(either, given[1:]) == "rounded mean"
+        assert cells._arithmetic(either, given[1:]) == "rounded mean"
 
 
 def test_arithmetic_rounded_mean_requires_ten_rows() -> None:
     others = np.array([[1.0] * 14, [3.0] * 10 + [2.0] * 4])
     column = np.array([2.0] * 10 + [1.0, 2.0, 1.0, 2.0])
-    assert computed._arithmetic(column, others) == "rounded mean"
-    assert computed._arithmetic(column[1:], others[:, 1:]) is None
-    assert computed._arithmetic(np.where(np.arange(14) == 3, 3.0, column), others) is None
+    assert cells._arithmetic(column, others) == "rounded mean"
+    assert cells._arithmetic(column[1:], others[:, 1:]) is None
+    assert cells._arithmetic(np.where(np.arange(14) == 3, 3.0, column), others) is None
 
 
 def test_read_rounded_mean_is_ambiguous(tmp_path: Path) -> None:

@@ -42,7 +42,17 @@ from assay.data.formats.tables import (
 from assay.data.names import QUESTION_SEPARATOR, natural, questions_in, spelling_key, strip_spaces
 from assay.data.scales import Preference, Scale
 from assay.data.sides import PAIR_OF
-from assay.data.structure import IGNORED, ROWS, Layout, Structure, Told, UnclearTableError, find_structure, unclear
+from assay.data.structure import (
+    IGNORED,
+    ROWS,
+    Doubt,
+    Layout,
+    Structure,
+    Stated,
+    UnclearTableError,
+    find_structure,
+    unclear,
+)
 from assay.data.values import infer_scale, valid_as_written
 from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import hints_of, option
@@ -494,7 +504,8 @@ def find_columns(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> t
             raise DataError("columns=... names the annotators of a wide table; also set layout='wide'")
         return rows, settings
     found = structure_of(rows, settings, alone=alone)
-    rows = tables.number_rows(rows, {**found.options, **{k: v for q in found.questions for _, c in q.choices for k, v in c.items()}})
+    answers = [options for one in found.questions for _, options in one.choices]
+    rows = tables.number_rows(rows, [found.options, *answers])
     if found.errors:
         raise unclear(rows.reading.source, found.problems)
     if found.questions:
@@ -545,7 +556,8 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
     Without ``alone``, the table is one of several files, which can contain the labels of a single annotator.
     """
     known, source = rows.labels.columns, rows.reading.source
-    problems, specified = [], {}
+    absent: dict[str, str] = {}
+    specified = {}
     asked = {
         "item": "the item", "annotator": "the annotator", "label": "the label", "criterion": "the criterion",
         "repeat": "the repeat",
@@ -555,19 +567,20 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
         if name is None or str(name) in known or str(name) == ROWS:
             specified[role] = None if name is None else str(name)
         elif str(name) != role:
-            problems.append(unknown("column", str(name), known, source) + f" (it should contain {what})")
+            absent[role] = unknown("column", str(name), known, source) + f" (it should contain {what})"
     columns = None if settings.columns is None else tuple(map(str, settings.columns))
     for name in columns or ():
         if name not in known:
             raise DataError(unknown("column", name, known, source))
-    told = Told(
+    stated = Stated(
         **specified, columns=columns, judges=_as_names(settings.judges), humans=_as_names(settings.humans),
         shape=None if settings.layout == "auto" else settings.layout,
         exclude=None if settings.exclude is None else settings.excluded, split_columns=settings.split_columns,
         alone=alone,
     )  # fmt: skip
-    found = find_structure(rows.labels, rows.views, told)
-    return replace(found, errors=(*problems, *found.errors))
+    found = find_structure(rows.labels, rows.views, stated)
+    doubts = [Doubt(text, ((text, {role: found.options.get(role, role)}),)) for role, text in absent.items()]
+    return replace(found, questions=(*doubts, *found.questions))
 
 
 def _as_names(given: Any) -> tuple[str, ...] | None:

@@ -24,9 +24,9 @@ from assay.data.columns import KEY, arrow_orders, class_names, column_of, declar
 from assay.data.formats import Rows, one_answer_each
 from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
 from assay.data.names import IN_MEMORY, any_twice, cell_numbers, factorize, refuse_equal_names, strip_spaces
-from assay.data.structure import ROWS
 from assay.data.scales import Preference
 from assay.data.sides import PAIR, PAIR_OF, Sides, pair_names
+from assay.data.structure import ROWS
 from assay.data.values import MARKS, parse_numbers
 from assay.errors import AssayError, DataError, listing, require, unknown
 from assay.estimation.result import Exclusion
@@ -241,9 +241,9 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
     return Rows(long, items=items, reading=reading, untyped=rows.untyped, orders=order)
 
 
-def number_rows(rows: Rows, options: Mapping[str, Any]) -> Rows:
-    """Add the column ``_row`` with row numbers, if the options use it."""
-    if ROWS not in options.values() or ROWS in rows.labels.columns:
+def number_rows(rows: Rows, options: Sequence[Mapping[str, Any]]) -> Rows:
+    """Add the column ``_row`` with row numbers, if some options use it."""
+    if not any(ROWS in one.values() for one in options) or ROWS in rows.labels.columns:
         return rows
     return replace(rows, labels=rows.labels.with_columns(pl.int_range(1, pl.len() + 1).alias(ROWS)))
 
