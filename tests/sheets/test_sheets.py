@@ -91,7 +91,7 @@ def test_look_command_reads_sheet(name: str, tmp_path: Path, run: Run, monkeypat
     path = KINDS[name].write(tmp_path).relative_to(tmp_path)
     readings = [options for _, options in assay.look(path).readings if options]
     right = next((one for one in readings if not misread(assay.read(path, **one), KINDS[name].wanted)), {})
-    more = [f"--{k.replace('_', '-')}={v if isinstance(v, str) else ','.join(v)}" for k, v in right.items()]
+    more = [f"--{k.replace('_', '-')}={v if isinstance(v, str) else ','.join(map(str, v))}" for k, v in right.items()]
     code, out, err = run("look", str(path), "--write", "reading.yaml", *more)
     assert code == 0, err
     line = re.search(r"^Next command: +assay (.+)$", out, flags=re.MULTILINE)

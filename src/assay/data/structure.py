@@ -63,7 +63,10 @@ MOST_ENTITIES = 16
 """Columns that are tried as parts of a key, those with usual names first."""
 
 MOST_CHOICES = 6
-"""Readings that a question lists."""
+"""Answers that a question lists."""
+
+MOST_READINGS = 24
+"""Largest number of readings of one table that are tried."""
 
 LARGEST_ENTITY = 0.7
 """Share of rows up to which the values of a column come again, as those of an item or an annotator do."""
@@ -115,8 +118,19 @@ class Role:
     kind: RoleKind
     why: str
     examples: str = ""
-    found: Evidence = "named"
+    found: Evidence = "found"
     of: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.why in _EVIDENCE:
+            object.__setattr__(self, "found", _EVIDENCE[self.why])
+
+
+_EVIDENCE: Mapping[str, Evidence] = {
+    "by name": "named", "name of a model": "named", "as specified": "stated", "listed in judges": "stated",
+    "listed in exclude": "stated",
+}  # fmt: skip
+"""Evidence by the reason of a role; other reasons describe the rows."""
 
 
 class Doubt(NamedTuple):
@@ -256,6 +270,11 @@ def unclear(
         )
     if readings:
         lines = [f"  {said}: {read_call(source, given)}" if given else f"  {said}" for said, given in readings]
+        if len(lines) > MOST_CHOICES:
+            lines = [
+                *lines[:MOST_CHOICES],
+                f"  or {len(lines) - MOST_CHOICES} further readings, by item=... and annotator=...",
+            ]
         text = "\n".join([f"{text.removesuffix('.')}{'' if text.endswith('?') else '.'}", *lines, "Choose one."])
     return UnclearTableError(text, problems, None, source, readings)
 
@@ -390,7 +409,7 @@ class _Finder:
         return []
 
     def _counted(self, counts: list[str]) -> Structure:
-        columns = [Role(n, "label" if n in counts else "item", "a count" if n in counts else "", v.examples(), "found")
+        columns = [Role(n, "label" if n in counts else "item", "a count" if n in counts else "", v.examples())
                    for n, v in self.views.items()]  # fmt: skip
         return Structure("counts", tuple(columns), errors=(words.counts(counts, int(self._row_total(counts))),))
 
@@ -445,22 +464,31 @@ class _Finder:
     @cached_property
     def _keys(self) -> list[tuple[str, ...]]:
         """The smallest sets of columns that identify a row more often than chance would."""
+        return self._all_keys[0]
+
+    @cached_property
+    def _all_keys(self) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+        """The smallest sets of columns that identify a row; and those that do, but might by chance."""
         rows, heads = self.frame.height, [group[0] for group in self._entities]
         functions = {(a, b) for a in heads for b in heads if a != b and self._belongs(a, [b])}
         plain = [n for n in heads if not called(self.plain[n], "label") or called_people(self.plain[n])]
-        for names in (plain, heads):
+        possible: list[tuple[str, ...]] = []
+        for names in dict.fromkeys((tuple(plain), tuple(heads))):
             for size in (2, 3, 4):
                 found = []
                 for part in combinations(names, size):
                     ways = np.prod([float(self.views[n].n_values) for n in part])
                     if ways < LEAST_FILLED * rows or any((a, b) in functions for a in part for b in part):
                         continue
-                    if repetition([self.views[n].codes for n in part]).is_key:
+                    repeats = repetition([self.views[n].codes for n in part])
+                    if repeats.is_key:
                         found.append(part)
+                    elif repeats.is_key is None and not any(set(k) <= set(part) for k in possible):
+                        possible.append(part)
                 if found:
                     # A coarser column gives way to a finer one: a teacher to a lesson.
-                    return [k for k in found if not self._coarser(k, found, functions)]
-        return []
+                    return [k for k in found if not self._coarser(k, found, functions)], []
+        return [], possible
 
     def _coarser(self, key: tuple[str, ...], keys: Sequence[tuple[str, ...]], functions: set[tuple[str, str]]) -> bool:
         for other in keys:
@@ -505,9 +533,23 @@ class _Finder:
         if ranked and ranked[0][0] >= 2:
             return self._key_of(ranked[0][1])
         named = self._named_key()
-        if named is not None or not ranked:
+        if named is not None:
             return named
-        return self._who_is_asked([k for _, k in ranked])
+        keys = [k for _, k in ranked] or self._possible_keys()
+        return self._who_is_asked(keys, sure=bool(ranked)) if keys else None
+
+    def _possible_keys(self) -> list[tuple[str, ...]]:
+        """Sets of columns that identify a row, in a table with too few rows to exclude chance."""
+        views = self.views.values()
+        if any(v.unique and (v.is_text or v.whole) and not v.counts_rows and not v.dates for v in views):
+            return []
+        found = []
+        for key in self._all_keys[1]:
+            labels = self._label_candidates(key)
+            alike = [n for n in key if any(on_one_scale(self.views[n], self.views[o]) for o in labels)]
+            if labels and len(alike) < 2:
+                found.append(key)
+        return sorted(found, key=lambda k: -max(self._witness(n)[0] for n in k))
 
     def _key_of(self, members: tuple[str, ...]) -> _Key:
         """The roles of the members of a key, one of which has a name or a value that says who answered."""
@@ -560,28 +602,32 @@ class _Finder:
         """Whether a column of free text belongs to this column."""
         return any(v.free and v.name != name and self._belongs(v.name, [name]) for v in self.views.values())
 
-    def _who_is_asked(self, keys: Sequence[tuple[str, ...]]) -> _Key | None:
-        """Ask who answered, if nothing but the rows could say it; None if columns could be annotators."""
+    def _who_is_asked(self, keys: Sequence[tuple[str, ...]], *, sure: bool) -> _Key | None:
+        """Ask who answered, if only the rows could decide it; None if columns could be annotators."""
         labels = self._label_candidates(keys[0])
         groups = scale_groups(labels, self.views) if labels else []
         people = groups[0] if groups and len(groups[0]) > 1 else []
         if people and (self.stated.people & set(people) or model_names(people) or len(human_names(people)) > 1):
             return None
-        could = list(dict.fromkeys(n for k in keys for n in k if not self._is_extra(n, "criterion")
-                                   and not self._is_extra(n, "repeat") and not self._is_system(n)))  # fmt: skip
-        could = [n for n in could if not self._texts_of(n)] or could
-        other = [n for n in could if not called(self.plain[n], "item")]
         if not labels:
             return None
-        if len(other) == 1 and len(could) > 1 and not people:
-            members = next(k for k in keys if other[0] in k)
+        pairs = [(n, k) for k in keys for n in k if not any(self._is_extra(n, one) for one in ("criterion", "repeat"))]
+        if sure:
+            pairs = list({n: (n, k) for n, k in reversed(pairs)}.values())[::-1]
+        pairs = [one for one in pairs if not self._is_system(one[0])] or pairs
+        pairs = [one for one in pairs if not self._texts_of(one[0])] or pairs
+        other = [one for one in pairs if not called(self.plain[one[0]], "item")]
+        if sure and len(other) == 1 and len(pairs) > 1 and not people:
+            who, members = other[0]
             rows = repetition([self.views[n].codes for n in members])
-            return self._split_key(other[0], members, words.key_reason(members, rows.chance))
-        choices = [self._choice(n, next(k for k in keys if n in k)) for n in could[:MOST_CHOICES]]
+            return self._split_key(who, members, words.key_reason(members, rows.chance))
+        pairs.sort(key=lambda one: -self._witness(one[0])[0])
+        choices = [self._choice(n, k) for n, k in pairs[: MOST_READINGS // 2]]
         if people:
             item = list(keys[0]) if len(keys[0]) > 1 else keys[0][0]
             choices.append((words.columns_are_annotators(people), {"layout": "wide", "item": item, "columns": people}))
-        self.questions.append(Doubt(words.who_answered(could, self.views, keys[0]), tuple(choices)))
+        could = list(dict.fromkeys(n for n, _ in pairs))
+        self.questions.append(Doubt(words.who_answered(could, self.views, keys[0] if sure else ()), tuple(choices)))
         return None
 
     def _is_system(self, name: str) -> bool:
@@ -592,15 +638,16 @@ class _Finder:
         key = self._split_key(who, members, "")
         options: dict[str, Any] = {"item": key.item[0] if len(key.item) == 1 else list(key.item), "annotator": who}
         options |= {role: name for role, name in (("criterion", key.criterion), ("repeat", key.repeat)) if name}
-        labels, _ = self._labels(key)
-        if labels:
+        labels, question = self._labels(key)
+        if labels and question is None:
             options["label"] = labels[0] if len(labels) == 1 else labels
-        return words.answered_by(who, self.views[who]), options
+        return words.answered_by(who, self.views[who], key.item), options
 
     def _asked_who(self) -> Structure:
         """The structure of a table in which nothing says who answered."""
         columns = [Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items()]
-        return Structure("long", tuple(columns), {}, tuple(self.questions), tuple(self.errors))
+        options = self.questions[0].choices[0][1]
+        return Structure("long", tuple(columns), options, tuple(self.questions), tuple(self.errors))
 
     # -- one row per label: by names ------------------------------------------------------------------------
 
@@ -617,7 +664,14 @@ class _Finder:
         found, _ = self._labels(key)
         if not found and (stated.label is None and not self._repeats(item)):
             return None
+        systems = [n for n in self.views if n not in (*key.members, *found) and self._is_system(n)]
+        if self._twice(key) and len(systems) == 1:
+            finer = key._replace(item=(item, systems[0]))
+            key = key if self._twice(finer) else finer
         return key
+
+    def _twice(self, key: _Key) -> int:
+        return repetition([self.views[n].codes for n in key.members if n in self.views]).repeats
 
     def _named_annotator(self) -> str | None:
         fits = [(self._witness(n)[0], n) for n in self.views if self._repeats(n) and not self.views[n].free]
@@ -696,29 +750,30 @@ class _Finder:
         open_ = [n for n in open_ if n != "kind" or not self._is_kind(n)]
         exact = [n for n in open_ if self.plain[n] == "label"]
         named = exact or [n for n in open_ if called(self.plain[n], "label")]
-        if len(named) == 1:
-            return named, None
         if not open_:
             usual = [n for n in self.views if n not in key.members and called(self.plain[n], "label")
                      and self.views[n].filled and not self.views[n].counts_rows]  # fmt: skip
             return usual[:1], None
-        # A name such as "seconds" puts a column out only if its values are unlike labels.
-        left = [n for n in open_ if self._by_name(n) is None or self._like_labels(n)] or open_
-        if len(left) == 1:
-            return left, None
+        # A name such as "seconds" puts a column out only if its values are unlike labels, or another is called a label.
+        left = [n for n in open_ if n in named or self._by_name(n) is None or (not named and self._like_labels(n))]
+        left = left or open_
         groups = scale_groups(left, self.views)
         asked = [g for g in groups if any(called(self.plain[n], "questions") for n in g)]
         if named:
             groups = [g for g in groups if any(n in named for n in g)]
+            ranked = [*([named] if len(named) == 1 else []), *groups]
         elif len(asked) == 1:
-            groups = asked
-        known = [g for g in groups if not all(self._by_name(n) is not None for n in g)]
-        if len(groups) == 1:
-            return groups[0], None
-        ranked = [*known, *(g for g in groups if g not in known)]
-        choices = [(words.labels_are(g), {"label": g[0] if len(g) == 1 else g}) for g in ranked[:MOST_CHOICES]]
-        if len(left) <= MOST_PEOPLE and len({self.views[n].values is None for n in left}) == 1:
-            choices.append((words.labels_are(left), {"label": left}))
+            return asked[0], None
+        else:
+            known = [g for g in groups if not all(self._by_name(n) is not None for n in g)]
+            ranked = [*known, *(g for g in groups if g not in known)]
+        if len(left) == 1 or (named and groups == [named]):
+            return left if len(left) == 1 else named, None
+        ranked += [[n] for n in left]
+        ranked = [list(g) for g in dict.fromkeys(map(tuple, ranked))]
+        if len({self.views[n].values is None for n in left}) == 1 and left not in ranked:
+            ranked.append(left)
+        choices = [(words.labels_are(g), {"label": g[0] if len(g) == 1 else g}) for g in ranked[:MOST_READINGS]]
         return ranked[0], Doubt(words.several_labels(left), tuple(choices))
 
     def _like_labels(self, name: str) -> bool:
@@ -768,32 +823,38 @@ class _Finder:
             if getattr(self.stated, kind, None) == name:
                 return Role(name, kind, "as specified", view.examples(), "stated")
             by_rows = ";" in key.why
-            why = {"annotator": key.why, "label": words.LABEL_REASON}.get(kind, "by name")
-            if not by_rows:
-                why = "by name"
-            return Role(name, kind, why, view.examples(), "found" if by_rows else "named")
+            why = {"annotator": key.why, "item": key.why, "label": words.LABEL_REASON}.get(kind, "by name")
+            return Role(name, kind, why if by_rows else "by name", view.examples())
         kind_, why = self._other_role(name)
         of = self._described(name, key) if view.filled else None
         if kind_ in ("unknown", "item column") and of is not None:
             kind_ = "annotator column" if of == (key.who,) else "item column"
-            return Role(name, kind_, words.one_value_each(of), view.examples(), "found", of)
+            return Role(name, kind_, words.one_value_each(of), view.examples(), of=of)
         if kind_ == "unknown":
             kind_ = "answer column"
         return Role(name, kind_, why, view.examples())
 
     def _check_exchanged(self, key: _Key, labels: Sequence[str], options: dict[str, Any]) -> None:
-        """Ask whether item and annotator are exchanged, if labels go with the annotator."""
-        if len(key.item) > 1 or key.criterion or key.repeat or ";" not in key.why:
+        """Ask who answered if labels agree more within other units than within the items of this reading."""
+        if ";" not in key.why:
             return
-        views = [self.views[n] for n in labels]
-        item, who = (
-            np.nanmean([sameness(self.views[n].codes, v.codes, v.values) for v in views] or [np.nan])
-            for n in (key.item[0], key.who)
-        )
-        if who > item + SWAPPED:
-            pair = (key.item[0], key.who), (key.who, key.item[0])
-            choices = [(words.answered_by(b, self.views[b]), {**options, "item": a, "annotator": b}) for a, b in pair]
-            self.questions.append(Doubt(words.exchanged(key.item[0], key.who), tuple(choices)))
+        could = [key.who, *key.item]
+        fixed = [n for n in (key.criterion, key.repeat) if n is not None]
+
+        def agreement(who: str) -> float:
+            units = crossed([self.views[n].codes for n in (*(o for o in could if o != who), *fixed)])
+            found = [sameness(units, self.views[n].codes, self.views[n].values) for n in labels]
+            return float(np.mean(found)) if found else float("nan")
+
+        here = agreement(key.who)
+        better = [n for n in key.item if agreement(n) > here + SWAPPED]
+        if better:
+            choices = []
+            for who in (key.who, *better):
+                item = sorted((n for n in could if n != who), key=lambda n: self.views[n].n_values)
+                answer = {**options, "item": item[0] if len(item) == 1 else item, "annotator": who}
+                choices.append((words.answered_by(who, self.views[who], item), answer))
+            self.questions.append(Doubt(words.exchanged(key.item, key.who), tuple(choices)))
 
     def _unread(self) -> Structure:
         """A long table in which a role is missing."""
@@ -868,10 +929,10 @@ class _Finder:
             people = crossing.annotators
             if crossing.ambiguity:
                 self._confirm(words.crossed_columns(crossing.ambiguity), {"split_columns": crossing.template})
+        options["columns"] = labels
         if stated.split_columns is None:
             self._name_judges(people, options)
         judges = {*options.get("judges", ()), *(stated.judges or ())}
-        options["columns"] = labels
         if stated.shape != "wide" and stated.columns is None:
             self._check_annotator_column(labels)
         repeated = self._repeated_items(item)
@@ -889,14 +950,12 @@ class _Finder:
         columns = []
         for name, view in self.views.items():
             kind, why = roles.get(name, ("item", "as specified" if stated.item == name else self._why_item(view)))
-            found: Evidence = "stated" if stated.item == name else "named"
             if name in labels:
                 who = name if crossing is None else crossing.annotator_of[name]
                 kind, why = ("judge", "listed in judges") if who in judges else ("person", self._why_labels(view))
                 why = "name of a model" if who in options.get("judges", ()) else why
                 why += "" if crossing is None else ", its name combines annotator and criterion"
-                found = "stated" if stated.columns is not None or who in (stated.judges or ()) else "found"
-            columns.append(Role(name, kind, why, view.examples(3 if name in labels else 2), found))
+            columns.append(Role(name, kind, why, view.examples(3 if name in labels else 2)))
         rows = {} if item is None else self._computed_rows(item, labels)
         return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
 
@@ -1002,9 +1061,9 @@ class _Finder:
                 (words.labels_are(g), {"layout": "wide", "columns": g}) for g in (best, *rivals)[:MOST_CHOICES]
             )
             self.questions.append(Doubt(words.several_scales([best, *rivals]), choices))
-        elif len(best) == 1 and len(open_) > 1:
+        elif len(open_) - len(best) >= len(best) and not any(n in known for n in best):
             self._mixed(open_)
-            if not any(self.views[n].is_text for n in open_) and not known:
+            if len(best) == 1 and not any(self.views[n].is_text for n in open_):
                 self._confirm(words.several_scales([[n] for n in open_]), {"columns": open_})
                 return open_, None
         crossing = crossed_names(best)
@@ -1154,7 +1213,7 @@ class _Finder:
         stated = self.stated
         people = self._people_column() if stated.annotator is None else stated.annotator
         stamps = people in self.views and self._by_name(str(people)) == "time stamp"
-        asked = list(stated.columns) if stated.columns is not None else [n for n in self._form_questions() if n != people]
+        asked = list(stated.columns or [n for n in self._form_questions() if n != people])
         options: dict[str, Any] = {"layout": "transposed"}
         if people == ROWS:
             options["annotator"] = ROWS

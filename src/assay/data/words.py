@@ -161,9 +161,9 @@ def who_answered(columns: Sequence[str], views: Mapping[str, ColumnView], key: S
     return f"{unique}is the annotator {_either(sizes)}?"
 
 
-def answered_by(column: str, view: ColumnView) -> str:
-    """Return the answer that a column names the annotators."""
-    return f"'{column}' names the annotators ({view.examples()})"
+def answered_by(column: str, view: ColumnView, item: Sequence[str]) -> str:
+    """Return the answer that a column names the annotators of an item."""
+    return f"'{column}' names the annotators ({view.examples()}) of each {listing(list(item))}"
 
 
 def labels_are(columns: Sequence[str]) -> str:
@@ -201,9 +201,12 @@ def people_or_questions(columns: Sequence[str], scale: str) -> str:
     return f"{_names(columns)} share a scale ({scale}): are they annotators, or questions to one person?"
 
 
-def exchanged(item: str, annotator: str) -> str:
+def exchanged(item: Sequence[str], annotator: str) -> str:
     """Return the question whether item and annotator are exchanged."""
-    return f"labels agree more within '{annotator}' than within '{item}': are item and annotator exchanged?"
+    return (
+        f"labels differ within each {listing(list(item))} more than chance would suggest for an item; is '{annotator}' "
+        "the annotator?"
+    )
 
 
 def are_judges(names: Sequence[str]) -> str:

@@ -44,11 +44,12 @@ from assay.data.scales import Preference, Scale
 from assay.data.sides import PAIR_OF
 from assay.data.structure import (
     IGNORED,
+    MOST_READINGS,
     ROWS,
     Doubt,
     Layout,
-    Structure,
     Stated,
+    Structure,
     UnclearTableError,
     find_structure,
     unclear,
@@ -396,9 +397,6 @@ def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
         raise unclear(rows.reading.source, problems, readings) from first
 
 
-MOST_READINGS = 24
-"""Largest number of readings of one table that are tried."""
-
 Reading_ = tuple[str, Mapping[str, Any]]
 
 
@@ -533,9 +531,9 @@ def find_columns(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> t
 
 
 def readings_of(found: Structure, given: Mapping[str, Any]) -> list[Reading_]:
-    """Return each combination of answers to the questions of a structure, in words and as options; none if one is open.
+    """Return each combination of answers to the questions of a structure, in words and as options.
 
-    Questions to confirm add no words.
+    Questions to confirm add no words. There is no combination if a question has no answers.
     """
     if not all(one.choices for one in found.questions):
         return []
@@ -568,6 +566,8 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
             specified[role] = None if name is None else str(name)
         elif str(name) != role:
             absent[role] = unknown("column", str(name), known, source) + f" (it should contain {what})"
+    if "label" not in settings.changed() and "label" in known and not rows.views["label"].could_be_labels:
+        specified["label"] = None
     columns = None if settings.columns is None else tuple(map(str, settings.columns))
     for name in columns or ():
         if name not in known:
