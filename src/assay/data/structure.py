@@ -80,7 +80,7 @@ MOST_SHARED_VALUES = 15
 FEW_ROWS = 30
 """Rows up to which two columns on one scale can have few values in common."""
 
-VERY_FEW_ROWS = 8
+VERY_FEW_ROWS = 3
 """Rows up to which words of two columns are not compared."""
 
 USUAL_SCALE = -3, 10
@@ -314,7 +314,7 @@ def on_one_scale(one: ColumnView, other: ColumnView) -> bool:
     if max(len(first), len(second)) <= MOST_SHARED_VALUES and not few:
         return len(first & second) >= 0.6 * min(len(first), len(second))
     shares = _share_within(one, other), _share_within(other, one)
-    return max(shares) >= 0.9 and min(shares) >= 0.1
+    return max(shares) >= 0.9 and (min(shares) >= 0.25 or min(len(first), len(second)) <= 2)
 
 
 def _share_within(one: ColumnView, other: ColumnView) -> float:
@@ -382,9 +382,9 @@ class _Finder:
         once = stated.annotator in self.views and self.views[str(stated.annotator)].unique
         if stated.label is not None or (stated.annotator is not None and not (once and stated.item is None)):
             return self._unread()
-        if self._form_questions() or once:
+        if self._form_questions():
             return self.transposed()
-        return self.wide()
+        return self._unread() if once else self.wide()
 
     # -- counts ------------------------------------------------------------------------------------------
 
@@ -664,6 +664,8 @@ class _Finder:
         found, _ = self._labels(key)
         if not found and (stated.label is None and not self._repeats(item)):
             return None
+        if stated.alone and stated.item is None and stated.annotator is None and not self._repeats(item):
+            self._confirm(words.one_annotator_each(item, who), {"item": item, "annotator": who})
         systems = [n for n in self.views if n not in (*key.members, *found) and self._is_system(n)]
         if self._twice(key) and len(systems) == 1:
             finer = key._replace(item=(item, systems[0]))
@@ -767,7 +769,7 @@ class _Finder:
         else:
             known = [g for g in groups if not all(self._by_name(n) is not None for n in g)]
             ranked = [*known, *(g for g in groups if g not in known)]
-        if len(left) == 1 or (named and groups == [named]):
+        if len(left) == 1 or (len(named) == 1 and groups == [named]):
             return left if len(left) == 1 else named, None
         ranked += [[n] for n in left]
         ranked = [list(g) for g in dict.fromkeys(map(tuple, ranked))]

@@ -166,6 +166,11 @@ def answered_by(column: str, view: ColumnView, item: Sequence[str]) -> str:
     return f"'{column}' names the annotators ({view.examples()}) of each {listing(list(item))}"
 
 
+def one_annotator_each(item: str, annotator: str) -> str:
+    """Return the finding that each item has one row, so that only names say who answered."""
+    return f"each '{item}' has one row; by its name, '{annotator}' is the annotator"
+
+
 def labels_are(columns: Sequence[str]) -> str:
     """Return the answer that these columns hold the labels."""
     return f"{_names(columns)} {'hold' if len(columns) > 1 else 'holds'} the labels"
