@@ -880,10 +880,10 @@ def test_strata_include_columns_with_few_values():
 
     def asked(strata: object) -> dict[str, list[int]]:
         settings = AltTestSettings(epsilon=0.1, strata=strata)
-        return {one.name: one.part.tolist() for one in _columns_asked(table, settings)}
+        return {one.name: one.part.tolist() for one in _columns_asked(table, settings, np.ones(20, bool))}
 
     found = asked("auto")
-    assert list(found) == ["four", "gap", "target_language"]
+    assert list(found) == ["four", "five", "number", "gap", "target_language"]
     assert found["four"] == (np.arange(20) % 4).tolist()
     assert found["gap"] == [1, 0] * 10  # an empty cell is a value
     assert list(asked(["five", "stem"])) == ["five"]

@@ -284,7 +284,7 @@ def test_names_that_share_nothing_cannot_be_asked_for():
 
 
 def test_strata_columns_require_five_items_per_value():
-    """Of ten items; not decimal numbers, label columns, or columns with only labels."""
+    """Of ten items; not label columns, or columns with only labels. With fewer items per value, they are documents."""
     n = 10
     halves = [k % 2 for k in range(n)]
     items = pl.DataFrame({
@@ -297,10 +297,10 @@ def test_strata_columns_require_five_items_per_value():
 
     def asked(**options):
         return [(one.name, one.part.tolist()) for one in
-                _columns_asked(labels, AltTestSettings(epsilon=0.1, **options))]  # fmt: skip
+                _columns_asked(labels, AltTestSettings(epsilon=0.1, **options), np.ones(n, bool))]  # fmt: skip
 
     found = asked()
-    assert [name for name, _ in found] == ["topic", "target_language", "meaning", "gaps"]
+    assert [name for name, _ in found] == ["topic", "thirds", "share", "target_language", "meaning", "gaps"]
     assert dict(found)["topic"] == [1, 0] * 5  # by name
     assert dict(found)["gaps"] == [1, 0] * 5  # no value is a value
     labels.scale.categories = None

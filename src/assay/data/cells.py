@@ -34,7 +34,7 @@ class ColumnView:
 
     def __init__(self, column: pl.Series) -> None:
         self.name, self.rows = column.name, len(column)
-        self.temporal = column.dtype.is_temporal()
+        self.temporal, self.lists = column.dtype.is_temporal(), column.dtype.is_nested()
         if column.dtype.is_float():
             column = column.fill_nan(None)
         cells = strip_spaces(_texts(column)).to_frame("cell")

@@ -23,6 +23,7 @@ from assay.data.annotations import Annotations, Answers, Repeats, digest_of_colu
 from assay.data.chunk_store import MOST_VALUES
 from assay.data.chunks import Chunks, require_few_values
 from assay.data.columns import KEY
+from assay.data.groups import level_codes
 from assay.data.names import Names
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
@@ -653,7 +654,7 @@ def cluster_codes(labels: Annotations, column: str) -> NDArray[np.int64]:
 def _level_codes(values: pl.Series) -> Ints:
     """The rank of each value among the distinct values; names are sorted alphabetically."""
     if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
-        values = values.cast(pl.String)
+        return level_codes(values)
     return values.rank("dense").to_numpy().astype(np.int64) - 1
 
 

@@ -72,6 +72,11 @@ def called_people(plain: str) -> int:
     return 2 if first.fullmatch(plain) else 1 if second.fullmatch(plain) else 0
 
 
+def called_judged(plain: str) -> bool:
+    """Return whether a name is usual for a column with labels or gold labels: ``human majority``, ``target``."""
+    return called(plain, "judged") or not set(_lists()["judged"]["words"]).isdisjoint(plain.split())
+
+
 def called_person_ids(plain: str) -> bool:
     """Return whether a name is usual for ids of annotators, which are never labels: ``rater_id``."""
     found = _people()[0].fullmatch(plain)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property
+from itertools import combinations
 from numbers import Real
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
+from assay.data.dependence import crossed
+from assay.data.groups import LEAST_HELD, item_groups
 from assay.data.names import Coded, NameParts, Names, common_suffix, factorize, stems
 from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Label, Preference, Scale
@@ -1000,7 +1002,10 @@ class AltTestTable:
         reference, named = _reference(labels, ratings.answers, settings)
         codes = _codes_of(humans, ratings)
         rule = Rule(settings, score, codes, _quality(labels, humans, settings.quality), reference, named)
-        columns = _columns_asked(labels, settings)
+        people = np.bincount(
+            ratings.answers.item[codes[ratings.answers.annotator] >= 0], minlength=ratings.n_items
+        )  # fmt: skip
+        columns = _columns_asked(labels, settings, rule.usable(people, reference))
         quality = rule.quality.tobytes() if settings.quality is not None else None
         gold = reference.tobytes() if reference is not None and settings.gold is not None else None
         known = b"".join(one.part.tobytes() for one in columns) or None
@@ -1315,51 +1320,36 @@ def _reference(
 MOST_NAMES = 2_000_000
 """Item ids of a folder that are searched for shared parts: one second of work."""
 
-LEAST_HELD = 5
-"""Items per value that a column requires on average: strata with fewer items have too few others to compare with, and a
-column with one value per item has no strata."""
-
 LEAST_CROSSED = 4
-"""The same for a cell of two or more stratifications."""
+"""Items per cell of two or more stratifications."""
+
+FROM_ITEMS_CROSSED = 100
+"""Items from which each pair of columns is crossed; with fewer, only all together."""
 
 LEAST_OF_STEM = 3
 """Items per stem on average: within pairs item-level agreement has almost no power."""
 
-JUDGED = frozenset(("gold", "truth", "majority", "mean", "median", "average", "consensus"))
-"""Words in the name of a column with labels or gold labels: agreement within it does not have to remain."""
 
-JUDGED_NAMES = frozenset(("label", "target", "reference"))
-"""Whole names of such columns; a ``target_language`` is item metadata."""
-
-
-def _columns_asked(labels: Annotations, settings: AltTestSettings) -> tuple[Stratification, ...]:
-    """Return the item columns that are strata: those named, or all with several items per value."""
+def _columns_asked(labels: Annotations, settings: AltTestSettings, used: Bools) -> tuple[Stratification, ...]:
+    """Return the item columns that are strata of the used items: those named, or all (`assay.data.groups`)."""
     wanted, frame = settings.strata, labels.items
     if wanted != "auto":
         names = [wanted] if isinstance(wanted, str) else list(wanted)
         names = [name for name in names if name in frame.columns or name not in ("none", "stem", "suffix")]
         return tuple(Stratification(name, cluster_codes(labels, name)) for name in names)
-    said, found = {str(category).lower() for category in labels.scale.categories or ()}, []
-    for name in frame.columns:
-        column = frame[name]
-        if name in ("item", settings.gold) or column.dtype.is_float() or column.dtype.is_nested():
-            continue
-        if name.lower() in JUDGED_NAMES or JUDGED.intersection(re.split(r"[^a-z]+", name.lower())):
-            continue
-        if not 1 < column.n_unique() <= frame.height / LEAST_HELD:
-            continue
-        if said and {str(v).lower() for v in column.drop_nulls().unique().to_list()} <= said:
-            continue
-        place = column.cast(pl.String).fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
-        found.append(Stratification(name, place))
-    return tuple(found)
+    if frame.width == 1:
+        return ()
+    skip = ("item", *([settings.gold] if isinstance(settings.gold, str) else []))
+    found = item_groups(frame, labels.scale.categories or (), skip, used)
+    return tuple(Stratification(one.name, one.codes, by_stem=one.documents) for one in found.strata)
 
 
 def _all_strata(
     columns: tuple[Stratification, ...], documents: NameParts | None, suffix: Coded | None, wanted: Sequence[str] | str
 ) -> tuple[Stratification, ...]:
     """Return columns and the suffix, their combination if its cells have several items, then the stem."""
-    plain, stem, auto = list(columns), [], wanted == "auto"
+    plain, stem = [one for one in columns if not one.by_stem], [one for one in columns if one.by_stem]
+    auto = wanted == "auto"
     named = {wanted} if isinstance(wanted, str) else set(wanted)
     asked, known = named - {one.name for one in columns}, {"stem": documents, "suffix": suffix}
     if not auto and any(name in asked and part is None for name, part in known.items()):
@@ -1368,10 +1358,13 @@ def _all_strata(
         plain.append(Stratification("suffix", suffix.codes.astype(np.int64)))
     if documents is not None and ("stem" in named or (auto and documents.items_per_stem >= LEAST_OF_STEM)):
         stem.append(Stratification("stem", documents.stem.codes.astype(np.int64), by_stem=auto))
-    if len(plain) > 1:
-        _, crossed = np.unique(np.column_stack([one.part for one in plain]), axis=0, return_inverse=True)
-        if len(crossed) >= LEAST_CROSSED * (int(crossed.max()) + 1):
-            plain.append(Stratification(" × ".join(one.name for one in plain), crossed.reshape(-1)))
+    together = [plain] if len(plain) > 1 else []
+    if len(plain) > 2 and len(plain[0].part) >= FROM_ITEMS_CROSSED:
+        together = [*map(list, combinations(plain, 2)), plain]
+    for parts in together:
+        both = crossed([one.part for one in parts])
+        if len(both) >= LEAST_CROSSED * (int(both.max()) + 1):
+            plain = [*plain, Stratification(" × ".join(one.name for one in parts), both)]
     return (*plain, *stem)
 
 

@@ -1,0 +1,156 @@
+"""What groups the items of the one table: strata that are known without reading them, and documents.
+
+Columns are compared by their values, never by their type: ``4``, ``4.0`` and ``" 4 "`` are one number, and give the
+same groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assay.data.cells import ColumnView
+from assay.data.role_names import ID, called_judged, plain_name
+
+Codes = NDArray[np.int64]
+Reason = Literal["one value", "free text", "dates", "lists", "values of few items", "labels or gold labels", "item ids"]
+
+MOST_VALUES = 5
+"""Distinct numbers up to which each is a group; more are cut into as many parts of about equal size."""
+
+LEAST_PER_PART = 6
+"""Items per part of a column of numbers."""
+
+LEAST_HELD = 5
+"""Items per value that a column of words requires on average to be a stratification."""
+
+LEAST_OF_DOCUMENT = 2
+"""The same for documents: strata only of the item-level test, and only if annotators agree within them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stratum:
+    """A division of items by what is known without reading them.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    codes : (items,) int
+        The part of each item; items without a value are a part.
+    documents : bool
+        Whether the parts are documents, whose text their items share.
+    """
+
+    name: str
+    codes: Codes
+    documents: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class ItemGroups:
+    """Strata of items, and the columns that are not used as strata, each with its reason."""
+
+    strata: tuple[Stratum, ...]
+    unused: dict[str, Reason]
+
+
+def level_codes(values: pl.Series) -> Codes:
+    """Return the rank of each value among the distinct values, numbers by value and names alphabetically."""
+    return ColumnView(values).codes
+
+
+def parts_of(view: ColumnView, parts: int = MOST_VALUES) -> Codes:
+    """Return the part of each item by a column; empty cells are a part.
+
+    A column of more than `MOST_VALUES` distinct numbers is cut at its quantiles into some parts; equal numbers stay
+    together. Ids, and words, are not cut.
+    """
+    codes = view.codes
+    if _is_cut(view):
+        there = np.sort(codes[codes >= 0])
+        cuts = there[(np.arange(1, parts) * len(there)) // parts]
+        codes = np.where(codes < 0, -1, np.searchsorted(np.unique(cuts), codes, side="right"))
+    return np.unique(codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _is_cut(view: ColumnView) -> bool:
+    return view.values is not None and len(view.values) > MOST_VALUES and not _is_id(view)
+
+
+def item_groups(
+    items: pl.DataFrame, categories: Collection[object] = (), skip: Collection[str] = (),
+    used: NDArray[np.bool_] | None = None,
+) -> ItemGroups:  # fmt: skip
+    """Find what is known of items without reading them.
+
+    Parameters
+    ----------
+    items : polars.DataFrame
+        One row per item.
+    categories : collection
+        The categories of the labels: a column of the same words could be labels of another annotator.
+    skip : collection of str
+        Columns that are not strata, such as the item id and a column of gold labels.
+    used : (items,) bool, optional
+        The items that are compared: others influence no part, and are in the first.
+    """
+    if used is not None and not used.all():
+        groups = item_groups(items.filter(pl.Series(used)), categories, skip)
+        return ItemGroups(tuple(replace(one, codes=_spread(one.codes, used)) for one in groups.strata), groups.unused)
+    said = {str(category).lower() for category in categories}
+    found: list[Stratum] = []
+    unused: dict[str, Reason] = {}
+    views = {name: ColumnView(items[name]) for name in items.columns if name not in skip}
+    for name, view in views.items():
+        reason = _reason(view, said)
+        if reason is not None:
+            unused[name] = reason
+            continue
+        codes = parts_of(view, min(MOST_VALUES, max(items.height // LEAST_PER_PART, 1)))
+        each = items.height / (int(codes.max(initial=0)) + 1)
+        if int(codes.max(initial=0)) == 0:
+            unused[name] = "values of few items" if view.n_values > 1 else "one value"
+        elif each >= LEAST_HELD or _is_cut(view):
+            found.append(Stratum(name, codes))
+        elif each >= LEAST_OF_DOCUMENT:
+            found.append(Stratum(name, codes, documents=True))
+        else:
+            unused[name] = "values of few items"
+    return ItemGroups(tuple(found), unused)
+
+
+def _spread(codes: Codes, used: NDArray[np.bool_]) -> Codes:
+    every = np.zeros(len(used), dtype=np.int64)
+    every[used] = codes
+    return every
+
+
+def _reason(view: ColumnView, said: set[str]) -> Reason | None:
+    """Why a column is no stratification; None if it could be one."""
+    if view.lists:
+        return "lists"
+    if view.n_values + (view.filled < view.rows) < 2:
+        return "one value"
+    if called_judged(plain_name(view.name)):
+        return "labels or gold labels"
+    if said and {value.lower() for value in view.distinct.to_list()} <= said:
+        return "labels or gold labels"
+    if view.dates:
+        return "dates"
+    if view.free and view.n_values * LEAST_OF_DOCUMENT > view.filled:
+        return "free text"
+    return "item ids" if _is_id(view) and view.n_values == view.filled else None
+
+
+def _is_id(view: ColumnView) -> bool:
+    """Whether numbers only name things: by the name of the column, or because they number the rows."""
+    if view.values is None:
+        return False
+    numbers_rows = view.whole and len(view.values) == view.filled == int(np.ptp(view.values)) + 1
+    return numbers_rows or bool(ID.search(plain_name(view.name)))

@@ -1,0 +1,81 @@
+"""Strata of items: the same for every way to write a column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from assay.data.cells import ColumnView
+from assay.data.groups import item_groups, parts_of
+
+
+def groups_of(**columns: Any) -> Any:
+    n = len(next(iter(columns.values())))
+    frame = pl.DataFrame({"item": [f"i{k}" for k in range(n)], **columns}, strict=False)
+    return item_groups(frame, skip=("item",))
+
+
+STARS = [1, 2, 3, 4, 5, 5, 4, 3, 2, 1, 1, 3] * 4
+
+
+@pytest.mark.parametrize("write", [float, str, "{}.0".format, " {} ".format, "{:03}".format, "{:.2f}".format])
+def test_parts_do_not_depend_on_how_numbers_are_written(write):
+    long = [17 * k % 101 for k in range(len(STARS))]
+    for numbers in (STARS, long):
+        wanted = parts_of(ColumnView(pl.Series("x", numbers)))
+        assert parts_of(ColumnView(pl.Series("x", [write(v) for v in numbers]))).tolist() == wanted.tolist()
+
+
+def test_parts_of_numbers_are_quantiles():
+    length = np.random.default_rng(0).permutation(100) * 1.5
+    codes = parts_of(ColumnView(pl.Series("length", length)))
+    assert np.bincount(codes).tolist() == [20] * 5
+    assert all(length[codes == k].max() < length[codes == k + 1].min() for k in range(4))
+    tied = parts_of(ColumnView(pl.Series("n", [0] * 70 + list(range(1, 31)))))
+    assert len(set(tied[:70].tolist())) == 1  # equal numbers stay together
+    gaps = parts_of(ColumnView(pl.Series("n", [None, 1.0, 2.0, None])))
+    assert gaps.tolist() == [0, 1, 2, 0]
+
+
+def test_item_groups_uses_columns_of_every_type():
+    n = 60
+    rng = np.random.default_rng(1)
+    found = groups_of(
+        length=rng.normal(100, 20, n), yes=rng.integers(0, 2, n).astype(bool), topic=[f"t{k % 4}" for k in range(n)],
+        document=[f"d{k // 3}" for k in range(n)], doc_id=[1000 + k // 3 for k in range(n)],
+        pair=[f"p{k // 2}" for k in range(n)],
+    )  # fmt: skip
+    assert {one.name: one.documents for one in found.strata} == {
+        "length": False, "yes": False, "topic": False, "document": True, "doc_id": True, "pair": True,
+    }  # fmt: skip
+    parts = {one.name: int(one.codes.max()) + 1 for one in found.strata}
+    assert (parts["length"], parts["doc_id"]) == (5, 20)  # an id is not cut
+
+
+def test_item_groups_gives_a_reason_for_each_unused_column():
+    n = 40
+    found = groups_of(
+        text=[f"This is the long text of item number {k}, and nobody repeats it." for k in range(n)],  # dialect: kept
+        same=["x"] * n, gold_label=[k % 2 for k in range(n)], row=list(range(1, n + 1)),
+        day=[f"2026-01-{k % 28 + 1:02} 10:00:{k:02}" for k in range(n)], name=[f"n{k}" for k in range(n)],
+        tags=[["a"]] * n,
+    )  # fmt: skip
+    assert found.strata == ()
+    assert found.unused == {
+        "text": "free text", "same": "one value", "gold_label": "labels or gold labels", "row": "item ids",
+        "day": "dates", "name": "values of few items", "tags": "lists",
+    }  # fmt: skip
+    frame = pl.DataFrame({"item": range(20), "says": ["Yes", "no"] * 10})
+    assert item_groups(frame, ("yes", "no"), ("item",)).unused == {"says": "labels or gold labels"}
+
+
+def test_item_groups_ignores_items_that_are_not_compared():
+    length = np.random.default_rng(2).normal(size=80)
+    used = np.arange(80) < 50
+    every = item_groups(pl.DataFrame({"length": length}), used=used).strata[0].codes
+    alone = item_groups(pl.DataFrame({"length": length[:50]})).strata[0].codes
+    assert every[:50].tolist() == alone.tolist()
+    assert set(every[50:].tolist()) == {0}
