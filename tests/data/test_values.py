@@ -297,9 +297,7 @@ def test_missing_in_wide_table(tmp_path):
 
 def test_label_spelling_of_categories(tmp_path):
     cells = ["Agree", "agree", "Agree ", "no"]
-    with pytest.raises(
-        DataError, match=r"labels differ only in case or spaces: 'Agree', 'agree'\. Set label_spelling="
-    ):
+    with pytest.raises(DataError, match=r"labels differ only in spelling: 'Agree', 'agree'\. Set label_spelling="):
         assay.read(sheet(tmp_path, cells))
     merged = read_both(tmp_path, cells, label_spelling="merge")
     assert merged.labels["label"].to_list() == ["Agree", "Agree", "Agree", "no"]
@@ -313,7 +311,7 @@ def test_label_spelling_of_categories(tmp_path):
 
 def test_label_spelling_of_listed_categories(tmp_path):
     cells = ["agree", " Disagree", "Agree"]
-    with pytest.raises(DataError, match="differ from the scale only in case or spaces: 'agree' and 'Agree'"):
+    with pytest.raises(DataError, match="differ from the scale only in spelling: 'agree' and 'Agree'"):
         assay.read(sheet(tmp_path, cells), scale="ordinal:Disagree<Agree")
     labels = read_both(tmp_path, cells, scale="ordinal:Disagree<Agree", label_spelling="merge")
     assert labels.labels["label"].to_list() == ["Agree", "Disagree", "Agree"]

@@ -33,10 +33,12 @@ from assay.data.names import natural as natural
 from assay.data.scales import Label, Nominal, Ordinal, Preference, Scale, scale_of
 from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_as_swapped, side_columns, swap_sides
 from assay.data.values import (
+    AnnotatorLabels,
     LabelColumn,
     LabelSettings,
     infer_scale,
     plain_numbers,
+    refuse_differing_labels,
     refuse_off_scale,
     refuse_slips,
     settle_labels,
@@ -539,13 +541,29 @@ class _Sheet:
             scales = {None: next(iter(scales.values()))}
         cast = _cast_together([labels for labels, _ in found.values()])
         column = cast[0] if whole else pl.concat(cast).gather(np.argsort(np.concatenate(at)))
+        column = _equal_numbers(column)
         self.table = table.with_columns(column.alias("label"))
         self.notes += [("" if None in scales else listing(c, 4) + ": ") + note for note, c in assumed.items()]
         if scale is None and not whole:
             self.notes += _ordered_words(found)
         self.notes += _marks_not_found(self.settings.marks or (), marks)
         self._drop_unlabelled(marks)
+        if scale is None:
+            self._refuse_differing_labels(scales)
         return scales
+
+    def _refuse_differing_labels(self, scales: Mapping[str | None, Scale]) -> None:
+        """Refuse labels that annotators write differently, by criterion."""
+        who, item = self.ids["annotator"], self.ids["item"]
+        if len(who.names) < 2:
+            return
+        names, values = tuple(who.names.to_list()), self.table["label"].to_numpy()
+        of = self.table["criterion"].to_numpy() if "criterion" in self.table.columns else None
+        for criterion, scale in scales.items():
+            rows = slice(None) if of is None or criterion is None else of == criterion
+            items, people = item.codes[rows].astype(np.int64), who.codes[rows].astype(np.int64)
+            given = AnnotatorLabels(values[rows], items, people, names, self.source)
+            refuse_differing_labels(given, scale)
 
     def _names_sides(self, labels: pl.Series) -> bool:
         """Whether labels are the names of the columns of two systems, or ties."""
@@ -853,6 +871,18 @@ def _ordered_words(found: Mapping[str | None, tuple[pl.Series, Scale | None]]) -
     each = specs | ordered
     scale = repr(next(iter(each.values())) if len(set(each.values())) == 1 else each)
     return [f"the words of {listing(list(ordered), 4)} have an order. If the labels have it, set scale={scale}"]
+
+
+DIGITS = 9
+"""Digits to which numbers are compared: programs write 1/3 with ten digits or with sixteen."""
+
+
+def _equal_numbers(labels: pl.Series) -> pl.Series:
+    """Return labels with one value for numbers that differ only in their last digits; others stay unchanged."""
+    if not labels.dtype.is_float():
+        return labels
+    rounded = labels.round_sig_figs(DIGITS)
+    return rounded if rounded.n_unique() < labels.n_unique() else labels
 
 
 def _cast_together(columns: list[pl.Series]) -> list[pl.Series]:

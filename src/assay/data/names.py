@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import unescape
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -406,6 +407,35 @@ def spelling_key(names: pl.Series) -> pl.Series:
     return names.str.normalize("NFKC").str.to_lowercase().str.replace_all(_INSIDE, " ")
 
 
+_LABEL_MARKUP = r"[&<;|\[‘’“”‐‑–—]|, "
+
+
+def label_key(labels: pl.Series) -> pl.Series:
+    """Return keys that are equal if labels differ only in spelling, markup, quotes, dashes or the order of choices.
+
+    ``<p>Q&amp;A</p>`` has the key of ``Q&A``, and ``['joy', 'anger']`` that of ``['anger', 'joy']``.
+    """
+    key = spelling_key(labels)
+    if not key.str.contains(_LABEL_MARKUP).any():
+        return key
+    return pl.Series(labels.name, [None if text is None else _label_key(text) for text in key], dtype=pl.String)
+
+
+def _label_key(text: str) -> str:
+    plain = unescape(re.sub(r"</?[a-z][^<>]*>", "", text)).translate(_QUOTES).strip()
+    inner = plain[1:-1] if plain[:1] + plain[-1:] in ("[]", "{}") else plain
+    mark = next((one for one in (";", "|", ",") if one in inner), None)
+    if mark is None or (mark == "," and inner == plain and len(plain.split()) > MOST_CHOICE_WORDS):
+        return plain
+    return mark.join(sorted(part.strip() for part in inner.split(mark)))
+
+
+MOST_CHOICE_WORDS = 8
+"""Words up to which a text with commas is a list of choices: sentences have more."""
+
+_QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "‐": "-", "‑": "-", "–": "-", "—": "-"})
+
+
 def unify_spelling(found: Coded, role: str, how: Spelling, source: str) -> tuple[Coded, list[str]]:
     """Refuse names that differ only in spelling, merge them (most frequent spelling, then first), or keep them.
 
@@ -414,7 +444,7 @@ def unify_spelling(found: Coded, role: str, how: Spelling, source: str) -> tuple
     DataError
         If ``how="refuse"`` and there are such names.
     """
-    key = spelling_key(found.names)
+    key = label_key(found.names) if role == "label" else spelling_key(found.names)
     if key is found.names or key.n_unique() == len(key):
         return found, []
     rows = np.bincount(found.codes, minlength=len(key))
@@ -432,8 +462,9 @@ def unify_spelling(found: Coded, role: str, how: Spelling, source: str) -> tuple
 def spelling_refusal(role: str, shown: str, source: str) -> str:
     """Return the message for names that differ only in spelling, with the option that resolves it."""
     option = "label_spelling" if role == "label" else "spelling"
+    how = "spelling" if role == "label" else "case or spaces"
     return (
-        f"{source}: {PLURALS[role]} differ only in case or spaces: {shown}. Set {option}='merge' if they are the same, "
+        f"{source}: {PLURALS[role]} differ only in {how}: {shown}. Set {option}='merge' if they are the same, "
         f"or {option}='apart' if they are different"
     )
 

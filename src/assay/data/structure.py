@@ -562,7 +562,7 @@ class _Finder:
             chosen = rest[0]
             if len(rest) > 1:
                 choices = [self._choice(one, members) for one in rest]
-                self.questions.append(Doubt(words.who_answered(rest, self.views), tuple(choices)))
+                self.questions.append(Doubt(words.who_answered(self._sizes(rest)), tuple(choices)))
         rows = repetition([self.views[n].codes for n in members])
         why = self._witness(chosen)[1]
         return self._split_key(chosen, members, f"{why}; {words.key_reason(members, rows.chance)}")
@@ -627,8 +627,11 @@ class _Finder:
             item = list(keys[0]) if len(keys[0]) > 1 else keys[0][0]
             choices.append((words.columns_are_annotators(people), {"layout": "wide", "item": item, "columns": people}))
         could = list(dict.fromkeys(n for n, _ in pairs))
-        self.questions.append(Doubt(words.who_answered(could, self.views, keys[0] if sure else ()), tuple(choices)))
+        self.questions.append(Doubt(words.who_answered(self._sizes(could), keys[0] if sure else ()), tuple(choices)))
         return None
+
+    def _sizes(self, names: Sequence[str]) -> dict[str, int]:
+        return {name: self.views[name].n_values for name in names}
 
     def _is_system(self, name: str) -> bool:
         return called(self.plain[name], "system")
@@ -641,7 +644,7 @@ class _Finder:
         labels, question = self._labels(key)
         if labels and question is None:
             options["label"] = labels[0] if len(labels) == 1 else labels
-        return words.answered_by(who, self.views[who], key.item), options
+        return words.answered_by(who, self.views[who].examples(), key.item), options
 
     def _asked_who(self) -> Structure:
         """The structure of a table in which nothing says who answered."""
@@ -855,7 +858,7 @@ class _Finder:
             for who in (key.who, *better):
                 item = sorted((n for n in could if n != who), key=lambda n: self.views[n].n_values)
                 answer = {**options, "item": item[0] if len(item) == 1 else item, "annotator": who}
-                choices.append((words.answered_by(who, self.views[who], item), answer))
+                choices.append((words.answered_by(who, self.views[who].examples(), item), answer))
             self.questions.append(Doubt(words.exchanged(key.item, key.who), tuple(choices)))
 
     def _unread(self) -> Structure:

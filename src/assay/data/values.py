@@ -6,13 +6,17 @@ Unambiguous values are converted and reported. Ambiguous values are refused with
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from assay.data.names import Coded, Spelling, factorize, spelling_key, strip_spaces, unify_spelling
+from assay.data import words as sentences
+from assay.data.names import Coded, Spelling, factorize, label_key, strip_spaces, unify_spelling
 from assay.data.scales import Interval, Label, Nominal, Ordinal, Scale, Text
 from assay.errors import DataError, counted, listing
 from assay.estimation.options import Settings, option
@@ -116,7 +120,7 @@ def parse_numbers(
     if not len(unread):
         note = f"labels parsed as numbers with a decimal {decimal}" if decimal else ""
         return Numbers(read, missing, plain=decimal is None, note=note)
-    for notation in (_percents, _parts, _decimals):
+    for notation in (_brackets, _percents, _parts, _decimals):
         found = notation(texts, unread, scale, decimal)
         if found is not None:
             return replace(found, missing=missing)
@@ -154,6 +158,19 @@ def _decimals(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal:
         f"such as '{unread[0]}' are ambiguous: the comma can separate decimals or thousands. Set decimal='comma' or "
         "decimal='point'" + (", and write all labels in the same notation" if decimals else ""),
     )
+
+
+_BRACKETED = r"^[\[({*]+\s*(-?\d+(?:\.\d+)?)\s*[\])}*]+$"
+
+
+def _brackets(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: Decimal | None) -> Numbers | None:
+    """``[[4]]``, ``(4)``, ``**4**``: 4."""
+    inner = texts.str.extract(_BRACKETED, 1)
+    values = plain_numbers(pl.select(pl.coalesce(inner, texts)).to_series().alias(texts.name))
+    if inner.null_count() == len(inner) or values.null_count() > texts.null_count():
+        return None
+    example = texts.filter(inner.is_not_null())[0]
+    return _plain_reading(values, f"labels such as '{example}' parsed as numbers without brackets")
 
 
 def _percents(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: Decimal | None) -> Numbers | None:
@@ -630,16 +647,14 @@ def _settle_listed(part: LabelColumn, listed: Sequence[str], settings: LabelSett
     bare, notes = _trim_labels(part.labels)
     labels = pl.select(pl.when(strange).then(bare).otherwise(part.labels)).to_series().alias(part.labels.name)
     odd = labels.filter(~labels.is_in(known.implode())).unique(maintain_order=True)
-    there = pl.DataFrame({"key": spelling_key(known), "known": known}).filter(~pl.col("key").is_duplicated())
-    pairs = pl.DataFrame({"odd": odd, "key": spelling_key(odd)}).join(
-        there, on="key", how="inner", maintain_order="left"
-    )
+    there = pl.DataFrame({"key": label_key(known), "known": known}).filter(~pl.col("key").is_duplicated())
+    pairs = pl.DataFrame({"odd": odd, "key": label_key(odd)}).join(there, on="key", how="inner", maintain_order="left")
     if not pairs.height or settings.label_spelling == "apart":
         return Settled(labels, None, tuple(notes))
     shown = listing([f"'{o}' and '{k}'" for o, k in pairs.select("odd", "known").iter_rows()], 3)
     if settings.label_spelling == "refuse":
         raise DataError(
-            f"{part.about()} differ from the scale only in case or spaces: {shown}. Set label_spelling='merge' if they "
+            f"{part.about()} differ from the scale only in spelling: {shown}. Set label_spelling='merge' if they "
             "are the same, or correct them",
             advised={"label_spelling": "merge"},
         )
@@ -726,6 +741,18 @@ def infer_scale(labels: pl.Series, stated: Scale | None) -> tuple[Scale, str]:
     return Nominal(), f"Assumed scale nominal ({distinct} categories without order)"
 
 
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")
+
+
+def _numbered_words(names: Sequence[str]) -> list[str]:
+    """Return words that contain one number each, in the order of these numbers: ``Agree (4)``."""
+    numbers = [_NUMBER.findall(name) for name in names]
+    if not 3 <= len(names) <= MOST_CATEGORIES or any(len(one) != 1 for one in numbers):
+        return []
+    order = {name: float(one[0]) for name, one in zip(names, numbers, strict=True)}
+    return sorted(names, key=order.__getitem__) if len(set(order.values())) == len(names) else []
+
+
 LADDERS = tuple(
     tuple(frozenset(rung.split("|")) for rung in ladder.split(" < "))
     for ladder in (
@@ -754,9 +781,128 @@ def word_order(labels: pl.Series) -> list[str]:
     """Return categories in the order of their words, if at least three are all on one of the `LADDERS`; else none."""
     if labels.dtype != pl.String:
         return []
+    numbered = _numbered_words(labels.drop_nulls().unique().to_list())
+    if numbered:
+        return numbered
     words = [(" ".join(word.lower().split()), word) for word in labels.drop_nulls().unique().to_list()]
     for ladder in LADDERS:
         found = [[word for plain, word in words if plain in rung] for rung in ladder]
         if 3 <= len(words) == sum(map(len, found)) and max(map(len, found)) == 1:
             return [word for rung in found for word in rung]
     return []
+
+
+# -- labels that annotators write differently ------------------------------------------------------------------
+# Each doubt is an error with the option that resolves it. It is raised only if the scale is inferred: a scale that the
+# user specifies decides which labels are valid.
+
+LEAST_LABELS = 5
+"""Labels of an annotator from which their vocabulary or range is compared with that of the others."""
+
+OUTSIDE = 0.2
+"""Share of an annotator's labels outside the range of the others, from which they use another range."""
+
+LOWEST = 0.15
+"""Part of the range of the others that contains all labels of an annotator who uses a lower range."""
+
+WIDER = 1.8
+"""Ratio of two ranges from which they are different, if an annotator's labels are outside that of the others."""
+
+MOSTLY_OUTSIDE = 0.6
+"""Share of an annotator's labels outside the range of the others, from which the ratio does not matter."""
+
+LEAST_VALUES = 4
+"""Distinct labels of the others from which they show their range."""
+
+LEAST_OTHERS = 20
+"""Labels of the others from which they show their range."""
+
+MOST_STEPS = 20
+"""Width of a scale of whole numbers, on which labels one step outside a range are plausible."""
+
+LEAST_MEETINGS = 1.5
+"""Expected number of items with both of two labels, from which none is a doubt."""
+
+
+class AnnotatorLabels(NamedTuple):
+    """The labels of one criterion, with a code for each item and annotator."""
+
+    values: NDArray[Any]
+    item: NDArray[np.int64]
+    annotator: NDArray[np.int64]
+    names: tuple[str, ...]
+    source: str
+
+
+def refuse_differing_labels(given: AnnotatorLabels, scale: object) -> None:
+    """Refuse labels that annotators write differently.
+
+    Raises
+    ------
+    DataError
+        With the annotators or labels, and the option that resolves the doubt.
+    """
+    if given.values.dtype.kind in "iuf":
+        _refuse_other_range(given)
+    elif isinstance(scale, Nominal):
+        _refuse_other_words(given)
+        _refuse_renamed(given)
+
+
+def _others(given: AnnotatorLabels) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
+    """Each annotator with enough labels, their labels, and those of the others."""
+    for code, name in enumerate(given.names):
+        own = given.annotator == code
+        if own.sum() >= LEAST_LABELS and (~own).sum() >= LEAST_LABELS:
+            yield name, given.values[own], given.values[~own]
+
+
+def _refuse_other_range(given: AnnotatorLabels) -> None:
+    whole = bool((given.values % 1 == 0).all())
+    found: list[tuple[float, str]] = []
+    for name, own, others in _others(given):
+        low, high = float(others.min()), float(others.max())
+        negative = np.unique(own[own < 0])
+        if low >= 0 and len(negative) == 1 and (own >= 0).any() and float(own[own >= 0].min()) - negative[0] > 1:
+            mark = int(negative[0]) if whole else float(negative[0])
+            number = int((own < 0).sum())
+            raise DataError(
+                sentences.negative_label(given.source, name, mark, number, (low, high)), advised={"missing": [mark]}
+            )
+        # On a scale of a few whole numbers, an annotator can use a step that no other does.
+        step = 1.0 if whole and max(high, float(own.max())) - min(low, float(own.min())) <= MOST_STEPS else 0.0
+        outside = float(np.mean((own < low - step) | (own > high + step)))
+        width, wide = float(np.ptp(own)), high - low
+        if width == 0 or len(np.unique(others)) < LEAST_VALUES or len(others) < LEAST_OTHERS:
+            continue  # a careless annotator uses few labels of the scale
+        lowest = float(own.max()) <= low + LOWEST * wide
+        apart = outside >= OUTSIDE and (width >= WIDER * wide or wide >= WIDER * width or outside >= MOSTLY_OUTSIDE)
+        if apart or lowest:
+            ends = (float(own.min()), float(own.max())), (low, high)
+            found.append((outside, sentences.other_range(given.source, name, *ends)))
+    if found:
+        raise DataError(max(found)[1])
+
+
+def _refuse_other_words(given: AnnotatorLabels) -> None:
+    if len(np.unique(given.values)) > MOST_CATEGORIES:
+        return
+    for name, own, others in _others(given):
+        mine, theirs = set(own.tolist()), set(others.tolist())
+        if len(mine) > 1 and len(theirs) > 1 and not mine & theirs:
+            raise DataError(sentences.other_vocabulary(given.source, name, sorted(mine), sorted(theirs)))
+
+
+def _refuse_renamed(given: AnnotatorLabels) -> None:
+    labels = np.unique(given.values).tolist()
+    if len(labels) > MOST_CATEGORIES or word_order(pl.Series(labels)):
+        return
+    n_items = len(np.unique(given.item))
+    items = {label: set(given.item[given.values == label].tolist()) for label in labels}
+    for one, other in combinations(labels, 2):
+        short, long = sorted((one, other), key=len)
+        begins = long.lower().startswith(short.lower()) and not long[len(short)].isalnum()
+        expected = len(items[one]) * len(items[other]) / n_items
+        if begins and not items[one] & items[other] and expected >= LEAST_MEETINGS:
+            codes = {label: long if label == short else label for label in labels}
+            raise DataError(sentences.renamed_label(given.source, short, long, codes))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assay.data.cells import ColumnView
 from assay.errors import counted, listing
 
 SHAPES = {
@@ -154,16 +153,16 @@ def counts(columns: Sequence[str], total: int) -> str:
     )
 
 
-def who_answered(columns: Sequence[str], views: Mapping[str, ColumnView], key: Sequence[str] = ()) -> str:
-    """Return the question about who answered."""
-    sizes = [f"'{name}' ({counted(views[name].n_values, 'value')})" for name in columns]
+def who_answered(sizes: Mapping[str, int], key: Sequence[str] = ()) -> str:
+    """Return the question about who answered; ``sizes`` are the numbers of values of the possible columns."""
+    columns = [f"'{name}' ({counted(size, 'value')})" for name, size in sizes.items()]
     unique = f"{listing(list(key))} together identify a row, but no name says who answered: " if key else ""
-    return f"{unique}is the annotator {_either(sizes)}?"
+    return f"{unique}is the annotator {_either(columns)}?"
 
 
-def answered_by(column: str, view: ColumnView, item: Sequence[str]) -> str:
+def answered_by(column: str, examples: str, item: Sequence[str]) -> str:
     """Return the answer that a column names the annotators of an item."""
-    return f"'{column}' names the annotators ({view.examples()}) of each {listing(list(item))}"
+    return f"'{column}' names the annotators ({examples}) of each {listing(list(item))}"
 
 
 def one_annotator_each(item: str, annotator: str) -> str:
@@ -261,3 +260,50 @@ def judge_on_another_scale(name: str, reason: str, *, stated: bool) -> str:
     kind = "is listed in judges" if stated else "has the name of a model"
     end = "" if stated else ", or it is not a judge here"
     return f"'{name}' {kind}, but its column holds {reason}: write its labels as the annotators do{end}"
+
+
+# -- labels that annotators write differently ----------------------------------------------------------------------
+
+
+def _range(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:g} to {ends[1]:g}"
+
+
+def other_range(source: str, name: str, own: tuple[float, float], others: tuple[float, float]) -> str:
+    """Return the doubt about an annotator whose labels have another range."""
+    ends = f"{min(own[0], others[0]):g}-{max(own[1], others[1]):g}"
+    return (
+        f"{source}: labels of '{name}' range from {_range(own)}, labels of the other annotators from {_range(others)}. "
+        f"Convert them to one scale, or set scale='interval:{ends}' if they are on one scale"
+    )
+
+
+def negative_label(source: str, name: str, mark: float, number: int, others: tuple[float, float]) -> str:
+    """Return the doubt about a negative label that no other annotator gives."""
+    return (
+        f"{source}: '{name}' has the label {mark:g} in {counted(number, 'row')}, labels of the other annotators range "
+        f"from {_range(others)}. Set missing=[{mark:g}] if it is a missing value, or scale='interval:{mark:g}-"
+        f"{others[1]:g}' if it is a label"
+    )
+
+
+def other_vocabulary(source: str, name: str, own: Sequence[str], others: Sequence[str]) -> str:
+    """Return the doubt about an annotator whose labels no other annotator gives."""
+    return (
+        f"{source}: labels of '{name}' ({listing([repr(v) for v in own], 4)}) are labels of no other annotator "
+        f"({listing([repr(v) for v in others], 4)}). Write the same labels, for example with codes={{...}}, or set "
+        "scale='nominal:...' with all categories"
+    )
+
+
+def renamed_label(source: str, short: str, long: str, codes: Mapping[str, str]) -> str:
+    """Return the doubt about two labels that could be two names of one category."""
+    merge = f"set codes={dict(codes)!r}" if len(codes) <= MOST_CODES else "write one of them"
+    return (
+        f"{source}: '{short}' and '{long}' never occur on the same item, as if a category had two names. If they are "
+        f"one category, {merge}; if not, set scale='nominal:...' with all categories"
+    )
+
+
+MOST_CODES = 6
+"""Labels up to which a sentence contains the codes of all."""

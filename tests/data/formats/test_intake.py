@@ -61,7 +61,7 @@ def test_read_label_studio_with_marks_and_spellings(put, answers, excluded):
     )
     with pytest.raises(DataError, match=r"'N/A' .*can be missing values or categories: set missing=\['N/A'\]"):
         assay.read(path, item="key")
-    with pytest.raises(DataError, match=r"labels differ only in case or spaces: 'Good', 'good'"):
+    with pytest.raises(DataError, match=r"labels differ only in spelling: 'Good', 'good'"):
         assay.read(path, item="key", missing=["N/A"])
     labels = assay.read(path, item="key", missing=["N/A"], label_spelling="merge", users={2: "ann", 3: "bob"})
     assert answers(labels, "item", "annotator", "label") == {

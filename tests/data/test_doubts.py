@@ -1,0 +1,137 @@
+"""Labels that annotators write differently are refused, with the option that resolves it; honest labels are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import assay
+from assay.data.names import label_key
+from assay.errors import DataError
+
+
+def table(**columns: Any) -> pl.DataFrame:
+    """A long table from the labels of each annotator."""
+    rows = [(f"i{k}", who, label) for who, labels in columns.items() for k, label in enumerate(labels)]
+    return pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row", strict=False)
+
+
+def people(n: int = 40, seed: int = 0) -> dict[str, list[float]]:
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(size=n)
+    return {who: np.clip(np.round(3 + 1.2 * quality + rng.normal(0, 0.7, n)), 1, 5).tolist() for who in "abcj"}
+
+
+@pytest.mark.parametrize(
+    ("change", "ends"),
+    [
+        (lambda x: (x - 1) / 4, "0 to 1"),
+        (lambda x: 2 * x, "2 to 10"),
+        (lambda x: (x - 1) * 25, "0 to 100"),
+        (lambda x: float(x > 3), "0 to 1"),
+    ],
+)
+def test_read_refuses_another_range(change, ends):
+    labels = people()
+    labels["j"] = [change(x) for x in labels["j"]]
+    with pytest.raises(DataError, match=rf"of 'j' range from {ends}, labels of the other annotators from 1 to 5"):
+        assay.read(table(**labels))
+    low, high = min(map(min, labels.values())), max(map(max, labels.values()))
+    assert len(assay.read(table(**labels), scale=f"interval:{low:g}-{high:g}")) == 160
+
+
+def test_read_refuses_a_negative_mark_of_one_annotator():
+    labels = people()
+    labels["j"][3] = labels["j"][9] = -1
+    with pytest.raises(DataError, match="'j' has the label -1 in 2 rows") as error:
+        assay.read(table(**labels))
+    assert error.value.advised == {"missing": [-1]}
+    assert len(assay.read(table(**labels), missing=[-1])) == 158
+
+
+def test_read_accepts_means_and_habits():
+    labels = people()
+    labels["j"] = [x - 0.25 if x > 1 else x for x in labels["j"]]  # a mean of several samples
+    labels["a"] = [min(x, 3) for x in labels["a"]]  # a strict annotator
+    labels["b"] = [3] * 40  # a careless one
+    assert len(assay.read(table(**labels))) == 160
+
+
+def test_honest_labels_are_not_refused():
+    """At most 1% of studies with biased, careless and few annotators."""
+    refused = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        quality, labels = rng.normal(size=30), {}
+        for who in range(int(rng.integers(2, 7))):
+            own = rng.normal(0, 0.7) + rng.uniform(0.3, 1.5) * rng.normal(size=30) + quality * (rng.random() > 0.1)
+            labels[f"p{who}"] = np.clip(np.round(4 + 1.4 * own), 1, 7).tolist()
+        try:
+            assay.read(table(**labels))
+        except DataError:
+            refused += 1
+    assert refused <= 2
+
+
+def test_read_refuses_another_vocabulary():
+    words = {"a": ["yes", "no"] * 10, "b": ["no", "yes"] * 10, "c": ["Y", "N"] * 10}
+    with pytest.raises(DataError, match=r"labels of 'c' \('N', 'Y'\) are labels of no other annotator \('no', 'yes'\)"):
+        assay.read(table(**words))
+    assert len(assay.read(table(**words), codes={"Y": "yes", "N": "no"}).scale.categories or ()) == 0
+    assert set(assay.read(table(**words), codes={"Y": "yes", "N": "no"}).labels["label"]) == {"yes", "no"}
+    one = words | {"c": ["maybe"] * 20}  # one label of their own is no other vocabulary
+    assert len(assay.read(table(**one))) == 60
+
+
+def test_read_refuses_a_renamed_category():
+    old, new = ["fine", "toxic"] * 10, ["fine", "toxic language"] * 10
+    renamed = table(a=old + new, b=old + new, c=(["toxic", "fine"] * 10) + new)
+    with pytest.raises(DataError, match="'toxic' and 'toxic language' never occur on the same item"):
+        assay.read(renamed)
+    codes = {"fine": "fine", "toxic": "toxic language", "toxic language": "toxic language"}
+    assert assay.read(renamed, codes=codes).labels["label"].n_unique() == 2
+    # Degrees meet on items; words with a usual order are no doubt.
+    degrees = ["agree", "agree strongly", "disagree"]
+    rng = np.random.default_rng(0)
+    assert len(assay.read(table(**{who: rng.choice(degrees, 40).tolist() for who in "abc"}))) == 120
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("<p>yes</p>", "yes"), ("Q&amp;A", "Q&A"), ("['joy', 'fear']", "['fear', 'joy']"), ("b;a", "a;b"),
+        ("don’t know", "don't know"), ("so–so", "so-so"), ("ﬁne", "fine"), ("<b class='x'>no</b>", "No"),
+    ],
+)  # fmt: skip
+def test_labels_in_two_spellings_are_refused_or_merged(one, other):
+    both = table(a=[one, "third"] * 8, b=[other, "third"] * 8)
+    with pytest.raises(DataError, match="labels differ only in spelling") as error:
+        assay.read(both)
+    assert "label_spelling='merge'" in str(error.value)
+    merged = assay.read(both, label_spelling="merge")
+    assert merged.labels["label"].n_unique() == 2
+    assert any("merged" in note for note in merged.reading.notes)
+    assert assay.read(both, label_spelling="apart").labels["label"].n_unique() == 3
+
+
+def test_label_key_keeps_different_labels_apart():
+    different = pl.Series(["a;b", "a;c", "x < y", "a, and then b", "[a]", "b-a", "a-b"])
+    assert label_key(different).n_unique() == len(different)
+
+
+def test_numbers_are_equal_by_value():
+    thirds = table(a=[1 / 3, 2 / 3, 1.0] * 5, b=[0.3333333333, 0.6666666667, 1.0] * 5)
+    assert assay.read(thirds).labels["label"].n_unique() == 3
+    assert float(assay.measures.exact_agreement(assay.read(thirds))) == 1
+
+
+def test_words_that_contain_numbers():
+    bracketed = assay.read(table(a=["[[1]]", "[[3]]"] * 5, b=["[[2]]", "[[3]]"] * 5))
+    assert bracketed.scale == assay.Ordinal(1, 3)
+    assert any("without brackets" in note for note in bracketed.reading.notes)
+    named = table(a=["Agree (3)", "Neutral (2)"] * 5, b=["Disagree (1)", "Agree (3)"] * 5)
+    notes = assay.read(named).reading.notes
+    assert any("scale='ordinal:Disagree (1)<Neutral (2)<Agree (3)'" in note for note in notes)
