@@ -23,7 +23,7 @@ from assay.data.formats.registry import (
     rows_of,
 )
 from assay.data.formats.sheets import SPREADSHEETS
-from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_table
+from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_battles, read_table
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
 from assay.data.scales import parse_scale
 from assay.data.structure import UnclearTableError, read_call, unclear
@@ -90,7 +90,17 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
     settings = replace(settings, **tables, codes=_codes(settings.codes, paths))
     parts = [rows_of(path, settings) for path in paths] if paths else [_rows_of_frame(source, settings)]
     _refuse_unknown_exclusions(parts, settings.excluded)
+    parts = [_read_battles(part, settings) for part in parts]
     return join_tables(parts, settings)
+
+
+def _read_battles(rows: Rows, settings: ReadSettings) -> Rows:
+    """Read a plain table as votes if it contains battles, unless its labels or its layout are specified."""
+    changed = settings.changed()
+    usual = "label" in rows.labels.columns or {"label", "layout", "columns", "criterion", "scale"} & changed.keys()
+    if rows.scales is not None or usual:
+        return rows
+    return read_battles(rows, settings.own_item(), str(settings.annotator) if "annotator" in changed else None)
 
 
 MOST_SUGGESTED = 1000

@@ -555,7 +555,8 @@ class _Sheet:
     def _refuse_differing_labels(self, scales: Mapping[str | None, Scale]) -> None:
         """Refuse labels that annotators write differently, by criterion."""
         who, item = self.ids["annotator"], self.ids["item"]
-        if len(who.names) < 2:
+        stated = self.settings.codes is not None or self.settings.label_spelling == "apart"
+        if len(who.names) < 2 or (stated and not self.table["label"].dtype.is_numeric()):
             return
         names, values = tuple(who.names.to_list()), self.table["label"].to_numpy()
         of = self.table["criterion"].to_numpy() if "criterion" in self.table.columns else None

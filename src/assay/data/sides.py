@@ -7,15 +7,19 @@ swap them back.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Mapping
 from functools import cached_property
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from assay.data.cells import ColumnView
 from assay.data.names import Coded, factorize, natural
+from assay.data.role_names import plain_name
 
 PAIR = ("first", "second")
 """Columns that name the two systems of a vote: −1 is a vote for the first."""
@@ -50,6 +54,132 @@ def pair_names(first: pl.Expr, second: pl.Expr) -> pl.Expr:
     """Return a name for two systems, independent of their order: ``gpt / llama``."""
     one, other = (side.cast(pl.String) for side in (first, second))
     return pl.format("{} / {}", pl.min_horizontal(one, other), pl.max_horizontal(one, other))
+
+
+# -- tables of battles ---------------------------------------------------------------------------------------
+
+
+class Battle(NamedTuple):
+    """The columns of a battle: its two sides, and which of them won.
+
+    Attributes
+    ----------
+    first, second, winner : str
+    systems : bool
+        Whether the sides are systems, that come again; otherwise they are texts.
+    """
+
+    first: str
+    second: str
+    winner: str
+    systems: bool = True
+
+
+_SIDE_WORDS = (("a", "b"), ("1", "2"), ("x", "y"), ("left", "right"), ("first", "second"), ("one", "two"))
+_TIES = (
+    "tie", "ties", "tied", "draw", "equal", "same", "both", "neither", "tie (bothbad)", "bothbad", "both_bad",
+    "tie (both bad)", "both bad", "both good", "no preference",
+)  # fmt: skip
+"""Words for no winner; both bad is no preference."""
+_GRADED = r"^\[*\s*([ab])\s*(>>?|<<?|=)\s*([ab])\s*\]*$"
+"""A graded comparison: ``A>>B``, ``[[B>A]]``."""
+GRADES = ("slightly", "much")
+"""The grades of `_GRADED`."""
+
+LEAST_READ = 0.9
+"""Share of filled cells that name a side or a tie, from which a column says who won."""
+
+LEAST_UNEQUAL = 5
+"""Expected number of rows with equal cells in two columns by chance, from which none shows that they are two sides."""
+
+
+def winner_words(battle: Battle) -> dict[str, int]:
+    """Return the words for each side and for a tie, in lower case: −1 the first, 1 the second, 0 a tie."""
+    found = dict.fromkeys(_TIES, 0)
+    for one, other in (*_SIDE_WORDS, (battle.first.lower(), battle.second.lower())):
+        for word, side in ((one, -1), (other, 1)):
+            found |= {word: side, f"model_{word}": side, f"response_{word}": side, f"[[{word}]]": side}
+    return found | {"[[c]]": 0}
+
+
+def votes_in(table: pl.DataFrame, battle: Battle) -> pl.Series:
+    """Return the votes of battles, from −2 (much for the first) to 2; null where the winner is no side and no tie."""
+    said = table[battle.winner].cast(pl.String).str.strip_chars().str.to_lowercase()
+    words = winner_words(battle)
+    label = said.replace_strict(list(words), list(words.values()), default=None, return_dtype=pl.Int64)
+    sides = [table[side].cast(pl.String).str.strip_chars().str.to_lowercase() for side in battle[:2]]
+    parts = [said.str.extract(_GRADED, k) for k in (1, 2, 3)]
+    frame = pl.DataFrame({"said": said, "label": label, "one": sides[0], "other": sides[1],
+                          "left": parts[0], "sign": parts[1], "right": parts[2]})  # fmt: skip
+    left, sign = pl.col("left"), pl.col("sign")
+    first = (left == "a") == sign.str.starts_with(">")
+    graded = pl.when(sign == "=").then(0).otherwise(pl.when(first).then(-1).otherwise(1) * sign.str.len_chars())
+    by_name = pl.when(pl.col("said") == pl.col("one")).then(-1).when(pl.col("said") == pl.col("other")).then(1)
+    graded = pl.when(left != pl.col("right")).then(graded)
+    return frame.select(pl.coalesce(by_name, "label", graded).cast(pl.Int64).alias("label")).to_series()
+
+
+def find_battle(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> Battle | None:
+    """Find the columns of battles: two sides of one vocabulary that never meet themselves, and a winner.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        One row per battle and voter.
+    views : mapping
+        Views of its columns.
+    """
+    found: list[tuple[int, Battle]] = []
+    names = [n for n, v in views.items() if v.filled and not v.dates and not v.lists]
+    for first, second in combinations(names[:MOST_COLUMNS], 2):
+        named, sides = _named_sides(first, second), _are_sides(views[first], views[second])
+        if not sides and not named:
+            continue
+        systems = all(views[n].n_values < views[n].filled and not views[n].free for n in (first, second))
+        for winner in (n for n in names if n not in (first, second) and not views[n].free):
+            battle = Battle(first, second, winner, systems)
+            rank = 4 * named + 2 * sides + systems + 2 * bool(_WINNER.search(plain_name(winner)))
+            if (sides or _WINNER.search(plain_name(winner))) and _says_who_won(table, views[winner], battle):
+                own = {first.lower(), second.lower()} & {
+                    cell.lower() for cell in views[winner].distinct.head(9).to_list()
+                }
+                found.append((rank + 4 * bool(own), battle))
+    return max(found, key=lambda one: one[0])[1] if found else None
+
+
+MOST_COLUMNS = 40
+"""Columns among which the sides of battles are searched."""
+
+_WINNER = re.compile(
+    r"\b(winner|preferred|preference|prefers?|verdict|chosen|choice|better|vote|won|judg(e)?ment|label)\b"
+)
+
+
+def _named_sides(first: str, second: str) -> bool:
+    """Whether names of columns differ only in a word for a side: ``response_a``, ``response_b``."""
+    one, other = plain_name(first).split(), plain_name(second).split()
+    differ = [(a, b) for a, b in zip(one, other, strict=False) if a != b]
+    return len(one) == len(other) and len(differ) == 1 and differ[0] in _SIDE_WORDS
+
+
+def _are_sides(one: ColumnView, other: ColumnView) -> bool:
+    """Whether two columns have one vocabulary and are equal in no row, although chance would make some equal."""
+    mine, theirs = set(one.distinct.to_list()), set(other.distinct.to_list())
+    if len(mine & theirs) < 2 or 2 * len(mine & theirs) < min(len(mine), len(theirs)):
+        return False
+    both = pl.DataFrame({"one": one.texts, "other": other.texts}).drop_nulls()
+    shares = both["one"].value_counts(normalize=True).join(
+        both["other"].value_counts(normalize=True).rename({"other": "one", "proportion": "share"}), on="one"
+    )  # fmt: skip
+    chance = both.height * float((shares["proportion"] * shares["share"]).sum())
+    return chance >= LEAST_UNEQUAL and not (both["one"] == both["other"]).any()
+
+
+def _says_who_won(table: pl.DataFrame, view: ColumnView, battle: Battle) -> bool:
+    votes = votes_in(table.head(view.rows), battle)
+    there = votes.filter(view.texts.is_not_null())
+    read = there.drop_nulls()
+    return len(read) >= LEAST_READ * len(there) > 0 and bool((read < 0).any()) and bool((read > 0).any())
 
 
 class Sides:

@@ -24,11 +24,12 @@ from assay.data.columns import KEY, arrow_orders, class_names, column_of, declar
 from assay.data.formats import Rows, one_answer_each
 from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
 from assay.data.names import IN_MEMORY, any_twice, cell_numbers, factorize, refuse_equal_names, strip_spaces
+from assay.data.role_names import ID, called, called_people, plain_name
 from assay.data.scales import Preference
-from assay.data.sides import PAIR, PAIR_OF, Sides, pair_names
+from assay.data.sides import GRADES, PAIR, PAIR_OF, Battle, Sides, find_battle, pair_names, votes_in
 from assay.data.structure import ROWS
 from assay.data.values import MARKS, parse_numbers
-from assay.errors import AssayError, DataError, listing, require, unknown
+from assay.errors import AssayError, DataError, counted, listing, require, unknown
 from assay.estimation.result import Exclusion
 
 ARROW = (".arrow", ".feather")
@@ -595,13 +596,7 @@ def _refuse_other_files(path: Path) -> None:
 # -- pairwise comparisons of models ------------------------------------------------------------------
 
 COLUMNS = ("model_a", "model_b", "winner")
-_SIDES = dict(zip(COLUMNS[:2], PAIR, strict=True))
-
-WINNERS = {
-    "model_a": -1, "a": -1, "model_b": 1, "b": 1, "tie": 0, "tie (bothbad)": 0, "bothbad": 0, "both_bad": 0,
-    "tie (both bad)": 0,
-}  # fmt: skip
-"""Possible values of ``winner``; both bad is no preference."""
+ARENA = Battle(*COLUMNS)
 
 ARENA_ITEMS = ("item", "question_id", "conversation_id", "id")
 VOTERS = ("annotator", "judge")
@@ -627,9 +622,12 @@ def _votes_of(battles: pl.DataFrame) -> NDArray[np.int64]:
     return cell_numbers((len(names), codes) for names, codes in coded)[0]
 
 
-def arena_rows(frame: pl.DataFrame, source: str = IN_MEMORY, item: str | Sequence[str] | None = None) -> Rows:
+def arena_rows(
+    frame: pl.DataFrame, source: str = IN_MEMORY, item: str | Sequence[str] | None = None, battle: Battle = ARENA,
+    annotator: str | None = None,
+) -> Rows:  # fmt: skip
     """Convert the comparisons of a frame to votes; rows without a winner are counted."""
-    absent = [c for c in COLUMNS if c not in frame.columns]
+    absent = [c for c in battle[:3] if c not in frame.columns]
     if absent:
         raise DataError(f"{source} has no column '{absent[0]}'; a table of comparisons has {listing(COLUMNS)}")
     asked = [item] if isinstance(item, str) else list(item or ())
@@ -638,33 +636,57 @@ def arena_rows(frame: pl.DataFrame, source: str = IN_MEMORY, item: str | Sequenc
             raise DataError(f"{source} has no column '{name}'; it has {listing(frame.columns)}")
     if "_row" not in frame.columns:
         frame = frame.with_columns(_row=pl.int_range(1, frame.height + 1))
-    named = asked[0] if len(asked) == 1 else next((c for c in ARENA_ITEMS if c in frame.columns), None)
-    voter = next((c for c in VOTERS if c in frame.columns), None)
-    said = frame["winner"].cast(pl.String).str.strip_chars().str.to_lowercase()
-    label = said.replace_strict(list(WINNERS), list(WINNERS.values()), default=None, return_dtype=pl.Int64)
-    votes = frame.rename(_SIDES).with_columns(
+    rest = [c for c in frame.columns if c not in battle[:3]]
+    usual = (*ARENA_ITEMS, *(c for c in rest if called(plain_name(c), "item") and ID.search(plain_name(c))))
+    named = asked[0] if len(asked) == 1 else next((c for c in usual if c in rest), None)
+    people = sorted((c for c in rest if called_people(plain_name(c))), key=lambda c: -called_people(plain_name(c)))
+    voter = annotator or next((c for c in (*VOTERS, *people) if c in rest and c != named), None)
+    label = votes_in(frame, battle)
+    graded = bool((label.abs() > 1).any())
+    sides = dict(zip(battle[:2], PAIR, strict=True)) if battle.systems else {}
+    votes = frame.drop([c for c in PAIR if c in rest and sides]).rename(sides).with_columns(
         label=label,
         item=pl.col(named).cast(pl.String) if named else pl.format("battle {}", "_row"),
         annotator=pl.col(voter).cast(pl.String) if voter else pl.lit(NOBODY),
-    )
+    )  # fmt: skip
     if len(asked) > 1:
-        votes = join_items(Rows(votes, reading=Reading(source)), [_SIDES.get(c, c) for c in asked]).labels
+        votes = join_items(Rows(votes, reading=Reading(source)), [sides.get(c, c) for c in asked]).labels
         named = None
-    spent = {c for c in (named, voter) if c is not None} - {"item", "annotator"}
-    kept = votes.filter(pl.col("label").is_not_null()).drop("winner", *spent)
-    if not kept.height:
-        raise DataError(f"{source}: no row names a winner; it must be one of {listing(list(WINNERS), 12)}")
-    item_is = f"the item is {named or listing(asked)}" if named or asked else "each is an item"
-    notes = [f"comparisons read as votes: first is model_a, second is model_b; {item_is}"]
-    vote = pl.Series("_vote", _votes_of(kept)) if "repeat" not in kept.columns else None
-    if vote is not None and any_twice(vote.to_numpy()):
-        kept = kept.with_columns(vote).with_columns(repeat=pl.int_range(1, pl.len() + 1).over("_vote")).drop("_vote")
-        notes.append("several votes of one voter on one item are numbered in the order of the table (repeat)")
+    spent = {c for c in (named, voter) if c is not None} - {"item", "annotator", annotator}
+    kept = votes.filter(pl.col("label").is_not_null()).drop(battle.winner, *spent)
     out = votes.height - kept.height
-    gone = (Exclusion("row", out, "winner names neither model_a, model_b nor a tie"),) if out else ()
-    return Rows(
-        kept, reading=Reading(source, frame.height, exclusions=gone, notes=tuple(notes)), scales={None: Preference()}
-    )
+    unread = frame.filter(label.is_null() & frame[battle.winner].is_not_null())[battle.winner].cast(pl.String)
+    if len(unread) * 2 > frame.height or not kept.height:
+        words = listing([repr(v) for v in unread.unique(maintain_order=True)], 4)
+        raise DataError(
+            f"{source}: '{battle.winner}' names no winner in {counted(len(unread), 'row')} ({words}); it must "
+            f"contain a side (a name in '{battle.first}' or '{battle.second}', or words such as {battle.first}, "
+            f"{battle.second}, left, right), tie, or a grade such as A>>B"
+        )
+    item_is = f"the item is {named or listing(asked)}" if named or asked else "each is an item"
+    notes = [f"comparisons read as votes: first is {battle.first}, second is {battle.second}; {item_is}"]
+    if battle.systems:
+        vote = pl.Series("_vote", _votes_of(kept)) if "repeat" not in kept.columns else None
+        if vote is not None and any_twice(vote.to_numpy()):
+            kept = kept.with_columns(vote).with_columns(repeat=pl.int_range(1, pl.len() + 1).over("_vote"))
+            kept = kept.drop("_vote")
+            notes.append("several votes of one voter on one item are numbered in the order of the table (repeat)")
+    neither = f"{battle.winner} names neither {battle.first}, {battle.second} nor a tie"
+    gone = (Exclusion("row", out, neither),) if out else ()
+    if annotator is not None and annotator != "annotator":
+        kept = kept.drop("annotator")
+    scale = Preference(GRADES) if graded else Preference()
+    return Rows(kept, reading=Reading(source, frame.height, exclusions=gone, notes=tuple(notes)), scales={None: scale})
+
+
+def read_battles(rows: Rows, item: str | Sequence[str] | None, annotator: str | None) -> Rows:
+    """Read the rows of a table as votes if they are battles, by any names; unchanged otherwise."""
+    battle = find_battle(rows.labels, rows.views)
+    if battle is None:
+        return rows
+    made = arena_rows(rows.labels, rows.reading.source, item, battle, annotator)
+    reading = replace(rows.reading.add_notes(*made.reading.notes), exclusions=made.reading.exclusions)
+    return replace(made, items=rows.items, annotators=rows.annotators, reading=reading, untyped=rows.untyped)
 
 
 # -- JSON Lines for ``datasets.load_dataset('json')`` ----------------------------------------------

@@ -1,0 +1,97 @@
+"""Battles under any names: two sides that never meet themselves, and a column that says who won."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import assay
+from assay.data.cells import views_of
+from assay.data.sides import Battle, find_battle, votes_in
+from assay.errors import DataError
+
+SYSTEMS = ["oak", "elm", "ash", "fir"]
+
+
+def battles(winner: Any, names: tuple[str, str, str], n: int = 60, seed: int = 0) -> pl.DataFrame:
+    """Battles of four systems, of which the first by place in `SYSTEMS` wins most often."""
+    rng, rows = np.random.default_rng(seed), []
+    for k in range(n):
+        one, other = rng.choice(4, 2, replace=False)
+        won = 0 if rng.random() < 0.1 else -1 if one < other or rng.random() < 0.2 else 1
+        said = (SYSTEMS[one], SYSTEMS[other], winner(won, SYSTEMS[one], SYSTEMS[other]))
+        rows += [(f"p{k}", who, *said) for who in ("uma", "vic")]
+    return pl.DataFrame(rows, schema=["prompt_id", "voter", *names], orient="row")
+
+
+WAYS = {
+    "by name": (lambda w, a, b: {-1: a, 1: b, 0: "tie"}[w], ("model_1", "model_2", "preferred")),
+    "left and right": (lambda w, a, b: {-1: "Left", 1: "Right", 0: "Both"}[w], ("left", "right", "winner")),
+    "letters": (lambda w, a, b: {-1: "A", 1: "B", 0: "tie"}[w], ("output_a", "output_b", "verdict")),
+    "brackets": (lambda w, a, b: {-1: "[[A]]", 1: "[[B]]", 0: "[[C]]"}[w], ("system_x", "system_y", "judgment")),
+    "numbers": (lambda w, a, b: {-1: 1, 1: 2, 0: None}[w], ("first", "second", "choice")),
+    "without names": (lambda w, a, b: {-1: a, 1: b, 0: "draw"}[w], ("c3", "c1", "c2")),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_read_battles_by_any_names(way):
+    winner, names = WAYS[way]
+    frame = battles(winner, names)
+    found = find_battle(frame, views_of(frame))
+    assert found is not None
+    assert {found.first, found.second} == set(names[:2])
+    assert found.winner == names[2]
+    labels = assay.read(frame, item="prompt_id", annotator="voter")
+    by_name = battles(*WAYS["by name"]).rename({"model_1": "model_a", "model_2": "model_b", "preferred": "winner"})
+    canonical = assay.read(by_name, item="prompt_id")
+    # The same votes for each system, whichever side it is on; ties that are empty cells are excluded.
+    assert wins(labels) == wins(canonical)
+    assert labels.humans == ("uma", "vic")
+
+
+def wins(table: assay.Annotations) -> Counter[str]:
+    side = pl.when(pl.col("label") < 0).then("first").otherwise("second")
+    votes = table.labels.join(table.items, on="item")
+    return Counter(votes.filter(pl.col("label") != 0).select(side).to_series().to_list())
+
+
+def test_votes_in_reads_grades():
+    frame = pl.DataFrame({"a": ["m"] * 6, "b": ["n"] * 6, "w": ["A>B", "A>>B", "A=B", "B>A", "[[B>>A]]", "A<B"]})
+    assert votes_in(frame, Battle("a", "b", "w")).to_list() == [-1, -2, 0, 1, 2, 1]
+    graded = assay.read(frame.rename({"a": "model_a", "b": "model_b", "w": "winner"}))
+    assert graded.scale.spec == "preference:slightly<much"
+
+
+def test_find_battle_ignores_other_tables():
+    rng = np.random.default_rng(0)
+    n = 80
+    raters = pl.DataFrame({
+        "item": [f"i{k}" for k in range(n)], "rater_a": rng.integers(1, 6, n), "rater_b": rng.integers(1, 6, n),
+        "label_c": rng.integers(1, 6, n),
+    })  # fmt: skip
+    assert find_battle(raters, views_of(raters)) is None
+    pairs = pl.DataFrame({"from": rng.choice(["x", "y"], n), "to": rng.choice(["x", "y"], n), "choice": ["ok"] * n})
+    assert find_battle(pairs, views_of(pairs)) is None
+
+
+def test_read_battles_refuses_unknown_winners():
+    frame = pl.DataFrame({"model_a": ["m"] * 4, "model_b": ["n"] * 4, "winner": ["k", "k", "m", "k"]})
+    with pytest.raises(DataError, match=r"'winner' names no winner in 3 rows \('k'\); it must contain a side"):
+        assay.read(frame)
+
+
+def test_read_texts_of_two_responses_as_votes():
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame({
+        "prompt_id": [f"p{k}" for k in range(20)] * 2, "worker": ["u"] * 20 + ["v"] * 20,
+        "response_a": [f"This is the first response to prompt number {k}." for k in range(20)] * 2,
+        "response_b": [f"This is another response to prompt number {k}." for k in range(20)] * 2,
+        "verdict": rng.choice(["A", "B"], 40),
+    })  # fmt: skip
+    labels = assay.read(frame)
+    assert (labels.n_items, labels.humans, labels.scale.spec) == (20, ("u", "v"), "preference")
