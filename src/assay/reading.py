@@ -14,6 +14,7 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import column_of, to_polars
 from assay.data.formats import Rows
+from assay.data.formats.nested import unfold
 from assay.data.formats.registry import (
     ReadSettings,
     annotations_of,
@@ -25,6 +26,7 @@ from assay.data.formats.registry import (
 from assay.data.formats.sheets import SPREADSHEETS
 from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_battles, read_table
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
+from assay.data.role_names import called_people, plain_name
 from assay.data.scales import parse_scale
 from assay.data.structure import UnclearTableError, read_call, unclear
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError, counted, listing, unknown
@@ -90,8 +92,25 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
     settings = replace(settings, **tables, codes=_codes(settings.codes, paths))
     parts = [rows_of(path, settings) for path in paths] if paths else [_rows_of_frame(source, settings)]
     _refuse_unknown_exclusions(parts, settings.excluded)
-    parts = [_read_battles(part, settings) for part in parts]
-    return join_tables(parts, settings)
+    parts = [_read_battles(unfold(part) if part.scales is None else part, settings) for part in parts]
+    return join_tables(_with_file_names(parts, paths, settings), settings)
+
+
+def _with_file_names(parts: list[Rows], paths: Sequence[Path], settings: ReadSettings) -> list[Rows]:
+    """Name the annotators by their files, if each of several files has the labels of one person who is not named."""
+    label = str(settings.label) if isinstance(settings.label, str | int) else "label"
+    for part in parts:
+        names = part.labels.columns
+        named = any(called_people(plain_name(n)) for n in names) or str(settings.annotator) in names
+        if len(parts) < 2 or part.scales is not None or named or label not in names or settings.columns is not None:
+            return parts
+    note = "annotators are named by their files"
+    return [
+        replace(
+            part, labels=part.labels.with_columns(annotator=pl.lit(path.stem)), reading=part.reading.add_notes(note)
+        )
+        for part, path in zip(parts, paths, strict=True)
+    ]
 
 
 def _read_battles(rows: Rows, settings: ReadSettings) -> Rows:

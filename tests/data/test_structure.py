@@ -808,7 +808,7 @@ def test_find_structure_joins_names_that_come_again():
                      for w in rng.choice(6, 3, replace=False)]  # fmt: skip
     frame = pl.DataFrame(rows, schema=["teacher", "lesson", "rater", "clarity"], orient="row")
     found = found_in(frame)
-    assert found.options == {"item": ["lesson", "teacher"], "annotator": "rater", "label": "clarity"}
+    assert found.options == {"item": ["teacher", "lesson"], "annotator": "rater", "label": "clarity"}
     apart = frame.with_columns(lesson=pl.format("{}-{}", "teacher", "lesson"))
     assert found_in(apart).options == {"item": "lesson", "annotator": "rater", "label": "clarity"}
     assert roles(found_in(apart))["teacher"] == "item column"

@@ -473,7 +473,8 @@ class _Finder:
         functions = {(a, b) for a in heads for b in heads if a != b and self._belongs(a, [b])}
         plain = [n for n in heads if not called(self.plain[n], "label") or called_people(self.plain[n])]
         possible: list[tuple[str, ...]] = []
-        for names in dict.fromkeys((tuple(plain), tuple(heads))):
+        short = [n for n in plain if not self.views[n].free]
+        for names in dict.fromkeys((tuple(short), tuple(plain), tuple(heads))):
             for size in (2, 3, 4):
                 found = []
                 for part in combinations(names, size):
@@ -576,7 +577,7 @@ class _Finder:
             if fits and len(rest) > 1:
                 extra[role] = fits[0]
                 rest.remove(fits[0])
-        rest.sort(key=lambda n: self.views[n].n_values)
+        rest.sort(key=lambda n: (-self.views[n].n_values, n))
         return _Key(who, tuple(rest), extra.get("criterion"), extra.get("repeat"), why)
 
     def _is_extra(self, name: str, role: str) -> bool:
@@ -698,7 +699,9 @@ class _Finder:
         exact = [n for n in fits if self.plain[n] in ("item", "item id")]
         if exact:
             return exact[0]
-        fits = [n for n in fits if not self.views[n].counts_rows] or fits
+        fits = [n for n in fits if not NUMBERED.fullmatch(self.plain[n])] or fits
+        # Items come again if several annotators label them.
+        fits = [n for n in fits if self._repeats(n)] or fits
         ids = [n for n in fits if ID.search(self.plain[n]) or self.plain[n].endswith("ids")]
         if ids:
             fits = ids
@@ -856,7 +859,7 @@ class _Finder:
         if better:
             choices = []
             for who in (key.who, *better):
-                item = sorted((n for n in could if n != who), key=lambda n: self.views[n].n_values)
+                item = sorted((n for n in could if n != who), key=lambda n: (-self.views[n].n_values, n))
                 answer = {**options, "item": item[0] if len(item) == 1 else item, "annotator": who}
                 choices.append((words.answered_by(who, self.views[who].examples(), item), answer))
             self.questions.append(Doubt(words.exchanged(key.item, key.who), tuple(choices)))

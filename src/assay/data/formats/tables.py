@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
 from assay.data.formats import Rows, one_answer_each
+from assay.data.formats.nested import records_in
 from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
 from assay.data.names import IN_MEMORY, any_twice, cell_numbers, factorize, refuse_equal_names, strip_spaces
 from assay.data.role_names import ID, called, called_people, plain_name
@@ -490,6 +491,9 @@ def _json_lines(path: Path) -> pl.DataFrame:
 
 def _json(path: Path) -> pl.DataFrame:
     values = load_json(path)
+    found = records_in(values)
+    if found is not None:
+        return records(found, str(path))
     if isinstance(values, dict) and values and all(isinstance(v, dict) for v in values.values()):
         labels = nested_labels(values, str(path))
         return labels if path.name not in _KINDS else labels.with_columns(kind=pl.lit(_KINDS[path.name]))
@@ -583,6 +587,12 @@ def _refuse_other_files(path: Path) -> None:
         start = file.read(4096)
     if not start:
         raise DataError(f"{path} is empty")
+    if start.lstrip().startswith((b"#FORMAT=", b"-DOCSTART-", b"#T_SP=")):
+        line = start.splitlines()[0].decode(errors="replace")
+        raise DataError(
+            f"{path} contains spans of text (its first line is {line!r}), not one label per item; export one row per "
+            "item and annotator"
+        )
     parquet = start[:4] == b"PAR1"
     if (path.suffix.lower() in (".parquet", ".pq")) != parquet:
         raise DataError(f"{path} is {'' if parquet else 'not '}a Parquet file, despite its name")

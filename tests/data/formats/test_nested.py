@@ -1,0 +1,118 @@
+"""Lists and objects in the cells of a table become one row per answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import assay
+from assay.data.formats.nested import records_in
+from assay.errors import DataError
+
+ANSWERS = {f"q{k}": {w: (k + len(w)) % 3 for w in ("ann", "bo", "c")[: 2 + k % 2]} for k in range(1, 13)}
+
+
+def cells(labels: assay.Annotations) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for item, who, label in labels.labels.select("item", "annotator", "label").iter_rows():
+        found.setdefault(item, {})[who] = label
+    return found
+
+
+def lines(path: Path, records: list[dict[str, Any]]) -> Path:
+    path.write_text("\n".join(map(json.dumps, records)))
+    return path
+
+
+TEXT = "a text that is long enough to be the text of an item, not a label {}"
+WAYS: dict[str, list[dict[str, Any]]] = {
+    "lists side by side": [
+        {"id": q, "text": TEXT.format(q), "annotators": list(a), "labels": list(a.values())} for q, a in ANSWERS.items()
+    ],
+    "texts with commas": [
+        {"id": q, "annotators": ",".join(a), "annotations": ",".join(map(str, a.values())), "lang": "en"}
+        for q, a in ANSWERS.items()
+    ],
+    "objects": [
+        {"id": q, "reviews": [{"worker": w, "rating": v} for w, v in a.items()], "text": TEXT.format(q)}
+        for q, a in ANSWERS.items()
+    ],
+    "names and labels": [{"id": q, "annotations": a, "meta": {"source": "x"}} for q, a in ANSWERS.items()],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_read_unfolds_answers(way, tmp_path):
+    for labels in (
+        assay.read(lines(tmp_path / "t.jsonl", WAYS[way])),
+        assay.read(pl.DataFrame(WAYS[way], strict=False)) if way != "names and labels" else None,
+    ):
+        if labels is not None:
+            assert cells(labels) == ANSWERS
+            assert any("one row per answer in" in note for note in labels.reading.notes)
+
+
+def test_read_names_annotators_by_place(tmp_path):
+    summaries = [
+        {"id": f"s{k}", "system": f"m{k % 2}", "experts": [{"coherence": 1 + (k + j) % 5, "fluency": 1 + (k * j) % 5}
+                                                           for j in range(3)]}
+        for k in range(10)
+    ]  # fmt: skip
+    labels = assay.read(lines(tmp_path / "t.jsonl", summaries))
+    assert labels.criteria == ("coherence", "fluency")
+    assert labels.humans == ("1", "2", "3")
+    assert "annotators of experts have no names; they are named by their place" in labels.reading.notes
+
+
+def test_read_finds_records_in_a_document(tmp_path):
+    records = WAYS["lists side by side"]
+    by_item = {one["id"]: {k: v for k, v in one.items() if k != "id"} for one in records}
+    scores = {"instances": [
+        {"id": q, "annotations": {"clear": {"individual_human_scores": list(a.values()), "mean_human": 1.0}}}
+        for q, a in ANSWERS.items()
+    ], "dataset": "d"}  # fmt: skip
+    for name, document in (("one.json", by_item), ("two.json", {"data": records, "version": 2})):
+        (tmp_path / name).write_text(json.dumps(document))
+        assert cells(assay.read(tmp_path / name)) == ANSWERS
+    (tmp_path / "three.json").write_text(json.dumps(scores))
+    placed = assay.read(tmp_path / "three.json")
+    assert (placed.n_items, len(placed), placed.criteria) == (12, 30, ("clear",))
+    assert records_in({"ann": {"q1": 1, "q2": 2}, "bob": {"q1": 3, "q2": 2}}) is None  # labels by annotator
+
+
+def test_read_refuses_lists_of_different_lengths(tmp_path):
+    uneven = [
+        {"id": "a", "annotators": ["x", "y"], "labels": [1, 2]},
+        {"id": "b", "annotators": ["x"], "labels": [1, 2]},
+    ]
+    with pytest.raises(DataError, match="record 2: 'annotators' and labels have different lengths"):
+        assay.read(lines(tmp_path / "t.jsonl", uneven))
+
+
+def test_read_one_file_of_each_annotator(tmp_path):
+    for who in ("ann", "bob"):
+        lines(tmp_path / f"{who}.jsonl", [{"id": k, "text": TEXT.format(k), "label": ["good" if k % 3 else "bad"],
+                                           "comments": []} for k in range(1, 13)])  # fmt: skip
+    labels = assay.read([tmp_path / "ann.jsonl", tmp_path / "bob.jsonl"])
+    assert (labels.humans, labels.n_items) == (("ann", "bob"), 12)
+    assert any("annotators are named by their files" in note for note in labels.reading.notes)
+
+
+def test_read_keeps_lists_that_are_not_answers(tmp_path):
+    table = [
+        {"item": f"i{k // 2}", "annotator": "ab"[k % 2], "label": k % 3, "tags": ["x", "y"],
+         "messages": [{"role": "user", "content": TEXT.format(k // 2)}], "meta": {"length": k, f"k{k}": 1}}
+        for k in range(12)
+    ]  # fmt: skip
+    labels = assay.read(lines(tmp_path / "t.jsonl", table))
+    assert (len(labels), labels.humans) == (12, ("a", "b"))
+
+
+def test_read_refuses_files_of_spans(tmp_path):
+    (tmp_path / "spans.tsv").write_text("#FORMAT=WebAnno TSV 3.3\n\n1-1\t0-2\tIt\t_\n")
+    with pytest.raises(DataError, match="contains spans of text"):
+        assay.read(tmp_path / "spans.tsv")
