@@ -305,10 +305,45 @@ def _read_matrix(question: str, matrix: Any) -> Annotations:
             f"{question} takes a table of labels, a path, a frame, two arrays of labels or a matrix of items and "
             f"annotators; got a {type(matrix).__name__}"
         )
+    total = counts_of(rows)
+    if total:
+        return _read_counts(question, rows, total)
     side = f"each row of the matrix is one item: {counted(len(rows), 'item')} by {counted(len(rows[0]), 'annotator')}; "
     side += "if the rows are annotators, give the transpose"
     columns = {f"annotator {j + 1}": [row[j] for row in rows] for j in range(len(rows[0]))}
     return _read_columns(question, columns, side)
+
+
+LEAST_COUNTED = 4
+"""Rows of a matrix of counts: in fewer, labels can have equal sums by chance."""
+
+
+def counts_of(rows: Sequence[Sequence[Any]]) -> int:
+    """Return how many annotators chose a category in each row of a matrix of counts; 0 for a matrix of labels.
+
+    Each row of counts has the same sum, some categories are chosen by no annotator, and rows differ.
+    """
+    try:
+        cells = np.array(rows, dtype=float)
+    except (TypeError, ValueError):
+        return 0
+    total = cells.sum(axis=1)
+    whole = bool(np.isfinite(cells).all()) and bool((cells % 1 == 0).all()) and bool((cells >= 0).all())
+    equal = len(cells) >= LEAST_COUNTED and len(cells[0]) > 1 and bool((total == total[0]).all())
+    varied = bool((cells == 0).any()) and cells.max(initial=0) > 1 and bool(np.ptp(cells, axis=0).any())
+    return int(total[0]) if whole and equal and varied and total[0] > 1 else 0
+
+
+def _read_counts(question: str, rows: Sequence[Sequence[Any]], total: int) -> Annotations:
+    """Make the table from how many annotators chose each category; only Fleiss's κ needs no names of annotators."""
+    if question != "fleiss_kappa":
+        raise DataError(
+            f"{question}: each row of the matrix sums to {total}, as counts of {total} annotators for {len(rows[0])} "
+            "categories do; give one column per annotator (fleiss_kappa also accepts counts)"
+        )
+    each = [[f"category {j + 1}" for j, count in enumerate(row) for _ in range(int(count))] for row in rows]
+    note = f"each row of the matrix has the counts of {total} annotators for {len(rows[0])} categories"
+    return _read_columns(question, {f"annotator {k + 1}": [row[k] for row in each] for k in range(total)}, note)
 
 
 def _read_columns(question: str, columns: Mapping[str, Sequence[Any]], *notes: str) -> Annotations:

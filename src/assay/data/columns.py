@@ -36,6 +36,7 @@ from assay.data.values import (
     AnnotatorLabels,
     LabelColumn,
     LabelSettings,
+    are_dates,
     infer_scale,
     plain_numbers,
     refuse_differing_labels,
@@ -452,6 +453,10 @@ class _Sheet:
             self.ids[role], notes = unify_spelling(found, role, self.settings.spelling, self.source)
             self._replace_names(role, None if self.ids[role] is found else self.ids[role].column(), notes)
         if "repeat" in self.table.columns:
+            if _are_times(self.table["repeat"]):
+                of = [name for name in KEY[:3] if name in self.table.columns]
+                self.table = self.table.with_columns(pl.col("repeat").rank("dense").over(of))
+                self.notes.append(f"answers given several times are numbered in the order of '{self.settings.repeat}'")
             number = self.table["repeat"].cast(pl.Float64, strict=False)
             bad = self.table.filter(self.table["repeat"].is_not_null() & (number.is_null() | (number % 1 != 0)))
             if bad.height:
@@ -926,12 +931,21 @@ def duplicate_words(table: pl.DataFrame, key: list[str]) -> str:
         for c in bad.columns
         if c not in (*KEY, "label", "kind", "_row") and not bad.select([*key, c]).is_duplicated().any()
     ]
-    remedy = (
-        f"if column '{varied[0]}' is an experimental condition, set conditions=['{varied[0]}']"
-        if varied
-        else "remove the extra rows, or number the answers in a column 'repeat'"
-    )
+    timed = next((name for name in bad.columns if name not in (*KEY, "label", "_row") and _are_times(bad[name])), None)
+    if timed is not None:
+        remedy = f"if '{timed}' is their time, set repeat='{timed}', and keep the latest with repeats='last'"
+    elif varied:
+        remedy = f"if column '{varied[0]}' is an experimental condition, set conditions=['{varied[0]}']"
+    else:
+        remedy = "remove the extra rows, or number the answers in a column 'repeat'"
     return f"{counted(groups.height, 'answer')} given several times ({shown}{more}); {remedy}"
+
+
+def _are_times(column: pl.Series) -> bool:
+    """Whether a column contains dates or times, also as text."""
+    if column.dtype == pl.String:
+        return bool(column.count()) and are_dates(column.drop_nulls().unique(maintain_order=True))
+    return column.dtype.is_temporal()
 
 
 def several_contents(table: pl.DataFrame) -> list[str]:
