@@ -92,17 +92,25 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
     settings = replace(settings, **tables, codes=_codes(settings.codes, paths))
     parts = [rows_of(path, settings) for path in paths] if paths else [_rows_of_frame(source, settings)]
     _refuse_unknown_exclusions(parts, settings.excluded)
-    parts = [_read_battles(unfold(part) if part.scales is None else part, settings) for part in parts]
+    parts = [part if _has_roles(part, settings) else _read_battles(unfold(part), settings) for part in parts]
     return join_tables(_with_file_names(parts, paths, settings), settings)
+
+
+def _has_roles(rows: Rows, settings: ReadSettings) -> bool:
+    """Whether a table is the export of a platform, or has columns of item, annotator and label."""
+    roles = (settings.item, settings.annotator, settings.label)
+    return rows.scales is not None or {str(name) for name in roles} <= set(rows.labels.columns)
 
 
 def _with_file_names(parts: list[Rows], paths: Sequence[Path], settings: ReadSettings) -> list[Rows]:
     """Name the annotators by their files, if each of several files has the labels of one person who is not named."""
     label = str(settings.label) if isinstance(settings.label, str | int) else "label"
+    if len(parts) < 2:
+        return parts
     for part in parts:
         names = part.labels.columns
         named = any(called_people(plain_name(n)) for n in names) or str(settings.annotator) in names
-        if len(parts) < 2 or part.scales is not None or named or label not in names or settings.columns is not None:
+        if part.scales is not None or named or label not in names or settings.columns is not None:
             return parts
     note = "annotators are named by their files"
     return [

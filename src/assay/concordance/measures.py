@@ -735,7 +735,8 @@ def parse_form(form: str) -> Form:
     names: dict[str, Form] = {
         re.sub(r"[\s()]|icc", "", name.lower()): key for key, both in FORMS.items() for name in both
     }
-    names["k"] = "k"
+    # The names in pingouin and psych are those of Shrout & Fleiss without brackets: ICC2, ICC2k.
+    names |= {"k": "k", "2": "A,1", "3": "C,1", "1k": "k", "2k": "A,k", "3k": "C,k"}
     if key_of_name not in names:
         raise DesignError(unknown("form", form, sorted({n for both in FORMS.values() for n in both}), "the ICCs"))
     return names[key_of_name]

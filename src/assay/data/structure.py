@@ -346,10 +346,21 @@ class _Key(NamedTuple):
     criterion: str | None = None
     repeat: str | None = None
     why: str = ""
+    condition: str | None = None
 
     @property
     def members(self) -> tuple[str, ...]:
-        return tuple(n for n in (*self.item, self.who, self.criterion, self.repeat) if n is not None)
+        return tuple(n for n in (*self.item, self.who, self.criterion, self.repeat, self.condition) if n is not None)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of `assay.read` that state it."""
+        found: dict[str, Any] = {
+            "item": self.item[0] if len(self.item) == 1 else list(self.item),
+            "annotator": self.who,
+        }
+        found |= {role: name for role, name in (("criterion", self.criterion), ("repeat", self.repeat)) if name}
+        return found | ({"conditions": [self.condition]} if self.condition else {})
 
 
 class _Finder:
@@ -508,11 +519,11 @@ class _Finder:
         cells = view.distinct.to_list() if view.values is None else []
         if stated.people and stated.people & set(cells):
             return 8, "it contains the annotators that you name"
-        if any(called(self.plain[name], one) for one in ("criterion", "repeat")):
+        if any(called(self.plain[name], one) for one in ("criterion", "repeat", "condition")):
             return 0, ""
         strength = called_people(self.plain[name])
         if strength == 2:
-            return 5, "by its name"
+            return 6 if self.plain[name] == "annotator" else 5, "by its name"
         if cells and sum("@" in cell for cell in cells) > 0.8 * len(cells):
             return 4, "e-mail addresses"
         models = model_names(cells, cells) if 2 <= len(cells) <= MOST_PEOPLE and not view.spaced else []
@@ -562,7 +573,7 @@ class _Finder:
             rest = [n for n in who if not self._texts_of(n)] or who
             chosen = rest[0]
             if len(rest) > 1:
-                choices = [self._choice(one, members) for one in rest]
+                choices = [each for one in rest for each in self._choices(one, members)]
                 self.questions.append(Doubt(words.who_answered(self._sizes(rest)), tuple(choices)))
         rows = repetition([self.views[n].codes for n in members])
         why = self._witness(chosen)[1]
@@ -571,14 +582,14 @@ class _Finder:
     def _split_key(self, who: str, members: Sequence[str], why: str) -> _Key:
         rest = [n for n in members if n != who]
         extra: dict[str, str] = {}
-        for role in ("criterion", "repeat"):
-            said = getattr(self.stated, role)
+        for role in ("criterion", "repeat", "condition"):
+            said = getattr(self.stated, role, None)
             fits = [said] if said in rest else [n for n in rest if self._is_extra(n, role)]
             if fits and len(rest) > 1:
                 extra[role] = fits[0]
                 rest.remove(fits[0])
         rest.sort(key=lambda n: (-self.views[n].n_values, n))
-        return _Key(who, tuple(rest), extra.get("criterion"), extra.get("repeat"), why)
+        return _Key(who, tuple(rest), extra.get("criterion"), extra.get("repeat"), why, extra.get("condition"))
 
     def _is_extra(self, name: str, role: str) -> bool:
         view = self.views[name]
@@ -623,7 +634,11 @@ class _Finder:
             rows = repetition([self.views[n].codes for n in members])
             return self._split_key(who, members, words.key_reason(members, rows.chance))
         pairs.sort(key=lambda one: -self._witness(one[0])[0])
-        choices = [self._choice(n, k) for n, k in pairs[: MOST_READINGS // 2]]
+        # A column of one annotator for each item is named as such, and not part of a key.
+        inside = {n for k in keys for n in k}
+        outside = [n for n in self.views if n not in inside and called_people(self.plain[n]) == 2]
+        pairs = [*((n, (*keys[0], n)) for n in outside if sure), *pairs]
+        choices = [one for n, k in pairs[: MOST_READINGS // 2] for one in self._choices(n, k)][:MOST_READINGS]
         if people:
             item = list(keys[0]) if len(keys[0]) > 1 else keys[0][0]
             choices.append((words.columns_are_annotators(people), {"layout": "wide", "item": item, "columns": people}))
@@ -637,15 +652,15 @@ class _Finder:
     def _is_system(self, name: str) -> bool:
         return called(self.plain[name], "system")
 
-    def _choice(self, who: str, members: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """The reading in which a column says who answered."""
+    def _choices(self, who: str, members: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+        """The readings in which a column says who answered, one for each answer to which columns hold labels."""
         key = self._split_key(who, members, "")
-        options: dict[str, Any] = {"item": key.item[0] if len(key.item) == 1 else list(key.item), "annotator": who}
-        options |= {role: name for role, name in (("criterion", key.criterion), ("repeat", key.repeat)) if name}
+        options = key.options
+        said = words.answered_by(who, self.views[who].examples(), key.item)
         labels, question = self._labels(key)
-        if labels and question is None:
-            options["label"] = labels[0] if len(labels) == 1 else labels
-        return words.answered_by(who, self.views[who].examples(), key.item), options
+        if question is not None:
+            return [(f"{said}; {text}", {**options, **more}) for text, more in question.choices[:MOST_CHOICES]]
+        return [(said, {**options, "label": labels[0] if len(labels) == 1 else labels} if labels else options)]
 
     def _asked_who(self) -> Structure:
         """The structure of a table in which nothing says who answered."""
@@ -671,9 +686,11 @@ class _Finder:
         if stated.alone and stated.item is None and stated.annotator is None and not self._repeats(item):
             self._confirm(words.one_annotator_each(item, who), {"item": item, "annotator": who})
         systems = [n for n in self.views if n not in (*key.members, *found) and self._is_system(n)]
-        if self._twice(key) and len(systems) == 1:
+        if len(systems) == 1 and stated.item is None and self.views[systems[0]].n_values > 1:
+            # Outputs of several systems on one document are several items.
             finer = key._replace(item=(item, systems[0]))
-            key = key if self._twice(finer) else finer
+            several = dependence(self.views[systems[0]].codes, self.views[item].codes).broken > 0
+            key = finer if several and not self._twice(finer) else key
         return key
 
     def _twice(self, key: _Key) -> int:
@@ -777,7 +794,7 @@ class _Finder:
             ranked = [*known, *(g for g in groups if g not in known)]
         if len(left) == 1 or (len(named) == 1 and groups == [named]):
             return left if len(left) == 1 else named, None
-        ranked += [[n] for n in left]
+        ranked += [[n] for n in left] if len(left) <= MOST_CHOICES else []
         ranked = [list(g) for g in dict.fromkeys(map(tuple, ranked))]
         if len({self.views[n].values is None for n in left}) == 1 and left not in ranked:
             ranked.append(left)
@@ -797,10 +814,9 @@ class _Finder:
         """One row per label."""
         stated = self.stated
         labels, question = self._labels(key)
-        found: dict[str, Any] = {"item": key.item[0] if len(key.item) == 1 else list(key.item), "annotator": key.who}
+        found = key.options
         if labels:
             found["label"] = labels[0] if len(labels) == 1 else labels
-        found |= {role: name for role, name in (("criterion", key.criterion), ("repeat", key.repeat)) if name}
         kind = next((n for n in self.views if self.plain[n] == "kind" and self._is_kind(n)), None)
         options = {role: name for role, name in found.items() if name != role}
         if not labels:
@@ -847,7 +863,7 @@ class _Finder:
         if ";" not in key.why:
             return
         could = [key.who, *key.item]
-        fixed = [n for n in (key.criterion, key.repeat) if n is not None]
+        fixed = [n for n in (key.criterion, key.repeat, key.condition) if n is not None]
 
         def agreement(who: str) -> float:
             units = crossed([self.views[n].codes for n in (*(o for o in could if o != who), *fixed)])

@@ -397,6 +397,9 @@ def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
         raise unclear(rows.reading.source, problems, readings) from first
 
 
+MOST_REASON = 120
+"""Characters of an error that follows an answer."""
+
 Reading_ = tuple[str, Mapping[str, Any]]
 
 
@@ -423,7 +426,12 @@ def readings_left(rows: Rows, settings: ReadSettings, error: AssayError) -> tupl
                 try:
                     table_of(rows, replace(settings, **further))
                 except AssayError as next_error:
-                    follow(next_error, here, further)
+                    if next_error.advised or isinstance(next_error, UnclearTableError) or not here:
+                        follow(next_error, here, further)
+                    else:  # this answer leads to an error that another table has to resolve
+                        why = str(next_error).removeprefix(source)
+                        why = why if len(why) < MOST_REASON else f"{why[:MOST_REASON]}..."
+                        found.append((f"{here} (not yet: {why})", {}))
                 else:
                     found.append((here, further))
 
