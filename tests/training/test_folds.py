@@ -134,10 +134,13 @@ def test_text_holds_item_uses_separate_texts():
 
 def test_documents_and_teachers_stay_in_one_fold():
     labels = reviews()
-    folds = folds_of(labels, document="document", near=0.0)
+    folds = folds_of(labels, document="document", together=[], near=0.0)
     owner = labels.items["document"].to_list()
     assert len(set(zip(owner, folds.fold.tolist(), strict=True))) == 30
-    assert folds_of(labels, near=0.0).group.max() + 1 == 60, "each item separately without further information"
+    alone = folds_of(labels, together=[], near=0.0)
+    assert alone.group.max() + 1 == 60, "each item separately without further information"
+    found = folds_of(labels, document="document", near=0.0)
+    assert any("with the same 'teacher' are in the same fold (found; together=[] for none)" in w for w in found.words)
     taught = folds_of(labels, document="document", together=["teacher"], near=0.0)
     assert len(set(zip(labels.items["teacher"].to_list(), taught.fold.tolist(), strict=True))) == 10
     sizes = np.bincount(folds_of(labels, document="document", near=0.0).fold)

@@ -21,6 +21,8 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Repeats
+from assay.data.dependence import dependence
+from assay.data.groups import item_groups, level_codes
 from assay.data.names import natural, stems
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Label, Scale
@@ -80,9 +82,11 @@ class TrainSettings(Settings):
     document_pattern: str | None = option(
         None, r"Regular expression whose first group is the document in an item id, such as '^(\d+)_'."
     )
-    together: Sequence[str] = option(
-        (), "Further item columns whose items stay in one fold, such as teacher or author."
-    )
+    together: Sequence[str] | None = option(
+        None, "Further item columns whose items stay in one fold, such as teacher or author.",
+        details="By default the column with the fewest values that groups whole documents, if it has at least twice as "
+        "many values as there are folds; [] for none.",
+    )  # fmt: skip
     near: float = option(
         0.6, "Share of common 3-grams above which two texts are treated as one document; 0 disables the comparison.",
         low=0, high=1, details="As a share of the 3-grams of the shorter text.",
@@ -591,6 +595,30 @@ def documents_of(labels: Annotations, settings: TrainSettings) -> tuple[list[Any
     return parts.stem.codes.tolist(), f"by the part of the item ids before '{parts.separator}'"
 
 
+def columns_together(
+    labels: Annotations, documents: tuple[list[Any] | None, str], settings: TrainSettings
+) -> tuple[str, ...]:
+    """Return the item columns whose items stay in one fold: those of the settings, or the coarsest that is found.
+
+    A teacher groups the lessons: each lesson has one teacher. Columns of measurements, or with few values, do not
+    group documents.
+    """
+    if settings.together is not None:
+        return tuple(settings.together)
+    items = labels.items
+    used = {"item", settings.text, settings.document, settings.fold, settings.order, settings.starts}
+    owner = level_codes(pl.Series(documents[0] or items["item"]))
+    found = []
+    for one in item_groups(items, labels.scale.categories or (), [n for n in used if n in items.columns]).strata:
+        codes = level_codes(items[one.name])
+        whole = dependence(codes, owner)
+        levels, groups = int(codes.max(initial=-1)) + 1, int(owner.max(initial=-1)) + 1
+        names = items[one.name].dtype == pl.String or one.documents
+        if names and (codes >= 0).all() and not whole.broken and 2 * settings.folds <= levels < groups:
+            found.append((levels, one.name))
+    return (min(found)[1],) if found else ()
+
+
 def _check_pattern(pattern: str) -> str:
     try:
         groups = re.compile(pattern).groups
@@ -619,9 +647,10 @@ def make_folds(
     if owner is not None:
         parts.append(np.unique(np.array([str(owner[i]) for i in rows]), return_inverse=True)[1])
         words.append(f"{counted(len(set(parts[-1].tolist())), 'document')} {how}")
-    for column in settings.together:
+    for column in columns_together(labels, documents, settings):
         parts.append(cluster_codes(labels, column)[rows])
-        words.append(f"items with the same '{column}' are in the same fold")
+        how = " (found; together=[] for none)" if settings.together is None else ""
+        words.append(f"items with the same '{column}' are in the same fold{how}")
     group = _merge(n, parts)
     n_before = int(group.max()) + 1
     if settings.near > 0:

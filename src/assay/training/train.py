@@ -35,6 +35,7 @@ from assay.training.documents import (
     Target,
     Texts,
     TrainSettings,
+    columns_together,
     documents_of,
     embed,
     encoders_of,
@@ -376,7 +377,8 @@ class Training:
     def data(self) -> str:
         """The fingerprint of all inputs that determine the results, except the options."""
         s = self.settings
-        columns = [s.document, s.fold, s.order, s.starts, *s.together]
+        together = columns_together(self.labels, documents_of(self.labels, s), s)
+        columns = [s.document, s.fold, s.order, s.starts, *together]
         used = digest_of_columns(self.labels, text_column(self.labels.items, s.text), *columns)
         keys = [one.key or short(one) for one in self.encoders]
         return fingerprint_with(self.labels.fingerprint, columns=used, encoders=keys, people=self.people)
