@@ -883,7 +883,7 @@ def test_strata_include_columns_with_few_values():
         return {one.name: one.part.tolist() for one in _columns_asked(table, settings, np.ones(20, bool))}
 
     found = asked("auto")
-    assert list(found) == ["four", "five", "number", "gap", "target_language"]
+    assert list(found) == ["four", "five", "number", "said", "gap", "target_language"]
     assert found["four"] == (np.arange(20) % 4).tolist()
     assert found["gap"] == [1, 0] * 10  # an empty cell is a value
     assert list(asked(["five", "stem"])) == ["five"]

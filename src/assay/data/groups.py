@@ -94,7 +94,8 @@ def item_groups(
     items : polars.DataFrame
         One row per item.
     categories : collection
-        The categories of the labels: a column of the same words could be labels of another annotator.
+        The categories of the labels: a column of the same words could be labels of another annotator. A column of
+        numbers on the labels' scale, such as stars, is known without reading.
     skip : collection of str
         Columns that are not strata, such as the item id and a column of gold labels.
     used : (items,) bool, optional
@@ -139,7 +140,7 @@ def _reason(view: ColumnView, said: set[str]) -> Reason | None:
         return "one value"
     if called_judged(plain_name(view.name)):
         return "labels or gold labels"
-    if said and {value.lower() for value in view.distinct.to_list()} <= said:
+    if said and view.values is None and {value.lower() for value in view.distinct.to_list()} <= said:
         return "labels or gold labels"
     if view.dates:
         return "dates"
