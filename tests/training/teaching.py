@@ -18,7 +18,7 @@ from assay.similarity.embeddings import SentenceEncoder
 WORDS = ("good", "bad", "plain", "slow", "kind", "late", "warm", "grey")
 QUICK: dict[str, Any] = {
     "folds": 2, "members": 1, "epochs": 2, "width": 8, "heads": 2, "feedforward": 8, "layers": 1, "near": 0.0,
-    "n_resamples": 40, "dropout": 0.1, "size": "short", "device": "cpu",
+    "n_resamples": 40, "dropout": 0.1, "size": "short", "device": "cpu", "together": [],
 }  # fmt: skip
 """A model of a few hundred numbers."""
 

@@ -218,6 +218,8 @@ class Stated:
     split_columns: str | None = None
     alone: bool = True
     """Whether it is the only file; each of several files can hold the labels of one annotator."""
+    by_name: frozenset[str] = frozenset()
+    """Roles whose columns have the usual names, and that the user has not specified."""
 
     @property
     def people(self) -> set[str]:
@@ -823,7 +825,8 @@ class _Finder:
             self.errors.append(words.missing_role("label"))
         if question is not None:
             self.questions.append(question)
-        if not self.questions and stated.annotator is None and stated.item is None:
+        said = {role for role in ("item", "annotator") if getattr(stated, role) is not None} - stated.by_name
+        if not self.questions and not said:
             self._check_exchanged(key, labels, options)
         taken: dict[str, RoleKind] = dict.fromkeys(key.item, "item")
         taken |= {key.who: "annotator", **dict.fromkeys(labels, "label")}

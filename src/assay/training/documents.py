@@ -85,7 +85,7 @@ class TrainSettings(Settings):
     together: Sequence[str] | None = option(
         None, "Further item columns whose items stay in one fold, such as teacher or author.",
         details="By default the column with the fewest values that groups whole documents, if it has at least twice as "
-        "many values as there are folds; [] for none.",
+        "many values as there are folds, and no column with predefined folds; [] for none.",
     )  # fmt: skip
     near: float = option(
         0.6, "Share of common 3-grams above which two texts are treated as one document; 0 disables the comparison.",
@@ -603,8 +603,8 @@ def columns_together(
     A teacher groups the lessons: each lesson has one teacher. Columns of measurements, or with few values, do not
     group documents.
     """
-    if settings.together is not None:
-        return tuple(settings.together)
+    if settings.together is not None or settings.fold is not None:
+        return tuple(settings.together or ())
     items = labels.items
     used = {"item", settings.text, settings.document, settings.fold, settings.order, settings.starts}
     owner = level_codes(pl.Series(documents[0] or items["item"]))

@@ -13,7 +13,7 @@ import assay
 from assay.data.formats.nested import records_in
 from assay.errors import DataError
 
-ANSWERS = {f"q{k}": {w: (k + len(w)) % 3 for w in ("ann", "bo", "c")[: 2 + k % 2]} for k in range(1, 13)}
+ANSWERS = {f"q{k}": {w: (k + (len(w) + k == 5)) % 3 for w in ("ann", "bo", "c")[: 2 + k % 2]} for k in range(1, 13)}
 
 
 def cells(labels: assay.Annotations) -> dict[str, dict[str, Any]]:
@@ -57,10 +57,11 @@ def test_read_unfolds_answers(way, tmp_path):
 
 
 def test_read_names_annotators_by_place(tmp_path):
+    def scores(k: int, j: int) -> dict[str, int]:
+        return {"coherence": 1 + (k + j * k % 2) % 5, "fluency": 1 + (k + j // 2) % 5}
+
     summaries = [
-        {"id": f"s{k}", "system": f"m{k % 2}", "experts": [{"coherence": 1 + (k + j) % 5, "fluency": 1 + (k * j) % 5}
-                                                           for j in range(3)]}
-        for k in range(10)
+        {"id": f"s{k}", "system": f"m{k % 2}", "experts": [scores(k, j) for j in range(3)]} for k in range(10)
     ]  # fmt: skip
     labels = assay.read(lines(tmp_path / "t.jsonl", summaries))
     assert labels.criteria == ("coherence", "fluency")

@@ -584,7 +584,7 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
         **specified, columns=columns, judges=_as_names(settings.judges), humans=_as_names(settings.humans),
         shape=None if settings.layout == "auto" else settings.layout,
         exclude=None if settings.exclude is None else settings.excluded, split_columns=settings.split_columns,
-        alone=alone,
+        alone=alone, by_name=frozenset(role for role in asked if role not in settings.changed()),
     )  # fmt: skip
     found = find_structure(rows.labels, rows.views, stated)
     doubts = [Doubt(text, ((text, {role: found.options.get(role, role)}),)) for role, text in absent.items()]

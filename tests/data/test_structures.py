@@ -1,0 +1,264 @@
+"""Tables of many designs, with usual names, unusual names and no names: read rightly, or asked about.
+
+Labels come from a latent quality of each item, so that annotators agree. A table is *right* if it is read as its design
+says, *asked* if it is refused with the right reading among the choices, *poor* if it is refused without it, and *wrong*
+if it is read as something else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import assay
+from assay.errors import AssayError
+
+Rng = np.random.Generator
+Cells = Counter[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Design:
+    """The columns of a table, and those of item, annotator and labels; a wide table has several annotators."""
+
+    columns: dict[str, list[Any]]
+    item: tuple[str, ...] = ("item",)
+    who: tuple[str, ...] = ("who",)
+    labels: tuple[str, ...] = ("label",)
+
+
+def five(rng: Rng, value: float, noise: float = 0.8) -> int:
+    return int(np.clip(round(3 + 1.2 * (value + noise * rng.normal())), 1, 5))
+
+
+def rows_of(rng: Rng, n_items: int, n_people: int, each: int, **further: Callable[[float], Any]) -> list[list[Any]]:
+    """Item, annotator and label in random order; further labels are made from the quality of the item."""
+    rows = []
+    for i in range(n_items):
+        quality = rng.normal()
+        people = rng.choice(n_people, each, replace=False).tolist()
+        rows += [[i, who, five(rng, quality), *(make(quality) for make in further.values())] for who in people]
+    return [rows[k] for k in rng.permutation(len(rows))]
+
+
+def plain(rng: Rng) -> Design:
+    rows = rows_of(rng, 40, 6, 6)
+    return Design(
+        {"item": [f"d{r[0]:03}" for r in rows], "who": [f"p{r[1]}" for r in rows], "label": [r[2] for r in rows]}
+    )
+
+
+def crowd(rng: Rng) -> Design:
+    """More annotators than items, both with numbers as ids."""
+    rows = rows_of(rng, 60, 80, 5)
+    return Design(
+        {"item": [1000 + r[0] for r in rows], "who": [13 + 7 * r[1] for r in rows], "label": [r[2] for r in rows]}
+    )
+
+
+def demographics(rng: Rng) -> Design:
+    rows = rows_of(rng, 40, 15, 4)
+    gender, age = rng.choice(["m", "f"], 15).tolist(), rng.integers(1, 6, 15).tolist()
+    topic, length = rng.choice(["news", "blog", "web"], 40).tolist(), rng.integers(5, 50, 40).tolist()
+    return Design({
+        "item": [f"d{r[0]}" for r in rows], "who": [r[1] for r in rows], "gender": [gender[r[1]] for r in rows],
+        "age": [age[r[1]] for r in rows], "topic": [topic[r[0]] for r in rows], "length": [length[r[0]] for r in rows],
+        "label": [r[2] for r in rows],
+    })  # fmt: skip
+
+
+def texts(rng: Rng) -> Design:
+    rows = rows_of(rng, 40, 10, 4)
+    text = "This is the text number {} of those that annotators judged in this study"
+    return Design({
+        "item": [r[0] for r in rows], "text": [text.format(r[0]) for r in rows], "who": [f"w{r[1]}" for r in rows],
+        "label": [r[2] for r in rows],
+    })  # fmt: skip
+
+
+def yes_or_no(rng: Rng) -> Design:
+    rows = rows_of(rng, 80, 9, 4)
+    return Design({"item": [f"t{r[0]}" for r in rows], "who": [r[1] for r in rows],
+                   "label": ["yes" if r[2] > 3 else "no" for r in rows]})  # fmt: skip
+
+
+def criteria(rng: Rng) -> Design:
+    rows = rows_of(rng, 40, 6, 3, fluency=lambda q: five(rng, q), coherence=lambda q: five(rng, q))
+    return Design({
+        "item": [f"s{r[0]}" for r in rows], "who": [f"w{r[1]}" for r in rows], "fluency": [r[3] for r in rows],
+        "coherence": [r[4] for r in rows],
+    }, labels=("fluency", "coherence"))  # fmt: skip
+
+
+def lessons(rng: Rng) -> Design:
+    """Lessons 1 to 4 of each teacher."""
+    rows: list[list[Any]] = []
+    for teacher in range(12):
+        own = rng.normal()
+        for lesson in range(1, 5):
+            quality = own + 0.5 * rng.normal()
+            rows += [[f"T{teacher}", lesson, f"R{w}", five(rng, quality)] for w in rng.choice(6, 3, replace=False)]
+    rows = [rows[k] for k in rng.permutation(len(rows))]
+    names = ("teacher", "lesson", "who", "label")
+    return Design({n: [r[k] for r in rows] for k, n in enumerate(names)}, item=("teacher", "lesson"))
+
+
+def systems(rng: Rng) -> Design:
+    """Outputs of three systems on each document."""
+    rows: list[list[Any]] = []
+    for doc in range(25):
+        for system in range(3):
+            quality = rng.normal() + 0.4 * system
+            rows += [[f"d{doc}", f"sys{system}", f"ann{w}", five(rng, quality)] for w in range(3)]
+    rows = [rows[k] for k in rng.permutation(len(rows))]
+    names = ("doc", "system", "who", "label")
+    return Design({n: [r[k] for r in rows] for k, n in enumerate(names)}, item=("doc", "system"))
+
+
+def criteria_in_rows(rng: Rng) -> Design:
+    rows: list[list[Any]] = []
+    for doc in range(25):
+        for criterion in ("fluency", "coherence", "relevance"):
+            quality = rng.normal()
+            rows += [[f"d{doc}", criterion, f"ann{w}", five(rng, quality)] for w in range(3)]
+    rows = [rows[k] for k in rng.permutation(len(rows))]
+    return Design({n: [r[k] for r in rows] for k, n in enumerate(("item", "criterion", "who", "label"))})
+
+
+def seconds(rng: Rng) -> Design:
+    rows = rows_of(rng, 50, 6, 3)
+    return Design({
+        "item": [f"x{r[0]}" for r in rows], "who": [f"w{r[1]}" for r in rows], "label": [r[2] for r in rows],
+        "seconds": rng.integers(5, 400, len(rows)).tolist(),
+    })  # fmt: skip
+
+
+def row_numbers(rng: Rng) -> Design:
+    rows = rows_of(rng, 50, 6, 3)
+    return Design({
+        "n": list(range(1, len(rows) + 1)), "item": [f"x{r[0]}" for r in rows], "who": [f"w{r[1]}" for r in rows],
+        "when": [f"2025-01-{1 + k % 28:02} 10:{k % 60:02}:00" for k in range(len(rows))], "label": [r[2] for r in rows],
+    })  # fmt: skip
+
+
+def wide(rng: Rng) -> Design:
+    names = ("Ann", "Bob", "Cho", "Dee")
+    quality = rng.normal(size=30)
+    columns = {name: [five(rng, q) for q in quality] for name in names}
+    return Design({"item": [f"q{k}" for k in range(30)], **columns}, who=names, labels=())
+
+
+DESIGNS = (plain, crowd, demographics, texts, yes_or_no, criteria, lessons, systems, criteria_in_rows, seconds,
+           row_numbers, wide)  # fmt: skip
+USUAL = {"item": ["item_id", "doc_id", "question_id", "tweet_id"], "who": ["worker_id", "rater", "coder", "annotator"],
+         "label": ["rating", "score", "stars", "label"]}  # fmt: skip
+OTHER = {"item": ["snippet", "claim", "unit", "key"], "who": ["student", "user_id", "initials", "who"],
+         "label": ["offensiveness", "stance", "q", "value"]}  # fmt: skip
+
+
+def renamed(design: Design, how: str, rng: Rng) -> dict[str, str]:
+    """New names of the columns: usual ones, unusual ones, or ``x1`` to ``xk`` in random order."""
+    if how == "none":
+        order = rng.permutation(len(design.columns))
+        return {name: f"x{order[k] + 1}" for k, name in enumerate(design.columns)}
+    pool = USUAL if how == "usual" else OTHER
+    return {name: str(rng.choice(pool[name])) if name in pool else name for name in design.columns}
+
+
+def changed(frame: pl.DataFrame, how: str, rng: Rng) -> pl.DataFrame:
+    if how == "cells missing":
+        return frame.filter(pl.Series(rng.random(frame.height) > rng.uniform(0.1, 0.5)))
+    if how == "columns shuffled":
+        return frame.select(list(rng.permutation(frame.columns)))
+    if how == "30 rows":
+        return frame.head(30)
+    if how == "columns added":
+        paths = [f"/data/f{k}.txt" for k in rng.integers(0, 9, frame.height)]
+        return frame.with_columns(a1=pl.Series(rng.choice(["p", "q", "r"], frame.height)), path=pl.Series(paths))
+    return frame
+
+
+CHANGES = ("as it is", "cells missing", "columns shuffled", "30 rows", "columns added")
+
+
+def number(value: Any) -> str:
+    return str(float(value)) if isinstance(value, int | float) else str(value)
+
+
+def wanted(frame: pl.DataFrame, design: Design, names: dict[str, str]) -> Cells:
+    if not design.labels:
+        long = frame.unpivot([names[n] for n in design.who], index=names["item"])
+        return Counter((str(item), who, "", number(label)) for item, who, label in long.iter_rows())
+    criterion = names.get("criterion")
+    several = len(design.labels) > 1
+    return Counter(
+        ("/".join(str(row[names[part]]) for part in design.item), str(row[names[design.who[0]]]),
+         str(row[criterion]) if criterion else names[label] if several else "", number(row[names[label]]))
+        for row in frame.iter_rows(named=True) for label in design.labels
+    )  # fmt: skip
+
+
+def cells(labels: assay.Annotations) -> tuple[Cells, Cells]:
+    """The labels, also with the parts of each item in the other order."""
+    rows = labels.labels.iter_rows(named=True)
+    found = Counter((r["item"], r["annotator"], r.get("criterion") or "", number(r["label"])) for r in rows)
+    return found, Counter({("/".join(reversed(key[0].split("/"))), *key[1:]): n for key, n in found.items()})
+
+
+def outcome(frame: pl.DataFrame, right: Cells) -> tuple[str, str]:
+    """``right``, ``asked``, ``poor`` or ``wrong``; and what was read or asked."""
+    try:
+        labels = assay.read(frame)
+    except AssayError as error:
+        choices: Sequence[Any] = [one for _, one in getattr(error, "choices", ()) if one] or [error.advised]
+        tried = [assay.read(frame, **one) for one in choices if one]  # every printed call has been run
+        return ("asked" if any(right in cells(one) for one in tried) else "poor"), str(error)
+    return ("right" if right in cells(labels) else "wrong"), f"{labels!r}: {labels.reading.notes}"
+
+
+def tried(seeds: Sequence[int], names: Sequence[str], changes: Sequence[str]) -> tuple[Counter[str], list[str]]:
+    counts: Counter[str] = Counter()
+    wrong = []
+    for seed in seeds:
+        for make in DESIGNS:
+            for how in names:
+                for change in changes:
+                    rng = np.random.default_rng([seed, DESIGNS.index(make), len(how), CHANGES.index(change)])
+                    design = make(rng)
+                    own = renamed(design, how, rng)
+                    frame = changed(pl.DataFrame(design.columns).rename(own), change, rng)
+                    found, said = outcome(frame, wanted(frame, design, own))
+                    counts[found] += 1
+                    if found == "wrong":
+                        wrong.append(f"{make.__name__}, {how} names, {change}, seed {seed}: {own} {said}")
+    return counts, wrong
+
+
+def test_tables_with_usual_names_are_read() -> None:
+    counts, wrong = tried([0], ["usual"], ["as it is", "columns shuffled"])
+    assert not wrong, wrong
+    assert counts["poor"] == 0
+    assert counts["right"] >= 0.8 * counts.total(), counts
+
+
+def test_tables_without_names_are_asked_about() -> None:
+    counts, wrong = tried([0], ["none"], ["as it is"])
+    assert not wrong, wrong
+    assert counts == {"asked": len(DESIGNS)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["usual", "other", "none"])
+def test_no_table_is_read_wrongly(how: str) -> None:
+    """A poor question does not contain the right reading; it needs a column with another name, or fewer columns."""
+    counts, wrong = tried(range(1, 9), [how], CHANGES)
+    assert not wrong, wrong
+    few, _ = tried(range(1, 9), [how], CHANGES[:3])
+    assert few["poor"] <= 0.01 * few.total(), few
+    assert counts["right"] + counts["asked"] >= 0.7 * counts.total(), counts
