@@ -166,7 +166,7 @@ def test_train_command_writes_rater_table_and_page(tmp_path, kept_encoder, capsy
     labels = reviews(40)
     frame = labels.labels.join(labels.items, on="item")
     frame.write_csv(tmp_path / "labels.csv")
-    options = [f"--{k}={v}" for k, v in QUICK.items() if k not in ("encoders",)]
+    options = [f"--{k}={v}" for k, v in QUICK.items() if k not in ("encoders", "together")]
     given = ["train", str(tmp_path / "labels.csv"), "--scale", "1-5", "--document", "document", "--text", "text",
              "--encoders", kept_encoder, *options, "--folder", str(tmp_path / "rater"), "--table",
              str(tmp_path / "with.csv"), "--output", str(tmp_path / "page.html")]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -601,3 +602,14 @@ def test_join_files_names_incompatible_files():
         registry._unify_types([numbers, words])
     with pytest.raises(DataError, match=r"a\.csv and c\.csv have different columns; read them separately"):
         registry._unify_types([words, part("c.csv", stars=[1])])
+
+
+def test_every_format_is_documented():
+    path = Path(__file__).parents[3] / "docs" / "importing.md"
+    if not path.is_file():
+        pytest.skip("the documents are not next to these tests")
+    page = path.read_text("utf-8")
+    details = next(f for f in dataclasses.fields(ReadSettings) if f.name == "format").metadata
+    for name in registry.FORMATS:
+        assert f"`{name}`" in page, f"{name} has no row in docs/importing.md"
+        assert f"`{name}`" in str(details)

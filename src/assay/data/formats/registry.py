@@ -298,8 +298,8 @@ class ReadSettings(FrameSettings, FormatSettings):
         "auto",
         "One row per label (`long`), per item (`wide`) or per annotator (`transposed`).",
         details="`auto` detects it: a table with columns of item, annotator and label is long. For other tables, the "
-        "roles of columns are detected and reported in `reading`. If they are ambiguous, the error has the whole call; "
-        "see `assay.look`.",
+        "rows decide the roles of columns, which are reported in `reading`. If several readings are left, the error "
+        "has the call of each; see `assay.look`.",
     )
     columns: Sequence[str | int] | None = option(
         None,
@@ -315,9 +315,8 @@ class ReadSettings(FrameSettings, FormatSettings):
     format: str = option(
         "auto",
         "File format: auto, or a platform such as label-studio, argilla, prodigy or mturk.",
-        details="Exports are recognised by marks that no plain table has; otherwise name the format: `table`, "
-        "`alt-test`, `hugging-face`, `label-studio`, `argilla`, `prodigy`, `potato`, `mturk`, `inspect-ai`, "
-        "`promptfoo`, `deepeval`, `lm-eval`, `mlflow`, `arena`.",
+        details="Exports are recognised by marks that no plain table has; otherwise name the format: "
+        f"{', '.join(f'`{name}`' for name in sorted(FORMATS.names, key=lambda n: n != 'table'))}.",
     )
 
     split_item: str | None = option(
