@@ -740,12 +740,15 @@ def test_unclear_lists_all_problems():
     assert str(unclear("t.csv", ["one"])) == "t.csv: one"
     several = unclear("t.csv", ["which?"], [("x is", {"item": "x"}), ("y is", {"item": "y"}), ("none is", {})])
     assert str(several).splitlines() == [
-        "t.csv: which?", "  x is: assay.read('t.csv', item='x')", "  y is: assay.read('t.csv', item='y')", "  none is",
-        "Choose one.",
-    ]  # fmt: skip
+        "t.csv: which? Choose one:",
+        "  x is: assay.read('t.csv', item='x')",
+        "  y is: assay.read('t.csv', item='y')",
+        "  none is",
+        "State the options of one of them.",
+    ]
     assert (several.advised, len(several.choices)) == ({}, 3)
     many = unclear("t.csv", ["which?"], [(f"{k}", {"item": f"{k}"}) for k in range(9)])
-    assert str(many).splitlines()[-2] == "  or 3 further readings, by item=... and annotator=..."
+    assert str(many).splitlines()[-2] == "  or 3 further readings, by the columns of item, annotator and label"
     assert read_call(["a.csv", "b.csv"], {}) == "assay.read(['a.csv', 'b.csv'])"
 
 

@@ -329,7 +329,10 @@ def _any_letters() -> None:
 
 
 def _stop(message: str) -> None:
-    note(f"assay: {' '.join(message.split())}")
+    lines = [" ".join(line.split()) for line in message.splitlines()]
+    # The answers to a question are lines; other line breaks are of no importance.
+    answers = bool(lines) and lines[0].endswith("Choose one:")
+    note("assay: " + ("\n  ".join(lines) if answers else " ".join(filter(None, lines))))
     sys.exit(2)
 
 

@@ -49,7 +49,7 @@ from assay.cli.output import (
 )
 from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings
-from assay.data.structure import Layout, UnclearTableError
+from assay.data.structure import CHOOSE, MOST_CHOICES, Layout, UnclearTableError, further_readings
 from assay.errors import AssayError, DesignError, listing
 from assay.estimation.options import Settings, number_in
 from assay.preference.votes import Choose
@@ -227,8 +227,10 @@ def _advise_command(error: AssayError) -> str:
     if isinstance(error, UnclearTableError):
         said = f"{error.source}: {'; '.join(error.problems)}"
         if not error.advised:
-            lines = [f"  {words}" + (f": {whole_command(given)}" if given else "") for words, given in error.choices]
-            return "\n".join([f"{as_typed(said, NAMES)}. Choose one:", *lines])
+            lines = [words + (f": {whole_command(given)}" if given else "") for words, given in error.choices]
+            lines = lines if len(lines) <= MOST_CHOICES else [*lines[:MOST_CHOICES], further_readings(len(lines))]
+            end = "" if said.endswith("?") else "."
+            return "\n".join([f"{as_typed(said, NAMES)}{end} {CHOOSE}", *lines])
     return f"{as_typed(said, NAMES)}. If this is right, run: {whole_command(error.advised)}"
 
 

@@ -612,11 +612,11 @@ LEAST_CROSSED = 0.5
 have .95 to 1, parts of longer names (``cue__association__text``) nearly 0."""
 
 
-def questions_in(names: pl.Series) -> NameParts | None:
+def questions_in(names: pl.Series, *, numbered: bool = False) -> NameParts | None:
     """Split names into items and questions, if all names together show this structure: ``img_7__Color``.
 
-    None if suffixes only number the part before them (``doc__1``, ``doc__s12``) or name models: sentences, turns and
-    outputs are items.
+    None if suffixes name models, or only number the part before them (``doc__1``, ``doc__Q12``), unless ``numbered``:
+    sentences, turns and outputs are items.
     """
     if not len(names) or not names.head(_GLANCE).str.contains(QUESTION_SEPARATOR, literal=True).all():
         return None
@@ -627,8 +627,8 @@ def questions_in(names: pl.Series) -> NameParts | None:
     if labelled < max(LEAST_ITEMS, LEAST_CROSSED * len(parts.stem.names)):
         return None
     questions = parts.suffix.names.to_list()
-    numbered = len({re.sub(r"\d+", "", one) for one in questions}) == 1
-    return None if numbered or model_names(questions) else parts
+    only_numbers = len({re.sub(r"\d+", "", one) for one in questions}) == 1
+    return None if (only_numbers and not numbered) or model_names(questions) else parts
 
 
 # -- humans and judges --------------------------------------------------------------------------------

@@ -257,6 +257,14 @@ def read_call(source: str | Sequence[str], options: Mapping[str, Any]) -> str:
     return f"assay.read({', '.join(['frame' if source == IN_MEMORY else repr(source), *given])})"
 
 
+CHOOSE = "Choose one:"
+
+
+def further_readings(number: int) -> str:
+    """Return the line after the first readings of many."""
+    return f"or {number - MOST_CHOICES} further readings, by the columns of item, annotator and label"
+
+
 def unclear(
     source: str, problems: Sequence[str], readings: Sequence[tuple[str, Mapping[str, Any]]] = ()
 ) -> UnclearTableError:
@@ -271,13 +279,11 @@ def unclear(
             f"{text}. If that is right: {read_call(source, options)}", problems, options, source, readings
         )
     if readings:
-        lines = [f"  {said}: {read_call(source, given)}" if given else f"  {said}" for said, given in readings]
+        lines = [f"{said}: {read_call(source, given)}" if given else said for said, given in readings]
         if len(lines) > MOST_CHOICES:
-            lines = [
-                *lines[:MOST_CHOICES],
-                f"  or {len(lines) - MOST_CHOICES} further readings, by item=... and annotator=...",
-            ]
-        text = "\n".join([f"{text.removesuffix('.')}{'' if text.endswith('?') else '.'}", *lines, "Choose one."])
+            lines = [*lines[:MOST_CHOICES], further_readings(len(lines))]
+        end = "" if text.endswith(("?", ".")) else "."
+        text = "\n  ".join([f"{text}{end} {CHOOSE}", *lines]) + "\nState the options of one of them."
     return UnclearTableError(text, problems, None, source, readings)
 
 
@@ -784,7 +790,13 @@ class _Finder:
         # A name such as "seconds" puts a column out only if its values are unlike labels, or another is called a label.
         left = [n for n in open_ if n in named or self._by_name(n) is None or (not named and self._like_labels(n))]
         left = left or open_
-        groups = scale_groups(left, self.views)
+        # Fractions next to whole numbers are measurements, such as a fit.
+        parts = [
+            [n for n in g if self.views[n].whole is kind]
+            for g in scale_groups(left, self.views)
+            for kind in (True, False)
+        ]
+        groups = sorted(filter(None, parts), key=lambda g: -len(g))
         asked = [g for g in groups if any(called(self.plain[n], "questions") for n in g)]
         if named:
             groups = [g for g in groups if any(n in named for n in g)]
@@ -1137,7 +1149,7 @@ class _Finder:
     def _without_computed(self, labels: list[str], roles: dict[str, tuple[RoleKind, str]]) -> list[str]:
         models = {*model_names(labels, labels), *(self.stated.judges or ())}
         suspects = [n for n, (kind, _) in roles.items() if kind == "computed" and n not in labels]
-        if self.stated.exclude == ():
+        if self.stated.exclude == () or len(labels) > MOST_PEOPLE:
             return labels
         for one in computed_columns(self.views, labels, models, suspects):
             if one.could_be_person and one.name in labels:

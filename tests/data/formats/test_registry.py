@@ -613,3 +613,11 @@ def test_every_format_is_documented():
     for name in registry.FORMATS:
         assert f"`{name}`" in page, f"{name} has no row in docs/importing.md"
         assert f"`{name}`" in str(details)
+
+
+def test_numbered_parts_of_item_ids_are_noted():
+    """Ten numbered questions on each post are items, as in the published data, and the note says how to split them."""
+    rows = [(f"post{i}__Q{q}", who, (i + q) % 2) for i in range(30) for q in range(1, 11) for who in ("ann", "bob")]
+    labels = assay.read(pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row"))
+    assert (labels.n_items, labels.criteria) == (300, ())
+    assert any("30 names and numbered parts (Q1, Q2, Q3 and 7 more)" in note for note in labels.reading.notes)

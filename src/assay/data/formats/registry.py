@@ -610,7 +610,14 @@ def _questions_split(frame: pl.DataFrame, item: str, criterion: str, *, pooled: 
     names = strip_spaces(frame[item].drop_nulls()).unique()
     parts = questions_in(names)
     if parts is None:
-        return None, []
+        counted_parts = questions_in(names, numbered=True)
+        if counted_parts is None:
+            return None, []
+        shown = listing(natural(counted_parts.suffix.names.to_list()), 3)
+        return None, [
+            f"item ids combine {len(counted_parts.stem.names):,} names and numbered parts ({shown}): each part is an "
+            f"item; split_item='{mark}' makes them criteria"
+        ]
     n, questions = len(parts.stem.names), natural(parts.suffix.names.to_list())
     absent = n * len(questions) - len(names)
     missing = f", of which {absent:,} {'is' if absent == 1 else 'are'} missing" if absent else ""
