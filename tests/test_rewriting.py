@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -96,7 +97,8 @@ def wanted(name: str) -> str:
 def answer(name: str, table: Annotations) -> str:
     question = next(one for one in QUESTIONS if one.name == name)
     found = ask(question, dict(question.base), table)
-    return repr(found) if isinstance(found, AssayError) else numbers(found.to_dict())
+    # Tables of items show their columns as they are: 283, or "283".
+    return repr(found) if isinstance(found, AssayError) else re.sub(r'"(\d+)"', r"\1", numbers(found.to_dict()))
 
 
 ASKED = [one.name for one in QUESTIONS if one.takes_labels and one.labels is ratings]

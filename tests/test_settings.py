@@ -359,7 +359,6 @@ OPTIONS = {
     },
     TrainSettings: {
         "text_holds": "'auto'",
-        "together": "()",
         "near": "0.6 >= 0 <= 1",
         "folds": "5 >= 2 first",
         "repeats": "'error'",

@@ -654,7 +654,9 @@ def cluster_codes(labels: Annotations, column: str) -> NDArray[np.int64]:
 def _level_codes(values: pl.Series) -> Ints:
     """The rank of each value among the distinct values; names are sorted alphabetically."""
     if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
-        return level_codes(values)
+        values = values.cast(pl.String)
+        if values.drop_nulls().head(1).str.contains(r"^\s*-?\d").any():
+            return level_codes(values)  # numbers as text: 4.0 is the level 4
     return values.rank("dense").to_numpy().astype(np.int64) - 1
 
 
