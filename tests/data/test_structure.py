@@ -912,3 +912,20 @@ def test_sameness_is_one_minus_disagreement_within_units():
     assert sameness(unit, label, None) == pytest.approx(1 - (1 / 2) / (3 / 6))
     assert sameness(unit, label, np.array([1.0, 3.0])) == pytest.approx(1 - (4 / 2) / (12 / 6))
     assert np.isnan(sameness(np.arange(4), label, None))
+
+
+def test_find_structure_of_table_without_header():
+    one = rated()
+    found = found_in({str(one["item"][0]): one["item"][1:], str(one["who"][0]): one["who"][1:], "x": one["label"][1:]})
+    assert "so the first row seems to be data; add a row of names above it" in found.errors[0]
+    numbered = {"id": list("abcde"), **{str(k): [1, 2, 3, 4, k] for k in (1, 2, 3)}}
+    assert not found_in(numbered, judges=("3",)).errors
+
+
+def test_find_structure_stars_describe_items_next_to_numbered_raters():
+    rng = np.random.default_rng(4)
+    sheet = {"id": [f"i{k}" for k in range(40)], **{f"rater{j}": rng.integers(1, 6, 40).tolist() for j in (1, 2, 3)},
+             "stars": rng.integers(1, 6, 40).tolist()}  # fmt: skip
+    found = found_in(sheet)
+    assert (roles(found)["stars"], found.questions) == ("item column", ())
+    assert found.options["columns"] == ["rater1", "rater2", "rater3"]

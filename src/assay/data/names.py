@@ -840,4 +840,5 @@ def refuse_equal_names(source: object, names: Sequence[str]) -> None:
             f"{source}: the first row contains numbers ({listing(names, 4)}), not column names; add a row of names "
             "above it, such as item, ann, bob"
         )
-    raise DataError(f"{source} has two columns named '{twice}'; rename one of them")
+    header = "; if the first row is data, add a row of names above it" if twice.replace(".", "").isdigit() else ""
+    raise DataError(f"{source} has two columns named '{twice}'; rename one of them{header}")

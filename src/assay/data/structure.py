@@ -385,6 +385,12 @@ class _Finder:
         stated, shape = self.stated, self.stated.shape
         if shape is None and stated.columns is not None:
             shape = "wide"
+        headless = [n for n, v in self.views.items() if v.filled and n in set(v.distinct.to_list())]
+        places = sorted(int(n) for n in headless if n.isdigit())
+        numbered = len(places) == len(headless) and places == list(range(places[0], places[0] + len(places)))
+        if len(headless) > 1 and not numbered and 2 * len(headless) >= len(self.views):
+            columns = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items())
+            return Structure("long", columns, errors=(words.no_header(headless),))
         if shape == "wide":
             return self.wide()
         if shape == "transposed":
@@ -1109,6 +1115,12 @@ class _Finder:
         part = crossed_part(best) if crossing is None else []
         if part:
             best, crossing = part, crossed_names(part)
+        humans = human_names(best)
+        if len(humans) > 1:
+            # Stars next to rater1 and rater2 describe the item, although they are on the same scale.
+            about = [n for n in best if n not in humans and n not in known and called(self.plain[n], "label")]
+            roles.update(dict.fromkeys(about, ("item column", "by name")))
+            best, open_ = [n for n in best if n not in about], [n for n in open_ if n not in about]
         for name in (n for n in open_ if n not in best):
             self._make_metadata(name, best, roles)
         return best, crossing

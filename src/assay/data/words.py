@@ -134,6 +134,14 @@ def missing_role(role: str) -> str:
     return f"no column with {content} was found (set {role}=...)"
 
 
+def no_header(columns: Sequence[str]) -> str:
+    """Return the problem of a table whose first row contains cells, not names of columns."""
+    return (
+        f"the names of the columns {_names(columns)} are also among their cells, so the first row seems to be data; "
+        "add a row of names above it, such as item, annotator, label"
+    )
+
+
 def key_reason(columns: Sequence[str], chance: float) -> str:
     """Return the reason why columns identify a row; ``chance`` is the expected number of repeated rows."""
     return f"no two rows share {listing(list(columns))} ({chance:,.0f} would by chance)"
