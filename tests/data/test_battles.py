@@ -95,3 +95,12 @@ def test_read_texts_of_two_responses_as_votes():
     })  # fmt: skip
     labels = assay.read(frame)
     assert (labels.n_items, labels.humans, labels.scale.spec) == (20, ("u", "v"), "preference")
+
+
+def test_read_battles_finds_the_question():
+    rows = [(f"q{k}", "oak", "elm", who, ("left", "right", "equal")[(k + len(who)) % 3])
+            for k in range(12) for who in ("u", "vv")]  # fmt: skip
+    frame = pl.DataFrame(
+        rows, schema=["qid", "resp_left", "resp_right", "annotator_id", "preferred_side"], orient="row"
+    )
+    assert assay.read(frame).n_items == 12

@@ -863,6 +863,8 @@ def test_find_structure_splits_grid_of_form():
     grid = {f"Response {k} [{c}]": [1 + (k + j) % 5 for j in range(4)] for k in range(1, 4) for c in ("Good", "Safe")}
     found = found_in({"Username": ["ann", "bob", "cho", "dee"], **grid})
     assert found.shape == "transposed"
+    letters = {f"Answer {k} [{c}]": [1 + j % 3 for j in range(9)] for k in "AB" for c in ("Clear", "True")}
+    assert found_in({"Email": [f"p{j}@x.org" for j in range(9)], **letters}).shape == "transposed"
     assert found.options["split_item"] == r"(?s)^(?P<item>.+?) ?\[(?P<criterion>.+)\]$"
 
 

@@ -387,7 +387,8 @@ class _Finder:
             shape = "wide"
         headless = [n for n, v in self.views.items() if v.filled and n in set(v.distinct.to_list())]
         places = sorted(int(n) for n in headless if n.isdigit())
-        numbered = len(places) == len(headless) and places == list(range(places[0], places[0] + len(places)))
+        # Columns can be numbered: 1, 2, 3.
+        numbered = len(places) == len(headless) and places == [places[0] + k for k in range(len(places))]
         if len(headless) > 1 and not numbered and 2 * len(headless) >= len(self.views):
             columns = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items())
             return Structure("long", columns, errors=(words.no_header(headless),))
@@ -1227,7 +1228,7 @@ class _Finder:
             return []
         numbered = {re.sub(r"\d+", "0", self.plain[name]) for name in asked}
         many = len(asked) >= self.frame.height or len(asked) > MOST_PEOPLE
-        return asked if many or len(numbered) <= max(1, len(asked) // 4) else []
+        return asked if many or len(numbered) <= max(1, len(asked) // 4) or _grid(asked) else []
 
     @cached_property
     def _rows_of_annotators(self) -> str | None:

@@ -288,7 +288,9 @@ def split_annotators(rows: Rows, template: str) -> Rows:
         )
     mark = re.escape(found[2])
     names = rows.labels["annotator"].unique(maintain_order=True).to_list()
-    cut = {name: re.fullmatch(rf"(?s)(.+?){mark}(.+)", name) for name in names}
+    # Names with several marks are split at the first or at the last, whichever gives fewer annotators and criteria.
+    cuts = [{name: re.fullmatch(rf"(?s)(.+{least}){mark}(.+)", name) for name in names} for least in ("?", "")]
+    cut = min(cuts, key=lambda one: sum(len({parts[k] for parts in one.values() if parts}) for k in (1, 2)))
     bad = next((name for name, parts in cut.items() if parts is None), None)
     if bad is not None:
         raise DataError(f"{rows.reading.source}: column '{bad}' does not contain '{found[2]}' of split_columns=...")
@@ -647,7 +649,9 @@ def arena_rows(
     if "_row" not in frame.columns:
         frame = frame.with_columns(_row=pl.int_range(1, frame.height + 1))
     rest = [c for c in frame.columns if c not in battle[:3]]
-    usual = (*ARENA_ITEMS, *(c for c in rest if called(plain_name(c), "item") and ID.search(plain_name(c))))
+    items = [c for c in rest if called(plain_name(c), "item")]
+    ids = [c for c in items if ID.search(plain_name(c)) or plain_name(c).endswith("id")]
+    usual = (*ARENA_ITEMS, *ids, *(c for c in items if frame[c].n_unique() < frame.height))
     named = asked[0] if len(asked) == 1 else next((c for c in usual if c in rest), None)
     people = sorted((c for c in rest if called_people(plain_name(c))), key=lambda c: -called_people(plain_name(c)))
     voter = annotator or next((c for c in (*VOTERS, *people) if c in rest and c != named), None)
