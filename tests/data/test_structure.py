@@ -931,3 +931,14 @@ def test_find_structure_stars_describe_items_next_to_numbered_raters():
     found = found_in(sheet)
     assert (roles(found)["stars"], found.questions) == ("item column", ())
     assert found.options["columns"] == ["rater1", "rater2", "rater3"]
+
+
+def test_find_structure_numbered_questions_are_items():
+    """``q1`` is a usual name of a question, and no criterion if the column is called a question."""
+    rng, rows = np.random.default_rng(6), []
+    for k in range(30):
+        for system in "AB":
+            quality = rng.normal()
+            rows += [(f"q{k}", who, round(quality + rng.normal(0, 0.5)), system) for who in ("kim", "lee", "mo")]
+    frame = pl.DataFrame(rows, schema=["question", "annotator", "score", "system"], orient="row")
+    assert found_in(frame).options == {"item": ["question", "system"], "label": "score"}

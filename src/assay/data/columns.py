@@ -30,6 +30,7 @@ from assay.data.names import (
     unify_spelling,
 )
 from assay.data.names import natural as natural
+from assay.data.role_names import called, plain_name
 from assay.data.scales import Label, Nominal, Ordinal, Preference, Scale, scale_of
 from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_as_swapped, side_columns, swap_sides
 from assay.data.values import (
@@ -934,6 +935,8 @@ def duplicate_words(table: pl.DataFrame, key: list[str]) -> str:
     timed = next((name for name in bad.columns if name not in (*KEY, "label", "_row") and _are_times(bad[name])), None)
     if timed is not None:
         remedy = f"if '{timed}' is their time, set repeat='{timed}', and keep the latest with repeats='last'"
+    elif varied and called(plain_name(varied[0]), "repeat"):
+        remedy = f"if column '{varied[0]}' numbers the answers, set repeat='{varied[0]}'"
     elif varied:
         remedy = f"if column '{varied[0]}' is an experimental condition, set conditions=['{varied[0]}']"
     else:

@@ -610,8 +610,11 @@ class _Finder:
         view = self.views[name]
         if called(self.plain[name], role):
             return role != "repeat" or view.whole
-        values = [plain_name(cell) for cell in view.distinct.head(MOST_PEOPLE).to_list()] if view.is_text else []
-        return role == "criterion" and bool(values) and 2 * sum(called(v, "questions") for v in values) >= len(values)
+        if role != "criterion" or not view.is_text or called(self.plain[name], "item"):
+            return False
+        values = [plain_name(cell) for cell in view.distinct.to_list()]
+        words_of = [v for v in values if called(v, "questions") and not any(map(str.isdigit, v))]
+        return len(values) <= MOST_SHARED_VALUES and 2 * len(words_of) >= len(values)
 
     def _with_extra(self, key: _Key) -> _Key:
         """Add columns that are called criterion or repeat to a key."""

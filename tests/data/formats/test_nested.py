@@ -117,3 +117,9 @@ def test_read_refuses_files_of_spans(tmp_path):
     (tmp_path / "spans.tsv").write_text("#FORMAT=WebAnno TSV 3.3\n\n1-1\t0-2\tIt\t_\n")
     with pytest.raises(DataError, match="contains spans of text"):
         assay.read(tmp_path / "spans.tsv")
+
+
+def test_read_refuses_spans_in_cells(tmp_path):
+    spans = [{"text": TEXT.format(k), "entities": [[0, 3, "PER"]], "cats": {"good": 1.0}} for k in range(4)]
+    with pytest.raises(DataError, match="'entities' contains spans of text"):
+        assay.read(lines(tmp_path / "t.jsonl", spans))

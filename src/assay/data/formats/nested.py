@@ -70,6 +70,12 @@ def unfold(rows: Rows) -> Rows:
     """
     frame, source = rows.labels.drop("_row", strict=False), rows.reading.source
     cells = {name: parsed for name in frame.columns if (parsed := _parsed(frame[name])) is not None}
+    for name, values in cells.items():
+        if any(_is_span(one) for each in values if isinstance(each, list) for one in each):
+            raise DataError(
+                f"{source}: '{name}' contains spans of text (start, end, label), not one label per item; export one "
+                "row per item and annotator"
+            )
     joined = _joined(frame.drop(cells))
     cells |= {name: [None if text is None else text.split(",") for text in frame[name]] for name in joined}
     if not cells:
@@ -93,6 +99,12 @@ def unfold(rows: Rows) -> Rows:
         table = table.with_columns(rows.labels["_row"])
     reading = replace(rows.reading.add_notes(*notes), rows=rows.reading.rows + max(table.height - frame.height, 0))
     return replace(rows, labels=table, untyped=rows.untyped or bool(joined), reading=reading)
+
+
+def _is_span(value: Any) -> bool:
+    """Whether a value is a span of text: ``[0, 3, "PER"]``."""
+    whole = isinstance(value, list) and len(value) == 3 and all(type(end) is int for end in value[:2])
+    return whole and isinstance(value[2], str) and 0 <= value[0] <= value[1]
 
 
 def _parsed(column: pl.Series) -> list[Any] | None:
