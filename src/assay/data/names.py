@@ -795,7 +795,8 @@ _FAMILIES = (
 )
 _MODEL = re.compile(
     rf"(?<![a-z0-9])({_FAMILIES})(?!(?!pro|flash|guard|vl|j\b|neo|turbo|coder)[a-z])"
-    r"|(?<![a-z])claude([-_. :/]*(\d|v\d|opus|sonnet|haiku|instant|code|judge|scores?|ratings?|labels?|answers?|votes?)|$)"
+    r"|(?<![a-z])claude([-_. :/]*(\d|v\d|opus|sonnet|haiku|instant|code|judge|"
+    r"scores?|ratings?|labels?|answers?|votes?)|$)"
     r"|(?<![a-z])(opus|sonnet|haiku)[-_. ]?\d"
     r"|^o[134]([-_ ](mini|preview|pro|high|low).*)?$"
     r"|^(openai|anthropic|google|vertex|bedrock|azure|meta|meta-llama|mistralai|xai|x-ai|cohere|huggingface|together|"

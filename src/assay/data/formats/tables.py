@@ -288,7 +288,7 @@ def split_annotators(rows: Rows, template: str) -> Rows:
         )
     mark = re.escape(found[2])
     names = rows.labels["annotator"].unique(maintain_order=True).to_list()
-    # Names with several marks are split at the first or at the last, whichever gives fewer annotators and criteria.
+    # Names with several marks are split at the first or at the last: the one that gives fewer annotators and criteria.
     cuts = [{name: re.fullmatch(rf"(?s)(.+{least}){mark}(.+)", name) for name in names} for least in ("?", "")]
     cut = min(cuts, key=lambda one: sum(len({parts[k] for parts in one.values() if parts}) for k in (1, 2)))
     bad = next((name for name, parts in cut.items() if parts is None), None)
