@@ -25,7 +25,7 @@ from assay.data.formats.registry import (
 from assay.data.names import IN_MEMORY, possible_judges
 from assay.data.role_names import same_except_spelling
 from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Text, range_of
-from assay.data.structure import Role, Shape, read_call
+from assay.data.structure import Choice, Role, Shape, read_call
 from assay.errors import AssayError, counted, listing
 from assay.estimation.options import question
 from assay.reading import read, read_settings, rows_of_source, write_reading
@@ -98,7 +98,7 @@ class Look:
     options: Mapping[str, Any] = field(default_factory=dict)
     labels: Annotations | None = None
     paths: tuple[Path, ...] = ()
-    readings: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    readings: tuple[Choice, ...] = ()
 
     @cached_property
     def table(self) -> pl.DataFrame:
@@ -229,7 +229,7 @@ def _look_at_rows(rows: Rows, settings: ReadSettings, name: str, paths: tuple[Pa
         if not found.problems:
             options |= found.options
     problems: list[str] = []
-    readings: list[tuple[str, Mapping[str, Any]]] = []
+    readings: list[Choice] = []
     try:
         labels: Annotations | None = table_of(rows, replace(settings, **options))
     except AssayError as first:

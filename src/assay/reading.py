@@ -28,7 +28,7 @@ from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_column
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
 from assay.data.role_names import called_people, plain_name
 from assay.data.scales import parse_scale
-from assay.data.structure import UnclearTableError, read_call, unclear
+from assay.data.structure import LEAST_COUNTED, UnclearTableError, read_call, unclear
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError, counted, listing, unknown
 from assay.estimation.options import question
 from assay.reporting.page import READING_MARK, atomic_write, writable
@@ -320,10 +320,6 @@ def _read_matrix(question: str, matrix: Any) -> Annotations:
     side += "if the rows are annotators, give the transpose"
     columns = {f"annotator {j + 1}": [row[j] for row in rows] for j in range(len(rows[0]))}
     return _read_columns(question, columns, side)
-
-
-LEAST_COUNTED = 4
-"""Rows of a matrix of counts: in fewer, labels can have equal sums by chance."""
 
 
 def counts_of(rows: Sequence[Sequence[Any]]) -> int:

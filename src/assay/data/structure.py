@@ -50,6 +50,9 @@ Layout = Literal["auto", "long", "wide", "transposed"]
 Evidence = Literal["stated", "found", "named", "doubtful"]
 """Where a role comes from: the user, the rows, only its name, or nothing that decides."""
 
+Choice = tuple[str, Mapping[str, Any]]
+"""An answer in words, and the options of `assay.read` that state it; none if it needs another table."""
+
 ROWS = "_row"
 """Used instead of a column's name: the number of the row."""
 
@@ -70,6 +73,9 @@ MOST_READINGS = 24
 
 LARGEST_ENTITY = 0.7
 """Share of rows up to which the values of a column come again, as those of an item or an annotator do."""
+
+LEAST_COUNTED = 4
+"""Rows of a table of counts: in fewer, labels can have equal sums by chance."""
 
 LEAST_FILLED = 0.9
 """Share of filled cells of a column that identifies rows."""
@@ -145,7 +151,7 @@ class Doubt(NamedTuple):
     """
 
     text: str
-    choices: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    choices: tuple[Choice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -245,7 +251,7 @@ class UnclearTableError(DataError):
         problems: Sequence[str] = (),
         options: Mapping[str, Any] | None = None,
         source: str = "",
-        choices: Sequence[tuple[str, Mapping[str, Any]]] = (),
+        choices: Sequence[Choice] = (),
     ) -> None:
         super().__init__(message, advised=options)
         self.problems, self.source, self.choices = tuple(problems), source, tuple(choices)
@@ -265,9 +271,7 @@ def further_readings(number: int) -> str:
     return f"or {number - MOST_CHOICES} further readings, by the columns of item, annotator and label"
 
 
-def unclear(
-    source: str, problems: Sequence[str], readings: Sequence[tuple[str, Mapping[str, Any]]] = ()
-) -> UnclearTableError:
+def unclear(source: str, problems: Sequence[str], readings: Sequence[Choice] = ()) -> UnclearTableError:
     """Return the error that lists all problems of a table.
 
     It ends in the call that reads the table if one reading is left, and otherwise lists the readings that are left.
@@ -420,7 +424,7 @@ class _Finder:
                  and self._by_name(n) is None and (v.ends or (-1,))[0] >= 0]  # fmt: skip
         tried = [whole, whole[1:]] if whole and self.views[whole[0]].unique else [whole]
         for names in tried:
-            if len(names) < 3 or self.frame.height < 3:
+            if len(names) < 3 or self.frame.height < LEAST_COUNTED:
                 continue
             cells = np.stack([self.views[n].numbers.to_numpy() for n in names])  # type: ignore[union-attr]
             total = cells.sum(axis=0)
@@ -626,7 +630,7 @@ class _Finder:
             fits = [n for n in fits if said or role == "criterion" or self.views[n].whole]
             if fits:
                 extra[role] = fits[0]
-        return replace_key(key, extra)
+        return key._replace(criterion=extra.get("criterion"), repeat=extra.get("repeat"))
 
     def _texts_of(self, name: str) -> bool:
         """Whether a column of free text belongs to this column."""
@@ -1017,7 +1021,7 @@ class _Finder:
         people = {*human_names(labels), *(n for n in labels if called_people(self.plain[n]) == 2)}
         if not asked and (self.stated.people & set(labels) or len(people) >= 2):
             return
-        choices: list[tuple[str, Mapping[str, Any]]] = [
+        choices: list[Choice] = [
             (words.columns_are_annotators(labels), {k: v for k, v in options.items() if k != "judges"}),
             (words.columns_are_questions(labels), {}),
         ]
@@ -1311,11 +1315,6 @@ def _grid(names: Sequence[str]) -> str | None:
     items, criteria = ({pair[i] for pair in pairs} for i in (0, 1))
     whole = bool(names) and all(found) and len(pairs) == len(names) == len(items) * len(criteria)
     return _GRID if whole and min(len(items), len(criteria)) > 1 else None
-
-
-def replace_key(key: _Key, extra: Mapping[str, str]) -> _Key:
-    """Return a key with its criterion and repeat."""
-    return key._replace(criterion=extra.get("criterion"), repeat=extra.get("repeat"))
 
 
 def _hold(columns: Sequence[str]) -> str:

@@ -46,6 +46,7 @@ from assay.data.structure import (
     IGNORED,
     MOST_READINGS,
     ROWS,
+    Choice,
     Doubt,
     Layout,
     Stated,
@@ -399,23 +400,21 @@ def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
 MOST_REASON = 120
 """Characters of an error that follows an answer."""
 
-Reading_ = tuple[str, Mapping[str, Any]]
 
-
-def readings_left(rows: Rows, settings: ReadSettings, error: AssayError) -> tuple[list[str], list[Reading_]]:
+def readings_left(rows: Rows, settings: ReadSettings, error: AssayError) -> tuple[list[str], list[Choice]]:
     """Return all problems of a table, and the readings that the user can choose between.
 
     Each reading is its answers in words and its options. Each has been tried on this table, and leads to another
     problem or to a table; an answer that needs another table has no options.
     """
     problems: list[str] = []
-    found: list[Reading_] = []
+    found: list[Choice] = []
     source, tried = f"{rows.reading.source}: ", 0
 
     def follow(error: AssayError, said: str, options: Mapping[str, Any]) -> None:
         nonlocal tried
         problems.extend(getattr(error, "problems", None) or [str(error).removeprefix(source)])
-        steps: Sequence[Reading_] = getattr(error, "choices", ()) or ([("", error.advised)] if error.advised else [])
+        steps: Sequence[Choice] = getattr(error, "choices", ()) or ([("", error.advised)] if error.advised else [])
         for words, more in steps:
             further, here = {**options, **more}, "; ".join(one for one in (said, words) if one)
             if not more:
@@ -537,7 +536,7 @@ def find_columns(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> t
     return replace(rows, reading=rows.reading.add_notes(*notes)), replace(settings, **options)
 
 
-def readings_of(found: Structure, given: Mapping[str, Any]) -> list[Reading_]:
+def readings_of(found: Structure, given: Mapping[str, Any]) -> list[Choice]:
     """Return each combination of answers to the questions of a structure, in words and as options.
 
     Questions to confirm add no words. There is no combination if a question has no answers.
@@ -545,7 +544,7 @@ def readings_of(found: Structure, given: Mapping[str, Any]) -> list[Reading_]:
     if not all(one.choices for one in found.questions):
         return []
     asked = [one for one in found.questions if len(one.choices) > 1]
-    readings: list[Reading_] = []
+    readings: list[Choice] = []
     for answers in itertools.islice(itertools.product(*(one.choices for one in asked)), MOST_READINGS):
         words = "; ".join(text for text, _ in answers)
         said = {name: value for _, options in answers for name, value in options.items()}
