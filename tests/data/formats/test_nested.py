@@ -41,6 +41,9 @@ WAYS: dict[str, list[dict[str, Any]]] = {
         {"id": q, "reviews": [{"worker": w, "rating": v} for w, v in a.items()], "text": TEXT.format(q)}
         for q, a in ANSWERS.items()
     ],
+    "annotators listed, labels by name": [
+        {"id": q, "annotators": ",".join(a), "annotations": a} for q, a in ANSWERS.items()
+    ],
     "names and labels": [{"id": q, "annotations": a, "meta": {"source": "x"}} for q, a in ANSWERS.items()],
 }  # fmt: skip
 
@@ -49,7 +52,7 @@ WAYS: dict[str, list[dict[str, Any]]] = {
 def test_read_unfolds_answers(way, tmp_path):
     for labels in (
         assay.read(lines(tmp_path / "t.jsonl", WAYS[way])),
-        assay.read(pl.DataFrame(WAYS[way], strict=False)) if way != "names and labels" else None,
+        assay.read(pl.DataFrame(WAYS[way], strict=False)) if "name" not in way else None,
     ):
         if labels is not None:
             assert cells(labels) == ANSWERS

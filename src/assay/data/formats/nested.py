@@ -209,6 +209,8 @@ def _side_by_side(
     people = [n for n in lists if called_people(_single(n)) == 2]
     answers = [n for n in lists if n not in people and any(len(each) > 1 for each in cells[n])]
     labels = [n for n in answers if called(_single(n), "label")]
+    if not answers:
+        return None
     if not people and (len(labels) != 1 or any(called_people(plain_name(n)) == 2 for n in cells)):
         return None
     who = people[0] if people else None
@@ -219,7 +221,7 @@ def _side_by_side(
             one for one in records for n in labels or answers if len(one.get(n) or ()) != len(one.get(who) or ())
         )
         place = records.index(uneven) + 1
-        raise DataError(f"{source}, record {place}: '{who}' and {listing(labels)} have different lengths")
+        raise DataError(f"{source}, record {place}: '{who}' and {listing(labels or answers)} have different lengths")
     used = together if who is not None else labels
     single = used[0] if len(used) == 1 else None
     found = []
