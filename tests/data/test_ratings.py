@@ -163,3 +163,16 @@ def test_cluster_codes_suggest_nearest_column():
         cluster_codes(table(document=["d", "d", "e"]), "documnt")
     with pytest.raises(DataError, match="item column 'who'"):
         cluster_codes(table(), "who")
+
+
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        (["4", "4.0", " 4 ", "10"], [0, 0, 0, 1]),
+        (["1a", "none", "2b", "-"], [1, 3, 2, 0]),  # marks of missing values are names of levels
+        (["none", "1a", "2b", "-"], [3, 1, 2, 0]),
+        (["10", "9", "x"], [0, 1, 2]),  # not all are numbers
+    ],
+)
+def test_level_codes_give_each_value_a_level(values, codes):
+    assert module._level_codes(pl.Series(values)).tolist() == codes

@@ -23,9 +23,9 @@ from assay.data.annotations import Annotations, Answers, Repeats, digest_of_colu
 from assay.data.chunk_store import MOST_VALUES
 from assay.data.chunks import Chunks, require_few_values
 from assay.data.columns import KEY
-from assay.data.groups import level_codes
 from assay.data.names import Names
 from assay.data.scales import Label, Scale
+from assay.data.values import plain_numbers
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.resampling import MAX_UNITS, JointSums, Units, add_rows, gather, sum_pieces
 from assay.estimation.result import Exclusion, fingerprint_with
@@ -655,8 +655,9 @@ def _level_codes(values: pl.Series) -> Ints:
     """The rank of each value among the distinct values; names are sorted alphabetically."""
     if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
         values = values.cast(pl.String)
-        if values.drop_nulls().head(1).str.contains(r"^\s*-?\d").any():
-            return level_codes(values)  # numbers as text: 4.0 is the level 4
+        numbers = plain_numbers(values.str.strip_chars())
+        if numbers.null_count() == values.null_count():
+            values = numbers  # numbers as text: 4.0 is the level 4
     return values.rank("dense").to_numpy().astype(np.int64) - 1
 
 
