@@ -140,6 +140,8 @@ def test_documents_and_teachers_stay_in_one_fold():
     alone = folds_of(labels, together=[], near=0.0)
     assert alone.group.max() + 1 == 60, "each item separately without further information"
     found = folds_of(labels, document="document", near=0.0)
+    numbered = replace(labels, items=labels.items.with_columns(pl.col("teacher").str.slice(1).cast(pl.Int64)))
+    assert folds_of(numbered, document="document", near=0.0).fold.tolist() == found.fold.tolist()
     assert any("with the same 'teacher' are in the same fold (found; together=[] for none)" in w for w in found.words)
     taught = folds_of(labels, document="document", together=["teacher"], near=0.0)
     assert len(set(zip(labels.items["teacher"].to_list(), taught.fold.tolist(), strict=True))) == 10

@@ -60,11 +60,6 @@ class ItemGroups:
     unused: dict[str, Reason]
 
 
-def level_codes(values: pl.Series) -> Codes:
-    """Return the rank of each value among the distinct values, numbers by value and names alphabetically."""
-    return ColumnView(values).codes
-
-
 def parts_of(view: ColumnView, parts: int = MOST_VALUES) -> Codes:
     """Return the part of each item by a column; empty cells are a part.
 

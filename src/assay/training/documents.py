@@ -21,8 +21,9 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Repeats
+from assay.data.cells import ColumnView
 from assay.data.dependence import dependence
-from assay.data.groups import item_groups, level_codes
+from assay.data.groups import item_groups
 from assay.data.names import natural, stems
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Label, Scale
@@ -607,15 +608,16 @@ def columns_together(
         return tuple(settings.together or ())
     items = labels.items
     used = {"item", settings.text, settings.document, settings.fold, settings.order, settings.starts}
-    owner = level_codes(pl.Series(documents[0] or items["item"]))
+    owner = ColumnView(pl.Series("document", documents[0] or items["item"])).codes
+    groups = int(owner.max(initial=-1)) + 1
     found = []
     for one in item_groups(items, labels.scale.categories or (), [n for n in used if n in items.columns]).strata:
-        codes = level_codes(items[one.name])
-        whole = dependence(codes, owner)
-        levels, groups = int(codes.max(initial=-1)) + 1, int(owner.max(initial=-1)) + 1
-        names = items[one.name].dtype == pl.String or one.documents
-        if names and (codes >= 0).all() and not whole.broken and 2 * settings.folds <= levels < groups:
-            found.append((levels, one.name))
+        view = ColumnView(items[one.name])
+        names = (view.values is None or view.whole) and view.filled == view.rows
+        # A level has two documents or more on average: lengths of documents have one.
+        few = 2 * settings.folds <= view.n_values <= groups / 2
+        if names and few and not dependence(view.codes, owner).broken:
+            found.append((view.n_values, one.name))
     return (min(found)[1],) if found else ()
 
 
