@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -12,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Reading
+from assay.data.cells import total_of_counts
 from assay.data.columns import column_of, to_polars
 from assay.data.formats import Rows
 from assay.data.formats.nested import unfold
@@ -28,7 +30,7 @@ from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_column
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
 from assay.data.role_names import called_people, plain_name
 from assay.data.scales import parse_scale
-from assay.data.structure import LEAST_COUNTED, UnclearTableError, read_call, unclear
+from assay.data.structure import UnclearTableError, read_call, unclear
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError, counted, listing, unknown
 from assay.estimation.options import question
 from assay.reporting.page import READING_MARK, atomic_write, writable
@@ -313,29 +315,13 @@ def _read_matrix(question: str, matrix: Any) -> Annotations:
             f"{question} takes a table of labels, a path, a frame, two arrays of labels or a matrix of items and "
             f"annotators; got a {type(matrix).__name__}"
         )
-    total = counts_of(rows)
-    if total:
-        return _read_counts(question, rows, total)
+    with contextlib.suppress(TypeError, ValueError):  # labels can be words
+        if total := total_of_counts(np.array(rows, dtype=float)):
+            return _read_counts(question, rows, total)
     side = f"each row of the matrix is one item: {counted(len(rows), 'item')} by {counted(len(rows[0]), 'annotator')}; "
     side += "if the rows are annotators, give the transpose"
     columns = {f"annotator {j + 1}": [row[j] for row in rows] for j in range(len(rows[0]))}
     return _read_columns(question, columns, side)
-
-
-def counts_of(rows: Sequence[Sequence[Any]]) -> int:
-    """Return how many annotators chose a category in each row of a matrix of counts; 0 for a matrix of labels.
-
-    Each row of counts has the same sum, some categories are chosen by no annotator, and rows differ.
-    """
-    try:
-        cells = np.array(rows, dtype=float)
-    except (TypeError, ValueError):
-        return 0
-    total = cells.sum(axis=1)
-    whole = bool(np.isfinite(cells).all()) and bool((cells % 1 == 0).all()) and bool((cells >= 0).all())
-    equal = len(cells) >= LEAST_COUNTED and len(cells[0]) > 1 and bool((total == total[0]).all())
-    varied = bool((cells == 0).any()) and cells.max(initial=0) > 1 and bool(np.ptp(cells, axis=0).any())
-    return int(total[0]) if whole and equal and varied and total[0] > 1 else 0
 
 
 def _read_counts(question: str, rows: Sequence[Sequence[Any]], total: int) -> Annotations:

@@ -820,7 +820,10 @@ def test_find_structure_joins_names_that_come_again():
 def test_find_structure_asks_whether_item_and_annotator_are_exchanged():
     one = rated(each=6)
     found = found_in({"annotator_id": one["item"], "item_id": one["who"], "label": one["label"]})
-    assert texts(found)[0].startswith("labels differ within each item_id more than chance would suggest")
+    assert texts(found) == (
+        "labels agree less within each item_id than if another column were the annotator; is 'annotator_id' the "
+        "annotator?",
+    )
     assert len(found.questions[0].choices) == 2
 
 
@@ -920,6 +923,9 @@ def test_find_structure_of_table_without_header():
     one = rated()
     found = found_in({str(one["item"][0]): one["item"][1:], str(one["who"][0]): one["who"][1:], "x": one["label"][1:]})
     assert "so the first row seems to be data; add a row of names above it" in found.errors[0]
+    choices = {"id": list("abcd"), "A": list("ABAB"), "B": list("BBAA")}  # annotators A and B choose A or B
+    assert "or set layout=... if these are names" in found_in(choices).errors[0]
+    assert found_in(choices, shape="wide").options["columns"] == ["A", "B"]
     numbered = {"id": list("abcde"), **{str(k): [1, 2, 3, 4, k] for k in (1, 2, 3)}}
     assert not found_in(numbered, judges=("3",)).errors
 
@@ -942,3 +948,10 @@ def test_find_structure_numbered_questions_are_items():
             rows += [(f"q{k}", who, round(quality + rng.normal(0, 0.5)), system) for who in ("kim", "lee", "mo")]
     frame = pl.DataFrame(rows, schema=["question", "annotator", "score", "system"], orient="row")
     assert found_in(frame).options == {"item": ["question", "system"], "label": "score"}
+
+
+def test_find_structure_asks_nothing_about_labels_that_agree_in_no_unit():
+    one, rng = rated(), np.random.default_rng(9)
+    for _ in range(20):
+        table = {"doc_id": one["item"], "coder": one["who"], "score": rng.integers(0, 2, len(one["who"])).tolist()}
+        assert not found_in(table).questions

@@ -156,6 +156,23 @@ def _texts(column: pl.Series) -> pl.Series:
     return column.cast(pl.String)
 
 
+LEAST_COUNTED = 4
+"""Rows of a table of counts: in fewer, labels can have equal sums by chance."""
+
+
+def total_of_counts(cells: NDArray[np.float64]) -> int:
+    """Return how many annotators chose a category in each row of counts, (rows, categories); 0 for labels.
+
+    Each row of counts has the same sum, some categories are chosen by no annotator, and rows differ.
+    """
+    if len(cells) < LEAST_COUNTED or cells.shape[1] < 2:
+        return 0
+    total = cells.sum(axis=1)
+    whole = bool(np.isfinite(cells).all()) and bool((cells % 1 == 0).all()) and bool((cells >= 0).all())
+    varied = bool((cells == 0).any()) and cells.max() > 1 and bool(np.ptp(cells, axis=0).any())
+    return int(total[0]) if whole and varied and total[0] > 1 and bool((total == total[0]).all()) else 0
+
+
 LEAST_SHARED = 0.5
 """Share of a column's cells that also occur in another file, from which both columns name the same items: annotators
 often label a sample of the items that a judge labels. Labels that happen to differ in every row are few."""

@@ -17,9 +17,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from assay.data import words
-from assay.data.cells import ROWS_INSPECTED, ColumnView, computed_columns
+from assay.data.cells import ROWS_INSPECTED, ColumnView, computed_columns, total_of_counts
 from assay.data.dependence import crossed, dependence, repetition, sameness
 from assay.data.names import IN_MEMORY, KINDS, model_names, possible_judges, spelling_key
 from assay.data.role_names import (
@@ -73,9 +74,6 @@ MOST_READINGS = 24
 
 LARGEST_ENTITY = 0.7
 """Share of rows up to which the values of a column come again, as those of an item or an annotator do."""
-
-LEAST_COUNTED = 4
-"""Rows of a table of counts: in fewer, labels can have equal sums by chance."""
 
 LEAST_FILLED = 0.9
 """Share of filled cells of a column that identifies rows."""
@@ -359,6 +357,8 @@ class _Key(NamedTuple):
     repeat: str | None = None
     why: str = ""
     condition: str | None = None
+    found: bool = False
+    """Whether the rows show it."""
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -393,7 +393,8 @@ class _Finder:
         places = sorted(int(n) for n in headless if n.isdigit())
         # Columns can be numbered: 1, 2, 3.
         numbered = len(places) == len(headless) and places == [places[0] + k for k in range(len(places))]
-        if len(headless) > 1 and not numbered and 2 * len(headless) >= len(self.views):
+        said = any(getattr(stated, role) is not None for role in ("shape", "columns", "item", "annotator", "label"))
+        if len(headless) > 1 and not said and not numbered and 2 * len(headless) >= len(self.views):
             columns = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items())
             return Structure("long", columns, errors=(words.no_header(headless),))
         if shape == "wide":
@@ -424,11 +425,7 @@ class _Finder:
                  and self._by_name(n) is None and (v.ends or (-1,))[0] >= 0]  # fmt: skip
         tried = [whole, whole[1:]] if whole and self.views[whole[0]].unique else [whole]
         for names in tried:
-            if len(names) < 3 or self.frame.height < LEAST_COUNTED:
-                continue
-            cells = np.stack([self.views[n].numbers.to_numpy() for n in names])  # type: ignore[union-attr]
-            total = cells.sum(axis=0)
-            if total[0] >= 2 and (total == total[0]).all() and (cells == 0).any() and np.ptp(cells, axis=1).any():
+            if len(names) > 2 and total_of_counts(self._cells(names)):
                 return names
         first = next(iter(self.views.values()), None)
         if first is not None and first.is_text and first.unique:
@@ -441,11 +438,11 @@ class _Finder:
     def _counted(self, counts: list[str]) -> Structure:
         columns = [Role(n, "label" if n in counts else "item", "a count" if n in counts else "", v.examples())
                    for n, v in self.views.items()]  # fmt: skip
-        return Structure("counts", tuple(columns), errors=(words.counts(counts, int(self._row_total(counts))),))
+        total = total_of_counts(self._cells(counts))
+        return Structure("counts", tuple(columns), errors=(words.counts(counts, total),))
 
-    def _row_total(self, counts: Sequence[str]) -> float:
-        totals = np.sum([self.views[n].numbers.to_numpy() for n in counts], axis=0)  # type: ignore[union-attr]
-        return float(totals[0]) if (totals == totals[0]).all() else 0.0
+    def _cells(self, names: Sequence[str]) -> NDArray[np.float64]:
+        return np.column_stack([self.views[n].numbers.to_numpy() for n in names])  # type: ignore[union-attr]
 
     # -- one row per label: who answered, and on which item ----------------------------------------------
 
@@ -608,7 +605,9 @@ class _Finder:
                 extra[role] = fits[0]
                 rest.remove(fits[0])
         rest.sort(key=lambda n: (-self.views[n].n_values, n))
-        return _Key(who, tuple(rest), extra.get("criterion"), extra.get("repeat"), why, extra.get("condition"))
+        return _Key(
+            who, tuple(rest), extra.get("criterion"), extra.get("repeat"), why, extra.get("condition"), found=bool(why)
+        )
 
     def _is_extra(self, name: str, role: str) -> bool:
         view = self.views[name]
@@ -875,9 +874,8 @@ class _Finder:
             kind = taken[name]
             if getattr(self.stated, kind, None) == name:
                 return Role(name, kind, "as specified", view.examples(), "stated")
-            by_rows = ";" in key.why
             why = {"annotator": key.why, "item": key.why, "label": words.LABEL_REASON}.get(kind, "by name")
-            return Role(name, kind, why if by_rows else "by name", view.examples())
+            return Role(name, kind, why if key.found else "by name", view.examples())
         kind_, why = self._other_role(name)
         of = self._described(name, key) if view.filled else None
         if kind_ in ("unknown", "item column") and of is not None:
@@ -889,7 +887,7 @@ class _Finder:
 
     def _check_exchanged(self, key: _Key, labels: Sequence[str], options: dict[str, Any]) -> None:
         """Ask who answered if labels agree more within other units than within the items of this reading."""
-        if ";" not in key.why:
+        if not key.found:
             return
         could = [key.who, *key.item]
         fixed = [n for n in (key.criterion, key.repeat, key.condition) if n is not None]
@@ -900,7 +898,8 @@ class _Finder:
             return float(np.mean(found)) if found else float("nan")
 
         here = agreement(key.who)
-        better = [n for n in key.item if agreement(n) > here + SWAPPED]
+        # Labels that agree in no unit, as random ones do, say nothing about it.
+        better = [n for n in key.item if agreement(n) > max(here, 0) + SWAPPED]
         if better:
             choices = []
             for who in (key.who, *better):

@@ -138,7 +138,7 @@ def no_header(columns: Sequence[str]) -> str:
     """Return the problem of a table whose first row contains cells, not names of columns."""
     return (
         f"the names of the columns {_names(columns)} are also among their cells, so the first row seems to be data; "
-        "add a row of names above it, such as item, annotator, label"
+        "add a row of names above it, such as item, annotator, label, or set layout=... if these are names"
     )
 
 
@@ -216,8 +216,8 @@ def people_or_questions(columns: Sequence[str], scale: str) -> str:
 def exchanged(item: Sequence[str], annotator: str) -> str:
     """Return the question whether item and annotator are exchanged."""
     return (
-        f"labels differ within each {listing(list(item))} more than chance would suggest for an item; is '{annotator}' "
-        "the annotator?"
+        f"labels agree less within each {listing(list(item))} than if another column were the annotator; is "
+        f"'{annotator}' the annotator?"
     )
 
 

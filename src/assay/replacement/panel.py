@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
-from assay.data.dependence import crossed
 from assay.data.groups import LEAST_HELD, item_groups
 from assay.data.names import Coded, NameParts, Names, common_suffix, factorize, stems
 from assay.data.ratings import Ratings, cluster_codes
@@ -38,6 +37,7 @@ from assay.estimation.result import fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import FOR_HELP, similarity_named
+from assay.statistics.blocks import cross_codes
 from assay.statistics.categories import Alpha, Together
 from assay.statistics.wins import count_wins
 
@@ -1363,8 +1363,8 @@ def _all_strata(
     if len(plain) > 2 and len(plain[0].part) >= FROM_ITEMS_CROSSED:
         together = [*map(list, combinations(plain, 2)), plain]
     for parts in together:
-        both = crossed([one.part for one in parts])
-        if len(both) >= LEAST_CROSSED * (int(both.max()) + 1):
+        both, n_cells = cross_codes(*(one.part for one in parts))
+        if len(both) >= LEAST_CROSSED * n_cells:
             plain = [*plain, Stratification(" × ".join(one.name for one in parts), both)]
     return (*plain, *stem)
 
