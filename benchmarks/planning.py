@@ -19,9 +19,10 @@ import numpy as np
 from assay.estimation.options import IntervalSettings
 from assay.estimation.resampling import estimate_open, estimate_sums
 from assay.replacement import studies
-from assay.replacement.panel import AltTestSettings, AltTestTable, Panel
+from assay.replacement.panel import AltTestSettings, AltTestTable
 from assay.replacement.studies import Pilot, SimulatedStudies, is_conclusive
 from assay.simulation import LabelSource, simulate
+from assay.statistics.panels import Panel
 from assay.statistics.wins import NeededEpsilon, Posterior
 from type_one_error import PRIOR, boundary_noise, show
 

@@ -882,6 +882,7 @@ QUESTIONS = (
         "route", lambda labels, judge="gpt", **options: assay.route(labels, judge, **options), RouteSettings,
         {"judge": ["llama"], "signal": ["judges"], "epsilon": [0.02], "alpha": [0.2], "clusters": ["document"],
          "annotators": [("ann_1", "ann_2", "ann_3")], "price": [2.0], "judge_price": [0.5],
+         "min_agreement_ratio": [0.3],
          "repeats": [{"signal": "judges", "repeats": how} for how in ("first", "last", "mean")], "confidence": [0.8]},
         {"signal": "chance", "epsilon": 0.1}, signalled,
     ),

@@ -17,8 +17,8 @@ from assay.errors import DataError, DesignError
 from assay.estimation.intervals import wilson
 from assay.planning import AltTestPlan
 from assay.replacement.decision import VERDICTS
-from assay.replacement.panel import Panel
 from assay.replacement.studies import EACH, OPEN, SimulatedStudies
+from assay.statistics.panels import Panel
 from readable import assert_readable
 
 # -- two methods: every study of a plan, tested separately --------------------------------------------
@@ -69,15 +69,19 @@ def test_plan_counts_verdicts_of_alt_test(world, options):
     }
     for row in plan.table.iter_rows(named=True):
         tests = [
-            assay.alt_test(table, "judge", epsilon=row["epsilon"], method="none", **options)
+            assay.alt_test(table, "judge", epsilon=row["epsilon"], method="none", strata="none", **options)
             for table in tables[row["n_items"]]
         ]
-        # Plans do not test for label leakage.
-        verdicts = [dataclasses.replace(t.verdict_tests, matched_annotator=None).verdict for t in tests]
-        assert row["estimate"] == pytest.approx(verdicts.count("replace") / n_studies)
+        # Plans have no strata, and do not test for label leakage and groups of annotators.
+        plain = {"matched_annotator": None, "groups": None}
+        verdicts = [dataclasses.replace(t.verdict_tests, **plain).verdict for t in tests]
+        # The agreement ratio of a smaller study is that of the first items of the largest, so that one study with a
+        # p-value of .059 has one below .05.
+        off = 1 / n_studies if row["n_items"] < sizes[-1] else 0
+        assert row["estimate"] == pytest.approx(verdicts.count("replace") / n_studies, abs=off + 1e-9)
+        assert row["undecided"] == pytest.approx(verdicts.count("undecided") / n_studies, abs=off + 1e-9)
         assert row["do_not_replace"] == pytest.approx(verdicts.count("do_not_replace") / n_studies)
         assert row["mixed"] == pytest.approx(verdicts.count("mixed") / n_studies)
-        assert row["undecided"] == pytest.approx(verdicts.count("undecided") / n_studies)
         assert row["passes"] == pytest.approx(np.mean([t.passed for t in tests]))
         assert row["winning_rate"] == pytest.approx(np.nanmean([t.winning_rate for t in tests]))
         rho = [t.advantage_probability.estimate for t in tests]
@@ -361,12 +365,12 @@ def test_small_plan_summary():
     assert rounded(plan.table) == [
         (3, 0.1, 30, 0.05, 0.017, 0.137, 60, 0.05, 0, 0, 0.95, 0.083, 0.106, 0.828),
         (3, 0.1, 40, 0.117, 0.058, 0.222, 60, 0.117, 0, 0, 0.883, 0.1, 0.111, 0.825),
-        (3, 0.2, 30, 0.267, 0.171, 0.39, 60, 0.267, 0, 0, 0.733, 0.317, 0.372, 0.828),
-        (3, 0.2, 40, 0.417, 0.301, 0.543, 60, 0.417, 0, 0, 0.583, 0.533, 0.533, 0.825),
+        (3, 0.2, 30, 0.233, 0.144, 0.354, 60, 0.233, 0, 0, 0.767, 0.317, 0.372, 0.828),
+        (3, 0.2, 40, 0.4, 0.286, 0.526, 60, 0.4, 0, 0, 0.6, 0.533, 0.533, 0.825),
         (4, 0.1, 30, 0.067, 0.026, 0.159, 60, 0.067, 0, 0, 0.933, 0.067, 0.071, 0.814),
-        (4, 0.1, 40, 0.15, 0.081, 0.261, 60, 0.15, 0, 0, 0.85, 0.133, 0.117, 0.812),
-        (4, 0.2, 30, 0.35, 0.242, 0.476, 60, 0.35, 0, 0, 0.65, 0.333, 0.329, 0.814),
-        (4, 0.2, 40, 0.45, 0.331, 0.575, 60, 0.45, 0, 0, 0.55, 0.483, 0.454, 0.812),
+        (4, 0.1, 40, 0.133, 0.069, 0.242, 60, 0.133, 0, 0, 0.867, 0.133, 0.117, 0.812),
+        (4, 0.2, 30, 0.3, 0.199, 0.425, 60, 0.3, 0, 0, 0.7, 0.333, 0.329, 0.814),
+        (4, 0.2, 40, 0.383, 0.271, 0.51, 60, 0.383, 0, 0, 0.617, 0.483, 0.454, 0.812),
     ]
     assert plan.smallest.rows() == [(3, 0.1, None), (3, 0.2, 40), (4, 0.1, None), (4, 0.2, 30)]
     *text, signature = plan.summary().splitlines()
@@ -378,18 +382,18 @@ Power: the share of 60 studies with the verdict Replace.
 Simulated studies, labels a whole number from 1 to 5; annotator noise 0.3, judge noise 0.2, judge bias +0.1.
 Prior of the labels 0.1,0.2,0.3,0.2,0.2.
 Every label has a Gaussian error with standard deviation 0.2.
-Verdict at α = 0.05: non-inferior to 50% of annotators and agreement ratio above 0.5; score neg_rmse. \
+Verdict at α = 0.05: non-inferior to 50% of annotators and agreement ratio above 0.6; score neg_rmse. \
 Monte Carlo error at most 0.13.
 
 3 annotators
   items   ε = 0.1   ε = 0.2
-     30      0.05      0.27
-     40      0.12      0.42
+     30      0.05      0.23
+     40      0.12      0.40
 
 4 annotators
   items   ε = 0.1   ε = 0.2
-     30      0.07      0.35
-     40      0.15      0.45
+     30      0.07      0.30
+     40      0.13      0.38
 
 None of these sizes gives power 0.30 (ε = 0.1, 3 annotators).
 40 items give power 0.30 (ε = 0.2, 3 annotators).
@@ -417,7 +421,7 @@ Assurance: the share of 42 studies with a conclusive verdict, averaged over the 
 posterior.
 Panels and items drawn from a pilot of 40 items by 4 annotators, judge m; assumes that further items and annotators \
 are like these.
-Verdict at α = 0.05: non-inferior to 50% of annotators and agreement ratio above 0.5; score neg_rmse. \
+Verdict at α = 0.05: non-inferior to 50% of annotators and agreement ratio above 0.6; score neg_rmse. \
 Monte Carlo error at most 0.15.
 
 3 annotators

@@ -454,6 +454,7 @@ OPTIONS = {
         "price": "1.0 >= 0",
         "judge_price": "0.0 >= 0",
         "repeats": "'error'",
+        "min_agreement_ratio": "0.6 >= 0 <= 1",
         "confidence": "0.95 > 0 < 1 as 'level'",
     },
     GateSettings: {
@@ -519,7 +520,7 @@ OPTIONS = {
         "similarity": "None first",
         "fdr": "0.05 > 0 < 1 always",
         "alpha": "0.05 > 0 < 1",
-        "min_agreement_ratio": "0.5 >= 0 <= 1",
+        "min_agreement_ratio": "0.6 >= 0 <= 1",
         "analyses": "1 >= 1",
         "analysis": "1 >= 1",
         "threshold": "0.5 > 0 <= 1",

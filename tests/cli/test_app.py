@@ -129,11 +129,13 @@ def test_signature_is_printed_unchanged(run: Run, table: str) -> None:
 
 def test_report_writes_page(run: Run, table: str, tmp_path: Path) -> None:
     page = tmp_path / "deep" / "page.html"
-    code, out, err = run("report", table, *COLUMNS, "--expertise", "crowd", "--output", str(page))
+    code, out, err = run(
+        "report", table, *COLUMNS, "--epsilon", "0.2", "--min-agreement-ratio", "0.3", "--output", str(page)
+    )
     assert code == 0
-    assert "gpt-4o may replace a crowd worker." in out
+    assert "gpt-4o may replace one of these annotators." in out
     assert f"written to {page}" in err
-    assert "gpt-4o may replace a crowd worker." in page.read_text(encoding="utf-8")
+    assert "gpt-4o may replace one of these annotators." in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("sketches")

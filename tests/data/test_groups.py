@@ -69,7 +69,7 @@ def test_item_groups_gives_a_reason_for_each_unused_column():
         "day": "dates", "name": "values of few items", "tags": "lists",
     }  # fmt: skip
     frame = pl.DataFrame({"item": range(20), "says": ["Yes", "no"] * 10})
-    assert item_groups(frame, ("yes", "no"), ("item",)).unused == {"says": "labels or gold labels"}
+    assert item_groups(frame, ("yes", "no"), ("item",)).unused == {"says": "the labels' own words"}
 
 
 def test_item_groups_ignores_items_that_are_not_compared():

@@ -931,14 +931,14 @@ def test_refusal_by_the_agreement_ratio_has_no_second_reason():
     assert test.verdict_tests.p_item_level < 0.001
     assert test.agreement_ratio.high < 0.5
     summary, found = test.summary(), card(test)
-    assert summary.startswith("Do not replace these annotators with noisy: its agreement ratio is below 0.50.")
+    assert summary.startswith("Do not replace these annotators with noisy: its agreement ratio is below 0.60.")
     assert (
         "Item-level agreement: matches annotators of the same item better than of other items (p < 0.001)." in summary
     )
-    assert "below the required 0.50 (p < 0.001)." in summary
-    assert found.headline == "Do not replace one of these annotators with noisy: its agreement ratio is below 0.50."
+    assert "below the required 0.60 (p < 0.001)." in summary
+    assert found.headline == "Do not replace one of these annotators with noisy: its agreement ratio is below 0.60."
     assert found.advice.startswith(
-        "It agrees with annotators less than 0.50 times as much as they agree with each other."
+        "It agrees with annotators less than 0.60 times as much as they agree with each other."
     )
     report = assay.report(labels, epsilon=0.9, judges=["noisy"])
     said = " ".join([summary, found.evidence, found.advice, *found.details, report.summary(), report.markdown()])

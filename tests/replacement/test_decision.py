@@ -308,16 +308,15 @@ def test_conjunctions_count_annotators_with_half_the_weight(weights, threshold, 
     assert decision.conjunctions(more, more, np.append(weights, 9.0), threshold)[2] == least
 
 
-def item_agreement_of(p_agreement=0.01, high=None, match=None):
+def item_agreement_of(p_agreement=0.01, high=None):
     """Item-level agreement with three p-values; ``high`` is the upper limit of the annotators' agreement."""
     asked = []
     ratio = SimpleNamespace(
         p_agreement=p_agreement, pseudo=None if high is None else 1,
         agreement=lambda which, level: asked.append((which, level)) or SimpleNamespace(high=high),
     )  # fmt: skip
-    found = None if match is None else SimpleNamespace(annotator=match)
     return SimpleNamespace(
-        for_ratio=ratio, p_item_level=0.11, p_ratio_above=0.12, p_ratio_below=0.13, match=found, asked=asked
+        for_ratio=ratio, p_item_level=0.11, p_ratio_above=0.12, p_ratio_below=0.13, by_own_words=(0.0, ""), asked=asked
     )
 
 
@@ -340,7 +339,7 @@ def test_verdict_tests_of_classify_agreement_among_annotators(p_agreement, high,
 
 def test_verdict_tests_of_has_all_p_values():
     p, reverse = np.array([0.01, 0.02, 0.6]), np.array([0.9, 0.3, 0.2])
-    found = decision.verdict_tests_of(p, reverse, item_agreement_of(match="ann"), np.ones(3), 0.6, 0.05)
+    found = decision.verdict_tests_of(p, reverse, item_agreement_of(), np.ones(3), 0.6, 0.05, matched="ann")
     as_good, worse, least, least_worse = decision.conjunctions(p, reverse, np.ones(3), 0.6)
     assert (found.p_noninferior, found.p_worse, found.least, found.least_worse) == (as_good, worse, least, least_worse)
     # Two of three have .6 of the weight: of the larger two, .02 and .6, Simes' p is the least of 2 · .02 and .6.
@@ -363,17 +362,47 @@ def test_verdict_tests_ratio_too_low_requires_agreement():
     assert replace(found, p_ratio_above=0.05).p_replace == 0.05
 
 
-def test_adjust_verdict_tests_adjusts_each_p_value():
+def test_adjust_verdict_tests_adjusts_the_largest_p_value_of_each_judge():
+    """Two judges that each fail another test: Holm of .04 and .03 is .06 for both, so that neither replaces."""
+    one = decision.VerdictTests(0.001, 0.9, 0.04, 0.001, 0.9, True, None, 1, 1, 0.05)
+    other = decision.VerdictTests(0.03, 0.9, 0.001, 0.002, 0.9, True, None, 1, 1, 0.05)
+    first, second = decision.adjust_verdict_tests([one, other])
+    assert (one.verdict, other.verdict) == ("replace", "replace")
+    assert (first.p_replace, second.p_replace) == pytest.approx((0.06, 0.06))
+    assert (first.p_ratio_above, second.p_ratio_above) == pytest.approx((0.0015, 0.004))
+    assert (first.verdict, second.verdict) == ("undecided", "undecided")
+
+
+def test_adjust_verdict_tests_adjusts_each_other_p_value():
     """Holm of two: twice the smaller, and the larger no less than that; NaN is none, and is not counted."""
     one = decision.VerdictTests(0.01, 0.2, 0.02, 0.5, 0.9, True, None, 1, 2, 0.05)
     other = decision.VerdictTests(0.03, 0.15, math.nan, 0.6, 0.01, None, "ann", 3, 4, 0.1)
     first, second = decision.adjust_verdict_tests([one, other])
     names = ("p_noninferior", "p_worse", "p_item_level", "p_ratio_above", "p_ratio_below")
-    assert [getattr(first, name) for name in names] == pytest.approx([0.02, 0.3, 0.02, 1.0, 0.9])
-    assert [getattr(second, name) for name in names] == pytest.approx([0.03, 0.3, math.nan, 1.0, 0.02], nan_ok=True)
+    assert [getattr(first, name) for name in names] == pytest.approx([0.02, 0.3, 0.02, 0.5, 0.9])
+    assert [getattr(second, name) for name in names] == pytest.approx([0.03, 0.3, math.nan, 0.6, 0.02], nan_ok=True)
     assert replace(
         second, **{name: getattr(other, name) for name in names if name != "p_item_level"}, p_item_level=0
     ) == replace(other, p_item_level=0)
+
+
+@pytest.mark.parametrize(("verdict", "p_first", "p_second"), [
+    ("replace", 0.01, 0.05), ("mixed", 0.01, 0.06), ("mixed", 0.2, 0.01), ("undecided", 0.06, 0.06),
+])  # fmt: skip
+def test_two_groups_of_annotators_require_both(verdict, p_first, p_second):
+    found = decision.VerdictTests(0.01, 0.9, 0.01, 0.01, 0.9, True, None, 2, 2, 0.05)
+    groups = decision.GroupTests(("ann", "bob"), ("cho", "dan"), 0.001, p_first, p_second)
+    assert found.verdict == "replace"
+    assert replace(found, groups=groups).verdict == verdict
+    assert replace(found, groups=groups, p_worse=0.01).verdict == "mixed"
+    assert replace(found, groups=groups, p_item_level=0.2).verdict == "undecided"
+
+
+def test_a_column_of_the_labels_own_words_leaves_replace_undecided():
+    found = decision.VerdictTests(0.01, 0.9, 0.01, 0.01, 0.9, True, None, 2, 2, 0.05, None, 0.05, "has_link")
+    assert found.verdict == "replace"
+    assert replace(found, p_own_words=0.051).verdict == "undecided"
+    assert replace(found, p_own_words=0.051, p_ratio_below=0.01).verdict == "do_not_replace"
 
 
 # -- what a win_counts says ------------------------------------------------------------------------------

@@ -12,15 +12,10 @@ import assay
 from assay.data.annotations import Answers
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.replacement.panel import (
-    Accuracy,
     AltTestSettings,
     AltTestTable,
-    NegRMSE,
     Rule,
-    Stratification,
-    _all_strata,
     _all_texts,
-    _columns_asked,
     _normalise,
     _quality,
     _refuse_too_few,
@@ -28,6 +23,8 @@ from assay.replacement.panel import (
     labels_of,
 )
 from assay.similarity.registry import as_similarity
+from assay.statistics.panels import Accuracy, NegRMSE
+from assay.statistics.strata import Stratification, all_strata, known_columns
 
 WORDS = Nominal(("bad", "good"))
 NUMBERS = Nominal((1, 2))
@@ -236,19 +233,20 @@ def parts_of(codes, per_item=3.0):
 
 
 def structures(columns=(), documents=None, suffix=None, wanted="auto"):
-    return _all_strata(tuple(columns), documents, suffix, wanted)
+    given = columns[0].part if columns else suffix.codes if suffix else documents.stem.codes if documents else ()
+    return all_strata(tuple(columns), documents, suffix, wanted, np.ones(len(given), dtype=bool))
 
 
 def column(name, *codes):
     return Stratification(name, np.array(codes))
 
 
-def test_strata_stem_requires_three_items():
-    for per_item, there in ((2.9, False), (3.0, True)):
-        documents, _ = parts_of([0, 0, 0, 1, 1, 1], per_item)
+def test_strata_stem_requires_two_items():
+    for codes, there in (([0, 0, 1], False), ([0, 0, 1, 1], True)):
+        documents, _ = parts_of(codes)
         assert [one.name for one in structures(documents=documents)] == ["stem"] * there
         (asked,) = structures(documents=documents, wanted="stem")
-        assert (asked.name, asked.by_stem, asked.part.tolist()) == ("stem", False, [0, 0, 0, 1, 1, 1])
+        assert (asked.name, asked.by_stem, asked.part.tolist()) == ("stem", False, codes)
     assert structures(documents=documents)[0].by_stem  # found by itself
     assert structures(documents=documents, wanted="suffix", suffix=parts_of([0, 1] * 3)[1])[0].name == "suffix"
     assert structures(documents=documents, wanted="none") == structures() == ()
@@ -263,16 +261,16 @@ def test_strata_suffix_requires_five_items():
         assert structures(suffix=suffix, wanted="none") == ()
 
 
-def test_strata_are_combined_with_four_items_per_cell():
-    documents, _ = parts_of([0, 0, 0, 1, 1, 1, 2, 2])
-    a, b = column("a", 0, 0, 0, 0, 1, 1, 1, 1), column("b", 2, 2, 2, 2, 0, 0, 0, 0)
+def test_strata_are_combined_with_five_items_per_cell():
+    documents, _ = parts_of([0, 0, 0, 1, 1, 1, 2, 2, 2, 2])
+    a, b = column("a", *[0] * 5, *[1] * 5), column("b", *[2] * 5, *[0] * 5)
     found = structures([a, b], documents)
     assert [one.name for one in found] == ["a", "b", "a × b", "stem"]
-    assert found[2].part.tolist() == [0] * 4 + [1] * 4
-    third = column("b", 0, 0, 0, 0, 1, 1, 0, 0)  # eight items in three cells
+    assert found[2].part.tolist() == [0] * 5 + [1] * 5
+    third = column("b", *[0] * 5, 1, 1, 0, 0, 0)  # ten items in three cells
     assert [one.name for one in structures([a, third], documents)] == ["a", "b", "stem"]
     assert [one.name for one in structures([a])] == ["a"]  # one alone is crossed with nothing
-    _, suffix = parts_of([0] * 4 + [1] * 4)
+    _, suffix = parts_of([0] * 5 + [1] * 5)
     assert [one.name for one in structures([a], suffix=suffix, wanted=["a", "suffix"])] == ["a", "suffix", "a × suffix"]
 
 
@@ -297,7 +295,8 @@ def test_strata_columns_require_five_items_per_value():
 
     def asked(**options):
         return [(one.name, one.part.tolist()) for one in
-                _columns_asked(labels, AltTestSettings(epsilon=0.1, **options), np.ones(n, bool))]  # fmt: skip
+                known_columns(labels, *(options.get(k, d) for k, d in (('strata', 'auto'), ('gold', None))),
+                              np.ones(n, bool)).columns]  # fmt: skip
 
     found = asked()
     assert [name for name, _ in found] == ["topic", "thirds", "share", "target_language", "meaning", "gaps"]

@@ -121,7 +121,7 @@ def test_rule_words_states_three_tests():
          "Do not replace one of these annotators with m: it is worse than at least 3 of 3 annotators, beyond the "
          "margin."),
         (LOW_RATIO, {}, {}, "do_not_replace", "agreement_ratio_too_low",
-         "Do not replace one of these annotators with m: its agreement ratio is below 0.50."),
+         "Do not replace one of these annotators with m: its agreement ratio is below 0.60."),
         (LOW_RATIO, {"min_agreement_ratio": 0.6}, {}, "do_not_replace", "agreement_ratio_too_low",
          "Do not replace one of these annotators with m: its agreement ratio is below 0.60."),
         (MIXED, {}, {"worse_than": ("ann", "bob")}, "mixed", "",
@@ -137,7 +137,7 @@ def test_rule_words_states_three_tests():
         ({"p_item_level": 0.051}, {}, {}, "undecided", "item_level_agreement_undecided",
          "Undecided for m: item-level agreement is not demonstrated."),
         ({"p_ratio_above": 0.051}, {}, {}, "undecided", "agreement_ratio_undecided",
-         "Undecided for m: an agreement ratio above 0.50 is not demonstrated."),
+         "Undecided for m: an agreement ratio above 0.60 is not demonstrated."),
         ({"annotators_agree": False, "p_item_level": 0.06}, {}, {}, "undecided", "human_agreement_undecided",
          "Undecided for m: agreement among annotators is not demonstrated."),
         ({"annotators_agree": None}, {}, {}, "not_testable", "human_agreement_too_low",
@@ -231,14 +231,19 @@ def test_evidence_of_item_level_agreement(p, options, sentence):
 def test_evidence_of_the_agreement_ratio():
     r, a = real_test().agreement_ratio, real_test().annotator_agreement
     value = f"R = {r.estimate:.2f} [{r.low:.2f}, {r.high:.2f}]"
+    worth = (
+        f" To find a relation with another variable, 100 items labelled by it are worth at least about "
+        f"{100 * r.low**2:.0f} to 100 labelled by one annotator."
+    )
     among = f" Annotators agree with each other at A = {a.estimate:.2f} [{a.low:.2f}, {a.high:.2f}]."
 
     def said(p, agreement=False, **options):
         return words.evidence(alt(p, options), agreement=agreement)[2]
 
-    assert said({}, True) == f"Agreement ratio: {value}, above the required 0.50 (p = 0.003).{among}"
-    assert said(LOW_RATIO) == f"Agreement ratio: {value}, below the required 0.50 (p = 0.020)."
-    assert said({"p_ratio_above": 0.051}) == f"Agreement ratio: {value}; not demonstrated to exceed 0.50 (p = 0.051)."
+    assert said({}, True) == f"Agreement ratio: {value}, above the required 0.60 (p = 0.003).{among}{worth}"
+    assert said(LOW_RATIO) == f"Agreement ratio: {value}, below the required 0.60 (p = 0.020).{worth}"
+    undecided = f"Agreement ratio: {value}; not demonstrated to exceed 0.60 (p = 0.051).{worth}"
+    assert said({"p_ratio_above": 0.051}) == undecided
     assert "above the required 0.40" in said({}, min_agreement_ratio=0.4)
     assert said({}, strata=("topic",)).startswith("Agreement ratio within “topic”: R = ")
 
@@ -379,10 +384,10 @@ def test_step_follows_verdict_and_sample_size(p, more, step, ask):
 @pytest.mark.parametrize(
     ("p", "options", "more", "advice"),
     [
-        (LOW_RATIO, {}, {}, "It agrees with annotators less than 0.50 times as much as they agree with each other. "
+        (LOW_RATIO, {}, {}, "It agrees with annotators less than 0.60 times as much as they agree with each other. "
                             "Check its label distribution and its prompt."),
         (LOW_RATIO, {"strata": ("topic",)}, {},
-         "Within “topic” it agrees with annotators less than 0.50 times as much "),
+         "Within “topic” it agrees with annotators less than 0.60 times as much "),
         (WORSE, {}, {}, "More items are unlikely to change this. Check its label distribution and its prompt, or test "
                         "another judge."),
         (MIXED, {}, {"worse_than": ("ann",)}, "It is worse than ann. Decide whose labels it can replace."),
@@ -409,10 +414,11 @@ def test_advice_on_a_match_with_one_annotator():
     labels = assay.Annotations.from_frame(pl.concat([rows, copied.select(rows.columns)]), scale=study().scale)
     test = assay.alt_test(labels, "copy", epsilon=0.5)
     assert test.reason == "matches_one_annotator"
-    match = test.item_agreement.match
-    assert (match.annotator, match.same) == ("bob", 1)
+    match = test.win_counts.match_tests.found
+    assert (test.win_counts.matched, match.n_given) == ("bob", match.n_alone)
     assert card(test).advice.startswith(
-        f"Its labels equal bob's on 100% of items; other annotators' equal bob's on {100 * match.others:.0f}% "
+        f"It gives bob's label on {match.n_alone} of {match.n_alone} items on which no other annotator gives it and "
+        "several others agree on another label (p"
     )
     assert "exclude bob from the comparison: copies='leave out'" in card(test).advice
     assert "its labels matched bob's unusually often" in results([test])[0]
@@ -471,7 +477,8 @@ def test_summary_has_verdict_tests_rule_size_and_notes_in_order():
     starts = (
         "Undecided for m: ", "Non-inferiority: ", "Item-level agreement: ", "Agreement ratio: ", "Published rule: ",
         "Sample size: ", "Notes: score accuracy; one-sided paired t-tests, Benjamini–Yekutieli q = 0.05 (published "
-        "rule); 60 items, 180 human labels; 95% ", "Notes, exploratory: smallest passing margin ",
+        "rule); 60 items, 180 human labels; 95% ", "Notes: the margin ε alone requires an agreement ratio of about ",
+        "Notes: provenance: labels from a file; ", "Notes, exploratory: smallest passing margin ",
     )  # fmt: skip
     for line, start in zip(lines, starts, strict=False):
         assert line.startswith(start)
@@ -533,7 +540,7 @@ def test_card_by_plans_the_largest_size():
     ("p", "start"),
     [
         (WORSE, "law: Do not replace, it is worse than at least 3 of 3 annotators, beyond the margin (p = 0.010); "),
-        (LOW_RATIO, "law: Do not replace, its agreement ratio is below 0.50 (p = 0.020); ρ = "),
+        (LOW_RATIO, "law: Do not replace, its agreement ratio is below 0.60 (p = 0.020); ρ = "),
         (MIXED, "law: Mixed (p = 0.020); ρ = "),
         (UNDECIDED, "law: Undecided, 60 items do not settle whether it is as good as half of the annotators (p = "),
         ({"annotators_agree": None}, "law: Not testable, agreement among annotators is not demonstrated, and its upper "
@@ -553,14 +560,14 @@ def test_domain_line_has_verdict_reason_and_p_value(p, start):
     ("p", "sentence"),
     [
         (REPLACE, "On 60 items, m was non-inferior to at least 2 of 3 annotators (margin ε = 0.10, p = 0.010), agreed "
-                  "with annotators at the level of items (p = 0.002), and had an agreement ratio above 0.50 (R = "),
+                  "with annotators at the level of items (p = 0.002), and had an agreement ratio above 0.60 (R = "),
         (WORSE, "On 60 items, m was worse than at least 3 of 3 annotators (margin ε = 0.10, p = 0.010); advantage "),
-        (LOW_RATIO, "On 60 items, m had an agreement ratio below 0.50 (R = "),
+        (LOW_RATIO, "On 60 items, m had an agreement ratio below 0.60 (R = "),
         (MIXED, "On 60 items, m was non-inferior to at least 2 of 3 annotators (margin ε = 0.10, p = 0.010) and worse "
                 "than at least 3 (p = 0.020); advantage probability ρ = "),
         (UNDECIDED, "On 60 items, m had an undecided result: non-inferiority to at least 2 of 3 annotators was not "
                     "demonstrated (margin ε = 0.10, p = 0.200); item-level agreement was demonstrated (p = 0.002); an "
-                    "agreement ratio above 0.50 was demonstrated (R = "),
+                    "agreement ratio above 0.60 was demonstrated (R = "),
     ],
 )  # fmt: skip
 def test_results_are_a_sentence_for_each_test(p, sentence):

@@ -204,7 +204,7 @@ def test_card_is_the_same_however_lessons_are_named():
     found, same = (card(assay.read(table, scale="1-4"), **BY_TEACHER, expertise="skilled") for table in (rows, named))
     assert found.table.equals(same.table)
     assert found.cells.rows() == [
-        ("enc1", "?", "✗", "–", "?", "–", "?", "?"), ("enc2", "?", "✗", "–", "?", "–", "?", "?"),
+        ("enc1", "✗", "✗", "–", "?", "–", "?", "?"), ("enc2", "?", "✗", "–", "?", "–", "?", "?"),
         ("gpt-a", "✓", "✓", "–", "✓", "–", "?", "✓"), ("gpt-b", "✓", "✓", "–", "✓", "–", "?", "✓"),
         ("encoder", "–", "✗", "?", "✓", "–", "?", "?"), ("gpt", "–", "✓", "✓", "✓", "–", "✓", "✓"),
     ]  # fmt: skip

@@ -155,7 +155,7 @@ def test_report_follows_plan(tmp_path, labels):
         ({}, {"expertise": "expert"}, "Epsilon 0.2, 0.1 planned."),
         ({}, {"alpha": 0.1}, "Alpha 0.1, 0.05 planned."),
         ({}, {"min_items": 10}, "min_items 10, 30 planned."),
-        ({}, {"min_agreement_ratio": 0.4}, "min_agreement_ratio 0.4, 0.5 planned."),
+        ({}, {"min_agreement_ratio": 0.4}, "min_agreement_ratio 0.4, 0.6 planned."),
         (
             {"verdict": {"epsilon": 0.1, "clusters": "doc"}},
             {"clusters": None},
@@ -219,7 +219,7 @@ def test_plan_command_writes_plan_for_report(tmp_path, labels, capsys, monkeypat
     assert run(*plan)[0] == 2
     code, _, err = run(*plan, "--expertise", "crowd", "--only", "good,poor")
     assert code == 0
-    assert "preregistered: epsilon 0.1, alpha 0.05, threshold 0.5, min_agreement_ratio 0.5" in err
+    assert "preregistered: epsilon 0.1, alpha 0.05, threshold 0.5, min_agreement_ratio 0.6" in err
     assert "60 items, 3 annotators, judges good, poor; written to plan.yaml" in err
     code, out, _ = run("report", "labels.csv", "--plan", "plan.yaml", "--n-resamples", "50")
     assert code == 0

@@ -31,6 +31,7 @@ from assay.plugins import Registry
 from assay.preference.page import report_votes
 from assay.replacement.page import asked_words, card, card_by, methods, question_words, results
 from assay.replacement.panel import AltTestSettings
+from assay.replacement.words import MORE_ITEMS_HELP
 from assay.reporting import pictures, references, tables
 from assay.reporting.page import Card, NextStep, Part
 from assay.verdict import report as plots
@@ -501,7 +502,7 @@ def test_card_over_criteria_has_a_line_per_criterion() -> None:
             assert line.startswith(f"{name}: ")
             assert f"ρ = {rho.estimate:.2f} [{rho.low:.2f}, {rho.high:.2f}]" in line
             assert "60 items" in line
-            assert (test.reason == "comparison_undecided") == ("conclusive verdict" in line)
+            assert (test.reason in MORE_ITEMS_HELP) == ("conclusive verdict" in line)
 
 
 def test_verdict_colours_are_consistent(found: Report, page: str) -> None:

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -230,6 +230,8 @@ class Reading:
     """Labels in the order that their column declares, by criterion, if the labels no longer show it."""
     study: str = ""
     """The folder of the study that the labels come from; empty for other sources."""
+    asked: tuple[str, ...] = ()
+    """Judges that assay asked itself, so that their requests are known: they had no annotator's label of the item."""
     split_detected: bool = False
     """Whether item ids were split into item and criterion because all of them show this structure."""
 
@@ -237,6 +239,10 @@ class Reading:
     def pooled_by(self) -> str:
         """Another remedy for a table with several criteria: item ids that were split can stay whole."""
         return ", or set split_item='no' to pool them" if self.split_detected else ""
+
+    def provenance(self, judge: str) -> Literal["asked", "file"]:
+        """Where a judge's labels come from: assay asked it, or a file, so that its requests are not known."""
+        return "asked" if judge in self.asked else "file"
 
     def add_notes(self, *notes: str) -> Reading:
         """Return the same report with more notes."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -18,10 +18,16 @@ from assay.data.cells import ColumnView
 from assay.data.role_names import ID, called_judged, plain_name
 
 Codes = NDArray[np.int64]
-Reason = Literal["one value", "free text", "dates", "lists", "values of few items", "labels or gold labels", "item ids"]
+Reason = Literal[
+    "one value", "free text", "dates", "lists", "values of few items", "labels or gold labels", "the labels' own words",
+    "item ids",
+]  # fmt: skip
 
 MOST_VALUES = 5
 """Distinct numbers up to which each is a group; more are cut into as many parts of about equal size."""
+
+THIRDS = 3
+"""Parts of a column of numbers in a combination of two columns."""
 
 LEAST_PER_PART = 6
 """Items per part of a column of numbers."""
@@ -45,19 +51,27 @@ class Stratum:
         The part of each item; items without a value are a part.
     documents : bool
         Whether the parts are documents, whose text their items share.
+    numbers : (items,) float or None
+        The numbers of a column that is cut into parts.
     """
 
     name: str
     codes: Codes
     documents: bool = False
+    numbers: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class ItemGroups:
-    """Strata of items, and the columns that are not used as strata, each with its reason."""
+    """Strata of items, and the columns that are not used as strata, each with its reason.
+
+    ``own_words`` are the columns of the labels' own words: known without reading the items, or labels of another
+    annotator under a harmless name. The table does not show which.
+    """
 
     strata: tuple[Stratum, ...]
     unused: dict[str, Reason]
+    own_words: tuple[Stratum, ...] = ()
 
 
 def parts_of(view: ColumnView, parts: int = MOST_VALUES) -> Codes:
@@ -98,32 +112,46 @@ def item_groups(
     """
     if used is not None and not used.all():
         groups = item_groups(items.filter(pl.Series(used)), categories, skip)
-        return ItemGroups(tuple(replace(one, codes=_spread(one.codes, used)) for one in groups.strata), groups.unused)
+        strata, own_words = (
+            tuple(replace(one, codes=_spread(one.codes, used), numbers=_spread(one.numbers, used)) for one in each)
+            for each in (groups.strata, groups.own_words)
+        )
+        return ItemGroups(strata, groups.unused, own_words)
     said = {str(category).lower() for category in categories}
     found: list[Stratum] = []
+    own: list[Stratum] = []
     unused: dict[str, Reason] = {}
     views = {name: ColumnView(items[name]) for name in items.columns if name not in skip}
     for name, view in views.items():
         reason = _reason(view, said)
         if reason is not None:
             unused[name] = reason
+            if reason == "the labels' own words" and items.height >= LEAST_HELD * view.n_values:
+                own.append(Stratum(name, parts_of(view)))
             continue
         codes = parts_of(view, min(MOST_VALUES, max(items.height // LEAST_PER_PART, 1)))
         each = items.height / (int(codes.max(initial=0)) + 1)
         if int(codes.max(initial=0)) == 0:
             unused[name] = "values of few items" if view.n_values > 1 else "one value"
         elif each >= LEAST_HELD or _is_cut(view):
-            found.append(Stratum(name, codes))
+            found.append(Stratum(name, codes, numbers=_numbers(view) if _is_cut(view) else None))
         elif each >= LEAST_OF_DOCUMENT:
             found.append(Stratum(name, codes, documents=True))
         else:
             unused[name] = "values of few items"
-    return ItemGroups(tuple(found), unused)
+    return ItemGroups(tuple(found), unused, tuple(own))
 
 
-def _spread(codes: Codes, used: NDArray[np.bool_]) -> Codes:
-    every = np.zeros(len(used), dtype=np.int64)
-    every[used] = codes
+def _numbers(view: ColumnView) -> NDArray[np.float64]:
+    assert view.numbers is not None
+    return view.numbers.cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def _spread(values: Any, used: NDArray[np.bool_]) -> Any:
+    if values is None:
+        return None
+    every = np.full(len(used), np.nan if values.dtype.kind == "f" else 0, dtype=values.dtype)
+    every[used] = values
     return every
 
 
@@ -136,7 +164,7 @@ def _reason(view: ColumnView, said: set[str]) -> Reason | None:
     if called_judged(plain_name(view.name)):
         return "labels or gold labels"
     if said and view.values is None and {value.lower() for value in view.distinct.to_list()} <= said:
-        return "labels or gold labels"
+        return "the labels' own words"
     if view.dates:
         return "dates"
     if view.free and view.n_values * LEAST_OF_DOCUMENT > view.filled:

@@ -315,3 +315,11 @@ def renamed_label(source: str, short: str, long: str, codes: Mapping[str, str]) 
 
 MOST_CODES = 6
 """Labels up to which a sentence contains the codes of all."""
+
+
+PROVENANCE: Mapping[str, str] = {
+    "asked": "provenance: asked by assay; its requests had no annotator's label of the item",
+    "file": "provenance: labels from a file; whether the judge saw annotators' labels of these items is not known. The "
+    "result applies to items whose labels it has not seen",
+}
+"""Where a judge's labels come from; in verdicts, cards and estimates."""

@@ -18,6 +18,7 @@ from scipy.special import ndtri
 from assay.data.annotations import Annotations, Repeats
 from assay.data.chunks import Chunks
 from assay.data.names import natural
+from assay.data.words import PROVENANCE
 from assay.errors import DataError, DesignError, counted, listing
 from assay.estimates import words
 from assay.estimates.checked import (
@@ -38,6 +39,7 @@ from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import decimals
+from assay.statistics.guard import Guard
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -309,12 +311,34 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
         notes.append(
             f"{counted(checks.n_unjudged, 'item')} of {checks.n_all:,} without a judge label: its mean is imputed"
         )
+    notes += list(dict.fromkeys(PROVENANCE[labels.reading.provenance(judge)] for judge in judges))
+    cautions = (*cautions, *_match_cautions(labels, checks, judges, settings))
     facts = {"items": checks.n_all, "labelled": checks.n, "humans": len(checks.people), "target": target}
     run = Run(
         "estimate", settings, checks.fingerprint, facts, "", checks.exclusions, (*checks.notes, *notes),
         (*cautions, *_skew_caution(checks, target)),
     )  # fmt: skip
     return CorrectedEstimate(tuple(lines), tuple(contrasts), checks.people, tuple(judges), target, run)
+
+
+def _match_cautions(
+    labels: Annotations | Chunks, checks: SpotChecks, judges: Sequence[str], settings: EstimateSettings
+) -> list[str]:
+    """Return a caution for each judge whose labels match one annotator: it may have been shown them."""
+    if isinstance(labels, Chunks) or settings.gold is not None or len(checks.people) < 3 or labels.scale.kind == "text":
+        return []
+    found = []
+    for judge in judges:
+        guard = Guard.of(
+            labels, judge, epsilon=0.0, min_agreement_ratio=0.0, annotators=checks.people, clusters=settings.clusters,
+            repeats="first" if settings.repeats == "error" else settings.repeats,
+        )  # fmt: skip
+        if guard.matched is not None:
+            found.append(
+                f"the labels of '{judge}' match {guard.matched}'s more often than agreement with the others explains. "
+                "If it was shown these labels, its errors on the other items are larger, and the estimate is wrong."
+            )
+    return found
 
 
 def _judges_of(labels: Annotations | Chunks, settings: EstimateSettings) -> list[str]:

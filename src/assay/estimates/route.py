@@ -11,30 +11,31 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtr
 
 from assay._version import __version__
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Preference
+from assay.data.words import PROVENANCE
 from assay.errors import DesignError, counted
 from assay.estimates import words
 from assay.estimates.checked import judge_of
 from assay.estimation.intervals import Estimate, EstimateByRule, Pseudo
 from assay.estimation.options import Limits, Settings, level_option, option, question
 from assay.estimation.result import Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.statistic import Bools, Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.page import atomic_write
 from assay.reporting.tables import p_value
+from assay.statistics.guard import Guard, Question
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,9 +52,6 @@ STEP = 0.05
 
 LEAST_KEPT = 20
 """Least labelled items of a tested share."""
-
-MOST_PERMUTED = 2_000
-"""Most labelled items in the test of item-level agreement, which allocates their square: 32 MB."""
 
 REPEATS, JUDGES = "repeats", "judges"
 """Signals computed from labels: agreement of the judge's repeats, and of the other judges with it."""
@@ -83,7 +81,14 @@ class RouteSettings(Settings):
     judge_price: float = option(0.0, "Price of one judge label.", low=0)
     repeats: Repeats = option("error", "How to combine repeated labels.", details="With the signal repeats, the first "
                               "label is used.")  # fmt: skip
+    min_agreement_ratio: float = option(
+        0.6, "Agreement ratio that the judge must exceed on its share of the items.", low=0, high=1,
+        details="As in `assay.alt_test`.",
+    )  # fmt: skip
     confidence: float = level_option("Level of the intervals of the curve.")
+
+
+RouteReason = Literal["margin_undecided", "matches_one_annotator"] | Question
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +101,9 @@ class Route(Result):
         The judge share: the share of all items that the judge can label, 0 to 1.
     threshold : float
         The judge labels items with at least this signal; infinite for a share of 0.
+    reason : str or None
+        Why the share is 0: ``margin_undecided``, ``matches_one_annotator``, or the test of the verdict that is not
+        significant on the items of the margin's share.
     curve : polars.DataFrame
         See `table`.
     n_labelled, n_all : int
@@ -109,6 +117,7 @@ class Route(Result):
     judge: str
     share: float
     threshold: float
+    reason: RouteReason | None
     curve: pl.DataFrame = field(metadata={"json": False})
     n_labelled: int
     n_all: int
@@ -193,7 +202,7 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
     labels = labels.in_memory("a route")
     judge = judge_of(labels, settings.judge)
     signal = _signal(labels, judge, settings)
-    d, agreement, position, n_all, items, ratings, every = _advantages(labels, judge, settings)
+    d, agreement, position, n_all, items, ratings = _advantages(labels, judge, settings)
     known = dict(zip(labels.items["item"].to_list(), signal.tolist(), strict=True))
     everywhere = np.array([known.get(i, math.nan) for i in items])
     if not np.isfinite(everywhere[position]).any() or len(np.unique(everywhere[np.isfinite(everywhere)])) < 2:
@@ -206,23 +215,16 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
     units = None if cluster is None else cluster[np.searchsorted(labels.items["item"].to_numpy(), items)][position]
     shares, thresholds = _thresholds(everywhere)
     tested = [_test_advantage(d, agreement, here >= c, units, settings) for c in thresholds]
-    kept = largest(shares, np.array([one[0] for one in tested]), settings.alpha)
-    taken = np.flatnonzero(here >= thresholds[kept]) if kept >= 0 else np.empty(0, dtype=np.int64)
-    taken = taken[:: -(-len(taken) // MOST_PERMUTED) or 1]
-    p_item_level = _p_item_level(agreement[taken], every(taken)) if kept >= 0 else 0.0
-    notes: tuple[str, ...] = ()
-    if p_item_level > settings.alpha:
-        share = 100 * float(np.mean(everywhere >= thresholds[kept]))
-        notes = (
-            f"the margin {settings.epsilon:g} is demonstrated on {share:.0f}% of the items, but item-level agreement "
-            f"is not ({p_value(p_item_level)}): the judge's labels of other items agree equally well",
-        )
-        kept = -1
-    elif kept >= 0:
-        notes = (
-            "this command does not test item-level agreement within strata or label leakage. Run `assay alt-test` "
-            "first",
-        )
+    p = np.array([one[0] for one in tested])
+    kept, notes = largest(shares, p, settings.alpha), [PROVENANCE[labels.reading.provenance(judge)]]
+    reason: RouteReason | None = "margin_undecided" if kept < 0 else None
+    if kept >= 0:
+        guard = Guard.of(
+            labels, judge, epsilon=settings.epsilon, min_agreement_ratio=settings.min_agreement_ratio,
+            annotators=settings.annotators, clusters=settings.clusters, repeats=_resolved(settings),
+        )  # fmt: skip
+        kept, why, reason = _guarded(kept, shares, p, guard, [everywhere >= c for c in thresholds], settings.alpha)
+        notes = [*why, *notes]
     rows: list[dict[str, Any]] = [
         {"share": float(np.mean(everywhere >= c)), "threshold": float(c), **found.row(), "n": n, "p": p,
          "kept": bool(i <= kept), "agreement": agree, "reason": found.reason}
@@ -233,13 +235,49 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
     used = fingerprint_with(
         ratings.fingerprint, **digest_of_columns(labels, settings.clusters), signal=signal.tobytes()
     )
-    run = Run("route", settings, used, {"items": n_all, "labelled": len(position), "judge": judge}, notes=notes)
+    run = Run("route", settings, used, {"items": n_all, "labelled": len(position), "judge": judge}, notes=tuple(notes))
     cost = (1 - share) * n_all * m * settings.price + n_all * settings.judge_price
     return Route(
-        judge, share, threshold, pl.DataFrame(rows, schema_overrides={"reason": pl.String}), len(position), n_all, cost,
-        n_all * m * settings.price, run, tuple(found for _, found, _, _ in tested),
+        judge, share, threshold, reason, pl.DataFrame(rows, schema_overrides={"reason": pl.String}), len(position),
+        n_all, cost, n_all * m * settings.price, run, tuple(found for _, found, _, _ in tested),
         pl.DataFrame({"item": items, "signal": everywhere}).with_columns(pl.col("signal").fill_nan(None)),
     )  # fmt: skip
+
+
+def _guarded(
+    margin: int, shares: Floats, p: Floats, guard: Guard, taken: Sequence[Bools], alpha: float
+) -> tuple[int, list[str], RouteReason | None]:
+    """Return the position of the largest share on which the judge also passes the tests of the verdict, or −1 and why.
+
+    The share that the margin alone gives is tested at half of α; without success, all shares in their fixed sequence at
+    the other half. A judge whose labels match one annotator has no share.
+
+    Parameters
+    ----------
+    margin : int
+        The position of the share that the margin gives.
+    """
+    share = f"the margin is demonstrated on {100 * float(np.mean(taken[margin])):.0f}% of the items"
+    if guard.matched is not None:
+        return (
+            -1,
+            [f"{share}, but {words.route_reason('matches_one_annotator')} ({guard.matched})"],
+            "matches_one_annotator",
+        )
+    first = guard.p_values(taken[margin])
+    worst = max(first, key=lambda name: first[name])
+    if max(p[margin], first[worst]) <= alpha / 2:
+        return margin, [], None
+    each = [max(one, *guard.p_values(keep).values()) if one <= alpha / 2 else one
+            for one, keep in zip(p, taken, strict=True)]  # fmt: skip
+    kept = largest(shares, np.array(each), alpha / 2)
+    why = f"{share}, but on these items {words.route_reason(worst)} ({p_value(first[worst])})"
+    return kept, [why], None if kept >= 0 else worst
+
+
+def _resolved(settings: RouteSettings) -> Repeats:
+    """How repeated labels are combined; the signal uses all of them."""
+    return "first" if settings.signal == REPEATS and settings.repeats == "error" else settings.repeats
 
 
 def largest(shares: Floats, p: Floats, alpha: float) -> int:
@@ -257,26 +295,6 @@ def largest(shares: Floats, p: Floats, alpha: float) -> int:
         else:
             level = 0.0
     return found
-
-
-def _p_item_level(agreement: Floats, every: Floats) -> float:
-    """One-sided p of a judge whose labels agree with humans of the same items no better than of other items.
-
-    From the mean and variance over all permutations of its labels (Hoeffding 1951), whose sum is nearly normal from
-    `LEAST_KEPT` items. A constant in the middle of a scale can be within the margin; it has p = 1.
-
-    Parameters
-    ----------
-    agreement : (items,) float
-        Of the judge's label of each item with the humans.
-    every : (items, items) float
-        Of the judge's label of every item, in columns, with the humans of each item.
-    """
-    n = len(every)
-    residual = every - every.mean(axis=1, keepdims=True) - every.mean(axis=0) + every.mean()
-    error = math.sqrt(float((residual**2).sum()) / (n - 1))
-    above = float(agreement.sum()) - n * float(every.mean())
-    return float(ndtr(-above / error)) if error > 1e-9 * n else 1.0
 
 
 def _thresholds(signal: Floats) -> tuple[Floats, Floats]:
@@ -333,19 +351,17 @@ def _test_advantage(
 
 def _advantages(
     labels: Annotations, judge: str, settings: RouteSettings
-) -> tuple[Floats, Floats, Ints, int, list[str], Ratings, Callable[[Ints], Floats]]:
+) -> tuple[Floats, Floats, Ints, int, list[str], Ratings]:
     """The judge's agreement with humans minus agreement among humans, plus ε, on items that two humans labelled.
 
-    Also the judge's agreement, and a function for the agreement of the labels of any items with the humans of each
-    item.
+    Also the judge's agreement.
     """
     people = tuple(settings.annotators or labels.humans)
     if len(people) < 2:
         raise DesignError(
             f"a route requires two human annotators for agreement among humans; the table has {len(people)}"
         )
-    resolved = "first" if settings.signal == REPEATS and settings.repeats == "error" else settings.repeats
-    ratings = Ratings.of(labels, (judge, *people), repeats=resolved)
+    ratings = Ratings.of(labels, (judge, *people), repeats=_resolved(settings))
     answers = ratings.answers
     n = len(answers.items)
     cells = np.full((n, len(people) + 1), np.nan)
@@ -372,13 +388,9 @@ def _advantages(
     own = mine[position]
     with_judge = np.nanmean(agree(own[:, None], some), axis=1)
 
-    def every(keep: Ints) -> Floats:
-        kinds, code = np.unique(own[keep], return_inverse=True)
-        return np.column_stack([np.nanmean(agree(kind, some[keep]), axis=1) for kind in kinds])[:, code]
-
     pairs = [agree(some[:, a], some[:, b]) for a in range(some.shape[1]) for b in range(a)]
     among = np.nanmean(np.stack(pairs), axis=0)
-    return with_judge - among + settings.epsilon, with_judge, position, n, list(answers.items), ratings, every
+    return with_judge - among + settings.epsilon, with_judge, position, n, list(answers.items), ratings
 
 
 def _signal(labels: Annotations, judge: str, settings: RouteSettings) -> Floats:

@@ -182,6 +182,20 @@ def monitor_lines(found: Any) -> list[str]:
 # -- route ---------------------------------------------------------------------------------------------
 
 
+_ROUTE_REASONS = {
+    "margin_undecided": "the margin is not demonstrated for any share",
+    "matches_one_annotator": "its labels match one annotator's more often than agreement with the others explains",
+    "non-inferiority": "non-inferiority to at least half of the annotators is not demonstrated",
+    "item-level agreement": "item-level agreement is not demonstrated",
+    "agreement ratio": "the required agreement ratio is not demonstrated",
+}
+
+
+def route_reason(code: str) -> str:
+    """Return why the judge has no share."""
+    return _ROUTE_REASONS[code]
+
+
 def route_lines(found: Any) -> list[str]:
     """Return the judge share, its test, the human queue and the cost.
 
@@ -191,7 +205,7 @@ def route_lines(found: Any) -> list[str]:
     """
     settings = found.run.settings
     if found.share == 0:
-        return ["Judge share 0%: the margin is not demonstrated for any share. All items go to annotators."]
+        return [f"Judge share 0%: {route_reason(found.reason)}. All items go to annotators."]
     rows = found.curve.filter(pl.col("kept"))
     row = rows.row(rows.height - 1, named=True)
     number = f"{estimated(row['estimate'], row['low'], row['high'])}, {p_value(row['p'])}"

@@ -21,18 +21,23 @@ from assay.data.chunks import Chunks
 from assay.errors import DesignError
 from assay.estimation.intervals import Estimate, Estimates, adjust_p, missing, partial_conjunction
 from assay.estimation.options import number_in, question, question_of_two
-from assay.estimation.result import Result, Run, json_safe
-from assay.estimation.statistic import Floats
+from assay.estimation.result import Exclusion, Result, Run, json_safe
+from assay.estimation.statistic import Floats, Ints
 from assay.replacement import decision, studies, words
 from assay.replacement.decision import Reason, Verdict, WinCounts, win_counts
-from assay.replacement.item_agreement import ItemLevelAgreement
-from assay.replacement.panel import AltTestSettings, AltTestTable, ConstantBaseline, PairwiseScore, human_agreement
+from assay.replacement.limitations import Limitation, limitations_of
+from assay.replacement.panel import AltTestSettings, AltTestTable, human_agreement, labels_of
 from assay.replacement.studies import SampleSize
 from assay.reporting import pictures
+from assay.statistics.item_agreement import ItemLevelAgreement
+from assay.statistics.panels import ConstantBaseline, PairwiseScore, Panel
 from assay.statistics.wins import advantage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+Provenance = Literal["asked", "file"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +128,7 @@ class AltTest(Result):
         """The p-values behind the verdict; computed on access, since exact tests take longer than the rest."""
         if self.corrected is not None:
             return self.corrected()
-        found, s = self.win_counts, self.settings
-        return decision.verdict_tests_of(*found.verdict_p, found.item_agreement, found.quality, s.threshold, s.level)
+        return self.win_counts.verdict_tests
 
     @property
     def verdict(self) -> Verdict:
@@ -153,6 +157,56 @@ class AltTest(Result):
     def annotator_agreement(self) -> Estimate:
         """A(annotators), the chance-corrected agreement among annotators within strata."""
         return self.item_agreement.for_ratio.agreement(1, self.settings.confidence)
+
+    @property
+    def items_worth(self) -> tuple[float, float]:
+        """Items labelled by an annotator that are worth 100 items labelled by the judge, from R's interval.
+
+        To find a relation of the labels with something else, 100 items labelled by the judge are worth at least about
+        100 R² items labelled by one annotator, if one truth causes the agreement; at most 100 each. NaN without an
+        interval.
+        """
+        ratio = self.agreement_ratio
+        low, high = (100 * min(max(end, 0.0), 1.0) ** 2 for end in (ratio.low, ratio.high))
+        return (low, high) if math.isfinite(ratio.low + ratio.high) else (math.nan, math.nan)
+
+    @cached_property
+    def scale_use(self) -> ScaleUse | None:
+        """The judge's use of a numeric scale compared with the annotators'; None for other scores."""
+        table = self.win_counts.table.item_level_table
+        if table.score.name != "neg_rmse" or self.settings.fixed_reference or self.win_counts.code == decision.OPTIMAL:
+            return None
+        strata = next((one.part for one in table.strata if one.name == self.item_agreement.for_ratio.strata), None)
+        panel, judge = (
+            table.panel,
+            table.rule.usable_labels(table.panel, labels_of(table.ratings.answers, self.win_counts.code)),
+        )
+        return scale_use_of(panel, judge, np.zeros(panel.n_items, dtype=np.int64) if strata is None else strata)
+
+    @cached_property
+    def limitations(self) -> tuple[Limitation, ...]:
+        """What the verdict *Replace* does not cover; empty for other verdicts, and for labels in chunks."""
+        found = self.win_counts
+        if self.verdict != "replace" or found.table.ratings.in_chunks or found.code == decision.OPTIMAL:
+            return ()
+        return tuple(limitations_of(found.table, found.judge))
+
+    @property
+    def provenance(self) -> Provenance:
+        """``asked``: assay asked the judge, without an annotator's label of the item. ``file``: that is not known."""
+        return "asked" if self.judge in self.win_counts.table.asked else "file"
+
+    @property
+    def margin_as_ratio(self) -> float:
+        """The agreement ratio that the margin epsilon alone requires, about; NaN for numbers and texts.
+
+        For labels without order, the mean difference of the comparison is (1 − R) (P_o − P_e), with P_o and P_e the
+        observed and the expected share of equal labels of two annotators.
+        """
+        beyond = self.item_agreement.for_ratio.beyond_chance
+        if self.score != "accuracy" or not beyond > 0 or self.settings.fixed_reference:
+            return math.nan
+        return 1 - self.epsilon / beyond
 
     @property
     def constant_baseline(self) -> ConstantBaseline | None:
@@ -253,7 +307,11 @@ class AltTest(Result):
             return "matches_one_annotator"
         if not g.annotators_agree:
             return "human_agreement_undecided"
-        return "item_level_agreement_undecided" if g.p_item_level > g.alpha else "agreement_ratio_undecided"
+        if g.p_item_level > g.alpha:
+            return "item_level_agreement_undecided"
+        if g.p_ratio_above > g.alpha:
+            return "agreement_ratio_undecided"
+        return "depends_on_column" if g.p_own_words > g.alpha else "annotators_differ"
 
     @property
     def reason_text(self) -> str:
@@ -262,7 +320,7 @@ class AltTest(Result):
 
     def p_of(self, code: Verdict | Reason) -> float:
         """Return the p-value behind a verdict or a reason; NaN for a reason that is a count or an interval."""
-        g, match = self.verdict_tests, self.item_agreement.match
+        g, match = self.verdict_tests, self.win_counts.match_tests.found
         found: Mapping[Verdict | Reason, float] = {
             "replace": g.p_replace, "do_not_replace": g.p_worse, "mixed": max(g.p_noninferior, g.p_worse),
             "worse_than_half": g.p_worse, "comparison_undecided": g.p_noninferior,
@@ -322,6 +380,8 @@ class AltTest(Result):
             "reason_text": self.reason_text,
             "agreement_ratio": self.agreement_ratio,
             "annotator_agreement": self.annotator_agreement,
+            "limitations": self.limitations,
+            "provenance": self.provenance,
         }
         return {**super().to_dict(), **{name: json_safe(one) for name, one in found.items()}}
 
@@ -396,6 +456,42 @@ class AltTest(Result):
     @cached_property
     def _pilot(self) -> studies.Pilot:
         return studies.pilot_of_test(self.win_counts)
+
+
+@dataclass(frozen=True)
+class ScaleUse:
+    """How a judge uses a numeric scale, compared with the annotators of the same items, within strata.
+
+    Attributes
+    ----------
+    spread : float
+        Standard deviation of the judge's labels over that of an annotator's.
+    shift : float
+        The root mean square over strata of the judge's mean label minus the annotators'.
+    agreement : float
+        2 √(V_J V_X) / (V_J + V_X + shift²), at most 1: the part of R that is lost by the use of the scale alone. R over
+        it is the judge's validity relative to that of an annotator, if one truth causes the agreement.
+    """
+
+    spread: float
+    shift: float
+    agreement: float
+
+
+def scale_use_of(panel: Panel, judge: Floats, part: Ints) -> ScaleUse | None:
+    """Return the use of the scale by a judge, (items,), within strata; None if labels do not vary."""
+    row = np.flatnonzero(~np.isnan(judge[panel.item]))
+    if not len(row):
+        return None
+    stratum = np.unique(part[panel.item[row]], return_inverse=True)[1]
+    size, values = np.bincount(stratum), (judge[panel.item[row]], panel.value[row])
+    means = [np.bincount(stratum, value) / size for value in values]
+    v_judge, v_people = (float(((v - m[stratum]) ** 2).mean()) for v, m in zip(values, means, strict=True))
+    squared = float(size @ (means[0] - means[1]) ** 2 / len(row))
+    if min(v_judge, v_people) <= 0:
+        return None
+    together = 2 * math.sqrt(v_judge * v_people) / (v_judge + v_people + squared)
+    return ScaleUse(math.sqrt(v_judge / v_people), math.sqrt(squared), together)
 
 
 @dataclass(frozen=True)
@@ -477,13 +573,11 @@ def table_of(labels: Annotations | Chunks, settings: AltTestSettings) -> AltTest
 def wrap(found: WinCounts, estimate: Estimates | None = None, domain: str | None = None) -> AltTest:
     """Decide and wrap the result; ``estimate`` is given if several judges were estimated together."""
     s, left_out = found.table.settings, None
-    if s.copies == "leave out" and found.item_agreement.match is not None:
-        left_out = found.item_agreement.match
-        rest = found.table.without(found.table.humans.index(left_out.annotator))
+    if s.copies == "leave out" and found.matched is not None:
+        left_out = found.matched
+        rest = found.table.without(found.table.humans.index(left_out))
         if len(rest.humans) < 2:
-            raise DesignError(
-                f"without '{left_out.annotator}', whose labels the judge matches, fewer than 2 annotators remain"
-            )
+            raise DesignError(f"without '{left_out}', whose labels the judge matches, fewer than 2 annotators remain")
         found, estimate = win_counts(rest, [(found.name, found.code)])[0], None
     table = found.table
     estimate = found.estimate() if estimate is None else estimate
@@ -500,7 +594,10 @@ def wrap(found: WinCounts, estimate: Estimates | None = None, domain: str | None
             "score": table.score.name,
         },
         interval="" if estimate is None else estimate.describe_intervals()[0],
-        exclusions=(*found.exclusions(), *([] if left_out is None else [left_out.exclusion()])),
+        exclusions=(
+            *found.exclusions(),
+            *([Exclusion("annotator", 1, "the judge's labels match theirs", (left_out,))] if left_out else []),
+        ),
         notes=(table.score.about,) if isinstance(table.score, PairwiseScore) and table.score.about else (),
         cautions=_cautions(found, s),
     )  # fmt: skip

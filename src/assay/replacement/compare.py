@@ -22,18 +22,9 @@ from assay.estimation.statistic import Floats, Ints
 from assay.replacement import words
 from assay.replacement.alt_test import AltTest, table_of, wrap
 from assay.replacement.decision import OPTIMAL, TONES, Reason, VerdictTests, WinCounts, adjust_verdict_tests, win_counts
-from assay.replacement.panel import (
-    Accuracy,
-    AltTestTable,
-    CompareSettings,
-    NegRMSE,
-    PairwiseScore,
-    Panel,
-    Rule,
-    labels_of,
-    majority_share,
-)
+from assay.replacement.panel import AltTestTable, CompareSettings, Rule, labels_of
 from assay.reporting import pictures
+from assay.statistics.panels import Accuracy, NegRMSE, PairwiseScore, Panel, majority_share
 from assay.statistics.wins import SideBySide
 
 if TYPE_CHECKING:

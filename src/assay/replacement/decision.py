@@ -26,27 +26,23 @@ from assay.estimation.intervals import Estimates, adjust_p, partial_conjunction
 from assay.estimation.resampling import Units, estimate_open, estimate_sums
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.replacement.item_agreement import ItemLevelAgreement, item_level_agreement
-from assay.replacement.panel import (
-    AltTestTable,
-    ConstantBaseline,
-    HeadToHead,
-    Panel,
-    Rule,
-    Test,
-    closest_constant,
-    labels_of,
-)
+from assay.replacement.panel import AltTestTable, HeadToHead, Rule, Test, labels_of
 from assay.reporting.pictures import Tone
+from assay.statistics.copies import MatchTests, find_match
+from assay.statistics.item_agreement import ItemLevelAgreement, item_level_agreement
+from assay.statistics.panels import ConstantBaseline, Panel, closest_constant
 from assay.statistics.wins import (
     EXACT,
+    FEWEST_SUMMED,
     LOSS,
+    MOST_SUMMED,
     WIN,
     AdvantageProbability,
     NeededEpsilon,
     Posterior,
     exact_below,
     exact_p,
+    noninferior_p,
     robust_p,
     score,
 )
@@ -58,7 +54,8 @@ Verdict = Literal["replace", "do_not_replace", "mixed", "undecided", "not_testab
 Reason = Literal[
     "worse_than_half", "agreement_ratio_too_low",
     "comparison_undecided", "too_few_items_per_annotator", "too_few_clusters", "item_level_agreement_undecided",
-    "agreement_ratio_undecided", "human_agreement_undecided", "matches_one_annotator",
+    "agreement_ratio_undecided", "human_agreement_undecided", "matches_one_annotator", "annotators_differ",
+    "depends_on_column",
     "human_agreement_too_low",
 ]  # fmt: skip
 """Why a verdict is not *replace* or *mixed*: of *do_not_replace*, of *undecided* and of *not_testable*. Their
@@ -396,11 +393,18 @@ class VerdictTests:
         Whether agreement among annotators beyond chance is demonstrated; None if its upper confidence limit is below
         `NO_AGREEMENT`, so that no judge can be tested.
     matched_annotator : str or None
-        The annotator whose labels the judge matches unusually often.
+        The annotator whose labels the judge matches unusually often (`assay.statistics.copies`).
     least, least_worse : int
         The required numbers of annotators.
     alpha : float
         Level of each.
+    groups : GroupTests or None
+        The tests within two groups of annotators, if they are demonstrated.
+    p_own_words : float
+        Of item-level agreement and of the agreement ratio within a column of the labels' own words, the larger: such a
+        column can be known without reading the items, or be the labels of an annotator. 0 without one.
+    own_words : str
+        The column.
     """
 
     p_noninferior: float
@@ -413,11 +417,14 @@ class VerdictTests:
     least: int
     least_worse: int
     alpha: float
+    groups: GroupTests | None = None
+    p_own_words: float = 0.0
+    own_words: str = ""
 
     @property
     def p_replace(self) -> float:
         """Of ``replace``, which requires all three: an intersection-union test, without correction."""
-        return max(self.p_noninferior, self.p_item_level, self.p_ratio_above)
+        return float(np.max([self.p_noninferior, self.p_item_level, self.p_ratio_above]))
 
     @property
     def ratio_too_low(self) -> bool:
@@ -432,7 +439,39 @@ class VerdictTests:
         p_agrees = max(self.p_item_level, self.p_ratio_above) if agree and self.matched_annotator is None else 1.0
         p_below = self.p_ratio_below if agree else 1.0
         found = VERDICTS[int(verdicts(self.p_noninferior, self.p_worse, p_agrees, p_below, self.alpha))]
+        if found == "replace" and self.groups is not None:
+            # As good as half of the annotators is not enough where two groups of them follow different truths.
+            found = ("undecided", "mixed", "replace")[len(self.groups.noninferior_to(self.alpha))]
+        if found == "replace" and self.p_own_words > self.alpha:
+            found = "undecided"
         return "not_testable" if found == "undecided" and self.annotators_agree is None else found
+
+
+@dataclass(frozen=True)
+class GroupTests:
+    """Two groups of annotators who agree more within than between, and whether the judge is as good as each group.
+
+    Attributes
+    ----------
+    first, second : tuple of str
+        The annotators of each group.
+    p : float
+        Of H0: one truth explains the agreement among annotators (`assay.statistics.copies.find_groups`).
+    p_first, p_second : float
+        Of H0: the judge is not as good, within the margin epsilon, as each annotator of the group, compared with the
+        rest of the group; Holm-adjusted for the two groups.
+    """
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    p: float
+    p_first: float
+    p_second: float
+
+    def noninferior_to(self, alpha: float) -> list[tuple[str, ...]]:
+        """Return the groups that the judge is as good as."""
+        each = ((self.first, self.p_first), (self.second, self.p_second))
+        return [group for group, p in each if p <= alpha]
 
 
 VERDICTS: tuple[Verdict, ...] = ("replace", "do_not_replace", "mixed", "undecided")
@@ -499,13 +538,16 @@ such agreement cannot be distinguished from none with any feasible number of ite
 
 
 def verdict_tests_of(
-    p: Floats, reverse: Floats, item_level: ItemLevelAgreement, quality: Floats, threshold: float, alpha: float
-) -> VerdictTests:
+    p: Floats, reverse: Floats, item_level: ItemLevelAgreement, quality: Floats, threshold: float, alpha: float,
+    *, outcome: Floats | None = None, epsilon: float = 0.0, matched: str | None = None,
+    groups: GroupTests | None = None,
+) -> VerdictTests:  # fmt: skip
     """Return the tests behind the verdict on one judge."""
     stratum, noninferior, worse, least, least_worse = item_level.for_ratio, math.nan, math.nan, 0, 0
     if len(p):
-        found = conjunctions(p, reverse, quality, threshold)
-        noninferior, worse, least, least_worse = float(found[0]), float(found[1]), int(found[2]), int(found[3])
+        _, p_worse, needed, needed_worse = conjunctions(p, reverse, quality, threshold)
+        worse, least, least_worse = float(p_worse), int(needed), int(needed_worse)
+        noninferior = noninferior_p(p, least, outcome, epsilon)
     agree: bool | None = stratum.p_agreement <= alpha
     if not agree and stratum.pseudo is not None and stratum.agreement(1, 1 - 2 * alpha).high < NO_AGREEMENT:
         agree = None
@@ -516,7 +558,10 @@ def verdict_tests_of(
         p_ratio_above=item_level.p_ratio_above,
         p_ratio_below=item_level.p_ratio_below,
         annotators_agree=agree,
-        matched_annotator=None if item_level.match is None else item_level.match.annotator,
+        matched_annotator=matched,
+        groups=groups,
+        p_own_words=item_level.by_own_words[0],
+        own_words=item_level.by_own_words[1],
         least=least,
         least_worse=least_worse,
         alpha=alpha,
@@ -524,10 +569,35 @@ def verdict_tests_of(
 
 
 def adjust_verdict_tests(each: Sequence[VerdictTests]) -> list[VerdictTests]:
-    """Return the tests of several verdicts, Holm-adjusted for their number."""
-    names = ("p_noninferior", "p_worse", "p_item_level", "p_ratio_above", "p_ratio_below")
-    adjusted = {name: adjust_p(np.array([getattr(one, name) for one in each]), "holm").tolist() for name in names}
-    return [replace(one, **{name: adjusted[name][i] for name in names}) for i, one in enumerate(each)]
+    """Return the tests of several verdicts, Holm-adjusted for their number.
+
+    *Replace* requires three tests of a judge, so that Holm's method is applied to the largest of their p-values, and
+    the others are multiplied by the same number. Adjusted one by one, two judges that fail different tests would have
+    a probability of almost twice alpha of a false *replace*.
+    """
+    largest = np.array([one.p_replace for one in each])
+    adjusted = adjust_p(largest, "holm")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.where(largest > 0, adjusted / largest, np.where(np.isnan(largest), 1.0, len(each)))
+    names = ("p_noninferior", "p_worse", "p_ratio_below")
+    alone = {name: adjust_p(np.array([getattr(one, name) for one in each]), "holm").tolist() for name in names}
+    found = []
+    for i, one in enumerate(each):
+        times = float(factor[i])
+        known = {
+            name: min(times * getattr(one, name), 1.0) for name in ("p_item_level", "p_ratio_above", "p_own_words")
+        }
+        noninferior = one.p_noninferior
+        if not math.isnan(noninferior):
+            noninferior = max(min(1.0, times * noninferior), alone["p_noninferior"][i])
+        groups = one.groups
+        if groups is not None:
+            groups = replace(
+                groups, p_first=min(1.0, times * groups.p_first), p_second=min(1.0, times * groups.p_second)
+            )  # fmt: skip
+        worse = {name: alone[name][i] for name in ("p_worse", "p_ratio_below")}
+        found.append(replace(one, p_noninferior=noninferior, groups=groups, **known, **worse))
+    return found
 
 
 # -- the win counts of one judge ----------------------------------------------------------------------
@@ -661,7 +731,69 @@ class WinCounts:
             judge = labels_of(table.ratings.answers, self.code)
         return item_level_agreement(
             table.score, table.panel, table.rule.usable_labels(table.panel, judge), table.strata,
-            table.ratings.clusters, s.min_agreement_ratio, s.seed, table.humans,
+            table.ratings.clusters, s.min_agreement_ratio, s.seed, table.known.design, table.known.own_words,
+        )  # fmt: skip
+
+    @cached_property
+    def match_tests(self) -> MatchTests:
+        """Whether the judge's labels repeat those of one annotator; not with a reference instead of the others."""
+        table = self.table.item_level_table
+        if table.settings.fixed_reference:
+            return MatchTests(None)
+        judge = _optimal(table.rule, table.panel) if self.code == OPTIMAL else labels_of(table.given, self.code)
+        return find_match(table.given_labels, judge, table.orders_labels)
+
+    @cached_property
+    def matched(self) -> str | None:
+        """The annotator whose labels the judge matches unusually often."""
+        found = self.match_tests.found
+        return None if found is None or found.kind != "match" else self.table.humans[found.annotator]
+
+    @cached_property
+    def group_tests(self) -> GroupTests | None:
+        """The tests within two groups of annotators who agree more within than between; None without such groups."""
+        table = self.table
+        groups = table.groups
+        if groups is None or groups.p > table.settings.alpha or self.code == OPTIMAL:
+            return None
+        p = []
+        for left_out in (groups.second, groups.first):
+            part = table
+            for j in sorted(left_out, reverse=True):
+                part = part.without(j)
+            each = win_counts(part, [(self.name, self.code)])[0].verdict_p[0]
+            p.append(float(each.max()) if len(each) == len(part.humans) else 1.0)
+        first, second = adjust_p(np.array(p), "holm").tolist()
+        names = [tuple(table.humans[j] for j in group) for group in (groups.first, groups.second)]
+        return GroupTests(names[0], names[1], groups.p, first, second)
+
+    @cached_property
+    def outcome(self) -> Floats | None:
+        """1 if the judge is closer, 0 for a tie, -1 if the annotator is, by item and tested annotator: (items, m).
+
+        None with clusters, classes or labels in chunks, or for numbers of annotators whose sums are not tested.
+        """
+        table, m = self.table, len(self.tested)
+        if table.ratings.clusters is not None or table.settings.balance or table.ratings.in_chunks:
+            return None
+        if not FEWEST_SUMMED <= m <= MOST_SUMMED:
+            return None
+        compared, position = self.compared, np.full(len(table.humans), -1)
+        position[self.tested] = np.arange(m)
+        annotator = position[compared.panel.annotator[compared.row]]
+        found = np.full((compared.panel.n_items, m), np.nan)
+        found[compared.panel.item[compared.row][annotator >= 0], annotator[annotator >= 0]] = compared.sign[
+            annotator >= 0
+        ]
+        return found
+
+    @cached_property
+    def verdict_tests(self) -> VerdictTests:
+        """The p-values behind the verdict; computed on access, since exact tests take longer than the rest."""
+        s = self.table.settings
+        return verdict_tests_of(
+            *self.verdict_p, self.item_agreement, self.quality, s.threshold, s.level, outcome=self.outcome,
+            epsilon=s.tolerance, matched=self.matched, groups=self.group_tests,
         )  # fmt: skip
 
     @cached_property

@@ -202,7 +202,8 @@ def _notes(test: AltTest) -> list[str]:
         f"{number(test.settings.threshold)}).",
         f"Exploratory; choose ε before seeing the labels: {words.margins(test)}.",
     ]
-    lines += [f"{one[:1].upper()}{one[1:]}." for one in words.larger_count(test)]
+    further = [*(f"limits of the verdict: {one}" for one in words.limitations(test)), *words.notes(test)]
+    lines += [f"{one[:1].upper()}{one[1:]}." for one in further]
     if test.population_share:
         lines.append(
             f"Applies to these {test.n_annotators} annotators. If they are a random sample, with "
@@ -255,6 +256,11 @@ def _difference(test: AltTest) -> str:
         found = "the annotators are significantly closer"
     ends = interval(low, high, 3) if math.isfinite(low) and math.isfinite(high) else "(no interval)"
     found = f"; {found}" if math.isfinite(low) else ""
+    if low > 0 and test.agreement_ratio.high < 1:
+        found += (
+            ". It is closer on more items and nevertheless agrees less beyond chance, as a judge does that avoids rare "
+            "or extreme labels"
+        )
     return f"Advantage probability, judge − annotators: {signed(value, 3)} {ends}{found}."
 
 
@@ -287,6 +293,14 @@ def _advice(test: AltTest) -> list[str]:
         )
     elif test.reason == "matches_one_annotator":
         found.append(_match(test))
+    elif test.reason == "depends_on_column":
+        column = g.own_words
+        found.append(
+            f"If “{column}” is known without reading the items, use it as a stratum: strata=['{column}'] (--strata "
+            f"{column}). If it has labels of the items, name it as the reference (gold='{column}'), or leave it out."
+        )
+    elif test.reason == "annotators_differ":
+        found.append("Decide which group of annotators the judge would replace, and test it with their labels.")
     elif test.reason == "human_agreement_too_low":
         found.append(
             "More labels of this kind will not help. Revise the instructions, simplify the question or train the "
@@ -304,15 +318,14 @@ def _advice(test: AltTest) -> list[str]:
 
 
 def _match(test: AltTest) -> str:
-    """Return how often the judge's labels equal the annotator's, and the remedy."""
-    one = test.item_agreement.match
+    """Return how often the judge gives the annotator's label where no other annotator does, and the remedy."""
+    one, name = test.win_counts.match_tests.found, test.win_counts.matched
     assert one is not None
     return (
-        f"Its labels equal {one.annotator}'s on {100 * one.same:.0f}% of items; other annotators' equal "
-        f"{one.annotator}'s on {100 * one.others:.0f}% ({p_value(one.p)}). If {one.annotator}'s labels were in its "
-        f"prompt or training data, test it on new items. Otherwise exclude {one.annotator} from the comparison: "
-        "copies='leave out' (--copies 'leave out'). This can also happen if "
-        f"{one.annotator} is simply the most careful annotator."
+        f"It gives {name}'s label on {words.given_of_alone(one)} ({p_value(one.p)}). If {name}'s labels were in its "
+        f"prompt or training data, test it on new items. Otherwise exclude {name} from the comparison: copies='leave "
+        f"out' (--copies 'leave out'). This can also happen if the judge and {name} share a view that no other "
+        "annotator has."
     )
 
 

@@ -8,25 +8,21 @@ annotators or judges. `AltTestTable` is computed once for a table and serves all
 
 from __future__ import annotations
 
-import itertools
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property
-from itertools import combinations
 from numbers import Real
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
-from assay.data.groups import LEAST_HELD, item_groups
-from assay.data.names import Coded, NameParts, Names, common_suffix, factorize, stems
-from assay.data.ratings import Ratings, cluster_codes
+from assay.data.groups import LEAST_HELD
+from assay.data.names import NameParts, Names, common_suffix, factorize, stems
+from assay.data.ratings import Ratings
 from assay.data.scales import Label, Preference, Scale
 from assay.data.sides import PAIR_OF
 from assay.errors import DataError, DesignError, listing, unknown
@@ -37,8 +33,10 @@ from assay.estimation.result import fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import FOR_HELP, similarity_named
-from assay.statistics.blocks import cross_codes
 from assay.statistics.categories import Alpha, Together
+from assay.statistics.copies import Groups, Labels, find_groups
+from assay.statistics.panels import AlignmentScore, Panel, majority_without, make_score
+from assay.statistics.strata import Known, Stratification, all_strata, known_columns, numbers_of_ids, strata_of_order
 from assay.statistics.wins import count_wins
 
 # -- options, for one judge, several, domains ---------------------------------------------------------
@@ -84,9 +82,11 @@ class RuleSettings(Settings):
         "the annotators, has no item-level agreement, or has an agreement ratio of at most `min_agreement_ratio`.",
     )  # fmt: skip
     min_agreement_ratio: float = option(
-        0.5, "Agreement ratio that the judge must exceed.", low=0, high=1,
+        0.6, "Agreement ratio that the judge must exceed.", low=0, high=1,
         details="R = A(judge, annotators) / A(annotators), chance-corrected within strata of items (`strata`). A judge "
-        "that is exchangeable with the annotators has R = 1, one that ignores the items 0.",
+        "that is exchangeable with the annotators has R = 1, one that ignores the items 0. To find a relation with "
+        "something else, n items labelled by an annotator are worth at most n / R² labelled by the judge: .6 is about "
+        "a third of an annotator's items.",
     )  # fmt: skip
     analyses: int = option(
         1, "Number of planned interim analyses.", low=1,
@@ -320,525 +320,15 @@ class CompareSettings(AltTestSettings):
     )  # fmt: skip
 
 
-# -- strata of items ---------------------------------------------------------------------------------
-
 MOST_ITEMS = 2**15
-"""Items that are drawn if there are more: with 3 annotators R's standard error is about .01 at this number."""
-
-
-@dataclass(frozen=True, eq=False)
-class Stratification:
-    """Strata of items that are known without reading them: a name, and the stratum of each item, (items,)."""
-
-    name: str
-    part: Ints
-    by_stem: bool = False
-    """Whether strata are stems of item ids, such as documents, whose text the items can share."""
-
-
-# -- human labels, and the score of a label against them ------------------------------------------------
-
-TIE = 1e-9
-"""Score differences up to this share of the scores' size are rounding, and count as ties."""
-
-DENSE_CELLS = 50_000_000
-"""Item-by-label tables up to this size (400 MB) are held whole; larger ones are looked up by sorted keys."""
-
-
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """Human labels of the items of one criterion, and the labels that each is compared with.
-
-    Attributes
-    ----------
-    item, annotator : (answers,) int
-        Item and annotator of each human label.
-    value : (answers,) float
-        The label as a number: its value, or the position of its category or text.
-    n_items, n_annotators : int
-        Their numbers.
-    quality : (annotators,) float
-        Weight of each annotator, all 1 by default (appendix C.4).
-    reference : (items,) float or None
-        One label for each item that all raters are compared with, NaN if missing: a single expert's (C.2) or gold
-        (C.3). None compares each annotator with the others.
-    labels : tuple or None
-        The labels at the positions in ``value``, if labels are categories or text.
-    """
-
-    item: Ints
-    annotator: Ints
-    value: Floats
-    n_items: int
-    n_annotators: int
-    quality: Floats
-    reference: Floats | None = None
-    labels: tuple[Label, ...] | None = None
-
-    def label(self, value: float) -> Any:
-        """Return the label of a number."""
-        return float(value) if self.labels is None else self.labels[int(value)]
-
-    @cached_property
-    def weights(self) -> Floats:
-        """Weight of each answer, its annotator's quality: (answers,)."""
-        return np.asarray(self.quality[self.annotator])
-
-    @cached_property
-    def own(self) -> Floats:
-        """Weight of each answer within the labels that it is compared with, to be subtracted."""
-        return self.weights if self.reference is None else np.zeros(len(self.item))
-
-    @cached_property
-    def compared(self) -> tuple[Ints, Floats, Floats]:
-        """Item, value and weight of every label that serves as a comparison."""
-        if self.reference is None:
-            return self.item, self.value, self.weights
-        known = np.flatnonzero(~np.isnan(self.reference))
-        return known, self.reference[known], np.ones(len(known))
-
-    @cached_property
-    def people(self) -> Ints:
-        """The number of human labels of each item: (items,)."""
-        return np.bincount(self.item, minlength=self.n_items)
-
-    @cached_property
-    def companions(self) -> Ints:
-        """For each answer, the number of labels that it is compared with: (answers,)."""
-        item, _, _ = self.compared
-        return np.bincount(item, minlength=self.n_items)[self.item] - (self.reference is None)
-
-    @cached_property
-    def others(self) -> Floats:
-        """For each answer, the weight W of the labels that it is compared with: (answers,)."""
-        item, _, weight = self.compared
-        return np.asarray(np.bincount(item, weight, self.n_items)[self.item] - self.own)
-
-    @cached_property
-    def total(self) -> Floats:
-        """For each answer, the weighted sum T of the labels it is compared with: (answers,)."""
-        item, value, weight = self.compared
-        return np.asarray(np.bincount(item, weight * value, self.n_items)[self.item] - self.own * self.value)
-
-    @cached_property
-    def doubled(self) -> Floats:
-        """2 T: (answers,)."""
-        return 2 * self.total
-
-    @cached_property
-    def alone(self) -> Ints:
-        """The answers without any label to compare with."""
-        return np.flatnonzero(self.companions == 0)
-
-    def compared_only(self, difference: Floats) -> Floats:
-        """Return the differences, NaN for answers without any label to compare with."""
-        if len(self.alone):
-            difference[self.alone] = np.nan
-        return difference
-
-    @cached_property
-    def item_sums(self) -> tuple[Floats, Floats]:
-        """For each item, the weight W and the weighted sum T of the comparison labels: (items,) each."""
-        item, value, weight = self.compared
-        weights, sums = (np.asarray(np.bincount(item, w, self.n_items), float) for w in (weight, weight * value))
-        return weights, sums
-
-    @cached_property
-    def agreement(self) -> Floats:
-        """For each answer, the weight of the comparison labels that equal it: (answers,)."""
-        item, value, weight = self.compared
-        codes, labels = _codes(np.concatenate([value, self.value]))
-        k = len(labels)
-        theirs, mine = item * k + codes[: len(item)], self.item * k + codes[len(item) :]
-        if self.n_items * k <= DENSE_CELLS:
-            return np.asarray(np.bincount(theirs, weight, self.n_items * k)[mine] - self.own)
-        keys, where = np.unique(np.concatenate([theirs, mine]), return_inverse=True)
-        sums = np.bincount(where[: len(theirs)], weight, len(keys))
-        return np.asarray(sums[where[len(theirs) :]] - self.own)
-
-    @cached_property
-    def votes(self) -> tuple[Bools, Ints, Floats]:
-        """The labels with the most weight on each item, (items, labels); their number; the labels."""
-        item, value, weight = self.compared
-        codes, labels = _codes(value)
-        if len(labels) * self.n_items > DENSE_CELLS:
-            raise DesignError(f"a majority vote requires few distinct labels; there are {len(labels)}")
-        table = np.bincount(item * len(labels) + codes, weight, self.n_items * len(labels))
-        table = table.reshape(self.n_items, len(labels))
-        top = table.max(axis=1, keepdims=True)
-        best = (table >= top - TIE * np.maximum(top, 1)) & (top > 0)
-        return best, best.sum(axis=1), labels
-
-    @cached_property
-    def comparisons(self) -> tuple[Ints, Floats, Floats]:
-        """Every (answer, other label on its item): the answer's row, the other's value and weight."""
-        if self.reference is not None:
-            reference = self.reference[self.item]
-            rows = np.flatnonzero(~np.isnan(reference))
-            return rows, reference[rows], np.ones(len(rows))
-        order = np.argsort(self.item, kind="stable")
-        size = np.bincount(self.item, minlength=self.n_items)[self.item[order]]
-        start = np.searchsorted(self.item[order], self.item[order])
-        rows = np.repeat(np.arange(len(order)), size)
-        within = np.arange(len(rows)) - np.repeat(np.cumsum(size) - size, size)
-        other = start[rows] + within
-        keep = other != rows
-        rows, other = order[rows[keep]], order[other[keep]]
-        return rows, self.value[other], self.weights[other]
-
-
-class AlignmentScore(ABC):
-    """An alignment score: agreement of a label with the other annotators' labels of the item."""
-
-    name: str
-
-    def of_pairs(self, label: Callable[[float], Any], first: Floats, second: Floats) -> Floats:
-        """Return the score of labels against one other label each, for scores that call a function: (pairs,)."""
-        raise NotImplementedError
-
-    @abstractmethod
-    def difference(self, panel: Panel, judge: Floats) -> Floats:
-        """Return the judge's score minus the annotator's for each human label, up to a positive factor: (answers,).
-
-        ``judge`` has the judge's label of each item, NaN if missing. Differences within rounding are exactly 0. The
-        value is NaN if the judge or the reference has no label.
-        """
-
-    def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats | None:
-        """Return the labels of the optimal judge (theorem 1): (items,); None for scores without a theorem."""
-        return None
-
-    def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
-        """Yield for each constant the judge's score with all annotators of an item minus that of the constant.
-
-        Arrays (items,), up to a positive factor; NaN if the judge or the annotators have no label. Nothing for scores
-        that call a function, as there is no constant text.
-        """
-        del panel, judge, constants
-        return iter(())
-
-
-@dataclass(frozen=True)
-class Accuracy(AlignmentScore):
-    """ACC: the share of the others with the same label."""
-
-    name: str = "accuracy"
-
-    def difference(self, panel: Panel, judge: Floats) -> Floats:
-        """Return the weight of the others with the judge's label, minus those with the annotator's."""
-        item, value, weight = panel.compared
-        f = judge[panel.item]
-        same = np.bincount(item, weight * (value == judge[item]), panel.n_items)[panel.item]
-        with_judge = same - panel.own * (panel.value == f)
-        difference = _zero_rounding(with_judge - panel.agreement, panel.others)
-        difference[np.isnan(f)] = np.nan
-        return panel.compared_only(difference)
-
-    def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats:
-        """Return the majority vote; ties are drawn."""
-        return majority(panel, rng)
-
-    def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
-        """Yield the weight of the annotators with the judge's label, minus those with the constant."""
-        item, value, weight = panel.compared
-        total, n = panel.item_sums[0], panel.n_items
-        mine = np.bincount(item, weight * (value == judge[item]), n)
-        mine[np.isnan(judge) | (total == 0)] = np.nan
-        for constant in constants:
-            yield _zero_rounding(mine - np.bincount(item, weight * (value == constant), n), total)
-
-
-@dataclass(frozen=True)
-class NegRMSE(AlignmentScore):
-    """−RMSE: minus the root mean squared distance to the others' labels.
-
-    With f the judge's label, h the annotator's, W and T the weight and the weighted sum of the others'
-    labels: SSE(f) − SSE(h) = (f − h) · (W (f + h) − 2 T), so the sign needs two sums an item.
-    """
-
-    name: str = "neg_rmse"
-
-    def difference(self, panel: Panel, judge: Floats) -> Floats:
-        """Return the SSE of the annotator minus that of the judge: positive if the judge is closer."""
-        f, h = judge[panel.item], panel.value
-        leaning = panel.others * (f + h) - panel.doubled
-        size = panel.others * (np.abs(f) + np.abs(h)) + np.abs(panel.doubled)
-        return panel.compared_only((h - f) * _zero_rounding(leaning, size))
-
-    def optimal(self, panel: Panel, rng: np.random.Generator) -> Floats:
-        """Return the mean of the labels."""
-        weight, total = panel.item_sums
-        with np.errstate(invalid="ignore"):
-            return np.asarray(total / weight)
-
-    def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
-        """Yield the SSE of the constant minus that of the judge, over all annotators of the item."""
-        weight, total = panel.item_sums
-        for constant in constants:
-            leaning = weight * (judge + constant) - 2 * total
-            size = weight * (np.abs(judge) + abs(constant)) + 2 * np.abs(total)
-            yield np.where(weight == 0, np.nan, (constant - judge) * _zero_rounding(leaning, size))
-
-
-@dataclass(frozen=True)
-class PairwiseScore(AlignmentScore):
-    """The mean over the others of a function of two labels, such as the similarity of two texts (SIM)."""
-
-    pairs: Callable[[Sequence[Any], Sequence[Any]], Floats] = field(repr=False)
-    """Two equally long lists of labels -> a number for each pair; higher is closer."""
-    name: str = "similarity"
-    about: str = ""
-    """Model and settings of the similarity."""
-
-    def difference(self, panel: Panel, judge: Floats) -> Floats:
-        """Return the summed similarity of the judge's label to the others', minus that of the annotator's."""
-        rows, value, weight = panel.comparisons
-        f = judge[panel.item]
-        known = ~np.isnan(f)
-        use = known[rows]
-        rows, value, weight = rows[use], value[use], weight[use]
-        # The same others in the same order for both, so that equal labels give equal sums to the last bit.
-        scores = self._similarity(panel, np.concatenate([f[rows], panel.value[rows]]), np.concatenate([value, value]))
-        of_judge, of_annotator = np.split(scores, 2)
-        n = len(panel.item)
-        judged, annotated = (np.bincount(rows, weight * s, n) for s in (of_judge, of_annotator))
-        difference = _zero_rounding(judged - annotated, np.abs(judged) + np.abs(annotated))
-        return np.where(known & (panel.companions > 0), difference, np.nan)
-
-    def mean_with_humans(self, panel: Panel, judge: Floats) -> tuple[Ints, Floats]:
-        """Return the similarity of the judge's label to each human label: (items of the labels, similarities)."""
-        use = ~np.isnan(judge[panel.item])
-        item, value = panel.item[use], panel.value[use]
-        return item, self._similarity(panel, judge[item], value)
-
-    def _similarity(self, panel: Panel, first: Floats, second: Floats) -> Floats:
-        return self.of_pairs(panel.label, first, second)
-
-    def of_pairs(self, label: Callable[[float], Any], first: Floats, second: Floats) -> Floats:
-        """Return the similarities; each distinct pair is computed once."""
-        distinct, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
-        a, b = np.split(codes.astype(np.int64), 2)
-        keys, where = np.unique(a * len(distinct) + b, return_inverse=True)
-        named = [label(v) for v in distinct]
-        found = np.asarray(
-            self.pairs([named[k // len(distinct)] for k in keys], [named[k % len(distinct)] for k in keys]), dtype=float
-        )
-        if found.shape != keys.shape:
-            raise DataError(f"the similarity returned {found.shape} numbers for {len(keys)} pairs")
-        if np.isnan(found).any():
-            bad = keys[np.flatnonzero(np.isnan(found))[0]]
-            pair = named[bad // len(distinct)], named[bad % len(distinct)]
-            raise DataError(f"there is no similarity for the labels {pair[0]!r} and {pair[1]!r}")
-        return np.asarray(found[where])
-
-
-@dataclass(frozen=True)
-class CustomScore(AlignmentScore):
-    """Any function of a label and the list of the others' labels; higher is closer."""
-
-    function: Callable[[Any, list[Any]], float] = field(repr=False)
-    name: str = "custom"
-
-    def difference(self, panel: Panel, judge: Floats) -> Floats:
-        """Return the function's score of the judge's label minus that of the annotator's, item by item."""
-        if not np.all(panel.quality == 1):
-            raise DesignError("a custom score does not support weights of annotators; omit quality=...")
-        difference = np.full(len(panel.item), np.nan)
-        for row, others in self._answers(panel):
-            f = judge[panel.item[row]]
-            if not np.isnan(f):
-                mine = self.function(panel.label(panel.value[row]), others)
-                difference[row] = self.function(panel.label(f), others) - mine
-        return difference
-
-    def of_pairs(self, label: Callable[[float], Any], first: Floats, second: Floats) -> Floats:
-        """Return the function's scores of labels with one other label."""
-        return np.array([float(self.function(label(a), [label(b)])) for a, b in zip(first, second, strict=True)])
-
-    @staticmethod
-    def _answers(panel: Panel) -> Iterator[tuple[int, list[Any]]]:
-        """Yield each answer that can be compared, and the others' labels of its item."""
-        rows, value, _ = panel.comparisons
-        edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
-        for start, end in itertools.pairwise(edges):
-            yield int(rows[start]), [panel.label(v) for v in value[start:end]]
-
-
-def make_score(score: str | Callable[..., float] | AlignmentScore, similarity: Any = None) -> AlignmentScore:
-    """Return the score with this name: ``accuracy``, ``neg_rmse`` or ``similarity``; or of a function.
-
-    Parameters
-    ----------
-    score : str or callable
-        A callable takes a label and the list of the others' labels and returns a number, higher is closer.
-    similarity : callable, mapping or frame
-        For ``similarity``: a function of two labels, a mapping of label pairs to numbers, or a frame with
-        two columns of labels and one of numbers. Pairs are looked up in both orders.
-    """
-    if isinstance(score, AlignmentScore):
-        return score
-    if score == "accuracy":
-        return Accuracy()
-    if score == "neg_rmse":
-        return NegRMSE()
-    if score == "similarity":
-        if similarity is None:
-            raise DesignError(
-                "the score 'similarity' needs similarity=...: a function of two labels, or a table of label pairs"
-            )
-        about = similarity.about if isinstance(similarity, Similarity) else ""
-        return PairwiseScore(_pairs_of(similarity), name=_name_of(similarity), about=about)
-    if callable(score):
-        return CustomScore(score, name=getattr(score, "__name__", "custom"))
-    raise DesignError(f"unknown score '{score}'; use accuracy, neg_rmse, similarity or a function")
-
-
-def majority(panel: Panel, rng: np.random.Generator) -> Floats:
-    """Return the most frequent label of each item, ties drawn at random: (items,), NaN without any."""
-    best, n_best, labels = panel.votes
-    choice = np.argmax(np.where(best, rng.random(best.shape), -1.0), axis=1)
-    return np.where(n_best > 0, labels[choice], np.nan)
-
-
-def majority_share(panel: Panel, judge: Floats) -> tuple[Ints, Floats]:
-    """Return whether the judge gives the majority label: 1 / (number of tied labels) if it gives one of them.
-
-    Items with a majority and a label of the judge, and the credit of each: the expectation over random ties.
-    """
-    best, n_best, labels = panel.votes
-    rows = np.flatnonzero((n_best > 0) & ~np.isnan(judge))
-    at = np.minimum(np.searchsorted(labels, judge[rows]), len(labels) - 1)
-    hit = best[rows, at] & (labels[at] == judge[rows])
-    return rows, hit / n_best[rows]
-
-
-def majority_without(panel: Panel, rng: np.random.Generator, ties: str) -> tuple[Floats, Floats]:
-    """Return the majority label of each answer's item without that answer (C.1), as class shares.
-
-    Returns
-    -------
-    shares : (answers, classes) float
-        1 at the class of the majority; with ``ties="share"`` split evenly between tied classes.
-    labels : (classes,) float
-        The label of each class.
-    """
-    labels = np.unique(panel.value if panel.reference is None else panel.reference[~np.isnan(panel.reference)])
-    if len(labels) * len(panel.item) > DENSE_CELLS:
-        raise DesignError(f"balance=True requires few distinct labels; there are {len(labels)}")
-    item, value, weight = panel.compared
-    table = np.zeros((panel.n_items, len(labels)))
-    np.add.at(table, (item, np.searchsorted(labels, value)), weight)
-    each = table[panel.item]
-    if panel.reference is None:
-        each[np.arange(len(each)), np.searchsorted(labels, panel.value)] -= panel.weights
-    top = each.max(axis=1, keepdims=True)
-    best = (each >= top - TIE * np.maximum(top, 1)) & (top > 0)
-    if ties == "share":
-        with np.errstate(invalid="ignore"):
-            return best / best.sum(axis=1, keepdims=True), labels
-    if ties == "random":
-        rank = rng.random(best.shape)
-    elif ties == "lowest":
-        rank = np.broadcast_to(np.arange(len(labels))[::-1], best.shape).astype(float)
-    elif ties == "highest":
-        rank = np.broadcast_to(np.arange(len(labels)), best.shape).astype(float)
-    else:
-        raise DesignError(f"ties must be random, lowest, highest or share; got '{ties}'")
-    chosen = np.argmax(np.where(best, rank, -1.0), axis=1)
-    shares = np.zeros(best.shape)
-    shares[np.arange(len(best)), chosen] = best.any(axis=1)
-    return shares, labels
-
-
-def _codes(values: Floats) -> tuple[Ints, Floats]:
-    """Return each value's position among the sorted ``labels``, which include every value; and ``labels``."""
-    if len(values):
-        low, high = values.min(), values.max()
-        if high - low < 1000 and np.array_equal(values, np.rint(values)):
-            # Whole numbers of a short range, as almost all labels are, do not require sorting.
-            return (values - low).astype(np.int64), np.arange(low, high + 1)
-    labels, codes = np.unique(values, return_inverse=True)
-    return codes, labels
-
-
-def _zero_rounding(difference: NDArray[Any], size: NDArray[Any]) -> Floats:
-    return np.where(np.abs(difference) <= TIE * size, 0.0, difference)
-
-
-def _pairs_of(similarity: Any) -> Callable[[Sequence[Any], Sequence[Any]], Floats]:
-    """Return a function of two lists from a similarity, a function of two labels or a table."""
-    if hasattr(similarity, "pairs"):
-        pairs: Callable[[Sequence[Any], Sequence[Any]], Floats] = similarity.pairs
-        return pairs
-    if callable(similarity):
-        return lambda first, second: np.array([float(similarity(a, b)) for a, b in zip(first, second, strict=True)])
-    table = similarity if isinstance(similarity, Mapping) else _table_of(similarity)
-
-    def look_up(first: Sequence[Any], second: Sequence[Any]) -> Floats:
-        found = (
-            1.0 if a == b and (a, b) not in table else table.get((a, b), table.get((b, a), np.nan))
-            for a, b in zip(first, second, strict=True)
-        )
-        return np.fromiter(found, dtype=float, count=len(first))
-
-    return look_up
-
-
-def _table_of(frame: Any) -> dict[tuple[Any, Any], float]:
-    from assay.data.columns import to_polars
-
-    table = to_polars(frame)
-    if table.width < 3:
-        raise DataError("a table of similarities has three columns: a label, another label, their similarity")
-    first, second, number = table.columns[:3]
-    if not table[number].dtype.is_numeric():
-        raise DataError(f"column '{number}' of the similarities must hold numbers")
-    return {(a, b): float(s) for a, b, s in table.select(first, second, number).iter_rows()}
-
-
-def _name_of(similarity: Any) -> str:
-    name = getattr(similarity, "name", None) or getattr(similarity, "__name__", None)
-    return f"similarity({name})" if name and name != "<lambda>" else "similarity"
-
-
-# -- the constant baseline ---------------------------------------------------------------------------
-
-MOST_CONSTANTS = 25
-"""Constants that are tried: every label if there are no more, otherwise the 25 most common, and for numbers also 25
-evenly spaced ones, 4% of the range apart. Each requires a pass through the items."""
-
-
-@dataclass(frozen=True)
-class ConstantBaseline:
-    """The constant label that is closest to the annotators, and the items on which it or the judge is closer."""
-
-    label: Label
-    closer: int
-    equal: int
-    further: int
-    """Items on which the judge is further from the annotators than the constant."""
-
-
-def closest_constant(
-    score: AlignmentScore, panel: Panel, judge: Floats, name: Callable[[float], Label]
-) -> ConstantBaseline | None:
-    """Return the constant with the most items closer than the judge, minus those further away; None for texts."""
-    labels, often = np.unique(np.concatenate([panel.value, judge[~np.isnan(judge)]]), return_counts=True)
-    if len(labels) > MOST_CONSTANTS:
-        common = labels[np.sort(np.argsort(-often, kind="stable")[:MOST_CONSTANTS])]
-        spaced = np.linspace(labels[0], labels[-1], MOST_CONSTANTS) if isinstance(score, NegRMSE) else common
-        labels = np.union1d(common, spaced)
-    outcomes = [
-        (np.count_nonzero(d > 0), np.count_nonzero(d == 0), np.count_nonzero(d < 0))
-        for d in score.constant_differences(panel, judge, labels)
-    ]
-    if not outcomes:
-        return None
-    best = min(range(len(outcomes)), key=lambda i: outcomes[i][0] - outcomes[i][2])
-    return ConstantBaseline(name(float(labels[best])), *map(int, outcomes[best]))
+"""Items that are drawn for item-level agreement if there are more: with 3 annotators R's standard error is about .01 at
+this number."""
 
 
 # -- comparisons of a judge with the annotators --------------------------------------------------------
+
+MOST_NAMES = 2_000_000
+"""Item ids of a folder that are searched for shared parts: one second of work."""
 
 NEED_MEMORY = ("normalise", "expert", "gold", "quality", "clusters", "balance")
 """Options that require the whole table in memory."""
@@ -965,8 +455,8 @@ class AltTestTable:
         How they are compared.
     fingerprint : str
         Of the labels and all other inputs of the numbers.
-    columns : tuple of Stratification
-        Item columns that are used as strata.
+    known : Known
+        What item columns tell without reading the items.
     about : polars.DataFrame or None
         The table of items.
     """
@@ -975,8 +465,12 @@ class AltTestTable:
     humans: tuple[str, ...]
     rule: Rule
     fingerprint: str
-    columns: tuple[Stratification, ...] = ()
+    known: Known = field(default_factory=Known)
     about: pl.DataFrame | None = None
+    original: Answers | None = None
+    """The labels as they were given, if ``ratings`` are normalised."""
+    asked: tuple[str, ...] = ()
+    """Judges that assay asked itself."""
 
     @classmethod
     def of(cls, labels: Annotations | Chunks, settings: AltTestSettings) -> AltTestTable:
@@ -998,7 +492,9 @@ class AltTestTable:
         _refuse_too_few(labels, humans, settings)
         ratings = Ratings.of(labels, clusters=settings.clusters)
         score = _score_for(ratings, settings)
+        original = None
         if settings.normalise:
+            original = ratings.answers
             ratings = replace(ratings, source=_normalise(ratings.answers, settings.normalise))
         reference, named = _reference(labels, ratings.answers, settings)
         codes = _codes_of(humans, ratings)
@@ -1006,12 +502,12 @@ class AltTestTable:
         people = np.bincount(
             ratings.answers.item[codes[ratings.answers.annotator] >= 0], minlength=ratings.n_items
         )  # fmt: skip
-        columns = _columns_asked(labels, settings, rule.usable(people, reference))
+        known = known_columns(labels, settings.strata, settings.gold, rule.usable(people, reference))
         quality = rule.quality.tobytes() if settings.quality is not None else None
         gold = reference.tobytes() if reference is not None and settings.gold is not None else None
-        known = b"".join(one.part.tobytes() for one in columns) or None
-        data = fingerprint_with(ratings.fingerprint, quality=quality, gold=gold, known=known)
-        return cls(ratings, humans, rule, data, columns, labels.items)
+        parts = b"".join(one.part.tobytes() for one in (*known.columns, *known.own_words)) or None
+        data = fingerprint_with(ratings.fingerprint, quality=quality, gold=gold, known=parts)
+        return cls(ratings, humans, rule, data, known, labels.items, original, labels.reading.asked)
 
     @classmethod
     def _read_chunks(cls, labels: Chunks, settings: AltTestSettings) -> AltTestTable:
@@ -1094,9 +590,41 @@ class AltTestTable:
             clusters=None if clusters is None else clusters[usable],
         )  # fmt: skip
         rule = replace(self.rule, reference=None if reference is None else reference[usable])
-        found = replace(self, ratings=ratings, rule=rule)
+        found = replace(self, ratings=ratings, rule=rule, known=self.known.at(usable))
         vars(found)["strata"] = tuple(replace(one, part=one.part[usable]) for one in self.strata)
         return found
+
+    @property
+    def given(self) -> Answers:
+        """The labels as they were given: equal labels are equal."""
+        answers = self.ratings.answers
+        return answers if self.original is None or len(self.original) != len(answers) else self.original
+
+    @cached_property
+    def given_labels(self) -> Labels:
+        """The human labels as they were given, for matches of a judge with one annotator and groups of annotators."""
+        answers, clusters = self.given, self.ratings.clusters
+        annotator = self.rule.code_of_human[answers.annotator]
+        rows = np.flatnonzero((annotator >= 0) & ~np.isnan(answers.value))
+        unit = np.arange(len(answers.items)) if clusters is None else clusters
+        return Labels(answers.item[rows], annotator[rows], answers.value[rows], unit, len(self.humans))
+
+    @property
+    def orders_labels(self) -> bool:
+        """Whether labels are numbers."""
+        return self.ratings.scale.numeric and self.settings.normalise is None
+
+    @cached_property
+    def groups(self) -> Groups | None:
+        """The division of the annotators into two groups with the smallest p-value; not for labels in chunks."""
+        if self.ratings.in_chunks or self.settings.fixed_reference:
+            return None
+        return find_groups(self.given_labels, self.orders_labels)
+
+    @cached_property
+    def order_of_items(self) -> Floats | None:
+        """The number in each item id: (items,); None if ids have none, or share parts such as a document."""
+        return None if self._names is None or self.documents is not None else numbers_of_ids(self._names)
 
     @cached_property
     def strata(self) -> tuple[Stratification, ...]:
@@ -1104,7 +632,12 @@ class AltTestTable:
         suffix = None
         if self.settings.strata != "none" and self._pairs_of is None and self._names is not None:
             suffix = common_suffix(self._names, LEAST_HELD) if self.documents is None else self.documents.suffix
-        return _all_strata(self.columns, self.documents, suffix, self.settings.strata)
+        columns = self.known.columns
+        used = self.rule.usable(self.people_of_item, self.rule.reference)
+        order = self.order_of_items if self.settings.strata == "auto" and suffix is None else None
+        if order is not None:
+            columns = (*columns, strata_of_order(order, used))
+        return all_strata(columns, self.documents, suffix, self.settings.strata, used)
 
     def without(self, j: int) -> AltTestTable:
         """Return the same table without the annotator in position j, who can then be tested as a judge."""
@@ -1314,59 +847,6 @@ def _reference(
             f"no gold label is on the scale; the first is {strange!r}, and labels are {labels.scale.describe()}"
         )
     return found, tuple(codes)
-
-
-# -- which columns and item ids are strata --------------------------------------------------------------
-
-MOST_NAMES = 2_000_000
-"""Item ids of a folder that are searched for shared parts: one second of work."""
-
-LEAST_CROSSED = 4
-"""Items per cell of two or more stratifications."""
-
-FROM_ITEMS_CROSSED = 100
-"""Items from which each pair of columns is crossed; with fewer, only all together."""
-
-LEAST_OF_STEM = 3
-"""Items per stem on average: within pairs item-level agreement has almost no power."""
-
-
-def _columns_asked(labels: Annotations, settings: AltTestSettings, used: Bools) -> tuple[Stratification, ...]:
-    """Return the item columns that are strata of the used items: those named, or all (`assay.data.groups`)."""
-    wanted, frame = settings.strata, labels.items
-    if wanted != "auto":
-        names = [wanted] if isinstance(wanted, str) else list(wanted)
-        names = [name for name in names if name in frame.columns or name not in ("none", "stem", "suffix")]
-        return tuple(Stratification(name, cluster_codes(labels, name)) for name in names)
-    if frame.width == 1:
-        return ()
-    skip = ("item", *([settings.gold] if isinstance(settings.gold, str) else []))
-    found = item_groups(frame, labels.scale.categories or (), skip, used)
-    return tuple(Stratification(one.name, one.codes, by_stem=one.documents) for one in found.strata)
-
-
-def _all_strata(
-    columns: tuple[Stratification, ...], documents: NameParts | None, suffix: Coded | None, wanted: Sequence[str] | str
-) -> tuple[Stratification, ...]:
-    """Return columns and the suffix, their combination if its cells have several items, then the stem."""
-    plain, stem = [one for one in columns if not one.by_stem], [one for one in columns if one.by_stem]
-    auto = wanted == "auto"
-    named = {wanted} if isinstance(wanted, str) else set(wanted)
-    asked, known = named - {one.name for one in columns}, {"stem": documents, "suffix": suffix}
-    if not auto and any(name in asked and part is None for name, part in known.items()):
-        raise DesignError(f"strata={wanted!r}: the item ids share no prefix or suffix")
-    if suffix is not None and ("suffix" in named or (auto and len(suffix.codes) >= LEAST_HELD * len(suffix.names))):
-        plain.append(Stratification("suffix", suffix.codes.astype(np.int64)))
-    if documents is not None and ("stem" in named or (auto and documents.items_per_stem >= LEAST_OF_STEM)):
-        stem.append(Stratification("stem", documents.stem.codes.astype(np.int64), by_stem=auto))
-    together = [plain] if len(plain) > 1 else []
-    if len(plain) > 2 and len(plain[0].part) >= FROM_ITEMS_CROSSED:
-        together = [*map(list, combinations(plain, 2)), plain]
-    for parts in together:
-        both, n_cells = cross_codes(*(one.part for one in parts))
-        if len(both) >= LEAST_CROSSED * n_cells:
-            plain = [*plain, Stratification(" × ".join(one.name for one in parts), both)]
-    return (*plain, *stem)
 
 
 # -- agreement among annotators ------------------------------------------------------------------------

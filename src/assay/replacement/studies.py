@@ -31,9 +31,10 @@ from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement import decision, words
 from assay.replacement.decision import Clustering, WinCounts
-from assay.replacement.item_agreement import AgreementRatioStudies
-from assay.replacement.panel import DENSE_CELLS, AltTestSettings, AltTestTable, Panel, Rule, labels_of
+from assay.replacement.panel import AltTestSettings, AltTestTable, Rule, labels_of
 from assay.reporting import pictures
+from assay.statistics.item_agreement import AgreementRatioStudies
+from assay.statistics.panels import DENSE_CELLS, Panel
 from assay.statistics.wins import LOSS, WIN, Posterior, average_advantage, score
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from assay.data.words import PROVENANCE
 from assay.errors import counted, listing
 from assay.estimation.intervals import Estimate, partial_conjunction
-from assay.replacement.decision import FEWEST, NO_AGREEMENT, Reason, Verdict
-from assay.reporting.tables import estimated, interval, number, p_value, said
+from assay.replacement.decision import FACTS, FEWEST, NO_AGREEMENT, Reason, Verdict
+from assay.reporting.tables import estimated, interval, number, p_value, said, signed
 
 AltTest: TypeAlias = Any
 """`assay.replacement.alt_test.AltTest`. The results import this file, so that it does not import them."""
@@ -55,6 +56,11 @@ def verdict_sentence(test: AltTest, annotator: str = "these annotators", domain:
         return f"{judge} may replace {annotator}{domain}."
     if test.verdict == "do_not_replace":
         return f"Do not replace {annotator} with {judge}{domain}: {reason}."
+    if test.verdict == "mixed" and test.verdict_tests.p_worse > test.verdict_tests.alpha:
+        groups = test.verdict_tests.groups
+        good = groups.noninferior_to(test.verdict_tests.alpha)[0]
+        other = groups.second if good == groups.first else groups.first
+        return f"{judge} is as good as {listing(good, 4)}; not demonstrated for {listing(other, 4)}{domain}."
     if test.verdict == "mixed":
         worse = f" ({listing(test.worse_than, 4)})" if test.worse_than else ""
         return f"{judge} is as good as some annotators and worse than others{worse}{domain}."
@@ -97,6 +103,10 @@ def reason_text(test: AltTest, reason: Reason) -> str:
     if reason == "matches_one_annotator":
         whose = f"its labels match {tests.matched_annotator}'s more often than agreement with the others explains"
         return f"{whose}; check for label leakage"
+    if reason == "depends_on_column":
+        return f"it depends on whether “{tests.own_words}”, a column of the labels' own words, is known without reading"
+    if reason == "annotators_differ":
+        return f"{_two_groups(tests.groups)}, and it is not demonstrated to be as good as both"
     agreement = "agreement with the reference" if s.fixed_reference else "agreement among annotators"
     if reason == "human_agreement_undecided":
         return f"{agreement} is not demonstrated"
@@ -159,11 +169,107 @@ def _agreement_ratio(test: AltTest, agreement: bool) -> str:
         found = f"{value}, below the required {least} ({p_value(g.p_ratio_below)})"
     else:
         found = f"{value}; not demonstrated to exceed {least} ({p_value(g.p_ratio_above)})"
-    if not agreement:
-        return f"Agreement ratio{within}: {found}."
-    reference = "the reference" if test.settings.fixed_reference else "each other"
-    a = f"A = {number(annotators.estimate)} {interval(annotators.low, annotators.high)}"
-    return f"Agreement ratio{within}: {found}. Annotators agree with {reference} at {a}."
+    if agreement:
+        reference = "the reference" if test.settings.fixed_reference else "each other"
+        a = f"A = {number(annotators.estimate)} {interval(annotators.low, annotators.high)}"
+        found += f". Annotators agree with {reference} at {a}"
+    return ". ".join([f"Agreement ratio{within}: {found}", *ratio_meaning(test)]) + "."
+
+
+LEAST_SCALE_USE = 0.9
+"""Below this the use of the scale explains a part of a low agreement ratio."""
+
+
+def ratio_meaning(test: AltTest) -> list[str]:
+    """Return what the agreement ratio means: agreement lower than that of annotators, and its worth in items."""
+    ratio, (low, high), found = test.agreement_ratio, test.items_worth, []
+    if not math.isfinite(ratio.low + ratio.high) or test.settings.fixed_reference:
+        return []
+    if ratio.high < 1:
+        found.append("It agrees with annotators less than they agree with each other")
+    if low < 100:
+        worth = f"{low:.0f}" if round(low) == round(high) else f"{low:.0f} to {high:.0f}"
+        found.append(
+            f"To find a relation with another variable, 100 items labelled by it are worth at least about {worth} "
+            "labelled by one annotator"
+        )
+    return found
+
+
+def ratio_notes(test: AltTest) -> list[str]:
+    """Return the judge's use of a numeric scale, and how the margin compares with the required agreement ratio."""
+    found, use, ratio = [], test.scale_use, test.agreement_ratio.estimate
+    if use is not None and use.agreement < LEAST_SCALE_USE and ratio > 0:
+        found.append(
+            f"a part of the agreement ratio is use of the scale: its labels spread {number(use.spread)} times as far "
+            f"as an annotator's and differ by {number(use.shift)} on average; apart from this, R would be about "
+            f"{number(ratio / use.agreement)}"
+        )
+    margin, least = test.margin_as_ratio, test.settings.min_agreement_ratio
+    if not math.isnan(margin):
+        implied = "no agreement ratio" if margin <= 0 else f"an agreement ratio of about {number(margin)}"
+        stricter = "margin" if margin > least else "required agreement ratio"
+        found.append(f"the margin ε alone requires {implied}; the {stricter} is the stricter requirement")
+    return found
+
+
+def limitations(test: AltTest) -> list[str]:
+    """Return what a verdict *Replace* does not cover: unanswered items, and each significant limitation."""
+    found = []
+    missing, n = int(test.win_counts.facts[FACTS.index("missing")]), test.n_items
+    if test.verdict == "replace" and missing:
+        found.append(
+            f"{test.judge} left {missing} of {missing + n} items ({100 * missing / (missing + n):.0f}%) unanswered"
+        )
+    return found + [_limitation(one, test.score == "neg_rmse") for one in test.limitations]
+
+
+def _limitation(one: Any, numeric: bool) -> str:
+    if one.code == "unanswered_labels":
+        return f"the unanswered items differ from the others in the annotators' labels ({p_value(one.p)})"
+    if one.code == "unanswered_disputed":
+        more = "more" if one.here > one.elsewhere else "less"
+        return f"annotators disagree {more} on the unanswered items than on the others ({p_value(one.p)})"
+    if one.code == "label_rarely_given":
+        return (
+            f"it gives “{one.what}” on {100 * one.here:.0f}% of items; annotators give it on "
+            f"{100 * one.elsewhere:.0f}% ({p_value(one.p)})"
+        )
+    measure = (
+        "squared distance among annotators minus that to the judge"
+        if numeric
+        else "agreement with annotators minus that among them"
+    )
+    numbers = f"{measure} {signed(one.here, 2)}, elsewhere {signed(one.elsewhere, 2)}; {p_value(one.p)}"
+    if one.code == "decline":
+        return f"its agreement decreases with “{one.what}” (in the last third, {numbers})"
+    where = f"“{one.what}” is {one.value}" if one.value != "the last third" else f"the last third by “{one.what}”"
+    return (
+        f"on {counted(one.n, 'item')} ({where}) it agrees less with annotators than elsewhere ({numbers}); see "
+        f"assay disagreement --by {one.what}"
+    )
+
+
+def notes(test: AltTest) -> list[str]:
+    """Return the sentences that qualify a verdict, in lower case and without an end."""
+    parts = (larger_count, strata_note, ratio_notes, groups_note, match_note, provenance_note)
+    return [one for part in parts for one in part(test)]
+
+
+def provenance_note(test: AltTest) -> list[str]:
+    """Return where the judge's labels come from, unless it is another annotator."""
+    return [PROVENANCE[test.provenance]] if test.judge in test.win_counts.table.ratings.judges else []
+
+
+def strata_note(test: AltTest) -> list[str]:
+    """Return which item columns are strata, and which are not, each with the reason; nothing without item columns."""
+    known = test.win_counts.table.known
+    used = [one.name for one in known.columns]
+    unused = [f"{name} ({why})" for name, why in known.unused.items()]
+    parts = [f"strata: {listing(used, 6)}"] if used else []
+    if unused:
+        parts.append(f"item columns that are not strata: {listing(unused, 6)}")
+    return ["; ".join(parts)] if parts else []
 
 
 def larger_count(test: AltTest) -> list[str]:
@@ -178,6 +284,51 @@ def larger_count(test: AltTest) -> list[str]:
     adjusted = f", Bonferroni-adjusted for {test.n_verdicts} verdicts" if test.n_verdicts > 1 else ""
     n = counted(test.n_annotators, "annotator")
     return [f"as good as at least {k} of {n} within the margin ε = {test.epsilon:g} ({p_value(p)}{adjusted})"]
+
+
+# -- matches with one annotator, and groups of annotators ---------------------------------------------
+
+
+def given_of_alone(match: Any) -> str:
+    """Return how often the judge gives a label that only one annotator gives: *14 of the 15 items …*."""
+    items = f"{match.n_given} of {counted(match.n_alone, 'item')}"
+    return f"{items} on which no other annotator gives it and several others agree on another label"
+
+
+def match_note(test: AltTest) -> list[str]:
+    """Return a weaker match with one annotator, which does not change the verdict, or why none can be tested."""
+    found = test.win_counts.match_tests
+    if found.untestable == "two_annotators":
+        return ["with two annotators, label leakage of one annotator's labels is not testable"]
+    if found.untestable is not None:
+        return ["label leakage is not testable: agreement among the other annotators is not demonstrated"]
+    match = found.found
+    if match is None or match.kind == "match":
+        return []
+    name = test.win_counts.table.humans[match.annotator]
+    if match.kind == "sides_with":
+        return [f"it sides with {name} on {given_of_alone(match)}: it shares a view with {name}, or has seen part of "
+                f"{name}'s labels"]  # fmt: skip
+    return [f"it is closer to {name} than agreement with the others explains ({p_value(match.p)}). No item has labels "
+            "of two other annotators, so that a shared view and label leakage cannot be distinguished"]  # fmt: skip
+
+
+def _two_groups(groups: Any) -> str:
+    first, second = listing(groups.first, 4), listing(groups.second, 4)
+    return f"the annotators form two groups ({first}; {second}) that agree more within than between"
+
+
+def groups_note(test: AltTest) -> list[str]:
+    """Return the two groups of annotators and which of them the judge is as good as; nothing without groups."""
+    groups = test.verdict_tests.groups
+    if groups is None:
+        return []
+    each = [
+        f"{'as good as' if p <= test.verdict_tests.alpha else 'not demonstrated to be as good as'} "
+        f"{listing(group, 4)} ({p_value(p)})"
+        for group, p in ((groups.first, groups.p_first), (groups.second, groups.p_second))
+    ]
+    return [f"{_two_groups(groups)} ({p_value(groups.p)}). Within the margin, {test.judge} is {' and '.join(each)}"]
 
 
 # -- the published rule, margins and sample sizes ----------------------------------------------------
@@ -237,13 +388,14 @@ def document_effect(effect: DocumentEffect) -> str:
 def summary(test: AltTest) -> str:
     """Return the verdict, its three tests, the published rule, the sample size and the notes."""
     s, lines = test.settings, [verdict_line(test), *evidence(test), published_rule(test)]
+    lines += [f"Limits of the verdict: {one}." for one in limitations(test)]
     if test.n_annotators:
         lines += [f"Sample size: {one}." for one in sample_size(test)]
     lines.append(f"Notes: {_methods_note(test)}.")
     if test.advantage_probability.reason:
         lines.append(f"Notes: no interval for ρ: {test.advantage_probability.reason}.")
     if test.n_annotators:
-        lines += [f"Notes: {one}." for one in larger_count(test)]
+        lines += [f"Notes: {one}." for one in notes(test)]
         lines.append(f"Notes, exploratory: {margins(test)}.")
         effect = test.document_effect
         if effect is not None and effect.design >= LARGE_EFFECT and s.clusters is None:

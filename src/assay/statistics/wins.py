@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from assay.estimation.intervals import PRIOR
+from assay.estimation.intervals import PRIOR, hall_statistic, partial_conjunction
 from assay.estimation.resampling import add_rows
 from assay.estimation.statistic import Bools, Floats, Ints
 
@@ -882,6 +882,50 @@ STEPS = 60
 
 CLOSE = 1e-9
 """Tolerance of the mean under the hypothesis: far below the precision of a p-value."""
+
+
+FEWEST_SUMMED, MOST_SUMMED = 5, 12
+"""Numbers of annotators for which the sums over annotators are tested with Simes' test: with fewer nothing is gained,
+and with more there are too many intersections. Error rates and power: docs/type-one-error.md."""
+
+
+def noninferior_p(p: Floats, least: int, outcome: Floats | None, epsilon: float) -> float:
+    """Return the p-value of H0: the judge is as good, within the margin, as fewer than ``least`` annotators.
+
+    The largest p-value over the intersections of m - least + 1 hypotheses. That of an intersection is Simes', or with
+    ``outcome`` the smaller of Simes' and of the mean over its annotators (Hall's transformed t), doubled.
+
+    Parameters
+    ----------
+    p : (m,) float
+        Of each annotator.
+    outcome : (items, m) float or None
+        1 if the judge is closer, 0 for a tie, -1 if the annotator is closer, NaN if not compared.
+    """
+    from scipy.special import stdtr
+
+    m = len(p)
+    if outcome is None or not FEWEST_SUMMED <= m <= MOST_SUMMED or np.isnan(p).any() or not 1 <= least <= m:
+        return float(partial_conjunction(p, least))
+    chosen = np.array(list(itertools.combinations(range(m), m - least + 1)))
+    simes = np.min(np.sort(p[chosen], axis=1) * (chosen.shape[1] / np.arange(1, chosen.shape[1] + 1)), axis=1)
+    member = np.zeros((len(chosen), m))
+    np.put_along_axis(member, chosen, 1.0, axis=1)
+    there = ~np.isnan(outcome)
+    number = there @ member.T
+    known = number > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.where(known, np.where(there, outcome, 0.0) @ member.T / number + epsilon, 0.0)
+        n = known.sum(axis=0)
+        mean = each.sum(axis=0) / n
+        off = np.where(known, each - mean, 0.0)
+        spread = np.sqrt((off**2).sum(axis=0) / (n - 1))
+        skewness = (off**3).sum(axis=0) / n / spread**3
+        t = hall_statistic(mean / spread * np.sqrt(n), skewness, n)
+        sums = stdtr(n - 1, -t)
+    # Without variation, as for ties only, Simes' test of exact tests is right, and a t-test is not.
+    sums = np.where((n > 1) & (spread > 1e-12) & ~np.isnan(sums), sums, 1.0)
+    return float(np.minimum(2 * np.minimum(simes, sums), 1.0).max())
 
 
 def robust_p(

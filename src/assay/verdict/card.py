@@ -436,7 +436,18 @@ class _Criterion:
         else:
             others = [human for human in humans if human != repeated]
             parts |= self.codes.cells_of(judge, others, self.settings).cells()
+            if tested is not None:
+                parts |= {d: _of_items(parts[d], tested.verdict_tests.p_item_level) for d in ABOUT_SCORES}
         return CardRow(name, kind, self.criterion, parts, tested)
+
+
+ABOUT_SCORES: tuple[Dimension, ...] = ("concordance", "confidence", "validity", "helpfulness")
+"""Dimensions in which a judge that knows only the object, or another column, can do well."""
+
+
+def _of_items(parts: tuple[CellMeasure, ...], p_item_level: float) -> tuple[CellMeasure, ...]:
+    """Return the measures of a cell, whose ✓ also requires item-level agreement within strata."""
+    return tuple(replace(one, needs=(*one.needs, p_item_level)) for one in parts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -102,8 +102,9 @@ def stored_annotations(
     items = _add_parts(items, asked.values())
     frame, further = add_ensembles(_frame(rows, conditions), conditions, annotators)
     reading = Reading(
-        store.where, len(rows) + sum(excluded.values()), notes=(*notes, *further), study=str(folder or "")
-    )
+        store.where, len(rows) + sum(excluded.values()), notes=(*notes, *further), study=str(folder or ""),
+        asked=tuple(one["annotator"] for one in annotators if one["kind"] == "judge"),
+    )  # fmt: skip
     for reason, number in sorted(excluded.items()):
         reading = reading.without(reason, number)
     reading = reading.without("the label is of an item that the study does not have", without_item)

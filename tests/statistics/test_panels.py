@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import references
 from assay.errors import DataError, DesignError
-from assay.replacement import panel as labels_compared
-from assay.replacement.panel import (
+from assay.statistics import panels as labels_compared
+from assay.statistics.panels import (
     MOST_CONSTANTS,
     Accuracy,
     ConstantBaseline,

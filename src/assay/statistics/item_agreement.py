@@ -1,4 +1,4 @@
-"""Item-level agreement, the agreement ratio, and matches with one annotator.
+"""Item-level agreement and the agreement ratio.
 
 Knowledge about an item that does not require reading it, such as its question, document or topic, can produce much
 agreement: a judge that always gives the most common answer *to the question* agrees with annotators on pooled questions
@@ -11,7 +11,6 @@ scale. - **Agreement ratio** R = A(judge, annotators) / A(annotators). A = 1 - o
   on two *different* items of the same stratum, so that knowing the stratum gives no agreement. All items have equal
   weight, and a stratum counts by its items. A judge that is exchangeable with the annotators has R = 1 for any
   distribution of labels; a constant, a constant for each stratum and a coin have R = 0.
-- **Match with one annotator**: does the judge agree with one annotator more than agreement with the others explains?
 """
 
 from __future__ import annotations
@@ -26,17 +25,16 @@ from typing import Any
 import numpy as np
 
 from assay.estimation.intervals import Estimate, EstimateByRule, Pseudo, missing
-from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.replacement.panel import (
+from assay.statistics.panels import (
     DENSE_CELLS,
     AlignmentScore,
     CustomScore,
     NegRMSE,
     PairwiseScore,
     Panel,
-    Stratification,
 )
+from assay.statistics.strata import Stratification, predicted_parts
 
 MOST_CALLED = 500
 """Items that are drawn if each distance calls a similarity or a function: with 3 annotators 25,000 pairs of labels."""
@@ -456,6 +454,9 @@ class StratumResult:
     agreements : (2,) float
         Both estimates, NaN if labels do not vary within strata.
     n_units : int
+    beyond_chance : float
+        The share of equal labels of two annotators minus that expected by chance within strata (for numbers, of squared
+        distances); NaN if not estimable.
     """
 
     strata: str
@@ -464,6 +465,7 @@ class StratumResult:
     pseudo: Pseudo | None
     agreements: tuple[float, float]
     n_units: int
+    beyond_chance: float = math.nan
 
     def p_ratio_above(self, least: float) -> float:
         """Return the p-value of H0: R <= ``least``."""
@@ -540,14 +542,13 @@ class ItemLevelAgreement:
         The required agreement ratio.
     n_items : int
         The number of items, drawn if there are very many.
-    match : AnnotatorMatch or None
-        The annotator whose labels it matches unusually often.
     """
 
     within: tuple[StratumResult, ...]
     least: float
     n_items: int
-    match: AnnotatorMatch | None = None
+    own_words: tuple[StratumResult, ...] = ()
+    """The results within columns of the labels' own words."""
 
     @cached_property
     def _tested(self) -> list[StratumResult]:
@@ -556,63 +557,52 @@ class ItemLevelAgreement:
 
     @cached_property
     def for_item_level(self) -> StratumResult:
-        """The stratification with the largest p-value of item-level agreement."""
-        return max(self._tested, key=lambda one: one.p_item_level)
+        """The stratification with the largest p-value of item-level agreement; the first if all are below `CLEAR_P`."""
+        return max(self._tested, key=lambda one: max(one.p_item_level, CLEAR_P))
 
     @cached_property
     def for_ratio(self) -> StratumResult:
-        """The stratification, except stems, with the largest p-value of the agreement ratio."""
-        return max((one for one in self.within if not one.by_stem), key=lambda one: one.p_ratio_above(self.least))
+        """The stratification, except stems, with the largest p-value of the agreement ratio; the first as above."""
+        return max(self._plain, key=lambda one: max(one.p_ratio_above(self.least), CLEAR_P))
+
+    @property
+    def _plain(self) -> list[StratumResult]:
+        return [one for one in self.within if not one.by_stem]
 
     @property
     def p_item_level(self) -> float:
         """The p-value of H0: item-level agreement is absent within some stratification."""
-        return self.for_item_level.p_item_level
+        return max(one.p_item_level for one in self._tested)
 
     @property
     def p_ratio_above(self) -> float:
         """The p-value of H0: within some stratification R <= ``least``."""
-        return self.for_ratio.p_ratio_above(self.least)
+        return max(one.p_ratio_above(self.least) for one in self._plain)
 
     @property
     def p_ratio_below(self) -> float:
         """The p-value of H0: R >= ``least`` within each stratification (Bonferroni)."""
-        n = sum(not one.by_stem for one in self.within)
-        return min(1.0, n * self.for_ratio.p_ratio_below(self.least))
+        return min(1.0, len(self._plain) * self.for_ratio.p_ratio_below(self.least))
 
+    @property
+    def by_own_words(self) -> tuple[float, str]:
+        """The largest p-value of both tests within a column of the labels' own words, and the column; 0 without one."""
+        each = [(max(one.p_item_level, one.p_ratio_above(self.least)), one.strata) for one in self.own_words]
+        return max(each, default=(0.0, ""))
+
+
+CLEAR_P = 5e-4
+"""P-values below this are printed as p < 0.001; a result names the first of several such strata."""
 
 STEM_LEVEL = 0.05
 """Level at which annotators must agree within stems: otherwise no judge could have item-level agreement there."""
 
 
-@dataclass(frozen=True)
-class AnnotatorMatch:
-    """An annotator whose agreement with the judge exceeds the level explained by the others.
-
-    Attributes
-    ----------
-    annotator : str
-    p : float
-        Adjusted for the number of annotators (Bonferroni).
-    same, others : float
-        The share of items on which the judge, and on which other annotators, give this annotator's label.
-    """
-
-    annotator: str
-    p: float
-    same: float
-    others: float
-
-    def exclusion(self) -> Exclusion:
-        """Return the exclusion of the annotator, with its reason."""
-        return Exclusion("annotator", 1, "the judge's labels match theirs", (self.annotator,))
-
-
 def item_level_agreement(
     score: AlignmentScore, panel: Panel, judge: Floats, strata: Sequence[Stratification], clusters: Ints | None,
-    least: float, seed: int, names: Sequence[str],
+    least: float, seed: int, design: Floats | None = None, own_words: Sequence[Stratification] = (),
 ) -> ItemLevelAgreement:  # fmt: skip
-    """Compute item-level agreement, agreement ratio and matches of a judge.
+    """Compute item-level agreement and the agreement ratio of a judge.
 
     Parameters
     ----------
@@ -626,17 +616,40 @@ def item_level_agreement(
         Clusters of items, which are left out together.
     least : float
         The required agreement ratio.
-    names : sequence of str
-        Of the annotators.
+    design : (items, columns) float or None
+        The item columns of a regression, whose predictions are strata (`assay.statistics.strata.predicted_parts`).
+    own_words : sequence of Stratification
+        Columns of the labels' own words, whose results are kept apart.
     """
     sides = _Sides.of(score, panel, judge, seed)
     units = np.arange(len(sides.items)) if clusters is None else clusters[sides.items]
     plain = [one for one in strata if not one.by_stem] or [Stratification("", np.zeros(panel.n_items, dtype=np.int64))]
     stems = [one for one in strata if one.by_stem]
-    within = tuple(_test_stratification(sides, one, units, clusters is not None, seed) for one in (*plain, *stems))
-    return ItemLevelAgreement(
-        within, least, len(sides.items), _find_match(sides, units, plain[-1].part[sides.items], names)
-    )
+    if design is not None and sides.distance is not None:
+        plain += _predicted(sides, design, panel.n_items)
+    test = partial(_test_stratification, sides, units=units, clustered=clusters is not None, seed=seed)
+    within, own = (tuple(test(one) for one in each) for each in ((*plain, *stems), own_words))
+    return ItemLevelAgreement(within, least, len(sides.items), own)
+
+
+PREDICTED = ("labels predicted from all item columns", "judge's labels predicted from all item columns")
+
+
+def _predicted(sides: _Sides, design: Floats, n_items: int) -> list[Stratification]:
+    """Return the strata by what the item columns predict of the annotators' and of the judge's labels."""
+    n, people = len(sides.items), sides.people
+    if not isinstance(sides.distance, Different) or sides.distance.n_labels == 2:
+        outcomes = [sums_of(people.item, people.weight * people.value, n)[:, None], sides.judge[:, None]]
+    else:
+        k = sides.distance.n_labels
+        shares = np.bincount(people.item * k + people.value.astype(np.int64), people.weight, n * k).reshape(n, k)
+        outcomes = [shares.astype(float), (sides.judge[:, None] == np.arange(k)).astype(float)]
+    found = []
+    for name, part in zip(PREDICTED, predicted_parts(design[sides.items], outcomes[0], outcomes[1]), strict=False):
+        whole = np.zeros(n_items, dtype=np.int64)
+        whole[sides.items] = part
+        found.append(Stratification(name, whole))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -794,15 +807,17 @@ def _test_stratification(
         p_item_level = permutation_p(called.fit(), called.block, seed)
     else:
         p_item_level = permutation_p(sides.distance.fit(sides.judge, sides.to, at.part), at.part, seed)
-    pseudo, agreements = _pseudo(sides, at, called)
+    pseudo, agreements, beyond = _pseudo(sides, at, called)
     if clustered:
         # Items of a cluster are not exchangeable with others, so that agreement must also hold across clusters.
         p_item_level = max(p_item_level, 1.0 if pseudo is None else pseudo.p_above(np.array([1.0, 0.0])))
-    return StratumResult(strata.name, strata.by_stem, p_item_level, pseudo, agreements, at.n_units)
+    return StratumResult(strata.name, strata.by_stem, p_item_level, pseudo, agreements, at.n_units, beyond)
 
 
-def _pseudo(sides: _Sides, at: Arrangement, called: Called | None = None) -> tuple[Pseudo | None, tuple[float, float]]:
-    """Return pseudo-values of A(judge, annotators) and A(annotators), or None; and both estimates."""
+def _pseudo(
+    sides: _Sides, at: Arrangement, called: Called | None = None
+) -> tuple[Pseudo | None, tuple[float, float], float]:
+    """Return pseudo-values of A(judge, annotators) and A(annotators), or None; both estimates; `beyond_chance`."""
     if called is not None:
         met = called.met(called.judge, at), called.met(called.people, at)
     else:
@@ -810,12 +825,13 @@ def _pseudo(sides: _Sides, at: Arrangement, called: Called | None = None) -> tup
         met = meet(sides.distance, sides.own, sides.to, at), meet(sides.distance, sides.people, sides.to, at)
     (judge, less), (people, fewer) = (one.agreement() for one in met)
     without = np.column_stack([less, fewer])
+    beyond = met[1].covariance()[0] / len(at.part)
     if at.n_units < FEWEST_UNITS or math.isnan(judge + people) or np.isnan(without).any():
-        return None, (judge, people)
+        return None, (judge, people), beyond
     deciding = met[1].deciding
     if deciding < FEWEST_DECIDING:
-        return None, (judge, people)
-    return Pseudo.of(np.array([judge, people]), without, deciding), (judge, people)
+        return None, (judge, people), beyond
+    return Pseudo.of(np.array([judge, people]), without, deciding), (judge, people), beyond
 
 
 def codes_of(values: Ints) -> Ints:
@@ -849,99 +865,3 @@ def permutation_p(fit: Fit, part: Ints, seed: int) -> float:
     order = np.empty((many, n), dtype=np.int64)
     order[:, sorted_by_part] = np.argsort(part + rng.random((many, n)), axis=1)
     return float((1 + np.count_nonzero(fit.again(order) >= fit.value - 1e-9 * sd)) / (1 + many))
-
-
-# -- a match with one annotator ------------------------------------------------------------------------
-
-REPEATS = 0.01
-"""Level of the test of a match; error rates and power: docs/type-one-error.md (`benchmarks/planted_judges.py`)."""
-
-FEWEST_REPEATED = 30
-"""Items in common with the judge that an annotator requires for the test."""
-
-
-def _find_match(sides: _Sides, units: Ints, part: Ints, names: Sequence[str]) -> AnnotatorMatch | None:
-    """Return the annotator j whose agreement with the judge exceeds the level explained by the others.
-
-    With c the mean expected minus observed distance (twice a covariance) and r the others: if one trait causes all
-    agreement and errors are independent, c_Jj = c_Jr · c_jr / c_rr for any quality of judge and annotator. So c_Jj is
-    compared with c_Jr times the ratio by which the annotator agrees better with the others than they do, shrunk by its
-    uncertainty (`_better`), by the jackknife. c_Jj is not required to exceed the agreement of two annotators, because a
-    judge that copies most labels and guesses the rest agrees less.
-    """
-    if sides.to is not sides.people or not len(sides.items):
-        return None
-    distance = sides.distance
-    if distance is None:
-        labels = np.unique(np.concatenate([sides.judge, sides.people.value]))
-        distance = Different(len(labels))
-        value = np.searchsorted(labels, sides.people.value).astype(float)
-        people = replace(sides.people, value=value)
-        sides = replace(sides, judge=np.searchsorted(labels, sides.judge).astype(float), people=people, to=people)
-    people, n, m = sides.people, len(sides.items), len(names)
-    near = distance.toward(people.value, people.item, sides.own, np.arange(n), n)
-    total, often = sums_of(people.item, near, n), np.bincount(people.item, minlength=n)
-    rest = (total[people.item] - near) / np.maximum(often[people.item] - 1, 1)
-    count = np.bincount(people.who, minlength=m)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ahead = sums_of(people.who, rest - near, m) / count
-        spread = np.sqrt(np.maximum(sums_of(people.who, (rest - near) ** 2, m) / count - ahead**2, 0) / count)
-    # Only the annotator with the largest standardised difference from the others of the same items is tested. The
-    # p-value is adjusted for all annotators, so that this selection is allowed for.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        lead = np.where((count >= FEWEST_REPEATED) & (ahead > 2 * spread), ahead / spread, -1.0)
-    if not len(lead) or lead.max() < 0:
-        return None
-    best = _copy_test(sides, distance, int(lead.argmax()), units, part)
-    if best[0] * m > REPEATS:
-        return None
-    return AnnotatorMatch(names[best[1]], min(1.0, best[0] * m), best[2], best[3])
-
-
-def _better(values: Floats, without: Floats) -> float:
-    """Return how much better an annotator agrees with the others than they do: c_jr / c_rr, at least 1, shrunk to 1.
-
-    Shrinkage is by the uncertainty of the ratio (James & Stein), with jackknife errors: 1 if the annotators do not
-    differ or the others' agreement is not demonstrated.
-    """
-    if Pseudo.of(values[3:], without[:, 3:]).p_above(np.ones(1)) > STEM_LEVEL or values[2] <= values[3]:
-        return 1.0
-    above = values[2] / values[3] - 1
-    each = without[:, 2] / without[:, 3]
-    n = len(each)
-    chance = (n - 1) / n * float(((each - each.mean()) ** 2).sum()) / above**2
-    return float(1 + above * max(0.0, 1 - chance))
-
-
-def _copy_test(
-    sides: _Sides, distance: LabelDistance, j: int, units: Ints, part: Ints
-) -> tuple[float, int, float, float]:
-    """Return the p-value of one annotator, the annotator, and the shares of equal labels."""
-    people, n = sides.people, len(sides.items)
-    has = np.zeros(n, dtype=bool)
-    has[people.item[people.who == j]] = True
-    has &= np.bincount(part[has], minlength=int(part.max()) + 1)[part] > 1
-    if np.count_nonzero(has) < FEWEST_UNITS:
-        return 1.0, j, math.nan, math.nan
-    mine, others = sides.part(has, people.who == j), sides.part(has, people.who != j)
-    at = Arrangement(codes_of(part[has]), codes_of(units[has]))
-    if at.n_units < FEWEST_UNITS:
-        return 1.0, j, math.nan, math.nan
-    distinct = np.unique(np.column_stack([at.part, mine.judge]), axis=0)
-    if len(distinct) == at.part.max() + 1:
-        # One label in each stratum cannot match an annotator: its covariance is 0, and rounding would be tested.
-        return 1.0, j, math.nan, math.nan
-    pairs = [(mine.own, mine.people), (mine.own, others.people), (mine.people, others.people)]
-    several = bool((np.bincount(others.people.item) > 1).all())
-    met = [meet(distance, a, b, at) for a, b in pairs]
-    if several:
-        met.append(meet(distance, others.people, others.people, at))
-    values, without = (np.array(one) for one in zip(*(m.covariance() for m in met), strict=True))
-    values, without = values / len(at.part), (without / (len(at.part) - sums_of(at.unit))).T
-    better = _better(values, without) if several else 1.0
-    more, each = values[0] - better * values[1], without[:, 0] - better * without[:, 1]
-    p = Pseudo.of(np.array([more]), each[:, None]).p_above(np.ones(1))
-    given = mine.people.value[np.argsort(mine.people.item)]
-    same = float(np.mean(mine.judge == given))
-    with_others = float(np.average(others.people.value == given[others.people.item], weights=others.people.weight))
-    return p, j, same, with_others

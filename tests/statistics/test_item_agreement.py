@@ -17,22 +17,14 @@ from scipy import stats
 import assay
 from assay.data.names import Coded, NameParts
 from assay.estimation.intervals import Pseudo
-from assay.replacement import item_agreement
 from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.compare import compare_judges
-from assay.replacement.item_agreement import item_level_agreement
 from assay.replacement.page import card
-from assay.replacement.panel import (
-    Accuracy,
-    AltTestSettings,
-    CustomScore,
-    NegRMSE,
-    Panel,
-    Stratification,
-    _all_strata,
-    _columns_asked,
-    spent,
-)
+from assay.replacement.panel import spent
+from assay.statistics import item_agreement
+from assay.statistics.item_agreement import item_level_agreement
+from assay.statistics.panels import Accuracy, CustomScore, NegRMSE, Panel
+from assay.statistics.strata import Stratification, all_strata, known_columns
 from references import chance_corrected
 
 pytestmark = pytest.mark.xdist_group("item agreement")
@@ -71,7 +63,7 @@ def test_item_level_agreement_equals_loops(score, clustered):
     part, quality = rng.integers(0, 3, 24), np.array([1.0, 2.0, 0.5, 1.0])
     unit = rng.integers(0, 15, 24) if clustered else np.arange(24)
     found = item_level_agreement(
-        score, panel_of(grid, quality), judge, [Stratification("topic", part)], unit, 0.5, 0, "abcd"
+        score, panel_of(grid, quality), judge, [Stratification("topic", part)], unit, 0.5, 0
     ).for_ratio
     each = (judge[:, None], grid, part, False, (np.ones(1), quality)), (grid, grid, part, True, (quality, quality))
     whole = [chance_corrected(distance, *one) for one in each]
@@ -87,7 +79,7 @@ def test_item_level_agreement_equals_loops(score, clustered):
 def test_item_level_agreement_is_scale_invariant():
     grid, judge = missing_some(np.random.default_rng(4), 24, 4)
     found = [
-        item_level_agreement(NegRMSE(), panel_of(u * grid), u * judge, [], None, 0.5, 0, "abcd").for_ratio
+        item_level_agreement(NegRMSE(), panel_of(u * grid), u * judge, [], None, 0.5, 0).for_ratio
         for u in (1.0, 1e-7, 1e7)
     ]
     for one in found[1:]:
@@ -103,8 +95,8 @@ def test_item_level_agreement_of_texts_uses_blocks():
     grid = rng.integers(0, 3, (n, 3)).astype(float)
     judge = rng.integers(0, 3, n).astype(float)
     score = CustomScore(lambda label, others: -float(np.mean([(label - other) ** 2 for other in others])))
-    called = item_level_agreement(score, panel_of(grid), judge, [], None, 0.5, 0, "abc").for_ratio
-    summed = item_level_agreement(NegRMSE(), panel_of(grid), judge, [], None, 0.5, 0, "abc").for_ratio
+    called = item_level_agreement(score, panel_of(grid), judge, [], None, 0.5, 0).for_ratio
+    summed = item_level_agreement(NegRMSE(), panel_of(grid), judge, [], None, 0.5, 0).for_ratio
     assert called.agreements == pytest.approx(summed.agreements)
     assert called.pseudo.values == pytest.approx(summed.pseudo.values)
 
@@ -140,7 +132,7 @@ def test_agreement_ratio_studies_equal_single_studies(score):
     found = item_agreement.AgreementRatioStudies.of(score, whole, judges.ravel(), 6)
     assert (found.n_items > 0).tolist() == [True, False, False, False, True, True]
     for i in range(6):
-        seen = item_level_agreement(score, panel_of(grids[i], quality[i]), judges[i], [], None, 0.5, 0, "abc").within[0]
+        seen = item_level_agreement(score, panel_of(grids[i], quality[i]), judges[i], [], None, 0.5, 0).within[0]
         n = found.n_items[i]
         assert (seen.pseudo is not None) == (n > 0)
         if seen.pseudo is not None:
@@ -355,13 +347,13 @@ def test_agreement_interval_requires_eight_units_and_four_effective():
     """Of half and half each item decides as much as any other; of one rare label, its item decides nearly alone."""
     for n, known in ((8, True), (7, False)):
         half = np.arange(n) % 2.0
-        pseudo, agreements = told(np.column_stack([half, half]), half)
+        pseudo, agreements, _ = told(np.column_stack([half, half]), half)
         assert (pseudo is not None, agreements) == (known, (1, 1))
     half = np.arange(16) % 2.0
     assert told(np.column_stack([half, half]), half, np.arange(16) // 2)[0] is not None  # eight units of two items
     assert told(np.column_stack([half, half]), half, np.arange(16) // 2 % 7)[0] is None
     rare = (np.arange(40) == 0).astype(float)
-    assert told(np.column_stack([rare, rare]), rare) == (None, (1, 1))
+    assert told(np.column_stack([rare, rare]), rare)[:2] == (None, (1, 1))
     never = np.zeros(40)
     assert np.isnan(told(np.column_stack([never, never]), rare)[1][1])
 
@@ -387,79 +379,6 @@ def test_stratification_excludes_single_items():
     same = Stratification("", np.zeros(20, dtype=int))
     assert item_agreement._test_stratification(sides, same, units, False, 0).p_item_level < 1e-4
     assert item_agreement._test_stratification(sides, same, units // 4, True, 0).p_item_level == 1
-
-
-def test_annotator_match_exclusion_has_reason():
-    found = item_agreement.AnnotatorMatch("ann", 0.001, 0.9, 0.4).exclusion()
-    assert (found.what, found.count, found.reason, found.names) == (
-        "annotator", 1, "the judge's labels match theirs", ("ann",)
-    )  # fmt: skip
-
-
-# -- whom it repeats --------------------------------------------------------------------------------------
-
-
-def repeated(judge: np.ndarray, *people: np.ndarray):
-    grid = np.column_stack(people)
-    n = np.arange(len(grid))
-    sides = item_agreement._Sides.of(Accuracy(), panel_of(grid), judge, 0)
-    return item_agreement._find_match(sides, n, np.zeros(len(grid), dtype=int), [f"p{j}" for j in range(grid.shape[1])])
-
-
-@pytest.mark.parametrize(
-    ("person", "others", "swing", "better"),
-    [
-        (0.6, 0.4, 0.0, 1.5),  # the ratio, where nothing of it is chance
-        (0.6, 0.4, 0.1, 1.32),  # ten ratios .1 around 1.5: .9 · 10 · .01 / .25 = .36 of the .5 is chance
-        (0.6, 0.4, 0.2, 1.0),  # all of it
-        (0.4, 0.4, 0.0, 1.0),
-        (0.3, 0.4, 0.0, 1.0),
-        (0.6, -0.4, 0.0, 1.0),  # agreement of the others is not significant
-    ],
-)
-def test_better_is_shrunk_to_one(person, others, swing, better):
-    ratio = person / others + swing * np.array([1, -1] * 5)
-    without = np.column_stack([np.zeros(10), np.zeros(10), ratio * others, np.full(10, others)])
-    assert item_agreement._better(np.array([0, 0, person, others]), without) == pytest.approx(better)
-
-
-@pytest.mark.parametrize(("shared", "named"), [(29, False), (30, True)])
-def test_find_match_requires_30_common_items(shared, named):
-    rng = np.random.default_rng(3)
-    ann, bob, cho = rng.integers(0, 4, (3, 60)).astype(float)
-    first = np.where(np.arange(60) < shared, ann, np.nan)
-    found = repeated(ann, first, bob, cho)
-    assert (found is not None) is named
-    if found is not None:
-        # All labels are ann's; bob and cho give hers where two of four labels meet by chance.
-        assert (found.annotator, found.same) == ("p0", 1)
-        assert found.others == pytest.approx(np.mean([ann[:shared] == bob[:shared], ann[:shared] == cho[:shared]]))
-        assert found.p < 1e-4
-
-
-def test_find_match_compares_with_mean_of_others():
-    """Judge and ann are the same on 4 of 5 items, bob is another on 3 of 5: ahead by .4, twice its error is .22.
-
-    Had the one other of each item counted for half, it would be ahead by .1.
-    """
-    each = np.array([(0, 0, 0), (0, 0, 1), (1, 1, 0), (1, 1, 1), (0, 1, 1)] * 8, dtype=float)
-    judge, ann, bob = each.T
-    found = repeated(judge, ann, bob)
-    # Hand count: same as ann in 4 of 5, bob is the same as ann in 3 of 5.
-    assert found is not None
-    assert (found.annotator, found.same, found.others) == ("p0", 0.8, pytest.approx(0.6))
-    # Bob is as close as ann, so that no annotator is ahead.
-    assert repeated(judge, ann, ann.copy()) is None
-
-
-@pytest.mark.parametrize("seed", [4, 9])
-def test_find_match_ignores_constant_judges(seed):
-    """What it shares with each person is 0; by rounding it was 1e-17 more with one of them, on every item alike."""
-    rng = np.random.default_rng(seed)
-    truth = rng.normal(size=60)
-    people = [np.clip(np.round(3 + truth + 0.7 * rng.normal(size=60)), 1, 5) for _ in range(3)]
-    panel, three = panel_of(np.column_stack(people)), np.full(60, 3.0)
-    assert item_level_agreement(NegRMSE(), panel, three, [], None, 0.5, 0, ["p0", "p1", "p2"]).match is None
 
 
 # -- planted judges ---------------------------------------------------------------------------------------
@@ -564,14 +483,13 @@ def test_human_level_judge_is_not_refused(kind):
     assert np.mean([test.agreement_ratio.estimate for test in found]) == pytest.approx(1, abs=0.1)
 
 
-def test_copy_of_random_annotator_matches():
+def test_copy_of_random_annotator_is_not_testable():
     rng = np.random.default_rng(4)
     people = rng.integers(0, 2, (120, 3))
     test = alt_test(study(people, people[:, 1]), "judge", expertise="expert")
     assert test.passed
     assert test.verdict != "replace"
-    assert test.item_agreement.match.annotator == "h1"
-    assert (test.item_agreement.match.same, test.item_agreement.match.p < 0.01) == (1.0, True)
+    assert test.win_counts.match_tests.untestable == "others_do_not_agree"
 
 
 def questions(seed: int, n: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -618,10 +536,13 @@ def test_strata_exclude_label_columns():
         }
     )  # fmt: skip
     test = alt_test(study(people, good, names, about), "judge", expertise="expert")
-    assert test.win_counts.table.strata == ()
+    assert [one.name for one in test.win_counts.table.strata] == ["", "item order"]
+    assert test.win_counts.table.known.unused == {
+        "majority": "labels or gold labels", "answer": "the labels' own words", "number": "item ids",
+    }  # fmt: skip
     known = about.with_columns(target_language=pl.Series(["en", "de", "fr"] * 100))
     test = alt_test(study(people, good, names, known), "judge", expertise="expert")
-    assert [one.name for one in test.win_counts.table.strata] == ["target_language"]
+    assert [one.name for one in test.win_counts.table.strata][:2] == ["target_language", "item order"]
     named = alt_test(study(people, good, names, about), "judge", expertise="expert", strata=["answer"])
     assert named.item_agreement.for_ratio.strata == "answer"
     with pytest.raises(assay.errors.AssayError, match="item ids share no prefix or suffix"):
@@ -716,12 +637,10 @@ def test_verdicts_of_several_judges_are_corrected_together():
     labels = assay.read(frame, judges=["m0", "m1", "m2", "m3"])
     together, each = (compare_judges(labels, expertise="expert", together=how) for how in ("holm", "each"))
     alone = {name: alt_test(labels, name, expertise="expert").verdict_tests for name in labels.judges}
-    for name, grounds in alone.items():
-        assert each.tests[name].verdict_tests == grounds
-        others = [one.p_noninferior for one in alone.values()]
-        assert together.tests[name].verdict_tests.p_noninferior == pytest.approx(
-            assay_holm(others)[list(alone).index(name)]
-        )
+    adjusted = assay_holm([one.p_replace for one in alone.values()])
+    for name, tests, p in zip(alone, alone.values(), adjusted, strict=True):
+        assert each.tests[name].verdict_tests == tests
+        assert together.tests[name].verdict_tests.p_replace == pytest.approx(p)
     assert together.tests["m0"].n_verdicts == 4
 
 
@@ -794,9 +713,7 @@ def test_agreement_ratio_tests_hold_their_level(kind, m, n, most):
     for seed in range(80):
         people, person, rng = world(kind, n, m, seed)
         judge = np.where(rng.random(n) < 0.5, person(), rng.permutation(person())).astype(float)
-        kept = item_level_agreement(
-            score, panel_of(people.astype(float)), judge, [], None, 0.5, 0, "abcdefghij"[:m]
-        ).for_ratio
+        kept = item_level_agreement(score, panel_of(people.astype(float)), judge, [], None, 0.5, 0).for_ratio
         more, less = more + (kept.p_ratio_above(0.5) <= 0.05), less + (kept.p_ratio_below(0.5) <= 0.05)
         r = kept.agreement_ratio(0.95)
         if not r.reason:
@@ -805,26 +722,6 @@ def test_agreement_ratio_tests_hold_their_level(kind, m, n, most):
     assert less / 80 <= 0.107
     if n >= 60:
         assert hits / asked >= 0.9
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("m", [3, 10])
-def test_find_match_rarely_names_annotators_of_other_judges(m):
-    honest, copied = 0, 0
-    for seed in range(120):
-        people, person, rng = world("50/50", 60, m, seed)
-        names = "abcdefghij"[:m]
-        for how in ("exchangeable", "copy"):
-            judge = judge_of(how, people, person, rng).astype(float)
-            found = item_level_agreement(
-                Accuracy(), panel_of(people.astype(float)), judge, [], None, 0.5, 0, names
-            ).match
-            honest, copied = (
-                honest + (how == "exchangeable" and found is not None),
-                copied + (how == "copy" and found is not None),
-            )
-    assert honest / 120 <= 0.05
-    assert copied / 120 >= 0.9
 
 
 def test_strata_include_shared_suffixes():
@@ -836,7 +733,8 @@ def test_strata_include_shared_suffixes():
     assert (found.item_agreement.for_ratio.strata, found.verdict) == ("suffix", "do_not_replace")
     assert deserving.verdict == "replace"
     plain = [f"i{i:04}" for i in range(len(question))]
-    assert alt_test(study(people, good, plain), "judge", expertise="expert").win_counts.table.strata == ()
+    alone = alt_test(study(people, good, plain), "judge", expertise="expert")
+    assert [one.name for one in alone.win_counts.table.strata] == ["", "item order"]
 
 
 def coded(codes: list[int]) -> Coded:
@@ -844,26 +742,30 @@ def coded(codes: list[int]) -> Coded:
 
 
 def test_strata_and_their_combinations():
-    """Two columns of two values: each cell needs four items, a suffix five of each value, a stem three."""
-    one, other = np.arange(16) % 2, np.arange(16) // 2 % 2
+    """Two columns of two values: each cell needs five items, a suffix five of each value, a stem two."""
+    one, other = np.arange(20) % 2, np.arange(20) // 2 % 2
     columns = (Stratification("a", one), Stratification("b", other))
 
     def names(items: int, wanted: str = "auto", **parts: Coded) -> list[str]:
         stem, suffix = parts.get("stem"), parts.get("suffix")
         documents = None if stem is None else NameParts("_", stem, stem)
         cut = tuple(Stratification(c.name, c.part[:items]) for c in columns)
-        return [found.name for found in _all_strata(cut, documents, suffix, wanted)]
+        return [found.name for found in all_strata(cut, documents, suffix, wanted, np.ones(items, bool))]
 
-    assert names(16) == ["a", "b", "a × b"]
-    assert names(15) == ["a", "b"]
+    assert names(20) == ["a", "b", "a × b"]
+    assert names(19) == ["a", "b"]
     assert names(10, suffix=coded([0, 1] * 5)) == ["a", "b", "suffix"]
     assert names(9, suffix=coded([0, 1] * 4 + [0])) == ["a", "b"]
-    assert names(15, stem=coded([0, 1] * 3)) == ["a", "b", "stem"]
-    assert names(15, stem=coded([0, 1] * 2 + [0])) == ["a", "b"]
-    assert names(15, wanted="stem", stem=coded([0, 1, 2])) == ["a", "b", "stem"]  # asked for, and few all the same
+    assert names(15, stem=coded([k % 7 for k in range(15)])) == ["a", "b", "stem"]
+    assert names(15, stem=coded([k % 8 for k in range(15)])) == ["a", "b"]
+    assert names(15, wanted="stem", stem=coded(list(range(15)))) == [
+        "a",
+        "b",
+        "stem",
+    ]  # asked for, and few all the same
     with pytest.raises(assay.errors.DesignError, match="strata='suffix': the item ids share no prefix or suffix"):
-        names(15, wanted="suffix", stem=coded([0, 1]))
-    crossed = _all_strata(columns, None, None, "auto")[2].part
+        names(15, wanted="suffix", stem=coded([0] * 15))
+    crossed = all_strata(columns, None, None, "auto", np.ones(20, bool))[2].part
     assert [len(set(crossed[(one == a) & (other == b)])) for a in (0, 1) for b in (0, 1)] == [1] * 4
     assert len(set(crossed.tolist())) == 4
 
@@ -879,8 +781,7 @@ def test_strata_include_columns_with_few_values():
     table = assay.Annotations.from_frame(labels.labels, judges=["m"], scale="1-5", items=items)
 
     def asked(strata: object) -> dict[str, list[int]]:
-        settings = AltTestSettings(epsilon=0.1, strata=strata)
-        return {one.name: one.part.tolist() for one in _columns_asked(table, settings, np.ones(20, bool))}
+        return {one.name: one.part.tolist() for one in known_columns(table, strata, None, np.ones(20, bool)).columns}
 
     found = asked("auto")
     assert list(found) == ["four", "five", "number", "said", "gap", "target_language"]

@@ -1,0 +1,143 @@
+"""What *Replace* does not cover: planted faults are found, and judges without faults have none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import assay
+from assay.replacement import words
+from assay.replacement.limitations import Limitation, _welch_p, limitations_of
+
+N = 240
+
+
+def study(judge: Any, seed: int = 0, **items: Any) -> tuple[assay.Annotations, np.ndarray]:
+    """Three annotators, three labels; ``judge`` makes the judge's labels from an honest judge's, a label or None."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(3, N, p=(0.5, 0.3, 0.2))
+    draw = lambda: np.where(rng.random(N) < 0.2, rng.integers(0, 3, N), truth)  # noqa: E731
+    columns = {f"h{j}": draw() for j in range(3)}
+    columns["m"] = judge(rng, draw(), truth)
+    names = [f"i{k:03}" for k in range(N)]
+    frame = pl.DataFrame({
+        "item": names * 4, "annotator": np.repeat(list(columns), N),
+        "label": ["abc"[int(v)] if v >= 0 else None for v in np.concatenate(list(columns.values()))],
+    }).drop_nulls()  # fmt: skip
+    about = pl.DataFrame({"item": names, **items}) if items else None
+    return assay.Annotations.from_frame(frame, judges=["m"], scale=assay.Nominal("abc"), items=about), truth
+
+
+def result_of(judge: Any, seed: int = 0, **items: Any) -> assay.results.AltTest:
+    return assay.alt_test(study(judge, seed, **items)[0], "m", epsilon=0.4, min_agreement_ratio=0.1)
+
+
+TOPIC = [f"t{k % 3}" for k in range(N)]
+FAULTS = {
+    "unanswered_labels": (lambda rng, m, t: np.where((t == 2) & (rng.random(N) < 0.7), -1, m), {}),
+    "label_rarely_given": (lambda rng, m, t: np.where((m == 2) & (rng.random(N) < 0.8), 0, m), {}),
+    "worst_group": (lambda rng, m, t: np.where(np.arange(N) % 3 == 1, rng.permutation(m), m), {"topic": TOPIC}),
+    "decline": (lambda rng, m, t: np.where(np.arange(N) > 170, rng.permutation(m), m), {}),
+}
+
+
+@pytest.mark.parametrize("code", FAULTS)
+def test_limitations_find_a_planted_fault(code):
+    judge, items = FAULTS[code]
+    test = result_of(judge, **items)
+    assert test.verdict == "replace"
+    assert code in {one.code for one in test.limitations}
+    assert all(one.p <= 0.05 for one in test.limitations)
+    assert "Limits of the verdict: " in test.summary()
+    assert [one["code"] for one in test.to_dict()["limitations"]] == [one.code for one in test.limitations]
+
+
+def test_limitations_name_the_group_and_the_label():
+    judge, items = FAULTS["worst_group"]
+    [one] = [one for one in result_of(judge, **items).limitations if one.code == "worst_group"]
+    assert (one.what, one.value, one.n) == ("topic", "t1", 80)
+    assert one.here < one.elsewhere
+    sentence = words._limitation(one, numeric=False)
+    assert sentence.startswith(
+        "on 80 items (“topic” is t1) it agrees less with annotators than elsewhere (agreement wi"
+    )
+    assert sentence.endswith("; see assay disagreement --by topic")
+    [rare] = [one for one in result_of(FAULTS["label_rarely_given"][0]).limitations if one.code == "label_rarely_given"]
+    assert rare.what == "c"
+    assert rare.here < 0.75 * rare.elsewhere
+    assert words._limitation(rare, numeric=False).startswith(f"it gives “c” on {100 * rare.here:.0f}% of items; annot")
+
+
+def test_honest_judges_rarely_have_a_limitation():
+    found = []
+    for seed in range(30):
+        labels, _ = study(lambda rng, m, t: np.where(rng.random(N) < 0.2, -1, m), seed, topic=TOPIC)
+        counts = assay.alt_test(labels, "m", epsilon=0.2).win_counts
+        found.append(bool(limitations_of(counts.table, counts.judge)))
+    assert np.mean(found) <= 0.1
+
+
+def test_unanswered_items_are_counted_under_replace_only():
+    missing = lambda rng, m, t: np.where(np.arange(N) < 60, -1, m)  # noqa: E731
+    test = result_of(missing)
+    assert test.verdict == "replace"
+    assert words.limitations(test)[0] == "m left 60 of 240 items (25%) unanswered"
+    coin = assay.alt_test(
+        study(lambda rng, m, t: np.where(np.arange(N) < 60, -1, rng.permutation(m)))[0], "m", epsilon=0.2
+    )
+    assert coin.verdict != "replace"
+    assert (coin.limitations, words.limitations(coin)) == ((), [])
+
+
+def test_limitations_of_numbers_use_squared_distances():
+    rng = np.random.default_rng(0)
+    truth = 3 + rng.standard_normal(N)
+    draw = lambda: np.clip(np.round(truth + 0.6 * rng.standard_normal(N)), 1, 5)  # noqa: E731
+    judge = draw()
+    judge[:80] = rng.permutation(judge[:80])
+    columns = {**{f"h{j}": draw() for j in range(3)}, "m": judge}
+    names = [f"i{k:03}" for k in range(N)]
+    frame = pl.DataFrame({"item": names * 4, "annotator": np.repeat(list(columns), N),
+                          "label": np.concatenate(list(columns.values()))})  # fmt: skip
+    about = pl.DataFrame({"item": names, "length": np.arange(N) * 1.5})
+    labels = assay.Annotations.from_frame(frame, judges=["m"], scale="1-5", items=about)
+    test = assay.alt_test(labels, "m", epsilon=0.3, min_agreement_ratio=0.2)
+    found = limitations_of(test.win_counts.table, judge)
+    groups = [one for one in found if one.code == "worst_group" and one.what == "length"]
+    assert groups[0].value == "0 to 88.5"
+    people = np.column_stack([columns[f"h{j}"] for j in range(3)])
+    apart = ((judge[:, None] - people) ** 2).mean(axis=1)
+    among = np.mean([(people[:, a] - people[:, b]) ** 2 for a, b in ((0, 1), (0, 2), (1, 2))], axis=0)
+    assert groups[0].here == pytest.approx(np.mean((among - apart)[:60]))
+    assert groups[0].elsewhere == pytest.approx(np.mean((among - apart)[60:]))
+    assert "squared distance among annotators" in words._limitation(groups[0], numeric=True)
+
+
+def test_welch_p_is_that_of_scipy():
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(0, 1, 20), rng.normal(0.3, 2, 50)
+    assert _welch_p(a, b) == pytest.approx(stats.ttest_ind(a, b, equal_var=False, alternative="less").pvalue)
+    assert _welch_p(np.ones(5), np.ones(5)) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "sentence"),
+    [
+        (Limitation("unanswered_labels", "", "", 9, np.nan, np.nan, 0.01),
+         "the unanswered items differ from the others in the annotators' labels (p = 0.010)"),
+        (Limitation("unanswered_disputed", "", "", 9, 0.5, 0.2, 0.01),
+         "annotators disagree more on the unanswered items than on the others (p = 0.010)"),
+        (Limitation("decline", "item order", "", 90, -0.3, 0.0, 0.01),
+         "its agreement decreases with “item order” (in the last third, agreement with annotators minus that among "
+         "them −0.30, elsewhere +0.00; p = 0.010)"),
+        (Limitation("worst_group", "date", "the last third", 30, -0.3, 0.1, 0.01),
+         "on 30 items (the last third by “date”) it agrees less with annotators than elsewhere (agreement with "
+         "annotators minus that among them −0.30, elsewhere +0.10; p = 0.010); see assay disagreement --by date"),
+    ],
+)  # fmt: skip
+def test_sentences_of_limitations(one, sentence):
+    assert words._limitation(one, numeric=False) == sentence
