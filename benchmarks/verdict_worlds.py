@@ -32,7 +32,7 @@ EPSILON = 0.15
 
 
 def study(people: Array, judge: Array, numeric: bool = False, **items: Any) -> assay.Annotations:
-    """One table; NaN is no label. Item ids are shuffled, so that their order tells nothing."""
+    """One table; NaN is a missing label. Item ids are shuffled, so that their order tells nothing."""
     n = len(people)
     names = [f"k{k:04d}" for k in np.random.default_rng(7).permutation(n)]
     columns = {**{f"h{j}": people[:, j] for j in range(people.shape[1])}, "judge": judge}
@@ -218,7 +218,7 @@ def limits(studies: int) -> Iterator[dict[str, object]]:
 
 
 def limitations(test: AltTest) -> list[Any]:
-    """Those of a test, whatever its verdict."""
+    """Those of a test, for any verdict."""
     from assay.replacement.limitations import limitations_of
 
     return limitations_of(test.win_counts.table, test.win_counts.judge)

@@ -95,7 +95,8 @@ WAYS = {
     "g-study": (26, ["labels.csv", "--design", "i x a", "--object", "i", "--facets", "i=item,a=annotator"]),
     "report": (60, ["labels.csv", "--expertise", "crowd"]),
 }
-"""Files that a command enters until its line is printed, at most."""
+"""Files that a command enters until its line is printed, at most. What the verdict asks stands in `statistics`, where
+routes and estimates ask it too: labels and scores, strata, copies, item-level agreement."""
 
 LABELS = ["--item", "id", "--annotator", "worker", "--label", "stars", "--judges", "gpt-4o,llama", "--scale", "1-5"]
 """How examples/labels.csv is read."""

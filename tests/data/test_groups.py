@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from assay.data.cells import ColumnView
-from assay.data.groups import item_groups, parts_of
+from assay.data.groups import copied_items, item_groups, parts_of
 
 
 def groups_of(**columns: Any) -> Any:
@@ -79,3 +79,43 @@ def test_item_groups_ignores_items_that_are_not_compared():
     alone = item_groups(pl.DataFrame({"length": length[:50]})).strata[0].codes
     assert every[:50].tolist() == alone.tolist()
     assert set(every[50:].tolist()) == {0}
+
+
+def copies_of(rows: list[tuple[str, str, str, str]], **columns: list[Any]) -> list[str]:
+    labels = pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
+    return copied_items(pl.DataFrame({"item": sorted({row[0] for row in rows}), **columns}), labels)
+
+
+def test_copied_items_have_equal_texts_columns_and_labels():
+    """Of five items b copies a; c has another label, d another topic, and e another text."""
+    text = ["The delivery took three weeks and the box was open."] * 4 + ["The delivery took two days, as promised."]
+    rows = [(item, who, "all", "yes") for item in "abcde" for who in ("ann", "bob")]
+    rows = [(i, w, c, "no" if (i, w) == ("c", "bob") else v) for i, w, c, v in rows]
+    topic = ["post", "post", "post", "mail", "post"]
+    assert copies_of(rows, text=text, topic=topic) == ["b"]
+    assert copies_of(rows, text=text) == ["b", "d"]
+    assert copies_of(rows[::-1], text=text) == ["b", "d"]  # not the order of the rows
+    assert copies_of(rows, topic=topic) == []  # equal labels of a topic are no evidence
+    fewer = [row for row in rows if row[:2] != ("b", "bob")]
+    assert copies_of(fewer, text=text, topic=topic) == []  # bob labelled only one of them
+    assert copies_of(rows, text=[None, None, "x" * 50, "y" * 50, "z" * 50]) == []
+
+
+def test_alt_test_counts_copies_of_items_once():
+    import assay
+
+    alone = assay.simulate(60, 3, seed=2)
+    text = [f"Item {k} has a text of its own, long enough to be read as one." for k in range(60)]
+    items = alone.items.select("item").with_columns(text=pl.Series(text))
+    more = pl.concat([alone.labels, alone.labels.with_columns(pl.concat_str(pl.lit("copy "), "item").alias("item"))])
+    about = pl.concat([items, items.with_columns(pl.concat_str(pl.lit("copy "), "item").alias("item"))])
+    one, both = (
+        assay.alt_test(
+            assay.Annotations.from_frame(labels, judges=list(alone.judges), scale=alone.scale, items=known), "judge",
+            epsilon=0.2, strata="none",
+        )
+        for labels, known in ((alone.labels, items), (more, about))
+    )  # fmt: skip
+    assert both.n_items == one.n_items == 60
+    assert both.verdict_tests == one.verdict_tests
+    assert [(e.count, e.reason) for e in both.run.exclusions] == [(60, "a copy of another item: equal text and labels")]

@@ -12,6 +12,8 @@ from scipy import stats
 
 import assay
 from assay import Annotations, card
+from assay.data.columns import Reading
+from assay.data.words import PROVENANCE
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
 from assay.verdict import words
@@ -754,7 +756,17 @@ def test_card_settings():
     ],
 )  # fmt: skip
 def test_card_notes(repeated, options, notes):
-    assert _notes(SimpleNamespace(has_repeats=repeated), CardSettings(**options)) == notes
+    assert _notes(SimpleNamespace(has_repeats=repeated), CardSettings(**options), ()) == notes
+
+
+def test_card_notes_have_the_provenance_of_each_judge():
+    reading = Reading(asked=("gpt",))
+    labels = SimpleNamespace(has_repeats=False, reading=reading)
+    settings = CardSettings(expertise="crowd")
+    assert _notes(labels, settings, ("gpt",)) == (PROVENANCE["asked"],)
+    assert _notes(labels, settings, ("gpt", "llama")) == (
+        f"{PROVENANCE['asked']} (gpt)", f"{PROVENANCE['file']} (llama)"
+    )  # fmt: skip
 
 
 def criterion_of(annotators, **options):

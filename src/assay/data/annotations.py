@@ -294,6 +294,12 @@ class Annotations:
                 return None
         return each
 
+    def without_items(self, names: Sequence[str]) -> Annotations:
+        """Return the labels of all other items."""
+        if not names:
+            return self
+        return self._keep_rows(~self.labels["item"].is_in(pl.Series(names, dtype=pl.String).implode()))
+
     def _keep_rows(self, keep: pl.Series) -> Annotations:
         """Some of the labels, with their items, annotators and scales."""
         if keep.all():

@@ -178,3 +178,36 @@ def _is_id(view: ColumnView) -> bool:
         return False
     numbers_rows = view.whole and len(view.values) == view.filled == int(np.ptp(view.values)) + 1
     return numbers_rows or bool(ID.search(plain_name(view.name)))
+
+
+# -- copies of items -------------------------------------------------------------------------------------
+
+
+def copied_items(items: pl.DataFrame, labels: pl.DataFrame) -> list[str]:
+    """Return the items that are copies of another one: the same texts and columns, and the same label by every rater.
+
+    Rows that were joined twice, or a file that was appended to itself, give such items under other ids. Equal labels
+    alone are no evidence of a copy, so that items need a column of free text.
+
+    Parameters
+    ----------
+    items : polars.DataFrame
+        One row per item, with its id in ``item``.
+    labels : polars.DataFrame
+        One row per label: ``item``, ``annotator``, ``label``, perhaps ``repeat``.
+    """
+    about = [name for name in items.columns if name != "item" and not items[name].dtype.is_nested()]
+    texts = [name for name in about if items[name].dtype == pl.String and ColumnView(items[name]).free]
+    if not texts:
+        return []
+    twice = items.filter(pl.struct(texts).is_duplicated() & pl.all_horizontal(pl.col(texts).is_not_null()))
+    if not twice.height:
+        return []
+    who = [name for name in ("annotator", "criterion", "repeat") if name in labels.columns]
+    given = labels.filter(pl.col("item").is_in(twice["item"].implode())).sort(who)
+    answers = pl.concat_str(
+        [pl.col(name).cast(pl.String) for name in (*who, "label")], separator="\x1f", ignore_nulls=True
+    )
+    known = given.group_by("item").agg(answers.str.join("\x1e").alias("\x1fanswers"))
+    both = twice.join(known, on="item").sort("item")
+    return both.filter(~pl.struct([*about, "\x1fanswers"]).is_first_distinct())["item"].to_list()

@@ -826,6 +826,8 @@ class WinCounts:
         few = "a label of one annotator only" if s.min_humans == 2 else f"fewer than {s.min_humans} human labels"
         reasons = ("no reference label" if s.fixed_reference else few, "no label of the judge", "no human label")
         found = [Exclusion("item", int(k), why) for k, why in zip(self.facts.tolist(), reasons, strict=False) if k]
+        if self.table.n_copied:
+            found.append(Exclusion("item", self.table.n_copied, "a copy of another item: equal text and labels"))
         if len(self.tested) < len(self.n):
             left = np.setdiff1d(np.arange(len(self.n)), self.tested)
             names = tuple(f"{self.table.humans[j]} with {self.n[j]}" for j in left)

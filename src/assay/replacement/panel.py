@@ -20,7 +20,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
-from assay.data.groups import LEAST_HELD
+from assay.data.groups import LEAST_HELD, copied_items
 from assay.data.names import NameParts, Names, common_suffix, factorize, stems
 from assay.data.ratings import Ratings
 from assay.data.scales import Label, Preference, Scale
@@ -471,6 +471,8 @@ class AltTestTable:
     """The labels as they were given, if ``ratings`` are normalised."""
     asked: tuple[str, ...] = ()
     """Judges that assay asked itself."""
+    n_copied: int = 0
+    """Items that were excluded as copies of another item."""
 
     @classmethod
     def of(cls, labels: Annotations | Chunks, settings: AltTestSettings) -> AltTestTable:
@@ -489,6 +491,8 @@ class AltTestTable:
             if settings.expert not in humans:
                 raise DataError(unknown("expert", settings.expert, humans, "the annotators of the table"))
             humans = tuple(h for h in humans if h != settings.expert)
+        copied = copied_items(labels.items, labels.labels) if labels.items.width > 1 else []
+        labels = labels.without_items(copied)
         _refuse_too_few(labels, humans, settings)
         ratings = Ratings.of(labels, clusters=settings.clusters)
         score = _score_for(ratings, settings)
@@ -507,7 +511,7 @@ class AltTestTable:
         gold = reference.tobytes() if reference is not None and settings.gold is not None else None
         parts = b"".join(one.part.tobytes() for one in (*known.columns, *known.own_words)) or None
         data = fingerprint_with(ratings.fingerprint, quality=quality, gold=gold, known=parts)
-        return cls(ratings, humans, rule, data, known, labels.items, original, labels.reading.asked)
+        return cls(ratings, humans, rule, data, known, labels.items, original, labels.reading.asked, len(copied))
 
     @classmethod
     def _read_chunks(cls, labels: Chunks, settings: AltTestSettings) -> AltTestTable:

@@ -15,7 +15,8 @@ from assay.data.annotations import Annotations, Repeats
 from assay.data.chunks import Chunks
 from assay.data.ratings import facet_ratings
 from assay.data.scales import Interval
-from assay.errors import AssayError, DataError, DesignError, counted, unknown
+from assay.data.words import PROVENANCE
+from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p
 from assay.estimation.options import Settings, option, question
 from assay.estimation.result import Result, Run, json_safe
@@ -326,14 +327,19 @@ def judge_card(labels: Annotations | Chunks, settings: CardSettings, tested: Tes
     run = Run(
         "card", settings, data,
         {"items": labels.n_items, "humans": len(labels.humans), "judges": tuple(chosen)}, settings.interval,
-        notes=_notes(labels, settings),
+        notes=_notes(labels, settings, chosen),
     )  # fmt: skip
     together = rows if tested or not settings.adjust else _judged_together(rows, settings)
     return JudgeCard(tuple(_mark_rows(together, rows, settings)), labels.n_items, len(labels.humans), objects, run)
 
 
-def _notes(labels: Annotations, settings: CardSettings) -> tuple[str, ...]:
+def _notes(labels: Annotations, settings: CardSettings, judges: Sequence[str]) -> tuple[str, ...]:
     found = []
+    by_origin: dict[str, list[str]] = {}
+    for judge in judges:
+        by_origin.setdefault(labels.reading.provenance(judge), []).append(judge)
+    for origin, names in by_origin.items():
+        found.append(PROVENANCE[origin] + (f" ({listing(names, 6)})" if len(by_origin) > 1 else ""))
     if labels.has_repeats:
         found.append(f"repeated labels: {settings.repeats}")
     if not settings.has_margin:
