@@ -13,6 +13,7 @@ from assay.statistics.copies import (
     PairSums,
     find_groups,
     find_match,
+    find_weakest,
     jackknife_p,
     jackknife_t,
 )
@@ -193,3 +194,12 @@ def test_groups_of_annotators_name_nobody():
         match = find_match(labels_of(table), noisy(rng, truth, 0.15)).found
         named += match is not None and match.kind == "match"
     assert named == 0
+
+
+def test_find_weakest_names_a_careless_annotator_and_rarely_another():
+    table = study(0, 200, (0.1, 0.1, 0.1, 0.9))[2]
+    name, p = find_weakest(labels_of(table))
+    assert (name, p < 0.01) == (3, True)
+    assert find_weakest(labels_of(table[:, 2:])) is None  # two annotators
+    alike = [find_weakest(labels_of(study(seed, 100, (0.3, 0.3, 0.3))[2])) for seed in range(40)]
+    assert np.mean([one is not None for one in alike]) <= 0.05

@@ -29,6 +29,7 @@ from assay.replacement.limitations import Limitation, limitations_of
 from assay.replacement.panel import AltTestSettings, AltTestTable, human_agreement, labels_of
 from assay.replacement.studies import SampleSize
 from assay.reporting import pictures
+from assay.statistics.copies import find_weakest
 from assay.statistics.item_agreement import ItemLevelAgreement
 from assay.statistics.panels import ConstantBaseline, PairwiseScore, Panel
 from assay.statistics.wins import advantage
@@ -195,6 +196,18 @@ class AltTest(Result):
     def provenance(self) -> Provenance:
         """``asked``: assay asked the judge, without an annotator's label of the item. ``file``: that is not known."""
         return "asked" if self.judge in self.win_counts.table.asked else "file"
+
+    @cached_property
+    def weakest_annotator(self) -> tuple[str, float] | None:
+        """The annotator who agrees with the others less than half as much as they do with each other, and p; or None.
+
+        Such an annotator lowers the annotators' agreement, and so raises R.
+        """
+        table = self.win_counts.table
+        if table.ratings.in_chunks or table.settings.fixed_reference or self.n_annotators == 0:
+            return None
+        found = find_weakest(table.given_labels)
+        return None if found is None else (table.humans[found[0]], found[1])
 
     @property
     def margin_as_ratio(self) -> float:

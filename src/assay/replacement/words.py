@@ -180,6 +180,10 @@ LEAST_SCALE_USE = 0.9
 """Below this the use of the scale explains a part of a low agreement ratio."""
 
 
+NEARLY_ALL = 95
+"""Items from which 100 items of a judge count as worth about 100 of an annotator, so that nothing is printed."""
+
+
 def ratio_meaning(test: AltTest) -> list[str]:
     """Return what the agreement ratio means: agreement lower than that of annotators, and its worth in items."""
     ratio, (low, high), found = test.agreement_ratio, test.items_worth, []
@@ -187,7 +191,7 @@ def ratio_meaning(test: AltTest) -> list[str]:
         return []
     if ratio.high < 1:
         found.append("It agrees with annotators less than they agree with each other")
-    if low < 100:
+    if low < NEARLY_ALL:
         worth = f"{low:.0f}" if round(low) == round(high) else f"{low:.0f} to {high:.0f}"
         found.append(
             f"To find a relation with another variable, 100 items labelled by it are worth at least about {worth} "
@@ -204,6 +208,12 @@ def ratio_notes(test: AltTest) -> list[str]:
             f"a part of the agreement ratio is use of the scale: its labels spread {number(use.spread)} times as far "
             f"as an annotator's and differ by {number(use.shift)} on average; apart from this, R would be about "
             f"{number(ratio / use.agreement)}"
+        )
+    if test.weakest_annotator is not None:
+        name, p = test.weakest_annotator
+        found.append(
+            f"{name} agrees with the other annotators less than half as much as they agree with each other "
+            f"({p_value(p)}), which raises the agreement ratio"
         )
     margin, least = test.margin_as_ratio, test.settings.min_agreement_ratio
     if not math.isnan(margin):

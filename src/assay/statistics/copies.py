@@ -353,6 +353,26 @@ def _alone(labels: Labels, judge: Floats) -> tuple[Ints, Ints]:
     return alone, given
 
 
+def find_weakest(labels: Labels) -> tuple[int, float] | None:
+    """Return the annotator who agrees with the others less than half as much as they do with each other, with p.
+
+    The p-value of H0: 2 c_jr >= c_rr, by the jackknife, is adjusted for the number of annotators (Bonferroni). None if
+    there is no such annotator at `LEVEL`, or fewer than three annotators.
+    """
+    m = labels.n_annotators
+    if m < 3:
+        return None
+    sums, best = PairSums.of(labels), (0, 1.0)
+    for j in range(m):
+        of_j = sums.with_rater(j)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            theirs, rest = (np.where(n > 0, total / n, math.nan) for n, total in (of_j, sums.everyone - of_j))
+        p = min(1.0, m * jackknife_p(rest - 2 * theirs))
+        if p < best[1]:
+            best = j, p
+    return best if best[1] <= LEVEL else None
+
+
 def find_groups(labels: Labels, ordered: bool = False, similar: float = SIMILAR) -> Groups | None:
     """Return the division of annotators into two groups with the smallest p-value; None if none can be tested.
 

@@ -28,7 +28,7 @@ from assay.reading import read
 from assay.replacement.alt_test import alt_test
 from assay.replacement.page import card
 from assay.replacement.panel import AltTestSettings
-from assay.replacement.words import evidence, verdict_line
+from assay.replacement.words import evidence, limitations, verdict_line
 from assay.reporting.page import GATE_MARK
 from assay.verdict import words
 from assay.verdict.preregistration import before_verdict, study_plan
@@ -300,7 +300,8 @@ def _verdicts(policy: Mapping[str, Any], labels: Annotations) -> tuple[list[Gate
             else "undecided"
         )  # fmt: skip
         name = "verdict" if criterion is None else f"verdict of {criterion}"
-        found = " ".join([verdict_line(test), *evidence(test)])
+        limits = [f"Limits of the verdict: {one}." for one in limitations(test)]
+        found = " ".join([verdict_line(test), *evidence(test), *limits])
         advice = "" if status == "pass" else " ".join(shown.advice.split())
         checks.append(GateCheck(name, status, found, advice, test.agreement_ratio, test.n_items))
     return checks, first
