@@ -87,18 +87,25 @@ def copies_of(rows: list[tuple[str, str, str, str]], **columns: list[Any]) -> li
 
 
 def test_copied_items_have_equal_texts_columns_and_labels():
-    """Of five items b copies a; c has another label, d another topic, and e another text."""
-    text = ["The delivery took three weeks and the box was open."] * 4 + ["The delivery took two days, as promised."]
-    rows = [(item, who, "all", "yes") for item in "abcde" for who in ("ann", "bob")]
-    rows = [(i, w, c, "no" if (i, w) == ("c", "bob") else v) for i, w, c, v in rows]
-    topic = ["post", "post", "post", "mail", "post"]
-    assert copies_of(rows, text=text, topic=topic) == ["b"]
-    assert copies_of(rows, text=text) == ["b", "d"]
-    assert copies_of(rows[::-1], text=text) == ["b", "d"]  # not the order of the rows
-    assert copies_of(rows, topic=topic) == []  # equal labels of a topic are no evidence
-    fewer = [row for row in rows if row[:2] != ("b", "bob")]
-    assert copies_of(fewer, text=text, topic=topic) == []  # bob labelled only one of them
-    assert copies_of(rows, text=[None, None, "x" * 50, "y" * 50, "z" * 50]) == []
+    """Six items, and each of them once more."""
+    items = [f"{k}{part}" for part in "ab" for k in range(6)]
+    text = [f"The delivery of parcel {k} took three weeks and the box was open." for k in range(6)]
+    rows = [(item, who, "all", "yes" if int(item[0]) % 2 else "no") for item in items for who in ("ann", "bob")]
+    order = sorted(items)
+    columns = {"text": [text[int(item[0])] for item in order], "topic": ["post"] * 12}
+    copies = [f"{k}b" for k in range(6)]
+    assert copies_of(rows, **columns) == copies
+    assert copies_of(rows[::-1], **columns) == copies  # not the order of the rows
+    assert copies_of(rows, topic=["post"] * 12) == []  # equal labels of a topic are no evidence
+    # One of them has another label, or no label by bob: items only share texts.
+    other = [(i, w, c, "maybe" if (i, w) == ("3b", "bob") else v) for i, w, c, v in rows]
+    assert copies_of(other, **columns) == []
+    assert copies_of([row for row in rows if row[:2] != ("3b", "bob")], **columns) == []
+    # Another topic: five copies are left; then four, which can be a coincidence.
+    for changed, left in ((["3b"], 5), (["3b", "4b"], 0)):
+        topic = ["mail" if item in changed else "post" for item in order]
+        assert len(copies_of(rows, text=columns["text"], topic=topic)) == left
+    assert copies_of(rows, text=[None] * 12) == []
 
 
 def test_alt_test_counts_copies_of_items_once():

@@ -412,7 +412,9 @@ def tally_of(n, facts, *, min_items=30, names="abcd", **settings):
     """Everybody wins all: n items of each annotator."""
     counts = np.array([[[[k, 0, 0]] for k in n]], dtype=float)
     s = SimpleNamespace(min_items=min_items, **{"min_humans": 2, "fixed_reference": False} | settings)
-    return decision.WinCounts(SimpleNamespace(settings=s, humans=tuple(names)), "m", 0, counts, np.array(facts))
+    return decision.WinCounts(
+        SimpleNamespace(settings=s, humans=tuple(names), n_copied=0), "m", 0, counts, np.array(facts)
+    )
 
 
 def test_annotators_with_enough_items_are_tested():

@@ -183,11 +183,16 @@ def _is_id(view: ColumnView) -> bool:
 # -- copies of items -------------------------------------------------------------------------------------
 
 
+FEWEST_COPIES = 5
+"""Fewer items with equal texts and labels can be a coincidence."""
+
+
 def copied_items(items: pl.DataFrame, labels: pl.DataFrame) -> list[str]:
     """Return the items that are copies of another one: the same texts and columns, and the same label by every rater.
 
-    Rows that were joined twice, or a file that was appended to itself, give such items under other ids. Equal labels
-    alone are no evidence of a copy, so that items need a column of free text.
+    Rows that were joined twice, or a file that was appended to itself, give such items under other ids. Items can share
+    a text without being copies, as several questions about one text do, and get equal labels by chance. So items count
+    as copies only if at least `FEWEST_COPIES` have the texts and columns of another one, and all of these its labels.
 
     Parameters
     ----------
@@ -210,4 +215,6 @@ def copied_items(items: pl.DataFrame, labels: pl.DataFrame) -> list[str]:
     )
     known = given.group_by("item").agg(answers.str.join("\x1e").alias("\x1fanswers"))
     both = twice.join(known, on="item").sort("item")
-    return both.filter(~pl.struct([*about, "\x1fanswers"]).is_first_distinct())["item"].to_list()
+    further = both.filter(~pl.struct(about).is_first_distinct())["item"].to_list()
+    copies = both.filter(~pl.struct([*about, "\x1fanswers"]).is_first_distinct())["item"].to_list()
+    return copies if copies == further and len(copies) >= FEWEST_COPIES else []

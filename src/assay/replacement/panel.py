@@ -411,7 +411,7 @@ class Rule:
     def compare(self, panel: Panel, judge: Floats) -> HeadToHead:
         """Compare the judge with each annotator on each item (sections 3.1 and 3.2)."""
         difference = self.score.difference(panel, judge)
-        row = np.flatnonzero(~np.isnan(difference) & (panel.companions >= self.least))
+        row = np.flatnonzero(~np.isnan(difference) & self.usable(panel.people, panel.reference)[panel.item])
         shares = None
         if self.settings.balance:
             if self.score.name not in ("accuracy", "neg_rmse"):
@@ -421,7 +421,7 @@ class Rule:
         return HeadToHead(panel, judge, row, np.sign(difference[row]).astype(np.int64), shares)
 
     def usable(self, people: Ints, reference: Floats | None) -> Bools:
-        """Return the items with enough human labels and, if one is required, a reference."""
+        """Return the items that count in every part of a verdict: enough human labels, and a reference if required."""
         enough = people >= (1 if self.settings.fixed_reference else self.settings.min_humans)
         return enough if reference is None else enough & ~np.isnan(reference)
 
@@ -434,11 +434,6 @@ class Rule:
         if self.labels is not None:
             return tuple(self.labels[int(v)] for v in values.tolist())
         return tuple(int(v) if v == int(v) else v for v in values.tolist())
-
-    @property
-    def least(self) -> int:
-        """The number of other labels that an item requires for a comparison."""
-        return 1 if self.settings.fixed_reference else self.settings.min_humans - 1
 
 
 @dataclass(frozen=True, eq=False)
