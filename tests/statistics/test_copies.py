@@ -203,3 +203,17 @@ def test_find_weakest_names_a_careless_annotator_and_rarely_another():
     assert find_weakest(labels_of(table[:, 2:])) is None  # two annotators
     alike = [find_weakest(labels_of(study(seed, 100, (0.3, 0.3, 0.3))[2])) for seed in range(40)]
     assert np.mean([one is not None for one in alike]) <= 0.05
+
+
+def test_find_match_of_texts_compares_equal_texts():
+    """Labels that no two annotators share, as free texts: agreement of the others is not demonstrated."""
+    rng = np.random.default_rng(0)
+    table = np.arange(180.0).reshape(60, 3)
+    judge = np.where(rng.random(60) < 0.5, table[:, 1], -1.0 - np.arange(60))
+    found = find_match(labels_of(table), judge)
+    assert (found.repeated, found.found.kind, found.found.n_alone) == (1, "equal", 60)
+    assert found.found.n_given == np.count_nonzero(judge == table[:, 1])
+    own = find_match(labels_of(table), -1.0 - np.arange(60.0))
+    assert (own.found, own.untestable) == (None, "others_do_not_agree")
+    judge = np.where(np.arange(60) < 4, table[:, 1], -1.0 - np.arange(60))  # four equal texts of 60 can be short ones
+    assert find_match(labels_of(table), judge).repeated is None

@@ -746,8 +746,8 @@ class WinCounts:
     @cached_property
     def matched(self) -> str | None:
         """The annotator whose labels the judge matches unusually often."""
-        found = self.match_tests.found
-        return None if found is None or found.kind != "match" else self.table.humans[found.annotator]
+        j = self.match_tests.repeated
+        return None if j is None else self.table.humans[j]
 
     @cached_property
     def group_tests(self) -> GroupTests | None:

@@ -302,6 +302,8 @@ def larger_count(test: AltTest) -> list[str]:
 def given_of_alone(match: Any) -> str:
     """Return how often the judge gives a label that only one annotator gives: *14 of the 15 items …*."""
     items = f"{match.n_given} of {counted(match.n_alone, 'item')}"
+    if match.kind == "equal":
+        return f"{items}, although two annotators rarely give equal labels"
     return f"{items} on which no other annotator gives it and several others agree on another label"
 
 
@@ -313,7 +315,7 @@ def match_note(test: AltTest) -> list[str]:
     if found.untestable is not None:
         return ["label leakage is not testable: agreement among the other annotators is not demonstrated"]
     match = found.found
-    if match is None or match.kind == "match":
+    if match is None or found.repeated is not None:
         return []
     name = test.win_counts.table.humans[match.annotator]
     if match.kind == "sides_with":

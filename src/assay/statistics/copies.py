@@ -47,7 +47,7 @@ SIMILAR = 0.8
 """Agreement between groups of annotators is compared with the geometric mean of agreement within, times the square root
 of this: annotators of one truth who use the scale differently stay below it."""
 
-MatchKind = Literal["match", "sides_with", "closer"]
+MatchKind = Literal["match", "equal", "sides_with", "closer"]
 Untestable = Literal["two_annotators", "others_do_not_agree"]
 
 
@@ -62,12 +62,13 @@ class AnnotatorMatch:
     kind : str
         ``match``: the judge gives the annotator's label on at least 80% of the items on which no other does, so that
         these labels may have been shown to it. ``sides_with``: on more than half of them. ``closer``: no item has
-        labels of two other annotators, so that the annotator cannot be alone against others.
+        labels of two other annotators, so that the annotator cannot be alone against others. ``equal``: it gives equal
+        labels where two annotators rarely do, as for texts.
     p : float
         Of H0: agreement with the others explains it; not adjusted for the number of annotators.
     n_alone, n_given : int
-        Items on which only this annotator gives the label while several others agree on another one; and on how many
-        of these the judge gives it.
+        Items on which only this annotator gives the label while several others agree on another one (for ``equal``, the
+        items of both); and on how many of these the judge gives it.
     """
 
     annotator: int
@@ -85,6 +86,8 @@ class MatchTests:
     ----------
     found : AnnotatorMatch or None
         The annotator with the smallest p-value among those with the strongest kind of match.
+    repeated : int or None
+        The position of the annotator whose labels the judge is said to match: the kinds ``match`` and ``equal``.
     untestable : str or None
         Why no annotator can be tested: ``two_annotators`` (fewer than two others), ``others_do_not_agree`` (agreement
         among the others is not demonstrated for any annotator).
@@ -92,6 +95,11 @@ class MatchTests:
 
     found: AnnotatorMatch | None
     untestable: Untestable | None = None
+
+    @property
+    def repeated(self) -> int | None:
+        """The annotator whose labels the judge matches."""
+        return self.found.annotator if self.found is not None and self.found.kind in ("match", "equal") else None
 
 
 @dataclass(frozen=True)
@@ -301,6 +309,9 @@ def find_match(labels: Labels, judge: Floats, ordered: bool = False) -> MatchTes
     m = labels.n_annotators
     if m < 3:
         return MatchTests(None, "two_annotators")
+    equal = _same_rare_labels(labels, judge)
+    if equal is not None:
+        return MatchTests(equal)
     sums = PairSums.of(labels.with_judge(judge))
     alone, given = _alone(labels, judge)
     p, testable = np.ones(m), False
@@ -327,6 +338,33 @@ def find_match(labels: Labels, judge: Floats, ordered: bool = False) -> MatchTes
     leaning = (m * p <= LEVEL) & (2 * given > alone) & (_binomial_p(given, alone) <= LEVEL_OF_LEANING)
     nearer = (m * p <= LEVEL_OF_LEANING) & (int(n_people.max(initial=0)) < 3)
     return match(named, "match") or match(leaning, "sides_with") or match(nearer, "closer") or MatchTests(None)
+
+
+RARELY_EQUAL = 0.05
+"""Share of equal labels of two annotators up to which equal labels are no coincidence: texts, and fine scales."""
+
+
+def _same_rare_labels(labels: Labels, judge: Floats) -> AnnotatorMatch | None:
+    """Return an annotator to whom a judge gives equal labels, if two annotators rarely do: texts, fine scales.
+
+    The exact binomial test of twice the share of equal labels among annotators, at least `RARELY_EQUAL`, is adjusted
+    for the number of annotators.
+    """
+    from scipy.special import bdtrc
+
+    first, second = labels.pairs()
+    among = float(np.mean(labels.code[first] == labels.code[second])) if len(first) else 1.0
+    if among > RARELY_EQUAL:
+        return None
+    known = ~np.isnan(judge[labels.item])
+    both = np.bincount(labels.annotator[known], minlength=labels.n_annotators)
+    equal = known & (judge[labels.item] == labels.value)
+    given = np.bincount(labels.annotator[equal], minlength=labels.n_annotators)
+    p = np.where(given > 0, bdtrc(np.maximum(given - 1, 0), np.maximum(both, 1), max(2 * among, RARELY_EQUAL)), 1.0)
+    j = int(p.argmin())
+    if labels.n_annotators * p[j] > LEVEL_OF_LEANING or given[j] < FEWEST_ALONE:
+        return None
+    return AnnotatorMatch(j, "equal", float(p[j]), int(both[j]), int(given[j]))
 
 
 def _binomial_p(given: Ints, alone: Ints) -> Floats:

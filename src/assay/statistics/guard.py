@@ -103,8 +103,7 @@ class Guard:
     @property
     def matched(self) -> str | None:
         """The annotator whose labels the judge matches unusually often."""
-        found = self.match.found
-        return self.names[found.annotator] if found is not None and found.kind == "match" else None
+        return None if self.match.repeated is None else self.names[self.match.repeated]
 
     def p_values(self, keep: Bools) -> dict[Question, float]:
         """Return the p-values of the three tests on some items: (items,)."""
