@@ -85,7 +85,7 @@ def test_unanswered_items_are_counted_under_replace_only():
     missing = lambda rng, m, t: np.where(np.arange(N) < 60, -1, m)  # noqa: E731
     test = result_of(missing)
     assert test.verdict == "replace"
-    assert words.limitations(test)[0] == "m left 60 of 240 items (25%) unanswered"
+    assert words.limitations(test)[0] == "it left 60 of 240 items (25%) unanswered"
     coin = assay.alt_test(
         study(lambda rng, m, t: np.where(np.arange(N) < 60, -1, rng.permutation(m)))[0], "m", epsilon=0.2
     )
@@ -141,3 +141,17 @@ def test_welch_p_is_that_of_scipy():
 )  # fmt: skip
 def test_sentences_of_limitations(one, sentence):
     assert words._limitation(one, numeric=False) == sentence
+
+
+def test_a_card_shows_limitations_under_its_headline():
+    from assay.replacement.page import card
+
+    judge, items = FAULTS["worst_group"]
+    found = card(result_of(judge, **items))
+    assert found.limits[0].startswith("On 80 items (“topic” is t1) it agrees less with annotators than elsewhere")
+    labels, _ = study(judge, **items)
+    report = assay.report(labels, epsilon=0.4, min_agreement_ratio=0.1)
+    assert found.limits[0] in report.markdown()
+    assert found.limits[0] in report.summary()
+    page = report.html()
+    assert page.index("Limits of the verdict:") < page.index("Next:")

@@ -25,6 +25,7 @@ from assay.estimation.result import Exclusion, Result, Run, json_safe
 from assay.estimation.statistic import Floats, Ints
 from assay.replacement import decision, studies, words
 from assay.replacement.decision import Reason, Verdict, WinCounts, win_counts
+from assay.replacement.limitations import LEVEL as LEVEL_OF_LIMITATIONS
 from assay.replacement.limitations import Limitation, limitations_of
 from assay.replacement.panel import AltTestSettings, AltTestTable, human_agreement, labels_of
 from assay.replacement.studies import SampleSize
@@ -186,11 +187,17 @@ class AltTest(Result):
 
     @cached_property
     def limitations(self) -> tuple[Limitation, ...]:
-        """What the verdict *Replace* does not cover; empty for other verdicts, and for labels in chunks."""
+        """What the verdict *Replace* does not cover; empty for other verdicts, and for labels in chunks.
+
+        The p-values are Holm-adjusted for the tests of the judge, and for several verdicts (Bonferroni).
+        """
         found = self.win_counts
         if self.verdict != "replace" or found.table.ratings.in_chunks or found.code == decision.OPTIMAL:
             return ()
-        return tuple(limitations_of(found.table, found.judge))
+        every = limitations_of(found.table, found.judge)
+        return tuple(
+            replace(one, p=one.p * self.n_verdicts) for one in every if one.p * self.n_verdicts <= LEVEL_OF_LIMITATIONS
+        )
 
     @property
     def provenance(self) -> Provenance:

@@ -138,6 +138,7 @@ def card(test: AltTest) -> Card:
     return Card(
         test.judge, test.domain, TONES[test.verdict], _headline(test), evidence, advice, tuple(_notes(test)),
         "published rule, population, baselines", _step(test),
+        tuple(f"{one[:1].upper()}{one[1:]}." for one in words.limitations(test)),
     )  # fmt: skip
 
 
@@ -202,7 +203,7 @@ def _notes(test: AltTest) -> list[str]:
         f"{number(test.settings.threshold)}).",
         f"Exploratory; choose ε before seeing the labels: {words.margins(test)}.",
     ]
-    further = [*(f"limits of the verdict: {one}" for one in words.limitations(test)), *words.notes(test)]
+    further = words.notes(test)
     lines += [f"{one[:1].upper()}{one[1:]}." for one in further]
     if test.population_share:
         lines.append(
@@ -382,6 +383,7 @@ def card_by(result: AltTestBy) -> Card:
         f"{evidence}. Published rule: passes in {result.passed_in} of {result.n_domains}.",
         " ".join([*advice, *dict.fromkeys(c for test in tests.values() for c in test.cautions)]),
         tuple(_domain_line(name, test) for name, test in tests.items()), f"each {result.by}", _step_by(result, found),
+        tuple(f"{name}: {one}." for name, test in tests.items() for one in words.limitations(test)),
     )  # fmt: skip
 
 

@@ -195,6 +195,8 @@ class Card:
     folded: str = ""
     """Title of the folded evidence and details; "Evidence and limits" if empty."""
     step: NextStep | None = None
+    limits: tuple[str, ...] = ()
+    """What the verdict does not cover, shown under it."""
 
     @property
     def sign(self) -> str:
@@ -484,6 +486,7 @@ class Page:
             lines.append(f"- {card.sign} **{card.headline}** {card.step.words if card.step else card.advice}".rstrip())
             if card.step is not None and card.step.command:
                 lines[-1] += f"\n\n      {card.step.command}\n"
+            lines += [f"- Limits of the verdict: {one}" for one in card.limits]
         for _, section in self.anchored:
             lines += [f"## {section.title}", *section.words]
             for table in section.tables:

@@ -222,6 +222,7 @@ class Report(Result):
         lines += ["", *self.page.notices] if self.page.notices else []
         for one in self.cards:
             lines += ["", one.headline, "  " + one.evidence.strip().replace("\n", "\n  ")]
+            lines += [f"  Limits of the verdict: {limit}" for limit in one.limits]
             if one.advice.strip():
                 lines.append("  " + one.advice.strip())
             lines += ["  - " + detail for detail in one.details]
