@@ -458,18 +458,17 @@ def test_useless_judges_never_replace(kind, how):
     """The rates behind docs/type-one-error.md; a copy of 200 items at 95/5 differs from an honest judge on ten."""
     found = [put_to_test(kind, how, 200, 3, seed) for seed in range(SEEDS)]
     told = Counter((test.verdict, test.reason) for test in found)
-    allowed = {
-        ("95/5", "most of a copy"): 0.5,
-        ("95/5", "copy"): 0.2,
-        ("80/20", "most of a copy"): 0.1,
-        ("piled", "most of a copy"): 0.1,
+    # A copy of a good annotator that is not named deserves it by every other test.
+    allowed = {("95/5", "copy"): 0.9} | {
+        (world, "most of a copy"): 0.6 for world in ("95/5", "80/20", "50/50", "piled")
     }
-    assert told["replace", None] <= allowed.get((kind, how), 0.05) * SEEDS, told
+    allowed |= {(world, "copy"): 0.3 for world in ("80/20", "50/50", "1-5", "piled")} | {("1-5", "most of a copy"): 0.6}
+    assert told["replace", ""] <= allowed.get((kind, how), 0.05) * SEEDS, told
     for test in found:
         if how in ("coin", "constant", "lazy") and test.verdict == "do_not_replace":
             assert test.reason == "agreement_ratio_too_low" or test.worse_than
-        if "copy" in how and test.verdict == "undecided":
-            assert test.reason == "matches_one_annotator"
+        if test.reason == "matches_one_annotator":
+            assert how in ("copy", "most of a copy")
             assert "h0" in card(test).advice
 
 

@@ -226,11 +226,10 @@ def ratio_notes(test: AltTest) -> list[str]:
 def limitations(test: AltTest) -> list[str]:
     """Return what a verdict *Replace* does not cover: unanswered items, and each significant limitation."""
     found = []
-    missing, n = int(test.win_counts.facts[FACTS.index("missing")]), test.n_items
+    missing = int(test.win_counts.facts[FACTS.index("missing")])
+    total = missing + test.n_items
     if test.verdict == "replace" and missing:
-        found.append(
-            f"{test.judge} left {missing} of {missing + n} items ({100 * missing / (missing + n):.0f}%) unanswered"
-        )
+        found.append(f"it left {missing} of {total} items ({100 * missing / total:.0f}%) unanswered")
     return found + [_limitation(one, test.score == "neg_rmse") for one in test.limitations]
 
 

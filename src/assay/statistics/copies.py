@@ -345,7 +345,7 @@ RARELY_EQUAL = 0.05
 
 
 def _same_rare_labels(labels: Labels, judge: Floats) -> AnnotatorMatch | None:
-    """Return an annotator to whom a judge gives equal labels, if two annotators rarely do: texts, fine scales.
+    """Return an annotator whose labels a judge repeats where two annotators rarely agree: texts, fine scales.
 
     The exact binomial test of twice the share of equal labels among annotators, at least `RARELY_EQUAL`, is adjusted
     for the number of annotators.
