@@ -98,10 +98,17 @@ def clip_name(name: str, most: int = NAME) -> str:
 
 
 def p_value(value: float) -> str:
-    """``p = 0.012``, ``p < 0.001``, or ``no p-value``."""
+    """``p = 0.012``, ``p < 0.001``, or ``no p-value``; ``p = 0.0504`` where three digits would equal a level."""
     if not math.isfinite(value):
         return "no p-value"
-    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+    if value < 0.001:
+        return "p < 0.001"
+    above = any(level < value and round(value, 3) == level for level in LEVELS)
+    return f"p = {value:.{4 if above else 3}f}"
+
+
+LEVELS = (0.01, 0.05, 0.1)
+"""Usual levels: a p-value above one is not printed as equal to it."""
 
 
 # -- Tables for readers ----------------------------------------------------------------------------
