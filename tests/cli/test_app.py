@@ -298,7 +298,7 @@ def test_report_and_alt_test_on_real_data(run: Run, tmp_path: Path, real_data: P
     assert "Undecided for gemini_pro" in out  # p = 0.0504 after Holm's adjustment for six judges
     assert "margin ε = 0.1 (p = 0.0504)" in " ".join(out.split())
     code, out, _ = run("alt-test", wax, "--judge", "gemini_pro", "--expertise", "crowd")
-    assert "gemini_pro may replace a crowd worker." in out
+    assert "Replace: gemini_pro may replace these annotators." in out
     code, out, _ = run("alt-test", lesion, "--judge", "gpt-4o", "--expertise", "skilled", "--split-item", "no")
     assert code == 0
     assert "Published rule: does not pass (ω = 0.00, 0 of 6 annotators" in out
