@@ -16,8 +16,8 @@ from assay.errors import JudgeError, StudyError
 from assay.judging.dry_run import requests_of
 from assay.judging.formats import AnthropicFormat, ChatFormat, GoogleFormat, ResponsesFormat
 from assay.judging.http import CallFailed, Request, failure, requested_wait
+from assay.judging.likelihood import label_likelihood
 from assay.judging.providers import PROVIDERS, Access, provider_for
-from assay.judging.replies import label_likelihood
 from assay.judging.run import judge_study
 from assay.reading import study_labels
 

@@ -16,24 +16,26 @@ from odd_replies import SCALES as SORTS
 from odd_replies import odd_replies
 
 from assay.data.scales import Nominal, parse_scale
-from assay.judging import replies
+from assay.judging import likelihood, replies
+from assay.judging.label_words import DOUBTFUL, NEAR, is_bare, label_on_scale
+from assay.judging.likelihood import label_likelihood
 from assay.judging.replies import (
     AMBIGUOUS,
-    DOUBTFUL,
     NO_LABEL,
     OFF_SCALE,
     OTHER_CRITERIA,
     REFUSED,
     TRUNCATED,
     UNFINISHED,
+    read_reply,
+)
+from assay.judging.statements import (
+    FINDERS,
     find_given,
     find_in_json,
     find_in_marks,
     find_in_sentences,
-    is_bare,
-    label_likelihood,
     objects,
-    read_reply,
 )
 
 STARS = parse_scale("1-5")
@@ -376,7 +378,7 @@ def test_free_text_can_mention_reasoning_markers():
 
 
 def test_order_in_which_finders_are_asked():
-    assert [(one.find.__name__, one.is_sure, one.is_whole, one.any_word) for one in replies.FINDERS] == [
+    assert [(one.find.__name__, one.is_sure, one.is_whole, one.any_word) for one in FINDERS] == [
         ("find_in_json", True, True, None),
         ("find_in_marks", True, True, None),
         ("find_in_sentences", True, False, None),
@@ -608,10 +610,10 @@ def test_is_single_number_or_word(text, of_numbers, of_words):
     ],
 )
 def test_how_each_label_is_written(spec, words, spelled):
-    assert replies._label_spellings(parse_scale(spec), words) == spelled
-    wide = replies._WIDEST
-    assert len(replies._label_spellings(parse_scale(f"interval:0-{wide}"), {})) == wide + 1
-    assert replies._label_spellings(parse_scale(f"interval:0-{wide + 1}"), {}) == {}
+    assert likelihood._label_spellings(parse_scale(spec), words) == spelled
+    wide = likelihood._WIDEST
+    assert len(likelihood._label_spellings(parse_scale(f"interval:0-{wide}"), {})) == wide + 1
+    assert likelihood._label_spellings(parse_scale(f"interval:0-{wide + 1}"), {}) == {}
 
 
 def tokens_of(*tokens):
@@ -673,7 +675,7 @@ def test_how_likely_each_label_was_by_hand(spec, label, tokens, shares, on_label
     ],
 )  # fmt: skip
 def test_label_likelihood_reasons(spec, label, tokens, reason, monkeypatch):
-    monkeypatch.setattr(replies, "_NEGLIGIBLE", 0.25)  # a share whose logarithm comes back whole
+    monkeypatch.setattr(likelihood, "_NEGLIGIBLE", 0.25)  # a share whose logarithm comes back whole
     found = label_likelihood(tokens_of(*tokens), label, parse_scale(spec), {})
     assert (found.reason, found.shares) == (reason, {})
 
@@ -698,8 +700,8 @@ def test_reasoning_of_spans():
 
 @pytest.mark.parametrize(("more", "label"), [(0, "good"), (1, None)])
 def test_long_text_is_not_a_label(more, label):
-    words = "good" + "." * (replies._NEAR + len("excellent") - len("good") + more)
-    assert replies.label_on_scale(words, Nominal(("good", "excellent"))) == label
+    words = "good" + "." * (NEAR + len("excellent") - len("good") + more)
+    assert label_on_scale(words, Nominal(("good", "excellent"))) == label
 
 
 # -- several criteria in one reply ---------------------------------------------------------------------------

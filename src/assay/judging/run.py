@@ -22,9 +22,10 @@ from assay.judging import words
 from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, cost_of, duration, pricer, probe_request
 from assay.judging.dry_run import ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
 from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, cached_call
+from assay.judging.likelihood import label_likelihood
 from assay.judging.plan import LEFT_TO_PEOPLE, Plan, check_comparisons, plan_study
 from assay.judging.records import Recording
-from assay.judging.replies import label_likelihood, read_reply
+from assay.judging.replies import read_reply
 from assay.study.definition import Study
 from assay.study.schema import Judge
 from assay.study.store import work
