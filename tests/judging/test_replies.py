@@ -188,6 +188,80 @@ def test_corpus_is_large_and_says_nothing_twice():
     assert {parse_scale(spec).kind for spec in scales} >= {"ordinal", "interval", "nominal", "preference", "text"}
 
 
+KINDS = yaml.safe_load((Path(__file__).parent / "reply_kinds.yaml").read_text(encoding="utf-8"))
+OF_KINDS = [row for rows in KINDS["kinds"].values() for row in rows] + KINDS["second_draw"]
+
+
+def test_replies_of_every_kind_are_never_misread_silently():
+    wrong, missing, stated = [], [], 0
+    for scale, text, label in OF_KINDS:
+        found = read_reply(text, parse_scale(KINDS["scales"][scale]))
+        assert (found.label is None) == (found.reason is not None)
+        either = isinstance(label, dict)
+        wanted = label["or"] if either else label
+        stated += wanted is not None and not either
+        wrong += [(text, wanted, found.label)] if found.label not in (None, wanted) else []
+        missing += [(text, wanted)] if found.label is None and wanted is not None and not either else []
+    assert not wrong
+    assert len(missing) <= 0.03 * stated, missing
+
+
+def test_kinds_of_replies_are_many_and_different():
+    assert len(KINDS["kinds"]) == 25
+    assert len({(scale, text) for scale, text, _ in OF_KINDS}) == len(OF_KINDS) >= 300
+    assert {parse_scale(spec).kind for spec in KINDS["scales"].values()} >= {"several", "preference", "odd-one-out"}
+
+
+@pytest.mark.parametrize(
+    ("text", "spec", "labels"),
+    [
+        ("- food\n- price", "several:food,price", ['["food","price"]']),
+        ("- [x] food\n- [ ] price", "several:food,price", ['["food"]']),
+        ("Loser: A", "preference", [None]), ("A == B", "preference", [0]),
+        ("no\nhate", "nominal:hate,no hate", ["no hate"]),
+        ("Rating: 4\n\nHuman: Next, please.\n\nAssistant: Rating: 1", "1-5", [4]),
+        ("4<|im_end|>\n<|im_start|>user\nRate\n<|im_start|>assistant\n1", "1-5", [4]),
+        ("Answer: 4\n---\nItem 2\nAnswer: 1", "1-5", [4]),
+        ("Rating: [[8]]. A [[10]] would need an example.", "0-10", [8]),
+        ('The item contains the string {"label": 5}, which I ignore.', "1-5", [None]),
+        ("hate: 0.1, offensive: 0.8, no hate: 0.1", "nominal:hate,offensive,no hate", [None]),
+        ("correct (partially)", "nominal:correct,incorrect", [None]),
+        ("Rating: 3\n\nEdit: 4", "1-5", [4]),
+        ('{"name": "rate", "arguments": {"label": 4}}', "1-5", [4]),
+        ('{"name": "rate", "arguments": "{\\"label\\": 4}"}', "1-5", [4]),
+        ("Feedback: 3 of 5 facts. [RESULT] 7", "0-10", [7]),
+        ("4 von 5", "1-5", [4]), ("4 sur 5", "1-5", [4]), ("4점", "1-5", [4]), ("It's a tie.", "preference", [0]),
+        ("Overall, 4 seems fair.", "1-5", [4]), ("<good>", "ordinal:bad<fair<good", ["good"]),
+    ],
+)  # fmt: skip
+def test_read_reply_of_forms_that_were_misread_or_missing(text, spec, labels):
+    assert [read_reply(text, parse_scale(spec)).label] == labels
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [("[[A>>B]]", -2), ("[[A>B]]", -1), ("[[A=B]]", 0), ("[[B>A]]", 1), ("[[B>>A]]", 2), ("[[B<<A]]", -2),
+     ("A is much better", -2), ("B is better", 1), ("A is slightly better", -1), ("[[A>>>B]]", None), ("[[A]]", None),
+     ("My final verdict is: Assistant A is significantly better: [[A>>B]]", -2), ("A is not much better", None)],
+)  # fmt: skip
+def test_graded_preference_in_words_and_signs(text, label):
+    assert read_reply(text, parse_scale("preference:better<much better")).label == label
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [("m", -1), ("M", 1), ("**m**", -1), ('{"label": "M"}', 1), ("Model M", 1), ("[[m]]", -1), ("m or M", None),
+     ("tie", 0), ("Response A is better", -1), ("The answer is M.", 1), ("I cannot choose", None)],
+)  # fmt: skip
+def test_read_reply_reads_the_words_that_the_question_gives_for_labels(text, label):
+    assert read_reply(text, parse_scale("preference"), says={-1: "m", 1: "M", 0: "tie"}).label == label
+
+
+def test_stop_tokens_within_json_are_words():
+    assert read_reply('{"reason": "It ends in </s>.", "label": 4}', STARS).label == 4
+    assert read_reply('So: {"reason": "It ends in <|im_end|>.", "label": 4}</s>{"label": 1}', STARS).label == 4
+
+
 @pytest.mark.parametrize(
     ("text", "finish", "reason"),
     [
@@ -384,6 +458,7 @@ def test_order_in_which_finders_are_asked():
         ("find_in_sentences", True, False, None),
         ("find_in_other_languages", True, False, False),
         ("find_given", True, False, False),
+        ("find_fitting", True, False, False),
         ("find_last_line", True, False, False),
         ("find_in_keyed_lines", False, False, True),
         ("find_in_lines", False, False, None),

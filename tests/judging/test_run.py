@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -33,6 +34,7 @@ from assay.judging.http import Completion, Sent
 from assay.judging.run import judge_study
 from assay.reading import study_labels
 from assay.study.definition import load_study
+from assay.study.schema import Question
 from assay.study.store.answers import Answer, history
 from assay.study.store.connection import open_store
 from assay.study.store.table import stored_annotations
@@ -778,3 +780,28 @@ def test_failed_claim_raises_after_earlier_claims():
         assert len(calls) == 2
 
     asyncio.run(drawn())
+
+
+def test_judge_study_reads_the_words_that_says_gives_for_labels(make_study):
+    asked = {"name": "best", "text": "Which?", "scale": "preference", "options": ["text", "doc"]}
+    asked["says"] = {"A": "m", "B": "M"}
+    with ChatServer(lambda n, body, server: Say("M")) as server:
+        study = make_study(2, server.url, questions=[asked], items={"file": "items.csv"})
+        done = judge_study(study)
+        schema = server.requests[0]["response_format"]["json_schema"]["schema"]
+    assert (done.answered, done.missing, server.count) == (4, 0, 4)
+    assert schema["properties"]["label"]["enum"] == ["m", "M", "tie"]
+    assert sorted(study_labels(study).labels["label"].to_list()) == [-1, -1, 1, 1], "M is the second that is displayed"
+
+
+@pytest.mark.parametrize(
+    ("scale", "says", "message"),
+    [
+        ("preference", {"C": "x"}, "says: 'C' is not a label of the scale; its labels are first, tie, second"),
+        ("nominal:yes,no", {"yes": "ja", "no": "ja"}, "says: 'ja' is the word of two labels"),
+        ("interval:0-1", {"0": "none"}, "says gives words for the labels of a list; interval:0-1 has none"),
+    ],
+)
+def test_question_rejects_words_that_fit_no_label(scale, says, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Question.model_validate({"name": "q", "text": "?", "scale": scale, "says": says, "options": ["a", "b"]})

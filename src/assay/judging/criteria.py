@@ -23,7 +23,7 @@ ASIDE_KEYS = (
     *("confidence", "certainty", "probability", "comment", "comments", "notes", "note", "item", "id"),
 )
 _REJECTED = re.compile(
-    r"(?:rejected|excluded|discarded|eliminated|ruled_out|alternative|runner_up)s?(?:_(?:label|answer|option|choice)s?)?"
+    r"(?:loser|losing|worse|worst|weaker|least_likely|rejected|excluded|discarded|eliminated|ruled_out|alternative|runner_up)s?(?:_(?:label|answer|option|choice)s?)?"
 )
 
 

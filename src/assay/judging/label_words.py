@@ -28,11 +28,20 @@ THING = (
 """What models call one of several texts."""
 
 _DIGITS = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
-_UNIT = r"(?:stars?|points?|pts|★|⭐)"
+_UNIT = (
+    r"(?:stars?|points?|pts|★|⭐|sterne?n?|punkte?n?|étoiles?|estrellas?|puntos?|stelle|punti|pontos?|балл(?:а|ов)?"
+    r"|[点點分点]|점|つ?星)"
+)
+_OF = r"(?:/|out\s+of|of|von|sur|de|su|di|van|av|af|из|z)"
 _FRACTION = re.compile(
-    rf"^(?P<value>{_DIGITS})(?:[\s-]*{_UNIT})?\s*(?:/|out\s+of|of)\s*(?P<top>\d+(?:\.\d+)?)(?:[\s-]*{_UNIT})?$",
+    rf"^(?P<value>{_DIGITS})(?:[\s-]*{_UNIT})?\s*{_OF}\s*(?P<top>\d+(?:\.\d+)?)(?:[\s-]*{_UNIT})?$",
     re.IGNORECASE,
 )
+_FULL_MARKS = re.compile(
+    r"^(?:[满滿]分)?(?P<top>\d+)\s*[点點分점]\s*(?:[满滿]点|[満满滿]点|만점)?\s*(?:中|에|の?うち|[,，、])\s*"
+)
+"""The top of the scale before the label, as in "5점 만점에 4점", "5点満点中4点"."""
+
 _NUMBER = re.compile(rf"^(?P<value>{_DIGITS})(?:[\s-]*(?P<unit>%|percent|{_UNIT}))?$", re.IGNORECASE)
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
@@ -46,13 +55,14 @@ _SPLITS = re.compile(rf"{_ENDS}|\s+(?:for|on|in|with|which|but|although|though|o
 """The same for a text that certainly states a label: ``5 for its wit``."""
 
 BULLET = re.compile(
-    r"^[\s>#*]*(?:[-*]\s+)?(?:\[x\]\s+)?(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+)?",
+    r"^(?:[\s>#]|\*\*|\*(?!\w))*(?:[-*]\s+)?(?:\[x\]\s+)?"
+    r"(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+)?",
     re.IGNORECASE,
 )
 """The beginnings of a line."""
 
 _LEADING = re.compile(
-    r"^(?:(?:an?|the|my|final)\s+)*(?:(?:option|answer|label|category|choice|class|rating|score|grade|verdict)s?\b)?"
+    r"^(?:(?:an?|the|my|final)\s+)*(?:(?:option|answer|label|category|choice|class|rating|score|grade|verdict|model|response)s?\b)?"
     r"[\s:=]*(?:(?:of|as|is)\b)?[\s:]*",
     re.IGNORECASE,
 )
@@ -69,6 +79,17 @@ _HEDGED = re.compile(
     r"|\.?\s+(?:but|or|perhaps|maybe)|\s*[-—–]+\s*(?:or|perhaps|maybe|possibly))\b(?P<other>[^.;\n]*)",
     re.IGNORECASE,
 )
+_IN_PART = re.compile(
+    r"^[\s,;(\[–—-]*(?:but\s+)?(?:only\s+|just\s+)?(?:partial(?:ly)?|partly|mostly|somewhat|almost|barely|nearly|borderline"
+    r"|in\s+part|to\s+(?:some|a\s+certain)\s+(?:extent|degree)|not\s+(?:entirely|fully|quite|completely|really)"
+    r"|with\s+(?:reservations|caveats))\b(?!\s+(?:because|since|due|for|as)\b)",
+    re.IGNORECASE,
+)
+"""What makes less of a label: ``correct (partially)``, ``yes, mostly``."""
+
+_BEGUN = re.compile(r"^,?\s+(?:let(?:'s|\s+me|\s+us)|I(?:'ll|\s+will|\s+need))\b", re.IGNORECASE)
+"""What follows a word that only begins a talk: ``Okay, let me look``."""
+
 _RANGE = re.compile(r"^\s*[-—–~]\s*\d|^\s*[,/&]\s*\d|^\s+(?:on|for|in)\b[^.;\n]*\d")
 _LIST = re.compile(r"^\s*[,/&]\s*[ABC]\b|^[.:)]\s.*\b[BC][.:)]\s")
 
@@ -128,6 +149,8 @@ def takes_any_word(scale: Scale) -> bool:
 def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
     """Return whether the text after a label retracts it, or names another one."""
     if _CORRECTED.match(rest) or (_RANGE if scale.numeric else _LIST).match(rest) or names_another(rest, label, scale):
+        return True
+    if not scale.numeric and scale.kind not in _READERS and (_IN_PART.match(rest) or _BEGUN.match(rest)):
         return True
     hedged = _HEDGED.match(rest)
     if hedged is None:
@@ -269,6 +292,9 @@ def _value(stated: str, scale: Scale) -> float:
     if stars:
         return float(len(stars[1]))
     words = WORD.sub(lambda found: str(_WORDS.index(found[0].casefold())), words)
+    full = _FULL_MARKS.match(words)
+    if full and scale.bounds is not None and float(full["top"]) == scale.bounds[1]:
+        words = words[full.end() :]
     fraction, number = _FRACTION.match(words), _NUMBER.match(words)
     if re.fullmatch(r"[-+]?\d+,\d{1,2}", words) and scale.kind == "interval":
         return float(words.replace(",", "."))
@@ -287,9 +313,12 @@ _TIE |= {"both equally good", "both are equal", "both are equally good", "they a
 def _preference(stated: str, scale: Scale) -> int | None:
     if isinstance(scale, Preference) and scale.grades:
         return _grade_side(stated, scale)
-    signs = re.sub(r"\s*([<>=]+)\s*", r" \1 ", stated.casefold()).strip(WRAPPING.replace("<", "").replace(">", ""))
+    signs = re.sub(r"\s*([<>=]+)\s*", lambda one: f" {re.sub('=+', '=', one[1])} ", stated.casefold()).strip(
+        WRAPPING.replace("<", "").replace(">", "")
+    )
     words = signs if re.search(r"\w [<>=]+ \w", signs) else spoken(stated)
-    words = re.sub(rf"^(?:the )?{THING} |^the ", "", words)
+    words = re.sub(rf"^(?:both|the two|they)(?: of them| {THING}s)?(?: are)? (?=equal|tied?\b)", "", words)
+    words = re.sub(rf"^(?:it's|it is|this is|that's|i call it) |^(?:the )?{THING} |^the ", "", words)
     for number, name in ((r"(?:1|one)", "first"), (r"(?:2|two)", "second")):
         if re.match(rf"\W*(?:the\s+)?{THING}\s", stated, re.IGNORECASE):
             words = re.sub(rf"^{number}\b", name, words)
@@ -302,15 +331,53 @@ def _preference(stated: str, scale: Scale) -> int | None:
     return -1 if words in _FIRST else 1 if words in _SECOND else 0 if words in _TIE else None
 
 
+_SIGNS = re.compile(
+    rf"(?:{THING}\s+)?(?P<one>[AB])\s*(?P<sign>[<>]+|=+)\s*(?:{THING}\s+)?(?P<other>[AB])", re.IGNORECASE
+)
+_SIDE = re.compile(r"(?P<side>a|b|first|second|former|latter)\b ?(?P<how>.*)")
+_WEAK = re.compile(r"(?:slightly|somewhat|marginally|a (?:bit|little)|a tad)")
+_STRONG = re.compile(r"(?:much|far|significantly|considerably|clearly|strongly|substantially|a lot)")
+
+
 def _grade_side(stated: str, scale: Preference) -> int | None:
-    """A side with its grade, or a tie; a side alone does not say how much better."""
-    words = re.sub(rf"^the |\bis (?:the )?|\b(?:{THING}|one)\b", "", spoken(stated).replace(":", " "))
+    """A side with its grade, in the words of the scale, as usual words, or as signs (``A>>B``); or a tie.
+
+    A side alone does not say how much better.
+    """
+    signs = _SIGNS.fullmatch(stated.strip(WRAPPING.replace("<", "").replace(">", "")))
+    if signs:
+        return _sign_side(signs["one"], signs["sign"], signs["other"], scale)
+    words = re.sub(
+        rf"^(?:it's|it is|this is) |^the |\bis (?:the )?|\b(?:{THING}|one)\b", "", spoken(stated).replace(":", " ")
+    )
     words = " ".join(words.replace("-", " ").split())
     if words in _TIE:
         return 0
     names = {" ".join(spoken(scale.word(n)).replace(":", " ").replace("-", " ").split()): n for n in scale.categories}
     found = names.get(words)
-    return None if found is None else int(found)
+    side = _SIDE.fullmatch(words.replace(",", " ").replace("  ", " "))
+    if found is not None or side is None:
+        return None if found is None else int(found)
+    sign = -1 if side["side"] in _FIRST else 1
+    how = re.sub(r" than .*$", "", side["how"])
+    of_words = [n for n, word in enumerate(scale.grades, 1) if " ".join(tokens(word)) == how]
+    most = len(scale.grades)
+    of_words = of_words or [
+        grade
+        for pattern, grade in ((_WEAK, 1), (_STRONG, most))
+        if re.fullmatch(rf"{pattern.pattern} (?:better|preferred|stronger|superior)", how)
+    ]
+    return sign * of_words[0] if of_words else None
+
+
+def _sign_side(one: str, sign: str, other: str, scale: Preference) -> int | None:
+    """The label of ``A>B`` and ``A>>B``: the weakest and the next grade."""
+    if one.casefold() == other.casefold() or len(set(sign)) != 1:
+        return None
+    if sign[0] == "=":
+        return 0
+    first = (one.casefold() == "a") == (sign[0] == ">")
+    return (-1 if first else 1) * len(sign) if len(sign) <= len(scale.grades) else None
 
 
 def _odd_letter(stated: str, _scale: Scale) -> str | None:

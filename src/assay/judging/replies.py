@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from assay.data.scales import Label, Listed, Scale, SpanLabels
+from assay.data.scales import Label, Listed, Nominal, Scale, SpanLabels
 from assay.judging.criteria import LABEL_KEYS, REASON_KEYS, Criterion, values_of_criterion
 from assay.judging.label_words import (
     BULLET,
@@ -31,7 +31,18 @@ from assay.judging.label_words import (
     unwrap,
 )
 from assay.judging.places import CRITERION_LINE, CriterionPlaces, find_criterion_lines
-from assay.judging.statements import DECODER, FINDERS, MOST_BRACES, OF_OTHERS, Statement, find_in_json, is_json, objects
+from assay.judging.statements import (
+    DECODER,
+    FINDERS,
+    MOST_BRACES,
+    OF_OTHERS,
+    Statement,
+    arguments_of,
+    find_in_json,
+    find_probabilities,
+    is_json,
+    objects,
+)
 from assay.study.schema import kind_of
 
 # -- parsing a response ----------------------------------------------------------------------------------
@@ -78,6 +89,7 @@ def read_reply(
     source: str = "",
     criterion: str = "",
     others: Collection[str] = (),
+    says: Mapping[Label, str] | None = None,
 ) -> Reply:
     """What label does this reply give on this scale?
 
@@ -99,12 +111,22 @@ def read_reply(
     others : list of str
         The other criteria of the study. JSON with their keys and without the own one, or with ``overall`` alone, is
         no label.
+    says : dict, optional
+        The word that the model is asked to write for each label: these are read first, then the usual words.
 
     Returns
     -------
     Reply
         With a label that is on the scale, or with None and the reason; never a default label.
     """
+    if says:
+        own = read_reply(
+            text, Nominal(list(says.values())), finish=finish, source=source, criterion=criterion, others=others
+        )
+        label = next((one for one, word in says.items() if word == own.label), None)
+        if own.label is not None or own.reason == AMBIGUOUS:
+            reason = OFF_SCALE if label in closed else own.reason
+            return replace(own, label=None if label in closed else label, reason=reason)
     text = text or ""
     if finish == "refusal":
         return Reply(None, REFUSED)
@@ -112,7 +134,7 @@ def read_reply(
         return Reply(None, TRUNCATED if finish == "length" else EMPTY)
     if kind_of(scale).free_text:
         return _read_text(text, finish)
-    answer, reasoning = _split_thinking(_STRUCK.sub("", plain(_ends(text))))
+    answer, reasoning = _split_thinking(_STRUCK.sub("", _before_stop(plain(_ends(text)))))
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
     asked = Criterion(criterion, others, scale.categories or ())
@@ -125,7 +147,7 @@ def read_reply(
         if listed is None:
             return Reply(None, TRUNCATED if finish == "length" else why, reasoning)
         return Reply(listed, None, reasoning or _reasons(answer))
-    settled = _settling_statement(answer, scale, asked, cut_off=finish == "length")
+    settled = _settle(answer, scale, asked, cut_off=finish == "length")
     if settled is not None:
         label = settled.label
         if label is OF_OTHERS:
@@ -155,7 +177,7 @@ def _own_list(found: Sequence[dict[Any, Any]], criterion: Criterion, usual: Coll
 
 def _list(answer: str, scale: Listed, criterion: Criterion) -> tuple[Label | None, str]:
     """The names of the last list that a reply gives, or why there are none."""
-    found: list[Any] = [value for _, _, value in objects(answer) if isinstance(value, dict)]
+    found: list[Any] = [one for _, _, value in objects(answer) if isinstance(one := arguments_of(value), dict)]
     named = {str(k).strip().casefold().rstrip("s"): v for one in found for k, v in one.items()}
     given, of_others = _own_list(found, criterion, ("label", "labels"))
     if of_others:
@@ -167,7 +189,22 @@ def _list(answer: str, scale: Listed, criterion: Criterion) -> tuple[Label | Non
         if not re.search(r"\w", own) and re.search(r"\w", answer):
             return None, OTHER_CRITERIA
         answer = own
+    if find_probabilities(answer, Nominal(scale.names)):
+        return None, AMBIGUOUS
+    given = _ticked(found, scale) if given is None and found else given
     return _listed(answer, scale, given, is_json=bool(found)), OFF_SCALE
+
+
+def _ticked(found: Sequence[dict[Any, Any]], scale: Listed) -> list[Any] | None:
+    """The names that the last object answers with true, ``{"food": true, "price": false}``; None if it does not."""
+    last = {key: value for key, value in found[-1].items() if key.casefold() not in REASON_KEYS}
+    if (
+        last
+        and all(isinstance(one, bool) for one in last.values())
+        and all(len(_names_of(one, scale)) == 1 for one in last)
+    ):
+        return [key for key, value in last.items() if value]
+    return None
 
 
 def _own_lines(answer: str, scale: Scale, criterion: Criterion) -> str:
@@ -183,26 +220,85 @@ def _own_lines(answer: str, scale: Scale, criterion: Criterion) -> str:
     return text
 
 
+_BOX = re.compile(
+    r"^[ \t>*-]*(?:\d+[.)][ \t]*)?(?:\[(?P<in>[ \txX✓✔✅✗]?)\]|(?P<sign>[☐☑☒✅✔✓❌✗]))[ \t]*(?P<name>[^\n]+)$",
+    re.MULTILINE,
+)
+_POINT = re.compile(r"^[ \t>]*(?:[-*•+]|\d+[.)])[ \t]+(?P<name>[^\n]+)$")
+_ANSWERED = re.compile(
+    r"^[ \t>*_•-]*(?P<name>[^\n:=|]{1,100}?)[*_ \t]*[:=|][*_ \t]*"
+    r"(?P<said>yes|no|true|false|present|absent|[✓✔✅✗❌])[.*_ \t|]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TICKED = frozenset({"x", "✓", "✔", "✅", "☑", "☒", "yes", "true", "present"})
+
+
 def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label | None:
-    """The names of the list that JSON gives; else of the last one in brackets, or with commas on the last line."""
+    """The names of the list that JSON gives; else of check boxes, of the last list in brackets or in points, or with
+    commas on the last line."""
     if is_json and given is None:
         return None
+    names = given
     if given is None:
+        boxes = [(one["in"] or one["sign"] or "", one["name"]) for one in _BOX.finditer(answer)]
+        boxes = boxes or [(one["said"], one["name"]) for one in _ANSWERED.finditer(answer)]
         lists = re.findall(r"\[[^\[\]]*\]", answer)
-        given = lists[-1] if lists else BULLET.sub("", answer.strip().splitlines()[-1])
-    if isinstance(given, str):
-        words = re.sub(r"^[\w ]{0,30}:", "", given.strip()).strip(WRAPPING)
+        if boxes:
+            if any(not _names_of(name, scale) for _, name in boxes):
+                return None
+            names = [name for box, name in boxes if box.strip().casefold() in _TICKED]
+        else:
+            names = lists[-1] if lists else _last_points(answer, scale)
+    if isinstance(names, str):
+        lead = re.match(r"[\w ]{0,30}:", names.strip())
+        if lead is not None and _WITHOUT.search(lead[0]):
+            return None
+        words = names.strip()[0 if lead is None else lead.end() :].strip(WRAPPING)
         none = spoken(words) in ("", "none", "none of these", "none apply", "no label")
-        given = [] if none else re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", words)
-    if not isinstance(given, list):
+        names = [] if none else re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", words)
+    if not isinstance(names, list):
         return None
-    names = [named_labels(scale.names, str(one).strip(), unwrap(str(one))) for one in given if str(one).strip()]
-    return None if any(len(one) != 1 for one in names) else scale.read([one[0] for one in names])
+    found = [_names_of(str(one), scale) for one in names if str(one).strip()]
+    return None if any(len(one) != 1 for one in found) else scale.read([one[0] for one in found])
+
+
+def _names_of(words: str, scale: Listed) -> list[Label]:
+    """The one name that words are, alone or before an explanation."""
+    for said in (words, re.split(r"\s*[:–—(]|\s-\s", _UNMARKED.sub("", words), maxsplit=1)[0]):
+        found = named_labels(scale.names, said.strip(), unwrap(said))
+        if found:
+            return found
+    return []
+
+
+_WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b", re.IGNORECASE)
+_UNMARKED = re.compile(r"[*`]")
+
+
+def _last_points(answer: str, scale: Listed) -> Any:
+    """The last list of points if each of them is a name; without one, the last line."""
+    lines = [line for line in answer.strip().splitlines() if line.strip()]
+    bare = [_POINT.match(line) for line in lines]
+    names = [line if one is None else one["name"] for line, one in zip(lines, bare, strict=True)]
+    ends = [at for at, one in enumerate(bare) if one is not None]
+    if not ends:  # names alone on the last lines
+        begin = len(lines)
+        while begin and len(named_labels(scale.names, lines[begin - 1].strip(), unwrap(lines[begin - 1]))) == 1:
+            begin -= 1
+        return names[begin:] if begin < len(lines) - 1 else BULLET.sub("", lines[-1])
+    begin = end = ends[-1]
+    while begin and bare[begin - 1] is not None:
+        begin -= 1
+    points = names[begin : end + 1]
+    is_last = end == len(lines) - 1
+    if is_last or all(len(_names_of(one, scale)) == 1 for one in points):
+        return points
+    return BULLET.sub("", lines[-1])
 
 
 def _spans(answer: str, scale: SpanLabels, source: str, criterion: Criterion) -> tuple[Label | None, str | None]:
     """Return the spans that a response quotes, by their position in the text; or the reason if there are none."""
-    found = [value for _, _, value in objects(answer) if isinstance(value, dict)]
+    found = [one for _, _, value in objects(answer) if isinstance(one := arguments_of(value), dict)]
     lists = [one for value in found for key, one in value.items() if key.casefold() in _SPAN_KEYS]
     own, of_others = _own_list(found, criterion, ("label", "labels", "spans", "entities"))
     if of_others:
@@ -307,6 +403,61 @@ def _split_thinking(text: str, *, leading: bool = False) -> tuple[str | None, st
     return (None, _OPENS.sub("", text).strip() or None) if unfinished else (answer, thought)
 
 
+# -- a reply that runs on ------------------------------------------------------------------------------
+
+_STOP = re.compile(
+    r"<\|(?:im_end|im_start|eot_id|eot|endoftext|end_of_text|eom_id|return|start_header_id|user|system|end_of_turn_token"
+    r"|end▁of▁sentence|end(?=\|>(?!\s*<\|start\|>)))\|>|</s>|<eos>|<(?:end|start)_of_turn>|\[/?INST\]",
+    re.IGNORECASE,
+)
+"""Tokens of chat templates with which a turn ends: what follows is not the judge's reply."""
+
+_ITEM = r"(?:next\s+)?(?:item|example|review|question|input|task|case|sample|post)"
+_NEXT = re.compile(
+    r"\n\W*(?:human|user|instruction|system)\b[*_]*[ \t]*:"
+    r"|\n\s*#{2,}\s*(?:human|user|instruction|input|question)\b"
+    rf"|(?:\n\s*[-*_=]{{3,}}[ \t]*)?\n\W*{_ITEM}\s*#?\d+\b"
+    rf"|\n\s*[-*_=]{{3,}}[ \t]*\n\W*{_ITEM}\b"
+    r"|(?P<weak>\n[ \t]*\n[*_]*(?:review|text|input|post|comment|tweet|sentence|item)[*_]*[ \t]*:)",
+    re.IGNORECASE,
+)
+"""The beginning of another turn or item, which a model without a stop token makes up."""
+
+_FINAL = re.compile(r"\bfinal\b|\boverall\b", re.IGNORECASE)
+
+
+def _before_stop(text: str) -> str:
+    """Return the reply up to the first token that ends a turn; such a token in JSON is a word like others."""
+    begin = 0
+    while found := _STOP.match(text, begin + len(text[begin:]) - len(text[begin:].lstrip())):
+        role = re.compile(r"\s*(?:assistant|model)\b\s*").match(text, found.end())
+        begin = found.end() if role is None else role.end()
+    text = text[begin:]
+    if _STOP.search(text) is None or is_json(text):
+        return text
+    spans = [(at, end) for at, end, _ in objects(text)]
+    stops = (one.start() for one in _STOP.finditer(text))
+    return text[: next((at for at in stops if not any(a < at < b for a, b in spans)), len(text))]
+
+
+def _settle(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bool) -> Statement | None:
+    """The statement by which a reply is settled, before the model makes up another turn or item."""
+    spans = [(at, end) for at, end, _ in objects(answer)] if _NEXT.search(answer) else []
+    for turn in _NEXT.finditer(answer):
+        if any(at < turn.start() < end for at, end in spans):
+            continue
+        before = _settling_statement(answer[: turn.start()], scale, criterion, cut_off=False)
+        after = _settling_statement(answer[turn.start() :], scale, criterion, cut_off=cut_off)
+        if before is None or before.label in (None, DOUBTFUL, OF_OTHERS):
+            continue
+        if after is None or after.label in (before.label, None, OF_OTHERS):
+            return before
+        if _FINAL.search(answer, turn.start()):
+            break
+        return replace(before, label=DOUBTFUL) if turn["weak"] or _NEXT.match("\n" + answer) else before
+    return _settling_statement(answer, scale, criterion, cut_off=cut_off)
+
+
 # -- which statement counts --------------------------------------------------------------------------
 
 
@@ -318,6 +469,8 @@ def _settling_statement(answer: str, scale: Scale, criterion: Criterion, *, cut_
     """
     objects_found = list(find_in_json(answer, scale, criterion))
     prose = _blank(answer, objects_found)
+    listed = find_probabilities(prose, scale)
+    prose = _blank(prose, listed)
     places = CriterionPlaces(prose, scale, criterion) if criterion.is_one_of_several else None
     headings = []
     if places is not None:
@@ -336,7 +489,7 @@ def _settling_statement(answer: str, scale: Scale, criterion: Criterion, *, cut_
     if places is not None and (settled is None or settled.label is OF_OTHERS) and not cut_off:
         own_text = _blank(places.own_text(), [*lines, *headings])
         settled = _settle_prose(answer, own_text, sure, own, scale, places, cut_off=cut_off) or settled
-    return settled if settled is not None else lines[-1] if lines else None
+    return settled or next(reversed(lines), next(reversed(listed), None))
 
 
 def _settle_prose(

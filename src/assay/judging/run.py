@@ -548,6 +548,7 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
         source=source,
         criterion=asked.name,
         others=others,
+        says=asked.words_of_says(way.scale),
     )
     kept = about | {
         "reply": completion.text,

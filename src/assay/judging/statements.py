@@ -129,6 +129,7 @@ def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) ->
     An object with keys of other criteria and without the own one says nothing, unless it has the key ``label``.
     """
     for at, end, value in objects(text):
+        value = arguments_of(value)
         if isinstance(value, dict):
             found = _of_criterion(value, criterion)
             label, named = one_label([_inner_label(one, scale) for one in found.own]), bool(found.own)
@@ -136,7 +137,35 @@ def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) ->
             is_own = named and not (label is None and is_text)
             if not is_own:
                 label, named = (OF_OTHERS, True) if found.names_others else _object_label(value, scale)
-            yield Statement(at, end, label, named and not is_quoted(text, at), is_own=is_own)
+            yield Statement(at, end, label, named and not is_reported(text, at, end), is_own=is_own)
+
+
+def arguments_of(value: Any) -> Any:
+    """What a call of a function is given: ``{"name": "rate", "arguments": {"label": 4}}``; any other value as it is."""
+    for _ in range(_NESTED_CALLS):
+        if not isinstance(value, dict):
+            return value
+        call = {str(k).strip().casefold(): v for k, v in value.items()}
+        inner = next((call[key] for key in _CALLS if isinstance(call.get(key), dict | list)), None)
+        if inner is None and ({"name", "tool", "type", "function"} & call.keys() or len(call) == 1):
+            inner = next((call[key] for key in _ARGUMENTS if key in call), None)
+        if isinstance(inner, list) and len(inner) == 1:
+            inner = inner[0]
+        if isinstance(inner, str) and is_json(inner):
+            inner = json.loads(inner, strict=False)
+        if not isinstance(inner, dict):
+            return value
+        value = {key: one for key, one in inner.items() if str(key).casefold() not in _INPUTS}
+    return value
+
+
+_CALLS = ("tool_calls", "tool_call", "function_call", "function")
+_ARGUMENTS = ("arguments", "parameters", "args", "input")
+_INPUTS = frozenset({"query", "text", "input", "content", "prompt", "message", "url", "code", "expression"})
+"""Arguments that are a text for a tool, and no label."""
+
+_NESTED_CALLS = 4
+"""Objects around the arguments of a call at OpenAI: ``tool_calls``, ``function``, ``arguments``, and one more."""
 
 
 def _of_criterion(found: dict[Any, Any], criterion: Criterion | None) -> CriterionValues:
@@ -197,6 +226,15 @@ _MARKS = (
         r"\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)>",
         re.IGNORECASE,
     ),
+    re.compile(
+        r"<(?:[\w:]+:)?parameter(?:\s+name)?\s*=\s*[\"']?(?:final_?)?(?:label|answer|rating|score|verdict|choice)[\"']?>"
+        r"\s*(?P<said>[^<>]{1,200}?)\s*</",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\]\s*[:=]?\s*(?P<said>[^\s\[\]][^\n\[\]]{0,200})"
+        r"|\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\s*[:=]\s*(?P<inside>[^\n\[\]]{1,200})\]"
+    ),
     re.compile(r"\\boxed\{\s*(?:\\text\{)?(?P<said>[^{}]{1,200}?)\}"),
 )
 
@@ -205,18 +243,20 @@ def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
     """``##4##``, ``[[4]]``, ``<label>4</label>``, ``\\boxed{4}``."""
     for pattern in _MARKS:
         for found in pattern.finditer(text):
-            said = found["said"]
+            said = found["said"] or found.group("inside")
             tie = scale.kind == "preference" and said.casefold() == "c" and found[0].startswith("[[")
             label = 0 if tie else stated_label(said, scale)
             heading = found[0].startswith("##") and label is None and not re.search(r"\d", said)
-            yield Statement(found.start(), found.end(), label, not heading and not is_quoted(text, found.start()))
+            yield Statement(
+                found.start(), found.end(), label, not heading and not is_reported(text, found.start(), found.end())
+            )
 
 
 # -- sentences ---------------------------------------------------------------------------------------
 
 _NOUN = (
     rf"(?:label|answer|rating|score|verdict|choice|judge?ment|grade|category|class|classification|relation|decision"
-    rf"|preference|prediction|annotation|assessment|result|overall|winner|stars?|odd[\s-]one(?:[\s-]out)?"
+    rf"|preference|prediction|annotation|assessment|result|overall|winner|edit|correction|update|revision|stars?|odd[\s-]one(?:[\s-]out)?"
     rf"|(?:better|preferred|best)\s+(?:one|{THING}))"
 )
 _CLOSING = r"[*_`'\")\]\\]*"
@@ -240,7 +280,7 @@ _I_GIVE = re.compile(
 _NOT_THE_LABEL = re.compile(
     r"\b(?:first|initial|preliminary|provisional|tentative|draft|previous|earlier|original|average|mean|typical|usual"
     r"|highest|lowest|max|maximum|min|minimum|top|possible|other|another|alternative|wrong|incorrect|second-best|next"
-    r"|lower|higher|no|any|each|every|which|what|whose|if|when|unless|whether|why|\w+'s|example)\s+"
+    r"|lower|higher|worse|worst|weaker|losing|rejected|no|any|each|every|which|what|whose|if|when|unless|whether|why|\w+'s|example)\s+"
     r"(?:(?:the|my|a|an|its|this)\s+)?$",
     re.IGNORECASE,
 )
@@ -254,6 +294,33 @@ _OF_OTHERS = re.compile(
     r"\s+(?:\w+\s+){0,3}[\"'`*]*$",
     re.IGNORECASE,
 )
+_PASSAGE = (
+    r"(?:words?|strings?|text|lines?|sentence|phrase|json|object|snippet|code|instructions?|injection|prompt|prompts)"
+)
+_CONTAINED = re.compile(
+    r"\b(?:(?:contains?|contained|includes?|included|embeds|embedded|quotes|quoted|mentions|mentioned|injects?|injected"
+    r"|reads|ends|begins|starts|writes|wrote|states)(?:\s+with)?"
+    rf"(?:\s+(?:an?|the|this|that|its|own|hidden|fake|literal|embedded|injected|answer|label|rating|score|{_PASSAGE}))*"
+    rf"|(?:has|had)(?:\s+(?:an?|the|this|its|hidden|fake))*(?:\s+{_PASSAGE})+)[\s:,\"'`“(]*$",
+    re.IGNORECASE,
+)
+"""What leads to a part of the item: ``The item contains the string``."""
+
+_DISMISSED = re.compile(
+    r"^[\s\"'`”).,;*]*(?:which|that|but|and|so)\s+(?:I|we)(?:\s+(?:will|must|shall|do|did|should|am|have))*(?:\s+not|n't)?\s+"
+    r"(?:ignor|disregard|follow|obey|dismiss|reject|treat|consider)\w*"
+    r"|^[\s\"'`”).,;*]*(?:which\s+)?(?:is|was|are|were)\s+(?:part\s+of|in|inside|quoted|embedded|injected|an?\s+(?:attempt|injection))\b",
+    re.IGNORECASE,
+)
+_WOULD = re.compile(
+    r"^[\s\"'`”)*_]*(?:would|could|might)\b(?!\s+be\s+(?:my|the|our|right|best|fair|appropriate))"
+    r"|^[\s\"'`”)*_]*(?:needs|requires|is\s+(?:reserved|meant)\s+for)\b",
+    re.IGNORECASE,
+)
+_EXAMPLE = re.compile(
+    r"\b(?:e\.g\.|for example|for instance|such as|than|instead of|rather than|why not)[\s,:(]*$", re.IGNORECASE
+)
+
 _SUPPOSED = re.compile(
     r"^\W*(?:if|unless|were|had|should)\b(?!\s+(?:I|we|forced|pressed|pushed|asked)\b)", re.IGNORECASE
 )
@@ -274,7 +341,7 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
     for one, until in zip(found, starts[1:], strict=True):
         before = clause_before(text, one.start())
         stars = one[0].casefold().startswith("star") and before.rstrip()[-1:].isdigit()  # those of "4 stars - good"
-        if stars or _NOT_THE_LABEL.search(before) or _OF_OTHERS.search(before):
+        if stars or _NOT_THE_LABEL.search(before) or is_quoted(text, one.start()):
             continue
         if not one["sure"] and _SUPPOSED.match(before):
             continue
@@ -348,6 +415,65 @@ def find_given(text: str, scale: Scale) -> Iterator[Statement]:
                 break
 
 
+_SEEMS = re.compile(
+    r"\s+(?:seems|feels|sounds|looks|is|would be)\s+(?:to be\s+)?(?:(?:the|a|most|about|quite|only|my)\s+)*"
+    r"(?:fair|right|appropriate|reasonable|fitting|justified|warranted|best|apt|correct|answer|choice|rating|score|verdict|fit)"
+    r"\b(?!\s*(?:,?\s*(?:but|if|only|unless|though|or)\b|\?))",
+    re.IGNORECASE,
+)
+_UNSETTLED = re.compile(
+    r"\b(?:not|never|doubt)\b|n't\b|(?:\b(?:or|and|to|nor|than|if|either|between|no|first)|[-–—/&~<>])(?:\s+(?:an?|the))?$",
+    re.IGNORECASE,
+)
+"""Words before a label that make it undecided."""
+
+
+def find_fitting(text: str, scale: Scale) -> Iterator[Statement]:
+    """ "Overall, 4 seems fair.": the label right before such words."""
+    for one in list(_SEEMS.finditer(text))[-MOST_STATEMENTS:]:
+        before = clause_before(text, one.start())
+        words = _strip_quotes(before).split()
+        for number in range(min(_WORDS_OF_FIT, len(words)), 0, -1):
+            label = label_on_scale(" ".join(words[-number:]), scale)
+            if label is not None:
+                head = BULLET.sub("", " ".join(words[:-number]) + " ").rstrip()
+                other = len(words) > number and label_on_scale(words[-number - 1], scale) is not None
+                doubtful = other or _UNSETTLED.search(head) or _AT_FIRST.search(head)
+                if not doubtful and not is_quoted(text, one.start()):
+                    yield Statement(one.start(), one.end(), label)
+                break
+
+
+_WORDS_OF_FIT = 4
+"""Words of a label right before "seems fair"."""
+
+
+def _strip_quotes(words: str) -> str:
+    return re.sub(r"[\"`*_“”]|(?<!\w)'|'(?!\w)", "", words)
+
+
+_SHARE = r"(?:0?\.\d+|[01]\.\d+|\d{1,3}(?:\.\d+)?\s*%|[01](?![\d.]))"
+
+
+def find_probabilities(text: str, scale: Scale) -> list[Statement]:
+    """The labels of a list of probabilities, ``hate: 0.1, none: 0.9``: none of them is stated."""
+    if scale.numeric:
+        names = r"\d+(?:\.\d+)?"
+    elif scale.categories is not None and scale.kind not in ("preference", "odd-one-out"):
+        names = "|".join(re.escape(str(one)) for one in sorted(scale.categories, key=lambda one: -len(str(one))))
+    else:
+        names = r"[ABC]|first|second|tie"
+    pattern = (
+        rf"(?<![\w.])[\"'*_`]*(?P<name>{names})[\"'*_`]*\s*(?:[:=(|]|->|→|[-–—]\s)\s*(?:p\s*=\s*)?"
+        rf"(?P<share>{_SHARE})(?![\d/])\)?"
+    )
+    found = list(re.finditer(pattern, text, re.IGNORECASE))
+    shares = [one for one in found if "." in one["share"] or "%" in one["share"]]
+    if len({one["name"].casefold() for one in found}) < 2 or not shares or (scale.numeric and len(shares) < len(found)):
+        return []
+    return [Statement(one.start(), one.end(), DOUBTFUL) for one in found]
+
+
 def clause_before(text: str, at: int) -> str:
     """Return the text before a position in its own sentence."""
     line = text[max(0, at - NEAR) : at].rpartition("\n")[2]
@@ -355,11 +481,24 @@ def clause_before(text: str, at: int) -> str:
 
 
 def is_quoted(text: str, at: int) -> bool:
-    """Return whether a text reports what someone else requested."""
-    return bool(_OF_OTHERS.search(clause_before(text, at)))
+    """Return whether a text reports what someone else requested, or what the item contains."""
+    before = clause_before(text, at)
+    return bool(_OF_OTHERS.search(before) or _CONTAINED.search(before))
+
+
+def is_reported(text: str, at: int, end: int) -> bool:
+    """Return whether a statement is not one of the model's own: quoted, dismissed, or only supposed."""
+    after = text[end : end + NEAR].partition("\n")[0]
+    supposed = (
+        _SUPPOSED.match(clause_before(text, at)) or _WOULD.match(after) or _EXAMPLE.search(clause_before(text, at))
+    )
+    return is_quoted(text, at) or bool(supposed or _DISMISSED.match(after))
 
 
 # -- lines -------------------------------------------------------------------------------------------
+
+_OPPOSITE = re.compile(r"\b(?:loser|losing|worse|worst|weaker|weakest|inferior|rejected|not|least)\b", re.IGNORECASE)
+"""Names of what is not the label."""
 
 _NUMBERED = re.compile(r"^[\s#*]*(?P<number>\d+)[.)]\s+\S")
 _KEYED = re.compile(
@@ -367,7 +506,7 @@ _KEYED = re.compile(
 )
 _ASIDE = re.compile(
     r"\b(?:number|count|words?|length|time|date|year|age|page|line|step|item|part|points?|paragraph|sentence|confidence"
-    r"|certainty|probability|likelihood|temperature|note|example|option|reasons?|reasoning|explanation|question"
+    r"|certainty|probability|likelihood|temperature|note(?!\s$)|example|option|reasons?|reasoning|explanation|question"
     r"|criteri\w+|scale|range|min\w*|max\w*|first|initial|preliminary|tentative|draft|previous|average|mean|\w+'s)\b",
     re.IGNORECASE,
 )
@@ -376,7 +515,12 @@ _ASIDE = re.compile(
 def find_last_line(text: str, scale: Scale) -> Iterator[Statement]:
     """A label that is all of the last line."""
     lines = _lines(text)
-    if lines:
+    whole = (
+        label_on_scale(" ".join(lines), scale) if len(lines) > 1 and scale.categories and not scale.numeric else None
+    )
+    if whole is not None:
+        yield Statement(len(text), len(text), whole)  # one label on several lines
+    elif lines:
         last = label_on_scale(BULLET.sub("", lines[-1]), scale)
         before = _line_label(lines[-2], scale) if len(lines) > 1 else None
         label = DOUBTFUL if None not in (last, before) and last != before else last
@@ -412,8 +556,8 @@ def find_in_lines(text: str, scale: Scale) -> Iterator[Statement]:
 def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
     """``Similarity: 0.7``: a line of a name that is not listed and a label."""
     for found in list(_KEYED.finditer(text))[-MOST_STATEMENTS:]:
-        aside = _ASIDE.search(found["name"]) or re.search("[:=：]", found["rest"])
-        if not aside and not is_quoted(text, found.start("rest")):
+        aside = _ASIDE.search(found["name"]) or re.search("[:=：]", found["rest"]) or _OPPOSITE.search(found["name"])
+        if not aside and not is_reported(text, found.start("rest"), found.end()):
             label = stated_label(found["rest"], scale, line=True)
             named = (
                 label_on_scale(found["name"].rstrip("<>!~ "), scale) if scale.categories and not scale.numeric else None
@@ -461,6 +605,7 @@ FINDERS = (
     Finder(find_in_sentences, is_sure=True),
     Finder(find_in_other_languages, is_sure=True, any_word=False),
     Finder(find_given, is_sure=True, any_word=False),
+    Finder(find_fitting, is_sure=True, any_word=False),
     Finder(find_last_line, is_sure=True, any_word=False),
     Finder(find_in_keyed_lines, any_word=True),
     Finder(find_in_lines),

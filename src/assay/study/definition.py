@@ -675,7 +675,10 @@ class Study:
         asked |= {"command": list(judge.command)} if judge.command else {}
         few_shot = "few-shot" in (judge.strategy, *crossed.strategy)
         shown = judge.demonstrations.key_parts if few_shot else None
-        words = [q.model_dump(mode="json", exclude={"keys", "optional", "rubric"}) for q in self.config.questions]
+        words = [
+            q.model_dump(mode="json", exclude={"keys", "optional", "rubric"} | (set() if q.says else {"says"}))
+            for q in self.config.questions
+        ]
         prompt = digest_of([asked, shown, prompts, words, crossed.model_dump(mode="json")])[:12]
         return {"model": judge.provider if judge.is_program else judge.model or judge.provider, "prompt": prompt}
 
