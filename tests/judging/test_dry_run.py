@@ -232,3 +232,16 @@ def test_estimate_of_no_open_questions_is_zero(monkeypatch):
     monkeypatch.setattr(dry_run, "typical_output", lambda store, name: None)
     found = dry_run._estimate(SimpleNamespace(store=None), Judge(name="m1", model="m", **PRICE), None)
     assert found == JudgeEstimate("m1", 0, 0, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("judge", "tokens"),
+    [
+        ({"model": "gpt-5-mini"}, 300), ({"model": "o4-mini", "max_tokens": 100}, 100), ({"model": "gpt-4o-mini"}, 12),
+        ({"model": "gpt-5-mini", "effort": "minimal"}, 12), ({"model": "openai/gpt-oss-20b"}, 300),
+        ({"model": "tiny", "strategy": "chain-of-thought", "max_tokens": 40}, 40), ({"model": "deepseek-r1"}, 300),
+    ],
+)  # fmt: skip
+def test_estimate_expects_reasoning_and_no_more_than_max_tokens(make_study, judge, tokens):
+    (one,) = estimate_study(make_study(2, judge=judge)).judges
+    assert one.tokens_out == 2 * tokens

@@ -238,7 +238,6 @@ def test_reply_off_the_scale_is_asked_again_with_the_complaint(make_study):
     ("say", "reason"),
     [
         (Say("I'm sorry, but I cannot help."), "the model refused"),
-        (Say(None, refusal="no"), "the model refused"),
         (Say(""), "the reply is empty"),
         (Say('{"label": ', finish="length"), "the reply is cut off"),
         (Say("seven"), "the label is not on the scale"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -26,6 +27,13 @@ from assay.study.store.work import Changed
 REASONED, PLAIN, WRITTEN = 300, 12, 250
 """Tokens of a reply until there are some to go by: with reasoning, a label in JSON, a short text. A reply with
 reasoning is a paragraph or two, a label in JSON some ten tokens; what comes of it is only an estimate."""
+
+THINKS = re.compile(
+    r"(?:^|/)(?:gpt-5(?!.*chat)|gpt-oss|o[1-9](?![a-z0-9]))|gemini-(?:2\.5-pro|[3-9])|deepseek-r\d|reasoner|thinking|qwq"
+    r"|magistral|grok-(?:3-mini|4)",
+    re.IGNORECASE,
+)
+"""Models that reason unless they are asked not to."""
 
 SAMPLED = 100
 """Prompts that are rendered for an estimate: their mean length is then known to a few percent."""
@@ -184,9 +192,13 @@ def _estimate(plan: Plan, judge: Judge, part: str | None) -> JudgeEstimate:
     each_out = typical_output(plan.store, judge.name)
     if each_out is None:
         free_text = any(request.schema is None and judge.structured == "auto" for request in sample)
-        thinks = judge.reasons or judge.effort not in (None, "none", "minimal")
-        guess = REASONED if thinks else PLAIN
+        thinks = (
+            judge.effort not in ("none", "minimal") if judge.effort else THINKS.search(judge.model or "") is not None
+        )
+        guess = REASONED if thinks or judge.reasons else PLAIN
         each_out = (judge.max_tokens or WRITTEN) if free_text else guess
+    if judge.max_tokens is not None:
+        each_out = min(each_out, judge.max_tokens)
     tokens_in, tokens_out = round(each_in * calls), round(each_out * calls)
     price = pricer(judge)
     # Of each call: a long prompt may cost more a token, and many short ones are none.

@@ -34,6 +34,7 @@ from assay.judging.http import (
     Provider,
     Request,
     Sent,
+    error_in_reply,
     failure,
     mask_key,
     requested_wait,
@@ -267,6 +268,9 @@ ABOUT_FORM = re.compile(
 )
 """Words in the error of a service that rejects the JSON schema."""
 
+_STREAM = re.compile(r"\s*(?::[^\n]*\s+)?(?:event|data|id):", re.IGNORECASE)
+"""The beginning of a stream of events."""
+
 LARGEST_REPLY = 20_000_000
 """Bytes: a hundred times the longest reply with the alternatives of all its tokens."""
 
@@ -388,6 +392,8 @@ class Service:
         try:
             async with self._open().request(method, url, allow_redirects=False, **options) as response:
                 text = await _text(response)
+                if 300 <= response.status < 400:
+                    raise _redirected(response.status, response.headers.get("Location"))
                 if response.status >= 300:
                     raise failure(response.status, self.here.masked(text), requested_wait(response.headers, text), None)
                 return text if header is None else str(response.headers.get(header, ""))
@@ -395,6 +401,8 @@ class Service:
             raise CallFailed("retry", f"no reply within {self._timeout:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             words = self.here.masked(f"{type(error).__name__}: {error}")
+            if _NO_TLS.search(words):
+                raise CallFailed("fatal", f"{url} does not use TLS; write http:// in base_url") from None
             # A server on this machine or in this house takes no calls until its model is there.
             starting = isinstance(error, aiohttp.ClientConnectorError) and is_near(url)
             raise CallFailed("retry", f"the connection broke ({words})", starting=starting) from None
@@ -440,8 +448,16 @@ class Service:
     def read(self, text: str, sent: Sent | None = None) -> Completion:
         """Parse a response, and mask the key in it."""
         try:
-            found = self.format.completion(json.loads(text))
+            content = json.loads(text)
+            error = error_in_reply(content, self.here.key)
+            if error is not None:
+                raise error
+            found = self.format.completion(content)
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+            if _STREAM.match(text):
+                raise CallFailed(
+                    "fatal", "the server streams its replies; set params: {stream: false}, or use a server that can"
+                ) from None
             raise CallFailed("retry", "the reply is not in the service's format, or cut off") from None
         thought = found.reasoning and self.here.masked(found.reasoning)
         return replace(found, text=self.here.masked(found.text), reasoning=thought, sent=sent)
@@ -461,6 +477,16 @@ class Service:
         """Close the connections."""
         if self._session is not None:
             await self._session.close()
+
+
+_NO_TLS = re.compile(r"WRONG_VERSION_NUMBER|wrong version number|record layer failure|UNKNOWN_PROTOCOL", re.IGNORECASE)
+"""What a client of TLS says about a server that answers in plain HTTP."""
+
+
+def _redirected(status: int, address: str | None) -> CallFailed:
+    """The failure of a call that is sent elsewhere: the key is not sent there, and no repeat helps."""
+    where = f" to {address}; set base_url to the address of the service" if address else ""
+    return CallFailed("fatal", f"HTTP {status}: the service redirects{where}", status=status)
 
 
 async def _text(response: Any) -> str:

@@ -56,6 +56,11 @@ REFUSED = "the model refused"
 EMPTY = "the reply is empty"
 TRUNCATED = "the reply is cut off"
 UNFINISHED = "the reply is all thinking, without an answer"
+FILTERED = "a content filter of the service withheld the reply"
+BROKEN = "the service interrupted the reply"
+CUT_THINKING = "max_tokens was used up before the reply began"
+
+_UNANSWERED = {"refusal": REFUSED, "filtered": FILTERED, "broken": BROKEN}
 
 _REFUSALS = re.compile(
     r"\b(?:I(?:'m| am) (?:sorry|unable|not able)|I (?:can(?:no|')t|cannot|won't|will not|must decline)"
@@ -99,7 +104,7 @@ def read_reply(
         The reply as it came.
     scale : Scale
         The allowed labels.
-    finish : {"stop", "length", "refusal"}
+    finish : {"stop", "length", "refusal", "filtered", "broken"}
         How the endpoint says that the reply ended.
     closed : list of labels
         Labels of the scale that cannot be given, such as a tie if one option must be chosen.
@@ -128,10 +133,10 @@ def read_reply(
             reason = OFF_SCALE if label in closed else own.reason
             return replace(own, label=None if label in closed else label, reason=reason)
     text = text or ""
-    if finish == "refusal":
-        return Reply(None, REFUSED)
+    if finish in _UNANSWERED:
+        return Reply(None, _UNANSWERED[finish])
     if not text.strip():
-        return Reply(None, TRUNCATED if finish == "length" else EMPTY)
+        return Reply(None, CUT_THINKING if finish == "length" else EMPTY)
     if kind_of(scale).free_text:
         return _read_text(text, finish)
     answer, reasoning = _split_thinking(_STRUCK.sub("", _before_stop(plain(_ends(text)))))

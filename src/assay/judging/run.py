@@ -24,8 +24,9 @@ from assay.judging.dry_run import ItemPart, chosen_judges, part_asked, providers
 from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, cached_call
 from assay.judging.likelihood import label_likelihood
 from assay.judging.plan import LEFT_TO_PEOPLE, Plan, check_comparisons, plan_study
+from assay.judging.providers import Service
 from assay.judging.records import Recording
-from assay.judging.replies import read_reply
+from assay.judging.replies import CUT_THINKING, read_reply
 from assay.study.definition import Study
 from assay.study.schema import Judge
 from assay.study.store import work
@@ -91,6 +92,8 @@ class JudgeRun:
         Dollars of this run, over the judges with a known price.
     unpriced : tuple of str
         Judges with an unknown price.
+    estimated : int
+        Calls without token counts of the service: their cost is estimated from the length of the text.
     stopped : str or None
         Why the run ended before all labels were collected.
     """
@@ -115,6 +118,7 @@ class JudgeRun:
     """Of the tokens in, those that services read from their caches."""
     tokens_reasoning: int = 0
     """Of the tokens out, those that were reasoning."""
+    estimated: int = 0
 
     @property
     def is_vain(self) -> bool:
@@ -455,12 +459,16 @@ class _Run:
             if self.stopped is not None or not await health.blames_item(error, partial(self._probe, claim, request)):
                 return None
             about |= _prompt(await provider.sent(request))
+            if error.kind == "filtered":
+                return Answer("missing", reason=str(error), **about)
             return Answer("failed", reason=f"no reply: {error}", **about)
         except Exception as error:  # the one place where anything may go wrong with one call
             log.warning("%s: %r", claim.item.name, error)
             return Answer("failed", reason=f"the call broke: {type(error).__name__}", **about)
         health.note_reply()
         self.budget.learn(claim.annotator, request, completion)
+        if not completion.is_counted and isinstance(provider, Service):
+            self.counts["estimated"] += 1
         self.counts["cached"] += completion.cached_in or 0
         self.counts["reasoning"] += completion.reasoning_out or 0
         about |= _prompt(completion.sent or await provider.sent(request))
@@ -530,6 +538,7 @@ class _Run:
             unpriced=tuple(name for name, price in self.prices.items() if price is None),
             tokens_cached=self.counts["cached"],
             tokens_reasoning=self.counts["reasoning"],
+            estimated=self.counts["estimated"],
             stopped=self.stopped or "; ".join(self._why_stopped()) or None,
         )
 
@@ -572,8 +581,11 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
             mean = sum(float(one) * share for one, share in found.shares.items())
             label, reason = (None, found.reason) if found.reason else (round(mean, 6), None)
     if label is None:
-        # A second reply that cannot be read is the last: better no label than a wrong one.
-        return Answer("unreadable" if claim.unread is None else "missing", reason=reason, **kept)
+        # A second reply that cannot be read is the last: better no label than a wrong one. Nothing is sent again that
+        # ends in the same way: a refusal of the service, a filter, reasoning that uses up max_tokens.
+        again = claim.unread is None and completion.finish not in ("refusal", "filtered") and reason != CUT_THINKING
+        reason = f"{reason} ({completion.why})" if completion.why and completion.finish != "length" else reason
+        return Answer("unreadable" if again else "missing", reason=reason, **kept)
     rule = plan.routes.get(claim.annotator)
     if rule is not None and rule.of_answer and not rule.keeps(extra.get(rule.signal)):
         return Answer("missing", reason=rule.reason(extra.get(rule.signal)), **kept)
