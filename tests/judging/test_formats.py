@@ -211,7 +211,7 @@ def test_openai_itself_takes_the_newer_name_for_every_model(make_study):
 def test_redirect_is_not_followed_with_the_key(make_study):
     with (
         ChatServer(lambda n, b, s: Say(status=307, headers={"Location": s.url + "/files"})) as server,
-        pytest.raises(JudgeError, match="HTTP 307: the service redirects to http://.*/files; set base_url"),
+        pytest.raises(JudgeError, match=r"HTTP 307: the service redirects to http://.*/files; set base_url"),
     ):
         judge_study(make_study(1, judge=judged(server, "anthropic")))
     assert server.count == 2, "the second call is about no item"
@@ -503,3 +503,19 @@ def test_google_format_places_parameters():
     }  # fmt: skip
     plain = GoogleFormat().body(Request("m", [{"role": "user", "content": "?"}]), None)
     assert plain == {"contents": [{"role": "user", "parts": [{"text": "?"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("claude", "provider 'claude' is called 'anthropic' in assay"),
+        ("OpenAI", "provider 'OpenAI' is called 'openai' in assay"),
+        ("gemini", "provider 'gemini' is called 'google' in assay"),
+        ("anthropc", "did you mean 'anthropic'?"),
+        ("open_router", "write 'provider: openai', 'base_url: https://openrouter.ai/api/v1'"),
+        ("nothing", "For an endpoint with OpenAI's chat format, set base_url"),
+    ],
+)
+def test_unknown_provider_is_answered_with_the_right_name(make_study, name, words):
+    with pytest.raises(JudgeError, match=re.escape(words) + "$"):
+        judge_study(make_study(1, judge={"provider": name}))

@@ -112,6 +112,7 @@ def read_turns(template: str) -> tuple[Turn, ...]:
     text = template[_COMMENTS.match(template).end() :]  # type: ignore[union-attr]
     marks = list(_TURN.finditer(text))
     if not marks or marks[0].start() > 0:
+        text = text if template.lstrip().startswith("{#") else template
         names = _names_in(text)
         return (Turn("user" if names & _OF_ITEM else "system", text, names),)
     ends = [one.start() for one in marks[1:]] + [len(text)]
@@ -157,11 +158,12 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else canonical(value)
 
 
-def _render(text: str, values: Mapping[str, Any]) -> str:
+def _render(text: str, values: Mapping[str, Any], *, strip: bool = True) -> str:
     from jinja2 import TemplateError
 
     try:
-        return str(_compile(text).render(values)).strip()
+        found = str(_compile(text).render(values))
+        return found.strip() if strip else found
     except (TemplateError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         raise StudyError(f"a prompt cannot be filled in: {error}") from None
 
@@ -368,11 +370,16 @@ class Prompt:
     ) -> None:
         self.question, self.scale = question, scale
         self.images, self.folder, self.hidden, self.closed = images, folder, hidden, closed
-        self.is_raw = isinstance(judge, System)
+        self.is_verbatim = judge.verbatim and template is not None
+        self.is_raw = self.is_verbatim or isinstance(judge, System)
         self.reasons = judge.demonstrations.reasons
-        default = _SYSTEM_UNDER_TEST if self.is_raw else _GENERATE if kind_of(scale).free_text else INSTRUCTIONS
+        default = (
+            _SYSTEM_UNDER_TEST if isinstance(judge, System) else _GENERATE if kind_of(scale).free_text else INSTRUCTIONS
+        )
         text = template or default
         turns = read_turns(text)
+        if self.is_verbatim and not any(turn.names & _OF_ITEM for turn in turns):
+            raise StudyError("a verbatim prompt must contain the item: write {{ item.COLUMN }} where it belongs")
         asked = max((place for place, turn in enumerate(turns) if turn.role == "user"), default=len(turns))
         self.fixed, self.asking = turns[:asked], turns[asked : asked + 1]
         self.answering = turns[asked + 1 :]
@@ -452,13 +459,15 @@ class Prompt:
         """One turn, filled in."""
         if not turn.names & {*_OF_ITEM, "marks"}:
             if turn not in self._once:
-                self._once[turn] = _render(turn.text, self._values)
+                self._once[turn] = _render(turn.text, self._values, strip=not self.is_verbatim)
             return {"role": turn.role, "content": self._once[turn]}
         before, marked_before = len(filling.pictures), filling.marked
         note = "" if mark is None else self._note(mark)
         of_item = {"item": _Columns(filling), "options": _Options(filling), "marks": note}
         text = _render(
-            turn.text, {**self._values, **of_item, "shown": _Lazy(lambda: filling.block(self._rest(filling)))}
+            turn.text,
+            {**self._values, **of_item, "shown": _Lazy(lambda: filling.block(self._rest(filling)))},
+            strip=not self.is_verbatim,
         )
         if mark is not None:
             _check_marks(text.replace(note, ""), mark, filling.marked - marked_before)
@@ -476,7 +485,7 @@ class Prompt:
         """The turn that asks; what no turn has shown of the item follows in it."""
         said = self._turn(self.asking[0], filling, mark) if self.asking else {"role": "user", "content": ""}
         rest = self._rest(filling)
-        if not rest and self.asking:
+        if (not rest and self.asking) or self.is_verbatim:
             return said
         before = len(filling.pictures)
         block = filling.block(rest)

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlencode, urlsplit
@@ -97,16 +98,39 @@ def provider_for(judge: Judge, access: Access) -> Provider:
 
 
 OPENAI_COMPATIBLE = {
+    "openrouter": "https://openrouter.ai/api/v1",
+    "together": "https://api.together.xyz/v1",
+    "deepseek": "https://api.deepseek.com/v1",
+    "fireworks": "https://api.fireworks.ai/inference/v1",
+    "xai": "https://api.x.ai/v1",
     "bedrock": "https://bedrock-runtime.REGION.amazonaws.com/openai/v1",
     "cohere": "https://api.cohere.ai/compatibility/v1",
 }
 """Addresses at which further providers accept OpenAI's chat format."""
 
 
+_OTHER_NAMES = {
+    **dict.fromkeys(("claude", "anthropic-api"), "anthropic"),
+    **dict.fromkeys(("gemini", "google-ai", "googleai", "google-genai", "vertex", "vertexai", "vertex-ai"), "google"),
+    **dict.fromkeys(("azure-openai", "azureopenai", "openai-azure"), "azure"),
+    **dict.fromkeys(("gpt", "chatgpt", "open-ai", "openai-chat"), "openai"),
+    "mistralai": "mistral",
+}
+"""What users call providers."""
+
+
 def _unknown_provider(name: str) -> str:
-    if name in OPENAI_COMPATIBLE:
-        return f"'{name}' accepts OpenAI's chat format: write 'provider: openai', 'base_url: {OPENAI_COMPATIBLE[name]}'"
+    typed = name.strip().casefold().replace("_", "-")
+    meant = typed if typed in PROVIDERS.names else _OTHER_NAMES.get(typed)
+    if meant is not None:
+        return f"provider '{name}' is called '{meant}' in assay"
+    near = get_close_matches(typed, OPENAI_COMPATIBLE, n=1, cutoff=0.8)
+    if near:
+        url = OPENAI_COMPATIBLE[near[0]]
+        return f"'{near[0]}' accepts OpenAI's chat format: write 'provider: openai', 'base_url: {url}'"
     message = unknown("provider", name, PROVIDERS.names, "assay")
+    if message.endswith("?"):
+        return message
     return f"{message}. For an endpoint with OpenAI's chat format, set base_url"
 
 

@@ -21,6 +21,7 @@ from assay.judging.label_words import (
     DOUBTFUL,
     LONGEST_LINE,
     NEAR,
+    THING,
     TURNING,
     WRAPPING,
     is_bare,
@@ -132,6 +133,7 @@ def read_reply(
         if own.label is not None or own.reason == AMBIGUOUS:
             reason = OFF_SCALE if label in closed else own.reason
             return replace(own, label=None if label in closed else label, reason=reason)
+        text = _usual_sides(text or "", says) if scale.kind == "preference" else text
     text = text or ""
     if finish in _UNANSWERED:
         return Reply(None, _UNANSWERED[finish])
@@ -167,6 +169,16 @@ def read_reply(
     if _REFUSALS.search(answer):
         return Reply(None, REFUSED)
     return Reply(None, OFF_SCALE if is_bare(answer, scale) else NO_LABEL, reasoning)
+
+
+def _usual_sides(text: str, says: Mapping[Label, str]) -> str:
+    """A text with "Response A" and "Response B" instead of the question's words for them, in their case."""
+    for label, side in ((-1, "A"), (1, "B")):
+        if label in says:
+            word = re.escape(says[label])
+            pattern = rf"(?<![\w'])(?:(?i:{THING})\s+)?\(?{word}\)?(?![\w'])"
+            text = re.sub(pattern, f"Response {side}", text)
+    return text
 
 
 def _own_list(found: Sequence[dict[Any, Any]], criterion: Criterion, usual: Collection[str]) -> tuple[Any, bool]:

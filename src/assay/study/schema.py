@@ -216,6 +216,13 @@ def rubric_words(points: Sequence[str]) -> str:
     return "\n".join(f"- {' '.join(one.split())}" for one in points)
 
 
+def _list_or_map(schema: dict[str, Any]) -> None:
+    """The form of `rubric` in study.yaml."""
+    text = {"type": "string"}
+    schema["anyOf"] = [{"type": "array", "items": text}, {"type": "object", "additionalProperties": text}]
+    del schema["type"], schema["items"]
+
+
 class ItemsPart(StudyPart):
     """The items' file and the meaning of its columns."""
 
@@ -287,7 +294,11 @@ class Question(StudyPart):
         "spans:person,place (parts of a text), or a list of categories"
     )
     guidelines: str = Field("", description="instructions for this question, the same for annotators and judges")
-    rubric: tuple[str, ...] = Field((), description="points to consider, a list at the end of the guidelines")
+    rubric: tuple[str, ...] = Field(
+        (),
+        description="points to consider, a list at the end of the guidelines; or a meaning for each label: {1: low}",
+        json_schema_extra=_list_or_map,
+    )
     meanings: dict[str, str] = Field(default_factory=dict, description="meaning of each label")
     says: dict[str, str] = Field(
         default_factory=dict,
@@ -328,6 +339,9 @@ class Question(StudyPart):
     def _rubric_ends_guidelines(cls, content: Any) -> Any:
         """Annotators and judges read it with the guidelines, also in a prompt of the user's."""
         points = content.get("rubric") if isinstance(content, dict) else None
+        if isinstance(points, dict):
+            points = [f"{label}: {meaning}" for label, meaning in points.items()]
+            content = content | {"rubric": points}
         if not isinstance(points, list | tuple) or not points or not all(isinstance(one, str) for one in points):
             return content
         said, ending = _strip_ends(content.get("guidelines") or ""), rubric_words(points)
@@ -622,6 +636,11 @@ class Judge(NamedJudge):
     )
     strategy: Strategy = Field("zero-shot", description="prompting strategy")
     prompt: str | None = Field(None, description="your own prompt: prompts/<name>.txt")
+    verbatim: bool = Field(
+        False,
+        description="send exactly the text of the prompt file with the item's columns: no system turn, no markers "
+        "around the item, no further columns",
+    )
     demonstrations: Demonstrations = Field(
         default_factory=lambda: Demonstrations.model_validate({}), description="few-shot examples"
     )
