@@ -218,7 +218,7 @@ def test_tokens_and_dollars_of_open_questions(monkeypatch, judge, schema, out, k
     monkeypatch.setattr(dry_run.work, "count_probes", lambda store, name, part: 4)
     monkeypatch.setattr(dry_run, "typical_output", lambda store, name: known)
     given = Judge(name="m1", model="m", **PRICE, **judge)
-    found = dry_run._estimate(SimpleNamespace(store=None, request=lambda claim: request), given, None)
+    found = dry_run._estimate(SimpleNamespace(store=None, questions={}, request=lambda claim: request), given, None)
     assert asked == [100], "prompts that are rendered, at most"
     tokens_in, tokens_out = round(5 * (4 + 38 / 4)), 5 * (out if known is None else 33)
     assert (found.calls, found.tokens_in, found.tokens_out, found.probes) == (5, tokens_in, tokens_out, 4)
@@ -230,7 +230,7 @@ def test_estimate_of_no_open_questions_is_zero(monkeypatch):
     monkeypatch.setattr(dry_run.work, "sample", lambda store, name, n, part: [])
     monkeypatch.setattr(dry_run.work, "count_probes", lambda store, name, part: 0)
     monkeypatch.setattr(dry_run, "typical_output", lambda store, name: None)
-    found = dry_run._estimate(SimpleNamespace(store=None), Judge(name="m1", model="m", **PRICE), None)
+    found = dry_run._estimate(SimpleNamespace(store=None, questions={}), Judge(name="m1", model="m", **PRICE), None)
     assert found == JudgeEstimate("m1", 0, 0, 0, 0.0)
 
 

@@ -13,10 +13,11 @@ import yaml
 from assay.errors import JudgeError, StudyError, listing, unknown
 from assay.judging import words
 from assay.judging.client import expected_tokens, pricer
-from assay.judging.http import Provider, Request, fingerprint, keepable, not_sent
+from assay.judging.http import Provider, Request, fingerprint, keepable, not_sent, sharing_key
 from assay.judging.plan import Plan, plan_study
-from assay.judging.providers import Access, provider_for
+from assay.judging.providers import PROVIDERS, Access, provider_for
 from assay.study.definition import Study
+from assay.study.items import canonical
 from assay.study.schema import Judge, StudyFile
 from assay.study.store import work
 from assay.study.store.answers import typical_output
@@ -184,9 +185,21 @@ def _later(study: Study) -> str:
     return f"After all outputs exist, each judge also compares {n_items * twos * each} pairs of them."
 
 
+def _share_of_calls(plan: Plan, judge: Judge) -> float:
+    """The share of the answers that need a call of their own: questions with the same request share one."""
+    row = PROVIDERS.find(judge.provider)
+    if row is None or row.format is None or len(plan.questions) <= 1:
+        return 1.0
+    name = next((claim.item.name for claim in work.sample(plan.store, judge.name, 1)), None)
+    claims = [] if name is None else work.item_claims(plan.store, name, [judge.name])
+    calls = {(one.repeat, canonical(one.condition), *sharing_key(plan.request(one))) for one in claims}
+    return len(calls) / len(claims) if claims else 1.0
+
+
 def _estimate(plan: Plan, judge: Judge, part: str | None) -> JudgeEstimate:
     counts = work.counts(plan.store, [judge.name], part)
     calls = counts.get("open", 0) + counts.get("failed", 0)
+    calls = round(calls * _share_of_calls(plan, judge))
     sample = [plan.request(claim) for claim in work.sample(plan.store, judge.name, SAMPLED, part)]
     each_in = sum(map(expected_tokens, sample)) / len(sample) if sample else 0.0
     each_out = typical_output(plan.store, judge.name)

@@ -395,6 +395,11 @@ def identity(request: Request) -> str:
     return _sha256(_insert_images(body, canonical)) if request.has_images else fingerprint(body)
 
 
+def sharing_key(request: Request) -> tuple[Any, ...]:
+    """What must be equal for two questions to share a call."""
+    return identity(request), request.max_tokens
+
+
 # -- masking of keys in all that is stored or printed ----------------------------------------------------
 
 _SHORT = 8

@@ -7,7 +7,7 @@ import gc
 import logging
 import signal
 import threading
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
@@ -15,19 +15,20 @@ from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from assay.errors import AssayError, JudgeError, StudyError
 from assay.judging import words
 from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, cost_of, duration, pricer, probe_request
 from assay.judging.dry_run import ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
-from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, cached_call
+from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, cached_call, sharing_key
 from assay.judging.likelihood import label_likelihood
 from assay.judging.plan import LEFT_TO_PEOPLE, Plan, check_comparisons, plan_study
 from assay.judging.providers import Service
 from assay.judging.records import Recording
 from assay.judging.replies import CUT_THINKING, read_reply
 from assay.study.definition import Study
+from assay.study.items import canonical
 from assay.study.schema import Judge
 from assay.study.store import work
 from assay.study.store.answers import Answer, NewAnswer, add_answers
@@ -282,6 +283,17 @@ class _Ways:
     """The items to label; None for all of them."""
 
 
+MOST_SHARED = 20_000
+"""Calls that are kept for further questions with the same request: some 20 MB."""
+
+
+class _SharedCall(NamedTuple):
+    """A call that answers several questions: its reply, and the questions that have it."""
+
+    reply: asyncio.Future[tuple[Completion, float]]
+    questions: set[int]
+
+
 class _Run:
     """One run over the open questions, from the first claim to the last answer."""
 
@@ -303,6 +315,7 @@ class _Run:
             self.lanes[lane][1].append(name)
             self.health[name] = Health(limits.concurrency)
         self.budget = Budget(self.limits.max_cost, plan.judges, self.prices)
+        self.shared: OrderedDict[tuple[Any, ...], _SharedCall] = OrderedDict()
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         self.cost = 0.0
@@ -454,7 +467,7 @@ class _Run:
         provider, health = self.providers[claim.annotator], self.health[claim.annotator]
         about: dict[str, Any] = {"shown": claim.shown, "model": request.model}
         try:
-            completion, latency = await endpoint.call(provider, request)
+            completion, latency = await self._complete(endpoint, claim, request)
         except CallFailed as error:
             if self.stopped is not None or not await health.blames_item(error, partial(self._probe, claim, request)):
                 return None
@@ -483,6 +496,32 @@ class _Run:
         except StudyError as error:  # the store still gets this one
             self._fail(error, "replies cannot be written down")
         return answer
+
+    async def _complete(self, endpoint: Endpoint, claim: Claim, request: Request) -> tuple[Completion, float]:
+        """Make one call; questions with the same request about an item share one, and the first of them pays it."""
+        provider = self.providers[claim.annotator]
+        if not isinstance(provider, Service) or len(self.plan.questions) == 1:
+            return await endpoint.call(provider, request)
+        call = (claim.annotator, claim.item.name, claim.repeat, canonical(claim.condition), *sharing_key(request))
+        shared = self.shared.get(call)
+        if shared is not None and claim.question not in shared.questions:
+            shared.questions.add(claim.question)
+            completion, _ = await asyncio.shield(shared.reply)
+            nothing = dict.fromkeys(("tokens_in", "tokens_out", "cached_in", "written_in", "reasoning_out"), 0)
+            return replace(completion, **nothing), 0.0
+        shared = self.shared[call] = _SharedCall(asyncio.get_running_loop().create_future(), {claim.question})
+        while len(self.shared) > MOST_SHARED:
+            self.shared.popitem(last=False)
+        try:
+            found = await endpoint.call(provider, request)
+        except BaseException as error:
+            self.shared.pop(call, None)
+            failed = error if isinstance(error, Exception) else CallFailed("retry", "the call was stopped")
+            shared.reply.set_exception(failed)
+            shared.reply.exception()  # known, even if no other question waits for it
+            raise
+        shared.reply.set_result(found)
+        return found
 
     async def _probe(self, claim: Claim, request: Request) -> None:
         """Ask a judge about nothing, once, and pay for it."""
