@@ -186,7 +186,7 @@ def _later(study: Study) -> str:
 
 
 def _share_of_calls(plan: Plan, judge: Judge) -> float:
-    """The share of the answers that need a call of their own: questions with the same request share one."""
+    """The share of the answers that need a separate call: questions with the same request share one."""
     row = PROVIDERS.find(judge.provider)
     if row is None or row.format is None or len(plan.questions) <= 1:
         return 1.0

@@ -7,7 +7,6 @@ provider, add a row to `PROVIDERS`.
 from __future__ import annotations
 
 import io
-import ipaddress
 import json
 import os
 import re
@@ -40,6 +39,7 @@ from assay.judging.http import (
     mask_key,
     requested_wait,
 )
+from assay.judging.prompts import is_near
 from assay.judging.records import CommandJudge, FunctionJudge, Outputs, OutputsFirst, Program, Recorded, TrainedReplies
 from assay.plugins import Registry
 from assay.study.schema import Judge, System
@@ -213,15 +213,6 @@ def _key(judge: Judge, variables: Sequence[str]) -> str | None:
     if key is None:
         raise JudgeError(f"judge '{judge.name}' needs a key: set the environment variable {' or '.join(variables)}")
     return key
-
-
-def is_near(url: str) -> bool:
-    """Whether an address is of this machine or this network."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_private
-    except ValueError:
-        return host == "localhost" or "." not in host or host.endswith((".local", ".internal"))
 
 
 OPENAI_URL = "https://api.openai.com/v1"

@@ -507,8 +507,7 @@ class _Run:
         if shared is not None and claim.question not in shared.questions:
             shared.questions.add(claim.question)
             completion, _ = await asyncio.shield(shared.reply)
-            nothing = dict.fromkeys(("tokens_in", "tokens_out", "cached_in", "written_in", "reasoning_out"), 0)
-            return replace(completion, **nothing), 0.0
+            return replace(completion, tokens_in=0, tokens_out=0, cached_in=0, written_in=0, reasoning_out=0), 0.0
         shared = self.shared[call] = _SharedCall(asyncio.get_running_loop().create_future(), {claim.question})
         while len(self.shared) > MOST_SHARED:
             self.shared.popitem(last=False)

@@ -234,6 +234,11 @@ class ItemsPart(StudyPart):
         "other",
     )
     images: tuple[str, ...] = Field((), description="columns with the path or URL of an image")
+    allow_private: bool = Field(
+        False,
+        description="whether judges are sent images by the URL of a private, local or link-local address, which their "
+        "server then fetches",
+    )
     media: tuple[str, ...] | dict[str, str | None] = Field(
         (),
         description="columns with the path or URL of an audio or video, for annotators only; {clip: clip_vtt} also "
