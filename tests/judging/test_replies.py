@@ -189,7 +189,7 @@ def test_corpus_is_large_and_says_nothing_twice():
 
 
 KINDS = yaml.safe_load((Path(__file__).parent / "reply_kinds.yaml").read_text(encoding="utf-8"))
-OF_KINDS = [row for rows in KINDS["kinds"].values() for row in rows] + KINDS["second_draw"]
+OF_KINDS = [row for rows in KINDS["kinds"].values() for row in rows] + KINDS["second_draw"] + KINDS["third_draw"]
 
 
 def test_replies_of_every_kind_are_never_misread_silently():

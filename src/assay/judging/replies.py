@@ -303,9 +303,15 @@ def _last_points(answer: str, scale: Listed) -> Any:
         while begin and len(named_labels(scale.names, lines[begin - 1].strip(), unwrap(lines[begin - 1]))) == 1:
             begin -= 1
         return names[begin:] if begin < len(lines) - 1 else BULLET.sub("", lines[-1])
-    begin = end = ends[-1]
-    while begin and bare[begin - 1] is not None:
-        begin -= 1
+    while ends:
+        begin = end = ends[-1]
+        while begin and bare[begin - 1] is not None:
+            begin -= 1
+        if not (begin and _WITHOUT.search(lines[begin - 1])):  # else the points are what is not in the list
+            break
+        ends = [at for at in ends if at < begin]
+    else:
+        return BULLET.sub("", lines[-1])
     points = names[begin : end + 1]
     is_last = end == len(lines) - 1
     if is_last or all(len(_names_of(one, scale)) == 1 for one in points):

@@ -306,6 +306,12 @@ _CONTAINED = re.compile(
 )
 """What leads to a part of the item: ``The item contains the string``."""
 
+_FIRST_PERSON = re.compile(r"\b(?:I|we)(?:'ve|'ll|\s+(?:have|will|now|therefore))?\s+$", re.IGNORECASE)
+_FORCED = re.compile(
+    r"^\W*if\s+I\s+(?:had|have|were|was|am)\s+(?:to\b|forced\b|asked\b|pressed\b)[^,]*,\s*", re.IGNORECASE
+)
+"""A condition that is none: ``If I had to choose, I would say``."""
+
 _DISMISSED = re.compile(
     r"^[\s\"'`”).,;*]*(?:which|that|but|and|so)\s+(?:I|we)(?:\s+(?:will|must|shall|do|did|should|am|have))*(?:\s+not|n't)?\s+"
     r"(?:ignor|disregard|follow|obey|dismiss|reject|treat|consider)\w*"
@@ -398,7 +404,7 @@ def _part(rest: str) -> str:
 def find_given(text: str, scale: Scale) -> Iterator[Statement]:
     """ "I would give it a 4", "it deserves a 4"."""
     for one in list(_I_GIVE.finditer(text))[-MOST_STATEMENTS:]:
-        before = clause_before(text, one.start())
+        before = _FORCED.sub("", clause_before(text, one.start()))
         if one["is"] and not (scale.numeric or scale.kind in ("nominal", "ordinal")):
             continue
         if _AT_FIRST.search(before) or _OF_OTHERS.search(before) or _SUPPOSED.match(before):
@@ -483,7 +489,9 @@ def clause_before(text: str, at: int) -> str:
 def is_quoted(text: str, at: int) -> bool:
     """Return whether a text reports what someone else requested, or what the item contains."""
     before = clause_before(text, at)
-    return bool(_OF_OTHERS.search(before) or _CONTAINED.search(before))
+    contained = _CONTAINED.search(before)
+    own = contained is not None and _FIRST_PERSON.search(before[: contained.start()])
+    return bool(_OF_OTHERS.search(before) or (contained and not own))
 
 
 def is_reported(text: str, at: int, end: int) -> bool:
@@ -548,9 +556,19 @@ def find_in_lines(text: str, scale: Scale) -> Iterator[Statement]:
         if listed or (several and len(line) > LONGEST_LINE):
             continue
         label = stated_label(line, scale, line=True)
+        if label is None and (place == -1 or not several):
+            label = _last_sentence(line, scale)
         if label is not None:
             at = 0 if place == 0 else len(text)
             yield Statement(at, at, label)
+
+
+def _last_sentence(line: str, scale: Scale) -> Any:
+    """The preference that all of the last sentence states; in doubt if another sentence states a different one."""
+    if scale.kind != "preference":
+        return None
+    found = [label_on_scale(BULLET.sub("", one), scale) for one in re.split(r"(?<=[.!])\s+", line)]
+    return one_label(found) if found[-1] is not None else None
 
 
 def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
