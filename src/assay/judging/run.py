@@ -145,6 +145,7 @@ def judge_study(
     changed: Changed | None = None,
     part: ItemPart | None = None,
     allow_code: bool = False,
+    stop: Callable[[], bool] | None = None,
 ) -> JudgeRun:
     """Ask every judge every question that has no answer yet.
 
@@ -177,6 +178,8 @@ def judge_study(
         the test set.
     allow_code : bool
         Whether judges may run that are functions or commands named in the study's folder.
+    stop : callable, optional
+        Asked before each call: with True no further call begins, as after Ctrl-C.
 
     Returns
     -------
@@ -207,7 +210,7 @@ def judge_study(
     answering = {judge.name: answering[judge.name] for judge in asked}
     recording = None if record is None else Recording(Path(record))
     asked_part = part_asked(study, part)
-    ways = _Ways(prices, retry, recording, progress, tell, first_wait, asked_part)
+    ways = _Ways(prices, retry, recording, progress, tell, first_wait, asked_part, stop)
     with asyncio.Runner() as loop:
         try:
             loop.run(refuse_what_is_not_sent(asked, answering, study.config))
@@ -281,6 +284,8 @@ class _Ways:
     first_wait: float
     part: str | None
     """The items to label; None for all of them."""
+    stop: Callable[[], bool] | None = None
+    """Whether the run is to end."""
 
 
 MOST_SHARED = 20_000
@@ -401,6 +406,8 @@ class _Run:
 
     def _is_over(self) -> bool:
         """Whether no further call may begin."""
+        if self.stopped is None and self.ways.stop is not None and self.ways.stop():
+            self._stop("interrupted")
         if self.stopped is None and self.budget.is_spent:
             self._stop(f"max_cost is reached (${self.budget.spent:.4f} of ${self.limits.max_cost:g})")
         return self.stopped is not None
