@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections import Counter
+from contextlib import closing
 from types import SimpleNamespace
 
 import polars as pl
@@ -117,14 +118,12 @@ def test_ask_works_where_a_loop_is_running_and_can_be_interrupted_there(tmp_path
         return assay.ask(rows, {"slow": slow}, cache=tmp_path, concurrency=2, **HOW)
 
     threading.Thread(target=interrupt).start()
-    loop = asyncio.new_event_loop()  # without asyncio's own treatment of Ctrl-C, as in a notebook
-    try:
+    with closing(asyncio.new_event_loop()) as loop:  # without asyncio's treatment of Ctrl-C, as in a notebook
         with pytest.raises(KeyboardInterrupt):
             loop.run_until_complete(cell())
-    finally:
-        loop.close()
-    assert sum(calls.values()) < 40
-    assert asyncio.new_event_loop().run_until_complete(cell()).labels.height == 40
+        assert sum(calls.values()) < 40
+    with closing(asyncio.new_event_loop()) as loop:
+        assert loop.run_until_complete(cell()).labels.height == 40
     assert set(calls.values()) == {1}
 
 

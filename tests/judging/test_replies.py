@@ -408,6 +408,15 @@ def test_long_reply_that_goes_in_circles_comes_to_an_end_without_a_label(words):
     assert read_reply(words * 3000, STARS).label is None
 
 
+@pytest.mark.parametrize("words", ["---\n", "\n\nItem 2\n", "a: 0.1 ", "[ ] ", "[[A>>B]] ", "4 seems fair ", "\n- "])
+def test_reply_of_repeated_signs_is_read_in_a_moment(words):
+    text = (words * (32_000 // len(words) + 1))[:32_000]
+    for spec in ("1-5", "several:food,price"):
+        begun = time.process_time()
+        read_reply(text, parse_scale(spec))
+        assert time.process_time() - begun < 4.0, "94 s with a pattern that tried each line from each line"
+
+
 def test_article_is_not_the_option_a():
     assert read_reply("A bird does not belong", parse_scale("odd-one-out")).label is None
     assert read_reply("Option b", parse_scale("odd-one-out")).label == "B"

@@ -648,7 +648,7 @@ def running(**more):
     """A run of which only so much is there."""
     run = object.__new__(run_module._Run)
     usual = {"counts": Counter(), "reasons": Counter(), "cost": 0.0, "total": 9, "stopped": None, "begun": 0.0}
-    usual |= {"ways": SimpleNamespace(progress=None), "prices": {}, "health": {}}
+    usual |= {"ways": SimpleNamespace(progress=None, stop=None), "prices": {}, "health": {}}
     vars(run).update(usual | more)
     return run
 

@@ -295,6 +295,8 @@ _UNMARKED = re.compile(r"[*`]")
 def _last_points(answer: str, scale: Listed) -> Any:
     """The last list of points if each of them is a name; without one, the last line."""
     lines = [line for line in answer.strip().splitlines() if line.strip()]
+    if not lines:
+        return None
     bare = [_POINT.match(line) for line in lines]
     names = [line if one is None else one["name"] for line, one in zip(lines, bare, strict=True)]
     ends = [at for at, one in enumerate(bare) if one is not None]
@@ -437,14 +439,17 @@ _STOP = re.compile(
 
 _ITEM = r"(?:next\s+)?(?:item|example|review|question|input|task|case|sample|post)"
 _NEXT = re.compile(
-    r"\n\W*(?:human|user|instruction|system)\b[*_]*[ \t]*:"
-    r"|\n\s*#{2,}\s*(?:human|user|instruction|input|question)\b"
-    rf"|(?:\n\s*[-*_=]{{3,}}[ \t]*)?\n\W*{_ITEM}\s*#?\d+\b"
-    rf"|\n\s*[-*_=]{{3,}}[ \t]*\n\W*{_ITEM}\b"
-    r"|(?P<weak>\n[ \t]*\n[*_]*(?:review|text|input|post|comment|tweet|sentence|item)[*_]*[ \t]*:)",
+    r"\n[^\w\n]{0,12}(?:human|user|instruction|system)\b[*_]{0,3}[ \t]*:"
+    r"|\n[ \t]{0,8}#{2,6}[ \t]*(?:human|user|instruction|input|question)\b"
+    rf"|\n(?:[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}})?[^\w\n]{{0,12}}{_ITEM}\s?#?\d+\b"
+    rf"|\n[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}{_ITEM}\b"
+    r"|(?P<weak>\n[ \t]*\n[*_]{0,3}(?:review|text|input|post|comment|tweet|sentence|item)[*_]{0,3}[ \t]*:)",
     re.IGNORECASE,
 )
 """The beginning of another turn or item, which a model without a stop token makes up."""
+
+MOST_TURNS = 5
+"""Turns from the first at which a reply is divided: without a stop token there can be thousands."""
 
 _FINAL = re.compile(r"\bfinal\b|\boverall\b", re.IGNORECASE)
 
@@ -465,8 +470,9 @@ def _before_stop(text: str) -> str:
 
 def _settle(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bool) -> Statement | None:
     """The statement by which a reply is settled, before the model makes up another turn or item."""
-    spans = [(at, end) for at, end, _ in objects(answer)] if _NEXT.search(answer) else []
-    for turn in _NEXT.finditer(answer):
+    turns = [] if "\n" not in answer or is_json(answer) else list(_NEXT.finditer(answer))
+    spans = [(at, end) for at, end, _ in objects(answer)] if turns else []
+    for turn in turns[:MOST_TURNS]:
         if any(at < turn.start() < end for at, end in spans):
             continue
         before = _settling_statement(answer[: turn.start()], scale, criterion, cut_off=False)

@@ -458,11 +458,14 @@ def _strip_quotes(words: str) -> str:
     return re.sub(r"[\"`*_“”]|(?<!\w)'|'(?!\w)", "", words)
 
 
+_FRACTION = re.compile(r"\.\d")
 _SHARE = r"(?:0?\.\d+|[01]\.\d+|\d{1,3}(?:\.\d+)?\s*%|[01](?![\d.]))"
 
 
 def find_probabilities(text: str, scale: Scale) -> list[Statement]:
     """The labels of a list of probabilities, ``hate: 0.1, none: 0.9``: none of them is stated."""
+    if "%" not in text and _FRACTION.search(text) is None:
+        return []
     if scale.numeric:
         names = r"\d+(?:\.\d+)?"
     elif scale.categories is not None and scale.kind not in ("preference", "odd-one-out"):
@@ -510,7 +513,7 @@ _OPPOSITE = re.compile(r"\b(?:loser|losing|worse|worst|weaker|weakest|inferior|r
 
 _NUMBERED = re.compile(r"^[\s#*]*(?P<number>\d+)[.)]\s+\S")
 _KEYED = re.compile(
-    r"^[\s*_#>`|-]*(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*[:：|=]\s*(?P<rest>\S[^\n]*)$", re.MULTILINE
+    r"^[ \t*_#>`|-]{0,20}(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*[:：|=]\s*(?P<rest>\S[^\n]*)$", re.MULTILINE
 )
 _ASIDE = re.compile(
     r"\b(?:number|count|words?|length|time|date|year|age|page|line|step|item|part|points?|paragraph|sentence|confidence"
