@@ -87,6 +87,9 @@ _IN_PART = re.compile(
 )
 """What makes less of a label: ``correct (partially)``, ``yes, mostly``."""
 
+_DENIED = re.compile(r"^\s*[:=(–—-]\s*(?:no|not|false|none|absent|n/a|0(?:\.0+)?)\b(?!\s+\w)", re.IGNORECASE)
+"""What takes a label back: ``hate: no``."""
+
 _BEGUN = re.compile(r"^,?\s+(?:let(?:'s|\s+me|\s+us)|I(?:'ll|\s+will|\s+need))\b", re.IGNORECASE)
 """What follows a word that only begins a talk: ``Okay, let me look``."""
 
@@ -150,12 +153,18 @@ def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
     """Return whether the text after a label retracts it, or names another one."""
     if _CORRECTED.match(rest) or (_RANGE if scale.numeric else _LIST).match(rest) or names_another(rest, label, scale):
         return True
-    if not scale.numeric and scale.kind not in _READERS and (_IN_PART.match(rest) or _BEGUN.match(rest)):
+    if (
+        not scale.numeric
+        and scale.kind not in _READERS
+        and (_IN_PART.match(rest) or _BEGUN.match(rest) or _DENIED.match(rest))
+    ):
         return True
     hedged = _HEDGED.match(rest)
     if hedged is None:
         return False
     other = hedged["other"]
+    if hedged["how"] == "but" and re.match(r"\s*(?:not|never)\b", other):  # offensive (but not hate)
+        return False
     if scale.numeric:
         return bool(re.search(r"\d|\b(?:half|higher|lower|more|less|above|below)\b", other) or WORD.search(other))
     if scale.kind in _READERS:

@@ -25,6 +25,7 @@ from assay.judging.label_words import (
     TURNING,
     WRAPPING,
     is_bare,
+    label_on_scale,
     named_labels,
     plain,
     spoken,
@@ -238,7 +239,7 @@ def _own_lines(answer: str, scale: Scale, criterion: Criterion) -> str:
 
 
 _BOX = re.compile(
-    r"^[ \t>*-]*(?:\d+[.)][ \t]*)?(?:\[(?P<in>[ \txX✓✔✅✗]?)\]|(?P<sign>[☐☑☒✅✔✓❌✗]))[ \t]*(?P<name>[^\n]+)$",
+    r"^[ \t>*-]*(?:\d+[.)][ \t]*)?(?:[\[(](?P<in>[ \txX✓✔✅✗]?)[\])]|(?P<sign>[☐☑☒✅✔✓❌✗]))[ \t]*(?P<name>[^\n]+)$",
     re.MULTILINE,
 )
 _POINT = re.compile(r"^[ \t>]*(?:[-*•+]|\d+[.)])[ \t]+(?P<name>[^\n]+)$")
@@ -275,6 +276,8 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
         names = [] if none else re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", words)
     if not isinstance(names, list):
         return None
+    if any(_EXCLUDED.search(str(one)) for one in names):
+        return None
     found = [_names_of(str(one), scale) for one in names if str(one).strip()]
     return None if any(len(one) != 1 for one in found) else scale.read([one[0] for one in found])
 
@@ -289,6 +292,9 @@ def _names_of(words: str, scale: Listed) -> list[Label]:
 
 
 _WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b", re.IGNORECASE)
+_EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing|n/a)\b", re.IGNORECASE)
+"""What a point says of a name that is not in the list: ``cost: not mentioned``."""
+
 _UNMARKED = re.compile(r"[*`]")
 
 
@@ -432,7 +438,7 @@ def _split_thinking(text: str, *, leading: bool = False) -> tuple[str | None, st
 
 _STOP = re.compile(
     r"<\|(?:im_end|im_start|eot_id|eot|endoftext|end_of_text|eom_id|return|start_header_id|user|system|end_of_turn_token"
-    r"|end▁of▁sentence|end(?=\|>(?!\s*<\|start\|>)))\|>|</s>|<eos>|<(?:end|start)_of_turn>|\[/?INST\]",
+    r"|end▁of▁sentence|end(?=\|>(?!\s*<\|start\|>)))\|>|</s>|<eos>|\n###\s*(?:end|stop)\b|<(?:end|start)_of_turn>|\[/?INST\]",
     re.IGNORECASE,
 )
 """Tokens of chat templates with which a turn ends: what follows is not the judge's reply."""
@@ -468,7 +474,35 @@ def _before_stop(text: str) -> str:
     return text[: next((at for at in stops if not any(a < at < b for a, b in spans)), len(text))]
 
 
+_RECONSIDERED = re.compile(
+    r"\b(?:edit|update|correction|p\.?s)\b[^\n]{0,3}:|\b(?:actually|hmm+|make\s+that|on\s+second\s+(?:thought|reading)"
+    r"|(?:change|changing|revise|revising|raise|raising|lower|lowering)\s+(?:it|that|this|my\s+\w+)\s+to)\b",
+    re.IGNORECASE,
+)
+"""Words of a model that changes its answer."""
+
+
+def _reconsidered(answer: str, settled: Statement, scale: Scale) -> Statement:
+    """The statement; in doubt if a later afterthought names another label."""
+    for one in _RECONSIDERED.finditer(answer, settled.end):
+        words = answer[one.end() : one.end() + LONGEST_LINE].partition("\n")[0].rstrip()
+        for last in re.finditer(r"[^\s,;:()]+(?=[.,;!)]*(?:\s|$))", words):
+            label = label_on_scale(last[0], scale)
+            ends = re.match(r"[.,;!)]*(?:$|\s+(?:then|instead|now|after all)\b|(?<=[.;!)])\s)", words[last.end() :])
+            if label is not None and label != settled.label and ends:
+                return replace(settled, label=DOUBTFUL)
+    return settled
+
+
 def _settle(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bool) -> Statement | None:
+    """The statement by which a reply is settled, unless an afterthought puts it in doubt."""
+    settled = _settle_turn(answer, scale, criterion, cut_off=cut_off)
+    if settled is None or settled.label in (None, DOUBTFUL, OF_OTHERS) or takes_any_word(scale):
+        return settled
+    return _reconsidered(answer, settled, scale)
+
+
+def _settle_turn(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bool) -> Statement | None:
     """The statement by which a reply is settled, before the model makes up another turn or item."""
     turns = [] if "\n" not in answer or is_json(answer) else list(_NEXT.finditer(answer))
     spans = [(at, end) for at, end, _ in objects(answer)] if turns else []

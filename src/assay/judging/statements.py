@@ -239,17 +239,22 @@ _MARKS = (
 )
 
 
+_WISHED = re.compile(r"\b(?:an?|another|to\s+(?:reach|get|earn|achieve|deserve)(?:\s+an?)?)\s*$", re.IGNORECASE)
+"""What leads to a label that is not given, if another one is: ``[[7]] (an [[8]] with sources)``."""
+
+
 def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
     """``##4##``, ``[[4]]``, ``<label>4</label>``, ``\\boxed{4}``."""
-    for pattern in _MARKS:
-        for found in pattern.finditer(text):
-            said = found["said"] or found.group("inside")
-            tie = scale.kind == "preference" and said.casefold() == "c" and found[0].startswith("[[")
-            label = 0 if tie else stated_label(said, scale)
-            heading = found[0].startswith("##") and label is None and not re.search(r"\d", said)
-            yield Statement(
-                found.start(), found.end(), label, not heading and not is_reported(text, found.start(), found.end())
-            )
+    found_marks = [found for pattern in _MARKS for found in pattern.finditer(text)]
+    plainly = [one for one in found_marks if not _WISHED.search(clause_before(text, one.start()))]
+    for found in plainly or found_marks:
+        said = found["said"] or found.group("inside")
+        tie = scale.kind == "preference" and said.casefold() == "c" and found[0].startswith("[[")
+        label = 0 if tie else stated_label(said, scale)
+        heading = found[0].startswith("##") and label is None and not re.search(r"\d", said)
+        yield Statement(
+            found.start(), found.end(), label, not heading and not is_reported(text, found.start(), found.end())
+        )
 
 
 # -- sentences ---------------------------------------------------------------------------------------
@@ -305,6 +310,11 @@ _CONTAINED = re.compile(
     re.IGNORECASE,
 )
 """What leads to a part of the item: ``The item contains the string``."""
+
+_HEADED = re.compile(
+    r"^\W*the\s+(?:input|prompt|item|review|post|comment|text)(?:\s+(?:was|is))?\s*:\s*[\"'“`]*$", re.IGNORECASE
+)
+"""A heading of a quotation: ``The input was: {…}``."""
 
 _FIRST_PERSON = re.compile(r"\b(?:I|we)(?:'ve|'ll|\s+(?:have|will|now|therefore))?\s+$", re.IGNORECASE)
 _FORCED = re.compile(
@@ -473,7 +483,7 @@ def find_probabilities(text: str, scale: Scale) -> list[Statement]:
     else:
         names = r"[ABC]|first|second|tie"
     pattern = (
-        rf"(?<![\w.])[\"'*_`]*(?P<name>{names})[\"'*_`]*\s*(?:[:=(|]|->|→|[-–—]\s)\s*(?:p\s*=\s*)?"
+        rf"(?<![\w.])[\"'*_`]*(?P<name>{names})(?:[\"']\s*,|[\"'*_`]*\s*(?:[:=(|]|->|→|[-–—]\s))\s*(?:p\s*=\s*)?"
         rf"(?P<share>{_SHARE})(?![\d/])\)?"
     )
     found = list(re.finditer(pattern, text, re.IGNORECASE))
@@ -494,7 +504,7 @@ def is_quoted(text: str, at: int) -> bool:
     before = clause_before(text, at)
     contained = _CONTAINED.search(before)
     own = contained is not None and _FIRST_PERSON.search(before[: contained.start()])
-    return bool(_OF_OTHERS.search(before) or (contained and not own))
+    return bool(_OF_OTHERS.search(before) or _HEADED.match(before) or (contained and not own))
 
 
 def is_reported(text: str, at: int, end: int) -> bool:
@@ -513,7 +523,7 @@ _OPPOSITE = re.compile(r"\b(?:loser|losing|worse|worst|weaker|weakest|inferior|r
 
 _NUMBERED = re.compile(r"^[\s#*]*(?P<number>\d+)[.)]\s+\S")
 _KEYED = re.compile(
-    r"^[ \t*_#>`|-]{0,20}(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*[:：|=]\s*(?P<rest>\S[^\n]*)$", re.MULTILINE
+    r"^[ \t*_#>`|-]{0,20}(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*[:：|=][ \t]*(?P<rest>\S[^\n]*)$", re.MULTILINE
 )
 _ASIDE = re.compile(
     r"\b(?:number|count|words?|length|time|date|year|age|page|line|step|item|part|points?|paragraph|sentence|confidence"
@@ -526,9 +536,11 @@ _ASIDE = re.compile(
 def find_last_line(text: str, scale: Scale) -> Iterator[Statement]:
     """A label that is all of the last line."""
     lines = _lines(text)
-    whole = (
-        label_on_scale(" ".join(lines), scale) if len(lines) > 1 and scale.categories and not scale.numeric else None
-    )
+    whole = None
+    if len(lines) > 1 and scale.categories and not scale.numeric:
+        lead, ending = re.sub(r"^[^:\n]{0,40}:\s*", "", lines[-2]), lines[-1]
+        joined = (label_on_scale(f"{lead}{gap}{ending}", scale) for gap in (" ", ""))
+        whole = next((one for one in joined if one is not None), None)
     if whole is not None:
         yield Statement(len(text), len(text), whole)  # one label on several lines
     elif lines:
