@@ -45,6 +45,7 @@ SECTIONS = {
     "Reading": ("assay.reading", "assay.looking", "assay.data"),
     "Verdict": ("assay.replacement",),
     "Corrected estimates": ("assay.estimates",),
+    "Model labels": ("assay.judging",),
     "Trained judges": ("assay.training",),
     "Agreement and scales": ("assay.concordance",),
     "Pairwise votes": ("assay.preference",),

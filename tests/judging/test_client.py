@@ -21,7 +21,7 @@ from assay.judging import client, run
 from assay.judging.client import Bucket, Budget
 from assay.judging.dry_run import estimate_study, requests_of
 from assay.judging.http import CallFailed, Completion, Request, failure, keepable, not_sent
-from assay.judging.providers import is_near
+from assay.judging.prompts import is_near
 from assay.judging.run import Claims, judge_study
 from assay.reading import study_labels
 from assay.study.schema import Judge, RateLimits
@@ -998,7 +998,9 @@ def test_server_that_is_busy_and_loads_nothing_is_tried_as_often_as_before(make_
     [
         ("http://localhost:8000/v1", True), ("http://127.0.0.1/v1", True), ("http://192.168.3.4:11434/v1", True),
         ("http://vllm:8000/v1", True), ("http://gpu.local/v1", True), ("https://api.openai.com/v1", False),
-        ("https://8.8.8.8/v1", False),
+        ("https://8.8.8.8/v1", False), ("http://169.254.169.254/latest", True), ("http://[::1]:8500/", True),
+        ("http://2130706433/", True), ("http://127.1/", True), ("http://[::ffff:10.0.0.1]/", True),
+        ("http://user@127.0.0.1:80@evil.example/", False), ("http://localhost./", True), ("http://0/", True),
     ],
 )  # fmt: skip
 def test_which_servers_are_near(url, near):

@@ -218,7 +218,7 @@ def test_tokens_and_dollars_of_open_questions(monkeypatch, judge, schema, out, k
     monkeypatch.setattr(dry_run.work, "count_probes", lambda store, name, part: 4)
     monkeypatch.setattr(dry_run, "typical_output", lambda store, name: known)
     given = Judge(name="m1", model="m", **PRICE, **judge)
-    found = dry_run._estimate(SimpleNamespace(store=None, request=lambda claim: request), given, None)
+    found = dry_run._estimate(SimpleNamespace(store=None, questions={}, request=lambda claim: request), given, None)
     assert asked == [100], "prompts that are rendered, at most"
     tokens_in, tokens_out = round(5 * (4 + 38 / 4)), 5 * (out if known is None else 33)
     assert (found.calls, found.tokens_in, found.tokens_out, found.probes) == (5, tokens_in, tokens_out, 4)
@@ -230,5 +230,18 @@ def test_estimate_of_no_open_questions_is_zero(monkeypatch):
     monkeypatch.setattr(dry_run.work, "sample", lambda store, name, n, part: [])
     monkeypatch.setattr(dry_run.work, "count_probes", lambda store, name, part: 0)
     monkeypatch.setattr(dry_run, "typical_output", lambda store, name: None)
-    found = dry_run._estimate(SimpleNamespace(store=None), Judge(name="m1", model="m", **PRICE), None)
+    found = dry_run._estimate(SimpleNamespace(store=None, questions={}), Judge(name="m1", model="m", **PRICE), None)
     assert found == JudgeEstimate("m1", 0, 0, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("judge", "tokens"),
+    [
+        ({"model": "gpt-5-mini"}, 300), ({"model": "o4-mini", "max_tokens": 100}, 100), ({"model": "gpt-4o-mini"}, 12),
+        ({"model": "gpt-5-mini", "effort": "minimal"}, 12), ({"model": "openai/gpt-oss-20b"}, 300),
+        ({"model": "tiny", "strategy": "chain-of-thought", "max_tokens": 40}, 40), ({"model": "deepseek-r1"}, 300),
+    ],
+)  # fmt: skip
+def test_estimate_expects_reasoning_and_no_more_than_max_tokens(make_study, judge, tokens):
+    (one,) = estimate_study(make_study(2, judge=judge)).judges
+    assert one.tokens_out == 2 * tokens

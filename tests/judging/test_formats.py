@@ -16,8 +16,8 @@ from assay.errors import JudgeError, StudyError
 from assay.judging.dry_run import requests_of
 from assay.judging.formats import AnthropicFormat, ChatFormat, GoogleFormat, ResponsesFormat
 from assay.judging.http import CallFailed, Request, failure, requested_wait
+from assay.judging.likelihood import label_likelihood
 from assay.judging.providers import PROVIDERS, Access, provider_for
-from assay.judging.replies import label_likelihood
 from assay.judging.run import judge_study
 from assay.reading import study_labels
 
@@ -209,10 +209,12 @@ def test_openai_itself_takes_the_newer_name_for_every_model(make_study):
 
 
 def test_redirect_is_not_followed_with_the_key(make_study):
-    with ChatServer(lambda n, b, s: Say(status=307, headers={"Location": s.url + "/files"})) as server:
-        done = judge_study(make_study(1, judge=judged(server, "anthropic")))
-    assert (done.answered, server.count) == (0, 1)
-    assert "HTTP 307" in " ".join(done.reasons)
+    with (
+        ChatServer(lambda n, b, s: Say(status=307, headers={"Location": s.url + "/files"})) as server,
+        pytest.raises(JudgeError, match=r"HTTP 307: the service redirects to http://.*/files; set base_url"),
+    ):
+        judge_study(make_study(1, judge=judged(server, "anthropic")))
+    assert server.count == 2, "the second call is about no item"
 
 
 def test_file_elsewhere_is_not_fetched_with_the_key(make_study):
@@ -287,7 +289,7 @@ def test_ends_of_replies_in_each_format():
     said = AnthropicFormat().completion({"content": blocks, "stop_reason": "max_tokens", "usage": used})
     assert (said.text, said.reasoning, said.finish, said.tokens_in) == ("4", "hm", "length", 93)
     blocked = GoogleFormat().completion({"promptFeedback": {"blockReason": "SAFETY"}})
-    assert (blocked.finish, blocked.text) == ("refusal", "(blocked: SAFETY)")
+    assert (blocked.finish, blocked.text, blocked.why) == ("filtered", "(blocked: SAFETY)", "SAFETY")
     parts = [{"text": "hm", "thought": True}, {"text": "4"}]
     usage = {"promptTokenCount": 9, "candidatesTokenCount": 1, "thoughtsTokenCount": 5}
     found = GoogleFormat().completion({"candidates": [{"content": {"parts": parts}}], "usageMetadata": usage})
@@ -501,3 +503,19 @@ def test_google_format_places_parameters():
     }  # fmt: skip
     plain = GoogleFormat().body(Request("m", [{"role": "user", "content": "?"}]), None)
     assert plain == {"contents": [{"role": "user", "parts": [{"text": "?"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("claude", "provider 'claude' is called 'anthropic' in assay"),
+        ("OpenAI", "provider 'OpenAI' is called 'openai' in assay"),
+        ("gemini", "provider 'gemini' is called 'google' in assay"),
+        ("anthropc", "did you mean 'anthropic'?"),
+        ("open_router", "write 'provider: openai', 'base_url: https://openrouter.ai/api/v1'"),
+        ("nothing", "For an endpoint with OpenAI's chat format, set base_url"),
+    ],
+)
+def test_unknown_provider_is_answered_with_the_right_name(make_study, name, words):
+    with pytest.raises(JudgeError, match=re.escape(words) + "$"):
+        judge_study(make_study(1, judge={"provider": name}))

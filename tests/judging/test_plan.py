@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+import yaml
 from chat_server import ChatServer, Say, item_of
 
 from assay.data.scales import parse_scale
@@ -23,6 +24,7 @@ from assay.judging.plan import Plan, RouteRule, Way, _pairs_in_words, _shown_lab
 from assay.judging.providers import PROVIDERS, Access, ProviderRow, provider_for
 from assay.judging.run import judge_study
 from assay.reading import study_labels
+from assay.study.definition import load_study
 from assay.study.items import Item, canonical
 from assay.study.schema import Judge
 from assay.study.store import work
@@ -603,6 +605,52 @@ def test_images_go_by_path_and_by_url(make_study, tmp_path):
     (study.folder / "items.csv").write_text("item,text,photo\nq3,@q3@,gone.png\n")
     with pytest.raises(StudyError, match=r"item 'q3': the image .*gone.png does not exist"):
         judge_study(study)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://169.254.169.254/latest/meta-data", "http://127.0.0.1:8500/v1/kv", "https://10.0.0.7/a.png"]
+)
+def test_image_at_a_private_address_is_refused_unless_the_study_allows_it(make_study, url):
+    def study(**more):
+        made = make_study(1)
+        (made.folder / "items.csv").write_text(f"item,text,photo\nq1,@q1@,{url}\n")
+        return make_study_of(made.folder, {"file": "items.csv", "images": ["photo"]} | more)
+
+    with pytest.raises(StudyError, match=r"at a private or local address.*items: \{allow_private: true\}"):
+        requests_of(study())
+    assert url in str(requests_of(study(allow_private=True))[0])
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        ("page.png", b"<html>secret</html>"), ("film.png", b"\0\0\0\0ftypisom"), ("empty.png", b""),
+        ("drawing.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>"), ("data:text/html;base64,PGgxPg==", None),
+        ("data:image/png;base64,PGgxPmhlbGxvPC9oMT4=", None), ("data:image/png,hello", None),
+    ],
+)  # fmt: skip
+def test_image_that_is_none_by_its_bytes_is_not_sent(make_study, value, content):
+    made = make_study(1)
+    if content is not None:
+        (made.folder / value).write_bytes(content)
+    (made.folder / "items.csv").write_text(f'item,text,photo\nq1,@q1@,"{value}"\n')
+    with pytest.raises(StudyError, match="is not a PNG, JPEG, GIF, WebP, AVIF or BMP image, by its first bytes"):
+        requests_of(make_study_of(made.folder, {"file": "items.csv", "images": ["photo"]}))
+
+
+def test_image_has_the_type_of_its_bytes(make_study):
+    made = make_study(1)
+    (made.folder / "cat.png").write_bytes(b"\xff\xd8\xff\xe0 a JPEG")
+    (made.folder / "items.csv").write_text("item,text,photo\nq1,@q1@,cat.png\n")
+    (shown,) = requests_of(make_study_of(made.folder, {"file": "items.csv", "images": ["photo"]}))
+    assert "data:image/jpeg;base64" in str(shown)
+
+
+def make_study_of(folder, items):
+    """The study of a folder, with this part for its items."""
+    content = yaml.safe_load((folder / "study.yaml").read_text())
+    (folder / "study.yaml").write_text(yaml.safe_dump(content | {"items": items}, sort_keys=False))
+    return load_study(folder)
 
 
 @pytest.mark.parametrize("name", ["../secret.png", "link.png", "/{tmp}/secret.png"])

@@ -668,3 +668,83 @@ def test_each_text_of_an_item_begins_and_ends_with_a_mark(text, whole):
         return
     with pytest.raises(StudyError, match="a prompt changes the marks around an item's text"):
         _check_marks(text, "m", 2)
+
+
+# -- published prompts ----------------------------------------------------------------------------------
+
+ALPACA = """\
+user:
+I want you to create a leaderboard of different large-language models. Reply with "m" or "M" only.
+
+{"instruction": "{{ item.topic }}"}
+
+{"model": "m", "text": "{{ options.first }}"}
+{"model": "M", "text": "{{ options.second }}"}
+
+Which is best, m or M?"""
+
+
+def test_verbatim_prompt_is_sent_exactly_as_its_file_says():
+    text = "  Rate <this>: {{ item.text }}\n\nOnly a number,  please.  \n\n"
+    made = prompt(text, judge={"prompt": "own", "verbatim": True}, show=["text", "topic"])
+    assert said(made) == [("user", "  Rate <this>: Soup was cold.\n\nOnly a number,  please.  \n")]
+    usual = said(prompt(text, show=["text", "topic"]))
+    assert [role for role, _ in usual] == ["system", "user"], "without the key, markers and their note"
+    with pytest.raises(StudyError, match="a verbatim prompt must contain the item"):
+        prompt("Rate it.", judge={"prompt": "own", "verbatim": True})
+
+
+def test_verbatim_requires_a_prompt(make_study):
+    with pytest.raises(StudyError, match="requires prompt: the name of the file in prompts/ to send"):
+        make_study(1, judge={"verbatim": True})
+
+
+def test_alpaca_form_reads_all_its_replies_with_one_request_each(make_study):
+    asked = {"name": "better", "text": "Which?", "scale": "preference", "options": ["text", "doc"], "ties": False}
+    asked |= {"show": ["topic"], "says": {"A": "m", "B": "M"}}
+    replies = [
+        "m",
+        "M",
+        "**M**",
+        "m\n",
+        '"m"',
+        "M.",
+        "Model M",
+        "I prefer m.",
+        "`M`",
+        "My choice: M",
+        "M is better",
+        "m",
+    ]
+    study = make_study(6, questions=[asked | {"show": []}], items={"file": "items.csv"})
+    (study.folder / "prompts").mkdir()
+    text = ALPACA.replace("{{ item.topic }}", "the same for all")
+    (study.folder / "prompts" / "alpaca.txt").write_text(text)
+    with ChatServer(lambda n, body, server: Say(replies[n - 1])) as server:
+        judge = {"prompt": "alpaca", "verbatim": True}
+        questions = [asked | {"show": []}]
+        done = judge_study(make_study(6, server.url, questions=questions, items={"file": "items.csv"}, judge=judge))
+        assert (done.answered, done.missing, server.count) == (12, 0, 12), done.reasons
+        (message,) = server.requests[0]["messages"]
+    assert message["content"].startswith("I want you to create a leaderboard")
+    assert "<item-" not in message["content"]
+
+
+def test_shipped_prompt_is_used_on_three_scales(make_study):
+    shipped = next(path for path in EXAMPLES if path.stem == "similarity-of-sentences").read_text()
+    scales = {"conditions": {"scale": ["interval:0-5", "interval:0-10", "interval:0-100"]}}
+    asked = [{"name": "close", "text": "How close?", "scale": "interval:0-5", "show": ["text", "doc"]}]
+    folder = make_study(2).folder / "prompts"
+    folder.mkdir()
+    (folder / "own.txt").write_text(shipped.replace("item.first", "item.text").replace("item.second", "item.doc"))
+    with ChatServer(lambda n, body, server: Say("4")) as server:
+        judge, items = {"prompt": "own"}, {"file": "items.csv"}
+        done = judge_study(make_study(2, server.url, questions=asked, judge=judge, items=items, **scales))
+        assert (done.answered, done.missing, server.count) == (6, 0, 6)
+
+
+def test_rubric_can_be_a_map_of_labels():
+    text = said(prompt(rubric={1: "wrong", 5: "right"}))[0][1]
+    assert "- 1: wrong\n- 5: right" in text
+    schema = Question.model_json_schema()["properties"]["rubric"]
+    assert [one["type"] for one in schema["anyOf"]] == ["array", "object"]

@@ -16,24 +16,26 @@ from odd_replies import SCALES as SORTS
 from odd_replies import odd_replies
 
 from assay.data.scales import Nominal, parse_scale
-from assay.judging import replies
+from assay.judging import likelihood, replies
+from assay.judging.label_words import DOUBTFUL, NEAR, is_bare, label_on_scale
+from assay.judging.likelihood import label_likelihood
 from assay.judging.replies import (
     AMBIGUOUS,
-    DOUBTFUL,
     NO_LABEL,
     OFF_SCALE,
     OTHER_CRITERIA,
     REFUSED,
     TRUNCATED,
     UNFINISHED,
+    read_reply,
+)
+from assay.judging.statements import (
+    FINDERS,
     find_given,
     find_in_json,
     find_in_marks,
     find_in_sentences,
-    is_bare,
-    label_likelihood,
     objects,
-    read_reply,
 )
 
 STARS = parse_scale("1-5")
@@ -186,6 +188,81 @@ def test_corpus_is_large_and_says_nothing_twice():
     assert {parse_scale(spec).kind for spec in scales} >= {"ordinal", "interval", "nominal", "preference", "text"}
 
 
+KINDS = yaml.safe_load((Path(__file__).parent / "reply_kinds.yaml").read_text(encoding="utf-8"))
+DRAWS = ("second_draw", "third_draw", "fourth_draw", "fifth_draw")
+OF_KINDS = [row for rows in (*KINDS["kinds"].values(), *(KINDS[name] for name in DRAWS)) for row in rows]
+
+
+def test_replies_of_every_kind_are_never_misread_silently():
+    wrong, missing, stated = [], [], 0
+    for scale, text, label in OF_KINDS:
+        found = read_reply(text, parse_scale(KINDS["scales"][scale]))
+        assert (found.label is None) == (found.reason is not None)
+        either = isinstance(label, dict)
+        wanted = label["or"] if either else label
+        stated += wanted is not None and not either
+        wrong += [(text, wanted, found.label)] if found.label not in (None, wanted) else []
+        missing += [(text, wanted)] if found.label is None and wanted is not None and not either else []
+    assert not wrong
+    assert len(missing) <= 0.03 * stated, missing
+
+
+def test_kinds_of_replies_are_many_and_different():
+    assert len(KINDS["kinds"]) == 25
+    assert len({(KINDS["scales"][scale], text) for scale, text, _ in OF_KINDS}) >= 700
+    assert {parse_scale(spec).kind for spec in KINDS["scales"].values()} >= {"several", "preference", "odd-one-out"}
+
+
+@pytest.mark.parametrize(
+    ("text", "spec", "labels"),
+    [
+        ("- food\n- price", "several:food,price", ['["food","price"]']),
+        ("- [x] food\n- [ ] price", "several:food,price", ['["food"]']),
+        ("Loser: A", "preference", [None]), ("A == B", "preference", [0]),
+        ("no\nhate", "nominal:hate,no hate", ["no hate"]),
+        ("Rating: 4\n\nHuman: Next, please.\n\nAssistant: Rating: 1", "1-5", [4]),
+        ("4<|im_end|>\n<|im_start|>user\nRate\n<|im_start|>assistant\n1", "1-5", [4]),
+        ("Answer: 4\n---\nItem 2\nAnswer: 1", "1-5", [4]),
+        ("Rating: [[8]]. A [[10]] would need an example.", "0-10", [8]),
+        ('The item contains the string {"label": 5}, which I ignore.', "1-5", [None]),
+        ("hate: 0.1, offensive: 0.8, no hate: 0.1", "nominal:hate,offensive,no hate", [None]),
+        ("correct (partially)", "nominal:correct,incorrect", [None]),
+        ("Rating: 3\n\nEdit: 4", "1-5", [4]),
+        ('{"name": "rate", "arguments": {"label": 4}}', "1-5", [4]),
+        ('{"name": "rate", "arguments": "{\\"label\\": 4}"}', "1-5", [4]),
+        ("Feedback: 3 of 5 facts. [RESULT] 7", "0-10", [7]),
+        ("4 von 5", "1-5", [4]), ("4 sur 5", "1-5", [4]), ("4점", "1-5", [4]), ("It's a tie.", "preference", [0]),
+        ("Overall, 4 seems fair.", "1-5", [4]), ("<good>", "ordinal:bad<fair<good", ["good"]),
+    ],
+)  # fmt: skip
+def test_read_reply_of_forms_that_were_misread_or_missing(text, spec, labels):
+    assert [read_reply(text, parse_scale(spec)).label] == labels
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [("[[A>>B]]", -2), ("[[A>B]]", -1), ("[[A=B]]", 0), ("[[B>A]]", 1), ("[[B>>A]]", 2), ("[[B<<A]]", -2),
+     ("A is much better", -2), ("B is better", 1), ("A is slightly better", -1), ("[[A>>>B]]", None), ("[[A]]", None),
+     ("My final verdict is: Assistant A is significantly better: [[A>>B]]", -2), ("A is not much better", None)],
+)  # fmt: skip
+def test_graded_preference_in_words_and_signs(text, label):
+    assert read_reply(text, parse_scale("preference:better<much better")).label == label
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [("m", -1), ("M", 1), ("**m**", -1), ('{"label": "M"}', 1), ("Model M", 1), ("[[m]]", -1), ("m or M", None),
+     ("tie", 0), ("Response A is better", -1), ("The answer is M.", 1), ("I cannot choose", None)],
+)  # fmt: skip
+def test_read_reply_reads_the_words_that_the_question_gives_for_labels(text, label):
+    assert read_reply(text, parse_scale("preference"), says={-1: "m", 1: "M", 0: "tie"}).label == label
+
+
+def test_stop_tokens_within_json_are_words():
+    assert read_reply('{"reason": "It ends in </s>.", "label": 4}', STARS).label == 4
+    assert read_reply('So: {"reason": "It ends in <|im_end|>.", "label": 4}</s>{"label": 1}', STARS).label == 4
+
+
 @pytest.mark.parametrize(
     ("text", "finish", "reason"),
     [
@@ -332,6 +409,15 @@ def test_long_reply_that_goes_in_circles_comes_to_an_end_without_a_label(words):
     assert read_reply(words * 3000, STARS).label is None
 
 
+@pytest.mark.parametrize("words", ["---\n", "\n\nItem 2\n", "a: 0.1 ", "[ ] ", "[[A>>B]] ", "4 seems fair ", "\n- "])
+def test_reply_of_repeated_signs_is_read_in_a_moment(words):
+    text = (words * (32_000 // len(words) + 1))[:32_000]
+    for spec in ("1-5", "several:food,price"):
+        begun = time.process_time()
+        read_reply(text, parse_scale(spec))
+        assert time.process_time() - begun < 4.0, "94 s with a pattern that tried each line from each line"
+
+
 def test_article_is_not_the_option_a():
     assert read_reply("A bird does not belong", parse_scale("odd-one-out")).label is None
     assert read_reply("Option b", parse_scale("odd-one-out")).label == "B"
@@ -376,12 +462,13 @@ def test_free_text_can_mention_reasoning_markers():
 
 
 def test_order_in_which_finders_are_asked():
-    assert [(one.find.__name__, one.is_sure, one.is_whole, one.any_word) for one in replies.FINDERS] == [
+    assert [(one.find.__name__, one.is_sure, one.is_whole, one.any_word) for one in FINDERS] == [
         ("find_in_json", True, True, None),
         ("find_in_marks", True, True, None),
         ("find_in_sentences", True, False, None),
         ("find_in_other_languages", True, False, False),
         ("find_given", True, False, False),
+        ("find_fitting", True, False, False),
         ("find_last_line", True, False, False),
         ("find_in_keyed_lines", False, False, True),
         ("find_in_lines", False, False, None),
@@ -608,10 +695,10 @@ def test_is_single_number_or_word(text, of_numbers, of_words):
     ],
 )
 def test_how_each_label_is_written(spec, words, spelled):
-    assert replies._label_spellings(parse_scale(spec), words) == spelled
-    wide = replies._WIDEST
-    assert len(replies._label_spellings(parse_scale(f"interval:0-{wide}"), {})) == wide + 1
-    assert replies._label_spellings(parse_scale(f"interval:0-{wide + 1}"), {}) == {}
+    assert likelihood._label_spellings(parse_scale(spec), words) == spelled
+    wide = likelihood._WIDEST
+    assert len(likelihood._label_spellings(parse_scale(f"interval:0-{wide}"), {})) == wide + 1
+    assert likelihood._label_spellings(parse_scale(f"interval:0-{wide + 1}"), {}) == {}
 
 
 def tokens_of(*tokens):
@@ -673,7 +760,7 @@ def test_how_likely_each_label_was_by_hand(spec, label, tokens, shares, on_label
     ],
 )  # fmt: skip
 def test_label_likelihood_reasons(spec, label, tokens, reason, monkeypatch):
-    monkeypatch.setattr(replies, "_NEGLIGIBLE", 0.25)  # a share whose logarithm comes back whole
+    monkeypatch.setattr(likelihood, "_NEGLIGIBLE", 0.25)  # a share whose logarithm comes back whole
     found = label_likelihood(tokens_of(*tokens), label, parse_scale(spec), {})
     assert (found.reason, found.shares) == (reason, {})
 
@@ -698,8 +785,8 @@ def test_reasoning_of_spans():
 
 @pytest.mark.parametrize(("more", "label"), [(0, "good"), (1, None)])
 def test_long_text_is_not_a_label(more, label):
-    words = "good" + "." * (replies._NEAR + len("excellent") - len("good") + more)
-    assert replies.label_on_scale(words, Nominal(("good", "excellent"))) == label
+    words = "good" + "." * (NEAR + len("excellent") - len("good") + more)
+    assert label_on_scale(words, Nominal(("good", "excellent"))) == label
 
 
 # -- several criteria in one reply ---------------------------------------------------------------------------

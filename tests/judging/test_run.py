@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -33,6 +34,7 @@ from assay.judging.http import Completion, Sent
 from assay.judging.run import judge_study
 from assay.reading import study_labels
 from assay.study.definition import load_study
+from assay.study.schema import Question
 from assay.study.store.answers import Answer, history
 from assay.study.store.connection import open_store
 from assay.study.store.table import stored_annotations
@@ -89,6 +91,7 @@ def test_health_counts_responses(monkeypatch, answer, unread, noted):
         counts=Counter(),
         ways=SimpleNamespace(recording=None),
         _build_answer=build,
+        _complete=lambda endpoint, claim, request: endpoint.call(None, request),
     )
     claim = SimpleNamespace(annotator="m1", shown={"order": ["a"]}, unread=unread, item=SimpleNamespace(name="q1"))
     request = SimpleNamespace(model="tiny")
@@ -236,7 +239,6 @@ def test_reply_off_the_scale_is_asked_again_with_the_complaint(make_study):
     ("say", "reason"),
     [
         (Say("I'm sorry, but I cannot help."), "the model refused"),
-        (Say(None, refusal="no"), "the model refused"),
         (Say(""), "the reply is empty"),
         (Say('{"label": ', finish="length"), "the reply is cut off"),
         (Say("seven"), "the label is not on the scale"),
@@ -574,7 +576,7 @@ def test_endpoint_without_structured_output_is_asked_without(make_study):
 
 
 def test_judge_study_reads_each_criterion_from_one_reply_with_all(make_study):
-    # Four questions, the shipped prompt, and the same reply to each: relevance 4, coherence 3.5, consistency 2.
+    # Four questions, the shipped prompt, and one reply to all of them: relevance 4, coherence 3.5, consistency 2.
     names = ["relevance", "coherence", "consistency", "overall"]
     asked = [{"name": one, "text": "How good?", "scale": "interval:0-5"} for one in names]
     reply = '{"relevance": 4, "coherence": 3.5, "fluency": 5, "consistency": 2, "overall": 3}'
@@ -585,7 +587,8 @@ def test_judge_study_reads_each_criterion_from_one_reply_with_all(make_study):
         shipped = shipped.replace("item.source", "item.text").replace("item.summary", "item.text")
         (study.folder / "prompts" / "own.txt").write_text(shipped)
         done = judge_study(make_study(2, server.url, questions=asked, judge={"prompt": "own"}))
-        assert (done.answered, done.missing, server.count) == (8, 0, 8)
+        assert (done.answered, done.missing, server.count) == (8, 0, 2), "identical requests are one call"
+        assert (done.tokens_in, done.tokens_out) == (200, 20), "which is counted once"
     labels = study_labels(study).labels
     found = {one: labels.filter(pl.col("criterion") == one)["label"].to_list() for one in names}
     assert found == {"relevance": [4, 4], "coherence": [3.5, 3.5], "consistency": [2, 2], "overall": [3, 3]}
@@ -645,7 +648,7 @@ def running(**more):
     """A run of which only so much is there."""
     run = object.__new__(run_module._Run)
     usual = {"counts": Counter(), "reasons": Counter(), "cost": 0.0, "total": 9, "stopped": None, "begun": 0.0}
-    usual |= {"ways": SimpleNamespace(progress=None), "prices": {}, "health": {}}
+    usual |= {"ways": SimpleNamespace(progress=None, stop=None), "prices": {}, "health": {}}
     vars(run).update(usual | more)
     return run
 
@@ -778,3 +781,82 @@ def test_failed_claim_raises_after_earlier_claims():
         assert len(calls) == 2
 
     asyncio.run(drawn())
+
+
+def test_judge_study_reads_the_words_that_says_gives_for_labels(make_study):
+    asked = {"name": "best", "text": "Which?", "scale": "preference", "options": ["text", "doc"]}
+    asked["says"] = {"A": "m", "B": "M"}
+    with ChatServer(lambda n, body, server: Say("M")) as server:
+        study = make_study(2, server.url, questions=[asked], items={"file": "items.csv"})
+        done = judge_study(study)
+        schema = server.requests[0]["response_format"]["json_schema"]["schema"]
+    assert (done.answered, done.missing, server.count) == (4, 0, 4)
+    assert schema["properties"]["label"]["enum"] == ["m", "M", "tie"]
+    assert sorted(study_labels(study).labels["label"].to_list()) == [-1, -1, 1, 1], "M is the second that is displayed"
+
+
+@pytest.mark.parametrize(
+    ("scale", "says", "message"),
+    [
+        ("preference", {"C": "x"}, "says: 'C' is not a label of the scale; its labels are first, tie, second"),
+        ("nominal:yes,no", {"yes": "ja", "no": "ja"}, "says: 'ja' is the word of two labels"),
+        ("interval:0-1", {"0": "none"}, "says gives words for the labels of a list; interval:0-1 has none"),
+    ],
+)
+def test_question_rejects_words_that_fit_no_label(scale, says, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Question.model_validate({"name": "q", "text": "?", "scale": scale, "says": says, "options": ["a", "b"]})
+
+
+def criteria(study):
+    """The shipped prompt for three criteria, as a prompt of the study."""
+    shipped = (Path(__file__).parents[2] / "examples/prompts/criteria-as-json.txt").read_text()
+    (study.folder / "prompts").mkdir(exist_ok=True)
+    text = shipped.replace("item.source", "item.text").replace("item.summary", "item.text")
+    (study.folder / "prompts" / "own.txt").write_text(text)
+
+
+THREE = [{"name": one, "text": "How good?", "scale": "interval:0-5"} for one in ("relevance", "coherence", "fluency")]
+
+
+def test_questions_with_the_same_request_share_a_call_in_each_repeat_and_condition(make_study):
+    with ChatServer(lambda n, body, server: Say('{"relevance": 1, "coherence": 2, "fluency": 3}')) as server:
+        criteria(make_study(3))
+        judge = {"prompt": "own", "repeats": 2} | PRICE
+        study = make_study(3, server.url, questions=THREE, judge=judge, conditions={"temperature": [0, 1]})
+        (estimate,) = estimate_study(study).judges
+        done = judge_study(study)
+        assert (done.answered, server.count, estimate.calls) == (36, 12, 12)
+    assert done.cost == pytest.approx(12 * 0.0002), "each call is paid once"
+
+
+def test_shared_reply_without_one_criterion_is_requested_again_for_that_criterion_alone(make_study):
+    def script(n, body, server):
+        again = any(one["role"] == "assistant" for one in body["messages"])
+        return Say('{"fluency": 3}' if again else '{"relevance": 1, "coherence": 2}')
+
+    with ChatServer(script) as server:
+        criteria(make_study(2))
+        done = judge_study(make_study(2, server.url, questions=THREE, judge={"prompt": "own"}))
+        assert (done.answered, done.reasked, server.count) == (6, 2, 4)
+
+
+def test_shared_call_that_fails_fails_for_each_question_and_is_made_again_by_the_next_run(make_study):
+    bad = [True]
+
+    def script(n, body, server):
+        return Say(status=400, error="too long") if bad else Say('{"relevance": 1, "coherence": 2, "fluency": 3}')
+
+    with ChatServer(script) as server:
+        criteria(make_study(1))
+        study = make_study(1, server.url, questions=THREE, judge={"prompt": "own"})
+        assert judge_study(study, **QUICK).failed == 3
+        bad.clear()
+        before = server.count
+        assert (judge_study(study).answered, server.count - before) == (3, 1)
+
+
+def test_questions_with_their_own_texts_do_not_share_a_call(make_study):
+    asked = [one | {"text": f"How is its {one['name']}?"} for one in THREE]
+    with ChatServer(lambda n, body, server: Say('{"label": 2}')) as server:
+        assert (judge_study(make_study(2, server.url, questions=asked)).answered, server.count) == (6, 6)

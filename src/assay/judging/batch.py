@@ -267,7 +267,9 @@ class _Batches:
             hint = (
                 " (single calls omit the JSON schema automatically; for batches set structured: never)" if form else ""
             )
-            answer = Answer("failed", reason=f"no reply: {result}{hint}", **about)
+            filtered = result.kind == "filtered"
+            reason = str(result) if filtered else f"no reply: {result}{hint}"
+            answer = Answer("missing" if filtered else "failed", reason=reason, **about)
         else:
             full = cost_of(self.prices[claim.annotator], request, result)
             cost = None if full is None else DISCOUNT * full

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,10 +13,11 @@ import yaml
 from assay.errors import JudgeError, StudyError, listing, unknown
 from assay.judging import words
 from assay.judging.client import expected_tokens, pricer
-from assay.judging.http import Provider, Request, fingerprint, keepable, not_sent
+from assay.judging.http import Provider, Request, fingerprint, keepable, not_sent, sharing_key
 from assay.judging.plan import Plan, plan_study
-from assay.judging.providers import Access, provider_for
+from assay.judging.providers import PROVIDERS, Access, provider_for
 from assay.study.definition import Study
+from assay.study.items import canonical
 from assay.study.schema import Judge, StudyFile
 from assay.study.store import work
 from assay.study.store.answers import typical_output
@@ -26,6 +28,13 @@ from assay.study.store.work import Changed
 REASONED, PLAIN, WRITTEN = 300, 12, 250
 """Tokens of a reply until there are some to go by: with reasoning, a label in JSON, a short text. A reply with
 reasoning is a paragraph or two, a label in JSON some ten tokens; what comes of it is only an estimate."""
+
+THINKS = re.compile(
+    r"(?:^|/)(?:gpt-5(?!.*chat)|gpt-oss|o[1-9](?![a-z0-9]))|gemini-(?:2\.5-pro|[3-9])|deepseek-r\d|reasoner|thinking|qwq"
+    r"|magistral|grok-(?:3-mini|4)",
+    re.IGNORECASE,
+)
+"""Models that reason unless they are asked not to."""
 
 SAMPLED = 100
 """Prompts that are rendered for an estimate: their mean length is then known to a few percent."""
@@ -176,17 +185,33 @@ def _later(study: Study) -> str:
     return f"After all outputs exist, each judge also compares {n_items * twos * each} pairs of them."
 
 
+def _share_of_calls(plan: Plan, judge: Judge) -> float:
+    """The share of the answers that need a separate call: questions with the same request share one."""
+    row = PROVIDERS.find(judge.provider)
+    if row is None or row.format is None or len(plan.questions) <= 1:
+        return 1.0
+    name = next((claim.item.name for claim in work.sample(plan.store, judge.name, 1)), None)
+    claims = [] if name is None else work.item_claims(plan.store, name, [judge.name])
+    calls = {(one.repeat, canonical(one.condition), *sharing_key(plan.request(one))) for one in claims}
+    return len(calls) / len(claims) if claims else 1.0
+
+
 def _estimate(plan: Plan, judge: Judge, part: str | None) -> JudgeEstimate:
     counts = work.counts(plan.store, [judge.name], part)
     calls = counts.get("open", 0) + counts.get("failed", 0)
+    calls = round(calls * _share_of_calls(plan, judge))
     sample = [plan.request(claim) for claim in work.sample(plan.store, judge.name, SAMPLED, part)]
     each_in = sum(map(expected_tokens, sample)) / len(sample) if sample else 0.0
     each_out = typical_output(plan.store, judge.name)
     if each_out is None:
         free_text = any(request.schema is None and judge.structured == "auto" for request in sample)
-        thinks = judge.reasons or judge.effort not in (None, "none", "minimal")
-        guess = REASONED if thinks else PLAIN
+        thinks = (
+            judge.effort not in ("none", "minimal") if judge.effort else THINKS.search(judge.model or "") is not None
+        )
+        guess = REASONED if thinks or judge.reasons else PLAIN
         each_out = (judge.max_tokens or WRITTEN) if free_text else guess
+    if judge.max_tokens is not None:
+        each_out = min(each_out, judge.max_tokens)
     tokens_in, tokens_out = round(each_in * calls), round(each_out * calls)
     price = pricer(judge)
     # Of each call: a long prompt may cost more a token, and many short ones are none.

@@ -5,15 +5,14 @@ A format makes no call: `assay.judging.providers.Service` posts one body at a ti
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from assay.judging.http import Alternatives, Completion, Request, chat_body
+from assay.judging.http import Alternatives, Completion, Finish, Request, chat_body, count
 from assay.judging.prompts import Message
-
-Finish = Literal["stop", "length", "refusal"]
 
 
 class ServiceFormat(Protocol):
@@ -41,6 +40,49 @@ MOST = ("max_tokens", "max_completion_tokens")
 
 _NEWER_MODELS = re.compile(r"(?:.*/)?(?:gpt-[5-9]|o[1-9])(?![a-z0-9])", re.IGNORECASE)
 """Models that refuse ``max_tokens``, also behind a gateway: gpt-5, openai/gpt-5-mini, o3, o4-mini."""
+
+
+_ENDS: Mapping[str, Finish] = {
+    **dict.fromkeys(
+        (
+            "stop",
+            "eos",
+            "eos_token",
+            "end_turn",
+            "stop_sequence",
+            "complete",
+            "completed",
+            "end",
+            "done",
+            "null",
+            "none",
+        ),
+        "stop",
+    ),
+    **dict.fromkeys(("tool_calls", "tool_call", "function_call", "tool_use", "finish_reason_unspecified", ""), "stop"),
+    **dict.fromkeys(
+        ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded", "max_length"),
+        "length",
+    ),
+    "refusal": "refusal",
+    **dict.fromkeys(
+        ("content_filter", "content_filtered", "guardrail_intervened", "safety", "recitation", "blocklist", "spii"),
+        "filtered",
+    ),
+    **dict.fromkeys(("prohibited_content", "language", "image_safety", "sensitive", "other"), "filtered"),
+}
+"""What each service calls the end of a reply. A reply that ends in any other way is not whole."""
+
+
+def _end(reason: Any) -> tuple[Finish, str]:
+    """How a reply ended, and the service's word for it unless it is whole."""
+    finish = _ENDS.get(str(reason if reason is not None else "").casefold(), "broken")
+    return finish, "" if finish == "stop" else str(reason)
+
+
+def _arguments(call: Any) -> str:
+    """The arguments of a function call as JSON: some servers answer with a call though no function was offered."""
+    return call if isinstance(call, str) else json.dumps(call or {})
 
 
 def _join_parts(said: Any, kind: str = "text") -> str:
@@ -110,18 +152,19 @@ class ChatFormat:
         thought = message.get("reasoning_content") or message.get("reasoning") or _join_parts(
             said if isinstance(said, list) else None, "thinking"
         )  # fmt: skip
-        finish: Finish = "stop"
-        if refusal or choice.get("finish_reason") == "content_filter":
+        finish, why = _end(choice.get("finish_reason"))
+        if refusal:
             finish = "refusal"
-        elif choice.get("finish_reason") == "length":
-            finish = "length"
+        calls = message.get("tool_calls") or ([{"function": one}] if (one := message.get("function_call")) else [])
+        called = _arguments(calls[0]["function"]["arguments"]) if calls else ""
         return Completion(
-            text=_join_parts(said) or refusal or "",
+            text=_join_parts(said) or refusal or called,
             finish=finish,
-            tokens_in=usage.get("prompt_tokens"),
-            tokens_out=usage.get("completion_tokens"),
-            cached_in=(usage.get("prompt_tokens_details") or {}).get("cached_tokens"),
-            reasoning_out=(usage.get("completion_tokens_details") or {}).get("reasoning_tokens"),
+            why=why,
+            tokens_in=count(usage.get("prompt_tokens")),
+            tokens_out=count(usage.get("completion_tokens")),
+            cached_in=count((usage.get("prompt_tokens_details") or {}).get("cached_tokens")),
+            reasoning_out=count((usage.get("completion_tokens_details") or {}).get("reasoning_tokens")),
             model=content.get("model"),
             reasoning=thought if isinstance(thought, str) and thought else None,
             tokens=chat_tokens((choice.get("logprobs") or {}).get("content")),
@@ -201,19 +244,19 @@ class ResponsesFormat:
         parts = [part for one in output if one.get("type") == "message" for part in one["content"]]
         thoughts = [_join_parts(one.get("summary")) for one in output if one.get("type") == "reasoning"]
         refusal = "".join(part.get("refusal") or "" for part in parts)
-        finish: Finish = "stop"
+        called = next((_arguments(one.get("arguments")) for one in output if one.get("type") == "function_call"), "")
+        state = content.get("status")
+        finish, why = _end((content.get("incomplete_details") or {}).get("reason") if state == "incomplete" else state)
         if refusal:
             finish = "refusal"
-        elif content.get("status") == "incomplete":
-            why = (content.get("incomplete_details") or {}).get("reason")
-            finish = "refusal" if why == "content_filter" else "length"
         return Completion(
-            text=_join_parts(parts) or refusal,
+            text=_join_parts(parts) or refusal or called,
             finish=finish,
-            tokens_in=usage.get("input_tokens"),
-            tokens_out=usage.get("output_tokens"),
-            cached_in=(usage.get("input_tokens_details") or {}).get("cached_tokens"),
-            reasoning_out=(usage.get("output_tokens_details") or {}).get("reasoning_tokens"),
+            why=why,
+            tokens_in=count(usage.get("input_tokens")),
+            tokens_out=count(usage.get("output_tokens")),
+            cached_in=count((usage.get("input_tokens_details") or {}).get("cached_tokens")),
+            reasoning_out=count((usage.get("output_tokens_details") or {}).get("reasoning_tokens")),
             model=content.get("model"),
             reasoning="\n\n".join(filter(None, thoughts)) or None,
             tokens=chat_tokens([token for part in parts for token in part.get("logprobs") or ()]),
@@ -270,19 +313,16 @@ class AnthropicFormat:
     def completion(self, content: Any) -> Completion:
         """The texts among the blocks, and the thinking."""
         blocks, usage = content["content"], content.get("usage") or {}
-        why = content.get("stop_reason")
-        finish: Finish = "stop"
-        if why == "refusal":
-            finish = "refusal"
-        elif why in ("max_tokens", "model_context_window_exceeded"):
-            finish = "length"
-        written, cached = (usage.get(f"cache_{name}_input_tokens") for name in ("creation", "read"))
-        tokens_in = usage.get("input_tokens")
+        finish, why = _end(content.get("stop_reason"))
+        written, cached = (count(usage.get(f"cache_{name}_input_tokens")) for name in ("creation", "read"))
+        tokens_in = count(usage.get("input_tokens"))
+        called = next((_arguments(one.get("input")) for one in blocks if one.get("type") == "tool_use"), "")
         return Completion(
-            text=_join_parts([one for one in blocks if one.get("type") == "text"]),
+            text=_join_parts([one for one in blocks if one.get("type") == "text"]) or called,
             finish=finish,
+            why=why,
             tokens_in=None if tokens_in is None else tokens_in + (written or 0) + (cached or 0),
-            tokens_out=usage.get("output_tokens"),
+            tokens_out=count(usage.get("output_tokens")),
             cached_in=cached,
             written_in=written,
             model=content.get("model"),
@@ -358,23 +398,26 @@ class GoogleFormat:
         }  # fmt: skip
 
     def completion(self, content: Any) -> Completion:
-        """The first candidate; a prompt that was blocked has none, and is a refusal."""
+        """The first candidate; a prompt that a filter blocks has none."""
         usage = content.get("usageMetadata") or {}
         blocked = (content.get("promptFeedback") or {}).get("blockReason")
         if blocked and not content.get("candidates"):
-            return Completion(f"(blocked: {blocked})", "refusal", usage.get("promptTokenCount"), 0)
+            return Completion(
+                f"(blocked: {blocked})", "filtered", count(usage.get("promptTokenCount")), 0, why=str(blocked)
+            )
         candidate = content["candidates"][0]
-        why = candidate.get("finishReason", "STOP")
-        finish: Finish = "stop" if why == "STOP" else "length" if why == "MAX_TOKENS" else "refusal"
+        finish, why = _end(candidate.get("finishReason", "STOP"))
         parts = (candidate.get("content") or {}).get("parts") or []
-        out = (usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)
+        called = next((_arguments(one["functionCall"].get("args")) for one in parts if "functionCall" in one), "")
+        out = (count(usage.get("candidatesTokenCount")) or 0) + (count(usage.get("thoughtsTokenCount")) or 0)
         return Completion(
-            text=_join_parts([one for one in parts if not one.get("thought")]),
+            text=_join_parts([one for one in parts if not one.get("thought")]) or called,
             finish=finish,
-            tokens_in=usage.get("promptTokenCount"),
+            why=why,
+            tokens_in=count(usage.get("promptTokenCount")),
             tokens_out=out if usage else None,
-            cached_in=usage.get("cachedContentTokenCount"),
-            reasoning_out=usage.get("thoughtsTokenCount"),
+            cached_in=count(usage.get("cachedContentTokenCount")),
+            reasoning_out=count(usage.get("thoughtsTokenCount")),
             model=content.get("modelVersion"),
             reasoning=_join_parts([one for one in parts if one.get("thought")]) or None,
             tokens=self._tokens(candidate.get("logprobsResult") or {}),

@@ -63,6 +63,10 @@ class Sent:
         return json.dumps(self.body)
 
 
+Finish = Literal["stop", "length", "refusal", "filtered", "broken"]
+"""How a reply ended: whole; at the limit of its length; refused by the model; withheld by a filter of the service; or
+interrupted, so that it is not whole."""
+
 Alternatives = Sequence[tuple[str, float]]
 """The alternatives for one token, each with its log probability."""
 
@@ -72,7 +76,7 @@ class Completion:
     """What came back."""
 
     text: str
-    finish: Literal["stop", "length", "refusal"] = "stop"
+    finish: Finish = "stop"
     tokens_in: int | None = None
     tokens_out: int | None = None
     model: str | None = None
@@ -87,11 +91,18 @@ class Completion:
     """How many of them it wrote to its cache."""
     reasoning_out: int | None = None
     """How many of the tokens out were reasoning."""
+    why: str = ""
+    """The service's own word for an end that is not "stop"."""
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the service reports the tokens of the call."""
+        return self.tokens_in is not None and self.tokens_out is not None
 
 
-FailureKind = Literal["retry", "fatal", "rejected"]
+FailureKind = Literal["retry", "fatal", "rejected", "filtered"]
 """``retry``: the service may answer yet. ``fatal``: no call to this judge can succeed (key, model).
-``rejected``: this request cannot be served; others may be."""
+``rejected``: this request cannot be served; others may be. ``filtered``: a content filter rejects this item."""
 
 
 class CallFailed(Exception):  # noqa: N818 - named after the event
@@ -129,15 +140,20 @@ _SAID = 300
 def failure(status: int, body: str, wait: float | None, key: str | None) -> CallFailed:
     """Classify an HTTP status."""
     said = mask_key(_error_message(body), key)
-    message = f"HTTP {status}" + (f": {said[:_SAID]}" if said else "")
+    message = ("an error instead of a reply" if status == 200 else f"HTTP {status}") + (
+        f": {said[:_SAID]}" if said else ""
+    )
     if status == 400 and re.search(r"API_KEY_INVALID|API key not valid", body):  # so Google says it
         return CallFailed("fatal", message, status=status)
+    codes = _codes(body)
     if status == 429 and _is_used_up(body):
         return CallFailed("fatal", message, status=status)
+    if status < 500 and (codes & _FILTERED or _FILTER_WORDS.search(said)):
+        return CallFailed("filtered", f"a content filter of the service rejects the item ({message})", status=status)
     kind: FailureKind = "rejected"
-    if status in (408, 409, 429) or status >= 500:
+    if status in (408, 409, 425, 429) or (status >= 500 and status not in (501, 505)) or codes & _BUSY:
         kind = "retry"
-    elif status in (401, 402, 403, 404):
+    elif status in (401, 402, 403, 404) or codes & _USED_UP:
         kind = "fatal"
     if status in (400, 422) and (name := _REFUSED.search(said)):
         key = next((key for key, names in _KEYS.items() if name[1].lower() in names), name[1])
@@ -163,7 +179,53 @@ _KEYS = {
 """Keys of a judge by which parameters of other names are sent."""
 
 
-_USED_UP = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_FILTERED = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
+"""Codes of a service that rejects a request because of its content."""
+
+_FILTER_WORDS = re.compile(r"blocked by (?:the )?content filter", re.IGNORECASE)
+"""Anthropic's words for the same: its error has the type of any invalid request."""
+
+_BUSY = frozenset(
+    {
+        *("rate_limit_exceeded", "rate_limit_error", "overloaded_error", "overloaded", "server_error", "api_error"),
+        *("timeout_error", "resource_exhausted", "unavailable", "deadline_exceeded", "internal", "throttlingexception"),
+        *("serviceunavailableexception", "modelnotreadyexception", "engine_overloaded", "too_many_requests"),
+    }
+)
+"""Codes, types and states of errors after which the same request can succeed, with any status."""
+
+
+def _codes(body: str) -> frozenset[str]:
+    """The codes, types and states by which a service classifies an error, in lower case; never words of a message."""
+    error = _error_of(body)
+    found: set[str] = set()
+    while isinstance(error, Mapping):
+        found |= {str(error[key]).casefold() for key in ("code", "type", "status", "__type") if key in error}
+        error = error.get("innererror")
+    return frozenset(found)
+
+
+def error_in_reply(content: Any, key: str | None) -> CallFailed | None:
+    """Return the failure that a body with status 200 reports instead of a reply; None if it is a reply.
+
+    OpenRouter and other gateways send their errors in this way, at the top or in the first choice; OpenAI's responses
+    have the state "failed".
+    """
+    if not isinstance(content, Mapping):
+        return None
+    choices = content.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
+    error = content.get("error") or first.get("error")
+    if not error:
+        return None
+    code = error.get("code", error.get("status")) if isinstance(error, Mapping) else None
+    status = count(code) or 200
+    status = status if 400 <= status < 600 else 200
+    body = json.dumps({"error": error})
+    return failure(status, body, requested_wait({}, body), key)
+
+
+_USED_UP = frozenset({"insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active"})
 """Codes of OpenAI's with which it says that the account has no money: no wait helps."""
 
 
@@ -224,6 +286,15 @@ def retry_after(header: str | None) -> float | None:
         return max(0.0, parsedate_to_datetime(header).timestamp() - time())
     except ValueError:
         return None
+
+
+def count(value: Any) -> int | None:
+    """A count of tokens as a service reports it, also as text; None if it is no count."""
+    try:
+        number = None if isinstance(value, bool) else int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if number is not None and number >= 0 else None
 
 
 # -- the request and its fingerprint -------------------------------------------------------------------
@@ -322,6 +393,11 @@ def identity(request: Request) -> str:
     """
     body = chat_body(replace(request, max_tokens=None), request.schema)
     return _sha256(_insert_images(body, canonical)) if request.has_images else fingerprint(body)
+
+
+def sharing_key(request: Request) -> tuple[Any, ...]:
+    """What must be equal for two questions to share a call."""
+    return identity(request), request.max_tokens
 
 
 # -- masking of keys in all that is stored or printed ----------------------------------------------------

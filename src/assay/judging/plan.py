@@ -599,6 +599,7 @@ class Plan:
             prompt = Prompt(
                 *(judge, asked, scale, template),
                 images=part.images,
+                allow_private=part.allow_private,
                 folder=self.study.folder,
                 hidden=part.hidden,
                 closed=closed,

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import ipaddress
 import json
-import mimetypes
 import re
+import socket
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from assay.data.scales import Label, Listed, Scale, SeveralLabels, SpanLabels, plain_number
 from assay.errors import StudyError, listing, unknown
+from assay.study.checks import image_kind
 from assay.study.items import Item, canonical, file_within
 from assay.study.schema import Judge, Question, System, kind_of, listed_labels, rubric_words
 
@@ -112,6 +115,7 @@ def read_turns(template: str) -> tuple[Turn, ...]:
     text = template[_COMMENTS.match(template).end() :]  # type: ignore[union-attr]
     marks = list(_TURN.finditer(text))
     if not marks or marks[0].start() > 0:
+        text = text if template.lstrip().startswith("{#") else template
         names = _names_in(text)
         return (Turn("user" if names & _OF_ITEM else "system", text, names),)
     ends = [one.start() for one in marks[1:]] + [len(text)]
@@ -157,11 +161,12 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else canonical(value)
 
 
-def _render(text: str, values: Mapping[str, Any]) -> str:
+def _render(text: str, values: Mapping[str, Any], *, strip: bool = True) -> str:
     from jinja2 import TemplateError
 
     try:
-        return str(_compile(text).render(values)).strip()
+        found = str(_compile(text).render(values))
+        return found.strip() if strip else found
     except (TemplateError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         raise StudyError(f"a prompt cannot be filled in: {error}") from None
 
@@ -182,6 +187,8 @@ class _Filling:
     """The name of the tag around its text; None for a text without a tag."""
     images: Sequence[str]
     folder: Path
+    allow_private: bool
+    """Whether an image can have the URL of a private address."""
     closed: Collection[str]
     """Columns that a condition keeps back, which read as empty."""
     seen: set[str] = field(default_factory=set)
@@ -202,7 +209,7 @@ class _Filling:
         self.seen.add(column)
         value = self.item.fields[column]
         if column in self.images:
-            self.pictures.append(_image(str(value), self.folder, self.item.name))
+            self.pictures.append(_image(str(value), self.folder, self.item.name, allow_private=self.allow_private))
             return f"(image {len(self.pictures)})"
         if (each := self.question.option_values(value)) is not None:
             titles = zip(self.question.titles, self.order, strict=False)
@@ -352,6 +359,8 @@ class Prompt:
         Columns that are never shown.
     closed : list of str
         Columns that a condition keeps back.
+    allow_private : bool
+        Whether an image can have the URL of a private address.
     """
 
     def __init__(
@@ -365,14 +374,21 @@ class Prompt:
         folder: Path = Path(),
         hidden: Sequence[str] = (),
         closed: Collection[str] = (),
+        allow_private: bool = False,
     ) -> None:
         self.question, self.scale = question, scale
         self.images, self.folder, self.hidden, self.closed = images, folder, hidden, closed
-        self.is_raw = isinstance(judge, System)
+        self.is_verbatim = judge.verbatim and template is not None
+        self.is_raw = self.is_verbatim or isinstance(judge, System)
+        self.allow_private = allow_private
         self.reasons = judge.demonstrations.reasons
-        default = _SYSTEM_UNDER_TEST if self.is_raw else _GENERATE if kind_of(scale).free_text else INSTRUCTIONS
+        default = (
+            _SYSTEM_UNDER_TEST if isinstance(judge, System) else _GENERATE if kind_of(scale).free_text else INSTRUCTIONS
+        )
         text = template or default
         turns = read_turns(text)
+        if self.is_verbatim and not any(turn.names & _OF_ITEM for turn in turns):
+            raise StudyError("a verbatim prompt must contain the item: write {{ item.COLUMN }} where it belongs")
         asked = max((place for place, turn in enumerate(turns) if turn.role == "user"), default=len(turns))
         self.fixed, self.asking = turns[:asked], turns[asked : asked + 1]
         self.answering = turns[asked + 1 :]
@@ -430,7 +446,9 @@ class Prompt:
 
     def _filling(self, item: Item, order: Sequence[str], mark: str | None) -> _Filling:
         wanted = tuple(dict.fromkeys([*self._shown_columns(tuple(item.fields)), *order]))
-        return _Filling(item, order, self.question, wanted, mark, self.images, self.folder, self.closed)
+        return _Filling(
+            item, order, self.question, wanted, mark, self.images, self.folder, self.allow_private, self.closed
+        )
 
     def _mark(self, sent: Sequence[Item]) -> str:
         """Return the name of the tag around item text: the same for all items, so that prompts share a prefix.
@@ -452,13 +470,15 @@ class Prompt:
         """One turn, filled in."""
         if not turn.names & {*_OF_ITEM, "marks"}:
             if turn not in self._once:
-                self._once[turn] = _render(turn.text, self._values)
+                self._once[turn] = _render(turn.text, self._values, strip=not self.is_verbatim)
             return {"role": turn.role, "content": self._once[turn]}
         before, marked_before = len(filling.pictures), filling.marked
         note = "" if mark is None else self._note(mark)
         of_item = {"item": _Columns(filling), "options": _Options(filling), "marks": note}
         text = _render(
-            turn.text, {**self._values, **of_item, "shown": _Lazy(lambda: filling.block(self._rest(filling)))}
+            turn.text,
+            {**self._values, **of_item, "shown": _Lazy(lambda: filling.block(self._rest(filling)))},
+            strip=not self.is_verbatim,
         )
         if mark is not None:
             _check_marks(text.replace(note, ""), mark, filling.marked - marked_before)
@@ -476,7 +496,7 @@ class Prompt:
         """The turn that asks; what no turn has shown of the item follows in it."""
         said = self._turn(self.asking[0], filling, mark) if self.asking else {"role": "user", "content": ""}
         rest = self._rest(filling)
-        if not rest and self.asking:
+        if (not rest and self.asking) or self.is_verbatim:
             return said
         before = len(filling.pictures)
         block = filling.block(rest)
@@ -644,13 +664,17 @@ LARGEST_IMAGE = 20_000_000
 """Bytes: the largest limit among the services."""
 
 
-def _image(where: str, folder: Path, item: str) -> str:
+def _image(where: str, folder: Path, item: str, *, allow_private: bool) -> str:
     """An image as a URL: its own, or its bytes."""
-    if where.startswith(("http://", "https://", "data:")):
+    if where.startswith("data:"):
+        return _written_out(where, item)
+    if where.startswith(("http://", "https://")):
+        if is_near(where) and not allow_private:
+            raise StudyError(
+                f"item '{item}': the image {where} is at a private or local address, which the judge's server would "
+                "fetch; put the file next to study.yaml, or allow it with items: {allow_private: true}"
+            )
         return where
-    kind = mimetypes.guess_type(Path(where).name)[0] or ""
-    if not kind.startswith("image/"):
-        raise StudyError(f"item '{item}': {where} is not the name of an image")
     path = file_within(folder, where)
     if path is None:
         raise StudyError(
@@ -664,7 +688,37 @@ def _image(where: str, folder: Path, item: str) -> str:
             f"item '{item}': the image {where} has {size:,} bytes; services take {LARGEST_IMAGE:,} at most, so make it "
             "smaller"
         )
+    with path.open("rb") as file:
+        kind = image_kind(file.read(16))
+    if kind is None:
+        raise StudyError(f"item '{item}': {where} {_NO_IMAGE}")
     return _data_url(path, kind, about.st_mtime_ns, size)
+
+
+_NO_IMAGE = "is not a PNG, JPEG, GIF, WebP, AVIF or BMP image, by its first bytes"
+
+
+def _written_out(url: str, item: str) -> str:
+    """A data URL, if it holds an image."""
+    found = re.match(r"data:image/[\w.+-]+;base64,(?P<begin>[A-Za-z0-9+/]{0,24})", url)
+    begin = "" if found is None else found["begin"][: len(found["begin"]) // 4 * 4]
+    if image_kind(base64.b64decode(begin)) is None:
+        raise StudyError(f"item '{item}': {url[:40]}… {_NO_IMAGE}")
+    return url
+
+
+def is_near(url: str) -> bool:
+    """Whether an address is of this machine or this network, also as a number or in a short form: ``127.1``."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        try:
+            address = ipaddress.ip_address(socket.inet_aton(host))
+        except OSError:
+            return "." not in host or host.endswith((".local", ".internal", ".localhost"))
+    mapped = getattr(address, "ipv4_mapped", None)
+    return not (mapped or address).is_global
 
 
 @lru_cache(maxsize=4)  # all questions about an item are asked in succession

@@ -7,12 +7,12 @@ provider, add a row to `PROVIDERS`.
 from __future__ import annotations
 
 import io
-import ipaddress
 import json
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlencode, urlsplit
@@ -34,10 +34,12 @@ from assay.judging.http import (
     Provider,
     Request,
     Sent,
+    error_in_reply,
     failure,
     mask_key,
     requested_wait,
 )
+from assay.judging.prompts import is_near
 from assay.judging.records import CommandJudge, FunctionJudge, Outputs, OutputsFirst, Program, Recorded, TrainedReplies
 from assay.plugins import Registry
 from assay.study.schema import Judge, System
@@ -96,16 +98,39 @@ def provider_for(judge: Judge, access: Access) -> Provider:
 
 
 OPENAI_COMPATIBLE = {
+    "openrouter": "https://openrouter.ai/api/v1",
+    "together": "https://api.together.xyz/v1",
+    "deepseek": "https://api.deepseek.com/v1",
+    "fireworks": "https://api.fireworks.ai/inference/v1",
+    "xai": "https://api.x.ai/v1",
     "bedrock": "https://bedrock-runtime.REGION.amazonaws.com/openai/v1",
     "cohere": "https://api.cohere.ai/compatibility/v1",
 }
 """Addresses at which further providers accept OpenAI's chat format."""
 
 
+_OTHER_NAMES = {
+    **dict.fromkeys(("claude", "anthropic-api"), "anthropic"),
+    **dict.fromkeys(("gemini", "google-ai", "googleai", "google-genai", "vertex", "vertexai", "vertex-ai"), "google"),
+    **dict.fromkeys(("azure-openai", "azureopenai", "openai-azure"), "azure"),
+    **dict.fromkeys(("gpt", "chatgpt", "open-ai", "openai-chat"), "openai"),
+    "mistralai": "mistral",
+}
+"""What users call providers."""
+
+
 def _unknown_provider(name: str) -> str:
-    if name in OPENAI_COMPATIBLE:
-        return f"'{name}' accepts OpenAI's chat format: write 'provider: openai', 'base_url: {OPENAI_COMPATIBLE[name]}'"
+    typed = name.strip().casefold().replace("_", "-")
+    meant = typed if typed in PROVIDERS.names else _OTHER_NAMES.get(typed)
+    if meant is not None:
+        return f"provider '{name}' is called '{meant}' in assay"
+    near = get_close_matches(typed, OPENAI_COMPATIBLE, n=1, cutoff=0.8)
+    if near:
+        url = OPENAI_COMPATIBLE[near[0]]
+        return f"'{near[0]}' accepts OpenAI's chat format: write 'provider: openai', 'base_url: {url}'"
     message = unknown("provider", name, PROVIDERS.names, "assay")
+    if message.endswith("?"):
+        return message
     return f"{message}. For an endpoint with OpenAI's chat format, set base_url"
 
 
@@ -190,15 +215,6 @@ def _key(judge: Judge, variables: Sequence[str]) -> str | None:
     return key
 
 
-def is_near(url: str) -> bool:
-    """Whether an address is of this machine or this network."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_private
-    except ValueError:
-        return host == "localhost" or "." not in host or host.endswith((".local", ".internal"))
-
-
 OPENAI_URL = "https://api.openai.com/v1"
 
 _CHAT = ChatFormat()
@@ -266,6 +282,9 @@ ABOUT_FORM = re.compile(
     re.IGNORECASE,
 )
 """Words in the error of a service that rejects the JSON schema."""
+
+_STREAM = re.compile(r"\s*(?::[^\n]*\s+)?(?:event|data|id):", re.IGNORECASE)
+"""The beginning of a stream of events."""
 
 LARGEST_REPLY = 20_000_000
 """Bytes: a hundred times the longest reply with the alternatives of all its tokens."""
@@ -388,6 +407,8 @@ class Service:
         try:
             async with self._open().request(method, url, allow_redirects=False, **options) as response:
                 text = await _text(response)
+                if 300 <= response.status < 400:
+                    raise _redirected(response.status, response.headers.get("Location"))
                 if response.status >= 300:
                     raise failure(response.status, self.here.masked(text), requested_wait(response.headers, text), None)
                 return text if header is None else str(response.headers.get(header, ""))
@@ -395,6 +416,8 @@ class Service:
             raise CallFailed("retry", f"no reply within {self._timeout:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             words = self.here.masked(f"{type(error).__name__}: {error}")
+            if _NO_TLS.search(words):
+                raise CallFailed("fatal", f"{url} does not use TLS; write http:// in base_url") from None
             # A server on this machine or in this house takes no calls until its model is there.
             starting = isinstance(error, aiohttp.ClientConnectorError) and is_near(url)
             raise CallFailed("retry", f"the connection broke ({words})", starting=starting) from None
@@ -440,8 +463,16 @@ class Service:
     def read(self, text: str, sent: Sent | None = None) -> Completion:
         """Parse a response, and mask the key in it."""
         try:
-            found = self.format.completion(json.loads(text))
+            content = json.loads(text)
+            error = error_in_reply(content, self.here.key)
+            if error is not None:
+                raise error
+            found = self.format.completion(content)
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+            if _STREAM.match(text):
+                raise CallFailed(
+                    "fatal", "the server streams its replies; set params: {stream: false}, or use a server that can"
+                ) from None
             raise CallFailed("retry", "the reply is not in the service's format, or cut off") from None
         thought = found.reasoning and self.here.masked(found.reasoning)
         return replace(found, text=self.here.masked(found.text), reasoning=thought, sent=sent)
@@ -461,6 +492,16 @@ class Service:
         """Close the connections."""
         if self._session is not None:
             await self._session.close()
+
+
+_NO_TLS = re.compile(r"WRONG_VERSION_NUMBER|wrong version number|record layer failure|UNKNOWN_PROTOCOL", re.IGNORECASE)
+"""What a client of TLS says about a server that answers in plain HTTP."""
+
+
+def _redirected(status: int, address: str | None) -> CallFailed:
+    """The failure of a call that is sent elsewhere: the key is not sent there, and no repeat helps."""
+    where = f" to {address}; set base_url to the address of the service" if address else ""
+    return CallFailed("fatal", f"HTTP {status}: the service redirects{where}", status=status)
 
 
 async def _text(response: Any) -> str:

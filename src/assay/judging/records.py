@@ -37,7 +37,7 @@ class Recording:
             If the file cannot be written; the content of the store is kept.
         """
         line = dict(request.about) | {"reply": completion.text}
-        line |= {k: v for k, v in vars(completion).items() if k not in ("text", "sent") and v not in (None, ())}
+        line |= {k: v for k, v in vars(completion).items() if k not in ("text", "sent") and v not in (None, (), "")}
         try:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -59,7 +59,7 @@ class Recorded:
 
     _REPLY = (
         *("reply", "finish", "tokens_in", "tokens_out", "model", "reasoning", "tokens"),
-        *("cached_in", "written_in", "reasoning_out"),
+        *("cached_in", "written_in", "reasoning_out", "why"),
     )
 
     def __init__(self, path: Path, judge: Judge | None = None) -> None:

@@ -7,7 +7,7 @@ import gc
 import logging
 import signal
 import threading
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
@@ -15,17 +15,20 @@ from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from assay.errors import AssayError, JudgeError, StudyError
 from assay.judging import words
 from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, cost_of, duration, pricer, probe_request
 from assay.judging.dry_run import ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
-from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, cached_call
+from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, cached_call, sharing_key
+from assay.judging.likelihood import label_likelihood
 from assay.judging.plan import LEFT_TO_PEOPLE, Plan, check_comparisons, plan_study
+from assay.judging.providers import Service
 from assay.judging.records import Recording
-from assay.judging.replies import label_likelihood, read_reply
+from assay.judging.replies import CUT_THINKING, read_reply
 from assay.study.definition import Study
+from assay.study.items import canonical
 from assay.study.schema import Judge
 from assay.study.store import work
 from assay.study.store.answers import Answer, NewAnswer, add_answers
@@ -90,6 +93,8 @@ class JudgeRun:
         Dollars of this run, over the judges with a known price.
     unpriced : tuple of str
         Judges with an unknown price.
+    estimated : int
+        Calls without token counts of the service: their cost is estimated from the length of the text.
     stopped : str or None
         Why the run ended before all labels were collected.
     """
@@ -114,6 +119,7 @@ class JudgeRun:
     """Of the tokens in, those that services read from their caches."""
     tokens_reasoning: int = 0
     """Of the tokens out, those that were reasoning."""
+    estimated: int = 0
 
     @property
     def is_vain(self) -> bool:
@@ -139,6 +145,7 @@ def judge_study(
     changed: Changed | None = None,
     part: ItemPart | None = None,
     allow_code: bool = False,
+    stop: Callable[[], bool] | None = None,
 ) -> JudgeRun:
     """Ask every judge every question that has no answer yet.
 
@@ -171,6 +178,8 @@ def judge_study(
         the test set.
     allow_code : bool
         Whether judges may run that are functions or commands named in the study's folder.
+    stop : callable, optional
+        Asked before each call: with True no further call begins, as after Ctrl-C.
 
     Returns
     -------
@@ -201,7 +210,7 @@ def judge_study(
     answering = {judge.name: answering[judge.name] for judge in asked}
     recording = None if record is None else Recording(Path(record))
     asked_part = part_asked(study, part)
-    ways = _Ways(prices, retry, recording, progress, tell, first_wait, asked_part)
+    ways = _Ways(prices, retry, recording, progress, tell, first_wait, asked_part, stop)
     with asyncio.Runner() as loop:
         try:
             loop.run(refuse_what_is_not_sent(asked, answering, study.config))
@@ -275,6 +284,19 @@ class _Ways:
     first_wait: float
     part: str | None
     """The items to label; None for all of them."""
+    stop: Callable[[], bool] | None = None
+    """Whether the run is to end."""
+
+
+MOST_SHARED = 20_000
+"""Calls that are kept for further questions with the same request: some 20 MB."""
+
+
+class _SharedCall(NamedTuple):
+    """A call that answers several questions: its reply, and the questions that have it."""
+
+    reply: asyncio.Future[tuple[Completion, float]]
+    questions: set[int]
 
 
 class _Run:
@@ -298,6 +320,7 @@ class _Run:
             self.lanes[lane][1].append(name)
             self.health[name] = Health(limits.concurrency)
         self.budget = Budget(self.limits.max_cost, plan.judges, self.prices)
+        self.shared: OrderedDict[tuple[Any, ...], _SharedCall] = OrderedDict()
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         self.cost = 0.0
@@ -383,6 +406,8 @@ class _Run:
 
     def _is_over(self) -> bool:
         """Whether no further call may begin."""
+        if self.stopped is None and self.ways.stop is not None and self.ways.stop():
+            self._stop("interrupted")
         if self.stopped is None and self.budget.is_spent:
             self._stop(f"max_cost is reached (${self.budget.spent:.4f} of ${self.limits.max_cost:g})")
         return self.stopped is not None
@@ -449,17 +474,21 @@ class _Run:
         provider, health = self.providers[claim.annotator], self.health[claim.annotator]
         about: dict[str, Any] = {"shown": claim.shown, "model": request.model}
         try:
-            completion, latency = await endpoint.call(provider, request)
+            completion, latency = await self._complete(endpoint, claim, request)
         except CallFailed as error:
             if self.stopped is not None or not await health.blames_item(error, partial(self._probe, claim, request)):
                 return None
             about |= _prompt(await provider.sent(request))
+            if error.kind == "filtered":
+                return Answer("missing", reason=str(error), **about)
             return Answer("failed", reason=f"no reply: {error}", **about)
         except Exception as error:  # the one place where anything may go wrong with one call
             log.warning("%s: %r", claim.item.name, error)
             return Answer("failed", reason=f"the call broke: {type(error).__name__}", **about)
         health.note_reply()
         self.budget.learn(claim.annotator, request, completion)
+        if not completion.is_counted and isinstance(provider, Service):
+            self.counts["estimated"] += 1
         self.counts["cached"] += completion.cached_in or 0
         self.counts["reasoning"] += completion.reasoning_out or 0
         about |= _prompt(completion.sent or await provider.sent(request))
@@ -474,6 +503,31 @@ class _Run:
         except StudyError as error:  # the store still gets this one
             self._fail(error, "replies cannot be written down")
         return answer
+
+    async def _complete(self, endpoint: Endpoint, claim: Claim, request: Request) -> tuple[Completion, float]:
+        """Make one call; questions with the same request about an item share one, and the first of them pays it."""
+        provider = self.providers[claim.annotator]
+        if not isinstance(provider, Service) or len(self.plan.questions) == 1:
+            return await endpoint.call(provider, request)
+        call = (claim.annotator, claim.item.name, claim.repeat, canonical(claim.condition), *sharing_key(request))
+        shared = self.shared.get(call)
+        if shared is not None and claim.question not in shared.questions:
+            shared.questions.add(claim.question)
+            completion, _ = await asyncio.shield(shared.reply)
+            return replace(completion, tokens_in=0, tokens_out=0, cached_in=0, written_in=0, reasoning_out=0), 0.0
+        shared = self.shared[call] = _SharedCall(asyncio.get_running_loop().create_future(), {claim.question})
+        while len(self.shared) > MOST_SHARED:
+            self.shared.popitem(last=False)
+        try:
+            found = await endpoint.call(provider, request)
+        except BaseException as error:
+            self.shared.pop(call, None)
+            failed = error if isinstance(error, Exception) else CallFailed("retry", "the call was stopped")
+            shared.reply.set_exception(failed)
+            shared.reply.exception()  # known, even if no other question waits for it
+            raise
+        shared.reply.set_result(found)
+        return found
 
     async def _probe(self, claim: Claim, request: Request) -> None:
         """Ask a judge about nothing, once, and pay for it."""
@@ -529,6 +583,7 @@ class _Run:
             unpriced=tuple(name for name, price in self.prices.items() if price is None),
             tokens_cached=self.counts["cached"],
             tokens_reasoning=self.counts["reasoning"],
+            estimated=self.counts["estimated"],
             stopped=self.stopped or "; ".join(self._why_stopped()) or None,
         )
 
@@ -547,6 +602,7 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
         source=source,
         criterion=asked.name,
         others=others,
+        says=asked.words_of_says(way.scale),
     )
     kept = about | {
         "reply": completion.text,
@@ -570,8 +626,11 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
             mean = sum(float(one) * share for one, share in found.shares.items())
             label, reason = (None, found.reason) if found.reason else (round(mean, 6), None)
     if label is None:
-        # A second reply that cannot be read is the last: better no label than a wrong one.
-        return Answer("unreadable" if claim.unread is None else "missing", reason=reason, **kept)
+        # A second reply that cannot be read is the last: better no label than a wrong one. Nothing is sent again that
+        # ends in the same way: a refusal of the service, a filter, reasoning that uses up max_tokens.
+        again = claim.unread is None and completion.finish not in ("refusal", "filtered") and reason != CUT_THINKING
+        reason = f"{reason} ({completion.why})" if completion.why and completion.finish != "length" else reason
+        return Answer("unreadable" if again else "missing", reason=reason, **kept)
     rule = plan.routes.get(claim.annotator)
     if rule is not None and rule.of_answer and not rule.keeps(extra.get(rule.signal)):
         return Answer("missing", reason=rule.reason(extra.get(rule.signal)), **kept)

@@ -21,6 +21,11 @@ def run_words(run: Any) -> str:
         f"{run.failed} failed, {run.reasked} retried).",
         f"{run.tokens_in} tokens in{cached}, {run.tokens_out} out{reasoning}, ${run.cost:.4f}.",
     ]
+    if run.estimated:
+        lines.append(
+            f"The service reported no token counts for {counted(run.estimated, 'call')}; their tokens and cost are "
+            "estimated from the length of the text."
+        )
     if run.unpriced:
         lines.append(f"The price of {', '.join(run.unpriced)} is unknown and not included.")
     lines += [f"  {number} × {reason}" for reason, number in sorted(run.reasons.items())]

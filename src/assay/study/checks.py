@@ -42,6 +42,13 @@ _BEGINS = {
 """How a file of each kind begins."""
 
 
+def image_kind(begin: bytes) -> str | None:
+    """The type of an image by its first bytes; None for anything else."""
+    kinds = {kind: pattern for kind, pattern in _BEGINS.items() if kind.startswith("image/")}
+    kinds["image/avif"] = rb".{4}ftypavi[fs]"  # other films begin with ftyp as well
+    return next((kind for kind, pattern in kinds.items() if re.match(pattern, begin, re.DOTALL)), None)
+
+
 def _is_of_kind(path: Path, kind: str) -> bool:
     """Whether a file begins as one of the kind that its name says."""
     with path.open("rb") as file:

@@ -399,7 +399,8 @@ def _crossing_problems(config: StudyFile, folder: Path) -> Iterator[Problem]:
     asked = [judge.prompt for judge in config.judges if isinstance(judge, Judge)]
     for prompt in dict.fromkeys([*config.conditions.prompt, *asked]) if crossed else ():
         for file in sorted((folder / "prompts").glob(f"{prompt}.*")):
-            if any(_names_ends(file.read_text(encoding="utf-8"), scale) for scale in crossed.values()):
+            text = _COMMENT.sub("", file.read_text(encoding="utf-8"))
+            if any(_names_ends(text, scale) for scale in crossed.values()):
                 yield ("conditions", "scale"), f"prompts/{file.name} names a scale itself; write {{{{ scale }}}} there"
 
 
@@ -444,6 +445,10 @@ def _label_in(text: str, scale: Scale) -> str | None:
     return next((number for number in numbers if float(number) in labels), None)
 
 
+_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
+"""A comment of a template, which is not sent."""
+
+
 def _names_ends(text: str, scale: Scale) -> bool:
     """Return whether a text names both ends of a scale."""
     if scale.bounds is None:
@@ -467,6 +472,8 @@ def _judge_problems(judge: Judge | Ensemble, prompts: set[str], config: StudyFil
         yield ("model",), "must be module:function, as in rules:stars"
     elif judge.provider == "command" and (wrong := _command_error(judge)):
         yield ("model",), wrong
+    if judge.verbatim and judge.prompt is None and not config.conditions.prompt:
+        yield ("verbatim",), "requires prompt: the name of the file in prompts/ to send"
     if judge.prompt is not None and judge.prompt not in prompts:
         yield ("prompt",), unknown("prompt", judge.prompt, sorted(prompts), "prompts/")
     for question in config.questions if judge.demonstrations.reasons else ():
@@ -670,12 +677,15 @@ class Study:
         crossed = self.config.conditions
         prompts = [text for one in (judge.prompt, *crossed.prompt) if (text := self.prompts.get(one or "")) is not None]
         asked = judge.model_dump(mode="json", include={"strategy", "temperature", "params", "structured", "repeats"})
-        asked |= judge.model_dump(mode="json", include={"effort", "score"}, exclude_defaults=True)
+        asked |= judge.model_dump(mode="json", include={"effort", "score", "verbatim"}, exclude_defaults=True)
         asked |= {"function": judge.function} if judge.function else {}
         asked |= {"command": list(judge.command)} if judge.command else {}
         few_shot = "few-shot" in (judge.strategy, *crossed.strategy)
         shown = judge.demonstrations.key_parts if few_shot else None
-        words = [q.model_dump(mode="json", exclude={"keys", "optional", "rubric"}) for q in self.config.questions]
+        words = [
+            q.model_dump(mode="json", exclude={"keys", "optional", "rubric"} | (set() if q.says else {"says"}))
+            for q in self.config.questions
+        ]
         prompt = digest_of([asked, shown, prompts, words, crossed.model_dump(mode="json")])[:12]
         return {"model": judge.provider if judge.is_program else judge.model or judge.provider, "prompt": prompt}
 

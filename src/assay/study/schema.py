@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl
 
 from assay.data.scales import Label, Listed, Nominal, Preference, RankedTexts, Scale, SpanLabels, parse_scale
-from assay.errors import DataError, require_installed
+from assay.errors import DataError, listing, require_installed
 
 require_installed(["pydantic"], "judge", "opening a study")
 
@@ -190,6 +190,18 @@ def _parse(scale: str | tuple[str, ...]) -> Scale:
         raise ValueError(str(error)) from None
 
 
+_SIDES = {"a": -1, "b": 1}
+
+
+def _label_named(name: str, scale: Scale) -> Label | None:
+    """The label of a scale with this name: as it is, by its usual word, or by the side of a preference."""
+    words = kind_of(scale).words
+    for one in scale.categories or ():
+        if name in (str(one), words.get(one)) or (scale.kind == "preference" and _SIDES.get(name.casefold()) == one):
+            return one
+    return None
+
+
 def _text_values(by_label: Any) -> Any:
     return {str(k): str(v).strip() for k, v in by_label.items()} if isinstance(by_label, dict) else by_label
 
@@ -204,6 +216,13 @@ def rubric_words(points: Sequence[str]) -> str:
     return "\n".join(f"- {' '.join(one.split())}" for one in points)
 
 
+def _list_or_map(schema: dict[str, Any]) -> None:
+    """The form of `rubric` in study.yaml."""
+    text = {"type": "string"}
+    schema["anyOf"] = [{"type": "array", "items": text}, {"type": "object", "additionalProperties": text}]
+    del schema["type"], schema["items"]
+
+
 class ItemsPart(StudyPart):
     """The items' file and the meaning of its columns."""
 
@@ -215,6 +234,11 @@ class ItemsPart(StudyPart):
         "other",
     )
     images: tuple[str, ...] = Field((), description="columns with the path or URL of an image")
+    allow_private: bool = Field(
+        False,
+        description="whether judges are sent images by the URL of a private, local or link-local address, which their "
+        "server then fetches",
+    )
     media: tuple[str, ...] | dict[str, str | None] = Field(
         (),
         description="columns with the path or URL of an audio or video, for annotators only; {clip: clip_vtt} also "
@@ -275,8 +299,17 @@ class Question(StudyPart):
         "spans:person,place (parts of a text), or a list of categories"
     )
     guidelines: str = Field("", description="instructions for this question, the same for annotators and judges")
-    rubric: tuple[str, ...] = Field((), description="points to consider, a list at the end of the guidelines")
+    rubric: tuple[str, ...] = Field(
+        (),
+        description="points to consider, a list at the end of the guidelines; or a meaning for each label: {1: low}",
+        json_schema_extra=_list_or_map,
+    )
     meanings: dict[str, str] = Field(default_factory=dict, description="meaning of each label")
+    says: dict[str, str] = Field(
+        default_factory=dict,
+        description="the word that judges write for each label, if it differs: {A: m, B: M}; A and B are the options "
+        "of a preference",
+    )
     show: tuple[str, ...] | None = Field(None, description="columns to display; all others stay hidden")
     of: str | None = Field(
         None, description="for spans: column of the text to mark; not needed if show names a single column"
@@ -304,13 +337,16 @@ class Question(StudyPart):
     )
 
     _ends_do_not_matter = field_validator("text", "guidelines", mode="before")(_strip_ends)
-    _labels_are_text = field_validator("meanings", "keys", mode="before")(_text_values)
+    _labels_are_text = field_validator("meanings", "keys", "says", mode="before")(_text_values)
 
     @model_validator(mode="before")
     @classmethod
     def _rubric_ends_guidelines(cls, content: Any) -> Any:
         """Annotators and judges read it with the guidelines, also in a prompt of the user's."""
         points = content.get("rubric") if isinstance(content, dict) else None
+        if isinstance(points, dict):
+            points = [f"{label}: {meaning}" for label, meaning in points.items()]
+            content = content | {"rubric": points}
         if not isinstance(points, list | tuple) or not points or not all(isinstance(one, str) for one in points):
             return content
         said, ending = _strip_ends(content.get("guidelines") or ""), rubric_words(points)
@@ -353,9 +389,37 @@ class Question(StudyPart):
         """The kind of question, by its scale."""
         return kind_of(scale_of(self.scale))
 
+    @model_validator(mode="after")
+    def _says_names_labels(self) -> Question:
+        """Each key is a label of the scale, and no word is that of two labels."""
+        if not self.says:
+            return self
+        scale = scale_of(self.scale)
+        if scale.categories is None:
+            raise ValueError(f"says gives words for the labels of a list; {scale.spec} has none")
+        for name in self.says:
+            if _label_named(name, scale) is None:
+                names = listing([str(kind_of(scale).words.get(one, one)) for one in scale.categories])
+                raise ValueError(f"says: '{name}' is not a label of the scale; its labels are {names}")
+        words = list(self.words_of_says(scale).values())
+        twice = next((one for one in words if words.count(one) > 1), None)
+        if twice is not None:
+            raise ValueError(f"says: '{twice}' is the word of two labels")
+        return self
+
+    def words_of_says(self, scale: Scale) -> Mapping[Label, str]:
+        """Return the word that a judge is asked to write for each label of a scale; empty without `says`."""
+        given = {_label_named(name, scale): word for name, word in self.says.items()}
+        if not given or scale.categories is None or None in given:
+            return {}
+        usual = kind_of(scale).words
+        labels = [one for one in dict.fromkeys([*usual, *scale.categories]) if one not in self.closed]
+        return {one: given.get(one, usual.get(one, str(one))) for one in labels}
+
     def judge_words(self, scale: Scale) -> Mapping[Label, str]:
         """Return the words that a judge reads and writes for labels, if they differ from the labels."""
-        return {label: word for label, word in kind_of(scale).words.items() if label not in self.closed}
+        usual = {label: word for label, word in kind_of(scale).words.items() if label not in self.closed}
+        return self.words_of_says(scale) or usual
 
     def page_words(self, words: Mapping[Label, str]) -> Mapping[Label, str]:
         """Return the words, of those displayed or sent by the page, that an annotator can answer."""
@@ -577,6 +641,11 @@ class Judge(NamedJudge):
     )
     strategy: Strategy = Field("zero-shot", description="prompting strategy")
     prompt: str | None = Field(None, description="your own prompt: prompts/<name>.txt")
+    verbatim: bool = Field(
+        False,
+        description="send exactly the text of the prompt file with the item's columns: no system turn, no markers "
+        "around the item, no further columns",
+    )
     demonstrations: Demonstrations = Field(
         default_factory=lambda: Demonstrations.model_validate({}), description="few-shot examples"
     )

@@ -1,0 +1,415 @@
+"""Which label of a scale do words name?
+
+Of words, the longest beginning that names a label counts; words that name two labels, or withdraw one, name none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from assay.data.scales import Interval, Label, Preference, Scale
+
+WRAPPING = " \t\r\n\"'`*_“”‘’«»()[]{}<>.,;:!#\\$|~"
+"""Characters around a number or a word without meaning; around a label, see `unwrapped`."""
+
+_OPENING, ENDING = " \t\r\n\"'`_“”‘’«»‹›„([{#>\\$|•▪●→➡👉✅✔☑✓", " \t\r\n\"'`_“”‘’«»‹›“)]}\\$|.,;:!✅✔☑✓"
+"""Characters before and after a label, except those that make another label: ``A+``, ``C#``, ``-1``, ``A?``."""
+
+_TICKS = "→➡👉✅✔☑✓"
+"""Words that introduce a number."""
+
+THING = (
+    r"(?:option|text|response|answer|output|version|model|assistant|candidate|summary|translation|item|number|sentence)"
+)
+"""What models call one of several texts."""
+
+_DIGITS = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
+_UNIT = (
+    r"(?:stars?|points?|pts|★|⭐|sterne?n?|punkte?n?|étoiles?|estrellas?|puntos?|stelle|punti|pontos?|балл(?:а|ов)?"
+    r"|[点點分点]|점|つ?星)"
+)
+_OF = r"(?:/|out\s+of|of|von|sur|de|su|di|van|av|af|из|z)"
+_FRACTION = re.compile(
+    rf"^(?P<value>{_DIGITS})(?:[\s-]*{_UNIT})?\s*{_OF}\s*(?P<top>\d+(?:\.\d+)?)(?:[\s-]*{_UNIT})?$",
+    re.IGNORECASE,
+)
+_FULL_MARKS = re.compile(
+    r"^(?:[满滿]分)?(?P<top>\d+)\s*[点點分점]\s*(?:[满滿]点|[満满滿]点|만점)?\s*(?:中|에|の?うち|[,，、])\s*"
+)
+"""The top of the scale before the label, as in "5점 만점에 4점", "5点満点中4点"."""
+
+_NUMBER = re.compile(rf"^(?P<value>{_DIGITS})(?:[\s-]*(?P<unit>%|percent|{_UNIT}))?$", re.IGNORECASE)
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
+_STARS = re.compile(r"([★⭐]+)☆*")
+
+_ENDS = r"\s+[-—–]+\s|[.!]\s|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|:\s|,?\s+(?:because|since|as|due|given|based)\b"
+_LINE_SPLITS = re.compile(_ENDS, re.IGNORECASE)
+"""The end of the words of a label, before its explanation."""
+
+_SPLITS = re.compile(rf"{_ENDS}|\s+(?:for|on|in|with|which|but|although|though|or|and|to|over|than)\b", re.IGNORECASE)
+"""The same for a text that certainly states a label: ``5 for its wit``."""
+
+BULLET = re.compile(
+    r"^(?:[\s>#]|\*\*|\*(?!\w))*(?:[-*]\s+)?(?:\[x\]\s+)?"
+    r"(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+)?",
+    re.IGNORECASE,
+)
+"""The beginnings of a line."""
+
+_LEADING = re.compile(
+    r"^(?:(?:an?|the|my|final)\s+)*(?:(?:option|answer|label|category|choice|class|rating|score|grade|verdict|model|response)s?\b)?"
+    r"[\s:=]*(?:(?:of|as|is)\b)?[\s:]*",
+    re.IGNORECASE,
+)
+_CORRECTED = re.compile(
+    r"^[\s,;.()—–-]*(?:wait|no|actually|scratch that|rather|correction|revised|corrected)\b", re.IGNORECASE
+)
+TURNING = re.compile(
+    r"^[\s`]*(?:wait|no|but|however|actually|hmm?|though|on second thought|on reflection)\b", re.IGNORECASE
+)
+"""The beginning of a text in which the model starts to reconsider."""
+
+_HEDGED = re.compile(
+    r"^(?:[\s,;(]*(?P<how>or|to|and|but|maybe|perhaps|possibly|almost|nearly|leaning|bordering|close|closer)"
+    r"|\.?\s+(?:but|or|perhaps|maybe)|\s*[-—–]+\s*(?:or|perhaps|maybe|possibly))\b(?P<other>[^.;\n]*)",
+    re.IGNORECASE,
+)
+_IN_PART = re.compile(
+    r"^[\s,;(\[–—-]*(?:but\s+)?(?:only\s+|just\s+)?(?:partial(?:ly)?|partly|mostly|somewhat|almost|barely|nearly|borderline"
+    r"|in\s+part|to\s+(?:some|a\s+certain)\s+(?:extent|degree)|not\s+(?:entirely|fully|quite|completely|really)"
+    r"|with\s+(?:reservations|caveats))\b(?!\s+(?:because|since|due|for|as)\b)",
+    re.IGNORECASE,
+)
+"""What makes less of a label: ``correct (partially)``, ``yes, mostly``."""
+
+_DENIED = re.compile(r"^\s*[:=(–—-]\s*(?:no|not|false|none|absent|n/a|0(?:\.0+)?)\b(?!\s+\w)", re.IGNORECASE)
+"""What takes a label back: ``hate: no``."""
+
+_BEGUN = re.compile(r"^,?\s+(?:let(?:'s|\s+me|\s+us)|I(?:'ll|\s+will|\s+need))\b", re.IGNORECASE)
+"""What follows a word that only begins a talk: ``Okay, let me look``."""
+
+_RANGE = re.compile(r"^\s*[-—–~]\s*\d|^\s*[,/&]\s*\d|^\s+(?:on|for|in)\b[^.;\n]*\d")
+_LIST = re.compile(r"^\s*[,/&]\s*[ABC]\b|^[.:)]\s.*\b[BC][.:)]\s")
+
+_PLACES = re.compile(r"\b(?:[ABC]|first|second|tie)\b")
+
+NEAR, MOST_STATEMENTS = 300, 50
+"""Characters around the words by which a label is stated, and number of such words from the end, that are looked at:
+more than any statement needs, and few enough that a reply of megabytes that goes in circles is read in a moment."""
+
+LONGEST_LINE = 80
+"""Characters of a line: longer ones are a text, not a label or what leads to one."""
+
+DOUBTFUL = object()
+"""Marker instead of a label: the words name one, and withdraw it or name another."""
+
+
+def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
+    """The label of the scale that was stated; `DOUBTFUL`, or None if it is not on the scale.
+
+    Of words, the longest beginning that names a label counts: ``4 out of 5 because …`` is the 4 of 5. A ``line``
+    may be any sentence, so less of it may follow the label.
+    """
+    if not isinstance(stated, str):
+        return label_on_scale(stated, scale)
+    if scale.numeric and is_bound(stated):
+        return None
+    words = _strip_markdown(BULLET.sub("", stated)).strip()
+    splits = list((_LINE_SPLITS if line else _SPLITS).finditer(words, 0, NEAR))
+    if takes_any_word(scale):
+        return label_on_scale(words[: splits[0].start()] if splits else words, scale)
+    words = words[:NEAR]
+    for candidate, rest in [(words, ""), *((words[: s.start()], words[s.start() :]) for s in reversed(splits))]:
+        for part in dict.fromkeys((candidate, _strip_lead(candidate, scale))):
+            label = label_on_scale(part, scale)
+            if label is not None:
+                return DOUBTFUL if is_in_doubt(rest, label, scale) else label
+    return _number_in_brackets(words, scale)
+
+
+def _strip_lead(words: str, scale: Scale) -> str:
+    """Return a text without "the answer is", unless that is the label itself: ``A`` can be an article."""
+    rest = _LEADING.sub("", words, count=1)
+    lead = words[: len(words) - len(rest)]
+    return words if lead.strip() and label_on_scale(lead, scale) is not None else rest
+
+
+def is_bound(stated: str) -> bool:
+    """Whether this is an end of a range, or about a number: ``>4``, ``< 4``, ``~4``."""
+    return re.match(r"\s*(?:[~<≤≥]\s*|>=?)[-+]?\.?\d[^>]*$", stated) is not None
+
+
+def takes_any_word(scale: Scale) -> bool:
+    """Return whether any word is a label: categories without a list."""
+    return scale.categories is None and not scale.numeric and scale.kind not in _READERS
+
+
+def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
+    """Return whether the text after a label retracts it, or names another one."""
+    if _CORRECTED.match(rest) or (_RANGE if scale.numeric else _LIST).match(rest) or names_another(rest, label, scale):
+        return True
+    if (
+        not scale.numeric
+        and scale.kind not in _READERS
+        and (_IN_PART.match(rest) or _BEGUN.match(rest) or _DENIED.match(rest))
+    ):
+        return True
+    hedged = _HEDGED.match(rest)
+    if hedged is None:
+        return False
+    other = hedged["other"]
+    if hedged["how"] == "but" and re.match(r"\s*(?:not|never)\b", other):  # offensive (but not hate)
+        return False
+    if scale.numeric:
+        return bool(re.search(r"\d|\b(?:half|higher|lower|more|less|above|below)\b", other) or WORD.search(other))
+    if scale.kind in _READERS:
+        named = (label_on_scale(one, scale) for one in _PLACES.findall(other))
+        return not (hedged["how"] == "to" and _prefers(label, scale)) and any(one not in (None, label) for one in named)
+    said = f" {spoken(other)} "
+    return any(f" {spoken(str(one))} " in said for one in scale.categories or () if one != label)
+
+
+_JOINS = re.compile(
+    r"^(?:[\s,;/&|+:.!?(\[=·•~-]|[–—→]|\b(?:and|or|to|with|vs|versus|for|on|in|und|oder|et|ou|y|o)\b)+", re.IGNORECASE
+)
+"""Words between two labels that are both named; ``over`` and ``than`` choose the first."""
+
+
+def names_another(rest: str, label: Label, scale: Scale) -> bool:
+    """Whether what follows a label is another one and nothing more: ``A, B``, ``1 / 2``, ``low (mid)``."""
+    joined = _JOINS.match(rest)
+    if joined is None or (joined[0].split() == ["to"] and _prefers(label, scale)):
+        return False
+    said = rest[joined.end() :][:LONGEST_LINE]
+    ends = [len(said), *(one.start() for one in re.finditer(r"[,;/&|\n)]|[.!?](?:\s|$)", said))]
+    return any(label_on_scale(said[:end], scale) not in (None, label) for end in ends)
+
+
+def _prefers(label: Label, scale: Scale) -> bool:
+    """Whether "to" may lead from a label to the one it is preferred to: ``I prefer A to B``."""
+    return scale.kind == "preference" and label != 0
+
+
+def _strip_markdown(text: str) -> str:
+    """Without marks for bold, italics and code; a lone ``*`` behind a word stays, as in the grade ``A*``."""
+    text = re.sub(r"\*{2,}|`|</?(?:b|strong|em|i|s)>", "", text)
+    return re.sub(r"\*(?=\S)([^*\n]+?)(?<=\S)\*|(?<!\S)\*(?=\S)", r"\1", text)
+
+
+def _number_in_brackets(words: str, scale: Scale) -> Label | None:
+    """``Good (4)``: the number after its meaning."""
+    found = re.fullmatch(r"[A-Za-z][A-Za-z ]{0,40}\(([^()]{1,12})\)[.\s*]*", words) if scale.numeric else None
+    return label_on_scale(found[1], scale) if found else None
+
+
+def label_on_scale(stated: Any, scale: Scale) -> Label | None:
+    """Return the label of the scale that exactly these words, or this value, name; None if they name none."""
+    if isinstance(stated, bool) and scale.kind == "nominal":
+        stated = str(stated)
+    if stated is None or isinstance(stated, bool | list | dict):
+        return None
+    if scale.numeric:
+        return _number(stated, scale)
+    if scale.kind in _READERS:
+        return _READERS[scale.kind](str(stated), scale)
+    words = str(stated)
+    options = scale.categories
+    if options is None:
+        return unwrap(words) or None
+    if len(words) > NEAR + max(len(str(one)) for one in options):
+        return None  # a text, not a label
+    found = named_labels(options, words.strip(), unwrap(words))
+    return found[0] if len(found) == 1 else None
+
+
+def named_labels(options: Sequence[Label], *spellings: str) -> list[Label]:
+    """Return the labels that words name: as written, in any case, or as words and numbers."""
+    for same in (str, str.casefold):
+        for words in spellings:
+            found = [one for one in options if same(str(one)) == same(words)]
+            if found:
+                return found
+    terms = tokens(spellings[-1])
+    of = {one: tokens(str(one)) for one in options}
+    found = [one for one in options if of[one] == terms] if terms else []
+    # "mid high" is mid-high, but not where mid and high are labels too: then both are named.
+    several = any(terms[:n] in of.values() and terms[n:] in of.values() for n in range(1, len(terms)))
+    return [] if several else found
+
+
+_TOKEN = re.compile(
+    r"\d+(?:\.\d+)?|(?P<word>[^\W\d_]+(?:'[^\W\d_]+)*)|(?<=[^\W\d_])[-_‐‑](?=[^\W\d_])|(?P<gap>[\s_]+)|(?P<sign>.)",
+    re.DOTALL,
+)
+_CAMEL = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])")
+
+
+def tokens(words: str) -> tuple[str, ...]:
+    """The words and numbers of a label, and every sign that is no space or hyphen between words.
+
+    So Has-Property, hasProperty and "has property" are equal, 1.0 is 1, and ``A/B`` is not ``AB``, ``C++`` not ``C``,
+    ``1, 2`` not ``12``.
+    """
+    found: list[str] = []
+    for one in _TOKEN.finditer(words):
+        if one["word"]:
+            found += [part.casefold() for part in _CAMEL.split(one["word"])]
+        elif one["sign"]:
+            found.append(one["sign"])
+        elif one[0][0].isdigit():
+            found.append(one[0].lstrip("0") or "0" if "." not in one[0] else f"{float(one[0]):.12g}")
+    return tuple(found)
+
+
+def spoken(words: str) -> str:
+    """Words and numbers with one space between them, and signs among them."""
+    return " ".join(tokens(unwrap(words)))
+
+
+def unwrap(words: str) -> str:
+    """A label without quotes, brackets, full stops and Markdown around it; signs that may be its own stay."""
+    words = _strip_markdown(words).strip()
+    while words:
+        inner = words[1:-1] if words[0] == "<" and words[-1] == ">" else words
+        inner = inner.lstrip(_OPENING).rstrip(ENDING)
+        if inner == words:
+            return words
+        words = inner
+    return words
+
+
+def _number(stated: Any, scale: Scale) -> Label | None:
+    value = float(stated) if isinstance(stated, int | float) else _value(str(stated), scale)
+    # In plain Python: a frame of one label costs more than everything else about a reply.
+    low, high = (scale.low, scale.high) if isinstance(scale, Interval) else scale.bounds or (-math.inf, math.inf)
+    whole = math.isfinite(value) and value.is_integer()
+    if not (math.isfinite(value) and low <= value <= high and (whole or scale.kind == "interval")):
+        return None
+    return int(value) if whole else value
+
+
+def _value(stated: str, scale: Scale) -> float:
+    """Return the number that words name; NaN if they name none."""
+    words = stated.strip(WRAPPING.replace(".", "").replace("-", "") + _TICKS)
+    words = re.sub(r"^\*+|\*+$|\.$", "", words).strip(WRAPPING.replace(".", ""))
+    stars = _STARS.fullmatch(words)
+    if stars:
+        return float(len(stars[1]))
+    words = WORD.sub(lambda found: str(_WORDS.index(found[0].casefold())), words)
+    full = _FULL_MARKS.match(words)
+    if full and scale.bounds is not None and float(full["top"]) == scale.bounds[1]:
+        words = words[full.end() :]
+    fraction, number = _FRACTION.match(words), _NUMBER.match(words)
+    if re.fullmatch(r"[-+]?\d+,\d{1,2}", words) and scale.kind == "interval":
+        return float(words.replace(",", "."))
+    if fraction and scale.bounds is not None and float(fraction["top"]) == scale.bounds[1]:
+        return float(fraction["value"])
+    percent = number is not None and number["unit"] in ("%", "percent")
+    return math.nan if number is None or (percent and scale.bounds != (0.0, 100.0)) else float(number["value"])
+
+
+_FIRST = {"first", "a", "former", "a > b", "a >> b", "b < a"}
+_SECOND = {"second", "b", "latter", "b > a", "b >> a", "a < b"}
+_TIE = {"tie", "tied", "a tie", "draw", "neither", "equal", "equally good", "no preference", "a = b", "both equal"}
+_TIE |= {"both equally good", "both are equal", "both are equally good", "they are equal", "they are equally good"}
+
+
+def _preference(stated: str, scale: Scale) -> int | None:
+    if isinstance(scale, Preference) and scale.grades:
+        return _grade_side(stated, scale)
+    signs = re.sub(r"\s*([<>=]+)\s*", lambda one: f" {re.sub('=+', '=', one[1])} ", stated.casefold()).strip(
+        WRAPPING.replace("<", "").replace(">", "")
+    )
+    words = signs if re.search(r"\w [<>=]+ \w", signs) else spoken(stated)
+    words = re.sub(rf"^(?:both|the two|they)(?: of them| {THING}s)?(?: are)? (?=equal|tied?\b)", "", words)
+    words = re.sub(rf"^(?:it's|it is|this is|that's|i call it) |^(?:the )?{THING} |^the ", "", words)
+    for number, name in ((r"(?:1|one)", "first"), (r"(?:2|two)", "second")):
+        if re.match(rf"\W*(?:the\s+)?{THING}\s", stated, re.IGNORECASE):
+            words = re.sub(rf"^{number}\b", name, words)
+    words = re.sub(
+        r" is (?:the )?(?:clearly |slightly |much )?(?:better|best|superior|preferable|stronger)\b(?: than .*)?| wins$",
+        "",
+        words,
+    )
+    words = re.sub(rf" (?:one|{THING})$", "", words)
+    return -1 if words in _FIRST else 1 if words in _SECOND else 0 if words in _TIE else None
+
+
+_SIGNS = re.compile(
+    rf"(?:{THING}\s+)?(?P<one>[AB])\s*(?P<sign>[<>]+|=+)\s*(?:{THING}\s+)?(?P<other>[AB])", re.IGNORECASE
+)
+_SIDE = re.compile(r"(?P<side>a|b|first|second|former|latter)\b ?(?P<how>.*)")
+_WEAK = re.compile(r"(?:slightly|somewhat|marginally|a (?:bit|little)|a tad)")
+_STRONG = re.compile(r"(?:much|far|significantly|considerably|clearly|strongly|substantially|a lot)")
+
+
+def _grade_side(stated: str, scale: Preference) -> int | None:
+    """A side with its grade, in the words of the scale, as usual words, or as signs (``A>>B``); or a tie.
+
+    A side alone does not say how much better.
+    """
+    signs = _SIGNS.fullmatch(stated.strip(WRAPPING.replace("<", "").replace(">", "")))
+    if signs:
+        return _sign_side(signs["one"], signs["sign"], signs["other"], scale)
+    words = re.sub(
+        rf"^(?:it's|it is|this is) |^the |\bis (?:the )?|\b(?:{THING}|one)\b", "", spoken(stated).replace(":", " ")
+    )
+    words = " ".join(words.replace("-", " ").split())
+    if words in _TIE:
+        return 0
+    names = {" ".join(spoken(scale.word(n)).replace(":", " ").replace("-", " ").split()): n for n in scale.categories}
+    found = names.get(words)
+    side = _SIDE.fullmatch(words.replace(",", " ").replace("  ", " "))
+    if found is not None or side is None:
+        return None if found is None else int(found)
+    sign = -1 if side["side"] in _FIRST else 1
+    how = re.sub(r" than .*$", "", side["how"])
+    of_words = [n for n, word in enumerate(scale.grades, 1) if " ".join(tokens(word)) == how]
+    most = len(scale.grades)
+    of_words = of_words or [
+        grade
+        for pattern, grade in ((_WEAK, 1), (_STRONG, most))
+        if re.fullmatch(rf"{pattern.pattern} (?:better|preferred|stronger|superior)", how)
+    ]
+    return sign * of_words[0] if of_words else None
+
+
+def _sign_side(one: str, sign: str, other: str, scale: Preference) -> int | None:
+    """The label of ``A>B`` and ``A>>B``: the weakest and the next grade."""
+    if one.casefold() == other.casefold() or len(set(sign)) != 1:
+        return None
+    if sign[0] == "=":
+        return 0
+    first = (one.casefold() == "a") == (sign[0] == ">")
+    return (-1 if first else 1) * len(sign) if len(sign) <= len(scale.grades) else None
+
+
+def _odd_letter(stated: str, _scale: Scale) -> str | None:
+    differs = r"(?: (?:is the odd one(?: out)?|does not belong|doesn't belong|is different|differs)(?: from .*)?)?"
+    letter = re.fullmatch(rf"(?:{THING} )?([abc]){differs}", spoken(stated))
+    return letter[1].upper() if letter else None
+
+
+_READERS: dict[str, Callable[[str, Scale], Label | None]] = {"preference": _preference, "odd-one-out": _odd_letter}
+"""Patterns for scales with more forms of an answer than a listed label."""
+
+
+def is_bare(text: str, scale: Scale) -> bool:
+    """Return whether a response is only a number or word, on the scale or not."""
+    words = text.strip().strip(WRAPPING)
+    number = _NUMBER.match(words) or _FRACTION.match(words) or words.casefold() in _WORDS
+    return bool(number) or (not scale.numeric and len(words.split()) == 1)
+
+
+def plain(text: str) -> str:
+    """Digits and letters in their everyday form; invisible characters gone."""
+    if text.isascii() and text.isprintable():
+        return text
+    text = unicodedata.normalize("NFKC", text).replace("−", "-").replace("–", "-")
+    text = text.replace("’", "'").replace("\ufe0f", "")
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc", "Cs"))

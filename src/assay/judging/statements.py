@@ -1,0 +1,648 @@
+"""Where does a response state a label: as JSON, between markers, after "Answer:", alone on a line?
+
+`FINDERS` lists these forms, and a new form is a new row. A statement that is quoted, supposed or one of several
+probabilities does not count, in any form.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from assay.data.scales import Scale
+from assay.judging.criteria import (
+    ASIDE_KEYS,
+    LABEL_KEYS,
+    Criterion,
+    CriterionValues,
+    folded,
+    is_rejected,
+    is_sentence,
+    named_entry,
+    values_of_criterion,
+)
+from assay.judging.label_words import (
+    BULLET,
+    DOUBTFUL,
+    LONGEST_LINE,
+    MOST_STATEMENTS,
+    NEAR,
+    THING,
+    WRAPPING,
+    is_bound,
+    label_on_scale,
+    names_another,
+    stated_label,
+    takes_any_word,
+)
+
+OF_OTHERS = object()
+"""Instead of a label: the response labels other criteria, and not the one of the question."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement of a label in a response.
+
+    Attributes
+    ----------
+    at, end : int
+        Its position in the response.
+    label : label, `DOUBTFUL` or None
+        Its value; None if it is not on the scale.
+    decides : bool
+        Whether it settles the response, also without a valid label.
+    about : str
+        Its subject, if it names one: ``food`` in "Food rating: 4".
+    is_own : bool
+        Whether it is under the name of the question's criterion.
+    """
+
+    at: int
+    end: int
+    label: Any
+    decides: bool = True
+    about: str = ""
+    is_own: bool = False
+
+
+# -- JSON --------------------------------------------------------------------------------------------
+
+DECODER = json.JSONDecoder(strict=False)
+
+
+MOST_BRACES = 500
+"""Opening braces at which an object is looked for, from the end: more than any reply needs, and few enough that a reply
+of nothing else is read in a moment."""
+
+
+def is_json(text: str) -> bool:
+    """Whether all of a reply is one JSON object, in which marks are words like others."""
+    try:
+        return text.lstrip().startswith("{") and isinstance(json.loads(text, strict=False), dict)
+    except (json.JSONDecodeError, RecursionError):
+        return False
+
+
+def objects(text: str) -> Iterator[tuple[int, int, Any]]:
+    """Return every JSON object in a text with its position, also with single quotes, a trailing comma, or bare keys."""
+    position = text.find("{")
+    if text.count("{") > MOST_BRACES and not is_json(text):
+        position = [one.start() for one in re.finditer(r"\{", text)][-MOST_BRACES]
+    while position >= 0:
+        try:
+            value, end = DECODER.raw_decode(text, position)
+        except (json.JSONDecodeError, RecursionError):
+            flat = re.match(r"\{[^{}]*\}", text[position:])
+            value = None if flat is None else _repair(flat[0])
+            end = position + (flat.end() if flat is not None and value is not None else 1)
+        if value is not None:
+            yield position, end, value
+        position = text.find("{", end)
+
+
+_REPAIRS = (
+    (r"//[^\n\"]*", ""),
+    (r",\s*}", "}"),
+    (r"([{,]\s*)'([^'\n]*)'\s*:", r'\1"\2":'),
+    (r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":'),
+    (r":\s*'([^'\n]*)'\s*([,}])", r': "\1"\2'),
+)
+"""Return JSON for the usual deviations of models: comments, a last comma, single quotes, bare keys."""
+
+
+def _repair(text: str) -> Any:
+    for wrong, right in _REPAIRS:
+        text = re.sub(wrong, right, text)
+    try:
+        return DECODER.decode(text)
+    except (json.JSONDecodeError, RecursionError):
+        return None
+
+
+def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) -> Iterator[Statement]:
+    """Return the values of a criterion in the JSON objects of a text: under its own key first, then under a usual one.
+
+    An object with keys of other criteria and without the own one says nothing, unless it has the key ``label``.
+    """
+    for at, end, value in objects(text):
+        value = arguments_of(value)
+        if isinstance(value, dict):
+            found = _of_criterion(value, criterion)
+            label, named = one_label([_inner_label(one, scale) for one in found.own]), bool(found.own)
+            is_text = criterion is not None and (criterion.is_aside or all(map(is_sentence, found.own)))
+            is_own = named and not (label is None and is_text)
+            if not is_own:
+                label, named = (OF_OTHERS, True) if found.names_others else _object_label(value, scale)
+            yield Statement(at, end, label, named and not is_reported(text, at, end), is_own=is_own)
+
+
+def arguments_of(value: Any) -> Any:
+    """What a call of a function is given: ``{"name": "rate", "arguments": {"label": 4}}``; any other value as it is."""
+    for _ in range(_NESTED_CALLS):
+        if not isinstance(value, dict):
+            return value
+        call = {str(k).strip().casefold(): v for k, v in value.items()}
+        inner = next((call[key] for key in _CALLS if isinstance(call.get(key), dict | list)), None)
+        if inner is None and ({"name", "tool", "type", "function"} & call.keys() or len(call) == 1):
+            inner = next((call[key] for key in _ARGUMENTS if key in call), None)
+        if isinstance(inner, list) and len(inner) == 1:
+            inner = inner[0]
+        if isinstance(inner, str) and is_json(inner):
+            inner = json.loads(inner, strict=False)
+        if not isinstance(inner, dict):
+            return value
+        value = {key: one for key, one in inner.items() if str(key).casefold() not in _INPUTS}
+    return value
+
+
+_CALLS = ("tool_calls", "tool_call", "function_call", "function")
+_ARGUMENTS = ("arguments", "parameters", "args", "input")
+_INPUTS = frozenset({"query", "text", "input", "content", "prompt", "message", "url", "code", "expression"})
+"""Arguments that are a text for a tool, and no label."""
+
+_NESTED_CALLS = 4
+"""Objects around the arguments of a call at OpenAI: ``tool_calls``, ``function``, ``arguments``, and one more."""
+
+
+def _of_criterion(found: dict[Any, Any], criterion: Criterion | None) -> CriterionValues:
+    """Return the value of a criterion in an object; None if it answers under the key ``label``, as requested."""
+    if criterion is None:
+        return CriterionValues()
+    values = values_of_criterion(found, criterion)
+    answers = [value for key, value in found.items() if folded(str(key)) == "label"]
+    is_nested = any(
+        isinstance(one, dict) for value in answers for one in (value if isinstance(value, list) else [value])
+    )
+    is_answer = bool(answers) and not is_nested and named_entry(found, criterion) is None
+    return CriterionValues() if is_answer and (criterion.is_aside or not values.own) else values
+
+
+def _inner_label(value: Any, scale: Scale) -> Any:
+    """The label that the value of a criterion's own key gives: ``3``, ``"3"``, ``{"score": 3, "reason": "…"}``."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return _object_label(value, scale)[0] if isinstance(value, dict) else stated_label(value, scale)
+
+
+def one_label(labels: Sequence[Any]) -> Any:
+    """The label of several values: in doubt if they differ, None if none is on the scale."""
+    there = list(dict.fromkeys(label for label in labels if label is not None))
+    return there[0] if len(there) == 1 else DOUBTFUL if there else None
+
+
+def _object_label(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
+    """The label that an object gives, and whether it means to give one."""
+    folded = {str(k).strip().casefold().replace(" ", "_"): v for k, v in found.items()}
+    named = [k for k in folded if k in LABEL_KEYS or k.startswith("final")]
+    for sure in ([k for k in named if k == "label"], [k for k in named if k.startswith("final")]):
+        named = sure or named
+    if not named:
+        named = [k for k in folded if k not in ASIDE_KEYS]
+        if len(named) > 1 or (named and is_rejected(named[0], scale)):
+            return None, False
+    return one_label([_value_label(folded[k], scale) for k in named]), bool(named)
+
+
+def _value_label(value: Any, scale: Scale) -> Any:
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, dict):
+        inner = any(str(k).casefold() in LABEL_KEYS for k in value)
+        return _object_label(value, scale)[0] if inner else None
+    return stated_label(value, scale)
+
+
+# -- marks -------------------------------------------------------------------------------------------
+
+_MARKS = (
+    re.compile(r"##\s*(?P<said>[^#\n]{1,200}?#?)\s*##(?!#)"),
+    re.compile(r"\[\[\s*(?P<said>[^\[\]\n]{1,200}?)\s*\]\]"),
+    re.compile(
+        r"<(?P<tag>(?:final_?)?(?:label|answer|rating|score|verdict|choice|decision|category|grade|output|result))\b[^<>]*>"
+        r"\s*(?P<said>[^<>]{1,200}?)\s*</(?P=tag)>",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"<(?:[\w:]+:)?parameter(?:\s+name)?\s*=\s*[\"']?(?:final_?)?(?:label|answer|rating|score|verdict|choice)[\"']?>"
+        r"\s*(?P<said>[^<>]{1,200}?)\s*</",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\]\s*[:=]?\s*(?P<said>[^\s\[\]][^\n\[\]]{0,200})"
+        r"|\[(?:RESULT|ANSWER|SCORE|RATING|LABEL|VERDICT|FINAL)\s*[:=]\s*(?P<inside>[^\n\[\]]{1,200})\]"
+    ),
+    re.compile(r"\\boxed\{\s*(?:\\text\{)?(?P<said>[^{}]{1,200}?)\}"),
+)
+
+
+_WISHED = re.compile(r"\b(?:an?|another|to\s+(?:reach|get|earn|achieve|deserve)(?:\s+an?)?)\s*$", re.IGNORECASE)
+"""What leads to a label that is not given, if another one is: ``[[7]] (an [[8]] with sources)``."""
+
+
+def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
+    """``##4##``, ``[[4]]``, ``<label>4</label>``, ``\\boxed{4}``."""
+    found_marks = [found for pattern in _MARKS for found in pattern.finditer(text)]
+    plainly = [one for one in found_marks if not _WISHED.search(clause_before(text, one.start()))]
+    for found in plainly or found_marks:
+        said = found["said"] or found.group("inside")
+        tie = scale.kind == "preference" and said.casefold() == "c" and found[0].startswith("[[")
+        label = 0 if tie else stated_label(said, scale)
+        heading = found[0].startswith("##") and label is None and not re.search(r"\d", said)
+        yield Statement(
+            found.start(), found.end(), label, not heading and not is_reported(text, found.start(), found.end())
+        )
+
+
+# -- sentences ---------------------------------------------------------------------------------------
+
+_NOUN = (
+    rf"(?:label|answer|rating|score|verdict|choice|judge?ment|grade|category|class|classification|relation|decision"
+    rf"|preference|prediction|annotation|assessment|result|overall|winner|edit|correction|update|revision|stars?|odd[\s-]one(?:[\s-]out)?"
+    rf"|(?:better|preferred|best)\s+(?:one|{THING}))"
+)
+_CLOSING = r"[*_`'\")\]\\]*"
+_STATED = re.compile(
+    rf"\b{_NOUN}\b{_CLOSING}(?:"
+    rf"(?P<sure>(?:\s*\([^()\n]{{0,60}}\))?"
+    rf"(?:\s+(?:on|from|for|of|out of|between)\b(?P<of>[^:=\n.;]{{0,60}}?))?{_CLOSING}"
+    rf"\s*(?:[:=：→|]|->|\s[-–—]\s)\s*)"
+    rf"|(?:\s+(?:(?:for|of|to)\s+(?:this|the|it)|that|I)\b[^:=\n.;]{{0,40}}?)?"
+    rf"\s+(?:is|would be|should be|must be|remains)\b\s*:?\s*)",
+    re.IGNORECASE,
+)
+_I_GIVE = re.compile(
+    rf"\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must)*\s+"  # dialect: kept
+    r"(?:rate|give|assign|choose|pick|select|go\s+with|label|classify|score|grade|prefer|say|settle\s+on|vote\s+for)\b"
+    rf"|\b(?:it|this|(?:this|the)\s+(?:review|essay|post|comment|pair|story|{THING}))\s+"
+    r"(?:deserves|gets|earns|merits|scores|warrants)\b"
+    r"|\b(?P<is>(?:it|this|that)(?:'s|\s+is)|makes\s+it)(?=\s+an?\s)",
+    re.IGNORECASE,
+)
+_NOT_THE_LABEL = re.compile(
+    r"\b(?:first|initial|preliminary|provisional|tentative|draft|previous|earlier|original|average|mean|typical|usual"
+    r"|highest|lowest|max|maximum|min|minimum|top|possible|other|another|alternative|wrong|incorrect|second-best|next"
+    r"|lower|higher|worse|worst|weaker|losing|rejected|no|any|each|every|which|what|whose|if|when|unless|whether|why|\w+'s|example)\s+"
+    r"(?:(?:the|my|a|an|its|this)\s+)?$",
+    re.IGNORECASE,
+)
+_AT_FIRST = re.compile(r"\b(?:first|initially|before|thought|tempted|if|when|unless|whether)\b", re.IGNORECASE)
+_OF_OTHERS = re.compile(
+    rf"\b(?:it|which|prompt|author|writer|user|review|post|comment|{THING})\b[^:\n]*\b"  # dialect: kept
+    r"(?:asks?|asked|says?|said|tells?|told|instructs?|instructed|requests?|"
+    r"requested|demands?|wants?|claims?)\b"
+    r"|\b(?:instead of|rather than|not|never|don't|won't|ignore|asked to|"
+    r"told to|instructed to|if|e\.g\.,?|such as)"
+    r"\s+(?:\w+\s+){0,3}[\"'`*]*$",
+    re.IGNORECASE,
+)
+_PASSAGE = (
+    r"(?:words?|strings?|text|lines?|sentence|phrase|json|object|snippet|code|instructions?|injection|prompt|prompts)"
+)
+_CONTAINED = re.compile(
+    r"\b(?:(?:contains?|contained|includes?|included|embeds|embedded|quotes|quoted|mentions|mentioned|injects?|injected"
+    r"|reads|ends|begins|starts|writes|wrote|states)(?:\s+with)?"
+    rf"(?:\s+(?:an?|the|this|that|its|own|hidden|fake|literal|embedded|injected|answer|label|rating|score|{_PASSAGE}))*"
+    rf"|(?:has|had)(?:\s+(?:an?|the|this|its|hidden|fake))*(?:\s+{_PASSAGE})+)[\s:,\"'`“(]*$",
+    re.IGNORECASE,
+)
+"""What leads to a part of the item: ``The item contains the string``."""
+
+_HEADED = re.compile(
+    r"^\W*the\s+(?:input|prompt|item|review|post|comment|text)(?:\s+(?:was|is))?\s*:\s*[\"'“`]*$", re.IGNORECASE
+)
+"""A heading of a quotation: ``The input was: {…}``."""
+
+_FIRST_PERSON = re.compile(r"\b(?:I|we)(?:'ve|'ll|\s+(?:have|will|now|therefore))?\s+$", re.IGNORECASE)
+_FORCED = re.compile(
+    r"^\W*if\s+I\s+(?:had|have|were|was|am)\s+(?:to\b|forced\b|asked\b|pressed\b)[^,]*,\s*", re.IGNORECASE
+)
+"""A condition that is none: ``If I had to choose, I would say``."""
+
+_DISMISSED = re.compile(
+    r"^[\s\"'`”).,;*]*(?:which|that|but|and|so)\s+(?:I|we)(?:\s+(?:will|must|shall|do|did|should|am|have))*(?:\s+not|n't)?\s+"
+    r"(?:ignor|disregard|follow|obey|dismiss|reject|treat|consider)\w*"
+    r"|^[\s\"'`”).,;*]*(?:which\s+)?(?:is|was|are|were)\s+(?:part\s+of|in|inside|quoted|embedded|injected|an?\s+(?:attempt|injection))\b",
+    re.IGNORECASE,
+)
+_WOULD = re.compile(
+    r"^[\s\"'`”)*_]*(?:would|could|might)\b(?!\s+be\s+(?:my|the|our|right|best|fair|appropriate))"
+    r"|^[\s\"'`”)*_]*(?:needs|requires|is\s+(?:reserved|meant)\s+for)\b",
+    re.IGNORECASE,
+)
+_EXAMPLE = re.compile(
+    r"\b(?:e\.g\.|for example|for instance|such as|than|instead of|rather than|why not)[\s,:(]*$", re.IGNORECASE
+)
+
+_SUPPOSED = re.compile(
+    r"^\W*(?:if|unless|were|had|should)\b(?!\s+(?:I|we|forced|pressed|pushed|asked)\b)", re.IGNORECASE
+)
+"""How a sentence begins that says what would be the label of something else: ``if it were longer``."""
+_NEGATED = re.compile(r"^[\s*_\"']*(?:not|never|neither|no longer)\b", re.IGNORECASE)
+
+
+_TABLE_RULE = re.compile(r"[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|?)+[ \t]*(?:\n|$)")
+"""The line between the heading of a table and its rows."""
+
+
+def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
+    """What follows "Answer:", "the rating is" and the like."""
+    found = list(_STATED.finditer(text))[-MOST_STATEMENTS:]
+    if takes_any_word(scale) and any(one["sure"] for one in found):
+        found = [one for one in found if one["sure"]]
+    starts = [one.start() for one in found] + [len(text)]
+    for one, until in zip(found, starts[1:], strict=True):
+        before = clause_before(text, one.start())
+        stars = one[0].casefold().startswith("star") and before.rstrip()[-1:].isdigit()  # those of "4 stars - good"
+        if stars or _NOT_THE_LABEL.search(before) or is_quoted(text, one.start()):
+            continue
+        if not one["sure"] and _SUPPOSED.match(before):
+            continue
+        rest = text[one.end() : min(until, one.end() + NEAR)].partition("\n")[0]
+        label = stated_label(rest, scale)
+        negated = label is None and bool(_NEGATED.match(rest))
+        is_heading = "|" in one[0] and _TABLE_RULE.match(text, text.find("\n", one.start()) + 1) is not None
+        short = bool(one["sure"]) and len(rest.split()) <= 3 and bool(rest.strip(WRAPPING)) and not is_heading
+        off = bool(re.match(r"[\s*_\"'`]*[-+]?\d", rest)) and scale.numeric
+        decides = label is not None or negated or short or off
+        yield Statement(one.start(), one.end(), label, decides, _subject(before, one["of"]) or _part(rest))
+
+
+_ABROAD = re.compile(
+    r"\b(?:antwort|bewertung|wertung|einstufung|réponse|note|étiquette|respuesta|calificación|puntuación|etiqueta|risposta"
+    r"|valutazione|etichetta|resposta|avaliação|nota)\b[*_]*\s+(?:lautet|ist|est|es|è|é)\b\s*:?\s*"
+    r"|(?:答案|评分|評分|分数|标签|答え|回答|評価|スコア)(?:是|为|為|は)\s*:?\s*|(?:정답|답변|답|점수)(?:은|는)\s*",
+    re.IGNORECASE,
+)
+_SUPPOSED_ABROAD = re.compile(r"\b(?:wenn|falls|si|se|erste|première|primera)\b|如果|若|もし|만약", re.IGNORECASE)
+_ABROAD_ENDS = re.compile(r"[。!?\n]|\s*(?:です|である|だ|입니다|이다)(?=[。.!\s]|$)")
+
+
+def find_in_other_languages(text: str, scale: Scale) -> Iterator[Statement]:
+    """ "Die Antwort lautet 4", "la réponse est 4", "答案是4": as in English, the last counts."""
+    for one in list(_ABROAD.finditer(text))[-MOST_STATEMENTS:]:
+        if _SUPPOSED_ABROAD.search(clause_before(text, one.start())):
+            continue
+        label = stated_label(_ABROAD_ENDS.split(text[one.end() : one.end() + NEAR], maxsplit=1)[0], scale)
+        if label is not None:
+            yield Statement(one.start(), one.end(), label)
+
+
+_NO_SUBJECT = re.compile(
+    r"^(?:final|my|the|overall|correct|revised|new|updated|best|a|an|so|own|star|appropriate|actual|true|total)?$"
+)
+
+
+def _subject(before: str, of: str | None) -> str:
+    """Return the subject of a statement: the word before it, or the words after "for"."""
+    if of is not None:
+        return of.strip().casefold()
+    word = re.search(r"(\w*)[\s*_]*$", before.casefold())
+    assert word is not None
+    return "" if _NO_SUBJECT.match(word[1]) else word[1]
+
+
+def _part(rest: str) -> str:
+    """What follows "for" after a label: ``2 for the food``."""
+    found = re.search(r"\bfor\s+(?:the\s+|its\s+)?(\w+)", rest.casefold())
+    return "" if found is None or found[1] in ("me", "this", "it", "that", "a") else found[1]
+
+
+def find_given(text: str, scale: Scale) -> Iterator[Statement]:
+    """ "I would give it a 4", "it deserves a 4"."""
+    for one in list(_I_GIVE.finditer(text))[-MOST_STATEMENTS:]:
+        before = _FORCED.sub("", clause_before(text, one.start()))
+        if one["is"] and not (scale.numeric or scale.kind in ("nominal", "ordinal")):
+            continue
+        if _AT_FIRST.search(before) or _OF_OTHERS.search(before) or _SUPPOSED.match(before):
+            continue
+        words = re.split(r"[\n!?]|\.(?!\d)", text[one.end() : one.end() + NEAR], maxsplit=1)[0].split()
+        for skipped in range(min(6, len(words))):  # "I would give this lovely review a 4": five words before it
+            rest = " ".join(words[skipped:])
+            label = stated_label(rest, scale)
+            if label is not None:
+                yield Statement(one.start(), one.end(), label, about=_part(rest))
+                break
+            other = re.search(r"\d|^(?:not|no|never|neither)$", words[skipped])
+            if other or label_on_scale(words[skipped], scale) is not None:
+                break
+
+
+_SEEMS = re.compile(
+    r"\s+(?:seems|feels|sounds|looks|is|would be)\s+(?:to be\s+)?(?:(?:the|a|most|about|quite|only|my)\s+)*"
+    r"(?:fair|right|appropriate|reasonable|fitting|justified|warranted|best|apt|correct|answer|choice|rating|score|verdict|fit)"
+    r"\b(?!\s*(?:,?\s*(?:but|if|only|unless|though|or)\b|\?))",
+    re.IGNORECASE,
+)
+_UNSETTLED = re.compile(
+    r"\b(?:not|never|doubt)\b|n't\b|(?:\b(?:or|and|to|nor|than|if|either|between|no|first)|[-–—/&~<>])(?:\s+(?:an?|the))?$",
+    re.IGNORECASE,
+)
+"""Words before a label that make it undecided."""
+
+
+def find_fitting(text: str, scale: Scale) -> Iterator[Statement]:
+    """ "Overall, 4 seems fair.": the label right before such words."""
+    for one in list(_SEEMS.finditer(text))[-MOST_STATEMENTS:]:
+        before = clause_before(text, one.start())
+        words = _strip_quotes(before).split()
+        for number in range(min(_WORDS_OF_FIT, len(words)), 0, -1):
+            label = label_on_scale(" ".join(words[-number:]), scale)
+            if label is not None:
+                head = BULLET.sub("", " ".join(words[:-number]) + " ").rstrip()
+                other = len(words) > number and label_on_scale(words[-number - 1], scale) is not None
+                doubtful = other or _UNSETTLED.search(head) or _AT_FIRST.search(head)
+                if not doubtful and not is_quoted(text, one.start()):
+                    yield Statement(one.start(), one.end(), label)
+                break
+
+
+_WORDS_OF_FIT = 4
+"""Words of a label right before "seems fair"."""
+
+
+def _strip_quotes(words: str) -> str:
+    return re.sub(r"[\"`*_“”]|(?<!\w)'|'(?!\w)", "", words)
+
+
+_FRACTION = re.compile(r"\.\d")
+_SHARE = r"(?:0?\.\d+|[01]\.\d+|\d{1,3}(?:\.\d+)?\s*%|[01](?![\d.]))"
+
+
+def find_probabilities(text: str, scale: Scale) -> list[Statement]:
+    """The labels of a list of probabilities, ``hate: 0.1, none: 0.9``: none of them is stated."""
+    if "%" not in text and _FRACTION.search(text) is None:
+        return []
+    if scale.numeric:
+        names = r"\d+(?:\.\d+)?"
+    elif scale.categories is not None and scale.kind not in ("preference", "odd-one-out"):
+        names = "|".join(re.escape(str(one)) for one in sorted(scale.categories, key=lambda one: -len(str(one))))
+    else:
+        names = r"[ABC]|first|second|tie"
+    pattern = (
+        rf"(?<![\w.])[\"'*_`]*(?P<name>{names})(?:[\"']\s*,|[\"'*_`]*\s*(?:[:=(|]|->|→|[-–—]\s))\s*(?:p\s*=\s*)?"
+        rf"(?P<share>{_SHARE})(?![\d/])\)?"
+    )
+    found = list(re.finditer(pattern, text, re.IGNORECASE))
+    shares = [one for one in found if "." in one["share"] or "%" in one["share"]]
+    if len({one["name"].casefold() for one in found}) < 2 or not shares or (scale.numeric and len(shares) < len(found)):
+        return []
+    return [Statement(one.start(), one.end(), DOUBTFUL) for one in found]
+
+
+def clause_before(text: str, at: int) -> str:
+    """Return the text before a position in its own sentence."""
+    line = text[max(0, at - NEAR) : at].rpartition("\n")[2]
+    return re.split(r"[.!?;]\s", line)[-1]
+
+
+def is_quoted(text: str, at: int) -> bool:
+    """Return whether a text reports what someone else requested, or what the item contains."""
+    before = clause_before(text, at)
+    contained = _CONTAINED.search(before)
+    own = contained is not None and _FIRST_PERSON.search(before[: contained.start()])
+    return bool(_OF_OTHERS.search(before) or _HEADED.match(before) or (contained and not own))
+
+
+def is_reported(text: str, at: int, end: int) -> bool:
+    """Return whether a statement is not one of the model's own: quoted, dismissed, or only supposed."""
+    after = text[end : end + NEAR].partition("\n")[0]
+    supposed = (
+        _SUPPOSED.match(clause_before(text, at)) or _WOULD.match(after) or _EXAMPLE.search(clause_before(text, at))
+    )
+    return is_quoted(text, at) or bool(supposed or _DISMISSED.match(after))
+
+
+# -- lines -------------------------------------------------------------------------------------------
+
+_OPPOSITE = re.compile(r"\b(?:loser|losing|worse|worst|weaker|weakest|inferior|rejected|not|least)\b", re.IGNORECASE)
+"""Names of what is not the label."""
+
+_NUMBERED = re.compile(r"^[\s#*]*(?P<number>\d+)[.)]\s+\S")
+_KEYED = re.compile(
+    r"^[ \t*_#>`|-]{0,20}(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*[:：|=][ \t]*(?P<rest>\S[^\n]*)$", re.MULTILINE
+)
+_ASIDE = re.compile(
+    r"\b(?:number|count|words?|length|time|date|year|age|page|line|step|item|part|points?|paragraph|sentence|confidence"
+    r"|certainty|probability|likelihood|temperature|note(?!\s$)|example|option|reasons?|reasoning|explanation|question"
+    r"|criteri\w+|scale|range|min\w*|max\w*|first|initial|preliminary|tentative|draft|previous|average|mean|\w+'s)\b",
+    re.IGNORECASE,
+)
+
+
+def find_last_line(text: str, scale: Scale) -> Iterator[Statement]:
+    """A label that is all of the last line."""
+    lines = _lines(text)
+    whole = None
+    if len(lines) > 1 and scale.categories and not scale.numeric:
+        lead, ending = re.sub(r"^[^:\n]{0,40}:\s*", "", lines[-2]), lines[-1]
+        joined = (label_on_scale(f"{lead}{gap}{ending}", scale) for gap in (" ", ""))
+        whole = next((one for one in joined if one is not None), None)
+    if whole is not None:
+        yield Statement(len(text), len(text), whole)  # one label on several lines
+    elif lines:
+        last = label_on_scale(BULLET.sub("", lines[-1]), scale)
+        before = _line_label(lines[-2], scale) if len(lines) > 1 else None
+        label = DOUBTFUL if None not in (last, before) and last != before else last
+        aside = len(lines) > 1 and lines[-2].rstrip(" *_").endswith(":") and bool(_ASIDE.search(lines[-2]))
+        if label is not None and not (scale.numeric and is_bound(lines[-1])) and not aside:
+            yield Statement(len(text), len(text), label)
+
+
+def _line_label(line: str, scale: Scale) -> Any:
+    """The label that is all of a line, or that it states for sure: ``Answer: 4``."""
+    alone = label_on_scale(BULLET.sub("", line), scale)
+    if alone is not None or len(line) > LONGEST_LINE:
+        return alone
+    return next((one.label for one in find_in_sentences(line, scale) if one.label is not DOUBTFUL), None)
+
+
+def find_in_lines(text: str, scale: Scale) -> Iterator[Statement]:
+    """The label with which the last line begins, and that of the first."""
+    lines = _lines(text)
+    several = len(lines) > 1
+    numbered = sum(bool(_NUMBERED.match(line)) for line in lines) > 1
+    for place in (0, -1)[: len(lines)]:
+        line, found = lines[place], _NUMBERED.match(lines[place])
+        listed = several and found is not None and (numbered or found["number"] == "1")
+        if listed or (several and len(line) > LONGEST_LINE):
+            continue
+        label = stated_label(line, scale, line=True)
+        if label is None and (place == -1 or not several):
+            label = _last_sentence(line, scale)
+        if label is not None:
+            at = 0 if place == 0 else len(text)
+            yield Statement(at, at, label)
+
+
+def _last_sentence(line: str, scale: Scale) -> Any:
+    """The preference that all of the last sentence states; in doubt if another sentence states a different one."""
+    if scale.kind != "preference":
+        return None
+    found = [label_on_scale(BULLET.sub("", one), scale) for one in re.split(r"(?<=[.!])\s+", line)]
+    return one_label(found) if found[-1] is not None else None
+
+
+def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
+    """``Similarity: 0.7``: a line of a name that is not listed and a label."""
+    for found in list(_KEYED.finditer(text))[-MOST_STATEMENTS:]:
+        aside = _ASIDE.search(found["name"]) or re.search("[:=：]", found["rest"]) or _OPPOSITE.search(found["name"])
+        if not aside and not is_reported(text, found.start("rest"), found.end()):
+            label = stated_label(found["rest"], scale, line=True)
+            named = (
+                label_on_scale(found["name"].rstrip("<>!~ "), scale) if scale.categories and not scale.numeric else None
+            )
+            if label is not None:
+                yield Statement(found.start(), found.start("rest"), label if named in (None, label) else DOUBTFUL)
+
+
+def find_bold_ending(text: str, scale: Scale) -> Iterator[Statement]:
+    """A label in bold with which the reply ends."""
+    found = re.search(r"(\*\*|__)([^*_\n]{1,60})\1[.!\s]*$", text)
+    if found and not _AT_FIRST.search(clause_before(text, found.start())) and not is_quoted(text, found.start()):
+        label = label_on_scale(found[2], scale)
+        negated = re.search(r"\b(?:not|never|no|isn't|than)\s+(?:\w+\s+)?$", text[: found.start()])
+        if label is not None and not negated:
+            before = re.search(r"(\*\*|__)([^*_\n]{1,60})\1([^*_\n]{1,8})$", text[: found.start()])
+            other = None if before is None else label_on_scale(before[2], scale)
+            two = before is not None and other is not None and names_another(before[3] + found[2], other, scale)
+            yield Statement(found.start(), found.end(), DOUBTFUL if two else label)
+
+
+_UNTICKED = re.compile(r"^\s*(?:[-*]\s*)?\[\s\]")
+
+
+def _lines(text: str) -> list[str]:
+    lines = (line for line in text.splitlines() if not _UNTICKED.match(line))
+    return [line for line in lines if line.strip(WRAPPING + "-") or re.search("[★⭐]", line)]
+
+
+class Finder(NamedTuple):
+    """A form in which a response can state a label."""
+
+    find: Callable[[str, Scale], Iterator[Statement]]
+    is_sure: bool = False
+    """Whether the last of all sure statements counts; of the other finders, the first with a statement decides."""
+    is_whole: bool = False
+    """Whether a truncated response can contain the statement."""
+    any_word: bool | None = None
+    """Whether it is for scales on which any word is a label, or for the others alone; None for all scales."""
+
+
+FINDERS = (
+    Finder(find_in_json, is_sure=True, is_whole=True),
+    Finder(find_in_marks, is_sure=True, is_whole=True),
+    Finder(find_in_sentences, is_sure=True),
+    Finder(find_in_other_languages, is_sure=True, any_word=False),
+    Finder(find_given, is_sure=True, any_word=False),
+    Finder(find_fitting, is_sure=True, any_word=False),
+    Finder(find_last_line, is_sure=True, any_word=False),
+    Finder(find_in_keyed_lines, any_word=True),
+    Finder(find_in_lines),
+    Finder(find_in_keyed_lines, any_word=False),
+    Finder(find_bold_ending, any_word=False),
+)
+"""In order of priority. All except the first ignore the JSON objects of the response."""
