@@ -957,6 +957,6 @@ RESULTS = (
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")
 ERRORS = tuple(assay.errors.__all__)
 TABLES = ("Annotations", "read", "scan", "simulate")
-OTHERS = ("Look", "look", "similarity_matrix", *ABSENT)
+OTHERS = ("Look", "ask", "look", "similarity_matrix", *ABSENT)
 if "train" in ABSENT:
     RESULTS, OTHERS = RESULTS[:-1], (*OTHERS, RESULTS[-1])

@@ -40,7 +40,7 @@ def systems_study(
     recorded = [{"name": name, "provider": "recorded", "file": "outputs.jsonl"} for name in WORDS]
     parts = {
         "systems": recorded,
-        "comparisons": {"items": 6, "choose": "top"},
+        "comparisons": {"items": {"top": 6}},
         "judges": [{"name": "m1", "model": "tiny", "base_url": "http://127.0.0.1:9/v1"}],
     }
     return write_study(

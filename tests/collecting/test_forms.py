@@ -12,7 +12,6 @@ from annotating import Served, write_study
 from assay.collecting.design import Asked
 from assay.collecting.forms import (
     FormField,
-    WithFormulas,
     _differing_columns,
     _markdown,
     item_fields,
@@ -20,8 +19,7 @@ from assay.collecting.forms import (
     slider_ticks,
 )
 from assay.data.scales import parse_scale
-from assay.errors import MissingExtra, StudyError
-from assay.study.definition import load_study
+from assay.errors import MissingExtra
 from assay.study.items import Item
 from assay.study.schema import Question
 
@@ -247,7 +245,7 @@ def test_questions_about_one_triplet_share_a_page(serve):
 def test_markdown_is_rendered_safely(text: str, wanted: str, never: str) -> None:
     item = Item("i", None, {"one": text, "two_b": text})
     question = Question.model_validate({"name": "q", "text": "Q?", "scale": "1-5", "show": ["one", "two_b"]})
-    laid, plain = item_fields([Asked(7, question, parse_scale("1-5"))], item, (), {}, ("one",))
+    laid, plain = item_fields([Asked(7, question, parse_scale("1-5"))], item, (), {}, {"one": False})
     assert laid.markup is not None
     assert wanted in laid.markup
     assert not never or never not in laid.markup
@@ -275,16 +273,16 @@ def test_formulas_are_rendered_safely(text: str, wanted: str, never: str) -> Non
     item = Item("i", None, {"one": text})
     question = Question.model_validate({"name": "q", "text": "Q?", "scale": "1-5", "show": ["one"]})
     asked = [Asked(7, question, parse_scale("1-5"))]
-    (laid,) = item_fields(asked, item, (), {}, WithFormulas(["one"]))
+    (laid,) = item_fields(asked, item, (), {}, {"one": True})
     assert laid.markup is not None
     assert wanted in laid.markup
     assert never not in laid.markup
-    (plain,) = item_fields(asked, item, (), {}, ("one",))
+    (plain,) = item_fields(asked, item, (), {}, {"one": False})
     assert plain.markup is not None
     assert "<math" not in plain.markup
 
 
-def test_formulas_require_markdown_and_libraries(serve, tmp_path, monkeypatch):
+def test_formulas_require_libraries(serve, tmp_path, monkeypatch):
     def study(name: str, **items: object) -> Path:
         folder = write_study(tmp_path / name, items=[{"item": "i", "text": "$x^2$"}])
         content = yaml.safe_load((folder / "study.yaml").read_text())
@@ -292,9 +290,7 @@ def test_formulas_require_markdown_and_libraries(serve, tmp_path, monkeypatch):
         (folder / "study.yaml").write_text(yaml.safe_dump(content))
         return folder
 
-    with pytest.raises(StudyError, match=r"items\.formulas: requires items\.markdown"):
-        load_study(study("a", formulas=True))
-    folder = study("b", markdown=["text"], formulas=True)
+    folder = study("b", markdown={"text": "formulas"})
     with Served(folder) as page:
         assert "<msup><mi>x</mi><mn>2</mn></msup></mrow></math>" in page.annotator().send("GET", "/work").text
     monkeypatch.setitem(sys.modules, "latex2mathml", None)
@@ -335,7 +331,7 @@ def test_triplet_item_shows_its_own_fields() -> None:
 
     def beside(place: str, **more: object) -> list[tuple[str, str]]:
         one = Question.model_validate(asked | more)
-        return [(field.title, field.text) for field in _differing_columns(one, item, place, ())]
+        return [(field.title, field.text) for field in _differing_columns(one, item, place, {})]
 
     assert beside("first", show=["made_by", "place", "about", "note"]) == [("made by", "me")]
     assert beside("second", show=["made_by", "place", "gone"]) == [("made by", "0"), ("place", "here")]

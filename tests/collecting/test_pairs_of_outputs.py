@@ -173,7 +173,7 @@ def test_changed_outputs_give_new_pairs_and_require_a_decision_on_old_votes(tmp_
         judged(folder)
     assert len(assay.read(folder)) == 30, "reading does not invalidate answers"
     # Fewer items: the votes on the removed ones also require a decision.
-    (folder / "study.yaml").write_text(content.replace("items: 6", "items: 4"))
+    (folder / "study.yaml").write_text(content.replace("top: 6", "top: 4"))
     with pytest.raises(StudyError, match=r"not drawn yet \(all outputs exist\)"):
         Served(folder)
     with pytest.raises(ChangedStudyError, match=r"10 answers to 'better' \(10 of judges\)"):
@@ -225,7 +225,10 @@ def test_empty_output_is_missing_and_its_item_is_not_compared(tmp_path):
         ({"questions": [TASK, BETTER, {"name": "good", "text": "Good?", "scale": "1-5"}]}, "'good' is about items"),
         ({"judges": [{"name": "beta", "model": "m"}]}, "'beta' is a system; give the judge another name"),
         ({"labels": "labels.csv"}, "labels: cannot be used"),
-        ({"comparisons": {"choose": "best"}}, "input should be 'weighted', 'stratified' or 'top'"),
+        ({"comparisons": {"items": {"best": 3}}}, "input should be 'weighted', 'stratified' or 'top'"),
+        ({"comparisons": {"items": 0}}, "comparisons.items: must be 1 or more"),
+        ({"comparisons": {"items": {"top": 0}}}, "must be 1 or more"),
+        ({"comparisons": {"items": {"top": 3, "weighted": 2}}}, "must be a number, or one choice with"),
         ({"systems": [{"name": n, "model": "m", "repeats": 1} for n in "ab"]}, "repeats: must be 2 to 100"),
         ({"systems": [{"name": n, "model": "m", "strategy": "few-shot"} for n in "ab"]}, "strategy: is for judges"),
     ],

@@ -341,7 +341,7 @@ def test_verdict_sentence_for_each_code():
 @pytest.mark.parametrize(
     ("p", "beaten", "reason"),
     [
-        (0.0501, (), "not better than permuted texts (p = 0.050)"),
+        (0.0501, (), "not better than permuted texts (p = 0.0501)"),
         (0.05, ("a",), "not significantly better than a"),
         (0.2, ("a", "b"), "not better than permuted texts (p = 0.200) and not significantly better than a or b"),
     ],

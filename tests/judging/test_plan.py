@@ -937,19 +937,19 @@ def test_pairs_are_counted_in_words():
     pairs = pl.DataFrame({"first_text": ["x", "y"], "second_text": ["x", "z"]})
 
     def words(chosen, systems, **wanted):
-        comparisons = SimpleNamespace(**{"items": None, "choose": "top"} | wanted)
+        comparisons = SimpleNamespace(**{"n_items": None, "choose": "top"} | wanted)
         study = SimpleNamespace(config=SimpleNamespace(comparisons=comparisons), systems=systems)
         return _pairs_in_words(study, items, chosen, pairs)
 
-    assert words(items.tail(2), "ab", items=2) == [
+    assert words(items.tail(2), "ab", n_items=2) == [
         "2 pairs of outputs drawn, of 2 of 3 items, chosen by separability (top): 0.50 on average, 0.40 of all",
         "1 of the pairs are of two outputs that are the same, word for word",
     ]
-    assert words(items, "abc", items=4)[:2] == [
+    assert words(items, "abc", n_items=4)[:2] == [
         "2 pairs of outputs drawn, of all 3 items of two systems, with a mean separability of 0.40",
         "comparisons.items asks for 4 items, and there are 3",
     ]
-    assert len(words(items, "ab", items=3)) == 2
+    assert len(words(items, "ab", n_items=3)) == 2
 
 
 # -- keys ------------------------------------------------------------------------------------------

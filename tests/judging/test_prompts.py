@@ -407,7 +407,7 @@ def test_temperature_of_systems_is_a_condition_and_one_of_them_is_compared(make_
             {"name": "essay", "text": "Write.", "scale": "text"},
             {"name": "better", "text": "Which?", "scale": "preference", "options": ["essay"], "show": []},
         ],
-        "conditions": {"system_temperature": [0.9, 0.2]},
+        "conditions": {"temperature": {"systems": [0.9, 0.2]}},
         "comparisons": {"pairs": 2},
     }
 

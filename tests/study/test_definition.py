@@ -441,7 +441,7 @@ def test_keys_of_the_page_are_no_keys_of_labels(tmp_path):
 @pytest.mark.parametrize(("varied", "compared"), [((), None), ((0.9, 0.2), 0.9), ((0.0, 0.9), 0.0)])
 def test_compared_temperature_is_the_first(folder, varied, compared):
     study = load_study(folder)
-    conditions = study.config.conditions.model_copy(update={"system_temperature": varied})
+    conditions = study.config.conditions.model_copy(update={"temperature": {"systems": varied}})
     config = study.config.model_copy(update={"conditions": conditions})
     assert replace(study, config=config).compared_temperature == compared
 

@@ -14,7 +14,7 @@ from assay.study import old_keys, schema
 FIELDS = {
     schema.ItemsPart: {
         "file": "items.csv", "id": "item", "document": None, "images": (), "markdown": (), "media": (),
-        "media_hosts": (), "formulas": False,
+        "media_hosts": (),
     },
     schema.OnScale: {"guidelines": "", "meanings": None},
     schema.Question: {
@@ -28,10 +28,10 @@ FIELDS = {
         "prompt": None, "effort": None, "score": "label", "sibling": None, "route": None, "price": None, "file": None,
     },
     schema.OutputPairs: {
-        "pairs": "5 >= 1 <= 100", "items": "None >= 1", "choose": "weighted", "similarity": "rouge-1",
+        "pairs": "5 >= 1 <= 100", "items": None, "similarity": "rouge-1",
     },
     schema.Ensemble: {"name": "1 or more", "of": "1 or more", "rule": "majority"},
-    schema.Conditions: {"scale": (), "temperature": (), "prompt": (), "strategy": (), "system_temperature": ()},
+    schema.Conditions: {"scale": (), "temperature": (), "prompt": (), "strategy": ()},
     schema.RateLimits: {
         "concurrency": "20 >= 1 <= 10000", "requests_per_minute": "None > 0", "tokens_per_minute": "None > 0",
         "max_cost": "None >= 0", "timeout": "120 > 0",
@@ -91,10 +91,10 @@ def key_paths(part, above=()):
             yield from key_paths(inner, (*above, name))
 
 
-def test_study_file_has_at_most_113_keys():
+def test_study_file_has_at_most_110_keys():
     paths = set(key_paths(schema.StudyFile))
     assert {"seed", "judges.model", "people.crowd.screening.options", "limits.max_cost"} <= paths
-    assert len(paths) <= 113, sorted(paths)
+    assert len(paths) <= 110, sorted(paths)
 
 
 def test_old_keys_are_not_keys():
@@ -125,12 +125,13 @@ def test_converted_keeps_the_choices_of_a_stored_study():
     system = {"name": "a", "model": "m", "base_url": "https://x.org/v1", "query": {"v": "1"}, "max_tokens_as": None}
     stored = {
         "questions": [question], "looks": 3, "systems": [system],
-        "items": {"media": ["clip", "talk"], "captions": {"clip": "vtt"}},
+        "items": {"media": ["clip", "talk"], "captions": {"clip": "vtt"}, "markdown": ["proof"], "formulas": True},
         "judges": [
             {"name": "f", "provider": "python", "function": "rules:stars", "seed": 7, "demonstrations": {"folds": 3}},
             {"name": "c", "provider": "command", "command": ["./a b", "--x"], "limits": {"tries": 2, "timeout": 9}},
         ],
-        "conditions": {"system_temperature": [0.2, 0.7]}, "comparisons": {"temperature": 0.7},
+        "conditions": {"system_temperature": [0.2, 0.7], "temperature": [0.1]},
+        "comparisons": {"temperature": 0.7, "items": 4, "choose": "top"},
         "probes": {"of": ["hint", "repeat"], "sample": 9}, "limits": {"unreadable": None},
         "people": {
             "group": "job", "overlap": {"nurse": 2}, "first": "queue.csv", "days": 3, "warm_up": "w.csv",
@@ -148,7 +149,9 @@ def test_converted_keeps_the_choices_of_a_stored_study():
     assert (function.function, command.command, command.limits.timeout) == ("rules:stars", ("./a b", "--x"), 9)
     assert (study.systems[0].address, study.systems[0].query) == ("https://x.org/v1", {"v": "1"})
     assert (study.items.captions, list(study.items.media)) == ({"clip": "vtt"}, ["clip", "talk"])
-    assert (study.conditions.system_temperature, study.probes) == ((0.7, 0.2), {"hint": 9, "repeat": 9})
+    assert study.conditions.temperatures == {"judges": (0.1,), "systems": (0.7, 0.2)}
+    assert (study.comparisons.n_items, study.comparisons.choose) == (4, "top")
+    assert (study.items.markup, study.probes) == ({"proof": True}, {"hint": 9, "repeat": 9})
     assert (people.group, people.per_item, people.first, people.days) == ("job", {"nurse": 2}, "queue.csv", 3)
     assert (people.practice_file, people.practice_share, people.after_change) == ("w.csv", 0.5, "ask-again")
     assert (people.payment, people.checks.most_failed) == (schema.Pay("GBP", item=0.1), 0.4)

@@ -159,7 +159,8 @@ class StudyDesign:
         }
         part = self.study.config.items
         shown |= {name: list(columns) for name in ("markdown", "media") if (columns := getattr(part, name))}
-        shown |= {name: value for name in ("captions", "formulas") if (value := getattr(part, name))}
+        formulas = [column for column, has_formulas in part.markup.items() if has_formulas]
+        shown |= {name: value for name, value in (("captions", part.captions), ("formulas", formulas)) if value}
         return keep_form(self.store, digest_of(shown), shown)
 
     def consent_digest(self) -> str:
@@ -295,7 +296,10 @@ class StudyDesign:
     def _check(self) -> dict[str, str | None]:
         """Refuse questions that cannot be asked; return the items in order, each with its document."""
         part = self.study.config.items
-        for library in (*(["markdown_it"] if part.markdown else []), *(_FOR_FORMULAS if part.formulas else [])):
+        for library in (
+            *(["markdown_it"] if part.markup else []),
+            *(_FOR_FORMULAS if any(part.markup.values()) else []),
+        ):
             require(library, "serve", "laying out Markdown")
         if self.study.systems:
             self._check_pairs()

@@ -6,10 +6,11 @@ Nothing else leaves the server.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from html import unescape
+from types import MappingProxyType
 from typing import Any, Literal
 from xml.etree.ElementTree import tostring
 
@@ -138,13 +139,17 @@ class GivenAnswers:
     """By question, whether a tie means that both or that neither option is acceptable."""
 
 
+_NO_MARKDOWN: Mapping[str, bool] = MappingProxyType({})
+"""No column with Markdown."""
+
+
 def question_form(
     asked: Asked,
     item: Item,
     order: Sequence[str],
     images: Mapping[str, str],
     label: Label | None,
-    markdown: Collection[str] = (),
+    markdown: Mapping[str, bool] = _NO_MARKDOWN,
     tie: str | None = None,
 ) -> QuestionForm:
     """Make the form of one question about an item.
@@ -157,8 +162,8 @@ def question_form(
         Address of each column with an image or a recording.
     label : label, optional
         The annotator's answer so far, in the item's own order.
-    markdown : list of str
-        Columns with Markdown.
+    markdown : dict, optional
+        The columns with Markdown, each with whether it has formulas.
     tie : str, optional
         If that label is a tie, whether both or neither options were acceptable.
     """
@@ -221,7 +226,7 @@ def _widget(
     item: Item,
     order: Sequence[str],
     images: Mapping[str, str],
-    markdown: Collection[str],
+    markdown: Mapping[str, bool],
 ) -> tuple[Widget, tuple[Choice, ...]]:
     """The input element of a question and its choices."""
     if scale.kind in _COMPARISONS:
@@ -246,7 +251,7 @@ def _widget(
 
 
 def _sides(
-    scale: Scale, item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
+    scale: Scale, item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Mapping[str, bool]
 ) -> tuple[Choice, ...]:
     """Choices of a preference: left, ties and right; with grades, the strongest are outermost, with digits as keys."""
     left, right = (
@@ -279,7 +284,7 @@ def _sides(
 
 
 def _letters(
-    scale: Scale, item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
+    scale: Scale, item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Mapping[str, bool]
 ) -> tuple[Choice, ...]:
     return tuple(
         Choice(canonical(letter), letter, None, letter, _field(letter, item, column, images, markdown))
@@ -287,7 +292,9 @@ def _letters(
     )
 
 
-def _differing_columns(question: Question, item: Item, place: str, markdown: Collection[str]) -> tuple[FormField, ...]:
+def _differing_columns(
+    question: Question, item: Item, place: str, markdown: Mapping[str, bool]
+) -> tuple[FormField, ...]:
     """The shown columns of one item of a triplet that differ among the three items."""
     found = []
     for column in question.shown_columns(item.fields):
@@ -298,7 +305,7 @@ def _differing_columns(question: Question, item: Item, place: str, markdown: Col
     return tuple(found)
 
 
-Compared = Callable[[Scale, Item, Sequence[str], Mapping[str, str], Collection[str]], tuple[Choice, ...]]
+Compared = Callable[[Scale, Item, Sequence[str], Mapping[str, str], Mapping[str, bool]], tuple[Choice, ...]]
 """A function that returns the choices of a comparison of options."""
 
 _COMPARISONS: dict[str, tuple[Widget, Compared]] = {
@@ -333,7 +340,7 @@ def item_fields(
     item: Item,
     hidden: Sequence[str],
     images: Mapping[str, str],
-    markdown: Collection[str] = (),
+    markdown: Mapping[str, bool] = _NO_MARKDOWN,
 ) -> tuple[FormField, ...]:
     """Return the columns that any question shows, except its options and the text in which it asks for spans."""
     columns: dict[str, None] = {}
@@ -347,18 +354,14 @@ def item_fields(
     return tuple(_field(column.replace("_", " "), item, column, images, markdown) for column in columns)
 
 
-def _field(title: str, item: Item, column: str, images: Mapping[str, str], markdown: Collection[str]) -> FormField:
+def _field(title: str, item: Item, column: str, images: Mapping[str, str], markdown: Mapping[str, bool]) -> FormField:
     if column in images:
         shown = images[column]
         return FormField(title, recording=shown) if isinstance(shown, Clip) else FormField(title, image=shown)
     value = item.fields.get(column, "")
     text = value if isinstance(value, str) else canonical(value)
-    formulas = isinstance(markdown, WithFormulas)
-    return FormField(title, text=text, markup=_markdown(text, formulas) if column in markdown else None)
-
-
-class WithFormulas(tuple[str, ...]):
-    """Columns with Markdown and formulas."""
+    formulas = markdown.get(column)
+    return FormField(title, text=text, markup=None if formulas is None else _markdown(text, formulas))
 
 
 @lru_cache(maxsize=2000)

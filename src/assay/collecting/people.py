@@ -34,7 +34,6 @@ from assay.collecting.forms import (
     GivenAnswers,
     PageForm,
     TaskForm,
-    WithFormulas,
     item_fields,
     question_form,
 )
@@ -160,8 +159,7 @@ def _task_form(
 ) -> TaskForm:
     asked = design.questions_of(task)
     images = _addresses(design, task, item)
-    part = design.study.config.items
-    markdown = WithFormulas(part.markdown) if part.formulas else part.markdown
+    markdown = design.study.config.items.markup
     questions = tuple(
         question_form(
             *(one, item, task.shown["order"].get(str(one.id), ()), images),

@@ -100,7 +100,7 @@ async def refuse_what_is_not_sent(
     words = [{"role": "user", "content": "?"}]
     for judge in judges:
         model = judge.model or judge.name
-        for temperature in config.conditions.temperature or (judge.temperature,):
+        for temperature in config.conditions.temperatures["judges"] or (judge.temperature,):
             request = Request(model, words, temperature, judge.max_tokens, None, judge.params, effort=judge.effort)
             lost = not_sent(request, (await providers[judge.name].sent(request)).body)
             if lost:
@@ -179,7 +179,7 @@ def _later(study: Study) -> str:
     """How many pairs judges will be asked about, once there are outputs."""
     comparisons, systems = study.config.comparisons, study.systems
     n_items = sum(1 for _ in study.items())
-    n_items = n_items if comparisons.items is None else min(n_items, comparisons.items)
+    n_items = n_items if comparisons.n_items is None else min(n_items, comparisons.n_items)
     twos = len(systems) * (len(systems) - 1) // 2
     each = min(comparisons.pairs, min(one.repeats for one in systems) ** 2)
     return f"After all outputs exist, each judge also compares {n_items * twos * each} pairs of them."

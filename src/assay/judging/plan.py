@@ -85,7 +85,7 @@ def draw_pairs(study: Study, store: Store) -> tuple[tuple[str, ...], bool]:
     usable, left_out = _usable(found)
     table = outputs_of(usable)
     alike = separability(table, similarity=comparisons.similarity, method="none")
-    chosen = chosen_items(alike.items, comparisons.items, comparisons.choose, comparisons.seed)
+    chosen = chosen_items(alike.items, comparisons.n_items, comparisons.choose, comparisons.seed)
     pairs = pairs_of(table.labels, chosen, comparisons.pairs, comparisons.seed)
     with store.exclusive() as db:
         put_pairs(db, pairs.iter_rows(named=True), made_of, store.now(db))
@@ -125,8 +125,8 @@ def _pairs_in_words(study: Study, items: pl.DataFrame, chosen: pl.DataFrame, pai
         words = [
             f"{pairs.height} pairs of outputs drawn, of all {items.height} {of}, with a mean separability of {mean:.2f}"
         ]
-    if wanted.items is not None and wanted.items > n_items:
-        words.append(f"comparisons.items asks for {wanted.items} items, and there are {n_items}")
+    if wanted.n_items is not None and wanted.n_items > n_items:
+        words.append(f"comparisons.items asks for {wanted.n_items} items, and there are {n_items}")
     same = int((pairs["first_text"] == pairs["second_text"]).sum())
     if same:
         words.append(f"{same} of the pairs are of two outputs that are the same, word for word")
@@ -398,18 +398,14 @@ class Plan:
 
     def conditions(self, question: AskedQuestion) -> list[dict[str, Any]]:
         """Return every combination of experimental conditions for one question."""
-        varied = self.study.config.conditions
-        names = [name for name in ("scale", "temperature", "prompt", "strategy", "show") if getattr(varied, name)]
-        if "scale" in names and not scale_of(question.definition.scale).numeric:
-            names.remove("scale")
-        return [
-            dict(zip(names, values, strict=True))
-            for values in itertools.product(*(getattr(varied, name) for name in names))
-        ]
+        varied = self.study.config.conditions.crossed()
+        if not scale_of(question.definition.scale).numeric:
+            varied.pop("scale", None)
+        return [dict(zip(varied, values, strict=True)) for values in itertools.product(*varied.values())]
 
     def system_conditions(self) -> list[dict[str, Any]]:
         """Return the conditions of the systems."""
-        return [{"temperature": one} for one in self.study.config.conditions.system_temperature] or [{}]
+        return [{"temperature": one} for one in self.study.config.conditions.temperatures["systems"]] or [{}]
 
     # -- probes ---------------------------------------------------------------------------------
 

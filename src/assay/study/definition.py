@@ -300,8 +300,6 @@ def _file_column_problems(config: StudyFile) -> Iterator[Problem]:
     for position, column in enumerate(part.media):
         if column in part.images:
             yield ("items", "media", position), f"'{column}' is also listed in images; remove one of the two"
-    if part.formulas and not part.markdown:
-        yield ("items", "formulas"), "requires items.markdown, the columns with formulas"
     for position, column in enumerate(part.markdown):
         if column in part.file_columns:
             yield ("items", "markdown", position), f"'{column}' holds a file, not text"
@@ -587,8 +585,8 @@ def _crowd_problems(people: People) -> Iterator[Problem]:
 
 def _condition_problems(config: StudyFile) -> Iterator[Problem]:
     """Find conditions of systems without systems, and ties of questions that are not preferences."""
-    if config.conditions.system_temperature and not config.systems:
-        yield ("conditions", "system_temperature"), "requires systems; for judges, set conditions.temperature"
+    if config.conditions.temperatures["systems"] and not config.systems:
+        yield ("conditions", "temperature", "systems"), "requires systems; for judges, write the list alone"
     for position, question in enumerate(config.questions):
         if question.ties is not True and not question.kind.words:
             yield ("questions", position, "ties"), "is for the scale preference"
@@ -658,7 +656,7 @@ class Study:
     @property
     def compared_temperature(self) -> float | None:
         """The temperature whose outputs of systems are compared; None if it is not a condition."""
-        return next(iter(self.config.conditions.system_temperature), None)
+        return next(iter(self.config.conditions.temperatures["systems"]), None)
 
     def tested_items(self) -> list[str]:
         """Return the names of the items of the test set: all of them without a split."""
@@ -686,7 +684,7 @@ class Study:
             q.model_dump(mode="json", exclude={"keys", "optional", "rubric"} | (set() if q.says else {"says"}))
             for q in self.config.questions
         ]
-        prompt = digest_of([asked, shown, prompts, words, crossed.model_dump(mode="json")])[:12]
+        prompt = digest_of([asked, shown, prompts, words, crossed.stored()])[:12]
         return {"model": judge.provider if judge.is_program else judge.model or judge.provider, "prompt": prompt}
 
     def items(self) -> Iterator[Item]:

@@ -14,7 +14,10 @@ OLD_KEYS: dict[str, str] = {
     "looks": "write 'analyses: 4'",
     "items.captions": "write 'media: {clip: clip_vtt}', the recording's column with the column of its captions",
     "comparisons.seed": "write 'seed: 1' at the top",
-    "comparisons.temperature": "write it first in 'conditions: {system_temperature: [0.7, 0.2]}'",
+    "items.formulas": "write 'markdown: {proof: formulas}', each column with formulas",
+    "conditions.system_temperature": "write 'temperature: {systems: [0.7, 0.2]}'",
+    "comparisons.choose": "write 'items: {top: 50}', the choice with the number of items",
+    "comparisons.temperature": "write it first in 'conditions: {temperature: {systems: [0.7, 0.2]}}'",
     "judges.seed": "write 'seed: 1' at the top",
     "judges.function": "write 'model: module:function'",
     "judges.command": "write 'model: ./rate.sh --fast', the program and its options in one line",
@@ -89,10 +92,12 @@ def converted(stored: dict[str, Any]) -> dict[str, Any]:
         study["analyses"] = study.pop("looks")
     if captions := items.pop("captions", None):
         items["media"] = {column: captions.get(column) for column in items["media"]}
-    compared = comparisons.pop("temperature", None)
-    if compared is not None:
-        varied = study["conditions"]["system_temperature"]
-        study["conditions"]["system_temperature"] = [compared, *(one for one in varied if one != compared)]
+    if items.pop("formulas", False):
+        items["markdown"] = dict.fromkeys(items["markdown"], "formulas")
+    choose = comparisons.pop("choose", "weighted")
+    if choose != "weighted" and comparisons.get("items") is not None:
+        comparisons["items"] = {choose: comparisons["items"]}
+    _convert_temperatures(study.get("conditions", {}), comparisons.pop("temperature", None))
     for model in models:
         _convert_model(model)
     for name in ("loading", "tries", "unreadable"):
@@ -106,6 +111,14 @@ def converted(stored: dict[str, Any]) -> dict[str, Any]:
     if seed := next((one for one in seeds if one), 0):
         study["seed"] = seed
     return study
+
+
+def _convert_temperatures(conditions: dict[str, Any], compared: float | None) -> None:
+    varied = conditions.pop("system_temperature", ())
+    if compared is not None:
+        varied = [compared, *(one for one in varied if one != compared)]
+    if varied:
+        conditions["temperature"] = {"judges": conditions.get("temperature", ()), "systems": varied}
 
 
 def _convert_model(model: dict[str, Any]) -> None:

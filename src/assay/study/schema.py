@@ -247,10 +247,11 @@ class ItemsPart(StudyPart):
     media_hosts: tuple[str, ...] = Field(
         (), description="hosts from which annotators' browsers load media that items name by an https URL"
     )
-    markdown: tuple[str, ...] = Field(
-        (), description="columns formatted as Markdown for annotators: with tables and code, without HTML and images"
+    markdown: tuple[str, ...] | dict[str, Literal["formulas"] | None] = Field(
+        (),
+        description="columns formatted as Markdown for annotators: with tables and code, without HTML and images; "
+        "{proof: formulas} also formats LaTeX between $ signs, or in \\(…\\)",
     )
-    formulas: bool = Field(False, description="also format LaTeX between $ signs, or in \\(…\\), in those columns")
 
     @field_validator("media_hosts")
     @classmethod
@@ -264,6 +265,12 @@ class ItemsPart(StudyPart):
     def captions(self) -> dict[str, str]:
         """The column of captions, by column of media."""
         return {column: of for column, of in self.media.items() if of} if isinstance(self.media, dict) else {}
+
+    @property
+    def markup(self) -> Mapping[str, bool]:
+        """The columns formatted as Markdown, each with whether it has formulas."""
+        given = self.markdown if isinstance(self.markdown, dict) else dict.fromkeys(self.markdown)
+        return {column: what == "formulas" for column, what in given.items()}
 
     @property
     def file_columns(self) -> tuple[str, ...]:
@@ -790,21 +797,42 @@ class OutputPairs(StudyPart):
     """The pairs of systems' outputs that annotators and judges compare."""
 
     pairs: int = Field(5, ge=1, le=100, description="pairs of outputs, for each item and pair of systems")
-    items: int | None = Field(
-        None, ge=1, description="items for each pair of systems, chosen by separability; all by default"
-    )
-    choose: Choose = Field(
-        "weighted",
-        description="weighted: with probability proportional to separability; stratified: equally many per range; "
-        "top: the most separable",
+    items: int | dict[Choose, int] | None = Field(
+        None,
+        description="items for each pair of systems, all by default; a number is drawn with probability proportional "
+        "to separability, {stratified: 50} equally many per range, {top: 50} are the most separable",
     )
     similarity: str = Field("rouge-1", description="similarity of two outputs, see assay separability")
     _seed: int = PrivateAttr(0)
+
+    @field_validator("items")
+    @classmethod
+    def _one_choice(cls, items: int | dict[Choose, int] | None) -> int | dict[Choose, int] | None:
+        if isinstance(items, dict) and len(items) != 1:
+            raise ValueError("must be a number, or one choice with a number: {top: 50}")
+        if (number := next(iter(items.values())) if isinstance(items, dict) else items) is not None and number < 1:
+            raise ValueError("must be 1 or more")
+        return items
 
     @property
     def seed(self) -> int:
         """The seed of the study: draws items and pairs."""
         return self._seed
+
+    def stored(self) -> dict[str, Any]:
+        """Return the choices that identify the drawn pairs, under the names that stores have."""
+        kept = self.model_dump(mode="json", include={"pairs", "similarity"})
+        return kept | {"items": self.n_items, "choose": self.choose, "seed": self.seed}
+
+    @property
+    def n_items(self) -> int | None:
+        """The number of items for each pair of systems; None for all."""
+        return next(iter(self.items.values())) if isinstance(self.items, dict) else self.items
+
+    @property
+    def choose(self) -> Choose:
+        """How items are chosen."""
+        return next(iter(self.items)) if isinstance(self.items, dict) else "weighted"
 
 
 class Ensemble(NamedJudge):
@@ -827,7 +855,11 @@ class Conditions(StudyPart):
     """Experimental conditions: every combination is run, and each is a column of the table."""
 
     scale: tuple[str, ...] = Field((), description="scales, instead of the scale of every numeric question")
-    temperature: tuple[float, ...] = Field((), description="temperatures of judges")
+    temperature: tuple[float, ...] | dict[Literal["judges", "systems"], tuple[float, ...]] = Field(
+        (),
+        description="temperatures of judges; {systems: [0.5, 1]}: of systems, which write their outputs at every one; "
+        "the outputs at the first are compared",
+    )
     prompt: tuple[str, ...] = Field((), description="names of files in prompts/; 'default' is assay's own prompt")
     strategy: tuple[Strategy, ...] = Field((), description="prompting strategies of judges")
     show: dict[Name, tuple[str, ...]] = Field(
@@ -835,11 +867,24 @@ class Conditions(StudyPart):
         description="item columns that judges see with the options, by a name that you choose: "
         "{without: [], with: [topic]}",
     )
-    system_temperature: tuple[float, ...] = Field(
-        (),
-        description="temperatures of systems, which replace the system's: each writes its outputs at every one; the "
-        "outputs at the first are compared",
-    )
+
+    @property
+    def temperatures(self) -> Mapping[str, tuple[float, ...]]:
+        """The temperatures of ``judges`` and of ``systems``."""
+        if isinstance(self.temperature, dict):
+            return {"judges": self.temperature.get("judges", ()), "systems": self.temperature.get("systems", ())}
+        return {"judges": self.temperature, "systems": ()}
+
+    def stored(self) -> dict[str, Any]:
+        """Return the conditions that identify a judge's prompts, under the names that stores have."""
+        of = {"temperature": self.temperatures["judges"], "system_temperature": self.temperatures["systems"]}
+        return self.model_dump(mode="json") | {name: list(values) for name, values in of.items()}
+
+    def crossed(self) -> dict[str, tuple[Any, ...]]:
+        """Return the values of each condition of judges that varies."""
+        names = ("scale", "temperature", "prompt", "strategy", "show")
+        values = {name: tuple(getattr(self, name)) for name in names} | {"temperature": self.temperatures["judges"]}
+        return {name: value for name, value in values.items() if value}
 
     @field_validator("scale")
     @classmethod

@@ -301,7 +301,7 @@ class WrittenOutputs:
         # A temperature that is not varied is omitted, as in stores of earlier versions.
         parts = [[*vars(one).items()] for one in self.outputs]
         outputs = [{k: v for k, v in part if (k, v) != ("temperature", None)} for part in parts]
-        return digest_of([outputs, comparisons.model_dump(mode="json") | {"seed": comparisons.seed}])
+        return digest_of([outputs, comparisons.stored()])
 
 
 def system_outputs(db: sa.Connection, temperature: float | None = None) -> WrittenOutputs:
