@@ -20,10 +20,10 @@ from assay.estimation.options import IntervalSettings
 from assay.estimation.resampling import estimate_open, estimate_sums
 from assay.replacement import studies
 from assay.replacement.panel import AltTestSettings, AltTestTable
-from assay.replacement.studies import Pilot, SimulatedStudies, is_conclusive
+from assay.replacement.studies import OutcomeSums, Pilot, SimulatedStudies, is_conclusive
 from assay.simulation import LabelSource, simulate
 from assay.statistics.panels import Panel
-from assay.statistics.wins import NeededEpsilon, Posterior
+from assay.statistics.wins import LOSS, WIN, NeededEpsilon, Posterior
 from type_one_error import PRIOR, boundary_noise, show
 
 SEED = 20261122
@@ -63,7 +63,11 @@ class World:
     def assurance(self, drawn: np.ndarray, exact: bool = True) -> np.ndarray:
         """Which studies end in a verdict, by the test itself."""
         counts = (drawn @ self.kinds.reshape(len(self.kinds), -1)).reshape(len(drawn), 1, *self.kinds.shape[1:])
-        studies = SimulatedStudies(counts, np.ones((len(drawn), self.m)), exact=exact)
+        sums = None
+        if OutcomeSums.are_tested(self.m):
+            added = drawn @ OutcomeSums.columns(self.kinds[..., 0, WIN] - self.kinds[..., 0, LOSS])
+            sums = OutcomeSums.of(added[:, None], drawn[:1].sum(axis=1))
+        studies = SimulatedStudies(counts, np.ones((len(drawn), self.m)), exact=exact, sums=sums)
         return is_conclusive(studies.ends(self.settings, EPSILON))[:, 0]
 
     def enough(self, rng: np.random.Generator) -> float:

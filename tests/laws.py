@@ -404,10 +404,13 @@ def first_anchors() -> Annotations:
 DOORS = (assay, assay.measures, assay.plan, assay.results, assay.errors)
 """The modules with public names."""
 
+CLOSED = set() if find_spec("pydantic") else {"ask"}
+"""Public names that cannot be reached without an extra."""
+
 PUBLIC: dict[str, Any] = {
     value.__name__: value
     for door in DOORS
-    for value in (getattr(door, name) for name in door.__all__)
+    for value in (getattr(door, name) for name in door.__all__ if name not in CLOSED)
     if callable(value)
 }
 """Every public function and class, by the name in its definition."""
@@ -957,6 +960,6 @@ RESULTS = (
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")
 ERRORS = tuple(assay.errors.__all__)
 TABLES = ("Annotations", "read", "scan", "simulate")
-OTHERS = ("Look", "ask", "look", "similarity_matrix", *ABSENT)
+OTHERS = ("Look", "look", "similarity_matrix", *({"ask"} - CLOSED), *ABSENT)
 if "train" in ABSENT:
     RESULTS, OTHERS = RESULTS[:-1], (*OTHERS, RESULTS[-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,12 +17,22 @@ import assay
 from assay.estimation.intervals import Pseudo
 from assay.replacement import studies
 from assay.replacement.alt_test import alt_test
+from assay.replacement.decision import conjunctions
 from assay.replacement.page import card
-from assay.replacement.panel import AltTestSettings
-from assay.replacement.studies import AgreementRatio, Pilot, SimulatedStudies, is_conclusive, sample_size
+from assay.replacement.panel import AltTestSettings, AltTestTable
+from assay.replacement.studies import (
+    AgreementRatio,
+    Pilot,
+    SimulatedStudies,
+    is_conclusive,
+    sample_size,
+    score_studies,
+)
 from assay.replacement.words import size_range
 from assay.reporting.tables import interval, number
-from assay.statistics.wins import Posterior
+from assay.simulation import LabelSource
+from assay.statistics.panels import Panel
+from assay.statistics.wins import Posterior, noninferior_p
 
 SETTINGS = AltTestSettings(epsilon=0.15)
 
@@ -552,22 +562,17 @@ def test_size_range_in_words():
 
 def planned(monkeypatch, told, alone=0.0, *, min_items=30, n_items=60, power=0.8):
     """What is planned where the share of studies of each truth that tell is said, by truth and size."""
-    asked = []
+    asked, planned_sizes = [], []
 
     def power_of_truths(one, settings):
         asked.append(one)
-        n = len(one.sizes)
-        return np.tile(told(one.sizes) if one.ratio_z is not None else np.full(n, alone), (10, 1))
-
-    @dataclass(frozen=True)
-    class Drawn:
-        sizes: list[int]
-        counts: np.ndarray
-        ratio_z: object = 1
+        return np.tile(told(planned_sizes) if one.ratio_z is not None else np.full(1, alone), (10, 1))
 
     def drawn(sizes, truths, each, rng):
         assert (truths, each) == (120, 6)
-        return Drawn(sizes, np.arange(float(len(sizes)))[None])
+        planned_sizes.extend(sizes)
+        counts = np.arange(float(len(sizes)))[None, :, None, None, None]
+        return SimulatedStudies(counts, np.ones((1, 1)), np.ones((1, len(sizes))))
 
     monkeypatch.setattr(studies, "power_of_truths", power_of_truths)
     found = studies._sample_size(
@@ -607,4 +612,49 @@ def test_sample_size_limit_is_2000_or_20_pilots(monkeypatch, min_items, n_items,
 def test_sample_size_reason_distinguishes_ratio_from_margin(monkeypatch, alone, reason):
     found, asked = planned(monkeypatch, lambda sizes: np.zeros(len(sizes)), alone, power=0.75)
     assert found.reason == reason
-    assert (asked[1].ratio_z, asked[1].counts.tolist()) == (None, [[len(found.sizes) - 1]])  # of the largest alone
+    assert (asked[1].ratio_z, asked[1].counts.ravel().tolist()) == (
+        None,
+        [len(found.sizes) - 1],
+    )  # of the largest alone
+
+
+@pytest.mark.parametrize("m", [5, 8])
+def test_plans_test_sums_over_annotators_as_the_verdict_does(m):
+    """On complete studies of 60 items: the same p-values as the verdict's, within what is left out."""
+    source, rng, n, n_studies = LabelSource.of(4, (0.25,) * 4), np.random.default_rng(1), 60, 40
+    cumulative = source.priors(rng, n_studies)
+    truth = source.draw(rng.random((n_studies, n)), cumulative)
+    values = source.answer(rng, truth, cumulative, np.full((n_studies, 1, m), 0.3)).astype(float)
+    judge = source.answer(rng, truth, cumulative, np.array([0.3]))[..., 0].astype(float)
+    settings = AltTestSettings(epsilon=0.15)
+    rule = AltTestTable.of(assay.simulate(2, 2, scale=source.scale, prior=(0.25,) * 4), settings).rule
+    of = score_studies(rule, values, judge, np.ones((n_studies, m)), (30, n))
+    whole = of.of_largest_size()
+    p, reverse = whole._p(whole.counts, 0.15, None)
+    simes, _, least, _ = conjunctions(p, reverse, whole.quality[:, None, :], 0.5)
+    sums = whole.sums.p(whole.counts, p, least, 0.15)[:, 0]
+    told = np.minimum(2 * np.minimum(simes[:, 0], sums), 1)
+    item, annotator = np.nonzero(np.ones((n, m), dtype=bool))
+    by_verdict = []
+    for study in range(n_studies):
+        panel = Panel(
+            item=item, annotator=annotator, value=values[study].ravel(), n_items=n, n_annotators=m, quality=np.ones(m),
+            labels=rule.labels,
+        )  # fmt: skip
+        compared, outcome = rule.compare(panel, judge[study]), np.full((n, m), np.nan)
+        outcome[item[compared.row], annotator[compared.row]] = compared.sign
+        by_verdict.append(noninferior_p(p[study, 0], int(np.ravel(least)[0]), outcome, 0.15))
+    assert np.abs(told - by_verdict).max() < 0.02
+    assert np.median(np.abs(told - by_verdict)) < 0.006
+    assert (told < simes[:, 0]).any()
+
+
+def test_pilots_of_few_and_of_many_annotators_have_no_sums():
+    for m, summed in ((4, False), (5, True), (12, True), (13, False)):
+        found = pilot(drawn(60, m, 0.0, seed=1)).studies([30, 60], 3, 2, np.random.default_rng(0))
+        assert (found.sums is not None) == summed, m
+    products = pilot(drawn(60, 5, 0.0, seed=1)).studies([30, 60], 3, 2, np.random.default_rng(0)).sums.products
+    own = np.diagonal(products, axis1=-2, axis2=-1)
+    assert products.shape == (6, 2, 5, 5)
+    assert (own <= [[[30], [60]]]).all()
+    assert (own[:, 0] <= own[:, 1]).all()

@@ -386,7 +386,7 @@ def three_kinds() -> wins.Posterior:
 def test_totals_have_the_mean_and_covariances_of_a_multinomial(units):
     of, share = three_kinds(), np.array([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]])
     units = np.array(units)
-    found = of.totals(share, 4000, units, np.random.default_rng(1))
+    found, _ = of.totals(share, 4000, units, np.random.default_rng(1))
     assert found.shape == (8000, len(units), 2, 1, 3)
     rows = of.rows.reshape(3, 6)
     for t, one in enumerate(share):
@@ -402,7 +402,7 @@ def test_totals_have_the_mean_and_covariances_of_a_multinomial(units):
 
 def test_up_to_a_hundred_units_are_drawn_one_at_a_time():
     of, share = three_kinds(), np.array([[0.2, 0.3, 0.5]])
-    found = of.totals(share, 300, np.array([1, 60, 100, 101]), np.random.default_rng(2))
+    found, _ = of.totals(share, 300, np.array([1, 60, 100, 101]), np.random.default_rng(2))
     assert (found[:, :3] == np.rint(found[:, :3])).all()
     assert (found[:, 3] != np.rint(found[:, 3])).any(axis=(1, 2, 3)).all()
     assert (np.diff(found[:, :3], axis=1) >= 0).all()
@@ -413,7 +413,7 @@ def test_up_to_a_hundred_units_are_drawn_one_at_a_time():
 
 
 def test_repeated_number_of_units_adds_nothing():
-    found = three_kinds().totals(
+    found, _ = three_kinds().totals(
         np.array([[0.2, 0.3, 0.5]]), 50, np.array([1, 1, 30, 400, 400]), np.random.default_rng(3)
     )
     assert (found[:, 0] == found[:, 1]).all()
@@ -422,13 +422,25 @@ def test_repeated_number_of_units_adds_nothing():
 
 @pytest.mark.parametrize("units", [[30, 90], [30, 500], [200, 500]])
 def test_single_kind_gives_identical_studies(units):
-    found = three_kinds().totals(np.array([[0.0, 1.0, 0.0]]), 20, np.array(units), np.random.default_rng(4))
+    found, _ = three_kinds().totals(np.array([[0.0, 1.0, 0.0]]), 20, np.array(units), np.random.default_rng(4))
     for s, n in enumerate(units):
         np.testing.assert_allclose(found[:, s], np.tile(three_kinds().rows[1] * n, (20, 1, 1, 1)), atol=1e-9)
 
 
+def test_totals_add_up_further_columns_of_the_same_units():
+    of, also = three_kinds(), np.array([[1.0, -2.0], [0.0, 3.0], [2.0, 0.0]])
+    counts, added = of.totals(np.array([[0.2, 0.3, 0.5]]), 5, np.array([40, 90]), np.random.default_rng(6), also)
+    assert added.shape == (5, 2, 2)
+    wins_, ties = counts[:, 0, 0, 0, 0], counts[:, 0, 0, 0, 1]  # of the first kind, and of the third
+    assert added[:, 0, 0].tolist() == (wins_ + 2 * ties).tolist()
+    with pytest.raises(ValueError, match="dimension"):
+        of.totals(np.array([[0.2, 0.3, 0.5]]), 5, np.array([40]), np.random.default_rng(6), also[:2])
+
+
 def test_totals_of_rare_losses_never_fall_below_none():
-    found = three_kinds().totals(np.array([[0.999, 0.001, 0.0]]), 500, np.array([101, 150]), np.random.default_rng(5))
+    found, _ = three_kinds().totals(
+        np.array([[0.999, 0.001, 0.0]]), 500, np.array([101, 150]), np.random.default_rng(5)
+    )
     losses = found[:, :, 0, 0, 2]
     assert losses.min() == 0
     assert losses.max() > 0

@@ -861,7 +861,7 @@ def jackknife_groups(value: float, without: Floats, confidence: float) -> Estima
 # .13 to at most .08 (`benchmarks/verdict_error.py`).
 
 
-def hall_statistic(t: Floats | float, skewness: Floats | float, n: int) -> Floats:
+def hall_statistic(t: Floats | float, skewness: Floats | float, n: Floats | int) -> Floats:
     """Return the t statistic of a mean minus its null, corrected for the skewness of its n units."""
     a = np.asarray(skewness) / np.sqrt(n)
     return np.asarray(t + a * (np.square(t) / 3 + 1 / 6) + np.square(a) * np.power(t, 3) / 27)

@@ -35,7 +35,7 @@ from assay.replacement.panel import AltTestSettings, AltTestTable, Rule, labels_
 from assay.reporting import pictures
 from assay.statistics.item_agreement import AgreementRatioStudies
 from assay.statistics.panels import DENSE_CELLS, Panel
-from assay.statistics.wins import LOSS, WIN, Posterior, average_advantage, score
+from assay.statistics.wins import FEWEST_SUMMED, LOSS, MOST_SUMMED, WIN, Posterior, average_advantage, score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,6 +72,68 @@ STUDY_CELLS = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
+class OutcomeSums:
+    """Moments of the outcomes against annotators: 1 if the judge is closer, 0 for a tie or none, -1 if it is further.
+
+    Attributes
+    ----------
+    products : (studies, sizes, annotators, annotators) float
+        Sums over units of the product of the outcomes against two annotators.
+    cubes : (studies, sizes) float
+        Sums over units of the third power of the sum over annotators.
+    n_units : (sizes,) int
+    """
+
+    products: Floats
+    cubes: Floats
+    n_units: Ints
+
+    @classmethod
+    def are_tested(cls, m: int) -> bool:
+        """Return whether sums over this number of annotators are tested."""
+        return FEWEST_SUMMED <= m <= MOST_SUMMED
+
+    @classmethod
+    def columns(cls, outcome: Floats) -> Floats:
+        """Return what is added up, from the outcomes: (..., annotators) to (..., annotators² + 1)."""
+        pairs = (outcome[..., :, None] * outcome[..., None, :]).reshape(*outcome.shape[:-1], -1)
+        return np.concatenate([pairs, outcome.sum(axis=-1, keepdims=True) ** 3], axis=-1)
+
+    @classmethod
+    def of(cls, added: Floats, n_units: Ints) -> OutcomeSums:
+        """Return the moments from the sums of `columns`: (studies, sizes, annotators² + 1)."""
+        m = math.isqrt(added.shape[-1] - 1)
+        return cls(added[..., :-1].reshape(*added.shape[:-1], m, m), added[..., -1], n_units)
+
+    def p(self, counts: Floats, p: Floats, least: Ints, epsilon: float) -> Floats:
+        """Return the p-value of the sums in `assay.statistics.wins.noninferior_p`: (studies, sizes).
+
+        Of the intersections only that of the annotators with the largest p-values is tested, which nearly always has
+        the largest p-value, and with the skewness of the sum over all annotators.
+        """
+        from scipy.special import stdtr
+
+        m, n = p.shape[-1], self.n_units.astype(float)
+        place = np.argsort(np.argsort(-p, axis=-1, kind="stable"), axis=-1)
+        member = (place < m - np.asarray(least)[..., None] + 1).astype(float)
+        whole = counts.sum(axis=-2)
+        lead, compared = whole[..., WIN] - whole[..., LOSS], whole.sum(axis=-1)
+        mean = (member * lead).sum(axis=-1) / n
+        spread = np.sqrt(np.maximum(np.einsum("...i,...ij,...j->...", member, self.products, member) / n - mean**2, 0))
+        every, square = lead.sum(axis=-1) / n, self.products.sum(axis=(-1, -2)) / n
+        cube = self.cubes / n - 3 * every * square + 2 * every**3
+        with np.errstate(divide="ignore", invalid="ignore"):
+            skewness = cube / np.maximum(square - every**2, 0.0) ** 1.5
+            t = (mean + epsilon * (member * compared).sum(axis=-1) / n) / spread * np.sqrt(n - 1)
+            found = stdtr(np.maximum(n - 1, 1), -hall_statistic(t, skewness, n))
+        return np.where((n > 1) & (spread > SAME) & ~np.isnan(found), found, 1.0)
+
+
+SAME = 1e-6
+"""Standard deviation of outcomes without variation, whose sums are not tested."""
+
+
+@dataclass(frozen=True, eq=False)
 class SimulatedStudies:
     """Win counts of many studies, each after its first items, for all sizes.
 
@@ -90,6 +152,8 @@ class SimulatedStudies:
         Whether tests are exact, or score tests, as for many sizes.
     clustering : Clustering or None
         The effect of clusters on the tests.
+    sums : OutcomeSums or None
+        None if sums over annotators are not tested.
     """
 
     counts: Floats
@@ -98,6 +162,13 @@ class SimulatedStudies:
     agreement_z: Floats | None = None
     exact: bool = True
     clustering: Clustering | None = None
+    sums: OutcomeSums | None = None
+
+    def of_largest_size(self) -> SimulatedStudies:
+        """Return the studies of the largest size alone."""
+        ratio_z, agreement_z = (None if z is None else z[:, -1:] for z in (self.ratio_z, self.agreement_z))
+        sums = self.sums and OutcomeSums(self.sums.products[:, -1:], self.sums.cubes[:, -1:], self.sums.n_units[-1:])
+        return replace(self, counts=self.counts[:, -1:], ratio_z=ratio_z, agreement_z=agreement_z, sums=sums)
 
     def tested(self, settings: AltTestSettings) -> Bools:
         """Return which annotators have enough items: (studies, sizes, annotators)."""
@@ -107,7 +178,10 @@ class SimulatedStudies:
         """Return the verdict of each study, as the position in `decision.VERDICTS`: (studies, sizes)."""
         enough = self.tested(settings)
         p, reverse = (np.where(enough, one, np.nan) for one in self._p(self.counts, epsilon, self.clustering))
-        as_good, worse, _, _ = decision.conjunctions(p, reverse, self.quality[:, None, :], settings.threshold)
+        as_good, worse, least, _ = decision.conjunctions(p, reverse, self.quality[:, None, :], settings.threshold)
+        if self.sums is not None:
+            both = np.minimum(2 * np.minimum(as_good, self.sums.p(self.counts, p, least, epsilon)), 1.0)
+            as_good = np.where(enough.all(axis=-1), both, as_good)
         above, below = self._p_ratio(as_good.shape)
         ends = decision.verdicts(as_good, worse, above, below, settings.level)
         if not settings.balance:
@@ -207,10 +281,14 @@ class Pilot:
         """Return studies of ascending sizes, smaller ones the first part of larger ones: ``n_each`` of each truth."""
         of = self.posterior
         units = np.maximum(np.rint(np.array(sizes) / of.per_unit).astype(np.int64), 1)
-        found = of.totals(self._shrink(self._truths(n_truths, rng), rng), n_each, units, rng)
+        share, m = self._shrink(self._truths(n_truths, rng), rng), len(self.quality)
+        summed = OutcomeSums.are_tested(m) and self.clustering is None and of.rows.shape[2] == 1
+        outcome = of.rows[:, :m, 0, WIN] - of.rows[:, :m, 0, LOSS]
+        found, added = of.totals(share, n_each, units, rng, OutcomeSums.columns(outcome) if summed else None)
         quality = np.tile(self.quality, (len(found), 1))
         ratio_z = None if self.agreement_ratio is None else self.agreement_ratio.studies(sizes, n_truths, n_each, rng)
-        return SimulatedStudies(found, quality, ratio_z, exact=False, clustering=self.clustering)
+        sums = OutcomeSums.of(added, units) if summed else None
+        return SimulatedStudies(found, quality, ratio_z, exact=False, clustering=self.clustering, sums=sums)
 
     @cached_property
     def _compared(self) -> tuple[Floats, Floats]:
@@ -462,7 +540,15 @@ def score_studies(
             sizes,
             least,
         )
-    return SimulatedStudies(counts.cumsum(axis=1), quality, ratio_z, agreement_z)
+    found = SimulatedStudies(counts.cumsum(axis=1), quality, ratio_z, agreement_z)
+    if not OutcomeSums.are_tested(k) or counts.shape[-2] > 1:
+        return found
+    outcome = np.zeros((n_studies * n_items, k))
+    outcome[place, member[compared.row]] = compared.sign
+    parts = np.split(outcome.reshape(n_studies, n_items, k), np.asarray(sizes), axis=1)[:n_sizes]
+    products = np.stack([part.transpose(0, 2, 1) @ part for part in parts], axis=1).cumsum(axis=1)
+    cubes = np.stack([(part.sum(axis=2) ** 3).sum(axis=1) for part in parts], axis=1).cumsum(axis=1)
+    return replace(found, sums=OutcomeSums(products, cubes, np.asarray(sizes)))
 
 
 def _ratio_errors(studies: AgreementRatioStudies, sizes: Sequence[int], least: float) -> Floats:
@@ -567,7 +653,7 @@ def _sample_size(pilot: Pilot, n_items: int, settings: AltTestSettings, power: f
     made = SampleSize(None, None, None, limit, power, sizes, assurance)
     if not np.isfinite(number):
         # Would the largest studies be conclusive if the agreement ratio were not tested?
-        alone = replace(studies, counts=studies.counts[:, -1:], ratio_z=None)
+        alone = replace(studies.of_largest_size(), ratio_z=None)
         conclusive = middle(power_of_truths(alone, settings))[-1] >= power
         ratio, margin = "the agreement ratio is close to the required one", "the judge is close to the margin ε"
         return replace(made, reason=ratio if conclusive else margin)

@@ -250,7 +250,9 @@ class Posterior:
         drawn = rng.standard_gamma(self.weight, (n, len(self.weight)))
         return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
 
-    def totals(self, share: Floats, n_each: int, units: Ints, rng: np.random.Generator) -> Floats:
+    def totals(
+        self, share: Floats, n_each: int, units: Ints, rng: np.random.Generator, also: Floats | None = None
+    ) -> tuple[Floats, Floats]:
         """What studies of several sizes add up to, the smaller ones the beginning of the larger.
 
         Up to `SINGLY` units are drawn one at a time; what more units add is drawn as if normal, with the mean and the
@@ -265,18 +267,25 @@ class Posterior:
         units : (sizes,) int
             Ascending.
         rng : numpy.random.Generator
+        also : (kinds, columns) float, optional
+            Further numbers of a unit of each kind to add up.
 
         Returns
         -------
         (truths · n_each, sizes, comparisons, classes, 3) float
             From 0; integers for whole rows that are drawn one at a time, else real numbers.
+        (truths · n_each, sizes, columns) float
+            Sums of ``also``.
         """
         rows = self.rows.reshape(len(self.rows), -1)
+        n_counts = rows.shape[1]
+        rows = rows if also is None else np.concatenate([rows, also], axis=1)
         few = units[units <= SINGLY]
         steps = np.diff(units, prepend=few[-1:] if len(few) else 0)[len(few) :]
         added = [_drawn_singly(rows, share, n_each, few, rng), _drawn_as_normal(rows, share, n_each, steps, rng)]
-        found = np.maximum(np.concatenate(added, axis=2).cumsum(axis=2), 0.0)
-        return np.asarray(found.reshape(-1, len(units), *self.rows.shape[1:]))
+        found = np.concatenate(added, axis=2).cumsum(axis=2).reshape(-1, len(units), rows.shape[1])
+        counts = np.maximum(found[..., :n_counts], 0.0)
+        return np.asarray(counts.reshape(-1, len(units), *self.rows.shape[1:])), np.asarray(found[..., n_counts:])
 
 
 def _drawn_singly(rows: Floats, share: Floats, n_each: int, units: Ints, rng: np.random.Generator) -> Floats:
