@@ -67,7 +67,7 @@ def test_judge_comparisons_distinguish_better_worse_and_undecided():
         rows = found.differences.with_columns(closer=pl.lit(closer), without=pl.lit("a"))
         lines = sentences.judge_comparisons(dataclasses.replace(found, differences=rows))
         for line, judge in zip(lines, ("good", "poor"), strict=True):
-            assert line.startswith(f"{judge}: agreement with humans minus agreement among humans = ")
+            assert line.startswith(f"{judge}: Krippendorff's α (ordinal) with humans minus that among humans = ")
             assert line.endswith(f"; {wanted}.")
     # The verdict in the table is that of the adjusted p and the sign of the difference.
     for row in found.differences.iter_rows(named=True):

@@ -538,7 +538,7 @@ def test_summary_counts_omitted_rows(found):
         text = dataclasses.replace(found, rows=many, differences=closers).summary()
         lines = text.splitlines()
         assert sum(line.startswith("c") and title in line for line in lines) == 24
-        assert sum(f": {closer['judge'][0]}: agreement with humans minus " in line for line in lines) == 12
+        assert sum(f": {closer['judge'][0]}: Krippendorff" in line for line in lines) == 12
         further = [line for line in lines if line.startswith(("The table has ", "The table of differences has "))]
         assert (
             further
@@ -707,7 +707,7 @@ def test_closer_depends_on_one_for_copied_annotator():
     )  # fmt: skip
     assert row["p_without"] == alone.differences["p"][0]
     (line,) = words.judge_comparisons(found)
-    assert line.startswith(f"j: agreement with humans minus agreement among humans = +{row['estimate']:.3f} [")
+    assert line.startswith(f"j: Exact agreement with humans minus that among humans = +{row['estimate']:.3f} [")
     assert line.endswith(
         "; it agrees more with humans than they do with each other, but not significantly without p1, the closest "
         "annotator."

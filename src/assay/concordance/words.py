@@ -177,11 +177,10 @@ def judge_comparisons(found: Any) -> list[str]:
     whose = "either human's" if len(found.humans) == 2 else "one human's"
     lines = []
     for row in rows.head(MOST_COMPARISONS).iter_rows(named=True):
-        what = row["title"] if found.headline_is_error else "agreement"
         answer = _COMPARED[row["closer"]].format(row["without"])
         if row["closer"] == "yes" and row["without"] is None:
             answer += f". A copy of {whose} labels would get the same result"
-        change = f"{what} with humans minus {what} among humans = {_signed_number(row)}"
+        change = f"{_titled(row['title'])} with humans minus that among humans = {_signed_number(row)}"
         lines.append(f"{_place(row)}{row['judge']}: {change}; {answer}.")
     if rows.height > MOST_COMPARISONS:
         more = counted(rows.height - MOST_COMPARISONS, "more comparison")
