@@ -49,6 +49,7 @@ from assay.cli.output import (
 )
 from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings
+from assay.data.scales import range_of
 from assay.data.structure import CHOOSE, MOST_CHOICES, Layout, UnclearTableError, further_readings
 from assay.errors import AssayError, DesignError, listing
 from assay.estimation.options import Settings, number_in
@@ -65,6 +66,11 @@ if TYPE_CHECKING:
 # -- how labels are read ------------------------------------------------------------------------------
 
 
+def is_study(source: str) -> bool:
+    """Return whether a source is a study folder, whose study.yaml states how its labels are read."""
+    return (Path(source) / "study.yaml").is_file()
+
+
 @dataclass(frozen=True)
 class ReadOptions:
     """How the labels are read; `LabelOptions` has the options."""
@@ -75,7 +81,7 @@ class ReadOptions:
 
     def outputs(self, source: str) -> Annotations:
         """The outputs of systems: those of a study's folder, or the table."""
-        if not (Path(source) / "study.yaml").is_file():
+        if not is_study(source):
             return self.read(source)
         self._use_store(source)
         from assay.reading import study_outputs
@@ -136,7 +142,7 @@ class ReadOptions:
         """Read a study's answers from the database that --store names."""
         if self.store is None:
             return
-        if not (Path(source) / "study.yaml").is_file():
+        if not is_study(source):
             raise AssayError(f"--store names the database of a study, and '{source}' is not a study folder")
         from assay.study.store.connection import choose_store
 
@@ -546,7 +552,14 @@ def command_for(found: Look, sources: Sequence[str]) -> str | None:
     kinds = {scale.kind for scale in found.labels.scales.values()}
     words = ["report" if found.labels.judges and len(found.labels.humans) > 1 else "agreement"]
     words = ["ratings"] if "preference" in kinds else ["ideas"] if kinds & {"odd-one-out", "text"} else words
-    words += [sources[0], *(["--labels-from", ",".join(sources[1:])] if len(sources) > 1 else [])]
+    more = list[str]()
+    if (condition := found.labels.crossed_condition) is not None:
+        values = found.labels.values_of(condition)
+        if found.labels.judges and found.labels.humans and all(range_of(str(value)) for value in values):
+            words, more = ["scales"], [] if condition == "scale" else ["--scale-column", condition]
+        else:
+            more = ["--where", f"{condition}={values[0]}"]
+    words += [sources[0], *(["--labels-from", ",".join(sources[1:])] if len(sources) > 1 else []), *more]
     return whole_command(found.options, words)
 
 
@@ -766,7 +779,8 @@ def scales(source: str, *, out: Page = None, force: Force = False, ask: Ask = AS
     given = ask.options.options()
     varied = [given.get("scale_column", GradingScaleSettings.scale_column), *filter(None, [given.get("condition")])]
     conditions = list(dict.fromkeys([*(ask.labels.conditions or ()), *varied]))
-    table = ask.labels.changed(conditions=conditions).read(source)
+    labels = ask.labels if is_study(source) else ask.labels.changed(conditions=conditions)
+    table = labels.read(source)
     if "baseline" in given and "condition" in given:
         known = {str(v): v for v in table.values_of(given["condition"])}
         given["baseline"] = known.get(given["baseline"], given["baseline"])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from assay.data.columns import KEY, FrameSettings, duplicate_words, table_parts
 from assay.data.columns import Reading as Reading
 from assay.data.names import Coded, Names, Utf8, any_twice, cell_numbers, codes_in, factorize, natural, sort_cells
-from assay.data.scales import Interval, Label, Scale
+from assay.data.scales import Interval, Label, Scale, scale_named
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import one_of, question_of_two
 from assay.reporting.tables import printable
@@ -218,7 +218,20 @@ class Annotations:
                     raise DataError(unknown(name, one, seen))
             column = table.column(name)
             table = table._keep_rows(column.is_in([w for w in wanted if w is not None]).fill_null(None in wanted))
+            if name == "scale" and name in table.conditions and len(wanted) == 1:
+                table = table._on_scale(str(wanted[0]))
         return table
+
+    def _on_scale(self, name: str) -> Annotations:
+        """The same labels on the numeric scale that a name states, if it states one that holds them."""
+        stated = scale_named(name)
+        if stated is None or not all(scale.numeric for scale in self.scales.values()):
+            return self
+        if not stated.valid(self.labels["label"]).all():
+            stated = Interval(*(stated.bounds or ()))
+        if not stated.valid(self.labels["label"]).all():
+            return self
+        return self._share_codes(replace(self, scales=dict.fromkeys(self.scales, stated)), *self._codes)
 
     def column(self, name: str) -> pl.Series:
         """Return one value per label from a column about the answer, its item or its annotator."""
@@ -406,6 +419,13 @@ class Annotations:
             reading=self.reading.add_notes("repeated labels: treated as separate annotators"),
         )
 
+    @cached_property
+    def crossed_condition(self) -> str | None:
+        """The first condition under several values of which an annotator answered the same item; None without one."""
+        key = [name for name in ("item", "annotator", "criterion", "repeat") if name in self.labels.columns]
+        varied = [name for name in self.conditions if len(self.values_of(name)) > 1]
+        return varied[0] if varied and self.labels.select(key).is_duplicated().any() else None
+
     # -- arrays ---------------------------------------------------------------------------------
 
     def answers(self) -> Answers:
@@ -427,12 +447,11 @@ class Annotations:
                 f"choose one with labels.where(criterion=...){self.reading.pooled_by}"
             )
         single = self.resolve_repeats("error")
-        for name in self.conditions:
-            if len(self.values_of(name)) > 1 and self.labels.select("item", "annotator").is_duplicated().any():
-                raise DesignError(
-                    f"annotators answered items under several values of '{name}' "
-                    f"({listing(self.values_of(name), 4)}); choose one with labels.where({name}=...)"
-                )
+        if (name := self.crossed_condition) is not None:
+            raise DesignError(
+                f"annotators answered items under several values of '{name}' "
+                f"({listing(self.values_of(name), 4)}); choose one with labels.where({name}=...)"
+            )
         labels = single.labels["label"]
         items, annotators = single._code_column("item").names, single._code_column("annotator").names
         scale = self.scale_of(self.criteria[0] if self.criteria else None)

@@ -713,10 +713,22 @@ def _whole(labels: pl.Series) -> pl.Series:
 
 
 _END = r"(-?(?:\d+(?:\.\d+)?|\.\d+))"
-_RANGE = re.compile(rf"\s*{_END}\s*(?:-|–|to|\.\.)\s*{_END}\s*")
+_RANGE = re.compile(rf"\s*(?:(?:interval|ordinal)\s*:\s*)?{_END}\s*(?:-|–|to|\.\.)\s*{_END}\s*")
 
 
 def range_of(name: str) -> tuple[float, float] | None:
-    """Return the ends that the name of a scale states, such as "0-10" or "1 to 5"; None if it states none."""
+    """Return the ends that the name of a scale states: "0-10", "1 to 5", "interval:0-100"; None if it states none."""
     found = _RANGE.fullmatch(name)
     return None if found is None else (float(found[1]), float(found[2]))
+
+
+def scale_named(name: str) -> Scale | None:
+    """Return the numeric scale that a name states, as `range_of`; None if it states none."""
+    ends = range_of(name)
+    if ends is None or not ends[0] < ends[1]:
+        return None
+    head, _, rest = name.rpartition(":")
+    try:
+        return parse_scale(name if head else re.sub(r"\s*(?:–|to|\.\.)\s*", "-", rest.strip()))
+    except DataError:
+        return Interval(*ends)

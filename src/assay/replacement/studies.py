@@ -47,22 +47,15 @@ are rarely feasible, and a pilot has little information about a study twenty tim
 STEP = 1.5
 """The ratio of consecutive sizes: a dozen sizes up to `LIMIT`."""
 
-TRUTHS, EACH = 120, 6
-"""The numbers of truths that are drawn and of studies of each, in .02 to .1 s. Between seeds the sample size varies by
-2 to 15% (standard deviation of 20; 11 pilots of 120 to 1,698 items), and by 6 to 28% without `TRIED`."""
-
-TRIED = 8
-"""The number of consecutive truths, in order of the judge's mean difference, from which one is selected."""
+TRUTHS, EACH = 240, 6
+"""The numbers of truths that are drawn and of studies of each, in .04 to .2 s. Between seeds the sample size varies by
+5 to 8% (standard deviation of 20; four pilots of 60 to 400 items)."""
 
 OPEN = 0.8
 """The share of truths that the sample size and its range include, with equal tails. For a judge at epsilon no study of
 any size is conclusive, and part of a pilot's uncertainty is always near it. Averaged over all truths, .87 of the
 studies were conclusive at a nominal .8 (undecided pilots, judges better or worse than epsilon by .05 to .2); over this
 share .83, without judges at epsilon (.73 with them)."""
-
-NEWTON, HALVED, RIDGE, CONVERGED = 8, 12, 1e-3, 1e-8
-"""Newton steps for tilting shares of kinds, halvings of a step, the ridge that keeps slopes finite, and the size of the
-last step: with slopes of 3 (a win over an annotator made 20 times more likely) a mean difference is off by .003."""
 
 MOST_PANELS = 50
 """Panels over which the assurance of smaller panels is averaged, which takes time."""
@@ -236,14 +229,10 @@ class AgreementRatio:
     def studies(self, sizes: Sequence[int], n_truths: int, n_each: int, rng: np.random.Generator) -> Floats:
         """Return the same for studies: truths are drawn around the estimate, studies around a truth. (studies, sizes)
 
-        Both are assumed normal; smaller studies are the first part of larger ones (a random walk over items). Each of
-        ``n_truths`` equal parts of the normal distribution has one truth, in random order.
+        Both are assumed normal; smaller studies are the first part of larger ones (a random walk over items).
         """
-        from scipy.special import ndtri
-
         n = np.asarray(sizes, dtype=float)
-        part = (rng.permutation(n_truths) + rng.random(n_truths)) / n_truths
-        truth = (self.errors + ndtri(part)) / math.sqrt(self.n_items)
+        truth = (self.errors + rng.standard_normal(n_truths)) / math.sqrt(self.n_items)
         steps = rng.standard_normal((n_truths * n_each, len(n))) * np.sqrt(np.diff(n, prepend=0.0))
         return np.asarray(np.sqrt(n) * np.repeat(truth, n_each)[:, None] + steps.cumsum(axis=1) / np.sqrt(n))
 
@@ -281,7 +270,7 @@ class Pilot:
         """Return studies of ascending sizes, smaller ones the first part of larger ones: ``n_each`` of each truth."""
         of = self.posterior
         units = np.maximum(np.rint(np.array(sizes) / of.per_unit).astype(np.int64), 1)
-        share, m = self._shrink(self._truths(n_truths, rng), rng), len(self.quality)
+        share, m = of.truths(n_truths, rng), len(self.quality)
         summed = OutcomeSums.are_tested(m) and self.clustering is None and of.rows.shape[2] == 1
         outcome = of.rows[:, :m, 0, WIN] - of.rows[:, :m, 0, LOSS]
         found, added = of.totals(share, n_each, units, rng, OutcomeSums.columns(outcome) if summed else None)
@@ -289,97 +278,6 @@ class Pilot:
         ratio_z = None if self.agreement_ratio is None else self.agreement_ratio.studies(sizes, n_truths, n_each, rng)
         sums = OutcomeSums.of(added, units) if summed else None
         return SimulatedStudies(found, quality, ratio_z, exact=False, clustering=self.clustering, sums=sums)
-
-    @cached_property
-    def _compared(self) -> tuple[Floats, Floats]:
-        """Losses minus wins in a unit of each kind, and comparisons: (kinds, annotators) each."""
-        rows = self.posterior.rows[:, : len(self.quality)]
-        return (rows[..., LOSS] - rows[..., WIN]).sum(axis=2), rows.sum(axis=(2, 3))
-
-    def _truths(self, n: int, rng: np.random.Generator) -> Floats:
-        """Return random frequencies of each kind of unit: (n, kinds).
-
-        `TRIED` times as many truths are drawn and ordered by the judge's mean difference, and one of each `TRIED` is
-        selected at random: each has the same probability as before, but they are spread evenly over the most important
-        dimension. With `AgreementRatio.studies`, which does the same, this is a Latin hypercube (McKay, Beckman &
-        Conover 1979).
-        """
-        share = self.posterior.truths(n * TRIED, rng)
-        behind, of = self._compared
-        order = np.argsort((share @ behind / (share @ of)).mean(axis=1)).reshape(n, TRIED)
-        return np.asarray(share[order[np.arange(n), rng.integers(0, TRIED, n)]])
-
-    def _shrink(self, share: Floats, rng: np.random.Generator) -> Floats:
-        """Return shares of kinds, (truths, kinds), with shrunken differences among annotators.
-
-        With few items, annotators differ by chance, and resampling adds such differences again, so that studies would
-        appear to have mixed verdicts. So each truth draws the true share B of the variance among annotators from its
-        posterior (τ² + noise is scaled inverse χ²), and has differences from the mean of B times the pilot's, with
-        variance B times the noise (as if normal). The shares of kinds are tilted to these differences.
-        """
-        m = len(self.quality)
-        if m < 2:
-            return share
-        (behind, n), weight = self._compared, self.posterior.weight / self.posterior.weight.sum()
-        observed = weight @ behind / (weight @ n)
-        centred = (behind - observed * n) / (weight @ n)
-        noise = centred.T @ (centred * weight[:, None]) / self.posterior.weight.sum()
-        within = (m * np.trace(noise) - noise.sum()) / (m * (m - 1))
-        total = observed.var(ddof=1) * (m - 1) / rng.chisquare(m - 1, len(share))
-        real = np.maximum(total - within, 0.0) / np.maximum(total, 1e-300)
-        drawn = share @ behind / (share @ n)
-        own, at_hand = drawn - drawn.mean(axis=1, keepdims=True), observed - observed.mean()
-        wanted = drawn - own + real[:, None] * at_hand + np.sqrt(real)[:, None] * (own - at_hand)
-        return _tilt(share, behind, n, wanted)
-
-
-def _tilt(share: Floats, behind: Floats, n: Floats, wanted: Floats) -> Floats:
-    """Return the shares of kinds closest to those given that have the wanted mean differences (exponential tilting).
-
-    The slopes minimise log Σ share · exp(slopes · (behind − wanted n)) + `RIDGE` |slopes|² / 2, which is convex, by
-    Newton's steps that are halved until they lower it. Differences that are impossible with few kinds are approximated.
-
-    Parameters
-    ----------
-    share : (truths, kinds) float
-    behind, n : (kinds, annotators) float
-        Losses minus wins in a unit of each kind, and comparisons.
-    wanted : (truths, annotators) float
-    """
-    off = behind - wanted[:, None, :] * n
-    logs = np.log(np.maximum(share, 1e-300))
-
-    def lifted(slopes: Floats, which: Ints) -> tuple[Floats, Floats]:
-        raised = logs[which] + (off[which] @ slopes[:, :, None])[..., 0]
-        top = raised.max(axis=1, keepdims=True)
-        tilted = np.exp(raised - top)
-        total = tilted.sum(axis=1, keepdims=True)
-        return tilted / total, (top + np.log(total))[:, 0] + RIDGE / 2 * (slopes**2).sum(axis=1)
-
-    slopes, moved = np.zeros(wanted.shape), np.arange(len(wanted))
-    found, height = lifted(slopes, moved)
-    for _ in range(NEWTON):
-        weighted = off[moved] * found[moved, :, None]
-        mean = weighted.sum(axis=1)
-        spread = off[moved].transpose(0, 2, 1) @ weighted - mean[:, :, None] * mean[:, None, :]
-        spread += RIDGE * np.eye(off.shape[2])
-        step = np.linalg.solve(spread, (mean + RIDGE * slopes[moved])[..., None])[..., 0]
-        # Only truths whose step did not lower it are tried again. Truths that no step lowers have converged, as have
-        # those with a step so small that the next one, about its square, is rounding.
-        left, far = moved, np.abs(step).max(axis=1) > CONVERGED
-        for _ in range(HALVED):
-            tried, lower = lifted(slopes[left] - step, left)
-            better = lower <= height[left]
-            done = left[better]
-            slopes[done] -= step[better]
-            found[done], height[done] = tried[better], lower[better]
-            left, step = left[~better], step[~better] / 2
-            if not len(left):
-                break
-        moved = np.setdiff1d(moved[far], left, assume_unique=True)
-        if not len(moved):
-            break
-    return found
 
 
 def pilot_of_test(test: WinCounts) -> Pilot:

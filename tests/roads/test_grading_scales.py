@@ -1,0 +1,83 @@
+"""The paper on grading scales: the same pairs on three scales, from people and models, then every table."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+from annotating import write_study
+from walking import answer, models, said
+
+import assay
+from assay.judging.http import Request
+
+SCALES = ("interval:0-5", "interval:0-10", "interval:0-100")
+ITEMS = [
+    {"item": f"s{n:02d}", "benchmark": ("sts", "sick")[n % 2], "text": f"Pair {n}. Truth {n * 37 % 101}."}
+    for n in range(30)
+]
+
+
+def truth(text: str) -> float:
+    return float(re.findall(r"Truth (\d+)", text)[-1]) / 100
+
+
+def placed(where: float, low: float, high: float) -> float:
+    return round(low + min(max(where, 0), 1) * (high - low), 1)
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = write_study(
+        tmp_path / "my-study", items=ITEMS,
+        questions=[{"name": "similar", "text": "How similar?", "scale": SCALES[0], "show": ["text"]}],
+        people={"overlap": 3}, conditions={"scale": list(SCALES)},
+        judges=[{"name": n, "model": "m", "base_url": "http://127.0.0.1:9/v1"} for n in ("fine", "coarse")],
+    )  # fmt: skip
+    noise = random.Random(1)
+
+    def rate(name, task):
+        (asked,) = task.questions
+        return {asked.id: placed(truth(task.text) + noise.gauss(0, 0.12), asked.low, asked.high)}
+
+    def reply(request: Request) -> str:
+        low, high = map(float, request.about["scale"].split(":")[1].split("-"))
+        off = noise.gauss(0, 0.1)
+        # The second judge answers in fifths of the scale.
+        where = truth(said(request)) + off if request.about["judge"] == "fine" else round(truth(said(request)) * 5) / 5
+        return json.dumps({"label": placed(where, low, high)})
+
+    assert answer(folder, ("ana", "ben", "cem"), rate) == 3 * 90
+    models(monkeypatch, reply)
+    return folder
+
+
+def test_one_study_on_three_scales_gives_every_table(study, run):
+    code, out, _ = run("judge", study)
+    assert code == 0
+    assert "180 of 180 labels collected" in out
+    code, out, _ = run("look", study)
+    assert f"Next command:   assay scales {study}" in out
+    code, out, _ = run("scales", study, "-o", study / "scales.html")
+    assert code == 0, out
+    assert "Items are split by their column 'benchmark'" in out
+    assert (study / "scales.html").stat().st_size > 10_000
+    code, out, _ = run("scales", study, "--json")
+    rows = {(one["scale"], one["benchmark"], one["what"]) for one in json.loads(out)["table"]}
+    wanted = {(scale, part, one) for scale in SCALES for part in ("all", "sts", "sick") for one in ("icc", "nmae")}
+    assert wanted <= rows
+    code, out, _ = run("agreement", study)
+    assert code == 1
+    code, out, _ = run("agreement", study, "--where", f"scale={SCALES[0]}", "--coefficients", "nmae,pearson")
+    assert code == 0
+    assert "scale interval:0-5)" in out
+
+
+def test_labels_of_one_scale_are_on_that_scale(study):
+    labels = assay.read(study)
+    whole = labels.scale_of("similar")
+    assert (whole.spec, labels.where(scale=SCALES[1]).scale_of("similar").spec) == (SCALES[2], SCALES[1])
+    assert labels.where(scale=list(SCALES[:2])).scale_of("similar") == whole
