@@ -70,7 +70,7 @@ def test_one_study_on_three_scales_gives_every_table(study, run):
     wanted = {(scale, part, one) for scale in SCALES for part in ("all", "sts", "sick") for one in ("icc", "nmae")}
     assert wanted <= rows
     code, out, _ = run("agreement", study)
-    assert code == 1
+    assert code == 2
     code, out, _ = run("agreement", study, "--where", f"scale={SCALES[0]}", "--coefficients", "nmae,pearson")
     assert code == 0
     assert "scale interval:0-5)" in out
