@@ -38,8 +38,8 @@ class Analysis:
     Attributes
     ----------
     name : str
-        ``replacement_test``, ``agreement``, ``rating_scales``, ``pairwise_votes``, ``triplets``, ``g_study``,
-        ``fairness`` or ``corrected_estimates``.
+        ``replacement_test``, ``agreement``, ``rating_scales``, ``pairwise_votes``, ``triplets``, ``separability``,
+        ``g_study``, ``fairness`` or ``corrected_estimates``.
     supported : bool
     reason : str
         Code of the reason; empty if there is none.
@@ -211,9 +211,10 @@ def look(source: Any, settings: ReadSettings) -> Look:
         before = [str(error)]
         rows, settings = rows_of_source(given, paths, replace(settings, **error.advised))
     if rows is None:
-        labels = read(given)
+        labels = read(given, what=settings.what)
+        of_study = {"what": settings.what} if settings.what != "labels" else {}
         return Look(name, len(labels), len(labels.labels.columns), None, (), tuple(labels.reading.lines()), (), (),
-                    {}, labels, paths)  # fmt: skip
+                    of_study, labels, paths)  # fmt: skip
     found = _look_at_rows(rows, settings, name, paths)
     return replace(found, ambiguities=(*before, *found.ambiguities))
 
@@ -313,7 +314,7 @@ def supported_analyses(labels: Annotations, gold: Collection[str] = ()) -> list[
     raters = labels.labels.group_by("item").agg(by.n_unique().alias("n"))["n"]
     together = int((raters >= 2).sum())
     nested = [c for c in labels.items.columns
-              if c not in ("item", *gold) and 1 < labels.items[c].n_unique() < labels.n_items]  # fmt: skip
+              if c not in ("item", *labels.reading.drawn, *gold) and 1 < labels.items[c].n_unique() < labels.n_items]  # fmt: skip
     groups = [c for c in nested if labels.items[c].n_unique() <= 6]
     varied = [c for c in (*labels.conditions, "scale", "range") if c in labels.labels.columns]
     ranges = [c for c in varied if c in ("scale", "range") or _names_ranges(labels.labels[c])]
@@ -323,6 +324,7 @@ def supported_analyses(labels: Annotations, gold: Collection[str] = ()) -> list[
         replace(agreement, reason="free_text", number=None) if texts else agreement,
         Analysis("rating_scales", bool(ranges), "" if ranges else "no_scale_column"),
         *_choices(labels, odd=odd),
+        *([_separability(labels)] if texts and labels.has_repeats else []),
         Analysis("g_study", bool(nested), "by_column" if nested else "no_nested_column", tuple(nested)),
         _fairness(labels, groups),
         _corrected_estimates(labels),
@@ -347,6 +349,12 @@ def _choices(labels: Annotations, *, odd: bool) -> list[Analysis]:
     no_triplets = "read_as_triplets" if seen <= set("ABC") else "not_triplets"
     return [Analysis("pairwise_votes", votes, "" if votes else no_votes),
             Analysis("triplets", odd, "" if odd else no_triplets)]  # fmt: skip
+
+
+def _separability(labels: Annotations) -> Analysis:
+    """Several texts of each item by each of several systems."""
+    systems = (*labels.humans, *labels.judges)
+    return Analysis("separability", len(systems) > 1, "by_column", systems)
 
 
 def _fairness(labels: Annotations, groups: list[str]) -> Analysis:

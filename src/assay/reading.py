@@ -69,7 +69,8 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
     if rows is None:
         from assay.study.definition import load_study
 
-        return study_labels(load_study(paths[0]))
+        study = load_study(paths[0])
+        return study_outputs(study) if settings.what == "outputs" else study_labels(study)
     return annotations_of(rows, settings)
 
 
@@ -83,11 +84,13 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
                 raise DesignError("name the judges with judges=['...'], not judge=...", option=name)
             raise DesignError(f"option '{name}' is only for platform exports, not for {source_kind}", option=name)
     if is_study:
-        for name in settings.changed():
+        for name in settings.changed().keys() - {"what"}:
             raise DesignError(
                 f"option '{name}' is not for a study: study.yaml states how its labels are read", option=name
             )
         return None, settings
+    if settings.what != "labels":
+        raise DesignError("what='outputs' is for a study folder; read other outputs with scale='text'", option="what")
     items = [settings.item] if isinstance(settings.item, str | int) else settings.item
     named = ("item", "annotator", "kind", *map(str, items), str(settings.annotator))
     tables = {name: _attribute_table(getattr(settings, name), named) for name in ("items", "annotator_table")}
@@ -181,6 +184,8 @@ def labels_of(question: str, given: tuple[Any, ...], judges: str | Sequence[str]
         return (_read_arrays(question, first, given[1]), *given[2:])
     if _is_array(first) and not _is_paths(first):
         return (_read_matrix(question, first), *given[1:])
+    if question in OF_OUTPUTS and isinstance(first, str | os.PathLike) and (Path(first) / "study.yaml").is_file():
+        return (read(first, what="outputs"), *given[1:])
     return (_read_with_judges(question, first, _names(judges)), *given[1:])
 
 
@@ -279,6 +284,9 @@ def _source_name(source: Any) -> str | list[str]:
     paths = [str(one) for one in _paths(source)]
     return paths if len(paths) > 1 else paths[0] if paths else IN_MEMORY
 
+
+OF_OUTPUTS = ("separability", "separability_sweep")
+"""Questions about the outputs of a study's systems, not its labels."""
 
 TAKE_SEVERAL = ("separability",)
 """Questions that take several tables, each with a name."""

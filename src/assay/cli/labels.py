@@ -552,6 +552,7 @@ def command_for(found: Look, sources: Sequence[str]) -> str | None:
     kinds = {scale.kind for scale in found.labels.scales.values()}
     words = ["report" if found.labels.judges and len(found.labels.humans) > 1 else "agreement"]
     words = ["ratings"] if "preference" in kinds else ["ideas"] if kinds & {"odd-one-out", "text"} else words
+    words = ["separability"] if any(one.name == "separability" and one.supported for one in found.analyses) else words
     more = list[str]()
     if (condition := found.labels.crossed_condition) is not None:
         values = found.labels.values_of(condition)

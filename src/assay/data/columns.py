@@ -232,6 +232,10 @@ class Reading:
     """The folder of the study that the labels come from; empty for other sources."""
     asked: tuple[str, ...] = ()
     """Judges that assay asked itself, so that their requests are known: they had no annotator's label of the item."""
+    clusters: str = ""
+    """The item column that the study declares as its document: items of a document are dependent. Empty without one."""
+    drawn: tuple[str, ...] = ()
+    """Item columns with the numbers of a study's drawn pairs or triplets, which describe no item."""
     split_detected: bool = False
     """Whether item ids were split into item and criterion because all of them show this structure."""
 

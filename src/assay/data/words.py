@@ -37,6 +37,7 @@ ROLES_NOTED = tuple(_NOTES)
 
 ANALYSES = {
     "replacement_test": "replacement test", "agreement": "agreement", "rating_scales": "rating scales",
+    "separability": "separability",
     "pairwise_votes": "pairwise votes", "triplets": "triplets", "g_study": "G-study", "fairness": "fairness",
     "corrected_estimates": "corrected estimates",
 }  # fmt: skip

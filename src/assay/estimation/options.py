@@ -158,6 +158,23 @@ class Settings:
             if not (value is default or (type(value) is type(default) and value == default)):
                 check(name, value, hint, limits)
 
+    def of_table(self, labels: Any) -> Self:
+        """Return the same with the clusters that the study of these labels declares, if others are not given.
+
+        A study's document groups dependent items, so that every question resamples documents. ``clusters="none"`` is
+        without clusters.
+        """
+        reading, given = getattr(labels, "reading", None), getattr(self, "clusters", "")
+        if reading is None or given not in (None, "none"):
+            return self
+        items = labels.items
+        if given == "none":
+            return self if "none" in items.columns else dataclasses.replace(self, clusters=None)  # type: ignore[call-arg]
+        column = reading.clusters
+        if column not in items.columns or items[column].null_count() or not 1 < items[column].n_unique() < items.height:
+            return self
+        return dataclasses.replace(self, clusters=column)  # type: ignore[call-arg]
+
     def changed(self) -> dict[str, Any]:
         """The options that are not at their default."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if _differs(self, f)}
@@ -259,6 +276,7 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
         if missing := [name for name in required if name not in placed and name not in options]:
             raise TypeError(f"{function.__name__}() is missing {listing(missing)}")
         made = settings.of({**placed, **options}, function.__name__)
+        made = made.of_table(given[0]) if given and own else made
         return function(*given[: len(own)], **mine, settings=made)
 
     hints = hints_of(settings)

@@ -154,6 +154,9 @@ class Platform:
     form: str
 
 
+DRAWN = ("first_output", "second_output", "pair_of", "pair", "separability", *TRIPLET_ITEMS)
+"""Columns of drawn pairs and triplets that describe the draw, not the item: they are no strata."""
+
 BOTH_OR_NEITHER = ("both", "neither")
 """The values of the table's column ``tie``: whether both options or neither is acceptable."""
 

@@ -156,6 +156,7 @@ def report(source: Any, settings: ReportSettings) -> Report:
     read_already = isinstance(source, Annotations | Chunks)
     labels = source if read_already else labels_of("report", (source,), settings.judges)[0]
     labels = labels.in_memory("a report")
+    settings = settings if read_already else settings.of_table(labels)
     judges = list(settings.judges or labels.judges)
     if not judges:
         raise DesignError("the table has no judge to report on; name the judges with judges=[...] when reading")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -318,6 +318,12 @@ class ReadSettings(FrameSettings, FormatSettings):
         "File format: auto, or a platform such as label-studio, argilla, prodigy or mturk.",
         details="Exports are recognised by marks that no plain table has; otherwise name the format: "
         f"{', '.join(f'`{name}`' for name in sorted(FORMATS.names, key=lambda n: n != 'table'))}.",
+    )
+
+    what: Literal["labels", "outputs"] = option(
+        "labels",
+        "Of a study: its labels, or the outputs of its systems.",
+        details="Each system is then an annotator, and each of its outputs of an item a repeat.",
     )
 
     split_item: str | None = option(

@@ -1,0 +1,77 @@
+"""The paper on separability: outputs of two systems, pairs of them, votes of people and a model, then every table."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import polars as pl
+import pytest
+from annotating import write_study
+from systems import prefers_beta, systems_study
+from walking import answer, models
+
+import assay
+from assay.judging.run import judge_study
+from assay.study.definition import load_study
+
+EPSILON = ("--expertise", "crowd")
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return systems_study(tmp_path / "my-study", n=14, comparisons={"pairs": 3})
+
+
+def test_one_study_gives_outputs_votes_and_every_table(study, run, monkeypatch):
+    models(monkeypatch, prefers_beta)
+    code, out, _ = run("judge", study)
+    assert code == 0
+    assert "42 pairs of outputs drawn" in out
+    chance = random.Random(1)
+    saved = answer(
+        study,
+        ("ana", "ben", "cem"),
+        lambda _, task: {q.id: json.loads(chance.choice(q.values)) for q in task.questions},
+    )
+    assert saved == 3 * 42
+    for command in ("separability", "consistency", "ratings", "agreement", "disagreement", "probes"):
+        code, out, _ = run(command, study)
+        assert code == 0, (command, out)
+    code, out, _ = run("look", study)
+    assert f"Next command:   assay ratings {study}" in out
+    assert "G-study (by document, dialogue)" in out
+    code, out, _ = run("look", study, "--what", "outputs")
+    assert f"Next command:   assay separability {study} --what outputs" in out
+    assert f"Python:   assay.read('{study}', what='outputs')" in out
+    # The 140 outputs are a file, too, whose separability is the same.
+    code, out, _ = run("export", study, study / "outputs.csv", "--what", "outputs")
+    assert (code, pl.read_csv(study / "outputs.csv").height) == (0, 140)
+    reading = ("--annotator", "annotator", "--label", "label", "--repeat", "repeat", "--scale", "text")
+    _, alone, _ = run("separability", study / "outputs.csv", *reading, "--humans", "alpha,beta", "--json")
+    _, inside, _ = run("separability", study, "--json")
+    assert json.loads(alone)["table"] == json.loads(inside)["table"]
+    # The dialogue of the outputs groups the pairs, and numbers of outputs are no strata.
+    code, out, _ = run("alt-test", study, *EPSILON)
+    said = " ".join(out.split())
+    assert "standard errors robust to clusters of 'document'" in said
+    assert "strata: document, dialogue;" in said
+    assert not [word for word in ("first_output", "separability", "pair_of") if word in said]
+    code, out, _ = run("report", study, *EPSILON, "--output", study / "report.html")
+    assert code == 0
+    assert "clusters:document" in out
+    code, out, _ = run("report", study, *EPSILON, "--clusters", "none", "--output", study / "alone.html")
+    assert "clusters" not in out.splitlines()[-2]
+
+
+def test_outputs_are_read_in_python(study, monkeypatch):
+    models(monkeypatch, prefers_beta)
+    judge_study(load_study(study))
+    outputs = assay.read(study, what="outputs")
+    assert (outputs.scale.kind, len(outputs), outputs.judges) == ("text", 140, ("alpha", "beta"))
+    assert assay.separability(study).table.equals(assay.separability(outputs).table)
+    with pytest.raises(assay.errors.DesignError, match="what='outputs' is for a study folder"):
+        assay.read(pl.DataFrame({"item": ["a"], "annotator": ["b"], "label": [1]}), what="outputs")
+    with pytest.raises(assay.errors.StudyError, match="names no systems"):
+        assay.read(write_study(study / "other", items=3), what="outputs")
