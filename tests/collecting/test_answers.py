@@ -309,7 +309,7 @@ def test_spans_are_compared_word_by_word(serve: Callable[..., Served]) -> None:
     assert found.table["estimate"][0] == pytest.approx(1 - 62 / 270)
     with page.store.reading() as db:
         (live,) = agreement_so_far(StudyDesign(page.study, page.store), label_frame(db), ())
-    assert live.reason.endswith("assay agreement STUDY --clusters span_of")
+    assert live.reason.endswith("assay agreement STUDY")
 
 
 PAIRED = {"name": "better", "text": "?", "scale": "preference", "options": ["one", "two"]}

@@ -77,7 +77,7 @@ def agreement_so_far(design: StudyDesign, labels: DataFrame, without: Collection
     for question in design.questions:
         one, given = question.definition, first_labels(labels, question.id, without)
         if one.marked is not None:
-            why = "agreement on spans is computed word by word with: assay agreement STUDY --clusters span_of"
+            why = "agreement on spans is computed word by word with: assay agreement STUDY"
             found.append(AgreementSoFar(one.name, "", people=given["annotator"].n_unique(), reason=why))
             continue
         for spec in design.scales or (None,):

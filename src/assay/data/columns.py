@@ -233,7 +233,8 @@ class Reading:
     asked: tuple[str, ...] = ()
     """Judges that assay asked itself, so that their requests are known: they had no annotator's label of the item."""
     clusters: str = ""
-    """The item column that the study declares as its document: items of a document are dependent. Empty without one."""
+    """The item column of a study by which its items belong together: the document, or that of the pairs of a ranking or
+    the words of a text. Empty without one."""
     drawn: tuple[str, ...] = ()
     """Item columns with the numbers of a study's drawn pairs or triplets, which describe no item."""
     split_detected: bool = False

@@ -105,7 +105,7 @@ def stored_annotations(
     reading = Reading(
         store.where, len(rows) + sum(excluded.values()), notes=(*notes, *further), study=str(folder or ""),
         asked=tuple(one["annotator"] for one in annotators if one["kind"] == "judge"),
-        clusters="document" if "document" in items.columns else "", drawn=DRAWN if is_drawn else (),
+        clusters=next((name for name in GROUPS if name in items.columns), ""), drawn=DRAWN if is_drawn else (),
     )  # fmt: skip
     for reason, number in sorted(excluded.items()):
         reading = reading.without(reason, number)
@@ -128,6 +128,10 @@ def stored_annotations(
         annotator_table=_annotators_frame(annotators),
         reading=reading,
     )
+
+
+GROUPS = ("document", "pair_of", "span_of")
+"""Columns of items that belong together: the first that a study has is the clusters of every analysis."""
 
 
 def sources_frame(db: sa.Connection) -> pl.DataFrame:
