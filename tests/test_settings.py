@@ -150,7 +150,7 @@ OPTIONS = {
         "label": "'label' first",
         "layout": "'auto'",
         "format": "'auto'",
-        "split_item": "'auto'",
+        "what": "'labels'", "split_item": "'auto'",
     },
     LabelSettings: {
         "label_spelling": "'refuse'",

@@ -25,6 +25,7 @@ from assay.data.formats.registry import (
     join_tables,
     rows_of,
 )
+from assay.data.formats.scores import platform_of, scores_of_frame
 from assay.data.formats.sheets import SPREADSHEETS
 from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_battles, read_table
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
@@ -90,7 +91,7 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
             )
         return None, settings
     if settings.what != "labels":
-        raise DesignError("what='outputs' is for a study folder; read other outputs with scale='text'", option="what")
+        raise DesignError("only a study folder has outputs; read other texts with scale='text'", option="what")
     items = [settings.item] if isinstance(settings.item, str | int) else settings.item
     named = ("item", "annotator", "kind", *map(str, items), str(settings.annotator))
     tables = {name: _attribute_table(getattr(settings, name), named) for name in ("items", "annotator_table")}
@@ -527,6 +528,9 @@ def _rows_of_frame(source: Any, settings: ReadSettings) -> Rows:
     frame = to_polars(source, strict=list(map(str, labels)), orders=True)
     if is_arena(frame.columns):
         return arena_rows(frame, item=settings.own_item())
+    if not settings.names_roles and (platform := platform_of(frame.columns.__contains__)) is not None:
+        own = settings.own_item()
+        return scores_of_frame(platform, frame.to_dicts(), own if isinstance(own, str) else None, settings)
     return Rows(frame, reading=Reading(rows=frame.height))
 
 

@@ -290,7 +290,10 @@ def test_strata_columns_require_five_items_per_value():
         "target_language": ["de", "fr"] * 5, "mean": halves, "meaning": halves, "says": ["good", "BAD"] * 5,
         "gaps": [None if k else "x" for k in halves],
     })  # fmt: skip
-    labels = SimpleNamespace(items=items, scale=SimpleNamespace(categories=("bad", "good", "worse")), names={})
+    labels = SimpleNamespace(
+        items=items, scale=SimpleNamespace(categories=("bad", "good", "worse")), names={},
+        reading=SimpleNamespace(drawn=()),
+    )  # fmt: skip
 
     def asked(**options):
         return [(one.name, one.part.tolist()) for one in

@@ -338,7 +338,10 @@ class LabelColumn(NamedTuple):
     def rows(self, which: pl.Series, most: int = 5) -> str:
         """``row 3: 'two', row 5: 'four' and 3 more``."""
         labels, where = self.labels.filter(which), self.where.filter(which)
-        shown = ", ".join(f"row {r}: {v!r}" for r, v in zip(where.head(most), labels.head(most), strict=True))
+        shown = ", ".join(
+            f"{r if isinstance(r, str) else f'row {r}'}: {v!r}"
+            for r, v in zip(where.head(most), labels.head(most), strict=True)
+        )
         return shown + (f" and {len(labels) - most} more" if len(labels) > most else "")
 
     def like(self, scale: str) -> str:

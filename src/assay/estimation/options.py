@@ -164,10 +164,11 @@ class Settings:
         A study's document groups dependent items, so that every question resamples documents. ``clusters="none"`` is
         without clusters.
         """
-        reading, given = getattr(labels, "reading", None), getattr(self, "clusters", "")
-        if reading is None or given not in (None, "none"):
+        reading: Any = getattr(labels, "reading", None)
+        items: Any = getattr(labels, "items", None)
+        given = getattr(self, "clusters", "")
+        if reading is None or not hasattr(items, "columns") or given not in (None, "none"):
             return self
-        items = labels.items
         if given == "none":
             return self if "none" in items.columns else dataclasses.replace(self, clusters=None)  # type: ignore[call-arg]
         column = reading.clusters

@@ -452,7 +452,7 @@ def _outputs(labels: Annotations, settings: SeparabilitySettings) -> tuple[pl.Da
     if len(labels.criteria) > 1 or labels.scale.kind != "text":
         raise DesignError(
             "separability needs outputs: labels on the scale text, on one criterion, with systems as annotators; read "
-            "them with scale='text', or those of a study with what='outputs'"
+            "them with scale='text', or give the folder of the study that has them"
         )
     systems = natural(labels.labels["annotator"].unique().to_list())
     for name in labels.conditions:

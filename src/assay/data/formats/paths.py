@@ -72,6 +72,8 @@ class Export:
     """The name of a record in messages."""
     ids: tuple[str, ...] = ()
     """Paths of the platform's own item id."""
+    texts: bool = False
+    """Whether the file stores numbers as text."""
 
     def __init__(self, path: Path, item: str | None, settings: FormatSettings) -> None:
         self.path, self.item, self.settings, self.intake = path, item, settings, Intake(path)
@@ -129,7 +131,7 @@ class Export:
                 else:
                     one.item, one.where = name, place
                     self.intake.add(one)
-        return self.intake.rows(self._finish(self.settings.criteria))
+        return self.intake.rows(self._finish(self.settings.criteria), texts=self.texts)
 
 
 def answer(

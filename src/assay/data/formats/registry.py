@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ from assay.data.formats.label_studio import read_label_studio
 from assay.data.formats.mturk import read_mturk
 from assay.data.formats.paths import ARGILLA_SETTINGS, Argilla, DeepEval, Inspect, LmEval, MLflow, Prodigy, Promptfoo
 from assay.data.formats.potato import is_potato, is_potato_line, read_potato
+from assay.data.formats.scores import PLATFORMS, ScoreTable, platform_of
 from assay.data.formats.sheets import PACKED, SPREADSHEETS, standard_input, unpack
 from assay.data.formats.tables import (
     COLUMNS,
@@ -94,6 +95,10 @@ class Beginning:
         if self.suffix in (".csv", ".tsv"):
             return {c.strip().strip('"') for c in re.split(r"[,;\t|]", self.first_line)}
         return set()
+
+    def has(self, name: str) -> bool:
+        """Whether a table has a column, or a JSON text objects with a key, of this name."""
+        return name in self.columns or self.keys(name)
 
     def keys(self, *names: str) -> bool:
         """Whether a JSON text begins with objects that have all these keys."""
@@ -180,7 +185,22 @@ def _potato(file: Beginning) -> bool:
     return state or (file.suffix == ".jsonl" and is_potato_line(file.first_line))
 
 
+def _scores(name: str) -> Format:
+    """The format of a platform's table of scores."""
+    return Format(
+        name, f"{PLATFORMS[name].title}: tables of scores", partial(ScoreTable.of, name),
+        lambda file: platform_of(file.has) == name, ("criteria", "judge"),
+    )  # fmt: skip
+
+
+def _read_mlflow(path: Path, item: Any, settings: FormatSettings) -> Rows:
+    is_table = platform_of(Beginning(path).has) == "mlflow" and not Beginning(path).has("assessments")
+    return ScoreTable.of("mlflow", path, item, settings) if is_table else MLflow.read(path, item, settings)
+
+
 def _mlflow(file: Beginning) -> bool:
+    if platform_of(file.has) == "mlflow":
+        return True
     if file.keys("columns", "data"):
         return re.search(r'/v\d+/score"', file.text) is not None
     return file.keys("assessments", "trace_id") or any(re.search(r"/v\d+/score$", c) for c in file.columns)
@@ -240,7 +260,10 @@ FORMATS = Registry("assay.formats", Format, {
             "lm-eval", "lm-evaluation-harness: samples_TASK_TIME.jsonl", LmEval.read,
             lambda file: file.keys("doc_id", "filtered_resps", "metrics"), ("criteria", "judge"),
         ),
-        Format("mlflow", "MLflow: evaluation tables, traces", MLflow.read, _mlflow, ("criteria", "judge")),
+        Format(
+            "mlflow", "MLflow: evaluation tables, traces, assessments", _read_mlflow, _mlflow, ("criteria", "judge")
+        ),
+        *map(_scores, ("langfuse", "phoenix", "langsmith")),
         Format(
             "arena", "pairwise comparisons: model_a, model_b, winner", lambda path, item, _: read_arena(path, item),
             lambda file: is_arena(file.columns) or (file.keys(*COLUMNS) and not file.keys("label")), joins_items=True,
@@ -334,6 +357,11 @@ class ReadSettings(FrameSettings, FormatSettings):
         "`reading` reports it. " + SPLIT_DETAILS,
     )
 
+    @property
+    def names_roles(self) -> bool:
+        """Whether the user names the columns of annotators or labels, as for a plain table."""
+        return self.annotator != "annotator" or self.label != "label" or self.layout != "auto"
+
     def own_item(self) -> str | tuple[str, ...] | None:
         """Return the field, or fields, that the user names as the item id."""
         if isinstance(self.item, str | int):
@@ -376,6 +404,8 @@ def rows_of(path: Path, settings: ReadSettings) -> Rows:
             raise
         return replace(rows, reading=replace(rows.reading, source=inside[1]))
     chosen = format_of(path, settings.format)
+    if chosen.name in PLATFORMS and settings.format == "auto" and settings.names_roles:
+        chosen = FORMATS["table"]
     if chosen.name == "table" and path.is_dir() and not is_dataset(path):
         raise DataError(
             f"the folder '{path}' contains no study.yaml, no {tables.HUMANS} and no Parquet or Arrow files; "

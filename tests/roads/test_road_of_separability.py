@@ -71,7 +71,7 @@ def test_outputs_are_read_in_python(study, monkeypatch):
     outputs = assay.read(study, what="outputs")
     assert (outputs.scale.kind, len(outputs), outputs.judges) == ("text", 140, ("alpha", "beta"))
     assert assay.separability(study).table.equals(assay.separability(outputs).table)
-    with pytest.raises(assay.errors.DesignError, match="what='outputs' is for a study folder"):
+    with pytest.raises(assay.errors.DesignError, match="only a study folder has outputs"):
         assay.read(pl.DataFrame({"item": ["a"], "annotator": ["b"], "label": [1]}), what="outputs")
     with pytest.raises(assay.errors.StudyError, match="names no systems"):
         assay.read(write_study(study / "other", items=3), what="outputs")
