@@ -937,7 +937,14 @@ def test_read_notes_items_in_one_file(tmp_path):
     assert alone(tmp_path, "a b c", "A c b", spelling="merge") == []
 
 
-@pytest.mark.parametrize("ids", ["x y z", "01 02 03", "1.0 2.0 3.0"])
+def test_read_asks_whether_ids_match_loosely(tmp_path):
+    with pytest.raises(DataError, match=r"no item id is in both, but 3 of 3 match loosely \('01' = '1'\)") as refused:
+        alone(tmp_path, "1 2 3", "01 02 03", name="item")
+    assert refused.value.advised == {"match": "loose"}
+    assert alone(tmp_path, "1 2 3", "01 02 03", name="item", match="loose") == []
+
+
+@pytest.mark.parametrize("ids", ["x y z", "1.0 2.0 3.0"])
 def test_read_notes_files_without_common_item(tmp_path, ids):
     found = alone(tmp_path, "1 2 3", ids, name="item")
     first = ids.split()[0]

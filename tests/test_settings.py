@@ -150,7 +150,9 @@ OPTIONS = {
         "label": "'label' first",
         "layout": "'auto'",
         "format": "'auto'",
-        "what": "'labels'", "split_item": "'auto'",
+        "match": "'exact'",
+        "what": "'labels'",
+        "split_item": "'auto'",
     },
     LabelSettings: {
         "label_spelling": "'refuse'",

@@ -28,7 +28,7 @@ from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Text, ran
 from assay.data.structure import Choice, Role, Shape, read_call
 from assay.errors import AssayError, counted, listing
 from assay.estimation.options import question
-from assay.reading import read, read_settings, rows_of_source, write_reading
+from assay.reading import read, read_apart, read_settings, rows_of_source, write_reading
 
 
 @dataclass(frozen=True)
@@ -200,6 +200,10 @@ def look(source: Any, settings: ReadSettings) -> Look:
     >>> found.ambiguities
     ("Assumed that 'gpt-4o' is a judge (by name). Set judges=[...]",)
     """
+    if (apart := read_apart(source)) is not None:
+        labels = read(source, **settings.changed())
+        return Look(f"{len(apart)} sources", len(labels), len(labels.labels.columns), None, (),
+                    tuple(labels.reading.lines()), (), (), settings.changed(), labels, tuple(apart))  # fmt: skip
     settings, paths, given = read_settings(source, settings)
     name = str(paths[0]) if len(paths) == 1 else f"{len(paths)} files" if paths else IN_MEMORY
     before: list[str] = []

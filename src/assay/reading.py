@@ -23,9 +23,10 @@ from assay.data.formats.registry import (
     existing_path,
     format_options,
     join_tables,
+    platform_of,
     rows_of,
 )
-from assay.data.formats.scores import platform_of, scores_of_frame
+from assay.data.formats.scores import scores_of_frame
 from assay.data.formats.sheets import SPREADSHEETS
 from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_battles, read_table
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
@@ -65,6 +66,8 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
     >>> assay.read(frame, item="id", layout="wide", judges=["gpt"], scale="1-5")
     Annotations(6 labels, 2 items, 2 humans, 1 judge, ordinal:1-5)
     """
+    if (apart := read_apart(source)) is not None:
+        return _join_all(apart, settings)
     settings, paths, source = read_settings(source, settings)
     rows, settings = rows_of_source(source, paths, settings)
     if rows is None:
@@ -73,6 +76,26 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
         study = load_study(paths[0])
         return study_outputs(study) if settings.what == "outputs" else study_labels(study)
     return annotations_of(rows, settings)
+
+
+def read_apart(source: Any) -> list[Path] | None:
+    """Several sources with a study or a file of reading options among them, which state how they are read, or None."""
+    paths = _paths(source) if isinstance(source, list | tuple) else []
+    states = [(one / "study.yaml").is_file() or (one.suffix.lower() in READING and one.is_file()) for one in paths]
+    return paths if len(paths) > 1 and any(states) else None
+
+
+def _join_all(paths: Sequence[Path], settings: ReadSettings) -> Annotations:
+    """Read each source as it states, or with the given options, and join them."""
+    given = {name: value for name, value in settings.changed().items() if name != "match"}
+    tables = [
+        read(one) if (one / "study.yaml").is_file() or one.suffix.lower() in READING else read(one, **given)
+        for one in paths
+    ]
+    whole = tables[0]
+    for other in tables[1:]:
+        whole = whole.join(other, settings.match)
+    return whole
 
 
 def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings) -> tuple[Rows | None, ReadSettings]:

@@ -59,6 +59,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "epsilon twice": (("alt-test", "plain.csv", *TEST, "--expertise", "crowd"), {}),
     "columns of a long table": ((*AGREEMENT, "plain.csv", "--columns", "ann_1"), {}),
     "a long table read as a wide one": ((*AGREEMENT, "own.csv", "--item", "id", "--wide", "--columns", "stars"), {}),
+    "ids that match loosely": (("agreement", "m.csv", "--labels-from", "loose.csv"), {}),
     "words and numbers": ((*AGREEMENT, "words.csv", "--wide"), {}),
     "no such item": ((*AGREEMENT, "own.csv", "--item", "unit", *KNOWN), {}),
     "no such annotator": ((*AGREEMENT, "own.csv", "--annotator", "rater", *KNOWN), {}),
@@ -160,6 +161,8 @@ def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     m = table.drop("kind").with_columns(annotator=pl.col("annotator").replace(
         {"ann_1": "ann", "ann_2": "bob", "ann_3": "cho", "gpt-4o": "m1", "llama": "m2"}))  # fmt: skip
     m.write_csv(folder / "m.csv")
+    loose = m.filter(annotator="ann").with_columns(item=pl.format("Text [{}]", "item"), annotator=pl.lit("dan"))
+    loose.write_csv(folder / "loose.csv")
     m.with_columns(annotator=pl.when(half == 1).then(pl.col("annotator").replace({"ann": "Ann"})).otherwise(
         "annotator")).write_csv(folder / "spelling.csv")  # fmt: skip
     m.with_columns(label=pl.when(pl.col("label") == 5).then(pl.lit("five")).otherwise(pl.col("label").cast(

@@ -552,7 +552,7 @@ def test_plans_test_sums_over_annotators_as_the_verdict_does(m):
     p, reverse = whole._p(whole.counts, 0.15, None)
     simes, _, least, _ = conjunctions(p, reverse, whole.quality[:, None, :], 0.5)
     sums = whole.sums.p(whole.counts, p, least, 0.15)[:, 0]
-    told = np.minimum(2 * np.minimum(simes[:, 0], sums), 1)
+    planned_p = np.minimum(2 * np.minimum(simes[:, 0], sums), 1)
     item, annotator = np.nonzero(np.ones((n, m), dtype=bool))
     by_verdict = []
     for study in range(n_studies):
@@ -563,9 +563,9 @@ def test_plans_test_sums_over_annotators_as_the_verdict_does(m):
         compared, outcome = rule.compare(panel, judge[study]), np.full((n, m), np.nan)
         outcome[item[compared.row], annotator[compared.row]] = compared.sign
         by_verdict.append(noninferior_p(p[study, 0], int(np.ravel(least)[0]), outcome, 0.15))
-    assert np.abs(told - by_verdict).max() < 0.02
-    assert np.median(np.abs(told - by_verdict)) < 0.006
-    assert (told < simes[:, 0]).any()
+    assert np.abs(planned_p - by_verdict).max() < 0.02
+    assert np.median(np.abs(planned_p - by_verdict)) < 0.006
+    assert (planned_p < simes[:, 0]).any()
 
 
 def test_pilots_of_few_and_of_many_annotators_have_no_sums():

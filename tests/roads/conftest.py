@@ -1,4 +1,4 @@
-"""One road for each paper: from a new study folder to its last table, by commands only."""
+"""Each paper as one study: from a new study folder to its last table, by commands only."""
 
 from __future__ import annotations
 

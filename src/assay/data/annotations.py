@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from assay.data.columns import KEY, FrameSettings, duplicate_words, table_parts
 from assay.data.columns import Reading as Reading
+from assay.data.joining import Match, joined
 from assay.data.names import Coded, Names, Utf8, any_twice, cell_numbers, codes_in, factorize, natural, sort_cells
 from assay.data.scales import Interval, Label, Scale, scale_named
 from assay.errors import DataError, DesignError, counted, listing, unknown
@@ -221,6 +222,36 @@ class Annotations:
             if name == "scale" and name in table.conditions and len(wanted) == 1:
                 table = table._on_scale(str(wanted[0]))
         return table
+
+    def join(self, other: Annotations, match: Match = "exact") -> Annotations:
+        """Return the labels of two tables of the same items as one: of people from a form, and of a model from a file.
+
+        Each table has been read in its own layout.
+
+        Parameters
+        ----------
+        other : Annotations
+        match : {"exact", "loose"}
+            How item ids match; ``loose`` as in `assay.read`.
+
+        Raises
+        ------
+        DataError
+            If no item is in both, if the scales exclude each other, or if someone is a human in one and a judge in the
+            other.
+
+        Examples
+        --------
+        >>> import assay, polars as pl
+        >>> form = pl.DataFrame({"id": ["a", "b"], "ann": [4, 2], "bob": [5, 2]})
+        >>> model = pl.DataFrame({"id": ["a", "b"], "gpt": [4, 3]})
+        >>> people, judge = assay.read(form, layout="wide"), assay.read(model, layout="wide", judges=["gpt"])
+        >>> people.join(judge).judges
+        ('gpt',)
+        """
+        made = joined(self, other, match)
+        table: Annotations = Annotations.from_frame(made.pop("frame"), **made)
+        return replace(table, names={**other.names, **self.names})
 
     def _on_scale(self, name: str) -> Annotations:
         """The same labels on the numeric scale that a name states, if it states one that holds them."""

@@ -269,19 +269,32 @@ def further_readings(number: int) -> str:
     return f"or {number - MOST_CHOICES} further readings, by the columns of item, annotator and label"
 
 
-def unclear(source: str, problems: Sequence[str], readings: Sequence[Choice] = ()) -> UnclearTableError:
+def of_several(error: UnclearTableError, sources: Sequence[str]) -> UnclearTableError:
+    """Return the error about one of several files, with calls that read all of them."""
+    readings = [
+        (said, {name: value for name, value in given.items() if name != "judges" or value})
+        for said, given in error.choices
+    ]
+    return unclear(error.source, error.problems, readings, sources)
+
+
+def unclear(
+    source: str, problems: Sequence[str], readings: Sequence[Choice] = (), sources: Sequence[str] | None = None
+) -> UnclearTableError:
     """Return the error that lists all problems of a table.
 
-    It ends in the call that reads the table if one reading is left, and otherwise lists the readings that are left.
+    It ends in the call that reads the table (with the other ``sources``) if one reading is left, and otherwise lists
+    the readings that are left.
     """
+    whole = source if sources is None else list(sources)
     text = f"{source}: {'; '.join(problems)}"
     if len(readings) == 1 and readings[0][1]:
         options = readings[0][1]
         return UnclearTableError(
-            f"{text}. If that is right: {read_call(source, options)}", problems, options, source, readings
+            f"{text}. If that is right: {read_call(whole, options)}", problems, options, source, readings
         )
     if readings:
-        lines = [f"{said}: {read_call(source, given)}" if given else said for said, given in readings]
+        lines = [f"{said}: {read_call(whole, given)}" if given else said for said, given in readings]
         if len(lines) > MOST_CHOICES:
             lines = [*lines[:MOST_CHOICES], further_readings(len(lines))]
         end = "" if text.endswith(("?", ".")) else "."

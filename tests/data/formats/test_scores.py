@@ -68,7 +68,7 @@ def rows(platform: str) -> list[Row]:
 
 
 def flat(row: Row) -> Row:
-    """A row as pandas' json_normalize writes it, lists and objects as columns of their own."""
+    """A row as pandas' json_normalize writes it, lists and objects in separate columns."""
     found: Row = {}
     for key, value in row.items():
         found |= {f"{key}.{name}": one for name, one in value.items()} if isinstance(value, dict) else {key: value}
@@ -143,9 +143,9 @@ def test_scores_that_are_no_labels_are_counted_with_their_reason(tmp_path: Path)
     labels = assay.read(written(tmp_path, [*rows("langfuse"), *more], "jsonl"))
     assert len(labels) == 36
     assert labels.reading.rows == 39
-    told = " ".join(labels.reading.lines())
+    lines = " ".join(labels.reading.lines())
     for reason in ("sent to the API, by an unknown rater", "of a session or run, not of a trace", "annotator unknown"):
-        assert reason in told, reason
+        assert reason in lines, reason
     # A judge that logs its scores by the API is named.
     alone = [langfuse(i, r) | ({"source": "API"} if r == 2 else {}) for i in range(ITEMS) for r in range(3)]
     check(assay.read(written(tmp_path, alone, "jsonl"), judge="ragas"), "ragas")
@@ -158,12 +158,12 @@ def test_code_and_notes_are_no_scores(tmp_path: Path) -> None:
     ]
     labels = assay.read(written(tmp_path, [*rows("phoenix"), *more], "jsonl"))
     assert len(labels) == 36
-    told = " ".join(labels.reading.lines())
-    assert "given by code, not by a judge" in told
-    assert "a correction or note, not a score" in told
+    lines = " ".join(labels.reading.lines())
+    assert "given by code, not by a judge" in lines
+    assert "a correction or note, not a score" in lines
     expected = mlflow(0, 0) | {"value": None, "expectation": {"value": 4}}
-    told = " ".join(assay.read(written(tmp_path, [*rows("mlflow"), expected], "jsonl")).reading.lines())
-    assert "a correction or note, not a score" in told
+    lines = " ".join(assay.read(written(tmp_path, [*rows("mlflow"), expected], "jsonl")).reading.lines())
+    assert "a correction or note, not a score" in lines
 
 
 def test_categories_are_in_words_and_a_later_score_counts(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from assay.data.formats.label_studio import read_label_studio
 from assay.data.formats.mturk import read_mturk
 from assay.data.formats.paths import ARGILLA_SETTINGS, Argilla, DeepEval, Inspect, LmEval, MLflow, Prodigy, Promptfoo
 from assay.data.formats.potato import is_potato, is_potato_line, read_potato
-from assay.data.formats.scores import PLATFORMS, ScoreTable, platform_of
+from assay.data.formats.scores import ScoreTable
 from assay.data.formats.sheets import PACKED, SPREADSHEETS, standard_input, unpack
 from assay.data.formats.tables import (
     COLUMNS,
@@ -40,6 +40,7 @@ from assay.data.formats.tables import (
     read_hugging_face,
     read_table,
 )
+from assay.data.joining import Match, match_ids, rename_ids
 from assay.data.names import QUESTION_SEPARATOR, natural, questions_in, spelling_key, strip_spaces
 from assay.data.scales import Preference, Scale
 from assay.data.sides import PAIR_OF
@@ -54,6 +55,7 @@ from assay.data.structure import (
     Structure,
     UnclearTableError,
     find_structure,
+    of_several,
     unclear,
 )
 from assay.data.values import infer_scale, valid_as_written
@@ -185,12 +187,26 @@ def _potato(file: Beginning) -> bool:
     return state or (file.suffix == ".jsonl" and is_potato_line(file.first_line))
 
 
-def _scores(name: str) -> Format:
+SCORES: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "langfuse": (("traceId", "trace_id"), ("name",), ("value",), ("source",), ("dataType", "data_type")),
+    "phoenix": (("span_id", "trace_id", "session_id", "id"), ("annotator_kind",)),
+    "langsmith": (
+        ("run_id",), ("key",), ("score",), ("feedback_source", "feedback_source.type", "feedback_source_type"),
+    ),
+    "mlflow": (("assessment_name", "assessment_id"), ("source_type", "source.source_type")),
+}  # fmt: skip
+"""The columns that recognise a platform's tables of scores; one of each tuple."""
+
+
+def platform_of(has: Callable[[str], bool]) -> str | None:
+    """Return the platform whose tables of scores have these columns; None if there is none."""
+    return next((name for name, marks in SCORES.items() if all(any(map(has, names)) for names in marks)), None)
+
+
+def _scores(name: str, title: str) -> Format:
     """The format of a platform's table of scores."""
-    return Format(
-        name, f"{PLATFORMS[name].title}: tables of scores", partial(ScoreTable.of, name),
-        lambda file: platform_of(file.has) == name, ("criteria", "judge"),
-    )  # fmt: skip
+    recognises: Callable[[Beginning], bool] = lambda file: platform_of(file.has) == name  # noqa: E731
+    return Format(name, f"{title}: tables of scores", partial(ScoreTable.of, name), recognises, ("criteria", "judge"))
 
 
 def _read_mlflow(path: Path, item: Any, settings: FormatSettings) -> Rows:
@@ -263,7 +279,7 @@ FORMATS = Registry("assay.formats", Format, {
         Format(
             "mlflow", "MLflow: evaluation tables, traces, assessments", _read_mlflow, _mlflow, ("criteria", "judge")
         ),
-        *map(_scores, ("langfuse", "phoenix", "langsmith")),
+        _scores("langfuse", "Langfuse"), _scores("phoenix", "Phoenix"), _scores("langsmith", "LangSmith"),
         Format(
             "arena", "pairwise comparisons: model_a, model_b, winner", lambda path, item, _: read_arena(path, item),
             lambda file: is_arena(file.columns) or (file.keys(*COLUMNS) and not file.keys("label")), joins_items=True,
@@ -343,6 +359,13 @@ class ReadSettings(FrameSettings, FormatSettings):
         f"{', '.join(f'`{name}`' for name in sorted(FORMATS.names, key=lambda n: n != 'table'))}.",
     )
 
+    match: Match = option(
+        "exact",
+        "How item ids of several files match.",
+        details="Without an exact match, `loose` also matches ids that differ in case, punctuation or leading zeros, "
+        "`How helpful? [Answer 1]` with `Answer 1`, paths with names of files, and numbered ids by their number; "
+        "`reading` shows the matches.",
+    )
     what: Literal["labels", "outputs"] = option(
         "labels",
         "Of a study: its labels, or the outputs of its systems.",
@@ -404,7 +427,7 @@ def rows_of(path: Path, settings: ReadSettings) -> Rows:
             raise
         return replace(rows, reading=replace(rows.reading, source=inside[1]))
     chosen = format_of(path, settings.format)
-    if chosen.name in PLATFORMS and settings.format == "auto" and settings.names_roles:
+    if chosen.name in SCORES and settings.format == "auto" and settings.names_roles:
         chosen = FORMATS["table"]
     if chosen.name == "table" and path.is_dir() and not is_dataset(path):
         raise DataError(
@@ -692,15 +715,36 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
     one = isinstance(settings.item, str | int) and isinstance(settings.label, str | int)
     if alike or not one:
         parts = _with_whole_ids(parts, settings)
+        if isinstance(settings.item, str | int):
+            parts = _with_first_ids(parts, str(settings.item), settings.match)
         return _note_items(join_files(parts), parts, settings), settings
-    items = _items_of_all(parts, settings)
-    long = [_standard_names(part, replace(settings, item=item)) for part, item in zip(parts, items, strict=True)]
+    try:
+        items = _items_of_all(parts, settings)
+        long = [_standard_names(part, replace(settings, item=item)) for part, item in zip(parts, items, strict=True)]
+    except UnclearTableError as error:
+        raise of_several(error, [part.reading.source for part in parts]) from error
     back = ReadSettings()
     standard = ("item", "annotator", "label", "layout", "columns", "split_columns")
     roles: dict[str, Any] = {name: getattr(back, name) for name in standard}
     settings = replace(settings, **roles)
-    long = _with_whole_ids(long, settings)
+    long = _with_first_ids(_with_whole_ids(long, settings), "item", settings.match)
     return _note_items(join_files(long), long, settings), settings
+
+
+def _with_first_ids(parts: list[Rows], item: str, match: Match) -> list[Rows]:
+    """Return the files with the ids of the first one where their own match loosely."""
+    if any(item not in part.labels.columns for part in parts):
+        return parts
+    made = [parts[0]]
+    for part in parts[1:]:
+        ids = (parts[0].labels[item], part.labels[item])
+        names, note = match_ids(*ids, (parts[0].reading.source, part.reading.source), match)
+        labels, about = part.labels.with_columns(rename_ids(part.labels[item], names)), part.items
+        if about is not None and "item" in about.columns:
+            about = about.with_columns(rename_ids(about["item"], names))
+        reading = part.reading.add_notes(note) if note else part.reading
+        made.append(replace(part, labels=labels, items=about, reading=reading))
+    return made
 
 
 def _with_whole_ids(parts: Sequence[Rows], settings: ReadSettings) -> list[Rows]:
@@ -779,6 +823,10 @@ def _settings_of_one(rows: Rows, settings: ReadSettings) -> ReadSettings:
     for role in ("item", "annotator", "label"):
         known[role] = str(getattr(settings, role)) if str(getattr(settings, role)) in there else role
     known["columns"] = [c for c in settings.columns or () if str(c) in there] or None
+    # A layout that is stated with columns or annotators of another file is the layout of that file.
+    others = bool(settings.columns) and known["columns"] is None
+    if others or (settings.annotator != "annotator" and str(settings.annotator) not in there):
+        known |= {"layout": "auto", "split_columns": None}
     # The judges are determined for all files together.
     return replace(settings, **known, judges=settings.judges or ())
 

@@ -7,7 +7,7 @@ platform's own pages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,15 +24,11 @@ NOT_A_SCORE = "a correction or note, not a score"
 
 
 @dataclass(frozen=True)
-class Platform:
+class ScoreColumns:
     """Where the scores of a platform have what.
 
     Attributes
     ----------
-    title : str
-        Its own name.
-    marks : tuple of tuple of str
-        Columns that recognise its tables; one of each tuple.
     item, criterion, label, words : tuple of str
         Paths, the first with a value counts. ``words`` is the label of a score in words.
     kind : tuple of str
@@ -47,8 +43,6 @@ class Platform:
         Path of the form of the value; empty if the platform has none.
     """
 
-    title: str
-    marks: tuple[tuple[str, ...], ...]
     item: tuple[str, ...]
     criterion: tuple[str, ...]
     label: tuple[str, ...]
@@ -62,9 +56,8 @@ class Platform:
     in_words: tuple[str, ...] = ()
 
 
-PLATFORMS: Mapping[str, Platform] = {
-    "langfuse": Platform(
-        "Langfuse", marks=(("traceId", "trace_id"), ("name",), ("value",), ("source",), ("dataType", "data_type")),
+PLATFORMS: Mapping[str, ScoreColumns] = {
+    "langfuse": ScoreColumns(
         item=("observationId", "observation_id", "traceId", "trace_id"),
         criterion=("name",), label=("value", "stringValue", "string_value"), words=("stringValue", "string_value"),
         kind=("source",), kinds={"annotation": "human", "eval": "judge", "api": "api"},
@@ -72,17 +65,14 @@ PLATFORMS: Mapping[str, Platform] = {
         judge=("metadata.model", "metadata.judge"), time=("updatedAt", "updated_at", "timestamp", "createdAt"),
         form=("dataType", "data_type"), in_words=("categorical", "boolean", "text"),
     ),
-    "phoenix": Platform(
-        "Phoenix", marks=(("span_id", "trace_id", "session_id", "id"), ("annotator_kind",)),
+    "phoenix": ScoreColumns(
         item=("span_id", "trace_id", "session_id", "id"), criterion=("name", "annotation_name"),
         label=("result.score", "score", "result.label", "label"), words=("result.label", "label"),
         kind=("annotator_kind",), kinds={"human": "human", "llm": "judge", "code": "code"},
         person=("user_id", "identifier", "metadata.user"), judge=("metadata.model", "identifier"),
         time=("updated_at", "created_at"),
     ),
-    "langsmith": Platform(
-        "LangSmith",
-        marks=(("run_id",), ("key",), ("score",), ("feedback_source", "feedback_source.type", "feedback_source_type")),
+    "langsmith": ScoreColumns(
         item=("run_id",), criterion=("key",), label=("score", "value"), words=("value",),
         kind=("feedback_source.type", "feedback_source_type"),
         kinds={"app": "human", "model": "judge", "auto_eval": "judge", "api": "api"},
@@ -90,8 +80,7 @@ PLATFORMS: Mapping[str, Platform] = {
         judge=("feedback_source.metadata.model", "feedback_source.metadata.evaluator"),
         time=("modified_at", "created_at"),
     ),
-    "mlflow": Platform(
-        "MLflow", marks=(("assessment_name", "assessment_id"), ("source_type", "source.source_type")),
+    "mlflow": ScoreColumns(
         item=("trace_id", "request_id", "span_id"), criterion=("assessment_name", "name"),
         label=("value", "feedback.value"), words=(),
         kind=("source_type", "source.source_type"),
@@ -104,11 +93,6 @@ PLATFORMS: Mapping[str, Platform] = {
 
 _TEXTS = ("input", "output", "inputs", "outputs", "request", "response", "question", "answer", "text")
 """Columns that describe the item."""
-
-
-def platform_of(has: Callable[[str], bool]) -> str | None:
-    """Return the platform whose tables have these columns; None if there is none."""
-    return next((n for n, one in PLATFORMS.items() if all(any(map(has, names)) for names in one.marks)), None)
 
 
 class ScoreTable(Export):

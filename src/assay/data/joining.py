@@ -1,0 +1,186 @@
+"""Tables of labels of the same items as one: people's answers from a form, and a model's from a file.
+
+Item ids match exactly first. Files write them differently, too: ``How helpful? [Answer 1]`` in a form and ``Answer 1``
+in a table. So the other ids of each table are brought into forms (in brackets, without folder and suffix, the number
+alone), and the two forms in which most of them are equal count, if that is most of the smaller table and each id has
+one partner. Such matches are used only on request.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import polars as pl
+
+from assay.data.columns import Reading
+from assay.data.names import strip_spaces
+from assay.data.scales import Interval, Nominal, Ordinal, Scale
+from assay.errors import DataError, counted
+
+Match = Literal["exact", "loose"]
+"""How item ids of several tables match."""
+
+LEAST_MATCHED, LEAST_SHARE = 3, 0.8
+"""Ids, and the share of the ids of the smaller file, that match loosely at least."""
+
+
+def _plain(ids: pl.Series) -> pl.Series:
+    """Without case, punctuation and zeros before numbers: ``Answer-01`` is ``answer 1``."""
+    text = ids.str.normalize("NFKC").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", " ").str.strip_chars()
+    return text.str.replace_all(r"\b0+(\d)", "$1")
+
+
+FORMS: Mapping[str, Callable[[pl.Series], pl.Series]] = {
+    "spelling": _plain,
+    "in brackets": lambda ids: _plain(ids.str.extract(r"[\[(]([^\[\]()]+)[\])]\s*$")),
+    "without folder and suffix": lambda ids: _plain(ids.str.extract(r"([^/\\]+?)(?:\.[A-Za-z]\w{0,4})?$")),
+    "the number": lambda ids: ids.str.extract(r"(\d+)\D*$").str.replace(r"^0+(\d)", "$1"),
+}
+"""How an id is compared, by its name in words."""
+
+
+def loose_matches(first: pl.Series, second: pl.Series) -> dict[str, str]:
+    """Return the id in ``first`` of each id in ``second`` that only matches loosely; empty if most do not match.
+
+    Both are distinct ids that are in one file only.
+    """
+    least = max(LEAST_MATCHED, LEAST_SHARE * min(len(first), len(second)))
+    best: dict[str, str] = {}
+    keys = [{name: form(ids) for name, form in FORMS.items()} for ids in (first, second)]
+    for one, other in itertools.product(FORMS, FORMS):
+        if "the number" in (one, other) and one != other:
+            continue
+        mine, theirs = (_partners(ids, of[name]) for ids, of, name in ((first, keys[0], one), (second, keys[1], other)))
+        found = {theirs[key]: mine[key] for key in mine.keys() & theirs.keys()}
+        if len(found) >= max(least, len(best) + 1):
+            best = found
+    return dict(sorted(best.items()))
+
+
+def _partners(ids: pl.Series, keys: pl.Series) -> dict[str, str]:
+    """The id of each key that a single id has."""
+    table = pl.DataFrame({"id": ids, "key": keys}).filter(pl.col("key").is_not_null() & (pl.col("key") != ""))
+    return dict(table.filter(~pl.col("key").is_duplicated()).select("key", "id").rows())
+
+
+def match_ids(
+    first: pl.Series, second: pl.Series, sources: tuple[str, str], match: Match
+) -> tuple[dict[str, str], str | None]:
+    """Return the first table's id of each id of the second that is renamed, and a note on them.
+
+    Raises
+    ------
+    DataError
+        If no id is in both, but most match loosely, unless that is requested.
+    """
+    ours, theirs = (
+        strip_spaces(ids.cast(pl.String).drop_nulls().unique(maintain_order=True)) for ids in (first, second)
+    )
+    shared = theirs.is_in(ours.implode())
+    known = ours.filter(~ours.is_in(theirs.implode()))
+    found = loose_matches(known, theirs.filter(~shared)) if len(known) else {}
+    if not found:
+        return {}, None
+    other, own = next(iter(found.items()))
+    pair = f"'{other}' = '{own}'"
+    if match == "loose":
+        return found, f"{len(found):,} of {len(theirs):,} item ids match loosely ({pair})"
+    if shared.any():
+        return {}, f"{len(found):,} further item ids would match loosely ({pair}): set match='loose'"
+    raise DataError(
+        f"{sources[1]} and {sources[0]}: no item id is in both, but {len(found):,} of {len(theirs):,} match loosely "
+        f"({pair}); set match='loose' if they are the same items",
+        advised={"match": "loose"},
+    )
+
+
+def rename_ids(ids: pl.Series, names: Mapping[str, str]) -> pl.Series:
+    """Return item ids by their names in the first table."""
+    return strip_spaces(ids.cast(pl.String)).replace(names) if names else ids
+
+
+def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
+    """Return what makes one `Annotations` of two: the frame and the options of `Annotations.from_frame`."""
+    names, matched = match_ids(
+        first.items["item"], second.items["item"], (first.reading.source, second.reading.source), match
+    )
+    others, about = (t.with_columns(rename_ids(t["item"], names)) for t in (second.labels, second.items))
+    labels, criterion = _with_criteria(first, second, others)
+    kinds = pl.concat([first.annotators.select("annotator", "kind"), second.annotators.select("annotator", "kind")])
+    if (twice := kinds.unique().filter(pl.col("annotator").is_duplicated())["annotator"].unique().sort()).len():
+        raise DataError(
+            f"'{twice[0]}' is a human in one table and a judge in the other; read both with the same judges"
+        )
+    mine, theirs = (set(table["item"].unique()) for table in labels)
+    if not (both := len(mine & theirs)):
+        raise DataError(
+            f"no item is in both tables: {first.reading.source} has '{labels[0]['item'][0]}', {second.reading.source} "
+            f"has '{labels[1]['item'][0]}'; items are joined by their ids"
+        )
+    alone = f"{len(mine - theirs)} and {len(theirs - mine)} are in one alone"
+    note = f"joined by {counted(both, 'item')} that both tables have; {alone}"
+    one, other = first.reading, second.reading
+    reading = Reading(
+        f"{one.source} and {other.source}", one.rows + other.rows, (*one.exclusions, *other.exclusions),
+        tuple(dict.fromkeys((*one.notes, *other.notes, *([matched] if matched else []), note))),
+        study=one.study or other.study, asked=(*one.asked, *other.asked), clusters=one.clusters or other.clusters,
+        drawn=(*one.drawn, *other.drawn),
+    )  # fmt: skip
+    people = _about(first.annotators, second.annotators, "annotator").drop("kind")
+    return {
+        "frame": pl.concat(labels, how="diagonal_relaxed"), "scale": _scales(first, second, criterion),
+        "humans": list(dict.fromkeys((*first.humans, *second.humans))),
+        "judges": list(dict.fromkeys((*first.judges, *second.judges))),
+        "items": _about(first.items, about, "item"), "annotator_table": people if people.width > 1 else None,
+        "conditions": list(dict.fromkeys((*first.conditions, *second.conditions))), "spelling": "apart", "exclude": (),
+        "reading": reading,
+    }  # fmt: skip
+
+
+def _with_criteria(first: Any, second: Any, others: pl.DataFrame) -> tuple[list[pl.DataFrame], str | None]:
+    """The labels of both with the same columns: a table without criteria has that of the other, if it is one."""
+    tables = [first.labels, others]
+    names = [first.criteria, second.criteria]
+    if bool(names[0]) == bool(names[1]):
+        return tables, None
+    known = names[0] or names[1]
+    if len(known) != 1:
+        raise DataError(
+            f"one table has the criteria {', '.join(known)} and the other none; choose one with "
+            f"labels.where(criterion='{known[0]}')"
+        )
+    return [t if "criterion" in t.columns else t.with_columns(criterion=pl.lit(known[0])) for t in tables], known[0]
+
+
+def _about(one: pl.DataFrame, other: pl.DataFrame, key: str) -> pl.DataFrame:
+    """What both tables say of items or annotators; where both do, the first counts."""
+    whole = pl.concat([one, other], how="diagonal_relaxed")
+    return whole.group_by(key, maintain_order=True).agg(pl.all().drop_nulls().first())
+
+
+def _scales(first: Any, second: Any, criterion: str | None) -> Scale | dict[str, Scale]:
+    """The scale of each criterion: that of both, or the one that holds the labels of both."""
+    if not (first.criteria or second.criteria):
+        return _one_scale(first.scale, second.scale)
+    found: dict[str, Scale] = {}
+    for name in dict.fromkeys((*first.criteria, *second.criteria, *([criterion] if criterion else []))):
+        known = [t.scale_of(name) for t in (first, second) if name in t.criteria or None in t.scales]
+        found[name] = known[0] if len(known) == 1 else _one_scale(known[0], known[1])
+    return found
+
+
+def _one_scale(one: Scale, other: Scale) -> Scale:
+    if one == other:
+        return one
+    bounds = [scale.bounds for scale in (one, other) if scale.numeric and scale.bounds is not None]
+    if len(bounds) == 2:
+        low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
+        whole = isinstance(one, Ordinal) and isinstance(other, Ordinal) and one.names is None and other.names is None
+        return Ordinal(int(low), int(high)) if whole else Interval(low, high)
+    if isinstance(one, Nominal) and isinstance(other, Nominal):
+        return Nominal(tuple(dict.fromkeys((*(one.categories or ()), *(other.categories or ())))))
+    raise DataError(
+        f"the tables are on different scales ({one.describe()}; {other.describe()}); read both with the same scale=..."
+    )

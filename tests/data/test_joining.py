@@ -1,0 +1,154 @@
+"""Tables of the same items as one: separate layouts, ids that are written differently."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import assay
+from assay.data.joining import loose_matches
+
+N = 12
+
+
+def truth(n: int) -> int:
+    return 1 + n * 7 % 5
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A form with a question for each answer, and a model's labels in a long and in a wide file."""
+    with (tmp_path / "form.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["Timestamp", "Your name", *(f"How helpful? [Answer {n}]" for n in range(N))])
+        for who in range(3):
+            given = [max(1, truth(n) - (n % 4 == who)) for n in range(N)]
+            rows.writerow(["2026/11/02 10:12:01 AM", ("Ana", "Ben", "Cem")[who], *given])
+    long = [{"id": f"Answer {n}", "model": "gpt-4o", "score": truth(n)} for n in range(N)]
+    pl.DataFrame(long).write_csv(tmp_path / "model.csv")
+    pl.DataFrame({"id": [f"Answer {n}" for n in range(N)], "gpt-4o": [truth(n) for n in range(N)]}).write_csv(
+        tmp_path / "wide.csv"
+    )
+    return tmp_path
+
+
+def people(folder: Path) -> assay.Annotations:
+    return assay.read(folder / "form.csv", layout="transposed", annotator="Your name")
+
+
+def model(folder: Path, file: str = "model.csv") -> assay.Annotations:
+    if file == "wide.csv":
+        return assay.read(folder / file, layout="wide", judges=["gpt-4o"])
+    return assay.read(folder / file, item="id", annotator="model", label="score", judges=["gpt-4o"])
+
+
+@pytest.mark.parametrize("file", ["model.csv", "wide.csv"])
+def test_a_form_and_a_models_file_are_joined(folder: Path, file: str) -> None:
+    with pytest.raises(assay.errors.DataError, match="no item id is in both, but 12 of 12 match loosely") as refused:
+        people(folder).join(model(folder, file))
+    assert refused.value.advised == {"match": "loose"}
+    one, other = people(folder), model(folder, file)
+    for labels in (one.join(other, "loose"), other.join(one, "loose")):
+        assert (len(labels), labels.n_items, labels.judges) == (4 * N, N, ("gpt-4o",))
+        assert labels.humans == ("Ana", "Ben", "Cem")
+        assert labels.scale == assay.Ordinal(1, 5)
+        assert any("12 of 12 item ids match loosely" in line for line in labels.reading.lines())
+    row = one.join(other, "loose").labels.filter(item="How helpful? [Answer 5]").sort("annotator")
+    assert row.select("annotator", "label").rows() == [("Ana", 1), ("Ben", 1), ("Cem", 1), ("gpt-4o", 1)]
+    row = one.join(other, "loose").labels.filter(item="How helpful? [Answer 4]").sort("annotator")
+    assert row["label"].to_list() == [3, 4, 4, 4]
+
+
+def test_readings_are_joined_by_commands(folder: Path, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    form = ("form.csv", "--layout", "transposed", "--annotator", "Your name")
+    assert run("look", *form, "--write", "form.yaml")[0] == 0
+    options = ("--item", "id", "--annotator", "model", "--label", "score", "--judges", "gpt-4o")
+    assert run("look", "model.csv", *options, "--write", "model.yaml")[0] == 0
+    code, _, said = run("agreement", "form.yaml", "--labels-from", "model.yaml")
+    assert code == 2
+    assert "match loosely ('Answer 0' = 'How helpful? [Answer 0]'); set --match loose" in said
+    code, out, _ = run("agreement", "form.yaml", "--labels-from", "model.yaml", "--match", "loose")
+    assert code == 0
+    assert "3 humans and 1 judge on 12 items" in out
+    code, out, _ = run("look", "form.yaml", "model.yaml", "--match", "loose")
+    assert "Read as Annotations(48 labels, 12 items, 3 humans, 1 judge, ordinal:1-5)." in out
+    # A file with usual columns needs no reading file; the options are for it.
+    code, out, _ = run("agreement", "form.yaml", "--labels-from", "wide.csv", "--judges", "gpt-4o", "--match", "loose")
+    assert (code, "3 humans and 1 judge on 12 items" in out) == (0, True)
+
+
+def test_the_layout_of_one_file_is_not_that_of_another(folder: Path) -> None:
+    files = [folder / "form.csv", folder / "wide.csv"]
+    labels = assay.read(files, layout="transposed", annotator="Your name", match="loose", judges=["gpt-4o"])
+    assert (len(labels), labels.humans, labels.judges) == (4 * N, ("Ana", "Ben", "Cem"), ("gpt-4o",))
+    with pytest.raises(assay.errors.DataError) as refused:
+        assay.read(files)
+    assert f"assay.read(['{files[0]}', '{files[1]}'], layout='transposed'" in str(refused.value)
+    assert "judges=[]" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "matched"),
+    [
+        (["Q-01", "Q-02", "Q-03"], ["q 1", "q 2", "q 3"], {"q 1": "Q-01", "q 2": "Q-02", "q 3": "Q-03"}),
+        (["img/a.png", "img/b.png", "img/c.png"], ["a", "b", "c"], {n: f"img/{n}.png" for n in "abc"}),
+        (["Item 7", "Item 8", "Item 9"], ["7", "8", "9"], {n: f"Item {n}" for n in "789"}),
+        # Two ids with the same number have no partner, and half of the ids is not most of them.
+        (["a 1", "b 1", "a 2", "b 2"], ["1", "2", "3"], {}),
+        (["x1", "x2", "y", "z"], ["X1", "X2", "u", "v"], {}),
+        (["a", "b", "c"], ["d", "e", "f"], {}),
+    ],
+)
+def test_loose_matches_have_one_partner(first: list[str], second: list[str], matched: dict[str, str]) -> None:
+    assert loose_matches(pl.Series(first), pl.Series(second)) == matched
+
+
+def wide(**columns: list[object]) -> pl.DataFrame:
+    return pl.DataFrame({"item": ["a", "b", "c"], **columns})
+
+
+def table(judges: tuple[str, ...] = (), scale: str | None = None, **columns: list[object]) -> assay.Annotations:
+    return assay.read(wide(**columns), layout="wide", judges=list(judges), scale=scale)
+
+
+def test_scales_hold_the_labels_of_both() -> None:
+    one = table(ann=[1, 2, 3], bob=[1, 1, 3])
+    assert one.join(table(("m",), m=[2, 5, 4])).scale == assay.Ordinal(1, 5)
+    fractions = table(("m",), "interval:0-10", m=[2.5, 5, 4])
+    assert one.join(fractions).scale == assay.Interval(0, 10)
+    words = table(ann=["yes", "no", "no"])
+    assert words.join(table(("m",), m=["maybe", "no", "yes"])).scale == words.scale
+    named = table(("m",), "nominal:no,maybe", m=["maybe", "no", "no"])
+    listed = table(scale="nominal:yes,no", ann=["yes", "no", "no"]).join(named).scale
+    assert listed == assay.Nominal(["yes", "no", "maybe"])
+    with pytest.raises(assay.errors.DataError, match="on different scales"):
+        one.join(table(("m",), m=["yes", "no", "yes"]))
+
+
+def test_what_cannot_be_joined_is_refused() -> None:
+    one = table(ann=[1, 2, 3], bob=[1, 2, 3])
+    with pytest.raises(assay.errors.DataError, match="'bob' is a human in one table and a judge in the other"):
+        one.join(table(("bob",), bob=[3, 3, 3]))
+    with pytest.raises(assay.errors.DataError, match="no item is in both tables"):
+        one.join(assay.read(pl.DataFrame({"item": ["x", "y"], "m": [1, 2]}), layout="wide", judges=["m"]))
+    rated = assay.read(
+        pl.DataFrame({"item": ["a", "b"] * 2, "annotator": ["ann"] * 4, "criterion": ["x", "x", "y", "y"],
+                      "label": [1, 2, 3, 1]})
+    )  # fmt: skip
+    with pytest.raises(assay.errors.DataError, match="one table has the criteria x, y and the other none"):
+        rated.join(table(("m",), m=[1, 2, 3]))
+    assert rated.where(criterion="x").join(table(("m",), m=[1, 2, 3])).criteria == ("x",)
+
+
+def test_attributes_of_both_tables_are_kept() -> None:
+    one = assay.read(wide(ann=[1, 2, 3]).with_columns(topic=pl.Series(["t", "u", "t"])), layout="wide", columns=["ann"])
+    other = assay.read(wide(m=[1, 2, 2]).with_columns(length=pl.Series([5, 70, 9])), layout="wide", columns=["m"],
+                       judges=["m"])  # fmt: skip
+    whole = one.join(other)
+    about = whole.items.sort("item").select("item", "topic", "length")
+    assert about.rows() == [("a", "t", 5), ("b", "u", 70), ("c", "t", 9)]
+    assert "joined by 3 items that both tables have; 0 and 0 are in one alone" in whole.reading.lines()
