@@ -152,3 +152,41 @@ def test_attributes_of_both_tables_are_kept() -> None:
     about = whole.items.sort("item").select("item", "topic", "length")
     assert about.rows() == [("a", "t", 5), ("b", "u", 70), ("c", "t", 9)]
     assert "joined by 3 items that both tables have; 0 and 0 are in one alone" in whole.reading.lines()
+
+
+def test_a_file_with_other_options_is_read_alone(folder: Path, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    form = {"layout": "transposed", "annotator": "Your name"}
+    with pytest.raises(assay.errors.DataError) as refused:
+        assay.read(["form.csv", "model.csv"], **form, match="loose")
+    options = "item='id', judges=['gpt-4o'], layout='long', annotator='model', label='score'"
+    call = f"first.join(assay.read('model.csv', {options}))"
+    assert f"'gpt-4o' is a judge: {call}" in str(refused.value)
+    first = assay.read("form.csv", **form)
+    alone = call.removeprefix("first.join(").removesuffix(")")
+    assert first.join(eval(alone), "loose").judges == ("gpt-4o",)
+    typed = ("--layout", "transposed", "--annotator", "Your name", "--match", "loose", "--expertise", "crowd")
+    code, _, said = run("alt-test", "form.csv", "--labels-from", "model.csv", *typed)
+    assert code == 2
+    command = "assay look model.csv --item id --judges gpt-4o --annotator model --label score --write model.yaml"
+    assert command in " ".join(said.split())
+    assert run(*command.split()[1:])[0] == 0
+    assert "Then use --labels-from model.yaml." in said
+    assert run("look", "form.csv", *typed[:4], "--write", "form.yaml")[0] == 0
+    assert run("agreement", "form.yaml", "--labels-from", "model.yaml", *typed[4:6])[0] == 0
+
+
+def test_a_single_model_in_a_column_is_a_judge_or_a_system() -> None:
+    """Its name was read as the labels of an annotator called model."""
+    frame = pl.DataFrame(
+        {"id": [f"a{n}" for n in range(N)], "model": ["gpt-4o"] * N, "score": [truth(n) for n in range(N)]}
+    )
+    found = assay.look(frame)
+    assert found.labels is None
+    assert found.errors == ("'model' contains only models, which can be judges or the systems that are rated",)
+    judged, rated = [assay.read(frame, **options) for _, options in found.readings]
+    assert (judged.judges, judged.humans) == (("gpt-4o",), ())
+    assert (rated.judges, rated.humans) == ((), ("score",))
+    # Beside an annotator with the same labels, a column called model has labels.
+    labels = {"id": [f"a{n}" for n in range(N)], "ann": ["yes", "no"] * (N // 2), "model": ["no", "no"] * (N // 2)}
+    assert assay.read(pl.DataFrame(labels), judges=["model"]).judges == ("model",)

@@ -50,7 +50,7 @@ from assay.cli.output import (
 from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings
 from assay.data.scales import range_of
-from assay.data.structure import CHOOSE, MOST_CHOICES, Layout, UnclearTableError, further_readings
+from assay.data.structure import APART, CHOOSE, MOST_CHOICES, Layout, UnclearTableError, further_readings
 from assay.errors import AssayError, DesignError, listing
 from assay.estimation.options import Settings, number_in
 from assay.preference.votes import Choose
@@ -232,6 +232,12 @@ def _advise_command(error: AssayError) -> str:
     said = str(error)
     if isinstance(error, UnclearTableError):
         said = f"{error.source}: {'; '.join(error.problems)}"
+        if error.apart:
+            reading = Path(error.source).with_suffix(".yaml").name
+            commands = [(said_, whole_command(given, ["look", error.source])) for said_, given in error.choices]
+            lines = [f"{said_ + ': ' if said_ else ''}{command} --write {reading}" for said_, command in commands]
+            whole = "\n  ".join([f"{as_typed(said, NAMES)}. {APART}", *lines])
+            return f"{whole}\nThen use --labels-from {reading}."
         if not error.advised:
             lines = [words + (f": {whole_command(given)}" if given else "") for words, given in error.choices]
             lines = lines if len(lines) <= MOST_CHOICES else [*lines[:MOST_CHOICES], further_readings(len(lines))]

@@ -241,6 +241,8 @@ class UnclearTableError(DataError):
         readings.
     choices : tuple of (str, mapping)
         The readings that are left, each in words and as options of `assay.read` that have been tried on this table.
+    apart : bool
+        Whether the options are for this file alone, next to others with other options.
     """
 
     def __init__(
@@ -250,9 +252,11 @@ class UnclearTableError(DataError):
         options: Mapping[str, Any] | None = None,
         source: str = "",
         choices: Sequence[Choice] = (),
+        *,
+        apart: bool = False,
     ) -> None:
         super().__init__(message, advised=options)
-        self.problems, self.source, self.choices = tuple(problems), source, tuple(choices)
+        self.problems, self.source, self.choices, self.apart = tuple(problems), source, tuple(choices), apart
 
 
 def read_call(source: str | Sequence[str], options: Mapping[str, Any]) -> str:
@@ -263,19 +267,33 @@ def read_call(source: str | Sequence[str], options: Mapping[str, Any]) -> str:
 
 CHOOSE = "Choose one:"
 
+APART = "It needs other options than the other file; read it alone and join the tables:"
+
 
 def further_readings(number: int) -> str:
     """Return the line after the first readings of many."""
     return f"or {number - MOST_CHOICES} further readings, by the columns of item, annotator and label"
 
 
-def of_several(error: UnclearTableError, sources: Sequence[str]) -> UnclearTableError:
-    """Return the error about one of several files, with calls that read all of them."""
+def of_several(error: UnclearTableError, sources: Sequence[str], stated: Mapping[str, Any]) -> UnclearTableError:
+    """Return the error about one of several files, with calls that read all of them.
+
+    If the file needs other options than those that are stated for another one, it is read alone and joined.
+    """
+    each = ((said, [(k, v) for k, v in given.items() if k != "judges" or v]) for said, given in error.choices)
+    readings = [(said, dict(given)) for said, given in each]
+    roles = [name for name in ("item", "annotator", "label", "layout", "columns") if name in stated]
+    if not any(given.get(name, stated[name]) != stated[name] for _, given in readings for name in roles):
+        return unclear(error.source, error.problems, readings, sources)
+    kept = ("judges", "scale", *roles)
     readings = [
-        (said, {name: value for name, value in given.items() if name != "judges" or value})
-        for said, given in error.choices
+        (said, {name: value for name, value in given.items() if name in kept or name not in stated})
+        for said, given in readings
     ]
-    return unclear(error.source, error.problems, readings, sources)
+    calls = [(said, f"first.join({read_call(error.source, given)})") for said, given in readings]
+    lines = [f"{said}: {call}" if said else call for said, call in calls]
+    text = "\n  ".join([f"{error.source}: {'; '.join(error.problems)}. {APART}", *lines])
+    return UnclearTableError(text, error.problems, None, error.source, readings, apart=True)
 
 
 def unclear(
@@ -873,10 +891,8 @@ class _Finder:
         columns = [self._long_role(name, taken, key) for name in self.views]
         names = self.views[key.who].distinct.to_list()
         if names and self._is_system(key.who) and stated.annotator is None and model_names(names) == names:
-            self.questions.append(Doubt(
-                f"'{key.who}' contains only models, which can be judges or the systems that are rated",
-                ((f"'{key.who}' is who answered", {"annotator": key.who}),),
-            ))  # fmt: skip
+            answer = (f"'{key.who}' is who answered", {"annotator": key.who})
+            self.questions.append(Doubt(words.judges_or_systems(key.who), (answer,)))
         if kind is None:
             self._name_judges(names, options)
         return Structure("long", tuple(columns), options, self._asked(), tuple(self.errors))
@@ -971,6 +987,8 @@ class _Finder:
         joint = list(self._keys[0]) if item is None and self._keys else None
         roles = {n: self._other_role(n) for n in self.views if n != item and n not in (joint or ())}
         open_ = [n for n, (kind, _) in roles.items() if kind == "unknown" and self.views[n].could_be_labels]
+        models = [n for n in open_ if self._names_models(n)] if len(open_) > 1 else []
+        open_ = [n for n in open_ if n not in models]
         labels, crossing = (list(stated.columns), None) if stated.columns is not None else self._one_scale(open_, roles)
         if stated.columns is None:
             labels = self._without_computed(labels, roles)
@@ -1005,6 +1023,8 @@ class _Finder:
             self.errors.append("no column could hold an annotator's labels: set columns=[...]")
         elif repeated:
             self.errors.append(repeated)
+        elif models and len(labels) == 1 and stated.columns is None and isinstance(item, str):
+            self._ask_judge_or_system(models[0], labels[0], item)
         elif len(labels) == 1 and stated.alone and stated.shape != "wide" and not judges.intersection(labels):
             self.errors.append(words.only_column(labels[0]))
         elif not judges and stated.alone and stated.shape is None and stated.columns is None and crossing is None:
@@ -1023,6 +1043,19 @@ class _Finder:
             columns.append(Role(name, kind, why, view.examples(3 if name in labels else 2)))
         rows = {} if item is None else self._computed_rows(item, labels)
         return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
+
+    def _names_models(self, name: str) -> bool:
+        """Whether a column is called as one of systems, and its cells are names of models."""
+        cells = [str(cell) for cell in self.views[name].distinct.to_list()]
+        return self._is_system(name) and bool(cells) and model_names(cells) == cells
+
+    def _ask_judge_or_system(self, who: str, label: str, item: str) -> None:
+        """Ask whether the models of a column gave the labels of another one, or wrote what a person labelled."""
+        models = [str(cell) for cell in self.views[who].distinct.to_list()]
+        answers = {"layout": "long", "item": item, "annotator": who, "label": label, "judges": models}
+        rated = {"layout": "wide", "item": item, "columns": [label]}
+        choices = ((words.are_judges(models), answers), (words.is_rated(who, label), rated))
+        self.questions.append(Doubt(words.judges_or_systems(who), choices))
 
     def _confirm(self, text: str, options: Mapping[str, Any]) -> None:
         self.questions.append(Doubt(text, ((text, options),)))

@@ -222,6 +222,16 @@ def exchanged(item: Sequence[str], annotator: str) -> str:
     )
 
 
+def judges_or_systems(column: str) -> str:
+    """Return the question about a column of names of models."""
+    return f"'{column}' contains only models, which can be judges or the systems that are rated"
+
+
+def is_rated(column: str, label: str) -> str:
+    """Return the answer that a column names the systems whose outputs one person labelled."""
+    return f"'{column}' is rated, and '{label}' has the labels of one person"
+
+
 def are_judges(names: Sequence[str]) -> str:
     """Return the answer that annotators are judges."""
     return f"{_names(names)} {'are judges' if len(names) > 1 else 'is a judge'}"

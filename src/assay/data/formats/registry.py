@@ -722,7 +722,7 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
         items = _items_of_all(parts, settings)
         long = [_standard_names(part, replace(settings, item=item)) for part, item in zip(parts, items, strict=True)]
     except UnclearTableError as error:
-        raise of_several(error, [part.reading.source for part in parts]) from error
+        raise of_several(error, [part.reading.source for part in parts], given_options(settings)) from error
     back = ReadSettings()
     standard = ("item", "annotator", "label", "layout", "columns", "split_columns")
     roles: dict[str, Any] = {name: getattr(back, name) for name in standard}
