@@ -319,3 +319,9 @@ def test_look_adds_ambiguity_of_source(monkeypatch):
     monkeypatch.setattr(looking, "rows_of_source", lambda *given: uncertain(*given[:2], looking.ReadSettings()))
     with pytest.raises(assay.errors.DataError, match="'stars' or 'moons'"):
         assay.look(frame)
+
+
+def test_a_look_shows_its_report():
+    found = assay.look(pl.DataFrame({"id": ["a", "b"], "ann": [1, 2], "bob": [1, 2], "gpt-4o": [1, 2]}))
+    assert repr(found) == found.summary()
+    assert repr(found).startswith("a table in memory: 2 rows × 4 columns")

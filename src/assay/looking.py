@@ -61,7 +61,7 @@ class Analysis:
         return words.analysis_detail(self.reason, self.names, self.number)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(repr=False, frozen=True, eq=False)
 class Look:
     """How a file is read.
 
@@ -171,6 +171,9 @@ class Look:
         if self.labels is None:
             raise AssayError(f"{self.source} cannot be read without more options: {'; '.join(self.errors)}")
         return write_reading(Path(path), self.paths, self.options)
+
+    def __repr__(self) -> str:
+        return self.summary()
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.summary())}</pre>"

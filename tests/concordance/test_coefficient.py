@@ -483,3 +483,10 @@ def test_items_without_two_labels_to_compare_are_counted():
     ]  # fmt: skip
     whole = Annotations.from_frame(frame.filter(pl.col("item") > "i3"), judges=[], scale=Ordinal(1, 3))
     assert assay.measures.exact_agreement(whole, method="none").run.exclusions == ()
+
+
+def test_two_arrays_can_be_named_as_in_scikit_learn():
+    by_name = assay.measures.cohen_kappa(y1=[1, 2, 2, 1], y2=[1, 2, 1, 1])
+    assert by_name.estimate == assay.measures.cohen_kappa([1, 2, 2, 1], [1, 2, 1, 1]).estimate
+    with pytest.raises(assay.errors.DesignError, match="option 'y1' is not in the options"):
+        assay.measures.cohen_kappa(y1=[1, 2])

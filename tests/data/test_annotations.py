@@ -634,3 +634,16 @@ def test_from_frame_signature_lists_options():
     assert "\njudges : iterable, optional\n    Names of all judges in the table" in Annotations.from_frame.__doc__
     with pytest.raises(DesignError, match="option 'judgse' is not in the options of from_frame; did you mean 'judges'"):
         Annotations.from_frame(pl.DataFrame({"item": []}), judgse=["gpt"])
+
+
+def test_frames_have_one_row_per_label_with_all_attributes():
+    frame = pl.DataFrame({
+        "item": ["a", "a", "b"], "annotator": ["ann", "m", "ann"], "label": [1, 2, 3], "topic": ["x", "x", "y"],
+    })  # fmt: skip
+    labels = Annotations.from_frame(frame, judges=["m"])
+    found = labels.to_polars()
+    assert found.columns == ["item", "annotator", "kind", "label", "topic"]
+    assert found.sort("item", "annotator").rows() == [
+        ("a", "ann", "human", 1, "x"), ("a", "m", "judge", 2, "x"), ("b", "ann", "human", 3, "y"),
+    ]  # fmt: skip
+    assert labels.to_pandas().to_dict("list") == found.to_dict(as_series=False)

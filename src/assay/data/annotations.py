@@ -125,6 +125,19 @@ class Annotations:
 
     # -- display --------------------------------------------------------------------------------
 
+    def to_polars(self) -> pl.DataFrame:
+        """Return one row per label with all attributes of the answer, its item and its annotator."""
+        table = self.labels.join(self.annotators, on="annotator", how="left", maintain_order="left")
+        about = self.items.select("item", *(c for c in self.items.columns if c not in table.columns))
+        table = table.join(about, on="item", how="left", maintain_order="left")
+        first = [c for c in ("item", "annotator", "kind", "criterion", "label", *KEY[3:]) if c in table.columns]
+        # Sorted by name, because an attribute can move between items, annotators and answers when it is read again.
+        return table.select(*first, *sorted(c for c in table.columns if c not in first))
+
+    def to_pandas(self) -> Any:
+        """Return the rows of `to_polars` as a pandas data frame."""
+        return self.to_polars().to_pandas()
+
     def __len__(self) -> int:
         return self.labels.height
 

@@ -262,6 +262,8 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
     def call(*given: Any, **options: Any) -> Any:
         if opens and not given and own[0].name in options:
             given = (options.pop(own[0].name),)
+        if opens and not given and {"y1", "y2"} <= options.keys() - known:
+            given = (options.pop("y1"), options.pop("y2"))  # two arrays of labels, as in scikit-learn
         if opens and given:
             strange = {one: value for one, value in options.items() if one not in known}
             given, options = _open_tables(function.__name__, given, options, places, strange)

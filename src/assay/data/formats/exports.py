@@ -13,7 +13,6 @@ from pathlib import Path
 import polars as pl
 
 from assay.data.annotations import Annotations, Reading
-from assay.data.columns import KEY
 from assay.data.formats.label_studio import write_label_studio
 from assay.data.formats.tables import ITEMS, parse_numeric_columns, write_alt_test, write_hugging_face
 from assay.errors import DataError, counted, unknown
@@ -82,19 +81,9 @@ def write(labels: Annotations, path: str | Path, format: str = "table") -> Writt
     return Written(path, format, len(labels), tuple(notes))
 
 
-def flat_table(labels: Annotations) -> pl.DataFrame:
-    """Return one row per label with all attributes of the answer, its item and its annotator."""
-    table = labels.labels.join(labels.annotators, on="annotator", how="left", maintain_order="left")
-    about = labels.items.select("item", *(c for c in labels.items.columns if c not in table.columns))
-    table = table.join(about, on="item", how="left", maintain_order="left")
-    first = [c for c in ("item", "annotator", "kind", "criterion", "label", *KEY[3:]) if c in table.columns]
-    # Sorted by name, because an attribute can move between items, annotators and answers when it is read again.
-    return table.select(*first, *sorted(c for c in table.columns if c not in first))
-
-
 def write_table(labels: Annotations, path: Path) -> list[str]:
     """Write a plain table; the suffix determines the kind."""
-    _write_frame(flat_table(labels), path)
+    _write_frame(labels.to_polars(), path)
     return []
 
 
