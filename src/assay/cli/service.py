@@ -78,7 +78,10 @@ def status(study: StudyFolder, *, store: StoreName = None, output: Output = AS_T
         print_json(about)
         return
     numbers = seen.numbers
-    progress = f"Progress: {numbers.filled:,} of {numbers.wanted:,} answers ({numbers.percent}%)"
+    what = "answers"
+    if any(question.drawn_from for question in loaded.config.questions):
+        what = f"pairs of items displayed {loaded.config.people.pairs} times"
+    progress = f"Progress: {numbers.filled:,} of {numbers.wanted:,} {what} ({numbers.percent}%)"
     say(progress if about["people"] else "No annotators invited.")
     say(f"{counted(numbers.items, 'item')}, {numbers.answered:,} answered, {numbers.skipped:,} skipped")
     for one in about["notes"]:

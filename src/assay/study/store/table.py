@@ -37,7 +37,7 @@ from assay.data.scales import (
 )
 from assay.errors import StudyError, listing
 from assay.study.items import canonical, chance
-from assay.study.schema import DRAWN, Question, scale_of
+from assay.study.schema import DRAWN, TRIPLET, Question, scale_of
 from assay.study.store import tables
 from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
@@ -91,7 +91,7 @@ def stored_annotations(
                 row["_about"]["reasoning"] = row["reasoning"] = row["_reasoning"]
         # Items from which pairs or triplets are drawn are not labelled themselves.
         drawn = ["item"] if any(q.drawn_from for q in asked.values()) else []
-        is_drawn = bool(drawn) or any(q.outputs_of for q in asked.values())
+        about_draw = (*DRAWN, *TRIPLET) if drawn else DRAWN if any(q.outputs_of for q in asked.values()) else ()
         items = _items_frame(db, tables.items.c.role.not_in((*NOT_COUNTED, "source", *drawn)))
         without_item, not_kept = setting(db, WITHOUT_ITEM) or 0, setting(db, NOT_KEPT) or []
     if not rows:
@@ -105,7 +105,7 @@ def stored_annotations(
     reading = Reading(
         store.where, len(rows) + sum(excluded.values()), notes=(*notes, *further), study=str(folder or ""),
         asked=tuple(one["annotator"] for one in annotators if one["kind"] == "judge"),
-        clusters=next((name for name in GROUPS if name in items.columns), ""), drawn=DRAWN if is_drawn else (),
+        clusters=next((name for name in GROUPS if name in items.columns), ""), drawn=about_draw,
     )  # fmt: skip
     for reason, number in sorted(excluded.items()):
         reading = reading.without(reason, number)

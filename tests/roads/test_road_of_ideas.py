@@ -1,0 +1,79 @@
+"""The paper on ideas: triplets drawn from texts, choices of people and a model, then the validity of measures."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+from annotating import write_study
+from walking import answer, models, said
+
+import assay
+
+THEMES = (("sea", "sun", "sand"), ("rock", "mud", "hill"), ("tax", "law", "vote"))
+
+
+NOTE = re.compile(rf"(?:(?:{'|'.join(word for theme in THEMES for word in theme)}) ){{5}}n\d+")
+
+
+def odd_of(text: str, chance: random.Random) -> str:
+    """The option whose note has another theme than the other two; one at random if all themes differ."""
+    notes = NOTE.findall(text)
+    assert len(notes) == 3, text
+    themes = [next(k for k, theme in enumerate(THEMES) if note.split()[0] in theme) for note in notes]
+    alone = [place for place in range(3) if themes.count(themes[place]) == 1]
+    return "ABC"[alone[0] if len(alone) == 1 else chance.randrange(3)]
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    chance = random.Random(3)
+    items = [
+        {"item": f"t{n:02d}", "lesson": f"L{n // 12}", "author": ("expert", "gpt")[n % 2],
+         "note": " ".join(chance.choices(THEMES[n % 3], k=5)) + f" n{n}"}
+        for n in range(24)
+    ]  # fmt: skip
+    folder = write_study(
+        tmp_path / "my-study", items=items,
+        questions=[{"name": "odd", "text": "Which is the odd one out?", "scale": "odd-one-out", "options": ["note"],
+                    "show": []}],
+        people={"pairs": 3, "overlap": 2},
+        judges=[{"name": "gpt", "model": "m", "base_url": "http://127.0.0.1:9/v1"}],
+    )  # fmt: skip
+    text = (folder / "study.yaml").read_text()
+    (folder / "study.yaml").write_text(text.replace("file: items.jsonl", "file: items.jsonl\n  document: lesson"))
+
+    def choose(_, task):
+        (asked,) = task.questions
+        return {asked.id: odd_of(task.text, chance)}
+
+    assert answer(folder, ("ana", "ben"), choose) > 100
+    models(monkeypatch, lambda request: json.dumps({"label": odd_of(said(request), chance)}))
+    return folder
+
+
+def test_one_study_gives_choices_and_every_table(study, run):
+    code, out, _ = run("study", "status", study)
+    assert "pairs of items displayed 3 times (100%)" in out
+    code, out, _ = run("judge", study)
+    assert (code, "0 unparseable" in out) == (0, True)
+    code, out, _ = run("look", study)
+    assert f"Next command:   assay ideas {study}" in out
+    code, out, _ = run("ideas", study, "--measures", "rouge-1,bleu-mean", "-o", study / "ideas.html")
+    assert code == 0
+    assert {"gpt", "rouge-1", "bleu-mean"} <= {line.split()[0] for line in out.splitlines() if line}
+    assert (study / "ideas.html").stat().st_size > 10_000
+    code, out, _ = run("agreement", study)
+    assert code == 0
+    assert "clusters:document" in out
+    code, out, _ = run("alt-test", study, "--expertise", "crowd")
+    assert "2 clusters; at least 10 are required" in " ".join(out.split())
+    code, out, _ = run("alt-test", study, "--expertise", "crowd", "--clusters", "none")
+    strata = " ".join(out.split()).partition("strata: ")[2].partition(";")[0].partition(". ")[0]
+    assert strata.startswith("document, lesson")
+    assert "first" not in strata
+    labels = assay.read(study)
+    assert {"first", "second", "third", "first_item"} <= set(labels.reading.drawn)
