@@ -65,3 +65,12 @@ def test_result_can_be_copied_and_pickled(kappa) -> None:
     assert copy.copy(kappa).estimate == kappa.estimate
     assert pickle.loads(pickle.dumps(kappa.table)).equals(kappa.table)
     assert copy.deepcopy(kappa).summary() == kappa.summary()
+
+
+def test_a_notebook_shows_one_screen():
+    found = assay.agreement(assay.simulate(60, 3, judges={"gpt": 0.2}, seed=1))
+    shown = found._repr_html_()
+    assert shown.count("<tr") == 21
+    assert f"… and {found.table.height - 20} more rows: <code>.table</code>" in shown
+    assert "<th>interval</th>" not in shown
+    assert len(shown) < 8_000

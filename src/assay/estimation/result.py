@@ -339,8 +339,14 @@ class Result(ABC):
         from assay.reporting import tables
 
         words = "".join(f"<p>{html.escape(line)}</p>" for line in self.summary().splitlines()[:-1] if line.strip())
-        rows = self.table.head(tables.MOST_ROWS)
+        whole = self.table
+        # The summary says how intervals were computed, and the table has it by row.
+        ends = [c for c in whole.columns if c.endswith(("_low", "_high")) or f"{c}_low" in whole.columns]
+        left_out = [c for c in (*tables.empty_columns(whole), "interval") if c not in ends]
+        rows = whole.head(tables.MOST_ROWS).drop(left_out, strict=False)
         shown = tables.to_html(tables.shown(rows, symbol=self.symbol, counted=self.counted))
+        more = whole.height - rows.height
+        shown += f"<p>… and {counted(more, 'more row')}: <code>.table</code></p>" if more > 0 else ""
         return f"<div>{words}{shown}<p><code>{html.escape(self.signature)}</code></p></div>"
 
 

@@ -113,7 +113,7 @@ LEVELS = (0.01, 0.05, 0.1)
 
 # -- Tables for readers ----------------------------------------------------------------------------
 
-MOST_ROWS = 60
+MOST_ROWS = 20
 """Rows that a notebook shows, at most."""
 
 WHOLE = 300
