@@ -577,3 +577,16 @@ def test_pilots_of_few_and_of_many_annotators_have_no_sums():
     assert products.shape == (6, 2, 5, 5)
     assert (own <= [[[30], [60]]]).all()
     assert (own[:, 0] <= own[:, 1]).all()
+
+
+@pytest.mark.parametrize("m", [4, 8])
+def test_a_pilot_with_missing_labels_needs_more_items(m):
+    """Each annotator labels half of the items, so that about twice the items are needed; not none, nor the same."""
+    outcomes = drawn(240, m, -0.05, seed=11)
+    whole = sample_size(pilot(outcomes), 240, SETTINGS)
+    counts = items(outcomes)
+    counts[np.random.default_rng(12).random(outcomes.shape) < 0.5] = 0.0
+    shown = counts.any(axis=(1, 2, 3))
+    half = sample_size(Pilot.of(counts[shown], int(shown.sum()), np.ones(m)), int(shown.sum()), SETTINGS)
+    assert 1.3 * whole.n_items < half.n_items < 3.5 * whole.n_items
+    assert half.low < half.n_items <= (half.high or math.inf)
