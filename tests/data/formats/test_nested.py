@@ -76,7 +76,7 @@ def test_read_finds_records_in_a_document(tmp_path):
     records = WAYS["lists side by side"]
     by_item = {one["id"]: {k: v for k, v in one.items() if k != "id"} for one in records}
     scores = {"instances": [
-        {"id": q, "annotations": {"clear": {"individual_human_scores": list(a.values()), "mean_human": 1.0}}}
+        {"id": q, "annotations": {"clear": {"individual_human_scores": [*a.values()][:2], "mean_human": 1.0}}}
         for q, a in ANSWERS.items()
     ], "dataset": "d"}  # fmt: skip
     for name, document in (("one.json", by_item), ("two.json", {"data": records, "version": 2})):
@@ -84,7 +84,7 @@ def test_read_finds_records_in_a_document(tmp_path):
         assert cells(assay.read(tmp_path / name)) == ANSWERS
     (tmp_path / "three.json").write_text(json.dumps(scores))
     placed = assay.read(tmp_path / "three.json")
-    assert (placed.n_items, len(placed), placed.criteria) == (12, 30, ("clear",))
+    assert (placed.n_items, len(placed), placed.criteria) == (12, 24, ("clear",))
     assert records_in({"ann": {"q1": 1, "q2": 2}, "bob": {"q1": 3, "q2": 2}}) is None  # labels by annotator
 
 
@@ -95,6 +95,40 @@ def test_read_refuses_lists_of_different_lengths(tmp_path):
     ]
     with pytest.raises(DataError, match="record 2: 'annotators' and labels have different lengths"):
         assay.read(lines(tmp_path / "t.jsonl", uneven))
+
+
+UNEVEN: dict[str, list[dict[str, Any]]] = {
+    "ratings": [{"id": q, "text": TEXT.format(q), "ratings": list(a.values())} for q, a in ANSWERS.items()],
+    "reviews": [{"id": q, "reviews": [{"rating": v, "tone": v} for v in a.values()]} for q, a in ANSWERS.items()],
+    "scores": [{"id": q, "annotations": {"clear": {"scores": list(a.values())}}} for q, a in ANSWERS.items()],
+}
+
+
+@pytest.mark.parametrize("name", UNEVEN)
+def test_read_refuses_uneven_answers_without_names(name, tmp_path):
+    with pytest.raises(DataError, match=rf"lists in '{name}' have no names of annotators and .* \(2 to 3\)") as caught:
+        assay.read(lines(tmp_path / "t.jsonl", UNEVEN[name]))
+    assert "add a list of annotators of the same lengths" in str(caught.value)
+    # The advice works, and an item without any answer is no different length.
+    if name == "ratings":
+        named = [{**one, "annotators": list(a)} for one, a in zip(UNEVEN[name], ANSWERS.values(), strict=True)]
+        assert cells(assay.read(lines(tmp_path / "t.jsonl", named))) == ANSWERS
+        even = [{**one, "ratings": one["ratings"][:2] if k else []} for k, one in enumerate(UNEVEN[name])]
+        assert len(assay.read(lines(tmp_path / "t.jsonl", even))) == 22
+
+
+def test_read_takes_the_marked_categories_of_an_object(tmp_path):
+    def records(name: str, yes: float, no: float) -> list[dict[str, Any]]:
+        return [
+            {"id": q, "text": TEXT.format(q), "annotator": w, name: {"good": yes if v else no, "bad": no if v else yes}}
+            for q, a in ANSWERS.items() for w, v in a.items()
+        ]  # fmt: skip
+
+    expected = {q: {w: "good" if v else "bad" for w, v in a.items()} for q, a in ANSWERS.items()}
+    for name, yes, no in (("cats", 1, 0), ("cats", 1.0, 0.0), ("label", True, False)):
+        assert cells(assay.read(lines(tmp_path / "t.jsonl", records(name, yes, no)))) == expected
+    with pytest.raises(DataError, match=r"'cats' contains a share for each category \(good, bad\), not a label"):
+        assay.read(lines(tmp_path / "t.jsonl", records("cats", 0.75, 0.25)))
 
 
 def test_read_one_file_of_each_annotator(tmp_path):

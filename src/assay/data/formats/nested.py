@@ -25,6 +25,9 @@ MOST_LABEL = 40
 """Characters up to which a text is a label, not the text of an item."""
 
 NAMES = "annotator"
+CHOICES = ("cat", "label", "categorie", "category")
+"""Names, in the singular, of an object with a mark for each category, as doccano and spaCy write ``cats``."""
+
 LABELS = ("label", "annotation", "rating", "score", "answer", "judgment", "response", "vote")
 SCORES = ("individual_human_scores", "individual_scores", "scores", "ratings", "labels", "annotations")
 """Keys of a list of all answers on one criterion."""
@@ -76,6 +79,14 @@ def unfold(rows: Rows) -> Rows:
                 f"{source}: '{name}' contains spans of text (start, end, label), not one label per item; export one "
                 "row per item and annotator"
             )
+    named = any(called_people(plain_name(n)) == 2 for n in frame.columns if n not in cells)
+    marked = {
+        name: marks
+        for name, values in cells.items()
+        if _single(name) in (CHOICES if named else CHOICES[:1])
+        and (marks := _marked(values, name, source, alone=len(cells) == 1)) is not None
+    }
+    cells |= marked
     joined = _joined(frame.drop(cells))
     cells |= {name: [None if text is None else text.split(",") for text in frame[name]] for name in joined}
     if not cells:
@@ -87,7 +98,9 @@ def unfold(rows: Rows) -> Rows:
     found, notes = _unfold_records(records, source)
     if not notes:
         chosen = [
-            n for n in cells if called(_single(n), "label") and all(isinstance(one, list) for one in cells[n] if one)
+            n
+            for n in cells
+            if n in marked or (called(_single(n), "label") and all(isinstance(one, list) for one in cells[n] if one))
         ]
         made = [column_of(n, [_cell(one) for one in cells[n]], source, strict=False) for n in chosen]
         return replace(rows, labels=rows.labels.with_columns(made)) if made else rows
@@ -99,6 +112,33 @@ def unfold(rows: Rows) -> Rows:
         table = table.with_columns(rows.labels["_row"])
     reading = replace(rows.reading.add_notes(*notes), rows=rows.reading.rows + max(table.height - frame.height, 0))
     return replace(rows, labels=table, untyped=rows.untyped or bool(joined), reading=reading)
+
+
+def _marked(values: Sequence[Any], name: str, source: str, *, alone: bool) -> list[Any] | None:
+    """The categories that each object marks: ``{"good": 1, "bad": 0}`` is ``["good"]``; None for other objects.
+
+    Raises
+    ------
+    DataError
+        If the objects have a share for each category, and no other column has lists or objects.
+    """
+    there = [one for one in values if one]
+    if not there or not all(isinstance(one, dict) for one in there) or len({frozenset(one) for one in there}) > 1:
+        return None
+    # Annotators with labels 0 and 1 have the same form, but only categories exclude each other in every record.
+    numbers = [list(one.values()) for one in there]
+    if len(numbers[0]) < 2 or not all(isinstance(v, int | float) and 0 <= v <= 1 for each in numbers for v in each):
+        return None
+    if any(v not in (0, 1) for each in numbers for v in each):
+        if alone and all(abs(sum(each) - 1) < 1e-6 for each in numbers):
+            raise DataError(
+                f"{source}: '{name}' contains a share for each category ({listing(list(there[0]), 3)}), not a label; "
+                "export the label that each annotator gave"
+            )
+        return None
+    if _single(name) != "cat" and any(sum(each) != 1 for each in numbers):
+        return None
+    return [None if one is None else [key for key, value in one.items() if value] for one in values]
 
 
 def _is_span(value: Any) -> bool:
@@ -167,6 +207,8 @@ def _objects(
                 named = answer[who] if who else (f"{name} {place}" if len(lists) > 1 else str(place))
                 own = {(k if k not in rest else f"{name} {k}"): v for k, v in answer.items() if k != who}
                 found.append({**rest, NAMES: str(named), **own})
+    for name in lists if unnamed else ():
+        _refuse_uneven(name, [len(each) for each in cells[name]], source)
     notes = [f"one row per answer in {listing(lists)}"]
     return found, notes + ([_places(lists)] if unnamed else [])
 
@@ -186,6 +228,7 @@ def _by_criterion(
         key = next((k for k in SCORES if dicts and all(isinstance(one.get(k), list) for one in inner)), None)
         if key is None:
             continue
+        _refuse_uneven(key, [len(one[key]) for one in inner], source)
         found = [
             {
                 **{k: v for k, v in record.items() if k != name},
@@ -223,6 +266,8 @@ def _side_by_side(
         place = records.index(uneven) + 1
         raise DataError(f"{source}, record {place}: '{who}' and {listing(labels or answers)} have different lengths")
     used = together if who is not None else labels
+    if who is None:
+        _refuse_uneven(used[0], [len(each) for each in cells[used[0]]], source)
     single = used[0] if len(used) == 1 else None
     found = []
     for record in records:
@@ -256,6 +301,22 @@ def _by_name(
         if label is not None
     ]
     return found, [f"one row per answer in {name}: its keys are the annotators"]
+
+
+def _refuse_uneven(name: str, lengths: Iterable[int], source: str) -> None:
+    """Refuse answers without names whose number differs: the second of two is not the second of five.
+
+    Raises
+    ------
+    DataError
+        With the shortest and the longest list.
+    """
+    there = sorted({n for n in lengths if n})
+    if len(there) > 1:
+        raise DataError(
+            f"{source}: the lists in '{name}' have no names of annotators and different lengths ({there[0]} to "
+            f"{there[-1]}), so their places do not identify annotators; add a list of annotators of the same lengths"
+        )
 
 
 def _without(record: Record, name: str) -> Record:
