@@ -551,3 +551,20 @@ def test_read_notes_one_scale_for_same_words():
     )  # fmt: skip
     line = assay.Annotations.from_frame(frame).reading.lines()[-1]
     assert line == "the words of speed, tone have an order. If the labels have it, set scale='ordinal:low<medium<high'"
+
+
+def test_read_treats_the_mark_of_mysql_as_missing(tmp_path):
+    path = tmp_path / "dump.csv"
+    rows = [
+        f"q{k},{who},{chr(92) + 'N' if (k, who) == (3, 'bo') else 1 + k % 5}" for k in range(9) for who in ("ann", "bo")
+    ]
+    path.write_text("\n".join(["item,annotator,label", *rows]))
+    labels = assay.read(path)
+    assert labels.labels.height == 17
+    assert (labels.scale.low, labels.scale.high) == (1, 5)
+    # Among categories, as for other marks, the user says what it is.
+    words = [row.rpartition(",") for row in rows]
+    words = [f"{key},{dict(zip('12345', 'abcde', strict=True)).get(label, label)}" for key, _, label in words]
+    path.write_text("\n".join(["item,annotator,label", *words]))
+    with pytest.raises(DataError, match="can be missing values or categories"):
+        assay.read(path)

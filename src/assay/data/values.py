@@ -274,9 +274,9 @@ def _ambiguous_reading(texts: pl.Series, words: str) -> Numbers:
 
 MARKS = (
     "na", "n/a", "#n/a", "nan", "null", "none", "-", "n.a.", "n.a", ".", "–", "—", "--", "<na>", "#div/0!", "#value!",
-    "#ref!", "#null!", "#name?",
+    "#ref!", "#null!", "#name?", r"\n",
 )  # fmt: skip
-"""Usual marks of missing values, in lower case."""
+"""Usual marks of missing values, in lower case; MySQL writes ``\\N``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -904,7 +904,8 @@ def _refuse_renamed(given: AnnotatorLabels) -> None:
     items = {label: set(given.item[given.values == label].tolist()) for label in labels}
     for one, other in combinations(labels, 2):
         short, long = sorted((one, other), key=len)
-        begins = long.lower().startswith(short.lower()) and not long[len(short)].isalnum()
+        further = long[len(short) :]  # empty for two spellings of one word
+        begins = long.lower().startswith(short.lower()) and further != "" and not further[0].isalnum()
         expected = len(items[one]) * len(items[other]) / n_items
         if begins and not items[one] & items[other] and expected >= LEAST_MEETINGS:
             codes = {label: long if label == short else label for label in labels}
