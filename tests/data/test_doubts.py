@@ -135,3 +135,12 @@ def test_words_that_contain_numbers():
     named = table(a=["Agree (3)", "Neutral (2)"] * 5, b=["Disagree (1)", "Agree (3)"] * 5)
     notes = assay.read(named).reading.notes
     assert any("scale='ordinal:Disagree (1)<Neutral (2)<Agree (3)'" in note for note in notes)
+
+
+def test_read_accepts_labels_that_differ_only_in_case():
+    rows = [
+        {"item": k, "annotator": w, "label": ("true", "True", "b")[(k + j) % 3]}
+        for k in range(9)
+        for j, w in enumerate("xyz")
+    ]
+    assert len(assay.read(pl.DataFrame(rows), label_spelling="apart")) == 27

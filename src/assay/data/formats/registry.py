@@ -843,6 +843,11 @@ def _standard_names(rows: Rows, settings: ReadSettings) -> Rows:
     return replace(rows, labels=rows.labels.drop(clash).rename(names))
 
 
+def _place(rows: Rows) -> pl.Expr:
+    """The place of each row in its file; answers from one list have none, and are numbered."""
+    return pl.col("_row") if "_row" in rows.labels.columns else pl.format("answer {}", pl.int_range(1, pl.len() + 1))
+
+
 def join_files(parts: Sequence[Rows]) -> Rows:
     """Join several files to one table; every count and note names its file. A single file is returned unchanged."""
     if len(parts) == 1:
@@ -850,7 +855,7 @@ def join_files(parts: Sequence[Rows]) -> Rows:
     parts = _unify_types(parts)
     first = parts[0]
     labels = pl.concat(
-        [p.labels.with_columns(_row=pl.format("{}, {}", pl.lit(p.reading.source), pl.col("_row"))) for p in parts],
+        [p.labels.with_columns(_row=pl.format("{}, {}", pl.lit(p.reading.source), _place(p))) for p in parts],
         how="diagonal_relaxed",
     )
     tables = [p.items for p in parts if p.items is not None]
