@@ -119,10 +119,19 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
     named = ("item", "annotator", "kind", *map(str, items), str(settings.annotator))
     tables = {name: _attribute_table(getattr(settings, name), named) for name in ("items", "annotator_table")}
     settings = replace(settings, **tables, codes=_codes(settings.codes, paths))
+    paths = _files_of_annotators(paths, settings)
     parts = [rows_of(path, settings) for path in paths] if paths else [_rows_of_frame(source, settings)]
     _refuse_unknown_exclusions(parts, settings.excluded)
     parts = [part if _has_roles(part, settings) else _read_battles(unfold(part), settings) for part in parts]
     return join_tables(_with_file_names(parts, paths, settings), settings)
+
+
+def _files_of_annotators(paths: tuple[Path, ...], settings: ReadSettings) -> tuple[Path, ...]:
+    """The files of a folder that contains only JSON Lines, as doccano exports one file per annotator."""
+    if len(paths) != 1 or not paths[0].is_dir() or settings.format != "auto":
+        return paths
+    files = tuple(sorted(one for one in paths[0].iterdir() if not one.name.startswith(".")))
+    return files if len(files) > 1 and all(one.suffix == ".jsonl" for one in files) else paths
 
 
 def _has_roles(rows: Rows, settings: ReadSettings) -> bool:

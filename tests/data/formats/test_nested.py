@@ -135,9 +135,13 @@ def test_read_one_file_of_each_annotator(tmp_path):
     for who in ("ann", "bob"):
         lines(tmp_path / f"{who}.jsonl", [{"id": k, "text": TEXT.format(k), "label": ["good" if k % 3 else "bad"],
                                            "comments": []} for k in range(1, 13)])  # fmt: skip
-    labels = assay.read([tmp_path / "ann.jsonl", tmp_path / "bob.jsonl"])
-    assert (labels.humans, labels.n_items) == (("ann", "bob"), 12)
-    assert any("annotators are named by their files" in note for note in labels.reading.notes)
+    for source in ([tmp_path / "ann.jsonl", tmp_path / "bob.jsonl"], tmp_path):
+        labels = assay.read(source)
+        assert (labels.humans, labels.n_items) == (("ann", "bob"), 12)
+        assert any("annotators are named by their files" in note for note in labels.reading.notes)
+    (tmp_path / "notes.txt").write_text("not labels")
+    with pytest.raises(DataError, match="name a file in it"):
+        assay.read(tmp_path)
 
 
 def test_read_keeps_lists_that_are_not_answers(tmp_path):
