@@ -21,6 +21,7 @@ from assay.data.formats.registry import (
     ReadSettings,
     annotations_of,
     existing_path,
+    format_of,
     format_options,
     join_tables,
     platform_of,
@@ -131,7 +132,9 @@ def _files_of_annotators(paths: tuple[Path, ...], settings: ReadSettings) -> tup
     if len(paths) != 1 or not paths[0].is_dir() or settings.format != "auto":
         return paths
     files = tuple(sorted(one for one in paths[0].iterdir() if not one.name.startswith(".")))
-    return files if len(files) > 1 and all(one.suffix == ".jsonl" for one in files) else paths
+    alike = len(files) > 1 and all(one.suffix == ".jsonl" for one in files)
+    # A platform's folder can contain JSON Lines alone, too.
+    return files if alike and format_of(paths[0]).name == "table" else paths
 
 
 def _has_roles(rows: Rows, settings: ReadSettings) -> bool:
