@@ -987,8 +987,7 @@ class _Finder:
         joint = list(self._keys[0]) if item is None and self._keys else None
         roles = {n: self._other_role(n) for n in self.views if n != item and n not in (joint or ())}
         open_ = [n for n, (kind, _) in roles.items() if kind == "unknown" and self.views[n].could_be_labels]
-        models = [n for n in open_ if self._names_models(n)] if len(open_) > 1 else []
-        open_ = [n for n in open_ if n not in models]
+        models, open_ = self._without_models(open_)
         labels, crossing = (list(stated.columns), None) if stated.columns is not None else self._one_scale(open_, roles)
         if stated.columns is None:
             labels = self._without_computed(labels, roles)
@@ -1044,10 +1043,12 @@ class _Finder:
         rows = {} if item is None else self._computed_rows(item, labels)
         return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
 
-    def _names_models(self, name: str) -> bool:
-        """Whether a column is called as one of systems, and its cells are names of models."""
-        cells = [str(cell) for cell in self.views[name].distinct.to_list()]
-        return self._is_system(name) and bool(cells) and model_names(cells) == cells
+    def _without_models(self, names: list[str]) -> tuple[list[str], list[str]]:
+        """Those of several columns that are called as systems are and contain names of models only; and the others."""
+        cells = {name: [str(cell) for cell in self.views[name].distinct.to_list()] for name in names}
+        models = [n for n in names if self._is_system(n) and cells[n] and model_names(cells[n]) == cells[n]]
+        models = models if len(names) > 1 else []
+        return models, [n for n in names if n not in models]
 
     def _ask_judge_or_system(self, who: str, label: str, item: str) -> None:
         """Ask whether the models of a column gave the labels of another one, or wrote what a person labelled."""
