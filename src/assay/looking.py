@@ -218,8 +218,8 @@ def look(source: Any, settings: ReadSettings) -> Look:
         before = [str(error)]
         rows, settings = rows_of_source(given, paths, replace(settings, **error.advised))
     if rows is None:
-        labels = read(given, what=settings.what)
-        of_study = {"what": settings.what} if settings.what != "labels" else {}
+        of_study = settings.changed()
+        labels = read(given, **of_study)
         return Look(name, len(labels), len(labels.labels.columns), None, (), tuple(labels.reading.lines()), (), (),
                     of_study, labels, paths)  # fmt: skip
     found = _look_at_rows(rows, settings, name, paths)

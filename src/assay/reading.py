@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,8 +75,26 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
         from assay.study.definition import load_study
 
         study = load_study(paths[0])
-        return study_outputs(study) if settings.what == "outputs" else study_labels(study)
+        return study_outputs(study) if settings.what == "outputs" else study_labels(study, only=_asked(study, settings))
     return annotations_of(rows, settings)
+
+
+def _asked(study: Study, settings: ReadSettings) -> list[str] | None:
+    """The questions of a study that options choose; None for all of them."""
+    from assay.study.schema import scale_of
+
+    asked, wanted = {q.name: scale_of(q.scale).kind for q in study.config.questions}, settings.question
+    names = list(asked) if wanted is None else [wanted]
+    if wanted is not None and wanted not in asked:
+        raise DesignError(unknown("question", wanted, list(asked), "study.yaml"), option="question")
+    if settings.what == "labels":
+        return None if wanted is None else names
+    kind = {"votes": "preference", "triplets": "odd-one-out"}[settings.what]
+    if not (found := [name for name in names if asked[name] == kind]):
+        raise DesignError(
+            f"no question of this study is on the scale {kind}; its questions are {listing(names)}", option="what"
+        )
+    return found
 
 
 def read_apart(source: Any) -> list[Path] | None:
@@ -105,11 +123,13 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
     if is_study or not paths:
         for name in format_options(settings):
             source_kind = "a study" if is_study else "a frame"
+            if is_study and name == "question":
+                continue
             if name == "judge":
                 raise DesignError("name the judges with judges=['...'], not judge=...", option=name)
             raise DesignError(f"option '{name}' is only for platform exports, not for {source_kind}", option=name)
     if is_study:
-        for name in settings.changed().keys() - {"what"}:
+        for name in settings.changed().keys() - {"what", "question"}:
             raise DesignError(
                 f"option '{name}' is not for a study: study.yaml states how its labels are read", option=name
             )
@@ -465,6 +485,7 @@ def study_labels(
     excluded_people: bool = False,
     probes: bool = False,
     reasoning: bool = False,
+    only: Collection[str] | None = None,
 ) -> Annotations:
     """Return all labels of a study that annotators and judges have given so far, as the one table.
 
@@ -480,6 +501,8 @@ def study_labels(
         Keep the judges' answers to probes. The column ``probe`` names the probe and is empty for other labels.
     reasoning : bool
         Add the judges' reasoning before each label, in the column ``reasoning``.
+    only : list of str, optional
+        The questions; by default all.
 
     Reading never changes which answers count. If the folder has changed so that some answers would no longer count, the
     table shows the study before the change, and ``reading`` has a note on it.
@@ -504,7 +527,7 @@ def study_labels(
                 "the change, run assay judge, assay serve or assay people invite)"
             )
         kept = {"excluded_people": excluded_people, "probes": probes, "reasoning": reasoning}
-        return stored_annotations(opened, notes, study.folder, **kept)
+        return stored_annotations(opened, notes, study.folder, **kept, only=only)
 
 
 def study_outputs(study: Study, store: str | None = None) -> Annotations:
@@ -532,7 +555,7 @@ def study_outputs(study: Study, store: str | None = None) -> Annotations:
             "no output yet": found.missing,
             "the response is empty or cut off": found.unreadable,
         }
-        reading = Reading(source=opened.where, rows=len(found.outputs) + sum(gone.values()))
+        reading = Reading(source=opened.where, rows=len(found.outputs) + sum(gone.values()), drawn=("output_id",))
         for why, number in gone.items():
             reading = reading.without(why, number)
         with opened.reading() as db:
@@ -542,8 +565,9 @@ def study_outputs(study: Study, store: str | None = None) -> Annotations:
 
 def outputs_of(outputs: Iterable[SystemOutput], reading: Reading | None = None, items: Any = None) -> Annotations:
     """Return outputs of systems as the one table, on the scale text."""
-    rows = [(one.item, one.system, one.number, one.text, one.temperature) for one in outputs]
-    frame = pl.DataFrame(rows, schema=["item", "annotator", "repeat", "label", "temperature"], orient="row")
+    rows = [(one.item, one.system, one.number, one.text, one.temperature, one.id) for one in outputs]
+    columns = ["item", "annotator", "repeat", "label", "temperature", "output_id"]
+    frame = pl.DataFrame(rows, schema=columns, orient="row")
     frame = frame if frame["temperature"].count() else frame.drop("temperature")
     return Annotations.from_frame(
         frame, scale=parse_scale("text"), spelling="apart", judges=frame["annotator"].unique().to_list(), items=items,

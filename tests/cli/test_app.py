@@ -217,7 +217,7 @@ Example:
   --reading               File of reading options, from assay look FILE --write.
   --json                  Print the result as JSON.
 
-26 more options: assay look --help-all
+27 more options: assay look --help-all
 """
 
 

@@ -335,11 +335,12 @@ def test_open_places_agree_with_all_tasks(site, clock):
         clock.at += chance.choice([60.0, 1000.0])  # the reservation expires, or not
     people.exclude(made.store, "e", "as a test")
     with made.store.exclusive() as db:
-        found = made.assigner.rest(db, made.assigner.slot("{}", ""), clock.at)
+        (session,) = made.design.sessions("ana")
+        found = made.assigner.rest(db, session.part, made.assigner.slot(session, ""), clock.at)
         rows = {name: people.tasks_of(db, name) for name in "abcde"}
     holds = [task for name in "abcd" for task in rows[name] if task.state != "skipped" and not task.extra]
     taken = Counter(t.item for t in holds if t.state == "answered" or t.expires_at > clock.at)
-    places = {name: 2 - taken[name] for name in made.design.names if taken[name] < 2}
+    places = {name: 2 - taken[name] for name in made.design.parts[0].names if taken[name] < 2}
     assert sum(task.state == "given" for name in "abcd" for task in rows[name]) > 0, "a reservation or a quota ended"
     assert found.places == places != {}
     assert found.room == {name: quota - len(rows[name]) for name in "abcd" if len(rows[name]) < quota}
@@ -556,7 +557,7 @@ def test_sessions_by_scale_open_at_their_time(site, clock):
             clock.at += 0.2 * DAY
     assert made.hold("ana").end.kind == "done"
     assert len(set(seen)) == 3
-    orders = {tuple(made.assigner.order("ana", one)) for one in drawn}
+    orders = {tuple(made.assigner.order(made.design.parts[0], "ana", one)) for one in drawn}
     assert len(orders) > 1
     assert stored_annotations(made.store).conditions == ("scale",)
     others = {tuple(one.condition for one in made.design.sessions(f"p{n}")) for n in range(40)}
@@ -708,7 +709,12 @@ def test_overlap_is_exact_with_simultaneous_annotators(tmp_path, url):
         ("", STARS.replace("1-5}", "'nominal:yes,no', keys: {yes: y, no: Y}}"), 3, "'Y' is already the key of 'yes'"),
         ("", STARS.replace("1-5}", "'nominal:yes,no', keys: {yes: yy}}"), 3, "'yy' is not one letter"),
         ("", STARS.replace("1-5}", "'nominal:yes,no', keys: {maybe: m}}"), 3, "label 'maybe' is not in the scale"),
-        ("", TRIPLETS.replace("}]", "}, {name: b, text: c, scale: 1-5}]"), 3, "every question of this study must be"),
+        (
+            "",
+            TRIPLETS.replace("}]", "}, {name: b, text: c, scale: odd-one-out, options: [lang]}]"),
+            3,
+            "names 'lang', and 'odd' draws from 'idea'; a study draws pairs and triplets from one column",
+        ),
         (
             "",
             "items: {images: [photo]}\n" + STARS,
@@ -768,14 +774,15 @@ def test_neediest_group_has_fewest_answers(groups, taken, wanted, best):
 @pytest.mark.parametrize(("wanted", "together"), [(1, 400), (10, 400), (50, 80), (400, 20)])
 def test_window_limits_items_counted_together(site, monkeypatch, wanted, together):
     assigner, seen = site(items=1).assigner, []
-    slot = assigner.slot("{}", "")
+    (session,) = assigner.design.sessions("ana")
+    slot, part = assigner.slot(session, ""), session.part
     monkeypatch.setattr(assigner.design, "overlap", lambda party: wanted)
     monkeypatch.setattr(assignment, "places_taken", lambda db, slot, names, now: seen.append(len(names)) or {})
-    assert assigner.free(None, ([f"r{n}"] for n in range(1000)), set(), slot, 0.0, {}) == ["r0"]
+    assert assigner.free(None, part, ([f"r{n}"] for n in range(1000)), set(), slot, 0.0, {}) == ["r0"]
     monkeypatch.setattr(assignment, "places_taken", lambda db, slot, names, now: dict.fromkeys(names, wanted))
     full = []
     monkeypatch.setattr(assignment, "answered_enough", lambda db, slot, names, of: full.append((len(names), of)) or [])
-    assert assigner.free(None, ([f"r{n}"] for n in range(1000)), {"r0"}, slot, 0.0, {}) is None
+    assert assigner.free(None, part, ([f"r{n}"] for n in range(1000)), {"r0"}, slot, 0.0, {}) is None
     assert seen == [together]
     assert full == [(together, wanted)] * (999 // together) + [(999 % together, wanted)]
 
@@ -798,7 +805,8 @@ def test_disagreements_are_updated_every_ten_seconds(site, monkeypatch):
     monkeypatch.setattr(
         assignment, "disputed_items", lambda *_: looked.append(1) or ({"r0": 1.0} if looked[1:] else {})
     )
-    found = [(assigner.find_disputed(None, "{}", at), len(looked)) for at in (100.0, 101.0, 111.0, 111.1, 121.2)]
+    (session,) = assigner.design.sessions("ana")
+    found = [(assigner.find_disputed(None, session, at), len(looked)) for at in (100.0, 101.0, 111.0, 111.1, 121.2)]
     assert found == [([], 1), (["r0"], 2), (["r0"], 2), (["r0"], 3), (["r0"], 4)]
 
 
@@ -935,7 +943,9 @@ def test_progress_counts_added_questions_if_total_is_known(monkeypatch, counted,
         missing_questions=lambda had: tuple({1, 2} - set(itertools.chain(*had))),
     )
     person = SimpleNamespace(name="ana", role=role, attributes={})
-    found = progress(design, None, person, SimpleNamespace(condition="{}"))
+    design.part_of = lambda numbers: design
+    monkeypatch.setattr(assignment.json, "loads", lambda numbers: numbers)
+    found = progress(design, None, person, SimpleNamespace(condition="{}", part=design))
     assert (found["done"], found["total"]) == wanted
 
 
@@ -956,14 +966,15 @@ def test_additions_words_report_added_questions(monkeypatch, answered, added, wo
         SimpleNamespace(id=n, definition=SimpleNamespace(name=name))
         for n, name in enumerate(("stars", "why", "tone"), 1)
     ]
-    design = SimpleNamespace(questions=questions, people=SimpleNamespace(after_change=added), counted=("old", "new"))
+    part = SimpleNamespace(questions=questions, counted=("old", "new"))
+    design = SimpleNamespace(parts=[part], people=SimpleNamespace(after_change=added))
     rest = {
         "ask-again": "The annotators of these items receive the added questions only.",
         "keep": "To ask the annotators of these items, set 'after_change: ask-again' under people:.",
     }[added]
     said = f"Questions added later, not asked about items answered before: {words}. {rest}" if words else ""
     assert additions_words(design, None) == said
-    design.counted = ("new",)
+    part.counted = ("new",)
     assert additions_words(design, None) == ""
 
 
@@ -1000,11 +1011,13 @@ class TurnOf:
             SimpleNamespace(**usual | people),
             SimpleNamespace(counted=((1,),), overlap=lambda _: 2),
         )
+        self.part = SimpleNamespace(counted=((1,),), is_checked=True, drawn_from=None)
+        self.design.parts = (self.part,)
         self.mine, self.person = list(tasks), SimpleNamespace(name="ana", role="annotator")
         self.known = {"check": ["c1", "c2"], "warm-up": ["w1", "w2"]}
         self.assigner = SimpleNamespace(known=self.known, has_place=lambda db, task, now: task.item == "free")
         self.now, self.db, self.given = 100.0, None, []
-        self.session = SimpleNamespace(number=1, condition="{}")
+        self.session = SimpleNamespace(number=1, condition="{}", part=self.part)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(assignment.AssignmentTurn, name).__get__(self)
@@ -1064,7 +1077,7 @@ def test_practice_is_first_and_only_in_the_first_session():
     assert turn._warm_up(turn.session, turn.mine) == 7
     assert turn.given == [(["w2"], "warm-up", 1)]
     assert turn._warm_up(turn.session, [*turn.mine, task_of("w2", role="warm-up")]) is None
-    assert turn._warm_up(SimpleNamespace(number=2), []) is None
+    assert turn._warm_up(SimpleNamespace(number=2, part=turn.part), []) is None
 
 
 @pytest.mark.parametrize(("passing", "state", "waits"), [
@@ -1128,7 +1141,7 @@ ONE, TWO = '{"scale":"1-5"}', '{"scale":"0-100"}'
 )
 def test_last_closed_page(tasks, now_in, end, closed):
     turn = TurnOf(*(task_of(item, page, condition=on, repeat=repeat) for page, item, on, repeat in tasks))
-    session = SimpleNamespace(condition=now_in)
+    session = SimpleNamespace(condition=now_in, part=turn.part)
     held = SimpleNamespace(end=None if end is None else SimpleNamespace(kind=end), session=session)
     assert turn._last_closed_page(held) == closed
 
@@ -1139,7 +1152,7 @@ def holding(monkeypatch, *tasks: SimpleNamespace, gives: Iterable[Any] = (), ses
     monkeypatch.setattr(assignment, "free_places_of", lambda db, name, now: None)
     turn = TurnOf(*tasks, ahead=4, days_apart=more.get("days_apart", 0))
     conditions = ("{}",) if sessions == 1 else (ONE, TWO)
-    each = [SimpleNamespace(number=n, condition=one) for n, one in enumerate(conditions, 1)]
+    each = [SimpleNamespace(number=n, condition=one, part=turn.part) for n, one in enumerate(conditions, 1)]
     turn.design.sessions = lambda name: each
     turn.deadline, turn.person.state = more.get("deadline"), more.get("state", "active")
     turn.assigner.store = SimpleNamespace(setting=lambda name: more.get("paused"))
@@ -1317,7 +1330,7 @@ def test_triplet_with_missing_answers_precedes_new_one(monkeypatch, overlap, old
     asked = []
     monkeypatch.setattr(assignment, "triplet_in_need", lambda *given: asked.append(given[-2:]) or old)
     made = object.__new__(assignment.TripletAssigner)
-    made.design = SimpleNamespace(overlap=lambda party: overlap, counted=())
+    made.part = SimpleNamespace(design=SimpleNamespace(overlap=lambda party: overlap), counted=())
     made._drawer = SimpleNamespace(draw=lambda db: "new")
     assert made.next(None, "ana", "", 7.0) == found
     assert asked == [(wanted, 7.0)]
@@ -1372,16 +1385,18 @@ def test_open_places_by_hand(monkeypatch, given, taken, size, most, found):
     monkeypatch.setattr(Assigner, "_people_of", lambda self, db, party: set(given))
     made = object.__new__(Assigner)
     made._counted_for, made._empty = {}, {}
-    made.design = SimpleNamespace(
+    made.design = SimpleNamespace(overlap=lambda party: 2, people=SimpleNamespace(quota=4))
+    part = SimpleNamespace(
         names=list("abcd"), page_of=lambda item: item if size == 1 else "ab" if item in "ab" else "cd",
-        overlap=lambda party: 2, people=SimpleNamespace(quota=4), page_size=size, drawn_from=None,
+        page_size=size, drawn_from=None,
     )  # fmt: skip
     slot = assignment.Slot(("q",), "{}", "")
-    left = made.rest(None, slot, 0.0)
+    left = made.rest(None, part, slot, 0.0)
     assert (left and (left.places, left.room)) == found
-    assert left is None or left.had == {"ana": {made.design.page_of("b")}}
-    for name, value in (("page_size", None), ("drawn_from", "idea"), ("overlap", lambda party: 0)):
-        changed = SimpleNamespace(**vars(made) | {"design": SimpleNamespace(**vars(made.design) | {name: value})})
-        assert Assigner.rest(changed, None, slot, 0.0) is None
-    made.design.people.quota = None
-    assert made.rest(None, slot, 0.0) is None
+    assert left is None or left.had == {"ana": {part.page_of("b")}}
+    for name, value in (("page_size", None), ("drawn_from", "idea")):
+        assert made.rest(None, SimpleNamespace(**vars(part) | {name: value}), slot, 0.0) is None
+    made.design.overlap = lambda party: 0
+    assert made.rest(None, part, slot, 0.0) is None
+    made.design.overlap, made.design.people.quota = (lambda party: 2), None
+    assert made.rest(None, part, slot, 0.0) is None

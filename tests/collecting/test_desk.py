@@ -164,7 +164,7 @@ def test_annotators_are_found_and_sorted(serve: Callable[..., Served]) -> None:
 def test_adjudicator_gets_largest_disagreement_first(serve: Callable[..., Served]) -> None:
     page = three(serve)
     with page.store.reading() as db:
-        found = disputed_items(page.design, label_frame(db), "{}", ())
+        found = disputed_items(page.design.parts[0], label_frame(db), "{}", ())
     # i000: |5-5|, |5-1|, |5-1| over 4: 2/3; i005 is agreed on.
     assert list(found) == ["i000", "i001", "i002", "i003", "i004"]
     assert found["i000"] == pytest.approx(2 / 3)

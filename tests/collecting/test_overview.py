@@ -634,10 +634,20 @@ def test_plan_numbers_are_positive_integers(value: Any, number: int | None) -> N
 # -- one moment, made up ------------------------------------------------------------------------------
 
 
+def part(**more: Any) -> Any:
+    """A part of a design without a store: three items that exist before annotation."""
+    usual = {"counted": (), "names": list("abc"), "n_items": 3, "drawn_from": None, "scales": (), "pool": "item"}
+    return SimpleNamespace(**usual | {"questions": [], "expected_tasks": lambda party: 4} | more)
+
+
+def session(condition: str, words: str = "", of: Any = None) -> Any:
+    return SimpleNamespace(condition=condition, words=words, part=of or part())
+
+
 def snapshot(**parts: Any) -> overview.Snapshot:
     """A snapshot of a study without a store, 1,000 seconds after the start of 1970."""
     made = object.__new__(overview.Snapshot)
-    usual = {"now": 1000.0, "sessions": [SimpleNamespace(condition="{}", words="")], "active": [], "left_out": []}
+    usual = {"now": 1000.0, "sessions": [session("{}")], "active": [], "left_out": []}
     for name, value in (usual | parts).items():
         setattr(made, name, value)
     return made
@@ -649,7 +659,7 @@ def test_person_row_by_hand() -> None:
         "ben": SimpleNamespace(done=0, skipped=0, session=None, last=None),
     }
     people = SimpleNamespace(consent="")
-    design = SimpleNamespace(expected_tasks=lambda party: 4, party=lambda about: "", people=people)
+    design: Any = SimpleNamespace(party=lambda about: "", people=people)
     made = snapshot(design=design, _person_sums=sums, _stop_reasons={"ana": "failed 2 of 3 checks"})
     made.sessions *= 2
 
@@ -667,7 +677,7 @@ def test_person_row_by_hand() -> None:
     assert (ben.done, ben.of, ben.session, ben.last, ben.stopped) == (0, 8, 1, None, "")
     assert (ben.excluded, ben.excluded_for) == (True, "spam")
     assert (chi.done, chi.skipped, chi.of, chi.session, chi.adjudicates) == (0, 0, None, 1, True)
-    design.expected_tasks = lambda party: None
+    made.sessions[0].part.expected_tasks = lambda party: None
     assert row("ben").of is None
     people.consent, design.consent_digest = "Read this.", lambda: "new"
     assert [row("ben", consented_to=to).consented for to in ("new", "old", None)] == [True, False, False]
@@ -739,12 +749,15 @@ def test_study_counts() -> None:
     ]  # fmt: skip
     sums = {name: SimpleNamespace(earlier=n) for name, n in (("ana", 2), ("ben", 1), ("dan", 4))}
     made = snapshot(design=SimpleNamespace(n_items=6), active=["ana", "ben", "chi"], _person_sums=sums)
-    short: Any = [SimpleNamespace(filled=4, wanted=6), SimpleNamespace(filled=3, wanted=5)]
+    short: Any = [SimpleNamespace(filled=4, wanted=6, drawn=True), SimpleNamespace(filled=3, wanted=5, drawn=True)]
     found = made.numbers(people, short, None)
     assert (found.items, found.answered, found.skipped, found.people, found.busy) == (6, 7, 1, 3, 1)
     assert (found.filled, found.wanted, found.earlier, found.excluded, found.percent) == (7, 11, 3, 1, 63)
     pairs = made.numbers(people, short, overview.PairProgress(short=2, of=8, wanted=3, triplets=4))
     assert (pairs.filled, pairs.wanted, pairs.percent) == (6, 8, 75)
+    short[1].drawn = False  # of items that exist before: their answers are wanted too
+    both = made.numbers(people, short, overview.PairProgress(short=2, of=8, wanted=3, triplets=4))
+    assert (both.filled, both.wanted) == (6 + 3, 8 + 5)
 
 
 @pytest.mark.parametrize(
@@ -774,7 +787,7 @@ def progressing(
     monkeypatch.setattr(overview, "setting", lambda db, name: taken)
     about = {"folder": None, "judge_names": ("m1",), "config": SimpleNamespace(analyses=study.pop("looks", None))}
     people = SimpleNamespace(overlap=overlap)
-    design = SimpleNamespace(study=SimpleNamespace(**about | study), people=people, drawn_from=None)
+    design = SimpleNamespace(study=SimpleNamespace(**about | study), people=people, listed=(part(),))
     made, wanted = snapshot(design=design, db=None), list[int]()
     monkeypatch.setattr(overview.Snapshot, "_complete", lambda self, tested, people: wanted.append(people) or 3)
     return made.verdict("abcdefgh"), wanted
@@ -861,7 +874,7 @@ def test_cached_value_is_updated_after_answers_but_not_too_soon(monkeypatch: pyt
 def watching_nothing(monkeypatch: pytest.MonkeyPatch, **more: Any) -> Watch:
     """A study of three items without a store."""
     monkeypatch.setattr(overview, "TripletAssigner", lambda design: None)
-    design = {"store": None, "study": SimpleNamespace(parts={}), "names": list("abc"), "drawn_from": None} | more
+    design = {"store": None, "study": SimpleNamespace(parts={}), "listed": (part(),), "drawn": None} | more
     return Watch(SimpleNamespace(**design))  # type: ignore[arg-type]
 
 
@@ -878,16 +891,16 @@ def test_watch_limits_time_for_agreement(
 
 
 @pytest.mark.parametrize(
-    ("drawn_from", "parts", "tested"),
+    ("drawn", "parts", "tested"),
     [
         (None, {}, {"a", "b", "c"}), (None, {"a": "development", "b": "test"}, {"b", "c"}),
-        ("ideas", {"a": "development"}, {"a", "b", "c"}),
+        (part(), {"a": "development"}, {"a", "b", "c"}),
     ],
 )  # fmt: skip
 def test_tested_items_exclude_the_development_set(
-    drawn_from: Any, parts: dict[str, str], tested: set[str], monkeypatch: pytest.MonkeyPatch
+    drawn: Any, parts: dict[str, str], tested: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch = watching_nothing(monkeypatch, study=SimpleNamespace(parts=parts), drawn_from=drawn_from)
+    watch = watching_nothing(monkeypatch, study=SimpleNamespace(parts=parts), drawn=drawn)
     assert watch._tested == tested
 
 
@@ -979,10 +992,10 @@ def test_plan_is_read_again_only_after_a_change(tmp_path: Any) -> None:
 def test_shortfall_with_quotas(quota: Any, have: Any, expected: Any) -> None:
     """Five items and two annotators: the answers of each count up to the quota."""
     made = snapshot(active=["ana", "ben"], now=0.0, left_out=frozenset())
-    made.design = SimpleNamespace(counted=(), people=SimpleNamespace(quota=quota), n_items=5)
+    made.design = SimpleNamespace(people=SimpleNamespace(quota=quota))
     made.log = SimpleNamespace(items_by_person=lambda work, now, without: have)
-    made._shortfall = lambda work, session, wanted: ("all", session, wanted, work.people)  # type: ignore[method-assign]
-    found = made._shortfall_of_all("{}", "1-5")
+    made._shortfall = lambda work, of, words, wanted: ("all", words, wanted, work.people)  # type: ignore
+    found = made._shortfall_of_all(session("{}", of=part(n_items=5)), "1-5")
     if expected == "all":
         assert found == ("all", "1-5", 2, ["ana", "ben"])
         return
@@ -1001,13 +1014,13 @@ def test_shortfall_of_a_group_by_hand() -> None:
         return SimpleNamespace(items=3, have=4, of=4, held=2, first=[("i1", 1, 2), ("i2", 3, 0)])
 
     made.log = SimpleNamespace(shortfall=shortfall)
-    made.__dict__["_names"] = ["i1", "i2", "i3", "i4"]
-    found = made._shortfall(SimpleNamespace(party="nurse", people=None), "1-5", 3)
+    of = part(names=["i1", "i2", "i3", "i4"])
+    found = made._shortfall(SimpleNamespace(party="nurse", people=None), of, "1-5", 3)  # type: ignore[arg-type]
     assert asked == [(["i1", "i2", "i3", "i4"], 3, 7.0, 50, {"x"})]
     assert (found.group, found.session, found.all_answer, found.items) == ("nurse", "1-5", False, 3)
     assert (found.answers, found.filled, found.wanted, found.held) == (5, 7, 12, 2)
     assert [(one.name, one.have, one.wanted, one.held) for one in found.first] == [("i1", 1, 3, 2), ("i2", 3, 3, 0)]
-    assert made._shortfall(SimpleNamespace(party="", people=["ana"]), "", 3).all_answer is True
+    assert made._shortfall(SimpleNamespace(party="", people=["ana"]), of, "", 3).all_answer is True  # type: ignore
 
 
 def test_item_is_complete_after_every_group_and_session() -> None:
@@ -1019,9 +1032,9 @@ def test_item_is_complete_after_every_group_and_session() -> None:
 
     people = [SimpleNamespace(name="ana"), SimpleNamespace(name="ben")]
     made = snapshot(answering=people, left_out=["x"], log=SimpleNamespace(missing_items=lacking))
-    made.__dict__["_names"] = list("abcd")
-    made.sessions = [SimpleNamespace(condition="first"), SimpleNamespace(condition="second")]  # type: ignore[assignment]
-    design = {"counted": (1,), "people": SimpleNamespace(overlap=None, per_item=None), "overlap": lambda party: None}
+    of = part(names=list("abcd"), counted=(1,))
+    made.sessions = [session("first", of=of), session("second", of=of), session("{}")]  # type: ignore[assignment]
+    design = {"listed": (of,), "people": SimpleNamespace(overlap=None, per_item=None), "overlap": lambda party: None}
     made.design = SimpleNamespace(**design)
     # If every annotator answers every item, all of them count, up to the required number.
     assert made._complete("abcd", 3) == 3
@@ -1052,29 +1065,30 @@ def test_item_is_complete_after_every_group_and_session() -> None:
 def test_shortfall_session_by_session(overlap: Any, drawn_from: Any, conditions: list[str], found: Any) -> None:
     words = {"": "", "s1": "answer with 1-5", "s2": "answer with 1-9"}
     made = snapshot(answering=[])
-    made.sessions = [SimpleNamespace(condition=one, words=words[one]) for one in conditions]  # type: ignore[assignment]
+    of = part(drawn_from=drawn_from)
+    made.sessions = [session(one, words[one], of) for one in conditions]  # type: ignore[assignment]
     made.design = SimpleNamespace(
         people=SimpleNamespace(overlap=overlap, per_item=overlap, group="job" if isinstance(overlap, dict) else None),
         overlap=overlap.get if isinstance(overlap, dict) else lambda party: overlap,
-        **{"drawn_from": drawn_from, "counted": (), "party": lambda attributes: ""},
+        **{"parts": (of,), "party": lambda attributes: ""},
     )
-    made._shortfall = lambda work, session, wanted: ("slot", work.condition, work.party, session, wanted)  # type: ignore
-    made._shortfall_of_all = lambda condition, session: ("all", condition, session)  # type: ignore
+    made._shortfall = lambda work, of, words, wanted: ("slot", work.condition, work.party, words, wanted)  # type: ignore
+    made._shortfall_of_all = lambda one, words: ("all", one.condition, words)  # type: ignore
     assert list(made.short()) == found
 
 
 def test_pairs_are_counted_again_only_when_a_triplet_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = watching_nothing(monkeypatch, drawn_from="ideas", people=SimpleNamespace(pairs=2))
+    watch = watching_nothing(monkeypatch, people=SimpleNamespace(pairs=2))
     counted, drawn = [], [0]
     sampler = SimpleNamespace(short=lambda: counted.append(drawn[0]) or 10 - drawn[0])
-    watch._drawing = SimpleNamespace(sampler=lambda db: sampler)  # type: ignore[assignment]
+    drawing: Any = SimpleNamespace(sampler=lambda db: sampler, part=part())
     monkeypatch.setattr(overview.table, "n_triplets", lambda db: drawn[0])
-    monkeypatch.setattr(overview.table, "n_pairs", lambda db: 10)
-    first = watch._pairs_now(None)  # type: ignore[arg-type]
+    monkeypatch.setattr(overview.table, "n_pairs", lambda db, pool: 10)
+    first = watch._pairs_now(None, drawing)  # type: ignore[arg-type]
     assert first == overview.PairProgress(short=10, of=10, wanted=2, triplets=0)
-    assert watch._pairs_now(None) is first  # type: ignore[arg-type]
+    assert watch._pairs_now(None, drawing) is first  # type: ignore[arg-type]
     drawn[0] = 3
-    assert watch._pairs_now(None) == overview.PairProgress(7, 10, 2, 3)  # type: ignore[arg-type]
+    assert watch._pairs_now(None, drawing) == overview.PairProgress(7, 10, 2, 3)  # type: ignore[arg-type]
     assert counted == [0, 3]
 
 
@@ -1092,12 +1106,13 @@ def test_agreement_is_computed_for_each_scale(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(overview, "_question_agreement", lambda *about: (*about[:3], about[3]["item"].to_list()))
     one = SimpleNamespace(name="stars", marked=None, kind=SimpleNamespace(lists=False))
     monkeypatch.setattr(overview, "criteria_of", lambda question: {"stars": parse_scale("1-3")})
-    design: Any = SimpleNamespace(questions=[SimpleNamespace(id=1, definition=one)], scales=("1-5", "1-7"))
+    of = part(questions=[SimpleNamespace(id=1, definition=one)], scales=("1-5", "1-7"))
+    design: Any = SimpleNamespace(parts=(of,))
     assert overview.agreement_so_far(design, given, ["ben"]) == (
         ("stars", "1-5", parse_scale("1-5"), ["a"]),
         ("stars", "1-7", parse_scale("1-7"), ["b"]),
     )
-    design.scales = ()
+    of.scales = ()
     assert overview.agreement_so_far(design, given, ["ben"]) == (("stars", "", parse_scale("1-3"), ["a", "b", "c"]),)
     one.marked = "text"
     (spans,) = overview.agreement_so_far(design, given, ["ben"])

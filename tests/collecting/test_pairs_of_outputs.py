@@ -15,7 +15,7 @@ from assay.cli.app import main
 from assay.data.formats.exports import write
 from assay.errors import ChangedStudyError, JudgeError, StudyError
 from assay.judging.dry_run import estimate_study, requests_of
-from assay.judging.plan import draw_pairs
+from assay.judging.plan import store_outputs
 from assay.judging.run import judge_study
 from assay.reading import study_outputs
 from assay.study.definition import load_study
@@ -97,10 +97,10 @@ def test_existing_pairs_are_not_drawn_again(tmp_path):
     study = load_study(folder)
     judged(folder)
     with open_store(study) as store:
-        assert draw_pairs(study, store) == ((), True)
+        assert store_outputs(study, store) == ((), True)
         with store.writing() as db:
             db.execute(sa.delete(tables.settings).where(tables.settings.c.key == PAIRS))
-        words, there = draw_pairs(study, store)
+        words, there = store_outputs(study, store)
     assert there
     assert words[-1].startswith("30 pairs of outputs drawn, of 6 of 12 items, chosen by separability (top)")
 
@@ -221,8 +221,7 @@ def test_empty_output_is_missing_and_its_item_is_not_compared(tmp_path):
         ({"systems": [{"name": "alpha", "model": "m"}]}, "systems: must be at least two"),
         ({"systems": []}, "requires two columns to choose between, or one question and systems"),
         ({"questions": [TASK, BETTER | {"options": ["sumary"]}]}, "question 'sumary' is not in those; did you mean"),
-        ({"questions": [TASK]}, "this study compares the outputs of 0"),
-        ({"questions": [TASK, BETTER, {"name": "good", "text": "Good?", "scale": "1-5"}]}, "'good' is about items"),
+        ({"questions": [TASK]}, "this study is about the outputs of 0"),
         ({"judges": [{"name": "beta", "model": "m"}]}, "'beta' is a system; give the judge another name"),
         ({"labels": "labels.csv"}, "labels: cannot be used"),
         ({"comparisons": {"items": {"best": 3}}}, "input should be 'weighted', 'stratified' or 'top'"),
@@ -251,5 +250,5 @@ def test_outputs_are_checked_when_collected(tmp_path):
     folder = systems_study(tmp_path / "c")
     items = (folder / "items.jsonl").read_text().replace('"dialogue"', '"first"')
     (folder / "items.jsonl").write_text(items)
-    with pytest.raises(StudyError, match="column 'first' is reserved for pairs of outputs; rename it"):
+    with pytest.raises(StudyError, match="column 'first' is reserved for the outputs of systems; rename it"):
         judged(folder)

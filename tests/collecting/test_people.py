@@ -28,7 +28,7 @@ def test_preview_shows_three_pages_with_separate_tasks(serve: Callable[..., Serv
     assert [one.number for one in pages] == [1, 2, 3]
     assert [[task.place for task in one.tasks] for one in pages] == [[1], [1], [1]]
     (session,) = page.design.sessions("")
-    order = page.design.order("", session.condition)
+    order = session.part.order("", session.condition)
     shown = [task.fields[0].text for one in pages for task in one.tasks]
     assert shown == [f"Text number {int(name[1:])}." for name in order[:3]]
     ids = [task.id for one in pages for task in one.tasks]

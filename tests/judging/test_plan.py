@@ -518,9 +518,7 @@ def test_unreadable_reply_about_a_pair_is_missing_and_no_vote(make_study):
         study_labels(study)
 
 
-def test_pairs_and_what_is_no_pair_do_not_share_a_study(make_study):
-    with pytest.raises(StudyError, match="'alike' is about pairs of 'text', so every question of this study must be"):
-        make_study(4, questions=[PAIRED, {"name": "stars", "text": "How good?", "scale": "1-5"}])
+def test_too_few_and_too_many_pairs_are_refused(make_study):
     with pytest.raises(StudyError, match="no pair can be drawn"):
         judge_study(make_study(1, questions=[PAIRED]))
     many = make_study(120, questions=[PAIRED], items={"file": "items.csv"})
@@ -791,8 +789,10 @@ def test_rule_that_is_not_there_and_none(tmp_path):
 def stub_of_items(monkeypatch, *them, **parts):
     """What a plan needs to know of items that are in no store."""
     monkeypatch.setattr(plan_module, "items", lambda store, role: [(one, "") for one in them if role == "item"])
-    parts = {"store": None, "parts": (SimpleNamespace(role="source"), SimpleNamespace(role="item"))} | parts
+    judged = (SimpleNamespace(role="item", writes=False),)
+    parts = {"store": None, "parts": (SimpleNamespace(role="source", writes=True), *judged), "judged": judged} | parts
     plan = SimpleNamespace(**parts)
+    plan._judged_items = lambda: Plan._judged_items(plan)
     plan._is_routed_to = lambda judge, item: Plan._is_routed_to(plan, judge, item)
     return plan
 

@@ -14,6 +14,8 @@ from test_separability import generations, outputs
 
 import assay
 from assay.cli.app import main
+from assay.data.annotations import Annotations
+from assay.data.scales import parse_scale
 from assay.errors import DataError, DesignError
 from assay.estimation.result import Exclusion
 from assay.preference.consistency import chances
@@ -303,10 +305,13 @@ def test_text_that_is_a_number_in_every_row_is_one(values, dtype):
     ],
 )
 def test_what_is_a_table_of_votes(criteria, kind, columns, votes):
-    none = SimpleNamespace(columns=[])
-    table = SimpleNamespace(criteria=criteria, scale=SimpleNamespace(kind=kind), items=none, annotators=none, names={},
-                            labels=SimpleNamespace(columns=sorted(columns)))  # fmt: skip
-    assert has_votes(table) is votes
+    named = {name: [name] for name in columns - {"item"}}
+    crossed = [{"item": "i", "annotator": "a", "label": 1, "criterion": one} for one in criteria] or [
+        {"item": "i", "annotator": "a", "label": 1}
+    ]
+    frame = pl.DataFrame([row | {name: values[0] for name, values in named.items()} for row in crossed])
+    scale = "preference" if kind == "preference" else parse_scale("nominal:1,2")
+    assert has_votes(Annotations.from_frame(frame, scale=scale, humans=["a"])) is votes
 
 
 @pytest.mark.parametrize(

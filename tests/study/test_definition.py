@@ -257,7 +257,7 @@ CROWDS = [
         ({"questions": [ESSAY, BETTER], "systems": SYSTEMS}, {}),
         (
             {"questions": [ESSAY, {**BETTER, "options": ["esay"]}], "systems": SYSTEMS},
-            {"questions.0": "'essay' is about items, and a study of systems",
+            {"systems": "require one question on the scale text, which they answer, and questions about its outputs",
              "questions.1.options": "requires a question on the scale text, which the systems answer; question 'esay'"},
         ),
         (
@@ -269,13 +269,28 @@ CROWDS = [
         ),
         (
             {"questions": [ESSAY], "systems": SYSTEMS},
-            {"questions.0": "'essay' is about items", "systems": "require one question on the scale text, which they"},
+            {"systems": "require one question on the scale text, which they answer, and questions about its outputs"},
         ),
         (
             {"questions": [ESSAY, BETTER], "systems": [{**SYSTEMS[0], "strategy": "few-shot"}, SYSTEMS[1]]},
             {"systems.0.strategy": "is for judges; give a system its own prompt with prompt:"},
         ),
         ({**on(STARS), "comparisons": {"pairs": 3}}, {"comparisons": "requires systems, whose outputs are compared"}),
+        (
+            {"questions": [ESSAY, {**STARS, "of": "essay"}], "systems": SYSTEMS[:1], "comparisons": {"pairs": 3}},
+            {"comparisons": "requires systems, whose outputs are compared by a question on the scale preference"},
+        ),
+        ({"questions": [ESSAY, {**STARS, "of": "essay"}, BETTER], "systems": SYSTEMS}, {}),
+        ({"questions": [ESSAY, STARS, BETTER, {**ODD, "options": ["essay"]}], "systems": SYSTEMS}, {}),
+        (
+            {"questions": [ESSAY, BETTER, {**BETTER, "name": "x", "of": "essay"}], "systems": SYSTEMS},
+            {"questions.2.of": "cannot be used with options, which name what is compared"},
+        ),
+        (
+            {"questions": [ESSAY, {**ESSAY, "name": "poem"}, BETTER, {**STARS, "of": "poem"}], "systems": SYSTEMS},
+            {"systems": "require one question on the scale text, which they answer",
+             "questions.3.of": "is for spans, or names the question on the scale text that systems answer"},
+        ),
         ({**on(STARS, meanings={"1": "bad"}), "conditions": CROSSED}, {
             "questions.0.meanings": "belong to the scale '1-5', and conditions.scale also has '1-10'; give that"}),
         ({**on(STARS, meanings={"1": "bad"}, by_scale={"1-10": {"meanings": {}}}), "conditions": CROSSED}, {}),
@@ -298,9 +313,14 @@ CROWDS = [
         ({**on(STARS), "people": {"together": True}}, {
             "people.together": "requires items.document, the column with the document of an item"}),
         ({"questions": [ODD, STARS], "items": {"document": "d"}, "people": {"together": True, "warm_up": "w.csv",
-                                                                            "checks": {"file": "c.csv"}}}, {
+                                                                            "checks": {"file": "c.csv"}}}, {}),
+        (
+            {"questions": [ODD, {**ODD, "name": "other", "options": ["title"]}]},
+            {"questions.1.options": "names 'title', and 'odd' draws from 'text'; a study draws pairs and triplets"},
+        ),
+        ({"questions": [ODD], "items": {"document": "d"}, "people": {"together": True, "warm_up": "w.csv",
+                                                                     "checks": {"file": "c.csv"}}}, {
             "people.together": "cannot be used: the triplets of 'odd' are drawn one at a time",
-            "questions": "'odd' is about triplets of 'text', so every question of this study must be",
             "people.checks": "cannot be used: the triplets of 'odd' are drawn, so they have no known answer",
             "people.warm_up": "cannot be used: the triplets of 'odd' are drawn, so they have no known answer"}),
         *((on(STARS) | {"people": people}, wanted) for people, wanted in CROWDS),

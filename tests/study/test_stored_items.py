@@ -179,10 +179,13 @@ def pair(of: str, text: str = "x") -> dict[str, Any]:
 def test_pairs_are_the_items_of_the_study_in_their_order(store):
     with store.writing() as db:
         put_items(db, [NewItem(n, Item(f"s{n}", "d", {"topic": n}), "source") for n in (1, 2)], 0.0)
-        assert not items.are_drawn(db, "one")
-        items.put_pairs(db, [pair("s2"), pair("s1"), pair("s1", "z")], "one", 5.0)
-        assert items.are_drawn(db, "one")
-        assert not items.are_drawn(db, "two")
+        one, two = (WrittenOutputs((SystemOutput("s1", "a", n, "x"),), 0, 0) for n in (1, 2))
+        pairs = OutputPairs()
+        assert not items.are_stored(db, one, pairs, single=False)
+        items.put_pairs(db, [pair("s2"), pair("s1"), pair("s1", "z")], one.made_of(pairs), 5.0)
+        assert items.are_stored(db, one, pairs, single=False)
+        assert not items.are_stored(db, one, pairs, single=True)
+        assert not items.are_stored(db, two, pairs, single=False)
     first, *others = [item for item, _ in items.items(store)]
     assert first.name.startswith("s2 | a 1 | b 2 | ")
     assert len(first.name) == len("s2 | a 1 | b 2 | ") + 8

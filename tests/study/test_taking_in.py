@@ -172,7 +172,7 @@ def test_items_of_systems_are_sources(store, tmp_path):
     assert store.setting(PAIRS) == "one"
     for column in ("first_text", "pair_of"):
         rows = f"item,text,{column}\ni1,x,y\n"
-        words = f"the items' column '{column}' is reserved for pairs of outputs; rename it"
+        words = f"the items' column '{column}' is reserved for the outputs of systems; rename it"
         assert refused(store, tmp_path, files={"items.csv": rows}, **systems) == words
     sync(store, study(tmp_path, files={"items.csv": "item,text,first_text\ni1,x,y\n"}), "new-version")
 

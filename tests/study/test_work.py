@@ -426,7 +426,7 @@ def drawer(store: Store, wanted: int = 1, *, pairs: bool = False, documents: str
     """Of items x0, x1, ... with these documents, instead of the present ones."""
     with store.writing() as db:
         i = tables.items
-        db.execute(sa.update(i).values(active=False))
+        db.execute(sa.update(i).where(i.c.role != "triplet").values(active=False))
         new = [NewItem(50 + n, Item(f"x{n}", of, {"text": f"t{n}"})) for n, of in enumerate(documents)]
         put_items(db, new, 0.0)
         db.execute(sa.update(i).where(i.c.role == "item", i.c.item.like("r%")).values(active=False))

@@ -193,7 +193,7 @@ class ReadOptions:
 READ_OPTIONS: Mapping[str, tuple[Any, Any]]
 _PARTS, READ_OPTIONS, _ = typed_fields(
     [ReadSettings],
-    without=("kind", "reading", *(f.name for f in fields(FormatSettings) if f.name != "sheet")),
+    without=("kind", "reading", *(f.name for f in fields(FormatSettings) if f.name not in ("sheet", "question"))),
     repeated=("scale",),
     kinds={"scale": list[str], "missing": list[str], "items": Path, "annotator_table": Path, "codes": str},
 )

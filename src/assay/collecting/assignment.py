@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from assay.collecting.design import Session, StudyDesign, is_wrong
+from assay.collecting.design import DesignPart, Session, StudyDesign, is_wrong
 from assay.data.scales import Scale, parse_scale
 from assay.errors import counted, listing
 from assay.statistics.triplets import Sampler
 from assay.study import schema
 from assay.study.items import canonical, chance
-from assay.study.schema import Outcome, kind_of, scale_of
+from assay.study.schema import Outcome, Role, kind_of, scale_of
 from assay.study.store import table
 from assay.study.store.connection import Connection
-from assay.study.store.items import Role, digests_of, known_items
+from assay.study.store.items import digests_of, known_items
 from assay.study.store.people import (
     ADDED,
     ADJUDICATION,
@@ -111,12 +111,12 @@ class Assigner:
 
     def __init__(self, design: StudyDesign) -> None:
         self.design, self.store = design, design.store
-        self.order = lru_cache(maxsize=256)(design.order)
+        self.order = lru_cache(maxsize=256)(DesignPart.order)
         self.known = {role: list(known_items(self.store, role)) for role in _KNOWN}
-        self.drawing = TripletAssigner(design)
+        self.drawing = None if design.drawn is None else TripletAssigner(design.drawn)
         self._full: dict[Slot, set[str]] = {}
         self._full_since = 0.0
-        self._disputed: dict[str, tuple[float, list[str]]] = {}
+        self._disputed: dict[int, tuple[float, list[str]]] = {}
         self._empty: dict[Slot, dict[str, int]] = {}
         """By page, the number of missing answers at the last count."""
         self._counted_for: dict[Slot, range] = {}
@@ -133,19 +133,19 @@ class Assigner:
         with self.store.exclusive() as db:
             return AssignmentTurn(self, db, person).hold(after, most)
 
-    def find_disputed(self, db: Connection, condition: str, now: float) -> list[str]:
+    def find_disputed(self, db: Connection, session: Session, now: float) -> list[str]:
         """Return items with disagreement, largest disagreement first; cached, because it reads all labels."""
-        at, found = self._disputed.get(condition, (0.0, []))
+        at, found = self._disputed.get(session.number, (0.0, []))
         if not 0 <= now - at <= DISPUTED_FOR or not found:  # the clock can have been set back
-            found = list(disputed_items(self.design, label_frame(db), condition, left_out(all_people(db))))
-            self._disputed[condition] = (now, found)
+            found = list(disputed_items(session.part, label_frame(db), session.condition, left_out(all_people(db))))
+            self._disputed[session.number] = (now, found)
         return found
 
     # -- missing answers of items ---------------------------------------------------------------
 
-    def slot(self, condition: str, party: str) -> Slot:
+    def slot(self, session: Session, party: str) -> Slot:
         """Return the slot of a session and group: their tasks with the current questions are counted together."""
-        return Slot(self.design.counted, condition, party)
+        return Slot(session.part.counted, session.condition, party)
 
     def has_place(self, db: Connection, task: Task, now: float) -> bool:
         """Return whether a task that has expired or was skipped can count toward its item again."""
@@ -154,12 +154,14 @@ class Assigner:
         wanted = self.design.overlap(task.party)
         if wanted is None or task.role not in ("item", "triplet") or task.repeat > 1:
             return True
-        questions = self.design.counted if task.questions in self.design.counted else (task.questions,)
+        sets = (part.counted for part in self.design.parts if task.questions in part.counted)
+        questions = next(sets, (task.questions,))
         return places_of_others(db, Slot(questions, task.condition, task.party), task, now) < wanted
 
     def free(
         self,
         db: Connection,
+        part: DesignPart,
         order: Iterable[list[str]],
         seen: set[str],
         slot: Slot,
@@ -176,7 +178,7 @@ class Assigner:
             return None
         full = self._full_items(slot, now)
         if safe is not None:
-            order, full = (group for group in order if self.design.page_of(group[0]) in safe), set()
+            order, full = (group for group in order if part.page_of(group[0]) in safe), set()
         rest = ([name for name in group if name not in seen and name not in full] for group in order)
         groups: Iterator[list[str]] = (group for group in rest if group)
         if wanted is None:
@@ -200,57 +202,58 @@ class Assigner:
             self._full_since = now
         return self._full.setdefault(slot, set())
 
-    def rest(self, db: Connection, slot: Slot, now: float) -> OpenPlaces | None:
+    def rest(self, db: Connection, part: DesignPart, slot: Slot, now: float) -> OpenPlaces | None:
         """Return the empty places of a session for a group, if each assignment must keep them fillable; otherwise None.
 
         This applies only with quotas and pages of equal size, and only when few places are left.
         """
-        wanted, quota, size = self.design.overlap(slot.party), self.design.people.quota, self.design.page_size
-        if not wanted or quota is None or size is None or self.design.drawn_from is not None:
+        wanted, quota, size = self.design.overlap(slot.party), self.design.people.quota, part.page_size
+        if not wanted or quota is None or size is None or part.drawn_from is not None:
             return None
         newest = newest_task(db)
         if newest in self._counted_for.get(slot, ()):
             return None
-        found = self._open_places(db, slot, now, wanted, quota, size)
+        found = self._open_places(db, part, slot, now, wanted, quota, size)
         if found.n_people > 1 and len(found.places) * found.n_people <= MOST_PAIRS:
-            for name, item in items_had(db, slot, self._items_of(found.places), found.room):
-                found.had.setdefault(name, set()).add(self.design.page_of(item))
+            listed = [name for name in part.names if part.page_of(name) in found.places]
+            for name, item in items_had(db, slot, listed, found.room):
+                found.had.setdefault(name, set()).add(part.page_of(item))
             return found
         self._empty[slot] = found.places
         self._counted_for[slot] = range(newest, newest + max(1, int(COUNT_SHARE * sum(found.places.values()))))
         return None
 
-    def pages(self, person: str, condition: str, slot: Slot) -> Iterable[list[str]]:
+    def pages(self, person: str, session: Session, slot: Slot) -> Iterable[list[str]]:
         """Return the pages in a person's own order; those with most missing answers at the last count come first."""
-        pages = self.design.pages(self.order(person, condition))
+        part = session.part
+        pages = part.pages(self.order(part, person, session.condition))
         empty = self._empty.get(slot)
-        if empty is None or len(self.design.names) <= self._window(slot):  # one window contains all items
+        if empty is None or len(part.names) <= self._window(slot):  # one window contains all items
             return pages
-        return sorted(pages, key=lambda page: -empty.get(self.design.page_of(page[0]), 0))
+        return sorted(pages, key=lambda page: -empty.get(part.page_of(page[0]), 0))
 
     def _window(self, slot: Slot) -> int:
         """Number of pages that are compared at a time."""
         wanted = self.design.overlap(slot.party) or 1
         return max(WINDOW // 20, min(WINDOW, WINDOW_PLACES // wanted))
 
-    def _open_places(self, db: Connection, slot: Slot, now: float, wanted: int, quota: int, size: int) -> OpenPlaces:
+    def _open_places(
+        self, db: Connection, part: DesignPart, slot: Slot, now: float, wanted: int, quota: int, size: int
+    ) -> OpenPlaces:
         """The missing answers by page, and the number of pages that each person can still receive."""
         taken = all_places_taken(db, slot, now)
         places: dict[str, int] = {}
-        for name in self.design.names:
+        for name in part.names:
             if (number := wanted - taken.get(name, 0)) > 0:
-                page = self.design.page_of(name)
+                page = part.page_of(name)
                 places[page] = max(number, places.get(page, 0))
         names, given = self._people_of(db, slot.party), count_given(db, slot)
         room = {name: -(-(quota - given.get(name, 0)) // size) for name in names if given.get(name, 0) < quota}
         lapsed: dict[str, set[str]] = {}
         for name, item in lapsed_tasks(db, slot, now):
-            if name in names and self.design.page_of(item) in places:
-                lapsed.setdefault(name, set()).add(self.design.page_of(item))
+            if name in names and part.page_of(item) in places:
+                lapsed.setdefault(name, set()).add(part.page_of(item))
         return OpenPlaces(places, room, {}, lapsed, -(-quota // size))
-
-    def _items_of(self, pages: Collection[str]) -> list[str]:
-        return [name for name in self.design.names if self.design.page_of(name) in pages]
 
     def _people_of(self, db: Connection, party: str) -> set[str]:
         """Members of a group who can still answer."""
@@ -285,9 +288,9 @@ class AssignmentTurn:
         self.party = ADJUDICATION if person.role == ADJUDICATOR else self.design.party(person.attributes)
         self.now = assigner.store.now(db)
         self.deadline = self.design.deadline(person)
-        self._taken: dict[str, dict[str, int]] = {}
-        self._rest: dict[str, OpenPlaces | None] = {}
-        self._pages: dict[str, list[list[str]]] = {}
+        self._taken: dict[int, dict[str, int]] = {}
+        self._rest: dict[int, OpenPlaces | None] = {}
+        self._pages: dict[int, list[list[str]]] = {}
         self._now = {q.id for q in self.design.questions}
         self.mine: list[Task] = tasks_of(db, person.name)
 
@@ -308,8 +311,8 @@ class AssignmentTurn:
         if held.end is not None and held.end.kind == "later":
             return max((t.page for t in self.mine), default=0)
         mine = [t for t in self.mine if self._current(t)]
-        begins = min((t.page for t in mine if t.condition == held.session.condition), default=0)
-        earlier = [t.page for t in self.mine if t.condition != held.session.condition and t.page < begins]
+        begins = min((t.page for t in mine if self._is_in(t, held.session)), default=0)
+        earlier = [t.page for t in self.mine if not self._is_in(t, held.session) and t.page < begins]
         again = {(t.item, t.condition) for t in mine if t.repeat > 1}
         return max([*earlier, *(t.page for t in mine if t.repeat == 1 and (t.item, t.condition) in again)], default=0)
 
@@ -342,15 +345,29 @@ class AssignmentTurn:
             closed = [
                 t.closed_at for t in self.mine if t.session == session.number and self._current(t) and t.closed_at
             ]
-            opens = max(closed, default=self.now) + self.people.days_apart * 86400
+            following = sessions[session.number]
+            apart = self.people.days_apart * 86400 if following.part is session.part else 0.0
+            opens = max(closed, default=self.now) + apart
             if opens > self.now:
                 return HeldPages((), session, End("later", opens))
-            session = sessions[session.number]
+            session = following
 
     def _current(self, task: Task) -> bool:
         if task.role == ADDED:
             return bool(self._now.issuperset(json.loads(task.questions)))
         return task.questions in self.design.counted
+
+    def _is_in(self, task: Task, session: Session) -> bool:
+        """Return whether a task belongs to a session: to its condition and to the part with its questions."""
+        part = self._part_of_questions(task.questions)
+        return task.condition == session.condition and (part is None or part is session.part)
+
+    def _part_of_questions(self, questions: str) -> DesignPart | None:
+        """The part of a task by its questions; None for questions that are no longer asked."""
+        if len(self.design.parts) == 1:
+            return self.design.parts[0]
+        named = (part for part in self.design.parts if questions in part.counted)
+        return next(named, self.design.part_of(json.loads(questions)))
 
     def _renew_held(self, after: int, most: int) -> list[int]:
         """Pages that are already assigned; those that expired only if their place is still free."""
@@ -371,7 +388,7 @@ class AssignmentTurn:
 
     def _give(self, session: Session) -> tuple[int | None, End | None]:
         """The number of a new page; or None with the reason (None: open tasks must be answered first)."""
-        mine = [t for t in self.mine if self._current(t) and t.condition == session.condition]
+        mine = [t for t in self.mine if self._current(t) and self._is_in(t, session)]
         if self.person.role == ADJUDICATOR:
             return self._give_disputed(session, mine)
         items = [t for t in mine if t.role in ("item", "triplet") and t.repeat == 1]
@@ -392,7 +409,7 @@ class AssignmentTurn:
             names = self._new(session, {t.item for t in mine})
             if names is not None:
                 names = names if quota is None else names[: quota - len(items)]
-                role: Role = "triplet" if self.design.drawn_from else "item"
+                role: Role = "triplet" if session.part.drawn_from else "item"
                 return self._add(session, names, role, 1), None
         given = self._repeat_item(session, mine, items, 0)
         if given is not None:
@@ -401,13 +418,15 @@ class AssignmentTurn:
             return None, None
         back = None
         if room and self.design.overlap(self.party) is not None:
-            back = soonest_back(self.db, self.assigner.slot(session.condition, self.party), self.person.name, self.now)
+            back = soonest_back(self.db, self.assigner.slot(session, self.party), self.person.name, self.now)
         return None, End("done") if back is None else End("empty", back)
 
     def _give_disputed(self, session: Session, mine: Sequence[Task]) -> tuple[int | None, End | None]:
         """Assign to an adjudicator the undecided item with the largest disagreement."""
+        if session.part.drawn_from is not None:
+            return None, End("done")
         taken = adjudicated_items(self.db, session.condition, self.now) | {t.item for t in mine}
-        ranked = self.assigner.find_disputed(self.db, session.condition, self.now)
+        ranked = self.assigner.find_disputed(self.db, session, self.now)
         name = next((one for one in ranked if one not in taken), None)
         if name is not None:
             return self._add(session, [name], "item", 1), None
@@ -419,7 +438,7 @@ class AssignmentTurn:
         return not lapsed or self.assigner.has_place(self.db, task, self.now)
 
     def _warm_up(self, session: Session, mine: Sequence[Task]) -> int | None:
-        if session.number > 1:
+        if session.number > 1 or not session.part.is_checked:
             return None
         had = {t.item for t in mine if t.role == "warm-up"}
         rest = [name for name in self.assigner.known["warm-up"] if name not in had]
@@ -432,7 +451,7 @@ class AssignmentTurn:
 
     def _check(self, session: Session, mine: Sequence[Task], items: Sequence[Task]) -> int | None:
         had = {t.item for t in mine if t.role == "check"}
-        rest = [name for name in self.assigner.known["check"] if name not in had]
+        rest = [name for name in self.assigner.known["check"] if name not in had] if session.part.is_checked else []
         if not rest or self.people.checks is None or len(items) < (len(had) + 1) * self.people.checks.every:
             return None
         chance(self.people.seed, "checks", self.person.name, session.condition).shuffle(rest)
@@ -440,7 +459,7 @@ class AssignmentTurn:
 
     def _addition(self, session: Session) -> int | None:
         """Assign an item that was answered before questions were added, with the added questions only."""
-        for task, missing in additions(self.design, self.mine)[:1]:
+        for task, missing in additions(session.part, self.mine)[:1]:
             of = replace(session, number=task.session, condition=task.condition)
             return self._add(of, [task.item], ADDED, 1, canonical(list(missing)))
         return None
@@ -458,25 +477,26 @@ class AssignmentTurn:
         return None
 
     def _new(self, session: Session, seen: set[str]) -> list[str] | None:
-        if self.design.drawn_from is not None:
+        part, at = session.part, session.number
+        if part.drawn_from is not None and self.assigner.drawing is not None:
             drawn = self.assigner.drawing.next(self.db, self.person.name, self.party, self.now)
             return None if drawn is None else [drawn]
-        slot = self.assigner.slot(session.condition, self.party)
-        if session.condition not in self._rest:
-            self._rest[session.condition] = self.assigner.rest(self.db, slot, self.now)
-        rest = self._rest[session.condition]
+        slot = self.assigner.slot(session, self.party)
+        if at not in self._rest:
+            self._rest[at] = self.assigner.rest(self.db, part, slot, self.now)
+        rest = self._rest[at]
         safe = None if rest is None else rest.safe_for(self.person.name)
-        taken = self._taken.setdefault(session.condition, {})
-        if session.condition not in self._pages:
-            self._pages[session.condition] = list(self.assigner.pages(self.person.name, session.condition, slot))
-        pages, names = self._pages[session.condition], None
-        if self.design.first:
-            first = (page for page in pages if self.design.page_of(page[0]) in self.design.first)
-            names = self.assigner.free(self.db, first, seen, slot, self.now, taken, safe)
+        taken = self._taken.setdefault(at, {})
+        if at not in self._pages:
+            self._pages[at] = list(self.assigner.pages(self.person.name, session, slot))
+        pages, names = self._pages[at], None
+        if part.first:
+            first = (page for page in pages if part.page_of(page[0]) in part.first)
+            names = self.assigner.free(self.db, part, first, seen, slot, self.now, taken, safe)
         if names is None:
-            names = self.assigner.free(self.db, pages, seen, slot, self.now, taken, safe)
+            names = self.assigner.free(self.db, part, pages, seen, slot, self.now, taken, safe)
         if rest is not None and names is not None:
-            rest.take(self.person.name, self.design.page_of(names[0]))
+            rest.take(self.person.name, part.page_of(names[0]))
         return names
 
     def _add(self, session: Session, names: Sequence[str], role: str, repeat: int, questions: str | None = None) -> int:
@@ -487,7 +507,7 @@ class AssignmentTurn:
             {
                 "annotator": self.person.name,
                 "item": name,
-                "questions": questions or self.design.asked_now,
+                "questions": questions or session.part.asked_now,
                 "condition": session.condition,
                 "repeat": repeat,
                 "role": role,
@@ -500,7 +520,7 @@ class AssignmentTurn:
                 "form": self.design.form,
                 "shown": {
                     "item": digests[name],
-                    "order": self.design.orders(self.person.name, name, session.condition, repeat),
+                    "order": session.part.orders(self.person.name, name, session.condition, repeat),
                 },
                 "given_at": self.now,
                 "expires_at": self._reserved_until,
@@ -521,33 +541,34 @@ class _New:
 
 def progress(design: StudyDesign, db: Connection, person: Person, session: Session) -> dict[str, int | None]:
     """Return the number of tasks of a session that a person has done, and the total; None if it is unknown."""
-    states = states_of(db, person.name, design.counted, session.condition)
+    part = session.part
+    states = states_of(db, person.name, part.counted, session.condition)
     done = states.get("answered", 0) + states.get("skipped", 0)
-    expected = None if person.role == ADJUDICATOR else design.expected_tasks(design.party(person.attributes))
+    expected = None if person.role == ADJUDICATOR else part.expected_tasks(design.party(person.attributes))
     total = None if expected is None else max(expected, done)
-    if len(design.counted) > 1 and total is not None:
+    if len(part.counted) > 1 and total is not None:
         mine = tasks_of(db, person.name)
-        again = [t.state for t in mine if t.role == ADDED]
+        again = [t.state for t in mine if t.role == ADDED and part is design.part_of(json.loads(t.questions))]
         done += sum(state in ("answered", "skipped") for state in again)
-        total += len(again) + len(additions(design, mine))
+        total += len(again) + len(additions(part, mine))
     return {"done": done, "total": total}
 
 
 # -- Questions that were added while annotators answered -------------------------------------------
 
 
-def additions(design: StudyDesign, mine: Iterable[Task]) -> list[tuple[Task, tuple[int, ...]]]:
+def additions(part: DesignPart, mine: Iterable[Task]) -> list[tuple[Task, tuple[int, ...]]]:
     """Return the items that a person answered before questions were added, each with the added questions."""
-    if design.people.after_change != "ask-again" or len(design.counted) == 1:
+    if part.people.after_change != "ask-again" or len(part.counted) == 1:
         return []
     had: dict[tuple[str, str], list[Task]] = {}
     for task in mine:
-        if task.repeat == 1 and (task.role == ADDED or task.questions in design.counted):
+        if task.repeat == 1 and (task.role == ADDED or task.questions in part.counted):
             had.setdefault((task.item, task.condition), []).append(task)
     found = []
     for tasks in had.values():
         whole = next((t for t in tasks if t.role in ("item", "triplet") and t.state == "answered"), None)
-        missing = design.missing_questions(t.questions for t in tasks)
+        missing = part.missing_questions(t.questions for t in tasks)
         if whole is not None and missing:
             found.append((whole, missing))
     return found
@@ -555,15 +576,16 @@ def additions(design: StudyDesign, mine: Iterable[Task]) -> list[tuple[Task, tup
 
 def additions_words(design: StudyDesign, db: Connection) -> str:
     """Return a notice about added questions for the study lead; empty if there are none."""
-    if len(design.counted) == 1:
-        return ""
-    names = {q.id: q.definition.name for q in design.questions}
+    names: dict[int, str] = {}
     without: dict[int, int] = {}
-    for asked, role, number in answered_with(db, design.counted):
-        had = set(json.loads(asked))
-        for one in names:
-            if (one in had) == (role == ADDED):
-                without[one] = without.get(one, 0) + (-number if role == ADDED else number)
+    for part in design.parts:
+        mine = {q.id: q.definition.name for q in part.questions} if len(part.counted) > 1 else {}
+        names |= mine
+        for asked, role, number in answered_with(db, part.counted) if mine else ():
+            had = set(json.loads(asked))
+            for one in mine:
+                if (one in had) == (role == ADDED):
+                    without[one] = without.get(one, 0) + (-number if role == ADDED else number)
     short = [f"'{names[one]}' ({counted(number, 'item')})" for one, number in without.items() if number > 0]
     if not short:
         return ""
@@ -627,9 +649,7 @@ def _scale_in(condition: str, scale: Scale) -> Scale:
 # -- Items on which annotators disagree ------------------------------------------------------------
 
 
-def disputed_items(
-    design: StudyDesign, labels: DataFrame, condition: str, without: Collection[str]
-) -> dict[str, float]:
+def disputed_items(part: DesignPart, labels: DataFrame, condition: str, without: Collection[str]) -> dict[str, float]:
     """Return the disagreement of annotators by item, largest first, without items on which all labels agree.
 
     The disagreement is the mean distance of two labels: for numbers, as a share of the range (of the observed labels,
@@ -643,7 +663,7 @@ def disputed_items(
         Annotators whose labels are excluded.
     """
     found: dict[str, float] = {}
-    for question in design.questions:
+    for question in part.questions:
         scale = _scale_in(condition, scale_of(question.definition.scale))
         if kind_of(scale).free_text:
             continue
@@ -679,10 +699,12 @@ def _mean_distances(scale: Scale, labels: DataFrame) -> dict[str, float]:
 class TripletAssigner:
     """Assigns triplets, including those drawn by other processes."""
 
-    def __init__(self, design: StudyDesign) -> None:
-        self.design = design
-        people = design.people
-        self._drawer = TripletDrawer(design.store, design.drawn_from or "", wanted=people.pairs, seed=people.seed)
+    def __init__(self, part: DesignPart) -> None:
+        self.part = part
+        people = part.people
+        self._drawer = TripletDrawer(
+            part.design.store, part.drawn_from or "", wanted=people.pairs, seed=people.seed, pool=part.pool
+        )
 
     def sampler(self, db: Connection) -> Sampler:
         """Return the sampler, updated with the triplets drawn by all processes."""
@@ -690,8 +712,8 @@ class TripletAssigner:
 
     def next(self, db: Connection, person: str, party: str, now: float) -> str | None:
         """Return the name of a drawn triplet with missing answers, else of a new one."""
-        wanted = 1 if (overlap := self.design.overlap(party)) is None else overlap
-        old = triplet_in_need(db, self.design.counted, party, person, wanted, now)
+        wanted = 1 if (overlap := self.part.design.overlap(party)) is None else overlap
+        old = triplet_in_need(db, self.part.counted, party, person, wanted, now)
         return self._drawer.draw(db) if old is None and wanted > 0 else old
 
 

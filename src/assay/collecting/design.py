@@ -16,13 +16,12 @@ from assay.errors import StudyError, counted, listing, require
 from assay.study.checks import refuse_unaskable
 from assay.study.definition import Study
 from assay.study.items import Item, canonical, chance, digest_of
-from assay.study.schema import People, scale_of
+from assay.study.schema import ROLES, People, Role, pool_of, role_of, scale_of
 from assay.study.store.connection import Store
 from assay.study.store.intake import FIRST
 from assay.study.store.items import (
     AskedQuestion,
-    Role,
-    are_drawn,
+    are_stored,
     items,
     keep_form,
     known_items,
@@ -38,9 +37,6 @@ _FOR_FORMULAS = ("mdit_py_plugins", "latex2mathml")
 
 NEAR = 0.1
 """A number on a scale with fractions passes an attention check within this share of the scale's range."""
-
-_SHOWN: tuple[Role, ...] = ("item", "check", "warm-up")
-"""Roles of items that are read from files and shown to annotators."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +57,133 @@ class Session:
     condition: str
     """The experimental condition as canonical JSON; ``{}`` if nothing is varied."""
     words: str
+    part: DesignPart
+
+
+class DesignPart:
+    """The questions about one kind of item, and these items: of the file, outputs, pairs of outputs, or triplets.
+
+    Parameters
+    ----------
+    design : StudyDesign
+    role : str
+        The role of the items that are displayed.
+    asked : tuple of AskedQuestion
+    """
+
+    def __init__(self, design: StudyDesign, role: Role, asked: tuple[AskedQuestion, ...]) -> None:
+        self.design, self.role, self.questions = design, role, asked
+        self.people = design.people
+        self.asked_now = canonical([q.id for q in asked])
+        """Ids of the questions in their current versions; a task keeps the ids that it was assigned with."""
+        self.counted = self._counted_sets()
+        """`asked_now`, and earlier sets whose answers still count because questions were only added or removed."""
+        self.drawn_from = asked[0].definition.drawn_from
+        """The column of which triplets are drawn; None if the items exist before."""
+        self.pool: Role = role
+        """The role of the items that exist before: those displayed, or those that are drawn."""
+        if self.drawn_from is not None:
+            self.pool = pool_of(asked[0].definition, design.study.config.written)
+        self._document_of: dict[str, str | None] = {
+            item.name: item.document for item, _digest in items(design.store, self.pool)
+        }
+        self._names = tuple(self._document_of)
+        self.first = frozenset(self.page_of(name) for name in design.store.setting(FIRST) or ())
+        """Pages that are assigned before all others."""
+
+    def _counted_sets(self) -> tuple[str, ...]:
+        """Answers given before a question was added or removed count; those before a question was reworded do not."""
+        now = {q.id for q in self.questions}
+        asked = {q.definition.name for q in self.questions}
+        with self.design.store.reading() as db:
+            names, sets = question_names(db), [set(json.loads(one)) for one in question_sets(db)]
+        found = [now]
+        for one in sorted(sets, key=lambda one: -len(one & now)):
+            reworded = {names[number] for number in one - now} & asked
+            # Two sets without a common question could both be answered by one annotator for one item.
+            if one not in found and not reworded and all(one & other for other in found):
+                found.append(one)
+        return tuple(canonical(sorted(one)) for one in found)
+
+    def missing_questions(self, answered: Iterable[str]) -> tuple[int, ...]:
+        """Return the current questions that are in none of these sets of answered questions."""
+        had: set[int] = set().union(*(json.loads(one) for one in answered))
+        return tuple(q.id for q in self.questions if q.id not in had)
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """The scales that the study varies, one session each; none for questions that are not about numbers."""
+        numeric = all(scale_of(q.definition.scale).numeric for q in self.questions)
+        return tuple(self.design.study.config.conditions.scale) if numeric else ()
+
+    # -- items and positions --------------------------------------------------------------------
+
+    def order(self, person: str, condition: str) -> list[str]:
+        """Return the items in random order for an annotator and session, or as listed."""
+        names = list(self._names)
+        if self.people.order != "fixed":
+            chance(self.people.seed, "items", person, condition).shuffle(names)
+        return names
+
+    def page_of(self, item: str) -> str:
+        """Return the name of an item's page: the item, or its document if items of a document share a page."""
+        return (self._document_of.get(item) or item) if self.people.together else item
+
+    def pages(self, order: Sequence[str]) -> Iterator[list[str]]:
+        """Divide an order of items into pages: single items, or whole documents at their first item."""
+        if not self.people.together:
+            yield from ([name] for name in order)
+            return
+        groups: dict[str, list[str]] = {}
+        for name in order:
+            groups.setdefault(self.page_of(name), []).append(name)
+        yield from groups.values()
+
+    @cached_property
+    def page_size(self) -> int | None:
+        """Number of items per page; None if documents have different numbers of items."""
+        sizes = set(Counter(self.page_of(name) for name in self._names).values()) if self.people.together else {1}
+        return sizes.pop() if len(sizes) == 1 else None
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The items in the order of their file."""
+        return self._names
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self._names)
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether attention checks and practice items are among its items: those of the first part."""
+        return self.drawn_from is None and self is self.design.parts[0]
+
+    def orders(self, person: str, item: str, condition: str, repeat: int) -> dict[str, list[str]]:
+        """Return, by question, the options' columns in the order in which this annotator sees them."""
+        orders = {}
+        for question in self.questions:
+            drawn = list(question.definition.choices)
+            if not drawn:
+                continue
+            if question.definition.orders != "fixed":
+                name = question.definition.name
+                chance(self.people.seed, "order", person, name, item, condition, repeat).shuffle(drawn)
+            orders[str(question.id)] = drawn
+        return orders
+
+    def expected_tasks(self, party: str) -> int | None:
+        """Return the number of tasks of an annotator per session, with checks and repeated items; None if unknown."""
+        everything = self.design.overlap(party) is None and self.drawn_from is None
+        quota = self.people.quota
+        if quota is None and not everything:
+            return None
+        number = quota if quota is not None and self.drawn_from else min(quota or self.n_items, self.n_items)
+        checks = 0
+        if self.people.checks is not None and self.is_checked:
+            checks = min(number // self.people.checks.every, len(known_items(self.design.store, "check")))
+        return number + checks + int(number * self.people.retest)
 
 
 class StudyDesign:
@@ -81,52 +204,57 @@ class StudyDesign:
     def __init__(self, study: Study, store: Store) -> None:
         self.study, self.store = study, store
         self.people: People = study.config.people
-        self.questions: tuple[AskedQuestion, ...] = self._people_questions()
-        self.asked_now = canonical([q.id for q in self.questions])
-        """Ids of the questions in their current versions; a task keeps the ids that it was assigned with."""
-        self.counted = self._counted_sets()
-        """`asked_now`, and earlier sets whose answers still count because questions were only added or removed."""
-        self.scales = tuple(study.config.conditions.scale)
-        self.drawn_from = next((q.definition.drawn_from for q in self.questions if q.definition.drawn_from), None)
-        if any(q.definition.draws_pairs for q in self.questions):
-            raise StudyError(
-                "only judges can compare pairs of items; annotators choose the odd one out of three. Make a separate "
-                "study for the question with scale: odd-one-out"
-            )
         self.hidden = study.config.items.hidden
-        self._document_of = self._check()
-        self._names = tuple(self._document_of)
+        asked = self._people_questions()
+        self._check(asked)
+        self.parts = self._parts(asked)
+        """The parts of an annotator's work, in this order: items, outputs and pairs of them, triplets."""
+        self.questions = tuple(question for part in self.parts for question in part.questions)
+        self.counted = tuple(one for part in self.parts for one in part.counted)
+        """The sets of questions of all parts whose answers count."""
         self.form = self._keep_form()
         self.asked = lru_cache(maxsize=1000)(self._read_questions)
-        self.first = frozenset(self.page_of(name) for name in store.setting(FIRST) or ())
-        """Pages that are assigned before all others."""
 
     # -- questions ------------------------------------------------------------------------------
 
     def _people_questions(self) -> tuple[AskedQuestion, ...]:
-        """All questions except those that systems answer."""
-        asked = questions(self.store)
-        compared = {question.definition.outputs_of for question in asked}
-        return tuple(question for question in asked if question.definition.name not in compared)
+        """All questions except those that systems answer, and those that only judges can answer."""
+        written = self.study.config.written
+        asked = [one for one in questions(self.store) if one.definition.name != written]
+        if all(one.definition.draws_pairs for one in asked):
+            raise StudyError(
+                "only judges can compare pairs of items; annotators choose the odd one out of three. Add a question "
+                "with scale: odd-one-out and the same options"
+            )
+        return tuple(one for one in asked if not one.definition.draws_pairs)
 
-    def _counted_sets(self) -> tuple[str, ...]:
-        """Answers given before a question was added or removed count; those before a question was reworded do not."""
-        now = {q.id for q in self.questions}
-        asked = {q.definition.name for q in self.questions}
-        with self.store.reading() as db:
-            names, sets = question_names(db), [set(json.loads(one)) for one in question_sets(db)]
-        found = [now]
-        for one in sorted(sets, key=lambda one: -len(one & now)):
-            reworded = {names[number] for number in one - now} & asked
-            # Two sets without a common question could both be answered by one annotator for one item.
-            if one not in found and not reworded and all(one & other for other in found):
-                found.append(one)
-        return tuple(canonical(sorted(one)) for one in found)
+    def _parts(self, asked: Sequence[AskedQuestion]) -> tuple[DesignPart, ...]:
+        written = self.study.config.written
+        by_role: dict[Role, tuple[AskedQuestion, ...]] = {}
+        for one in asked:
+            role = role_of(one.definition, written)
+            by_role[role] = (*by_role.get(role, ()), one)
+        return tuple(DesignPart(self, role, by_role[role]) for role in ROLES if role in by_role)
 
-    def missing_questions(self, answered: Iterable[str]) -> tuple[int, ...]:
-        """Return the current questions that are in none of these sets of answered questions."""
-        had: set[int] = set().union(*(json.loads(one) for one in answered))
-        return tuple(q.id for q in self.questions if q.id not in had)
+    @property
+    def drawn(self) -> DesignPart | None:
+        """The part of drawn triplets; None if there is none."""
+        return next((part for part in self.parts if part.drawn_from is not None), None)
+
+    @property
+    def listed(self) -> tuple[DesignPart, ...]:
+        """The parts whose items exist before annotation."""
+        return tuple(part for part in self.parts if part.drawn_from is None)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items, with outputs and pairs of them; if all are drawn, of those that they are drawn from."""
+        return sum(part.n_items for part in self.listed or self.parts)
+
+    def part_of(self, numbers: Iterable[int]) -> DesignPart | None:
+        """Return the part that has all of these questions; None if no part has them now."""
+        wanted = set(numbers)
+        return next((part for part in self.parts if wanted.issubset(q.id for q in part.questions)), None)
 
     def _read_questions(self, ids: str, condition: str) -> tuple[Asked, ...]:
         """The questions of a task, in the versions and on the scale with which it was assigned."""
@@ -186,73 +314,22 @@ class StudyDesign:
     # -- sessions -------------------------------------------------------------------------------
 
     def sessions(self, person: str) -> tuple[Session, ...]:
-        """Return an annotator's sessions in their random order: one for each scale that is varied, otherwise one."""
-        if not self.scales:
-            return (Session(1, 1, "{}", ""),)
-        drawn = list(self.scales)
-        if self.people.order != "fixed":
-            chance(self.people.seed, "sessions", person).shuffle(drawn)
+        """Return an annotator's sessions: one for each part, or one for each scale that is varied in random order."""
+        found: list[tuple[DesignPart, str]] = []
+        for part in self.parts:
+            drawn = list(part.scales)
+            if self.people.order != "fixed":
+                chance(self.people.seed, "sessions", person).shuffle(drawn)
+            found += [(part, scale) for scale in drawn or [""]]
         return tuple(
             Session(
-                number,
-                len(drawn),
-                canonical({"scale": scale}),
-                Said("answer with {allowed}", allowed=allowed_words(parse_scale(scale))),
+                *(number, len(found)),
+                canonical({"scale": scale} if scale else {}),
+                Said("answer with {allowed}", allowed=allowed_words(parse_scale(scale))) if scale else "",
+                part,
             )
-            for number, scale in enumerate(drawn, start=1)
+            for number, (part, scale) in enumerate(found, start=1)
         )
-
-    # -- items and positions --------------------------------------------------------------------
-
-    def order(self, person: str, condition: str) -> list[str]:
-        """Return the items in random order for an annotator and session, or as listed."""
-        names = list(self._names)
-        if self.people.order != "fixed":
-            chance(self.people.seed, "items", person, condition).shuffle(names)
-        return names
-
-    def page_of(self, item: str) -> str:
-        """Return the name of an item's page: the item, or its document if items of a document share a page."""
-        return (self._document_of.get(item) or item) if self.people.together else item
-
-    def pages(self, order: Sequence[str]) -> Iterator[list[str]]:
-        """Divide an order of items into pages: single items, or whole documents at their first item."""
-        if not self.people.together:
-            yield from ([name] for name in order)
-            return
-        groups: dict[str, list[str]] = {}
-        for name in order:
-            groups.setdefault(self.page_of(name), []).append(name)
-        yield from groups.values()
-
-    @cached_property
-    def page_size(self) -> int | None:
-        """Number of items per page; None if documents have different numbers of items."""
-        sizes = set(Counter(self.page_of(name) for name in self._names).values()) if self.people.together else {1}
-        return sizes.pop() if len(sizes) == 1 else None
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The items in the order of their file."""
-        return self._names
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self._names)
-
-    def orders(self, person: str, item: str, condition: str, repeat: int) -> dict[str, list[str]]:
-        """Return, by question, the options' columns in the order in which this annotator sees them."""
-        orders = {}
-        for question in self.questions:
-            drawn = list(question.definition.choices)
-            if not drawn:
-                continue
-            if question.definition.orders != "fixed":
-                name = question.definition.name
-                chance(self.people.seed, "order", person, name, item, condition, repeat).shuffle(drawn)
-            orders[str(question.id)] = drawn
-        return orders
 
     # -- overlap --------------------------------------------------------------------------------
 
@@ -279,22 +356,10 @@ class StudyDesign:
                 f"'{name}': '{value}' is not a group of the study; people.overlap names {listing(list(wanted))}"
             )
 
-    def expected_tasks(self, party: str) -> int | None:
-        """Return the number of tasks of an annotator per session, with checks and repeated items; None if unknown."""
-        everything = self.overlap(party) is None and self.drawn_from is None
-        quota = self.people.quota
-        if quota is None and not everything:
-            return None
-        number = quota if quota is not None and self.drawn_from else min(quota or self.n_items, self.n_items)
-        checks = 0
-        if self.people.checks is not None:
-            checks = min(number // self.people.checks.every, len(known_items(self.store, "check")))
-        return number + checks + int(number * self.people.retest)
-
     # -- checks ---------------------------------------------------------------------------------
 
-    def _check(self) -> dict[str, str | None]:
-        """Refuse questions that cannot be asked; return the items in order, each with its document."""
+    def _check(self, asked: Sequence[AskedQuestion]) -> None:
+        """Refuse questions that cannot be asked."""
         part = self.study.config.items
         for library in (
             *(["markdown_it"] if part.markup else []),
@@ -302,30 +367,26 @@ class StudyDesign:
         ):
             require(library, "serve", "laying out Markdown")
         if self.study.systems:
-            self._check_pairs()
-        documents: dict[str, str | None] = {}
+            self._check_outputs()
+        definitions = [one.definition for one in asked]
+        files: tuple[Role, ...] = ("source" if self.study.systems else "item", "check", "warm-up")
+        shown = ((role, item) for role in files for item, _digest in items(self.store, role))
+        refuse_unaskable(self.study, definitions, shown, page=True)
 
-        def shown() -> Iterator[tuple[Role, Item]]:
-            for role in _SHOWN:
-                for item, _digest in items(self.store, role):
-                    if role == "item":
-                        documents[item.name] = item.document
-                    yield role, item
-
-        refuse_unaskable(self.study, [one.definition for one in self.questions], shown(), page=True)
-        return documents
-
-    def _check_pairs(self) -> None:
-        """Refuse pairs that are not drawn yet, or were drawn from earlier outputs of the systems."""
+    def _check_outputs(self) -> None:
+        """Refuse outputs, or pairs of them, that are not stored yet, or that were made from earlier outputs."""
+        config = self.study.config
+        comparisons = config.comparisons if config.compares_outputs else None
         with self.store.reading() as db:
             found = system_outputs(db, self.study.compared_temperature)
-            if are_drawn(db, found.made_of(self.study.config.comparisons)):
+            if are_stored(db, found, comparisons, single=config.single_outputs):
                 return
         missing = f"{counted(found.missing, 'output')} missing" if found.missing else "all outputs exist"
-        raise StudyError(
-            f"the pairs for annotators are not drawn yet ({missing if found.outputs else 'there are no outputs'}); "
-            f"collect the outputs and draw the pairs with: assay judge {self.study.folder}"
-        )
+        missing = missing if found.outputs else "there are no outputs"
+        words = "the pairs for annotators are not drawn yet", "collect the outputs and draw the pairs"
+        if comparisons is None:
+            words = "the outputs for annotators are not stored yet", "collect the outputs"
+        raise StudyError(f"{words[0]} ({missing}); {words[1]} with: assay judge {self.study.folder}")
 
     def item_files(self, item: Item) -> tuple[str, ...]:
         """Return the columns of an item with an image, a recording or captions."""

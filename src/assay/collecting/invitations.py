@@ -244,7 +244,7 @@ def invite_adjudicator(design: StudyDesign, name: str) -> Person:
     StudyError
         If the name is already used, for example by an annotator of the study, or if the study draws triplets.
     """
-    if design.drawn_from is not None:
+    if not design.listed:
         raise StudyError("a study that draws triplets while annotators answer has no items to adjudicate")
     _invite(design, {one_line(name): {}}, ADJUDICATOR)
     return invited_person(design.store, one_line(name))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from assay.collecting.assignment import TripletAssigner, disputed_items, failed_checks, stop_reasons
-from assay.collecting.design import StudyDesign
+from assay.collecting.design import DesignPart, Session, StudyDesign
 from assay.data.columns import PARTS
 from assay.data.scales import Preference, Scale, parse_scale
 from assay.errors import AssayError, listing
@@ -74,13 +74,13 @@ def agreement_so_far(design: StudyDesign, labels: DataFrame, without: Collection
         Annotators whose labels are excluded.
     """
     found = []
-    for question in design.questions:
+    for part, question in [(each, one) for each in design.parts for one in each.questions]:
         one, given = question.definition, first_labels(labels, question.id, without)
         if one.marked is not None:
             why = "agreement on spans is computed word by word with: assay agreement STUDY"
             found.append(AgreementSoFar(one.name, "", people=given["annotator"].n_unique(), reason=why))
             continue
-        for spec in design.scales or (None,):
+        for spec in part.scales or (None,):
             on = given
             if spec:
                 on = given.filter([json.loads(each).get("scale") == spec for each in given["condition"]])
@@ -307,6 +307,8 @@ class GroupShortfall:
         Answers that count, and the number required.
     first : tuple of ShortItem
         The first of these items, in the order of their file.
+    drawn : bool
+        Whether the items are triplets that are drawn during annotation.
     """
 
     group: str
@@ -318,6 +320,7 @@ class GroupShortfall:
     filled: int
     wanted: int
     first: tuple[ShortItem, ...]
+    drawn: bool = False
 
 
 @dataclass(frozen=True)
@@ -454,8 +457,9 @@ class Snapshot:
         )
 
     def _row(self, person: Person, checks: list[bool], flags: int, minutes: float | None) -> PersonRow:
-        expected = self.design.expected_tasks(self.design.party(person.attributes))
-        expected = None if expected is None or person.role == ADJUDICATOR else expected * len(self.sessions)
+        party = self.design.party(person.attributes)
+        each = [one.part.expected_tasks(party) for one in self.sessions if person.role != ADJUDICATOR]
+        expected = None if not each or None in each else sum(number or 0 for number in each)
         mine = self._person_sums.get(person.name)
         last = mine and mine.last
         return PersonRow(
@@ -526,14 +530,19 @@ class Snapshot:
         """The missing answers, by session and group."""
         several = len(self.sessions) > 1
         for session in sorted(self.sessions, key=lambda session: session.condition):
-            words = session.words.removeprefix("answer with ") if several else ""
-            if self.design.people.overlap is None and self.design.drawn_from is None:
-                yield self._shortfall_of_all(session.condition, words)
+            words = self._session_words(session) if several else ""
+            if self.design.people.overlap is None and session.part.drawn_from is None:
+                yield self._shortfall_of_all(session, words)
                 continue
             for party in self._parties():
                 wanted = self.design.overlap(party)
-                work = Slot(self.design.counted, session.condition, party=party)
-                yield self._shortfall(work, words, 1 if wanted is None else wanted)
+                work = Slot(session.part.counted, session.condition, party=party)
+                yield self._shortfall(work, session.part, words, 1 if wanted is None else wanted)
+
+    def _session_words(self, session: Session) -> str:
+        """Return the questions of a session's part, if there are several, and its scale, if it is varied."""
+        asked = listing([q.definition.name for q in session.part.questions]) if len(self.design.parts) > 1 else ""
+        return ", ".join(filter(None, (asked, session.words.removeprefix("answer with "))))
 
     def _parties(self) -> list[str]:
         wanted = self.design.people.per_item
@@ -542,8 +551,9 @@ class Snapshot:
         parties = sorted({self.design.party(person.attributes) for person in self.answering})
         return parties if self.design.people.group else [""]
 
-    def _shortfall(self, work: Slot, session: str, wanted: int) -> GroupShortfall:
-        short = self.log.shortfall(work, self._names, wanted, self.now, MOST_ITEMS, without=self.left_out)
+    def _shortfall(self, work: Slot, part: DesignPart, session: str, wanted: int) -> GroupShortfall:
+        names = self._names(part)
+        short = self.log.shortfall(work, names, wanted, self.now, MOST_ITEMS, without=self.left_out)
         answers, whole = wanted * short.items - short.have, wanted * short.of
         return GroupShortfall(
             group=work.party,
@@ -555,23 +565,23 @@ class Snapshot:
             filled=whole - answers,
             wanted=whole,
             first=tuple(ShortItem(item, have, wanted, held) for item, have, held in short.first),
+            drawn=part.drawn_from is not None,
         )
 
-    @cached_property
-    def _names(self) -> Sequence[str]:
+    def _names(self, part: DesignPart) -> Sequence[str]:
         """The names of the items, in the order of their file; of triplets, in the order in which they were drawn."""
-        return item_names(self.db, "triplet") if self.design.drawn_from else self.design.names
+        return item_names(self.db, "triplet") if part.drawn_from else part.names
 
-    def _shortfall_of_all(self, condition: str, session: str) -> GroupShortfall:
+    def _shortfall_of_all(self, session: Session, words: str) -> GroupShortfall:
         """The missing answers of the active annotators, if each of them answers every item or a quota of the items."""
-        work = Slot(self.design.counted, condition, people=self.active)
+        work = Slot(session.part.counted, session.condition, people=self.active)
         quota = self.design.people.quota
-        if quota is None or quota >= self.design.n_items:
-            return self._shortfall(work, session, len(self.active))
+        if quota is None or quota >= session.part.n_items:
+            return self._shortfall(work, session.part, words, len(self.active))
         each = self.log.items_by_person(work, self.now, self.left_out)
         filled, whole = sum(min(have, quota) for have, _ in each), quota * len(self.active)
         held = sum(held for _, held in each)
-        return GroupShortfall("", session, True, 0, whole - filled, held, filled, whole, ())
+        return GroupShortfall("", words, True, 0, whole - filled, held, filled, whole, ())
 
     # -- sample size for the verdict ------------------------------------------------------------------
 
@@ -579,7 +589,7 @@ class Snapshot:
         """The items still required, by the plan in the study folder and the interim analyses recorded in its store."""
         study, plan = self.design.study, _plan_of(self.design.study.folder)
         done = setting(self.db, LOOKS) or []
-        if self.design.drawn_from or not (study.judge_names or plan or done):
+        if not self.design.listed or not (study.judge_names or plan or done):
             return None
         planned, n_items = (_whole(plan.get(key)) for key in ("looks", "items"))
         n_analyses = (planned or 1) if plan else study.config.analyses or 1
@@ -601,12 +611,14 @@ class Snapshot:
         """How many of these items have all their answers, from every group and in every session."""
         incomplete: set[str] = set()
         for session in self.sessions:
+            if session.part is not self.design.listed[0]:
+                continue
             for party in [""] if self.design.people.overlap is None else self._parties():
                 wanted = self.design.overlap(party)
                 names = [one.name for one in self.answering] if wanted is None else None
-                work = Slot(self.design.counted, session.condition, party=party, people=names)
+                work = Slot(session.part.counted, session.condition, party=party, people=names)
                 incomplete |= self.log.missing_items(
-                    work, self._names, people if wanted is None else wanted, self.left_out
+                    work, session.part.names, people if wanted is None else wanted, self.left_out
                 )
         return sum(name not in incomplete for name in tested)
 
@@ -636,6 +648,7 @@ class Snapshot:
         """The counts of the study, without the work of excluded annotators."""
         people = [one for one in people if not one.adjudicates]
         of_all, people = people, [one for one in people if not one.excluded]
+        listed = [one for one in short if not (pairs and one.drawn)]
         excluded = {one.name for one in of_all if one.excluded}
         return StudyCounts(
             items=self.design.n_items,
@@ -643,8 +656,8 @@ class Snapshot:
             skipped=sum(one.skipped for one in people),
             people=len(self.active),
             busy=sum(one.last is not None and one.last.seconds_ago < BUSY for one in people),
-            filled=pairs.of - pairs.short if pairs else sum(one.filled for one in short),
-            wanted=pairs.of if pairs else sum(one.wanted for one in short),
+            filled=(pairs.of - pairs.short if pairs else 0) + sum(one.filled for one in listed),
+            wanted=(pairs.of if pairs else 0) + sum(one.wanted for one in listed),
             earlier=sum(int(row.earlier) for name, row in self._person_sums.items() if name not in excluded),
             excluded=len(excluded),
         )
@@ -725,17 +738,18 @@ class Watch:
         )
         self._counting, self._looking = threading.Lock(), threading.Lock()
         self._log = WorkLog()
-        parts = {} if design.drawn_from else design.study.parts
-        self._tested = frozenset(name for name in design.names if parts.get(name) != PARTS[0])
+        parts = {} if design.drawn is not None else design.study.parts
+        tested = (name for part in design.listed[:1] for name in part.names)
+        self._tested = frozenset(name for name in tested if parts.get(name) != PARTS[0])
         self._seen: Overview | None = None
         self._of: Hashable = None
         self._at, self._took, self._last_took = -math.inf, 0.0, 0.0
-        self._drawing = TripletAssigner(design)
+        self._drawing = None if design.drawn is None else TripletAssigner(design.drawn)
         self._pairs: PairProgress | None = None
 
     def _find_disputed(self, without: Collection[str]) -> frozenset[str]:
-        conditions = [session.condition for session in self.design.sessions("")]
-        each = (disputed_items(self.design, self._log.labels, condition, without) for condition in conditions)
+        sessions = self.design.sessions("")
+        each = (disputed_items(one.part, self._log.labels, one.condition, without) for one in sessions)
         return frozenset(item for some in each for item in some)
 
     def look(self) -> Overview:
@@ -759,7 +773,7 @@ class Watch:
         short = tuple(snapshot.short())
         remarks, verdict = snapshot.remarks(), snapshot.verdict(self._tested)
         took = time.thread_time() - began
-        pairs = self._pairs_now(db) if self.design.drawn_from else None
+        pairs = None if self._drawing is None else self._pairs_now(db, self._drawing)
         newest = (newest_answer(db), tuple((one.name, one.excluded_at) for one in snapshot.invited))
         minutes, agreement = self._minutes.now(db, newest), self._agreement.now(db, newest)  # updated even less often
         disputed = self._disputed.now(db, newest)
@@ -777,13 +791,15 @@ class Watch:
             group=_group_words(self.design),
         )
 
-    def _pairs_now(self, db: Connection) -> PairProgress:
+    def _pairs_now(self, db: Connection, drawing: TripletAssigner) -> PairProgress:
         """Progress of the pairs, counted again only when a triplet was drawn."""
         with self._counting:
-            sampler = self._drawing.sampler(db)
+            sampler = drawing.sampler(db)
             drawn = table.n_triplets(db)
             if self._pairs is None or self._pairs.triplets != drawn:
-                self._pairs = PairProgress(sampler.short(), table.n_pairs(db), self.design.people.pairs, drawn)
+                self._pairs = PairProgress(
+                    sampler.short(), table.n_pairs(db, drawing.part.pool), self.design.people.pairs, drawn
+                )
             return self._pairs
 
 

@@ -27,7 +27,7 @@ from assay.collecting.answers import (
     UnknownTaskError,
 )
 from assay.collecting.assignment import End, HeldPages, progress
-from assay.collecting.design import StudyDesign
+from assay.collecting.design import Session, StudyDesign
 from assay.collecting.forms import (
     Clip,
     FormField,
@@ -112,18 +112,28 @@ def preview_pages(design: StudyDesign) -> list[PageForm]:
     StudyError
         If triplets are drawn while annotators answer, so that there are none yet.
     """
-    if design.drawn_from is not None:
+    if not design.listed:
         raise StudyError("triplets are drawn while annotators answer, so there is no preview; invite yourself instead")
-    (session, *_) = design.sessions("")
+    shown = {session.part: session for session in reversed(design.sessions("")) if session.part in design.listed}
+    each = -(-PREVIEWED // len(shown))
+    pages: list[PageForm] = []
+    for session in reversed(shown.values()):
+        part = session.part
+        names = islice(part.pages(part.order("", session.condition)), each)
+        pages += _previewed(design, session, names, len(pages) + 1)
+    return pages
+
+
+def _previewed(design: StudyDesign, session: Session, names: Iterable[list[str]], start: int) -> list[PageForm]:
+    """Pages of a session with these items, numbered from ``start``."""
     pages = []
-    names = islice(design.pages(design.order("", session.condition)), PREVIEWED)
-    for number, group in enumerate(names, start=1):
+    for number, group in enumerate(names, start=start):
         items = items_named(design.store, group)
         forms = []
         for place, name in enumerate(group, start=1):
-            shown = {"order": design.orders("", name, session.condition, 1)}
+            shown = {"order": session.part.orders("", name, session.condition, 1)}
             about = {"id": 1000 * number + place, "place": place, "page": number, "state": "given", "shown": shown}
-            asked = {"questions": design.asked_now, "condition": session.condition, "role": "item", "party": ""}
+            asked = {"questions": session.part.asked_now, "condition": session.condition, "role": "item", "party": ""}
             task = SimpleNamespace(item=name, **about, **asked)
             forms.append(_task_form(design, task, items[name], GivenAnswers({}), None))
         pages.append(_page(number, forms))

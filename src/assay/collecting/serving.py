@@ -29,7 +29,7 @@ from assay.errors import AssayError, StudyError, counted, listing
 from assay.study.definition import STUDY_FILE, load_study, stored_study
 from assay.study.store.connection import Store
 from assay.study.store.intake import CONFIG, SYNCED, digest_of_study
-from assay.study.store.items import PAIRS
+from assay.study.store.items import OUTPUTS, PAIRS
 from assay.study.store.people import Person
 
 PERSON_COOKIE, LEAD_COOKIE = "assay", "assay_lead"
@@ -270,9 +270,10 @@ class Serving:
         self._seen: Any = None
         self._edited = ""
 
-    def _stored_names(self) -> tuple[str | None, str | None]:
-        """Identifies the study in the store: the digest of its folder, and the pairs drawn since."""
-        return self.store.setting(SYNCED), self.store.setting(PAIRS) if self._draws else None
+    def _stored_names(self) -> tuple[str | None, ...]:
+        """Identifies the study in the store: the digest of its folder, and the outputs and pairs stored since."""
+        made = (PAIRS, OUTPUTS) if self._draws else ()
+        return self.store.setting(SYNCED), *(self.store.setting(one) for one in made)
 
     def _make_state(self) -> AppState:
         study = stored_study(self.folder, self.store.setting(CONFIG))
@@ -317,7 +318,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 def _notice(before: StudyDesign, after: StudyDesign) -> str:
     """A notice about changes that annotators see; empty if there are none."""
-    if (before.asked_now, before.form) == (after.asked_now, after.form):
+    if before.form == after.form:
         return ""
     asked = listing([f"'{q.definition.name}' (version {q.version})" for q in after.questions])
     return Markup(

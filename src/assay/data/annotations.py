@@ -236,6 +236,11 @@ class Annotations:
                 table = table._on_scale(str(wanted[0]))
         return table
 
+    def of_kind(self, kind: str) -> Annotations:
+        """Return the labels of the criteria on one kind of scale, such as ``preference``; all if none, or all, are."""
+        found = [c for c in self.criteria if self.scale_of(c).kind == kind]
+        return self.where(criterion=found) if 0 < len(found) < len(self.criteria) else self
+
     def join(self, other: Annotations, match: Match = "exact") -> Annotations:
         """Return the labels of two tables of the same items as one: of people from a form, and of a model from a file.
 

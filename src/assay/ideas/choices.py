@@ -439,7 +439,7 @@ def odd_one_labels(labels: Annotations, question: str) -> Annotations:
             f"{question} needs one criterion; {listing(found)} have odd-one-out choices; choose one with "
             f"labels.where(criterion='{found[0]}')"
         )
-    return labels if found[0] is None or len(labels.criteria) == 1 else labels.where(criterion=found[0])
+    return labels.of_kind("odd-one-out")
 
 
 def has_choices(labels: Annotations) -> bool:

@@ -171,18 +171,21 @@ def estimate_study(
     with store_in_use(study, store, opening=open_scratch) as opened:
         plan, change = plan_study(study, opened, changed)
         estimates = tuple(_estimate(plan, judge, part) for judge in asked)
-        later = _later(study) if study.systems and not plan.has_pairs else ""
+        later = _later(study) if study.systems and not plan.has_outputs else ""
         return CostEstimate(estimates, work.dollars_spent(opened), study.config.limits.max_cost, change.words, later)
 
 
 def _later(study: Study) -> str:
-    """How many pairs judges will be asked about, once there are outputs."""
-    comparisons, systems = study.config.comparisons, study.systems
-    n_items = sum(1 for _ in study.items())
+    """How many outputs and pairs judges will be asked about, once there are outputs."""
+    config, systems = study.config, study.systems
+    comparisons, n_items = config.comparisons, sum(1 for _ in study.items())
+    outputs = n_items * sum(one.repeats for one in systems)
+    does = [f"labels {outputs:,} outputs"] if config.single_outputs else []
     n_items = n_items if comparisons.n_items is None else min(n_items, comparisons.n_items)
     twos = len(systems) * (len(systems) - 1) // 2
     each = min(comparisons.pairs, min(one.repeats for one in systems) ** 2)
-    return f"After all outputs exist, each judge also compares {n_items * twos * each} pairs of them."
+    does += [f"compares {n_items * twos * each} pairs of them"] if config.compares_outputs else []
+    return f"After all outputs exist, each judge also {' and '.join(does)}."
 
 
 def _share_of_calls(plan: Plan, judge: Judge) -> float:

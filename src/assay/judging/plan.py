@@ -25,21 +25,22 @@ from assay.reading import outputs_of
 from assay.study.checks import refuse_unaskable
 from assay.study.definition import Study
 from assay.study.items import Item, canonical, chance, digest_of, file_within
-from assay.study.schema import N_FOLDS, TRIPLET, Judge, Question, scale_of
+from assay.study.schema import N_FOLDS, ROLES, TRIPLET, Judge, Question, Role, pool_of, role_of, scale_of
 from assay.study.store import work
 from assay.study.store.answers import human_labels
 from assay.study.store.connection import Store, put_setting
 from assay.study.store.intake import SYNCED, sync_study
 from assay.study.store.items import (
     DRAWN,
+    OUTPUTS,
     PAIRS,
     AskedQuestion,
-    Role,
     SystemOutput,
     WrittenOutputs,
-    are_drawn,
+    are_stored,
     items,
     items_named,
+    put_outputs,
     put_pairs,
     questions,
     system_outputs,
@@ -51,45 +52,57 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-# -- pairs of what systems wrote -------------------------------------------------------------------------
+# -- outputs of systems as items, one at a time and in pairs ---------------------------------------------
 
 
 def check_comparisons(study: Study) -> None:
     """Refuse a similarity that is not known, or whose library is not there, before anything is paid for."""
-    if study.systems:
+    if study.config.compares_outputs:
         try:
             check_similarity(study.config.comparisons.similarity)
         except AssayError as error:
             raise StudyError(f"{study.folder}/study.yaml: comparisons.similarity: {error}") from None
 
 
-def draw_pairs(study: Study, store: Store) -> tuple[tuple[str, ...], bool]:
-    """Store pairs of outputs once every output exists; do nothing if they are stored already.
+def store_outputs(study: Study, store: Store) -> tuple[tuple[str, ...], bool]:
+    """Store outputs as items, and pairs of them, once every output exists; do nothing if they are stored already.
 
     Returns
     -------
     tuple of str, bool
-        Notices for the study lead; whether the pairs exist.
+        Notices for the study lead; whether they are stored.
     """
-    comparisons = study.config.comparisons
+    config = study.config
+    comparisons, single = config.comparisons if config.compares_outputs else None, config.single_outputs
     with store.reading() as db:
         found = system_outputs(db, study.compared_temperature)
-        made_of = found.made_of(comparisons)
-        if are_drawn(db, made_of):
+        if are_stored(db, found, comparisons, single=single):
             return (), True
     if found.missing:
+        then = "pairs are drawn" if comparisons is not None else "they are labelled"
         return (
             f"{counted(found.missing, 'output')} of the systems {'is' if found.missing == 1 else 'are'} not there yet; "
-            "pairs are drawn once all of them are",
+            f"{then} once all of them are",
         ), False
+    words: tuple[str, ...] = ()
+    if single and config.written is not None:
+        with store.exclusive() as db:
+            put_outputs(db, found, config.written, store.now(db))
+        words = (f"{counted(len(found.outputs), 'output')} of {counted(len(study.systems), 'system')} to label",)
+    return words if comparisons is None else (*words, *_draw_pairs(study, store, found)), True
+
+
+def _draw_pairs(study: Study, store: Store, found: WrittenOutputs) -> tuple[str, ...]:
+    """Store the pairs of the outputs; return notices for the study lead."""
+    comparisons = study.config.comparisons
     usable, left_out = _usable(found)
     table = outputs_of(usable)
     alike = separability(table, similarity=comparisons.similarity, method="none")
     chosen = chosen_items(alike.items, comparisons.n_items, comparisons.choose, comparisons.seed)
     pairs = pairs_of(table.labels, chosen, comparisons.pairs, comparisons.seed)
     with store.exclusive() as db:
-        put_pairs(db, pairs.iter_rows(named=True), made_of, store.now(db))
-    return (*left_out, *_pairs_in_words(study, alike.items, chosen, pairs)), True
+        put_pairs(db, pairs.iter_rows(named=True), found.made_of(comparisons), store.now(db))
+    return (*left_out, *_pairs_in_words(study, alike.items, chosen, pairs))
 
 
 def _usable(found: WrittenOutputs) -> tuple[tuple[SystemOutput, ...], list[str]]:
@@ -201,11 +214,13 @@ class Way:
 
 @dataclass(frozen=True)
 class _AskedPart:
-    """The judges and questions for items of one role."""
+    """The judges, or the systems, and the questions for items of one role."""
 
     role: Role
-    models: tuple[Judge, ...]
     questions: tuple[AskedQuestion, ...]
+    models: tuple[Judge, ...]
+    writes: bool = False
+    """Whether systems answer it."""
 
 
 LEFT_TO_PEOPLE = "left to people"
@@ -281,16 +296,16 @@ class Plan:
         """All judges that are called, with the systems."""
         self.questions = {question.id: question for question in questions(store)}
         self.routes = {judge.name: rule for judge in study.models if (rule := read_route(study, judge)) is not None}
-        self._column = next((q.definition.drawn_from for q in self.questions.values() if q.definition.drawn_from), None)
         self.parts = self._parts()
         self.notes: tuple[str, ...] = ()
         """Notices about the pairs, for the study lead."""
-        self.has_pairs = False
-        """Whether the pairs of the systems' outputs are drawn."""
+        self.has_outputs = False
+        """Whether the systems' outputs, and pairs of them, are stored as items."""
         self._chosen = {
             (judge.name, question.id): self._choose(judge, question)
             for judge in study.judges
-            for question in self.parts[-1].questions
+            for part in self.judged
+            for question in part.questions
             if "few-shot" in (*study.config.conditions.strategy, judge.strategy)
         }
         self._probed: dict[str, frozenset[str]] = {}
@@ -299,14 +314,42 @@ class Plan:
         self._way_of = lru_cache(maxsize=1000)(self._find_way)
 
     def _parts(self) -> tuple[_AskedPart, ...]:
-        """Systems write about the items and judges compare pairs of their outputs; or judges label items."""
-        known = tuple(self.questions.values())
-        if not self.study.systems:
-            return (_AskedPart("triplet" if self._column else "item", self.study.judges, known),)
-        compared = {question.definition.outputs_of for question in known}
-        writing = tuple(question for question in known if question.definition.name in compared)
-        judging = tuple(question for question in known if question not in writing)
-        return _AskedPart("source", self.study.systems, writing), _AskedPart("item", self.study.judges, judging)
+        """Systems write about the items; judges label items, outputs, pairs of outputs, and drawn triplets or pairs."""
+        written = self.study.config.written
+        writes: tuple[AskedQuestion, ...] = ()
+        asked: dict[Role, tuple[AskedQuestion, ...]] = {}
+        for question in self.questions.values():
+            if question.definition.name == written:
+                writes = (question,)
+            else:
+                role = role_of(question.definition, written)
+                asked[role] = (*asked.get(role, ()), question)
+        first = [_AskedPart("source", writes, self.study.systems, writes=True)] if writes else []
+        judged = [_AskedPart(role, asked[role], self.study.judges) for role in ROLES if role in asked]
+        return (*first, *judged)
+
+    @property
+    def judged(self) -> tuple[_AskedPart, ...]:
+        """The parts for judges."""
+        return tuple(part for part in self.parts if not part.writes)
+
+    def _judged_items(self) -> Iterator[Item]:
+        """Every item that judges label."""
+        for part in self.judged:
+            yield from (item for item, _ in items(self.store, part.role))
+
+    def _draw(self) -> None:
+        """Draw triplets, or pairs, for judges; of outputs, once these exist."""
+        drawn = [one.definition for one in self.questions.values() if one.definition.drawn_from is not None]
+        if not drawn or not self.study.judges:
+            return
+        pool, people = pool_of(drawn[0], self.study.config.written), self.study.config.people
+        if pool == "output" and next(items(self.store, pool), None) is None:
+            return
+        column, seed = str(drawn[0].drawn_from), people.seed
+        for pairs in sorted({one.draws_pairs for one in drawn}):
+            drawer = TripletDrawer(self.store, column, wanted=people.pairs, seed=seed, pairs=pairs, pool=pool)
+            drawer.draw_for_judges()
 
     def save(self, changed: Changed | None = None) -> None:
         """Draw triplets, then store the assignments; do nothing if they are stored already.
@@ -318,11 +361,7 @@ class Plan:
         """
         self._refuse_unaskable()
         self._refuse_signals()
-        if self._column is not None and self.study.judges:
-            people = self.study.config.people
-            for pairs in sorted({q.definition.draws_pairs for q in self.questions.values()}):
-                drawer = TripletDrawer(self.store, self._column, wanted=people.pairs, seed=people.seed, pairs=pairs)
-                drawer.draw_for_judges()
+        self._draw()
         # assay's own prompt may differ between versions; the first item's request shows it.
         self._probed = self._probe_samples()
         first = [(part, list(itertools.islice(items(self.store, part.role), 1))) for part in self.parts]
@@ -333,6 +372,7 @@ class Plan:
             *map(astuple, self.routes.values()),
         ]
         made_of += [self.store.setting(PAIRS)] if self.study.systems else []
+        made_of += [self.store.setting(OUTPUTS)] if self.study.config.single_outputs else []
         recipes = [one.recipe for part, some in first for one in self._assignments(part, some)]
         made_of += [list(self._chosen.values()), recipes]
         work.plan(self.store, self.assignments(), digest_of([__version__, *made_of]), changed)
@@ -354,7 +394,7 @@ class Plan:
     def _refuse_signals(self) -> None:
         """A rule by a column that the items do not have would leave every item to people."""
         for name, rule in self.routes.items():
-            columns = {column for item, _ in items(self.store, self.parts[-1].role) for column in item.fields}
+            columns = {column for item in self._judged_items() for column in item.fields}
             if not rule.of_answer and rule.signal not in columns:
                 words = unknown("column", rule.signal, sorted(columns), "the items")
                 raise StudyError(f"{rule.file}, the rule of judge '{name}', goes by '{rule.signal}': {words}")
@@ -371,9 +411,7 @@ class Plan:
             (question, condition, self._way_of(judge.name, question.id, canonical(condition)))
             for question in part.questions
             for judge in part.models
-            for condition in (
-                self.conditions_to_ask(judge, question) if part.role != "source" else self.system_conditions()
-            )
+            for condition in (self.system_conditions() if part.writes else self.conditions_to_ask(judge, question))
         ]
         for item, digest in them:
             for question, condition, way in cells:
@@ -424,13 +462,17 @@ class Plan:
         return [probe for probe in wanted if not nothing.get(probe, False)]
 
     def _probe_samples(self) -> dict[str, frozenset[str]]:
-        """Draw the items of each probe: samples of several probes are nested."""
+        """Draw the items of each probe, of each kind of item: samples of several probes are nested."""
         wanted, seed = self.study.config.probes, self.study.config.seed
         if not wanted:
             return {}
-        names = [item.name for item, _ in items(self.store, self.parts[-1].role)]
-        drawn = sorted(names, key=lambda name: digest_of([seed, "probe", name]))
-        return {probe: frozenset(drawn[:number]) for probe, number in wanted.items()}
+        found: dict[str, set[str]] = {probe: set() for probe in wanted}
+        for part in self.judged:
+            names = [item.name for item, _ in items(self.store, part.role)]
+            drawn = sorted(names, key=lambda name: digest_of([seed, "probe", name]))
+            for probe, number in wanted.items():
+                found[probe].update(drawn[:number])
+        return {probe: frozenset(names) for probe, names in found.items()}
 
     def _hint(self, way: Way, item: Item) -> Label:
         """Return the random label that a hint gives, for any content of the item."""
@@ -486,7 +528,7 @@ class Plan:
         for name, rule in self.routes.items():
             if rule.of_answer:
                 continue
-            them = [item for item, _ in items(self.store, self.parts[-1].role)]
+            them = list(self._judged_items())
             left = sum(not self._is_routed_to(self.judges[name], item) for item in them)
             found.append(
                 f"{name} is not asked about {left:,} of {len(them):,} items: '{rule.signal}' is below "
@@ -634,7 +676,7 @@ def plan_study(study: Study, store: Store, changed: Changed | None = None) -> tu
         plan = Plan(study, store)
         plan.save(changed)
         if study.systems:
-            plan.notes, plan.has_pairs = draw_pairs(study, store)
+            plan.notes, plan.has_outputs = store_outputs(study, store)
             plan.save(changed)
     return plan, change
 

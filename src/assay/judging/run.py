@@ -239,7 +239,7 @@ def _ask_in_two_parts(
         return done[0]
     if done:
         plan, _ = plan_study(study, plan.store)
-    if plan.has_pairs:
+    if plan.has_outputs:
         done += [ask(plan, judging)] if judging else []
     elif not done:
         raise JudgeError(f"{'; '.join(plan.notes)}. Ask the systems first: assay judge {study.folder}")

@@ -372,6 +372,7 @@ class Votes:
             For a vote without a system, or on a system against itself.
         """
         labels = as_shown(labels.in_memory(question))
+        labels = labels.of_kind("preference")
         _refuse_other_labels(labels, question)
         wanted = {name: _numbers(labels.column(name)) for name in columns if name is not None}
         if category is not None:
@@ -684,7 +685,8 @@ def _columns(labels: Annotations) -> set[str]:
 
 def has_votes(labels: Annotations) -> bool:
     """Whether the table contains votes on pairs of named systems, on one criterion."""
-    return len(labels.criteria) < 2 and labels.scale.kind == "preference" and set(PAIR) <= _columns(labels)
+    votes = labels.of_kind("preference")
+    return len(votes.criteria) < 2 and votes.scale.kind == "preference" and set(PAIR) <= _columns(votes)
 
 
 def has_separability(labels: Annotations) -> bool:

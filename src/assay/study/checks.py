@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from assay.errors import StudyError, listing
 from assay.study.definition import MOST_PROBLEMS, Study
 from assay.study.items import Item, file_within
-from assay.study.schema import PAIR, PAIR_ABOUT, Question, scale_of
+from assay.study.schema import OUTPUT_ABOUT, PAIR, PAIR_ABOUT, Question, role_of, scale_of
 
 REMOTE = ("http://", "https://", "//")
 
@@ -84,8 +84,6 @@ def refuse_unaskable(
         found += _unmarkable(questions, item)
         columns |= dict.fromkeys(item.fields) if role in ("item", "source") else {}
         found += _file_problems(study, item) if page else []
-    if study.systems:
-        columns |= dict.fromkeys((*PAIR, *PAIR_ABOUT))
     found += _column_problems(study, questions, columns, page=page)
     found += _page_problems(study, questions) if page else []
     found += _unsendable(study, questions, columns) if models else []
@@ -98,28 +96,38 @@ def _column_problems(
     study: Study, questions: Iterable[Question], columns: Mapping[str, None], *, page: bool
 ) -> Iterator[str]:
     """Find columns that do not exist, and columns that the study neither shows nor hides."""
-    part, varied = study.config.items, study.config.conditions.show
-    compared = {one.outputs_of for one in study.config.questions}
+    part, varied, written = study.config.items, study.config.conditions.show, study.config.written
     for one in questions:
+        made = _made_columns(one, written)
         named = (*(one.choices if one.outputs_of else one.options), *(one.show or ()), *_marked_column(one))
         for column in dict.fromkeys(named):
-            if column not in columns:
+            if column not in columns and column not in made:
                 yield f"'{one.name}' shows the column '{column}', which no item has"
+            elif column in OUTPUT_ABOUT and column in made:
+                yield f"'{one.name}' shows the column '{column}', which names the author of a text; remove it"
         never = (*one.options, *one.choices, *_marked_column(one), *part.images, *part.media, *part.hidden)
-        written = (*PAIR, *PAIR_ABOUT) if study.systems else ()
-        rest = [c for c in columns if c not in (*never, *written)]
+        rest = [c for c in columns if c not in (*never, *made)]
         by_condition = bool(varied) and not page
-        if one.show is None and not by_condition and len(rest) > (0 if one.options or one.marked else 1):
-            who = "systems are sent" if one.name in compared else "people see" if page else "judges are sent"
+        if one.show is None and not by_condition and len(rest) > (0 if one.options or one.of else 1):
+            who = "systems are sent" if one.name == written else "people see" if page else "judges are sent"
             yield (
                 f"question '{one.name}' requires 'show', the columns that {who}, because others can reveal the author "
                 f"of a text; the items have {listing(rest)} "
                 + ("(show: [] for the options alone)" if one.options else f"(show: [{rest[0]}] for one alone)")
             )
+    every = {column for one in questions for column in _made_columns(one, written) if column not in OUTPUT_ABOUT}
     for name, shown in varied.items():
         for column in shown:
-            if column not in columns:
+            if column not in columns and column not in every:
                 yield f"conditions.show: '{name}' shows the column '{column}', which no item has"
+
+
+def _made_columns(question: Question, written: str | None) -> tuple[str, ...]:
+    """Return the columns that items get from the outputs of systems: those of a pair, or of one output."""
+    if question.outputs_of is not None:
+        return (*PAIR, *PAIR_ABOUT)
+    is_about = written is not None and (role_of(question, written) == "output" or question.drawn_from == written)
+    return (str(written), *OUTPUT_ABOUT) if is_about else ()
 
 
 def _unmarkable(questions: Iterable[Question], item: Item) -> Iterator[str]:
@@ -151,9 +159,12 @@ def _unsendable(study: Study, questions: Iterable[Question], columns: Mapping[st
 
 def _page_problems(study: Study, questions: Iterable[Question]) -> Iterator[str]:
     """Find questions that a model can answer and a page cannot ask."""
-    compared = {one.outputs_of for one in study.config.questions}
-    on_page = [one for one in questions if one.name not in compared]
-    not_numbers = [one.name for one in on_page if not scale_of(one.scale).numeric]
+    on_page = [one for one in questions if one.name != study.config.written]
+    parts = [role_of(one, study.config.written) for one in on_page if scale_of(one.scale).numeric]
+    not_numbers = [
+        one.name for one in on_page
+        if not scale_of(one.scale).numeric and (not parts or role_of(one, study.config.written) in parts)
+    ]  # fmt: skip
     if study.config.conditions.scale and not_numbers:
         yield (
             f"conditions.scale makes a session for each scale, but {listing(not_numbers)} "

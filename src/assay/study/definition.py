@@ -315,9 +315,14 @@ def _span_problems(config: StudyFile) -> Iterator[Problem]:
     """Find texts in which spans cannot be marked."""
     for position, question in enumerate(config.questions):
         where, column = ("questions", position, "of"), question.marked
+        of_outputs = question.of is not None and question.of == config.written
+        if of_outputs and question.options:
+            yield where, "cannot be used with options, which name what is compared"
         if not isinstance(scale_of(question.scale), SpanLabels):
-            if question.of is not None:
-                yield where, "is for spans"
+            if question.of is not None and not of_outputs:
+                yield where, "is for spans, or names the question on the scale text that systems answer"
+            continue
+        if of_outputs:
             continue
         if column is None:
             yield where, "is missing: the column of the text in which spans are marked"
@@ -345,7 +350,7 @@ def _question_problems(question: Question) -> Iterator[Problem]:
 def _system_problems(config: StudyFile) -> Iterator[Problem]:
     """Find what is missing to compare outputs of systems, and what cannot be combined with it."""
     texts = [q.name for q in config.questions if q.kind.free_text]
-    compared = dict.fromkeys(q.outputs_of for q in config.questions if q.outputs_of)
+    written = dict.fromkeys(q.named_outputs for q in config.questions if q.named_outputs in texts)
     for position, question in enumerate(config.questions):
         named, options = question.outputs_of, ("questions", position, "options")
         if named is not None and not config.systems:
@@ -356,23 +361,19 @@ def _system_problems(config: StudyFile) -> Iterator[Problem]:
         elif named is not None and named not in texts:
             words = "requires a question on the scale text, which the systems answer; "
             yield options, words + unknown("question", named, texts, "those")
-        elif config.systems and named is None and question.name not in compared:
-            yield (
-                options[:2],
-                f"'{question.name}' is about items, and a study of systems displays pairs of outputs; ask it in a "
-                "separate study",
-            )
+    if "comparisons" in config.model_fields_set and not (config.systems and config.compares_outputs):
+        more = "" if not config.systems else " by a question on the scale preference whose options name theirs"
+        yield ("comparisons",), f"requires systems, whose outputs are compared{more}"
     if not config.systems:
-        if "comparisons" in config.model_fields_set:
-            yield ("comparisons",), "requires systems, whose outputs are compared"
         return
-    if len(compared) != 1:
+    if len(written) != 1:
         yield (
             ("systems",),
-            "require one question on the scale text, which they answer, and one on the scale preference whose options "
-            f"name it; this study compares the outputs of {len(compared)}",
+            "require one question on the scale text, which they answer, and questions about its outputs: a preference "
+            "or odd-one-out whose options name it, or any other with of: its name; this study is about the outputs of "
+            f"{len(written)}",
         )
-    if len(config.systems) < 2:
+    if len(config.systems) < 2 and config.compares_outputs:
         yield ("systems",), "must be at least two, because outputs of two are compared"
     names = [one.name for one in config.systems]
     for position, judge in enumerate(config.judges):
@@ -530,13 +531,15 @@ def _unusable_keys(question: Question, scale: Scale) -> dict[str, str]:
 def _people_problems(config: StudyFile) -> Iterator[Problem]:
     people, drawing = config.people, next((q for q in config.questions if q.drawn_from), None)
     drawn = [q.name for q in config.questions if q.drawn_from and not q.draws_pairs]
-    if drawing and any(q.drawn_from != drawing.drawn_from for q in config.questions):
-        what = "pairs" if drawing.draws_pairs else "triplets"
+    other = next((q for q in config.questions if q.drawn_from and drawing and q.drawn_from != drawing.drawn_from), None)
+    if drawing is not None and other is not None:
         yield (
-            ("questions",),
-            f"'{drawing.name}' is about {what} of '{drawing.drawn_from}', so every question of this study must be "
-            "about pairs or triplets of it",
+            ("questions", config.questions.index(other), "options"),
+            f"names '{other.drawn_from}', and '{drawing.name}' draws from '{drawing.drawn_from}'; a study draws pairs "
+            "and triplets from one column",
         )
+    if any(q.drawn_from is None and q.name != config.written for q in config.questions):
+        drawn = []  # the others are asked about whole items
     yield from _crowd_problems(people)
     yield from _condition_problems(config)
     if people.together and config.items.document is None and not config.systems:

@@ -141,8 +141,19 @@ TRIPLET_ITEMS = tuple(f"{place}_item" for place in TRIPLET)
 PAIR = ("first_text", "second_text")
 """The columns of a drawn pair: one output of each of two systems."""
 
+Role = Literal["item", "output", "triplet", "source", "check", "warm-up"]
+"""The role of an item: to label (in a study of systems, a pair of outputs), one output of a system, three items drawn
+for odd-one-out (or two), what systems write about, an attention check, or practice."""
+
+ROLES: tuple[Role, ...] = ("source", "output", "item", "triplet")
+"""The roles of items that annotators and judges label, in this order."""
+
 PAIR_ABOUT = ("first", "second", "first_output", "second_output", "pair_of", "pair", "separability")
 """Further columns of a pair: the systems, the numbers of the outputs, the source item; never displayed."""
+
+
+OUTPUT_ABOUT = ("system", "output", "output_of")
+"""Further columns of one output: its system, its number, the source item; never displayed."""
 
 
 @dataclass(frozen=True)
@@ -154,8 +165,8 @@ class Platform:
     form: str
 
 
-DRAWN = ("first_output", "second_output", "pair_of", "pair", "separability", *TRIPLET_ITEMS)
-"""Columns of drawn pairs and triplets that describe the draw, not the item: they are no strata."""
+DRAWN = ("first_output", "second_output", "pair_of", "pair", "separability", *TRIPLET_ITEMS, *OUTPUT_ABOUT[1:])
+"""Columns of outputs, pairs and triplets that describe the draw, not the item: they are no strata."""
 
 BOTH_OR_NEITHER = ("both", "neither")
 """The values of the table's column ``tie``: whether both options or neither is acceptable."""
@@ -322,7 +333,9 @@ class Question(StudyPart):
     )
     show: tuple[str, ...] | None = Field(None, description="columns to display; all others stay hidden")
     of: str | None = Field(
-        None, description="for spans: column of the text to mark; not needed if show names a single column"
+        None,
+        description="for spans: column of the text to mark; not needed if show names a single column. With systems: "
+        "the question on the scale text, each of whose outputs this question is about",
     )
     options: tuple[str, ...] = Field(
         (),
@@ -469,6 +482,11 @@ class Question(StudyPart):
         return self.options[0] if len(self.kind.places) == 2 and len(self.options) == 1 else None
 
     @property
+    def named_outputs(self) -> str | None:
+        """What it is about if it is not every item: a question on the scale text, or a column."""
+        return self.options[0] if len(self.options) == 1 else self.of
+
+    @property
     def choices(self) -> tuple[str, ...]:
         """The columns to choose between: those of the items, or those of a drawn triplet or pair."""
         if self.draws_pairs:
@@ -507,9 +525,9 @@ class Question(StudyPart):
 
     def shown_columns(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> list[str]:
         """Return the columns that are displayed with the options, in their order."""
-        wanted = self.show if self.show is not None else [c for c in columns if c not in set(hidden)]
-        marked = self.marked
-        wanted = wanted if marked is None or marked in wanted else [*wanted, marked]
+        never = {*hidden, *(OUTPUT_ABOUT if self.of is not None else ())}
+        wanted = self.show if self.show is not None else [c for c in columns if c not in never]
+        wanted = wanted if self.of is None or self.of in wanted else [*wanted, self.of]
         drawn = PAIR_ABOUT if self.outputs_of else ()
         return [c for c in wanted if c not in (*self.choices, *TRIPLET_ITEMS, *drawn)]
 
@@ -532,7 +550,7 @@ class Question(StudyPart):
             "scale": scale_of(self.scale).spec,
             "meanings": {label: meaning for label, meaning in self.meanings.items() if meaning},
             "show": self.shown_columns(columns, hidden),
-            "of": self.marked,
+            "of": self.of,
             "options": list(self.options),
             "fixed": self.orders == "fixed" and bool(self.options),
             "without ties": self.ties is False and bool(self.kind.words),
@@ -562,6 +580,35 @@ class Question(StudyPart):
             return _reletter(scale, label, names)
         place = self.kind.place_of(label) if order else None
         return label if place is None else self.kind.moved_label(label, order.index(self.choices[place]))
+
+
+def written_question(asked: Iterable[Question]) -> str | None:
+    """Return the question on the scale text that systems answer: the first that another is about; None without one."""
+    every = list(asked)
+    texts = {one.name for one in every if one.kind.free_text}
+    return next((one.named_outputs for one in every if one.named_outputs in texts), None)
+
+
+def role_of(question: Question, written: str | None) -> Role:
+    """Return the role of the items that a question is about.
+
+    Parameters
+    ----------
+    question : Question
+        One that annotators and judges answer.
+    written : str, optional
+        The question that systems answer, in a study of systems.
+    """
+    if question.drawn_from is not None:
+        return "triplet"
+    if written is None or question.outputs_of is not None:
+        return "item"
+    return "output" if question.of == written else "source"
+
+
+def pool_of(question: Question, written: str | None) -> Role:
+    """Return the role of the items that are drawn, two or three at a time, for a question with a drawn column."""
+    return "item" if written is None else "output" if question.drawn_from == written else "source"
 
 
 def _reletter(scale: RankedTexts, label: Label, names: Mapping[str, str]) -> Label:
@@ -1237,6 +1284,22 @@ class StudyFile(StudyPart):
     labels: str | None = Field(None, description="a file of human labels: item, annotator, label")
     store: str | None = Field(None, description="the study's database: postgresql://host/name (no password)")
     seed: int = Field(0, description="random seed: draws orders, positions, few-shot examples, pairs and probes")
+
+    @property
+    def written(self) -> str | None:
+        """The question that systems answer; None in a study without systems."""
+        return written_question(self.questions) if self.systems else None
+
+    @property
+    def compares_outputs(self) -> bool:
+        """Whether pairs of the systems' outputs are compared."""
+        return any(one.outputs_of is not None for one in self.questions)
+
+    @property
+    def single_outputs(self) -> bool:
+        """Whether outputs are items: a question is about each of them, or draws several of them."""
+        written = self.written
+        return written is not None and any(written in (one.of, one.drawn_from) for one in self.questions)
 
     @field_validator("store")
     @classmethod

@@ -99,7 +99,9 @@ class FormatSettings(Settings):
         None, "Prodigy: the dataset's name, to remove from annotators' names (`food-ann` is `ann` of `food`)."
     )
     question: str | None = option(
-        None, "Prodigy: the criterion of `choice` tasks, which do not name it; binary tasks name their label."
+        None,
+        "Of a study: the question whose labels are read (by default all). Prodigy: the criterion of `choice` tasks.",
+        details="`choice` tasks do not name their criterion; binary tasks name their label.",
     )
     pair: Sequence[str] | None = option(
         None, "Prodigy: the option ids for first and second in a comparison; any other option is a tie."

@@ -366,10 +366,11 @@ class ReadSettings(FrameSettings, FormatSettings):
         "`How helpful? [Answer 1]` with `Answer 1`, paths with names of files, and numbered ids by their number; "
         "`reading` shows the matches.",
     )
-    what: Literal["labels", "outputs"] = option(
+    what: Literal["labels", "votes", "triplets", "outputs"] = option(
         "labels",
-        "Of a study: its labels, or the outputs of its systems.",
-        details="Each system is then an annotator, and each of its outputs of an item a repeat.",
+        "Of a study: all labels, only votes or choices of triplets, or the outputs of its systems.",
+        details="With outputs, each system is an annotator, and each of its outputs of an item a repeat; `output_id` "
+        "is the item id of an output in ratings, votes and triplets.",
     )
 
     split_item: str | None = option(

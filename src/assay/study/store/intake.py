@@ -19,12 +19,11 @@ from assay.data.scales import Label
 from assay.errors import AssayError, StudyError, listing
 from assay.study.definition import STUDY_FILE, Study
 from assay.study.items import SPLIT_FILE, Item, canonical, picture_digests
-from assay.study.schema import PAIR, PAIR_ABOUT, scale_of
+from assay.study.schema import OUTPUT_ABOUT, PAIR, PAIR_ABOUT, Role, scale_of
 from assay.study.store.answers import FileLabel, put_file_labels, withdraw
 from assay.study.store.connection import Store, batches, put_setting
 from assay.study.store.items import (
     NewItem,
-    Role,
     active_items,
     digests_of,
     keep_pairs,
@@ -32,6 +31,7 @@ from assay.study.store.items import (
     put_questions,
     questions,
     retire_items,
+    retire_outputs,
 )
 from assay.study.store.people import (
     WRITES,
@@ -132,12 +132,14 @@ def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
     retire_items(db)
     for chunk in batches(enumerate(study.items())):
         columns |= dict.fromkeys(column for _, item in chunk for column in item.fields)
-        if taken := [c for c in (*PAIR, *PAIR_ABOUT) if study.systems and c in columns]:
-            raise StudyError(f"the items' column '{taken[0]}' is reserved for pairs of outputs; rename it")
+        if taken := [c for c in _reserved_columns(study) if c in columns]:
+            raise StudyError(f"the items' column '{taken[0]}' is reserved for the outputs of systems; rename it")
         new = (NewItem(n, item, role, _part_of(item, study), picture_digests(item, files, folder)) for n, item in chunk)
         put_items(db, list(new), now)
-    if study.systems:
+    if study.config.compares_outputs:
         keep_pairs(db)
+    if not study.config.single_outputs:
+        retire_outputs(db)
     for role in _KNOWN:
         known = study.known_items(role)
         taken = active_items(db, among=[k.item.name for k in known])
@@ -149,9 +151,16 @@ def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
     return list(columns)
 
 
+def _reserved_columns(study: Study) -> tuple[str, ...]:
+    """Return the columns that outputs and pairs of them have."""
+    config = study.config
+    pairs = (*PAIR, *PAIR_ABOUT) if config.compares_outputs else ()
+    return (*pairs, *((str(config.written), *OUTPUT_ABOUT) if config.single_outputs else ()))
+
+
 def _first_items(db: sa.Connection, study: Study) -> list[str]:
     names = study.first_items()
-    known = set(active_items(db, "item"))
+    known = {name for role in ("item", "source", "output") for name in active_items(db, role)}
     if strange := [name for name in names if name not in known]:
         raise StudyError(f"{study.config.people.first} names {listing(strange)}, which the study does not have")
     return names

@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import sqlalchemy as sa
 
 from assay.errors import StudyError
 from assay.study.items import Item, canonical, digest_of
-from assay.study.schema import PAIR, OutputPairs, Question
+from assay.study.schema import OUTPUT_ABOUT, PAIR, OutputPairs, Question, Role, written_question
 from assay.study.store import tables
 from assay.study.store.connection import CHUNK, Store, batches, connect, insert, put_setting, setting, upsert
-
-Role = Literal["item", "triplet", "source", "check", "warm-up"]
-"""The role of an item: to label (also a pair of outputs), three items drawn for odd-one-out, the source of systems'
-outputs, an attention check, or practice."""
 
 NOT_COUNTED: dict[str, str] = {
     "check": "the item is an attention check",
@@ -30,6 +26,9 @@ DRAWN = "triplets"
 
 PAIRS, _NAMES = "pairs", "pairs by name"
 """Settings: the digest of the outputs from which pairs were drawn, and the names of the pairs."""
+
+OUTPUTS = "outputs"
+"""Setting: the digest of the outputs that are items themselves."""
 
 
 # -- items -------------------------------------------------------------------------------------------
@@ -149,8 +148,9 @@ def marked_texts(db: sa.Connection, question: Question) -> tuple[dict[tuple[str,
 
 
 def retire_items(db: sa.Connection) -> None:
-    """Retire all items except triplets, which are drawn and are not in a file."""
-    db.execute(sa.update(tables.items).where(tables.items.c.role != "triplet").values(active=False))
+    """Retire all items except triplets and outputs, which are not in a file."""
+    kept = tables.items.c.role.in_(("triplet", "output"))
+    db.execute(sa.update(tables.items).where(sa.not_(kept)).values(active=False))
 
 
 def put_items(db: sa.Connection, new: Sequence[NewItem], now: float) -> None:
@@ -271,7 +271,7 @@ def keep_form(store: Store, digest: str, definition: dict[str, Any]) -> int:
         return int(db.execute(sa.select(f.c.id).where(f.c.digest == digest)).scalar_one())
 
 
-# -- outputs of systems, and the pairs of them that are put before people and judges ------------------
+# -- outputs of systems, one at a time and in pairs, as items for annotators and judges ----------------
 
 
 @dataclass(frozen=True)
@@ -285,6 +285,12 @@ class SystemOutput:
     temperature: float | None = None
     """If the study varies it."""
 
+    @property
+    def id(self) -> str:
+        """The item id of the output, ``d07 | alpha 2``; at varied temperatures, with the temperature."""
+        varied = "" if self.temperature is None else f" at {self.temperature:g}"
+        return f"{self.item} | {self.system} {self.number}{varied}"
+
 
 @dataclass(frozen=True)
 class WrittenOutputs:
@@ -296,12 +302,12 @@ class WrittenOutputs:
     unreadable: int
     """Outputs that were asked for and are none: empty, or cut off."""
 
-    def made_of(self, comparisons: OutputPairs) -> str:
-        """Names what pairs are drawn from."""
+    def made_of(self, comparisons: OutputPairs | None = None) -> str:
+        """Return a digest of the outputs, and of how pairs are drawn from them."""
         # A temperature that is not varied is omitted, as in stores of earlier versions.
         parts = [[*vars(one).items()] for one in self.outputs]
         outputs = [{k: v for k, v in part if (k, v) != ("temperature", None)} for part in parts]
-        return digest_of([outputs, comparisons.stored()])
+        return digest_of([outputs, *([] if comparisons is None else [comparisons.stored()])])
 
 
 def system_outputs(db: sa.Connection, temperature: float | None = None) -> WrittenOutputs:
@@ -312,7 +318,9 @@ def system_outputs(db: sa.Connection, temperature: float | None = None) -> Writt
     query = query.select_from(tables.join(joined, tables.items, tables.questions))
     if temperature is not None:
         query = query.where(a.condition == canonical({"temperature": temperature}))
+    written = written_question(one.definition for one in questions(db))
     query = query.where(a.active, q.current, i.active, i.role == "source")
+    query = query if written is None else query.where(q.name == written)  # others are about the sources themselves
     found, lacking, unreadable = [], 0, 0
     for row in db.execute(query.order_by(i.position, a.annotator, a.condition, a.repeat)):
         if row.came == "valid":
@@ -325,9 +333,48 @@ def system_outputs(db: sa.Connection, temperature: float | None = None) -> Writt
     return WrittenOutputs(tuple(found), lacking, unreadable)
 
 
-def are_drawn(db: sa.Connection, made_of: str) -> bool:
-    """Whether the pairs in the store are those that would be drawn from this."""
-    return bool(setting(db, PAIRS) == made_of)
+def are_stored(db: sa.Connection, found: WrittenOutputs, comparisons: OutputPairs | None, *, single: bool) -> bool:
+    """Return whether the outputs in the store are those found: as pairs (with comparisons) and as items (single)."""
+    paired = comparisons is None or setting(db, PAIRS) == found.made_of(comparisons)
+    return paired and (not single or setting(db, OUTPUTS) == found.made_of())
+
+
+def put_outputs(db: sa.Connection, found: WrittenOutputs, column: str, now: float) -> None:
+    """Make each output an item, with the columns of its source and the text in a column; others no longer count."""
+    retire_outputs(db)
+    for chunk in batches(enumerate(found.outputs)):
+        of = items_named(db, {one.item for _, one in chunk})
+        new = [
+            NewItem(n, _output_item(one, of[one.item], column), "output", {"output of": one.item}) for n, one in chunk
+        ]
+        taken = {*active_items(db, among=[one.item.name for one in new])}
+        if taken:
+            raise StudyError(f"the item '{min(taken)}' has the id of an output; rename it")
+        put_items(db, new, now)
+    put_setting(db, OUTPUTS, found.made_of())
+    _retire_triplets(db)
+
+
+def retire_outputs(db: sa.Connection) -> None:
+    """Let outputs no longer count as items: no question is about them."""
+    db.execute(sa.update(tables.items).where(tables.items.c.role == "output").values(active=False))
+    if setting(db, OUTPUTS):
+        put_setting(db, OUTPUTS, "")
+
+
+def _retire_triplets(db: sa.Connection) -> None:
+    """Retire the triplets of outputs that no longer count."""
+    i = tables.items.c
+    outputs = {*db.execute(sa.select(i.item).where(i.role == "output")).scalars()}
+    gone = outputs.difference(active_items(db, "output"))
+    drawn = db.execute(sa.select(i.item, i.known).where(i.role == "triplet", i.active)) if gone else ()
+    for chunk in batches(row.item for row in drawn if gone.intersection(row.known["members"])):
+        db.execute(sa.update(tables.items).where(i.item.in_(chunk)).values(active=False))
+
+
+def _output_item(one: SystemOutput, of: Item, column: str) -> Item:
+    about = dict(zip(OUTPUT_ABOUT, (one.system, one.number, of.name), strict=True))
+    return Item(one.id, of.name, of.fields | {column: one.text} | about)
 
 
 def put_pairs(db: sa.Connection, pairs: Iterable[Mapping[str, Any]], made_of: str, now: float) -> None:

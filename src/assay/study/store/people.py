@@ -578,7 +578,8 @@ def adjudicated_items(db: sa.Connection, condition: str | None = None, held_at: 
 def triplets_drawn(db: sa.Connection, since: int) -> list[tuple[int, list[str]]]:
     """(position, names of its items) of each triplet or pair drawn at this position or later, in order."""
     i = tables.items.c
-    query = sa.select(i.position, i.known).where(i.role == "triplet", i.position >= since).order_by(i.position)
+    query = sa.select(i.position, i.known).where(i.role == "triplet", i.active, i.position >= since)
+    query = query.order_by(i.position)
     return [(row.position, row.known["members"]) for row in db.execute(query).all()]
 
 
@@ -665,7 +666,8 @@ def renew(db: sa.Connection, numbers: Sequence[int], until: float, older_than: f
 def tasks_with_old_text(db: sa.Connection) -> list[Task]:
     """Tasks that were given with another text than their item has now; of those that were skipped, none."""
     t, i = tables.tasks, tables.items
-    now = sa.and_(i.c.item == t.c.item, i.c.active, i.c.role == "item", t.c.shown["item"].as_string() != i.c.digest)
+    labelled = i.c.role.in_(("item", "source", "output"))
+    now = sa.and_(i.c.item == t.c.item, i.c.active, labelled, t.c.shown["item"].as_string() != i.c.digest)
     query = sa.select(t).select_from(t.join(i, now)).where(t.c.state != "skipped")
     return list(db.execute(query.order_by(t.c.id)).all())
 

@@ -37,11 +37,11 @@ from assay.data.scales import (
 )
 from assay.errors import StudyError, listing
 from assay.study.items import canonical, chance
-from assay.study.schema import DRAWN, TRIPLET, Question, scale_of
+from assay.study.schema import DRAWN, TRIPLET, TRIPLET_ITEMS, Question, Role, role_of, scale_of, written_question
 from assay.study.store import tables
 from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
-from assay.study.store.items import NOT_COUNTED, Role, content_numbers, marked_texts, questions
+from assay.study.store.items import NOT_COUNTED, content_numbers, marked_texts, questions
 from assay.study.store.people import ADJUDICATOR, CONSENTS, ERASED, WRITES, active_annotators, is_excluded
 from assay.study.store.tables import PAGE
 
@@ -56,6 +56,7 @@ def stored_annotations(
     excluded_people: bool = False,
     probes: bool = False,
     reasoning: bool = False,
+    only: Collection[str] | None = None,
 ) -> Annotations:
     """Every answer that counts, as the one table.
 
@@ -75,6 +76,8 @@ def stored_annotations(
         Keep the answers to probes, with the name of the probe in the column ``probe``.
     reasoning : bool
         Add the judges' reasoning in the column ``reasoning``.
+    only : list of str, optional
+        The questions; by default all.
 
     Raises
     ------
@@ -83,16 +86,21 @@ def stored_annotations(
     """
     with store.reading() as db:
         asked = {q.id: q.definition for q in questions(db)}
-        annotators = [one for one in active_annotators(db) if not WRITES.items() <= one["definition"].items()]
+        systems = {one["annotator"] for one in active_annotators(db) if WRITES.items() <= one["definition"].items()}
+        annotators = [one for one in active_annotators(db) if one["annotator"] not in systems]
         names = {one["annotator"] for one in annotators}
-        rows, excluded = _counted_rows(db, asked, names, excluded_people=excluded_people, probes=probes)
+        written = written_question(asked.values()) if systems else None
+        asked = {number: one for number, one in asked.items() if one.name != written and (not only or one.name in only)}
+        named = tuple(one.name for one in asked.values()) if only else ()
+        rows, excluded = _counted_rows(db, asked, names, named, excluded_people=excluded_people, probes=probes)
         if reasoning:
             for row in rows:
                 row["_about"]["reasoning"] = row["reasoning"] = row["_reasoning"]
-        # Items from which pairs or triplets are drawn are not labelled themselves.
-        drawn = ["item"] if any(q.drawn_from for q in asked.values()) else []
-        about_draw = (*DRAWN, *TRIPLET) if drawn else DRAWN if any(q.outputs_of for q in asked.values()) else ()
-        items = _items_frame(db, tables.items.c.role.not_in((*NOT_COUNTED, "source", *drawn)))
+        # Items from which pairs or triplets are drawn, or about which systems write, are often not labelled themselves.
+        roles = dict.fromkeys(role_of(q, written) for q in asked.values())
+        about_draw = (*DRAWN, *TRIPLET) if "triplet" in roles else DRAWN if written is not None else ()
+        about_draw = (*about_draw, ITEM_KIND) if len(roles) > 1 else about_draw
+        items = _with_sources(db, _items_frame(db, tables.items.c.role.in_(list(roles))), roles, written)
         without_item, not_kept = setting(db, WITHOUT_ITEM) or 0, setting(db, NOT_KEPT) or []
     if not rows:
         raise StudyError(
@@ -134,6 +142,38 @@ GROUPS = ("document", "pair_of", "span_of")
 """Columns of items that belong together: the first that a study has is the clusters of every analysis."""
 
 
+ITEM_KIND = "item_kind"
+"""Column of items in a study with several kinds of them: item, output, pair or triplet."""
+
+
+def _with_sources(db: sa.Connection, items: pl.DataFrame, roles: Collection[Role], written: str | None) -> pl.DataFrame:
+    """Add to items of several kinds their kind and common document, and to pairs the ids of their two outputs."""
+    if written is not None and "pair_of" in items.columns:
+        items = _with_output_ids(items)
+    if len(roles) < 2:
+        return items
+    i = tables.items.c
+    rows = db.execute(sa.select(i.item, i.role, i.document, i.known).where(i.active, i.role.in_(list(roles)))).all()
+    of_source = dict(db.execute(sa.select(i.item, i.document).where(i.active, i.role == "source")).all())
+    kinds = {"source": "item", "item": "item" if written is None else "pair"}
+    kind_of_item = {row.item: kinds.get(row.role, row.role) for row in rows}
+    documents = {row.item: of_source.get(row.document or row.item) or row.document or row.item for row in rows}
+    return items.with_columns(
+        pl.Series(ITEM_KIND, [kind_of_item[name] for name in items["item"]]),
+        document=pl.Series([documents[name] for name in items["item"]]),
+    )
+
+
+def _with_output_ids(items: pl.DataFrame) -> pl.DataFrame:
+    """Pairs with the item ids of their outputs in ``first_item`` and ``second_item``, as triplets have them."""
+    made = {}
+    for side, column in zip(("first", "second"), TRIPLET_ITEMS, strict=False):
+        parts = (pl.col("pair_of"), pl.lit(" | "), pl.col(side), pl.lit(" "), pl.col(f"{side}_output").cast(pl.Int64))
+        there = [pl.col(column)] if column in items.columns else []
+        made[column] = pl.coalesce(*there, pl.concat_str(*parts))
+    return items.with_columns(**made)
+
+
 def sources_frame(db: sa.Connection) -> pl.DataFrame:
     """The items that systems write about, one row each; within a transaction."""
     return _items_frame(db, tables.items.c.role == "source")
@@ -143,6 +183,7 @@ def _counted_rows(
     db: sa.Connection,
     asked: Mapping[int, Question],
     annotators: Collection[str],
+    only: Collection[str],
     *,
     excluded_people: bool,
     probes: bool,
@@ -155,7 +196,11 @@ def _counted_rows(
         *(p.excluded_at, p.excluded_for, p.role.label("does")),
     )
     joined = tables.join(tables.join(tables.LATEST, tables.items), tables.people, outer=True)
-    query = query.where(i.role != "source")  # outputs of systems are not labels, see `assay.study.store.items`
+    q, n = tables.questions.c, tables.annotators.c
+    systems = [name for name, of in db.execute(sa.select(n.annotator, n.definition)) if WRITES.items() <= of.items()]
+    query = query.where(a.annotator.not_in(systems))  # their outputs are not labels, see `assay.study.store.items`
+    if only:
+        query = query.where(a.question.in_(sa.select(q.id).where(q.name.in_(only))))
     rows: list[dict[str, Any]] = []
     excluded: Counter[str] = Counter()
     numbers = content_numbers(db, asked)
@@ -537,10 +582,10 @@ def n_triplets(db: sa.Connection) -> int:
     return int(db.execute(sa.select(sa.func.count()).where(tables.items.c.role == "triplet")).scalar_one())
 
 
-def n_pairs(db: sa.Connection) -> int:
-    """How many pairs of items there are from which triplets are drawn, each within its document."""
+def n_pairs(db: sa.Connection, pool: Role = "item") -> int:
+    """How many pairs of items of a role there are from which triplets are drawn, each within its document."""
     i = tables.items.c
-    pools = db.execute(sa.select(sa.func.count()).where(i.active, i.role == "item").group_by(i.document)).scalars()
+    pools = db.execute(sa.select(sa.func.count()).where(i.active, i.role == pool).group_by(i.document)).scalars()
     return sum(n * (n - 1) // 2 for n in pools if n > 2)
 
 

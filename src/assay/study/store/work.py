@@ -22,7 +22,7 @@ from assay.data.columns import PART
 from assay.errors import ChangedStudyError, StudyError, counted, listing
 from assay.statistics.triplets import Sampler, name_of
 from assay.study.items import Item, chance
-from assay.study.schema import TRIPLET, TRIPLET_ITEMS
+from assay.study.schema import OUTPUT_ABOUT, TRIPLET, TRIPLET_ITEMS, Role
 from assay.study.store import tables
 from assay.study.store.connection import Connection, Store, batches, insert, put_setting, setting
 from assay.study.store.items import (
@@ -641,10 +641,15 @@ class TripletDrawer:
     seed : int
     pairs : bool
         Whether judges compare two items at a time: every pair of a document, once.
+    pool : str
+        The role of the items that are drawn.
     """
 
-    def __init__(self, store: Store, column: str, *, wanted: int, seed: int, pairs: bool = False) -> None:
+    def __init__(
+        self, store: Store, column: str, *, wanted: int, seed: int, pairs: bool = False, pool: Role = "item"
+    ) -> None:
         self.store, self.column, self.wanted, self.seed, self.pairs = store, column, wanted, seed, pairs
+        self.pool: Role = pool
         asked = [one.definition for one in questions(store)]
         self._shown = {c for one in asked if one.drawn_from == column for c in one.show or ()}
         self._sampler: Sampler | None = None
@@ -734,7 +739,7 @@ class TripletDrawer:
         self, db: sa.Connection, new: Sequence[Sequence[str]], start: int, of: Mapping[str, Item] | None = None
     ) -> None:
         """Make items of the drawn triplets, at the positions from ``start`` on."""
-        of = of or {item.name: item for item, _ in items(self.store)}
+        of = of or {item.name: item for item, _ in items(self.store, self.pool)}
         for chunk in batches(enumerate(new, start=start)):
             made = [NewItem(at, self._item(one, of), "triplet", {"members": list(one)}) for at, one in chunk]
             put_items(db, made, self.store.now(db))
@@ -744,7 +749,7 @@ class TripletDrawer:
     def _pools(self) -> dict[str, list[str]]:
         """Return the items that can be in one triplet: those of a document."""
         pools: dict[str, list[str]] = {}
-        for item, _digest in items(self.store):
+        for item, _digest in items(self.store, self.pool):
             pools.setdefault(item.document or "", []).append(item.name)
         return pools
 
@@ -757,7 +762,8 @@ class TripletDrawer:
         first, places = of[members[0]], TRIPLET[: len(members)]
         texts = {place: of[name].fields.get(self.column, "") for place, name in zip(places, members, strict=True)}
         beside = {}
-        for column in dict.fromkeys(c for name in members for c in of[name].fields if c != self.column):
+        never = (self.column, *(OUTPUT_ABOUT if self.pool == "output" else ()))
+        for column in dict.fromkeys(c for name in members for c in of[name].fields if c not in never):
             values = [of[name].fields.get(column) for name in members]
             if all(value == values[0] for value in values):
                 beside[column] = values[0]

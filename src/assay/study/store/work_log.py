@@ -12,9 +12,10 @@ from typing import Any
 import polars as pl
 import sqlalchemy as sa
 
+from assay.study.schema import Role
 from assay.study.store import tables
 from assay.study.store.connection import batches, setting
-from assay.study.store.items import NOT_COUNTED, Role
+from assay.study.store.items import NOT_COUNTED
 from assay.study.store.people import ADDED, ERASED, Slot
 from assay.study.store.tables import PAGE
 
