@@ -136,7 +136,7 @@ def test_ratings_of_the_outputs_of_one_system(tmp_path, monkeypatch):
     assert (table.items["system"].unique().to_list(), table.reading.clusters) == (["alpha"], "document")
     with pytest.raises(DesignError, match="no question of this study is on the scale preference"):
         assay.read(study, what="votes")
-    with pytest.raises(DesignError, match="question 'goood' is not in study.yaml; did you mean 'good'"):
+    with pytest.raises(DesignError, match=r"question 'goood' is not in study\.yaml; did you mean 'good'"):
         assay.read(study, question="goood")
 
 
