@@ -23,6 +23,7 @@ table = assay.read(
 judges = assay.compare_judges(table, expertise="crowd")
 tests = list(judges.tests.values())
 votes = assay.read("examples/votes.csv", scale="preference", repeat="repeat", judges=["gpt-4o"])
+comments = assay.read("examples/opinions.csv", judges=["gpt-4o", "llama", "mistral"], scale="ordinal:no<somewhat<yes")
 odd = assay.read("examples/odd_ones.csv", scale="odd-one-out", judges=["gpt-4o"])
 WORDS = ["red", "green", "blue", "old", "new", "small", "large", "thin", "wide", "tall", "round", "flat"]
 
@@ -72,6 +73,8 @@ pictures = {
     "size": lambda: page.size_curves(tests),
     "labels": lambda: report.label_shares(table),
     "ratings": lambda: assay.ratings(votes).plot(),
+    "opinions": lambda: assay.opinions(comments).plot(),
+    "spread": lambda: assay.opinions(comments).plot_spread(),
     "wins": lambda: assay.ratings(votes).plot_wins(),
     "separability": lambda: assay.separability(outputs()).plot(),
     "annotators": lambda: assay.annotator_similarity(answers()).plot(),

@@ -48,6 +48,7 @@ SECTIONS = {
     "Model labels": ("assay.judging",),
     "Trained judges": ("assay.training",),
     "Agreement and scales": ("assay.concordance",),
+    "Opinions and panels": ("assay.variation",),
     "Pairwise votes": ("assay.preference",),
     "Rater models": ("assay.psychometrics.raters",),
     "Odd-one-out choices": ("assay.ideas",),

@@ -242,6 +242,32 @@ def export() -> None:
     (HERE / "users.json").write_text(json.dumps(users) + "\n", encoding="utf-8")
 
 
+def opinions() -> None:
+    """Is a comment offensive: four people and three judges on 150 comments; gpt-4o gives probabilities.
+
+    gpt-4o knows who disagrees and is too sure; llama guesses, five times; mistral gives the most
+    frequent answer, once.
+    """
+    rng, labels = np.random.default_rng(51), ("no", "somewhat", "yes")
+    rows: list[dict[str, object]] = []
+    for i in range(150):
+        people = rng.dirichlet((1.1, 0.7, 0.8))
+        sure = people**2 / (people**2).sum()
+        flat = 0.35 * rng.dirichlet((1.0, 1.0, 1.0)) + 0.65 / 3
+        item = {"item": f"c{i + 1:03}"}
+        empty = dict.fromkeys((f"p_{label}" for label in labels), "")
+        given = [(who, 1, int(rng.choice(3, p=people)), empty) for who in ("ann", "bob", "cho", "dan")]
+        shares = dict(zip(empty, map(str, np.round(sure, 4).tolist()), strict=True))
+        given.append(("gpt-4o", 1, int(sure.argmax()), shares))
+        given += [("llama", repeat, int(rng.choice(3, p=flat)), empty) for repeat in range(1, 6)]
+        given.append(("mistral", 1, int(people.argmax()), empty))
+        rows += [
+            {**item, "annotator": who, "repeat": repeat, "label": labels[label], **some}
+            for who, repeat, label, some in given
+        ]
+    write("opinions.csv", rows)
+
+
 if __name__ == "__main__":
-    for make in (sheet, lessons, outputs, months, ranges, battles, texts, export):
+    for make in (opinions, sheet, lessons, outputs, months, ranges, battles, texts, export):
         make()

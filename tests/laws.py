@@ -53,6 +53,7 @@ from assay.psychometrics.raters.table import RaschSettings, RaterSettings
 from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings, PairedSettings
 from assay.replacement.studies import EpsilonCurveSettings, SizeCurveSettings
 from assay.training.documents import TrainSettings
+from assay.variation.opinions import OpinionSettings
 from assay.verdict.card import CardSettings
 from assay.verdict.gate import GateSettings
 from assay.verdict.probes import ProbeSettings
@@ -309,6 +310,29 @@ def rewritten() -> pl.DataFrame:
 def named_texts() -> pl.DataFrame:
     """Eight texts in two chapters."""
     return pl.DataFrame({"item": [*"abcdefgh"], "title": [*"ABCDEFGH"], "chapter": [*"11112222"]})
+
+
+@cache
+def opinionated() -> Annotations:
+    """Four people on 48 items of 16 documents, 1 to 3; a judge with five repeats, and one with probabilities."""
+    rng = np.random.default_rng(4)
+    share = rng.dirichlet((0.9, 1.1, 0.8), 48)
+    sharp = share**2 / (share**2).sum(axis=1, keepdims=True)
+    rows = []
+    for i, (p, q) in enumerate(zip(share, sharp, strict=True)):
+        item = {"item": f"i{i:02d}", "p_1": None, "p_2": None, "p_3": None}
+        rows += [
+            {**item, "annotator": f"ann_{a}", "repeat": 1, "label": int(rng.choice(3, p=p)) + 1} for a in range(1, 5)
+        ]
+        rows += [{**item, "annotator": "llama", "repeat": r, "label": int(rng.choice(3, p=p)) + 1} for r in range(1, 6)]
+        rows += [{**item, "annotator": "gpt", "repeat": 1, "label": int(np.argmax(q)) + 1,
+                  **{f"p_{k + 1}": float(q[k]) for k in range(3)}}]  # fmt: skip
+    items = pl.DataFrame({"item": [f"i{i:02d}" for i in range(48)], "document": [f"d{i // 3:02d}" for i in range(48)]})
+    schema = {f"p_{k}": pl.Float64 for k in (1, 2, 3)}
+    return Annotations.from_frame(
+        pl.DataFrame(rows, schema_overrides=schema), judges=JUDGES, scale=assay.Ordinal(1, 3), items=items,
+        repeat="repeat",
+    )  # fmt: skip
 
 
 @cache
@@ -682,6 +706,13 @@ QUESTIONS = (
         {**SHARED, "first": ["people", "judges"], "show": [1]}, QUICK,
     ),
     Question(
+        "opinions", lambda labels, **options: assay.opinions(labels, **options), OpinionSettings,
+        {"judge": ["gpt", ("llama", "gpt")], "distance": ["nominal", "ordered"], "raters": ["random"],
+         "annotators": [("ann_1", "ann_3", "ann_4")], "clusters": ["document"],
+         "repeats": ["first", "last", "mean", "majority"], "confidence": [0.8]},
+        {}, opinionated,
+    ),
+    Question(
         "grading_scale_study", lambda labels, **options: assay.grading_scale_study(labels, **options),
         GradingScaleSettings,
         {**INTERVALS, "repeats": [], "clusters": ["document"], "scale_column": [], "by": ["language"],
@@ -949,8 +980,8 @@ def _with_units(labels: Annotations) -> Annotations:
 
 RESULTS = (
     "AltTest", "AltTestBy", "PairedAltTest", "JudgeComparison", "Agreement", "Coefficient", "ICC", "ICCTable",
-    "NestedICC", "Disagreement", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard", "Separability",
-    "SeparabilitySweep",
+    "NestedICC", "Disagreement", "Opinions", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard",
+    "Separability", "SeparabilitySweep",
     "GStudy", "DStudy", "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity",
     "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",

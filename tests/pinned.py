@@ -44,6 +44,7 @@ PAGES = {
     "GradingScaleStudy": "concordance.page:grading_scale_parts",
     "Leaderboard": "preference.page:leaderboard_parts",
     "Monitor": "estimates.page:monitor_parts",
+    "Opinions": "variation.page:opinion_parts",
     "OddOneOutAgreement": "ideas.page:reliability_parts",
     "PositionBias": "preference.page:position_parts",
     "RaterModel": "psychometrics.page:rater_parts",

@@ -700,3 +700,26 @@ def chance_corrected(distance, first, second, part, same, weights=None):
                 far, many = far + total, many + much
         expected += len(items) * (far / many if many else 0.0)
     return 1 - observed / expected
+
+
+# -- opinions -----------------------------------------------------------------------------------------
+
+
+def energy_terms(
+    people: Sequence[float], probabilities: Mapping[float, float] | None, repeats: Sequence[float], far: Any
+) -> tuple[float, float, float]:
+    """a, h and s of one item, pair by pair; of a judge with probabilities, or with repeated labels."""
+    h = [far(x, y) for i, x in enumerate(people) for j, y in enumerate(people) if i != j]
+    if probabilities is not None:
+        a = [sum(q * far(k, y) for k, q in probabilities.items()) for y in people]
+        s = [sum(p * q * far(k, m) for k, p in probabilities.items() for m, q in probabilities.items())]
+    else:
+        a = [far(f, y) for f in repeats for y in people]
+        s = [far(x, y) for i, x in enumerate(repeats) for j, y in enumerate(repeats) if i != j] or [0.0]
+    return sum(a) / len(a), sum(h) / len(h), sum(s) / len(s)
+
+
+def four_different(labels: Sequence[float], far: Any) -> float:
+    """The mean of d(1, 2) d(3, 4) over four different labels, one by one."""
+    found = [far(w, x) * far(y, z) for w, x, y, z in itertools.permutations(labels, 4)]
+    return sum(found) / len(found)

@@ -31,7 +31,7 @@ FLOORS = [
     {"collecting"},
     {"judging"},
     {"training"},
-    {"replacement", "concordance", "psychometrics", "preference", "ideas", "estimates"},
+    {"replacement", "concordance", "psychometrics", "preference", "ideas", "estimates", "variation"},
     {"looking"},
     {"reading"},
     {"study"},
@@ -83,6 +83,7 @@ TERMS = {
     "study.starter",
     "reporting.references",
     "training.page",
+    "variation.page",
 }
 """Files that may be shorter and serve one other."""
 

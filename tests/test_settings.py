@@ -72,6 +72,7 @@ from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareS
 from assay.replacement.studies import EpsilonCurveSettings, SizeCurveSettings
 from assay.simulation import SimulationSettings
 from assay.training.documents import TrainSettings
+from assay.variation.opinions import OpinionSettings
 from assay.verdict.card import CardSettings
 from assay.verdict.gate import GateSettings
 from assay.verdict.probes import ProbeSettings
@@ -424,6 +425,13 @@ OPTIONS = {
         "sources": "None first",
         "clusters": "None first",
         "probabilities": "None first",
+    },
+    OpinionSettings: {
+        "distance": "'auto' first",
+        "raters": "'fixed' first",
+        "clusters": "None first",
+        "repeats": "'error'",
+        "confidence": "0.95 > 0 < 1 as 'level'",
     },
     LabelPlanSettings: {
         "half_width": "None > 0 first",

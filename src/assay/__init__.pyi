@@ -46,6 +46,7 @@ from assay.replacement.domains import alt_test_paired as alt_test_paired
 from assay.similarity.registry import similarity_matrix as similarity_matrix
 from assay.simulation import simulate as simulate
 from assay.training.train import train as train
+from assay.variation.opinions import opinions as opinions
 from assay.verdict.card import card as card
 from assay.verdict.gate import gate as gate
 from assay.verdict.probes import probes as probes

@@ -262,7 +262,7 @@ def test_first_screen_imports_no_command_and_has_at_most_30_entries(run: Run) ->
     assert run() == run("-h") == (0, out, "")
     entries = re.findall(r"(?m)^  ([a-z][a-z-]*) ", out)
     assert entries == list(dict.fromkeys(name.partition(" ")[0] for name in BY_NAME))
-    assert len(entries) == 29
+    assert len(entries) == 30
     titles = ["Verdict", "After a yes", "Agreement", "Comparing", "Planning", "Studies", "Files"]
     assert re.findall(r"(?m)^([A-Z].*)$", out)[2:] == titles
     assert max(map(len, out.splitlines())) <= 80

@@ -233,6 +233,17 @@ AGREEMENT = (
         settings=("assay.concordance.disagreement:DisagreementSettings",),
     ),
     Command(
+        "opinions",
+        "Compare judges' distributions of labels with those of the annotators.",
+        "examples/opinions.csv --judges gpt-4o,llama,mistral --scale 'ordinal:no<somewhat<yes'",
+        run=f"{_LABELS}:opinions",
+        heading="Opinions",
+        page="assay.variation.page:opinion_parts",
+        title="Distributions of opinions",
+        settings=("assay.variation.opinions:OpinionSettings",),
+        without=("judge",),
+    ),
+    Command(
         "scales",
         "Compare rating scales by human–judge agreement.",
         "examples/ranges.csv --judges gpt-4o,llama --scale interval:0-100 --conditions scale --by benchmark",

@@ -771,6 +771,27 @@ def disagreement(source: str, *, out: Page = None, force: Force = False, ask: As
     ask.show(row, found, out, drop=("interval", *hidden_columns(found.rows)), rows=found.rows, width=TERMINAL)
 
 
+def opinions(
+    source: str, *, tested: Tested = ALL_JUDGES, out: Page = None, force: Force = False, ask: Ask = ASK
+) -> None:
+    """Run ``assay opinions``.
+
+    Parameters
+    ----------
+    source
+        Labels of two or more annotators per item; a judge's probabilities (columns p_LABEL) or repeated labels.
+    """
+    from assay.variation.opinions import opinions as compare
+
+    table, given = ask.read(source, out, force=force)
+    if tested.names() is not None:
+        given["judge"] = tested.among(table)
+    with progress_bar("Comparing"):
+        found = compare(table, **given)
+    drop = ("people", "people_at_most", *hidden_columns(found.rows))
+    ask.show(BY_NAME["opinions"], found, out, drop=drop, width=TERMINAL)
+
+
 def scales(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """Run ``assay scales``.
 
