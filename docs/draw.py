@@ -24,6 +24,7 @@ judges = assay.compare_judges(table, expertise="crowd")
 tests = list(judges.tests.values())
 votes = assay.read("examples/votes.csv", scale="preference", repeat="repeat", judges=["gpt-4o"])
 comments = assay.read("examples/opinions.csv", judges=["gpt-4o", "llama", "mistral"], scale="ordinal:no<somewhat<yes")
+essays = assay.read("examples/panel.csv", judges=["m1", "m2", "m3", "m4", "m5", "m6"], scale="1-5")
 odd = assay.read("examples/odd_ones.csv", scale="odd-one-out", judges=["gpt-4o"])
 WORDS = ["red", "green", "blue", "old", "new", "small", "large", "thin", "wide", "tall", "round", "flat"]
 
@@ -75,6 +76,7 @@ pictures = {
     "ratings": lambda: assay.ratings(votes).plot(),
     "opinions": lambda: assay.opinions(comments).plot(),
     "spread": lambda: assay.opinions(comments).plot_spread(),
+    "panel": lambda: assay.panel(essays).plot(),
     "wins": lambda: assay.ratings(votes).plot_wins(),
     "separability": lambda: assay.separability(outputs()).plot(),
     "annotators": lambda: assay.annotator_similarity(answers()).plot(),

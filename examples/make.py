@@ -42,6 +42,19 @@ def stars(rng: np.random.Generator, truth: float, noise: float, low: int = 1, hi
     return int(np.clip(round(truth + rng.normal(0, noise)), low, high))
 
 
+def panel() -> None:
+    """Three people and six judges on 150 essays, 1 to 5; m1 to m4 make the same errors."""
+    rng = np.random.default_rng(52)
+    truth, shared, own = rng.normal(3, 1.1, 150), rng.normal(0, 0.9, 150), rng.normal(0, 0.9, (150, 2))
+    errors = {f"m{k}": shared for k in range(1, 5)} | {"m5": own[:, 0], "m6": own[:, 1]}
+    rows: list[dict[str, object]] = []
+    for i in range(150):
+        item = {"item": f"e{i + 1:03}"}
+        rows += [{**item, "annotator": name, "label": stars(rng, truth[i], 0.7)} for name in ("ann", "bob", "cho")]
+        rows += [{**item, "annotator": m, "label": stars(rng, truth[i] + e[i], 0.4)} for m, e in errors.items()]
+    write("panel.csv", rows)
+
+
 def sheet() -> None:
     """A sheet as a team keeps it: a title, a form's columns, a mean, comments; people rated 120 of 400 reviews."""
     rng = np.random.default_rng(11)
@@ -269,5 +282,5 @@ def opinions() -> None:
 
 
 if __name__ == "__main__":
-    for make in (opinions, sheet, lessons, outputs, months, ranges, battles, texts, export):
+    for make in (opinions, panel, sheet, lessons, outputs, months, ranges, battles, texts, export):
         make()

@@ -54,6 +54,7 @@ from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareS
 from assay.replacement.studies import EpsilonCurveSettings, SizeCurveSettings
 from assay.training.documents import TrainSettings
 from assay.variation.opinions import OpinionSettings
+from assay.variation.panel import JudgePanelSettings
 from assay.verdict.card import CardSettings
 from assay.verdict.gate import GateSettings
 from assay.verdict.probes import ProbeSettings
@@ -333,6 +334,23 @@ def opinionated() -> Annotations:
         pl.DataFrame(rows, schema_overrides=schema), judges=JUDGES, scale=assay.Ordinal(1, 3), items=items,
         repeat="repeat",
     )  # fmt: skip
+
+
+@cache
+def judged_by_four() -> Annotations:
+    """Four people and four judges, two of which make the same errors, on 60 items of 20 documents."""
+    rng = np.random.default_rng(15)
+    truth, shared = rng.normal(size=(2, 60))
+    means = {"gpt": truth + shared, "llama": truth + shared, "claude": truth, "mistral": truth}
+    means |= {f"ann_{a}": truth for a in range(1, 5)}
+    rows = [
+        {"item": f"i{i:02d}", "annotator": name, "label": int(np.clip(round(3 + 1.2 * x), 1, 5))}
+        for name, mean in means.items() for i, x in enumerate(mean + 0.6 * rng.normal(size=60))
+    ]  # fmt: skip
+    items = pl.DataFrame({"item": [f"i{i:02d}" for i in range(60)], "document": [f"d{i // 3:02d}" for i in range(60)]})
+    return Annotations.from_frame(
+        pl.DataFrame(rows), judges=(*JUDGES, "claude", "mistral"), scale=assay.Ordinal(1, 5), items=items
+    )
 
 
 @cache
@@ -713,6 +731,13 @@ QUESTIONS = (
         {}, opinionated,
     ),
     Question(
+        "panel", lambda labels, **options: assay.panel(labels, **options), JudgePanelSettings,
+        {"judges": [("gpt", "llama", "claude")], "candidates": [("claude",)],
+         "annotators": [("ann_1", "ann_3", "ann_4")], "clusters": ["document"],
+         "repeats": ["first", "last", "mean", "majority"], "confidence": [0.8]},
+        {}, judged_by_four,
+    ),
+    Question(
         "grading_scale_study", lambda labels, **options: assay.grading_scale_study(labels, **options),
         GradingScaleSettings,
         {**INTERVALS, "repeats": [], "clusters": ["document"], "scale_column": [], "by": ["language"],
@@ -980,8 +1005,8 @@ def _with_units(labels: Annotations) -> Annotations:
 
 RESULTS = (
     "AltTest", "AltTestBy", "PairedAltTest", "JudgeComparison", "Agreement", "Coefficient", "ICC", "ICCTable",
-    "NestedICC", "Disagreement", "Opinions", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard",
-    "Separability", "SeparabilitySweep",
+    "NestedICC", "Disagreement", "Opinions", "JudgePanel", "GradingScaleStudy", "PositionBias", "RatingSets",
+    "Leaderboard", "Separability", "SeparabilitySweep",
     "GStudy", "DStudy", "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity",
     "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",

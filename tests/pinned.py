@@ -45,6 +45,7 @@ PAGES = {
     "Leaderboard": "preference.page:leaderboard_parts",
     "Monitor": "estimates.page:monitor_parts",
     "Opinions": "variation.page:opinion_parts",
+    "JudgePanel": "variation.page:panel_parts",
     "OddOneOutAgreement": "ideas.page:reliability_parts",
     "PositionBias": "preference.page:position_parts",
     "RaterModel": "psychometrics.page:rater_parts",

@@ -723,3 +723,28 @@ def four_different(labels: Sequence[float], far: Any) -> float:
     """The mean of d(1, 2) d(3, 4) over four different labels, one by one."""
     found = [far(w, x) * far(y, z) for w, x, y, z in itertools.permutations(labels, 4)]
     return sum(found) / len(found)
+
+
+# -- panels of judges ---------------------------------------------------------------------------------
+
+
+def error_covariances(judges: np.ndarray, people: np.ndarray) -> np.ndarray:
+    """C_jk = cov(f_j, f_k) − c_j − c_k + v, covariance by covariance; complete labels, (items, raters)."""
+    size, m = judges.shape[1], people.shape[1]
+
+    def cov(x: np.ndarray, y: np.ndarray) -> float:
+        return float(np.cov(x, y)[0, 1])
+
+    c = [np.mean([cov(judges[:, j], people[:, r]) for r in range(m)]) for j in range(size)]
+    v = np.mean([cov(people[:, r], people[:, s]) for r in range(m) for s in range(m) if r != s])
+    return np.array([[cov(judges[:, j], judges[:, k]) - c[j] - c[k] + v for k in range(size)] for j in range(size)])
+
+
+def squared_error_without(x: Sequence[float], y: Sequence[float]) -> list[float]:
+    """The squared error of a line at each item, fitted to the other items."""
+    found = []
+    for i in range(len(x)):
+        others = [k for k in range(len(x)) if k != i]
+        slope, intercept = np.polyfit([x[k] for k in others], [y[k] for k in others], 1)
+        found.append(float((y[i] - slope * x[i] - intercept) ** 2))
+    return found

@@ -73,6 +73,7 @@ from assay.replacement.studies import EpsilonCurveSettings, SizeCurveSettings
 from assay.simulation import SimulationSettings
 from assay.training.documents import TrainSettings
 from assay.variation.opinions import OpinionSettings
+from assay.variation.panel import JudgePanelSettings
 from assay.verdict.card import CardSettings
 from assay.verdict.gate import GateSettings
 from assay.verdict.probes import ProbeSettings
@@ -429,6 +430,12 @@ OPTIONS = {
     OpinionSettings: {
         "distance": "'auto' first",
         "raters": "'fixed' first",
+        "clusters": "None first",
+        "repeats": "'error'",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+    },
+    JudgePanelSettings: {
+        "candidates": "None first",
         "clusters": "None first",
         "repeats": "'error'",
         "confidence": "0.95 > 0 < 1 as 'level'",

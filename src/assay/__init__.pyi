@@ -47,6 +47,7 @@ from assay.similarity.registry import similarity_matrix as similarity_matrix
 from assay.simulation import simulate as simulate
 from assay.training.train import train as train
 from assay.variation.opinions import opinions as opinions
+from assay.variation.panel import panel as panel
 from assay.verdict.card import card as card
 from assay.verdict.gate import gate as gate
 from assay.verdict.probes import probes as probes

@@ -39,6 +39,7 @@ from assay.replacement.domains import AltTestBy as AltTestBy
 from assay.replacement.domains import PairedAltTest as PairedAltTest
 from assay.training.train import TrainedRater as TrainedRater
 from assay.variation.opinions import Opinions as Opinions
+from assay.variation.panel import JudgePanel as JudgePanel
 from assay.verdict.card import JudgeCard as JudgeCard
 from assay.verdict.gate import GateResult as GateResult
 from assay.verdict.probes import JudgeProbes as JudgeProbes

@@ -112,7 +112,7 @@ def test_report_page_makes_no_external_request(page: str) -> None:
     assert "prefers-color-scheme: dark" in page
     assert "@media print" in page
     # Two curves, labels, agreement twice, categories and three confusions; intervals are drawn in the tables' cells.
-    assert page.count('<svg role="img"') == 9
+    assert page.count('<svg role="img"') == 11
     assert page.count('class="iv"') > 20
 
 
@@ -837,7 +837,8 @@ def test_further_parts_exist_and_are_callable() -> None:
         module, _, name = one.path.partition(":")
         assert callable(getattr(importlib.import_module(module), name)), one.name
     assert list(FURTHER) == [
-        "estimates", "agreement", "disagreement", "position", "raters", "votes", "ideas", "generalizability",
+        "estimates", "agreement", "disagreement", "opinions", "panel", "position", "raters", "votes", "ideas",
+        "generalizability",
     ]  # fmt: skip
 
 

@@ -382,6 +382,17 @@ PLANNING = (
         settings=("assay.psychometrics.design:GStudySettings", "assay.psychometrics.design:DStudySettings"),
     ),
     Command(
+        "plan panel",
+        "Estimate the effective number of judges in a panel, and what further judges add.",
+        "examples/panel.csv --judges m1,m2,m3,m4,m5,m6",
+        run=f"{_PLANS}:panel",
+        page="assay.variation.page:panel_parts",
+        title="Panel of judges",
+        heading="The panel",
+        settings=("assay.variation.panel:JudgePanelSettings",),
+        without=("judges",),
+    ),
+    Command(
         "plan validate",
         "Simulate studies of a given size and report how often the verdict is right.",
         "--n-items 150 --n-annotators 4 --categories 1-5 --skew 0.6 --expertise crowd --seconds 5",

@@ -226,3 +226,24 @@ def d_study(source: str, *, out: Page = None, force: Force = False, ask: Ask = A
     with progress_bar("Fitting"):
         found = g_study(table, **given).d_study(**own)
     ask.show(BY_NAME["plan d-study"], found, out)
+
+
+def panel(
+    source: str, *, tested: Tested = ALL_JUDGES, out: Page = None, force: Force = False, ask: Ask = ASK
+) -> None:  # fmt: skip
+    """Run ``assay plan panel``.
+
+    Parameters
+    ----------
+    source
+        Labels of several judges and two or more annotators. --only names the judges of the panel, or an ensemble.
+    """
+    from assay.variation.panel import panel as measure
+
+    table, given = ask.read(source, out, force=force)
+    if tested.names() is not None:
+        given["judges"] = tested.among(table)
+    with progress_bar("Comparing"):
+        found = measure(table, **given)
+    drop = ("judges", "judges_at_most", *hidden_columns(found.rows))
+    ask.show(BY_NAME["plan panel"], found, out, drop=drop, width=TERMINAL)

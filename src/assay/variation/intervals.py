@@ -165,6 +165,12 @@ def t_ends(value: float, error: float, df: float) -> Ends:
     return ends
 
 
+def one_sided(found: Estimate, *, below: bool = True) -> float:
+    """Return the one-sided p-value of a true value of at least 0 (of at most 0, if not ``below``)."""
+    p = found.p(0.0) / 2
+    return p if (found.estimate < 0) == below else 1 - p
+
+
 def jackknife(value: float, without: Floats, level: float) -> Estimate:
     """Return a value with the t interval from its leave-outs: (units,)."""
     n = len(without)

@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations, Answers, digest_of_columns
+from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunks import Chunks
 from assay.data.ratings import cluster_codes
-from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import Estimate, adjust_p, missing
 from assay.estimation.options import Raters, Settings, level_option, option, question
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
-from assay.statistics.guard import Guard
 from assay.variation import words
 from assay.variation.distances import ItemDistances, JudgeDistribution, LabelSlots, item_distances, share_distances
 from assay.variation.intervals import (
@@ -32,17 +30,16 @@ from assay.variation.intervals import (
     RatioSample,
     jackknife,
     known_slope,
+    one_sided,
     repeated_slope,
     slope_hc3,
 )
+from assay.variation.labels import Combined, LabelNumbers, matched_annotator, people_of, require_comparable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Distance = Literal["auto", "nominal", "ordered"]
-Combined = Literal["error", "first", "last", "mean", "majority"]
-"""How repeated labels of one annotator become one: they are not labels of different annotators."""
-
 Source = Literal["probabilities", "repeats", "label"]
 """How a judge's distribution is known: by probabilities of labels, by repeated labels, or as a single label."""
 
@@ -239,7 +236,7 @@ def opinions(labels: Annotations | Chunks, settings: OpinionSettings) -> Opinion
     """
     labels = labels.in_memory("opinions item by item")
     judges = _judges_of(labels, settings)
-    people = _people_of(labels, settings)
+    people = people_of(labels, settings.annotators, "opinions")
     rows: list[dict[str, Any]] = []
     estimates: list[Estimate] = []
     items, published, sources = list[pl.DataFrame](), list[dict[str, Any]](), dict[str, Source]()
@@ -258,7 +255,7 @@ def opinions(labels: Annotations | Chunks, settings: OpinionSettings) -> Opinion
             published += [{**place, **row} for row in sample.published]
             exclusions += [e for e in sample.exclusions if e not in exclusions]
             notes |= dict.fromkeys(sample.notes)
-            matches = _match(parts, judge, people, settings)
+            matches = matched_annotator(parts, judge, people, settings)
             found = _quantities(sample, settings, matches)
             rows += [{**place, **row} for row, _ in found]
             estimates += [estimate for _, estimate in found]
@@ -294,18 +291,6 @@ def _judges_of(labels: Annotations, settings: OpinionSettings) -> tuple[str, ...
         if one not in labels.judges:
             raise DataError(unknown("judge", one, labels.judges))
     return named
-
-
-def _people_of(labels: Annotations, settings: OpinionSettings) -> tuple[str, ...]:
-    people = labels.humans if settings.annotators is None else tuple(dict.fromkeys(settings.annotators))
-    for one in people:
-        if one not in labels.annotators["annotator"]:
-            raise DataError(unknown("annotator", one, labels.humans))
-    if len(people) < 2:
-        raise DesignError(
-            f"opinions requires two annotators or more; there {'is' if len(people) else 'are'} {len(people)}"
-        )
-    return people
 
 
 def _groups(labels: Annotations) -> Iterator[tuple[str | None, list[Annotations]]]:
@@ -472,11 +457,7 @@ class JudgedItems:
 def _read(table: Annotations, judge: str, people: tuple[str, ...], settings: OpinionSettings) -> JudgedItems | None:
     """The distances of the items of one criterion; None if no item counts."""
     scale = table.scale
-    if not (scale.ordered or scale.kind in ("nominal", "preference")):
-        raise DesignError(
-            "opinions requires categories, ordered labels or numbers; these labels are free text. Name the categories "
-            "with scale=..."
-        )
+    require_comparable(scale, "opinions")
     ordered = scale.ordered if settings.distance == "auto" else settings.distance == "ordered"
     if ordered and not (scale.ordered or scale.kind == "preference"):
         raise DesignError("categories have no order; use distance='nominal'", option="distance")
@@ -505,41 +486,6 @@ def _read(table: Annotations, judge: str, people: tuple[str, ...], settings: Opi
         tuple(given.items[i] for i in human.tolist()), slots, item_distances(slots, judged, ordered=ordered), source,
         columns, tuple({"distance": k, "mean": v, "n_labels": m} for k, v in published.items()), tuple(excluded), notes,
     )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class LabelNumbers:
-    """The labels of a table as numbers: numbers and votes are their own, categories are numbered."""
-
-    scale: Scale
-    labels: tuple[Label, ...] | None
-
-    @classmethod
-    def of(cls, table: Annotations) -> LabelNumbers:
-        """Number the categories of the scale or, if it lists none, those that occur."""
-        scale = table.scale
-        if scale.numeric or scale.kind == "preference":
-            return cls(scale, None)
-        return cls(scale, scale.categories or tuple(sorted(table.labels["label"].unique().to_list(), key=str)))
-
-    def of_answers(self, answers: Answers) -> Floats:
-        """The labels as numbers: (labels,)."""
-        if self.labels is None or answers.categories is None:
-            return answers.value.astype(float)
-        at = {label: i for i, label in enumerate(self.labels)}
-        codes: Floats = np.array([at[label] for label in answers.categories], dtype=float)
-        return np.asarray(codes[answers.value])
-
-    def of_text(self, text: str) -> float | None:
-        """The number of a label that is the end of a column's name; None if it is not a label."""
-        if self.labels is not None:
-            at = {str(label): i for i, label in enumerate(self.labels)}
-            return float(at[text]) if text in at else None
-        try:
-            value = float(text)
-        except ValueError:
-            return None
-        return value if self.scale.contains(int(value) if value.is_integer() else value) else None
 
 
 def _judge_labels(
@@ -604,18 +550,6 @@ def _probabilities(
         notes = (*notes, f"probabilities of {judge}: mean over its repeated labels")
     values = np.array(list(columns.values()))
     return means["item"].to_list(), JudgeDistribution(values, means.select(*columns).to_numpy()), notes
-
-
-def _match(parts: Sequence[Annotations], judge: str, people: tuple[str, ...], settings: OpinionSettings) -> str | None:
-    """The annotator whose labels the judge matches unusually often; None if there is none, or with two annotators."""
-    if len(people) < 3 or len(parts) > 1 or judge not in parts[0].judges:
-        return None
-    here = [name for name in people if name in parts[0].annotators["annotator"]]
-    guard = Guard.of(
-        parts[0].where(annotator=[judge, *here]), judge, epsilon=0.0, min_agreement_ratio=0.0, annotators=here,
-        clusters=settings.clusters, repeats="first" if settings.repeats == "error" else settings.repeats,
-    )  # fmt: skip
-    return guard.matched
 
 
 # -- estimates ------------------------------------------------------------------------------------------
@@ -701,12 +635,6 @@ def _slope(sample: OpinionSample, settings: OpinionSettings) -> Estimate:
     change[:, 2], change[:, 3] = left, spread[i] * left
     change = np.where(gone[:, None], -moments[i], change * keep[i][:, None])
     return sample.leave_outs(moments, change).estimate(value, settings.confidence)
-
-
-def one_sided(found: Estimate) -> float:
-    """Return the one-sided p-value of a true value of at least 0."""
-    p = found.p(0.0) / 2
-    return p if found.estimate < 0 else 1 - p
 
 
 def _differences(

@@ -6,6 +6,7 @@ Numbers keep all their digits here; the layout rounds them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -14,10 +15,18 @@ from assay.data.annotations import Annotations
 from assay.reporting.page import Part, PartOptions, parts_or_reason
 from assay.reporting.tables import filled
 from assay.variation import words
+from assay.variation.labels import ensembles_of
 from assay.variation.opinions import PREFIXES, Opinions, opinions
+from assay.variation.panel import JudgePanel, panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+LEAST_REPORTED = 3
+"""Judges from which a report without ensembles has their panel."""
+
+MOST_MAPS = 4
+"""Maps of correlations on a page."""
 
 MOST_ITEMS = 10
 """Items with the largest distance on a page."""
@@ -41,6 +50,44 @@ def opinion_parts(found: Opinions) -> tuple[Part, ...]:
         frames.append(("Published distances between label shares.", filled(wide)))
     lines = (*map(str, found.exclusions), *found.notes)
     return (Part("Distributions of opinions", tuple(words.opinion_lines(found)), tuple(frames), tuple(drawn), lines),)
+
+
+def panel_parts(found: JudgePanel) -> tuple[Part, ...]:
+    """Return the effective number of judges, the correlations of their errors, and what each judge adds."""
+    criteria = found.covariances["criterion"].unique(maintain_order=True).to_list()
+    drawn: list[tuple[str, Callable[[], Axes]]] = [("Effective number of judges like these.", found.plot)]
+    for name in criteria[:MOST_MAPS]:
+        caption = "Correlations of the judges' errors" + (f": {name}." if name else ".")
+        drawn.append((caption, partial(found.heat_map, criterion=name)))
+    pairs = found.covariances.filter(pl.col("judge") != pl.col("other"))
+    whole = found.table.drop("judges", "judges_at_most")
+    frames = (
+        ("The panel as a whole, and the contribution of each judge.", filled(whole)),
+        ("Covariances and correlations of the judges' errors.", filled(pairs)),
+    )
+    lines = (*found.cautions, *map(str, found.exclusions), *found.notes)
+    return (Part("Panel of judges", tuple(words.panel_lines(found)), frames, tuple(drawn), lines),)
+
+
+def report_panel(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
+    """Return the panel of each ensemble's members; of all judges if there are three or more and no ensemble."""
+    kinds = {scale.kind for scale in labels.scales.values()}
+    if len(labels.humans) < 2 or kinds & {"text", "odd-one-out"}:
+        return ()
+    members = {name: of for name, of in ensembles_of(labels).items() if len(of) > 1}
+    if not members and len(labels.judges) < LEAST_REPORTED:
+        return ()
+    found: tuple[Part, ...] = ()
+    for judges in members.values() or (None,):
+        found += parts_or_reason("Panel of judges", partial(_panel_of, labels, judges, options))
+    return found
+
+
+def _panel_of(labels: Annotations, judges: tuple[str, ...] | None, options: PartOptions) -> tuple[Part, ...]:
+    repeats: Any = options.repeats if options.repeats != "each" else "error"
+    confidence = options.intervals["confidence"]
+    found = panel(labels, judges=judges, clusters=options.clusters, repeats=repeats, confidence=confidence)
+    return panel_parts(found)
 
 
 def report_opinions(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:

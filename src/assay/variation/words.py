@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from assay.errors import listing
 from assay.reporting.tables import decimals, estimated, interval, p_value, said, signed
 
 FEW_LABELS = 10
@@ -158,3 +159,76 @@ def published_sentence(found: Any) -> list[str]:
         f"Published distances between label shares are in the table of distances; with {m:g} labels per item "
         "Jensen–Shannon, Manhattan and Wasserstein distances favour a judge with too little spread."
     ]
+
+
+# -- panels -------------------------------------------------------------------------------------------
+
+
+def panel_lines(found: Any) -> list[str]:
+    """Return the effective number of judges, the limit for more judges like these, families, and what judges add.
+
+    Parameters
+    ----------
+    found : JudgePanel
+    """
+    lines: list[str] = []
+    for (criterion,), part in found.rows.group_by("criterion", maintain_order=True):
+        start = f"{criterion}: " if criterion else ""
+        rows = {row["quantity"]: row for row in part.filter(pl.col("judge").is_null()).iter_rows(named=True)}
+        lines += [start + one for one in size_sentences(len(found.judges), rows, found.next_reduction[criterion])]
+        same = found.families.filter(pl.col("criterion").eq_missing(pl.lit(criterion, pl.String)))
+        lines += [
+            f"{start}{listing(family['judge'].to_list())}: their errors are significantly more correlated than those "
+            "of the other judges."
+            for _, family in same.group_by("family", maintain_order=True)
+        ]
+        lines += [
+            start + added_sentence(row, found.confidence) for row in part.filter(quantity="added").iter_rows(named=True)
+        ]
+    return [*lines[: 3 * MOST_JUDGES], f"Brackets: {found.confidence:.0%} confidence intervals ({found.run.interval})."]
+
+
+def size_sentences(size: int, rows: Mapping[str, Mapping[str, Any]], reduction: float) -> list[str]:
+    """Return the effective number of judges, and what more judges like these can reach."""
+    share, correlation = rows["error of the panel"], rows["error correlation"]
+    if share["estimate"] is None:
+        return [f"Effective number of judges: not estimable: {share['reason']}."]
+    if share["low"] is None:
+        return [f"{size} judges count as {number_of_judges(share)} independent judges, no interval: {share['reason']}."]
+    lines = [f"{size} judges count as {number_of_judges(share)} independent judges."]
+    rho = estimated(correlation["estimate"], correlation["low"], correlation["high"])
+    if correlation["low"] > 0:
+        lines[0] = f"{lines[0][:-1]}: their errors are correlated (ρ̄ = {rho})."
+        limit = f"Any number of judges like these counts as at most {number_of_judges(correlation)}"
+        lines.append(f"{limit}; one more judge like these decreases the panel's error variance by {reduction:.0%}.")
+    else:
+        lines.append(f"Their errors are not significantly correlated (ρ̄ = {rho}).")
+    if share["judges_at_most"] is None:
+        reach = (share["high"] - share["low"]) / 2
+        needed = math.ceil(share["n"] * (reach / share["estimate"]) ** 2) + 1
+        if share["estimate"] > 0 and needed < 100 * share["n"]:
+            lines.append(f"No upper limit from {share['n']:,} items; about {needed:,} items would give one.")
+    return lines
+
+
+def number_of_judges(row: Mapping[str, Any]) -> str:
+    """Return ``2.1 [1.7, 3.0]``, or ``at least 3.5``."""
+    least, value, most = row["judges_at_least"], row["judges"], row["judges_at_most"]
+    if value is not None and row["low"] is None:
+        return decimals(value, 1)
+    if value is not None and most is not None and least is not None:
+        return f"{decimals(value, 1)} {interval(least, most, 1)}"
+    return f"at least {floored(least)}" if least is not None else "an unknown number of"
+
+
+def added_sentence(row: Mapping[str, Any], level: float) -> str:
+    """Return whether a judge brings the panel's mean closer to the annotators."""
+    judge = row["judge"]
+    if row["low"] is None:
+        return f"{judge} in the panel: contribution not estimable: {row['reason']}."
+    ends = interval(-row["high"], -row["low"], 3)
+    change = f"squared distance to the annotators' mean {signed(-row['estimate'], 3)} {ends}"
+    if row["p_adjusted"] <= 1 - level:
+        verb = "improves the panel" if row["estimate"] > 0 else "makes the panel worse"
+        return f"{judge} {verb} ({change}; adjusted {p_value(row['p_adjusted'])})."
+    return f"{judge} in the panel: no significant contribution ({change})."

@@ -619,6 +619,7 @@ FURTHER = Registry("assay.report_parts", ReportPart, {part.name: part for part i
     ReportPart("agreement", "assay.concordance.page:report_agreement"),
     ReportPart("disagreement", "assay.concordance.page:report_disagreement"),
     ReportPart("opinions", "assay.variation.page:report_opinions", ("nominal", "ordinal", "interval")),
+    ReportPart("panel", "assay.variation.page:report_panel", ("nominal", "ordinal", "interval")),
     ReportPart("position", "assay.preference.page:report_position", ("preference", "odd-one-out")),
     ReportPart("raters", "assay.psychometrics.page:report_raters", ("ordinal",)),
     ReportPart("votes", "assay.preference.page:report_votes", ("preference",)),
