@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -14,13 +15,14 @@ from assay.collecting.forms import (
     FormField,
     _differing_columns,
     _markdown,
+    dialogue_turns,
     item_fields,
     question_form,
     slider_ticks,
 )
 from assay.data.scales import parse_scale
 from assay.errors import MissingExtra
-from assay.study.items import Item
+from assay.study.items import Item, canonical
 from assay.study.schema import Question
 
 ITEM = Item("i1", None, {"one": "x", "two_b": "y", "third": {"z": 1}, "empty": "", "photo": "p.png"})
@@ -280,6 +282,51 @@ def test_formulas_are_rendered_safely(text: str, wanted: str, never: str) -> Non
     (plain,) = item_fields(asked, item, (), {}, {"one": False})
     assert plain.markup is not None
     assert "<math" not in plain.markup
+
+
+TURNS = [{"role": "user", "content": "Hi <b>"}, {"role": "bot", "content": "Yes?"}, {"role": "user", "content": "Bye"}]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        TURNS,
+        json.dumps(TURNS),
+        [{"from": one["role"], "value": one["content"]} for one in TURNS],
+        [{"speaker": one["role"], "utterance": one["content"]} for one in TURNS],
+    ],
+)
+def test_dialogue_has_turns(value: object) -> None:
+    item = Item("i", None, {"talk": value, "other": "x"})
+    question = Question.model_validate({"name": "q", "text": "Q?", "scale": "1-5", "show": ["talk", "other"]})
+    talk, other = item_fields([Asked(7, question, parse_scale("1-5"))], item, (), {})
+    assert [(one.speaker, one.text, one.side) for one in talk.turns] == [
+        ("user", "Hi <b>", "start"),
+        ("bot", "Yes?", "end"),
+        ("user", "Bye", "start"),
+    ]
+    assert (talk.start, other.turns, other.start) == ("user: Hi <b>", (), "x")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "[a text in brackets]",
+        "[1, 2]",
+        [],
+        [{"role": "user"}],
+        [{"role": "user", "content": ["parts"]}],
+        [{"role": "user", "content": "Hi", "score": 3}],  # the score would not be shown
+        [*TURNS, "a note"],
+        {"role": "user", "content": "Hi"},
+    ],
+)
+def test_other_values_appear_in_full(value: object) -> None:
+    assert dialogue_turns(value) == ()
+    item = Item("i", None, {"talk": value})
+    question = Question.model_validate({"name": "q", "text": "Q?", "scale": "1-5", "show": ["talk"]})
+    (talk,) = item_fields([Asked(7, question, parse_scale("1-5"))], item, (), {})
+    assert talk.text == (value if isinstance(value, str) else canonical(value))
 
 
 def test_formulas_require_libraries(serve, tmp_path, monkeypatch):

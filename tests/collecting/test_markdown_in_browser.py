@@ -72,10 +72,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     made.close()
 
 
+def unfold(page: Any) -> None:
+    """Open the text that the options are about; on a wide screen it is open."""
+    for bar in page.locator("form.page:not([hidden]) .fold:visible").all():
+        bar.click()
+
+
 @in_browser
 @pytest.mark.parametrize("width", [320, 390, 1280, 1920])
 def test_page_breaks_no_number_and_no_word_of_a_table(browser: Browser, site: Site, width: int) -> None:
     page = browser.visit(site.invite(f"w{width}"), viewport={"width": width, "height": 900})
+    unfold(page)
     page.wait_for_selector("form.page:not([hidden]) .markup td")
     screenshot(page, f"tables-{width}")
     assert page.locator("form.page:not([hidden]) .markup .one-line").count() > 20
@@ -112,6 +119,7 @@ def test_keys_scroll_a_table_that_is_wider_than_the_page(browser: Browser, site:
 @pytest.mark.parametrize("width", [320, 1280])
 def test_page_shows_all_digits_of_a_list_that_begins_with_a_year(browser: Browser, site: Site, width: int) -> None:
     page = browser.visit(site.invite(f"list{width}"), viewport={"width": width, "height": 900})
+    unfold(page)
     lists = page.locator("form.page:not([hidden]) .source .markup ol, form.page:not([hidden]) .markup ol")
     found = lists.evaluate_all(
         """lists => lists.map((one) => {

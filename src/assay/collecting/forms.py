@@ -5,6 +5,7 @@ Nothing else leaves the server.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -48,6 +49,16 @@ class Clip(str):
 
 
 @dataclass(frozen=True)
+class DialogueTurn:
+    """One turn of a dialogue."""
+
+    speaker: str
+    text: str
+    side: Literal["start", "end"]
+    """The margin at which it is shown: the first speaker's turns at the start, the second speaker's at the end."""
+
+
+@dataclass(frozen=True)
 class FormField:
     """A shown column of the item: a text, or the address of an image or a recording."""
 
@@ -57,6 +68,18 @@ class FormField:
     markup: str | None = None
     """The text as HTML, if it is Markdown; HTML in the source is escaped."""
     recording: Clip | None = None
+    turns: tuple[DialogueTurn, ...] = ()
+    """The text as turns, if it is a dialogue."""
+
+    @property
+    def start(self) -> str:
+        """The first words of the text, for the folded bar of a narrow screen."""
+        text = f"{self.turns[0].speaker}: {self.turns[0].text}" if self.turns else self.text or ""
+        return " ".join(text[:LONGEST_START].split())
+
+
+LONGEST_START = 120
+"""Most characters of a text in the folded bar; one line of a tablet."""
 
 
 @dataclass(frozen=True)
@@ -361,7 +384,47 @@ def _field(title: str, item: Item, column: str, images: Mapping[str, str], markd
     value = item.fields.get(column, "")
     text = value if isinstance(value, str) else canonical(value)
     formulas = markdown.get(column)
-    return FormField(title, text=text, markup=None if formulas is None else _markdown(text, formulas))
+    if formulas is not None:
+        return FormField(title, text=text, markup=_markdown(text, formulas))
+    return FormField(title, text=text, turns=dialogue_turns(value))
+
+
+_SPEAKERS, _SPOKEN = ("role", "speaker", "author", "from"), ("content", "text", "utterance", "message", "value")
+"""Names of the speaker and of the text of a turn, as in OpenAI's, ShareGPT's and other dialogue formats."""
+
+
+def dialogue_turns(value: Any) -> tuple[DialogueTurn, ...]:
+    """Return the turns of a dialogue; empty if the value is not one.
+
+    A dialogue is a list of turns, as in JSON Lines, or a text with such a list as JSON, as in a cell of a sheet. Each
+    turn has a speaker (``role``, ``speaker``, ``author`` or ``from``) and a text (``content``, ``text``,
+    ``utterance``, ``message`` or ``value``), and nothing else that would not be shown.
+
+    Examples
+    --------
+    >>> dialogue_turns([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}])
+    (DialogueTurn(speaker='user', text='Hi', side='start'), DialogueTurn(speaker='assistant', text='Hello', side='end'))
+    >>> dialogue_turns("Hi")
+    ()
+    """
+    if isinstance(value, str) and value.lstrip()[:1] == "[":
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return ()
+    if not isinstance(value, list) or not value:
+        return ()
+    found: list[tuple[str, str]] = []
+    for turn in value:
+        parts = dict(turn) if isinstance(turn, dict) else {}
+        speaker, text = (
+            next((parts.pop(name) for name in names if name in parts), None) for names in (_SPEAKERS, _SPOKEN)
+        )
+        if parts or not isinstance(speaker, str) or not isinstance(text, str):
+            return ()
+        found.append((speaker, text))
+    first = found[0][0]
+    return tuple(DialogueTurn(speaker, text, "start" if speaker == first else "end") for speaker, text in found)
 
 
 @lru_cache(maxsize=2000)

@@ -148,7 +148,8 @@ function showRanks(question, ranked) {
   for (const box of all("input", question)) {
     const place = ranked.indexOf(box.value) + 1;
     box.checked = place > 0;
-    box.closest("label").querySelector(".rank").textContent = place ? say("rank {number}", { number: place }) : "";
+    const words = place ? say("rank {number}", { number: place }) : "";
+    for (const badge of all(".rank, .rank-badge", question)) if (badge.closest("label").control === box) badge.textContent = words;
   }
 }
 

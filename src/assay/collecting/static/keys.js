@@ -47,6 +47,7 @@ function act(name, button) {
     keys: () => ask("keys"),
     dismiss: hideAlert,
     "alert-action": actOnAlert,
+    fold: () => button.setAttribute("aria-expanded", button.getAttribute("aria-expanded") !== "true"),
     cancel: () => button.closest("dialog").close(),
     unskip: () => {
       task.dataset.skip = "";

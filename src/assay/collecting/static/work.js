@@ -51,7 +51,15 @@ function onPop(event) {
 
 // -- start --------------------------------------------------------------------------------------------
 
+/** The heights of the bars above and below, which grow with the words of a language, as lengths of the style. */
+function measureBars() {
+  for (const [name, bar] of [["--bar", document.querySelector(".bar")], ["--foot", byId("foot")]]) {
+    new ResizeObserver(() => document.documentElement.style.setProperty(name, `${bar.offsetHeight}px`)).observe(bar);
+  }
+}
+
 function listen() {
+  measureBars();
   document.addEventListener("keydown", onKey);
   document.addEventListener("input", onInput);
   document.addEventListener("click", onClick);
