@@ -14,12 +14,12 @@ from assay.collecting.design import Asked
 from assay.collecting.forms import (
     FormField,
     _differing_columns,
-    _markdown,
     dialogue_turns,
     item_fields,
     question_form,
     slider_ticks,
 )
+from assay.collecting.markdown import item_html
 from assay.data.scales import parse_scale
 from assay.errors import MissingExtra
 from assay.study.items import Item, canonical
@@ -360,7 +360,7 @@ def test_formulas_require_libraries(serve, tmp_path, monkeypatch):
     ],
 )
 def test_dollar_amounts_are_not_formulas(text: str, laid: str) -> None:
-    assert str(_markdown(text, True)) == laid
+    assert str(item_html(text, formulas=True)) == laid
 
 
 def test_triplet_item_shows_its_own_fields() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -193,7 +194,9 @@ def test_answers_are_collected_by_task(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def serving_state(now: float = 1000.0, **parts: Any) -> SimpleNamespace:
     people_of = {"crowd": None, "ahead": 2, "language": None} | parts.pop("people", {})
-    design = SimpleNamespace(people=SimpleNamespace(**people_of), deadline=lambda person: parts.get("deadline"))
+    guide = {"guide_changes": lambda name: (), "guide_version": (1, date(2026, 11, 27))}
+    people_part = SimpleNamespace(**people_of)
+    design = SimpleNamespace(people=people_part, deadline=lambda person: parts.get("deadline"), **guide)
     store = SimpleNamespace(reading=lambda: contextlib.nullcontext("db"), now=lambda db: now)
     return SimpleNamespace(design=design, store=store)
 

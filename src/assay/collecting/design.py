@@ -6,22 +6,29 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from assay.collecting.languages import Said, allowed_words
+from assay.collecting.markdown import GuideChange, guide_changes, guide_html, guide_passages, pictures_in
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import StudyError, counted, listing, require
-from assay.study.checks import refuse_unaskable
+from assay.study.checks import picture_problem, refuse_unaskable
 from assay.study.definition import Study
-from assay.study.items import Item, canonical, chance, digest_of
+from assay.study.items import Item, canonical, chance, digest_of, file_within, picture_digests
 from assay.study.schema import ROLES, People, Role, pool_of, role_of, scale_of
 from assay.study.store.connection import Store
 from assay.study.store.intake import FIRST
 from assay.study.store.items import (
     AskedQuestion,
     are_stored,
+    first_form,
+    form_of,
+    forms_until,
     items,
     keep_form,
     known_items,
@@ -212,7 +219,10 @@ class StudyDesign:
         self.questions = tuple(question for part in self.parts for question in part.questions)
         self.counted = tuple(one for part in self.parts for one in part.counted)
         """The sets of questions of all parts whose answers count."""
+        self.guide_pictures = self._guide_pictures()
+        """Paths of the pictures in the consent text, the instructions and the guidelines."""
         self.form = self._keep_form()
+        self.guide_version = self._guide_version()
         self.asked = lru_cache(maxsize=1000)(self._read_questions)
 
     # -- questions ------------------------------------------------------------------------------
@@ -289,7 +299,51 @@ class StudyDesign:
         shown |= {name: list(columns) for name in ("markdown", "media") if (columns := getattr(part, name))}
         formulas = [column for column, has_formulas in part.markup.items() if has_formulas]
         shown |= {name: value for name, value in (("captions", part.captions), ("formulas", formulas)) if value}
+        digests = picture_digests(
+            Item("", None, {n: n for n in self.guide_pictures}), self.guide_pictures, self.study.folder
+        )
+        shown |= {"pictures": digests} if digests else {}
         return keep_form(self.store, digest_of(shown), shown)
+
+    # -- guidelines -----------------------------------------------------------------------------
+
+    def _guide_pictures(self) -> tuple[str, ...]:
+        """Refuse pictures that the page would not show; return the paths of all others."""
+        texts = {"people.consent": self.people.consent, "people.instructions": self.people.instructions}
+        texts |= {f"the guidelines of '{q.definition.name}'": q.definition.guidelines for q in self.questions}
+        found: dict[str, None] = {}
+        for where, text in texts.items():
+            for name in pictures_in(text):
+                why = picture_problem(self.study, name)
+                if why is not None:
+                    raise StudyError(f"the image '{name}' in {where} {why}")
+                found[name] = None
+        return tuple(found)
+
+    def laid_out(self, text: str, address: str = "/guide") -> Markup:
+        """Return a consent text, instructions or guidelines as HTML; pictures have the address and a number."""
+        return guide_html(text, {name: f"{address}/{n}" for n, name in enumerate(self.guide_pictures)})
+
+    def guide_file(self, number: int) -> Path | None:
+        """Return the file of a picture of the guidelines by its number; None if there is none."""
+        if not 0 <= number < len(self.guide_pictures):
+            return None
+        return file_within(self.study.folder, self.guide_pictures[number])
+
+    def _guide_version(self) -> tuple[int, date]:
+        """The number of the instructions and guidelines in the order of their first use, and their date."""
+        first: dict[str, float] = {}
+        for _number, made_at, definition in forms_until(self.store, self.form):
+            first.setdefault(canonical(guide_passages(definition)), made_at)
+        own = list(first).index(canonical(guide_passages(form_of(self.store, self.form))))
+        return own + 1, datetime.fromtimestamp([*first.values()][own], UTC).date()
+
+    def guide_changes(self, person: str) -> tuple[GuideChange, ...]:
+        """Return the passages of the instructions and guidelines that changed since an annotator began."""
+        began = first_form(self.store, person)
+        if began is None or began[0] == self.form:
+            return ()
+        return guide_changes(guide_passages(began[1]), guide_passages(form_of(self.store, self.form)))
 
     def consent_digest(self) -> str:
         """Return a digest of the consent text."""

@@ -9,16 +9,14 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from html import unescape
 from types import MappingProxyType
 from typing import Any, Literal
-from xml.etree.ElementTree import tostring
 
 from markupsafe import Markup, escape
 
 from assay.collecting.design import Asked
 from assay.collecting.languages import Said, allowed_words
+from assay.collecting.markdown import item_html
 from assay.data.scales import Label, Listed, Preference, Scale, SeveralLabels, SpanLabels, words_of
 from assay.study.items import Item, canonical
 from assay.study.schema import Question, kind_of, listed_labels
@@ -385,7 +383,7 @@ def _field(title: str, item: Item, column: str, images: Mapping[str, str], markd
     text = value if isinstance(value, str) else canonical(value)
     formulas = markdown.get(column)
     if formulas is not None:
-        return FormField(title, text=text, markup=_markdown(text, formulas))
+        return FormField(title, text=text, markup=item_html(text, formulas=formulas))
     return FormField(title, text=text, turns=dialogue_turns(value))
 
 
@@ -425,125 +423,3 @@ def dialogue_turns(value: Any) -> tuple[DialogueTurn, ...]:
         found.append((speaker, text))
     first = found[0][0]
     return tuple(DialogueTurn(speaker, text, "start" if speaker == first else "end") for speaker, text in found)
-
-
-@lru_cache(maxsize=2000)
-def _markdown(text: str, formulas: bool) -> str:
-    return Markup(_markdown_parser(formulas).render(text))  # the parser escapes the text and adds its own tags only
-
-
-@lru_cache(maxsize=2)
-def _markdown_parser(formulas: bool) -> Any:
-    from markdown_it import MarkdownIt
-
-    # HTML in the text is escaped, images would load from other hosts, and headings must rank below those of the page.
-    parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
-    parser.disable(["image", "html_block", "html_inline"])
-    if formulas:
-        _lay_out_formulas(parser)
-    parser.add_render_rule("heading_open", lambda *_: '<p class="md-heading">')
-    parser.add_render_rule("heading_close", lambda *_: "</p>\n")
-    parser.add_render_rule("link_open", _link)
-    parser.add_render_rule("table_open", _table)
-    parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
-    parser.add_render_rule("th_open", _cell)
-    parser.add_render_rule("td_open", _cell)
-    parser.add_render_rule("ordered_list_open", _numbered)
-    return parser
-
-
-def _link(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:
-    address = escape(str(tokens[index].attrGet("href") or ""))
-    return f'<a href="{address}" target="_blank" rel="noopener noreferrer">'
-
-
-LONGEST_NAME = 100
-"""Most characters of a table's accessible name."""
-
-
-def _table(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:
-    """A table in a scrollable, focusable box, named after its first row with text."""
-    words: list[str] = []
-    for token in tokens[index:]:
-        if token.type == "table_close" or (token.type == "tr_close" and any(words)):
-            break
-        if token.type == "inline":
-            words.append(" ".join(one.content for one in token.children if one.content))
-    name = ", ".join(filter(None, words))[:LONGEST_NAME]
-    # Not a region: landmarks need unique names, and two texts can have tables with the same name.
-    group = f' role="group" aria-label="{escape(name)}"' if name else ""
-    return f'<div class="table" tabindex="0"{group}><table>\n'
-
-
-def _cell(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:
-    """A cell with its alignment as a class, because the page forbids inline styles; a number is not wrapped."""
-    aligned = str(tokens[index].attrGet("style") or "").removeprefix("text-align:")
-    text = tokens[index + 1].content
-    number = any(sign.isdigit() for sign in text) and not any(sign.isalpha() for sign in text)
-    classes = " ".join(filter(None, [aligned and f"to-{aligned}", "one-line" if number else ""]))
-    return f'<{tokens[index].tag} class="{classes}">' if classes else f"<{tokens[index].tag}>"
-
-
-def _numbered(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:
-    """A list with a class for the width of its last number."""
-    first, level = int(tokens[index].attrGet("start") or 1), tokens[index].level
-    last = first - 1
-    for token in tokens[index:]:
-        if token.type == "ordered_list_close" and token.level == level:
-            break
-        last += token.type == "list_item_open" and token.level == level + 1
-    start = f' start="{first}"' if first != 1 else ""
-    return f'<ol{start} class="digits-{len(str(last))}">\n'
-
-
-# -- formulas ----------------------------------------------------------------------------------------
-
-LONGEST_FORMULA = 4000
-"""Most characters of a LaTeX formula: about a page. For longer ones the page shows the source."""
-
-_DEFINES = re.compile(r"\\(?:def|let|gdef|edef|(?:re)?newcommand|newenvironment|DeclareMathOperator)\b")
-"""LaTeX that defines commands can expand without limit, so the page shows the source."""
-
-_ELEMENTS = """math mrow mi mn mo mtext ms mspace mfrac msqrt mroot mstyle mpadded mphantom menclose mfenced
-msub msup msubsup munder mover munderover mmultiscripts mprescripts none mtable mtr mlabeledtr mtd"""
-_ATTRIBUTES = """display displaystyle scriptlevel mathvariant stretchy symmetric fence separator form accent accentunder
-largeop movablelimits minsize maxsize lspace rspace width height depth linethickness notation open close separators
-columnalign rowalign columnspacing rowspacing columnlines rowlines frame columnspan rowspan"""
-_MATHML, _OF_MATHML = frozenset(_ELEMENTS.split()), frozenset(_ATTRIBUTES.split())
-"""The permitted elements and attributes of MathML: none that link, load or set styles."""
-
-
-def _lay_out_formulas(parser: Any) -> None:
-    """Make a parser read ``$…$``, ``$$…$$``, ``\\(…\\)`` and ``\\[…\\]`` as LaTeX."""
-    from mdit_py_plugins.dollarmath import dollarmath_plugin
-    from mdit_py_plugins.texmath import texmath_plugin
-
-    parser.use(dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False, double_inline=True)
-    parser.use(texmath_plugin, delimiters="brackets")
-    for name in ("math_inline", "math_inline_double", "math_block"):
-        parser.add_render_rule(name, _formula)
-
-
-def _formula(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:
-    latex = str(tokens[index].content).strip()
-    display = "inline" if tokens[index].type == "math_inline" else "block"
-    return _mathml(latex, display) or f"<code>{escape(latex)}</code>"
-
-
-def _mathml(latex: str, display: str) -> str:
-    """A formula as MathML; empty if it cannot be parsed."""
-    from latex2mathml.converter import convert_to_element
-
-    if not latex or len(latex) > LONGEST_FORMULA or _DEFINES.search(latex):
-        return ""
-    try:
-        made = convert_to_element(latex, display=display)
-        for one in made.iter():
-            if one.tag not in _MATHML:
-                return ""
-            one.attrib = {name: value for name, value in one.attrib.items() if name in _OF_MATHML}
-            one.text = one.text and unescape(one.text)  # the text has character references, and `tostring` escapes it
-        made.set("alttext", latex)
-        return tostring(made, encoding="unicode")
-    except Exception:  # the converter raises many kinds of errors; the source is shown instead
-        return ""

@@ -24,6 +24,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
+from pydantic import Field
 
 from assay._version import __version__
 from assay.collecting import answers, crowd, invitations
@@ -31,7 +32,7 @@ from assay.collecting.answers import LONGEST_WORDS, UnknownTaskError
 from assay.collecting.assignment import PAUSED, additions_words, failed_checks
 from assay.collecting.design import Asked, StudyDesign, is_wrong
 from assay.collecting.overview import Overview, PersonRow
-from assay.collecting.people import preview_pages
+from assay.collecting.people import preview_pages, served_guide_picture
 from assay.collecting.serving import BIGGEST, LEAD_COOKIE, AppState, Refused, Shared, check_lead, lead, time_tag
 from assay.data.annotations import Annotations
 from assay.data.scales import Label, RankedTexts, Scale
@@ -484,7 +485,14 @@ def preview(state: Shared) -> Response:
     except AssayError as error:
         raise Refused(422, "There is no preview", str(error)) from None
     people = state.design.people
-    return state.page("lead_preview.html", pages=pages, consent=people.consent, instructions=people.instructions)
+    texts: dict[str, Any] = {"consent": people.consent, "instructions": people.instructions}
+    return state.page("lead_preview.html", pages=pages, guide_at="/lead/guide", **texts)
+
+
+@router.get("/guide/{number}")
+def guide_picture(number: Annotated[int, Field(ge=0, le=1000)], state: Shared) -> Response:
+    """A picture of the preview's instructions or guidelines."""
+    return served_guide_picture(state.design, number)
 
 
 @router.post("/judges")

@@ -506,6 +506,26 @@ def image(task: Id, number: Annotated[int, Field(ge=0, le=1000)], person: Partic
     return FileResponse(path, media_type=kind)
 
 
+@router.get("/guide/{number}")
+def guide_picture(number: Annotated[int, Field(ge=0, le=1000)], person: Invited, state: Shared) -> Response:
+    """A picture of the consent text, the instructions or the guidelines."""
+    return served_guide_picture(state.design, number)
+
+
+def served_guide_picture(design: StudyDesign, number: int) -> Response:
+    """Return the file of a picture of the guidelines.
+
+    Raises
+    ------
+    HTTPException
+        404 if there is none.
+    """
+    path = design.guide_file(number)
+    if path is None:
+        raise HTTPException(404, "No such image.")
+    return FileResponse(path, media_type=IMAGES[path.suffix.lower()])
+
+
 _SERVED = IMAGES | MEDIA | CAPTIONS
 """Media types of the files of items, by file extension."""
 
@@ -532,6 +552,8 @@ def _work(state: AppState, request: Request, person: Person, number: int | None)
         request=request,
         name=person.name,
         instructions=people.instructions,
+        changes=state.design.guide_changes(person.name),
+        version=state.design.guide_version,
         page=found[0] if found else None,
         further=found[1:],
         end=None if found else _end(state, person, held),

@@ -9,7 +9,7 @@ import hashlib
 import logging
 import threading
 import time
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -124,7 +124,16 @@ class AppState:
     def html(self, template: str, language: Catalogue | None = None, **values: Any) -> str:
         """Render a template; in English by default."""
         language = language or words("en")
-        own = {"words": language, "say": language.say, "own": language.own, "back": "", "study": self._name, **values}
+        laid = partial(self.design.laid_out, address=values.pop("guide_at", "/guide"))
+        own = {
+            "laid": laid,
+            "words": language,
+            "say": language.say,
+            "own": language.own,
+            "back": "",
+            "study": self._name,
+            **values,
+        }
         return _templates().get_template(template).render(own)
 
     def page(self, template: str, status: int = 200, request: Request | None = None, **values: Any) -> HTMLResponse:

@@ -203,6 +203,11 @@ def _file_problems(study: Study, item: Item) -> Iterator[str]:
             yield f"the {of.name} '{name}' of item '{item.name}' (column '{column}') {why}"
 
 
+def picture_problem(study: Study, name: str) -> str | None:
+    """Return why the annotation page would not show a picture of the study folder; None if it would."""
+    return _why_unseen(study, name, _IMAGE)
+
+
 def _why_unseen(study: Study, name: str, of: _FileKind) -> str | None:
     """Return the reason why a file of an item would not be displayed; None if it would."""
     end = Path(name).suffix.lower()

@@ -1124,7 +1124,7 @@ class People(StudyPart):
     keep_until: date | None = Field(
         None, description="last day on which names and answers are kept (2027-06-30), displayed with the consent"
     )
-    instructions: str = Field("", description="displayed on every page with one key")
+    instructions: str = Field("", description="Markdown, displayed on every page with one key")
     language: Language | None = Field(
         None, description="language of the pages; by default each person's browser, or the person, chooses"
     )

@@ -271,6 +271,30 @@ def keep_form(store: Store, digest: str, definition: dict[str, Any]) -> int:
         return int(db.execute(sa.select(f.c.id).where(f.c.digest == digest)).scalar_one())
 
 
+def form_of(store: Store, number: int) -> dict[str, Any]:
+    """Return page texts by their number."""
+    f = tables.forms.c
+    with store.reading() as db:
+        return dict(db.execute(sa.select(f.definition).where(f.id == number)).scalar_one())
+
+
+def forms_until(store: Store, number: int) -> list[tuple[int, float, dict[str, Any]]]:
+    """Return the number, time and texts of all page texts up to a number, oldest first."""
+    f = tables.forms.c
+    with store.reading() as db:
+        rows = db.execute(sa.select(f.id, f.made_at, f.definition).where(f.id <= number).order_by(f.id))
+        return [(row.id, row.made_at, row.definition) for row in rows]
+
+
+def first_form(store: Store, person: str) -> tuple[int, dict[str, Any]] | None:
+    """Return the number and the page texts of an annotator's first task; None before it."""
+    f, t = tables.forms.c, tables.tasks.c
+    query = sa.select(f.id, f.definition).select_from(tables.tasks.join(tables.forms, t.form == f.id))
+    with store.reading() as db:
+        row = db.execute(query.where(t.annotator == person).order_by(t.id).limit(1)).first()
+        return None if row is None else (row.id, row.definition)
+
+
 # -- outputs of systems, one at a time and in pairs, as items for annotators and judges ----------------
 
 
