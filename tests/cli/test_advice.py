@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import json
 import re
 import shlex
 from collections.abc import Callable
@@ -31,6 +32,12 @@ VOTES = ("--scale", "preference", "--n-resamples", "40")
 
 CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     # a command line that is refused, and values for the dots in the options that its error advises
+    "verdicts without a trace": (
+        ("export", "plain.csv", "scores.jsonl", "--to", "mlflow", "--verdicts", "test.json"), {"--trace": "tr-1"}
+    ),
+    "a trace without verdicts": (
+        ("export", "plain.csv", "other.jsonl", "--to", "mlflow", "--trace", "tr-1"), {"--verdicts": "test.json"}
+    ),
     "models without judges": (("alt-test", "own.csv", *OWN, *TEST), {}),
     "one of two models in judges": (("alt-test", "own.csv", *OWN, *TEST, "--judges", "gpt-4o"), {}),
     "a model by its kind": (("alt-test", "plain.csv", *TEST, "--judges", "gpt-4o"), {}),
@@ -207,6 +214,7 @@ def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pl.DataFrame(same, schema=["item", "annotator", "repeat", "label"], orient="row").write_csv(folder / "same.csv")
     pl.DataFrame({"a": list("uvwxyz"), "b": ["s"] * 6}).write_csv(folder / "notes.csv")
     pl.DataFrame({"a": [f"t{i}" for i in range(300)]}).write_csv(folder / "many.csv")
+    (folder / "test.json").write_text(json.dumps(assay.alt_test(labels, "gpt-4o", epsilon=0.1).to_dict()))
     (folder / "odd.json").write_text('[{"_server_id": 1, "fields": {}, "responses": {"s": [3]}, "suggestions": {}}]')
     return folder
 

@@ -30,6 +30,7 @@ WRITERS = {
     "import": (("import", "labels.csv", *READ, "-o"), ".csv"),
     "export": (("export", "labels.csv", *READ), ".csv"),
     "export to Label Studio": (("export", "labels.csv", *READ, "--to", "label-studio"), ".json"),
+    "export to Langfuse": (("export", "labels.csv", *READ, "--to", "langfuse"), ".jsonl"),
     "split": (("study", "split", "labels.csv", "--item", "id", "-o"), ".csv"),
     "triplets": (("plan", "triplets", "notes.csv", "--name", "a", "--floor", "2", "-o"), ".csv"),
     "votes": (("ratings", "votes.csv", "--scale", "preference", "--repeat", "repeat", *FEW, "--judges", "gpt-4o", "-o"),

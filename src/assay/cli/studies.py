@@ -730,7 +730,11 @@ def export(
     source: str,
     target: Path,
     *,
-    to: Literal["table", "hugging-face", "label-studio", "alt-test"] = "table",
+    to: Literal[
+        "table", "hugging-face", "label-studio", "alt-test", "langfuse", "phoenix", "mlflow", "inspect-ai"
+    ] = "table",
+    verdicts: Path | None = None,
+    trace: str | None = None,
     force: Force = False,
     labels: LabelOptions = PLAIN,
 ) -> None:
@@ -743,18 +747,23 @@ def export(
     target
         File or folder to write.
     to
-        Format: a plain table by its suffix, JSON Lines with lists, Label Studio predictions, alt-test folder.
+        Format: a plain table by its suffix, JSON Lines with lists, Label Studio predictions, alt-test folder; scores
+        for Langfuse, Phoenix and MLflow, a log for Inspect AI.
+    verdicts
+        Report (.json) on the same labels; its verdicts are written for Langfuse, Phoenix, MLflow or Inspect AI.
+    trace
+        Id of the trace that receives the verdicts in Langfuse, Phoenix or MLflow.
     """
     from assay.data.formats.exports import SUFFIXES, write
     from assay.data.formats.tables import HUMANS, ITEMS, JUDGES
 
-    read = (source, *labels.other_inputs)
+    read = (source, *labels.other_inputs, *([] if verdicts is None else [verdicts]))
     check_target(target, *read, suffixes=SUFFIXES[to], force=True, folder=to == "alt-test")
     for path in [target / name for name in (HUMANS, JUDGES, ITEMS)] if to == "alt-test" else [target]:
         inside = [Path(source) / path.name] if to == "alt-test" else []
         check_target(path, *read, *inside, suffixes=(), force=force)
-    for line in write(labels.read(source), target, to).lines():
-        note(line)
+    for line in write(labels.read(source), target, to, verdicts=verdicts, trace=trace).lines():
+        note(as_typed(line, NAMES))
 
 
 def _log() -> None:

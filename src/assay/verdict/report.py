@@ -183,6 +183,8 @@ class Report(Result):
         The seven criteria for every judge; None if these labels allow no card.
     results, methods : tuple of str
         Sentences for the results and the methods section of a paper.
+    labels : str
+        Fingerprint of the whole table of labels; ``data`` is that of the comparison.
     """
 
     symbol: ClassVar[str] = "ρ"
@@ -194,6 +196,7 @@ class Report(Result):
     card: JudgeCard | None = field(default=None, repr=False)
     results: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
+    labels: str = ""
 
     @property
     def title(self) -> str:
@@ -405,7 +408,8 @@ class ReportBuilder:
             "report", s, first.data, facts, first.interval, labels.reading.exclusions, labels.reading.notes,
             tuple(dict.fromkeys((*self.notices, *(c for test in tests for c in test.cautions)))),
         )  # fmt: skip
-        return Report(page, comparison, by, run, marks, tuple(results(tests)), tuple(methods(tests)))
+        sentences = tuple(results(tests)), tuple(methods(tests))
+        return Report(page, comparison, by, run, marks, *sentences, labels.fingerprint)
 
     def _disagreement_sections(self, judges: Sequence[str]) -> list[Section]:
         """The items on which each judge disagrees most with the annotators, with its response if the study has it."""

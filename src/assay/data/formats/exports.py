@@ -14,8 +14,10 @@ import polars as pl
 
 from assay.data.annotations import Annotations, Reading
 from assay.data.formats.label_studio import write_label_studio
+from assay.data.formats.platforms import TITLES, verdicts_of, write_platform
 from assay.data.formats.tables import ITEMS, parse_numeric_columns, write_alt_test, write_hugging_face
-from assay.errors import DataError, counted, unknown
+from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.estimation.result import Result
 from assay.reporting.page import atomic_write, writable
 
 TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
@@ -38,7 +40,14 @@ class Written:
         return [f"{counted(self.labels, 'label')} written to {self.path} ({self.format})", *self.notes]
 
 
-def write(labels: Annotations, path: str | Path, format: str = "table") -> Written:  # noqa: A002
+def write(
+    labels: Annotations,
+    path: str | Path,
+    format: str = "table",  # noqa: A002
+    *,
+    verdicts: Result | str | Path | None = None,
+    trace: str | None = None,
+) -> Written:
     """Write annotations to a file or folder.
 
     Parameters
@@ -49,12 +58,21 @@ def write(labels: Annotations, path: str | Path, format: str = "table") -> Writt
         ``.jsonl``, ``.parquet``.
     format : str
         ``table`` (one row per label with all attributes), ``hugging-face`` (JSON Lines, one item per line
-        with lists of labels), ``label-studio`` (judge labels as predictions), ``alt-test`` (a folder).
+        with lists of labels), ``label-studio`` (judge labels as predictions), ``alt-test`` (a folder); ``langfuse``,
+        ``phoenix``, ``mlflow`` (JSON Lines of scores, one call of the platform's interface each) and ``inspect-ai``
+        (a log).
+    verdicts : Result or path, optional
+        A report or test of the same labels, or the JSON file of one: the four platforms store one annotation for each
+        judge and criterion.
+    trace : str, optional
+        Id of the trace that receives the verdicts in Langfuse, Phoenix and MLflow.
 
     Raises
     ------
     DataError
-        For an unknown format, or a table that would be read back differently.
+        For an unknown format, a table that would be read back differently, or verdicts on other labels.
+    DesignError
+        For verdicts without a trace, or verdicts in a format that has no place for them.
 
     Examples
     --------
@@ -69,15 +87,25 @@ def write(labels: Annotations, path: str | Path, format: str = "table") -> Writt
     b,ann,human,2
     <BLANKLINE>
     """
-    if format not in WRITERS:
-        raise DataError(unknown("format", format, WRITERS, "the formats that are written"))
+    if format not in SUFFIXES:
+        raise DataError(unknown("format", format, SUFFIXES, "the formats that are written"))
+    if format not in TITLES and (verdicts is not None or trace is not None):
+        raise DesignError(f"only the formats {listing(list(TITLES))} store verdicts, not '{format}'", option="verdicts")
+    if trace is not None and verdicts is None:
+        raise DesignError("a trace is for verdicts; give their report with verdicts='...'", option="verdicts")
     path = writable(Path(path), folder=format == "alt-test", suffixes=SUFFIXES[format])
     if format != "alt-test" and not path.parent.is_dir():
         raise DataError(f"the folder '{path.parent}' does not exist; create it first")
+    found = () if verdicts is None else verdicts_of(verdicts, labels)
     with atomic_write(path) as place:
-        notes = WRITERS[format](labels, place)
+        if format in TITLES:
+            notes = write_platform(format, labels, place, found, trace)
+        else:
+            notes = WRITERS[format](labels, place)
         if format == "alt-test" and not (place / ITEMS).exists():
             (path / ITEMS).unlink(missing_ok=True)  # from an earlier table
+    if found:
+        notes = [f"{counted(len(found), 'verdict')} written", *notes]
     return Written(path, format, len(labels), tuple(notes))
 
 
@@ -137,9 +165,10 @@ WRITERS: dict[str, Callable[[Annotations, Path], list[str]]] = {
     "label-studio": write_label_studio,
     "alt-test": write_alt_test,
 }
-"""Functions that write each format, by name."""
+"""Functions that write each format, by name; those of `platforms.TITLES` are written by `write_platform`."""
 
 SUFFIXES: dict[str, tuple[str, ...]] = {
     "table": TABLES, "hugging-face": (".jsonl", ".ndjson"), "label-studio": (".json",), "alt-test": (),
+    **dict.fromkeys(("langfuse", "phoenix", "mlflow"), (".jsonl", ".ndjson")), "inspect-ai": (".json",),
 }  # fmt: skip
 """Suffixes of each format."""

@@ -273,6 +273,14 @@ def own_id(field: str | None, fields: Mapping[str, Any], where: str) -> str | No
     return None if found is None else str(found)
 
 
+def stated_rater(metadata: Mapping[str, Any]) -> tuple[str, str, str | None] | None:
+    """Return the annotator, kind and criterion of a score that assay wrote to a platform; None for other scores."""
+    name, kind, criterion = (metadata.get(key) for key in ("annotator", "kind", "criterion"))
+    if not isinstance(name, str) or not name or kind not in ("human", "judge"):
+        return None
+    return name, str(kind), None if criterion is None else str(criterion)
+
+
 def name_table(source: str | Path | Mapping[Any, Any] | None) -> dict[str, str]:
     """Return annotators' names by the platform's ids, from a mapping, or a JSON file of a mapping or list of users.
 

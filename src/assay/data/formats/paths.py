@@ -36,6 +36,7 @@ from assay.data.formats.intake import (
     own_id,
     parse_cell,
     set_of,
+    stated_rater,
 )
 from assay.data.formats.tables import json_objects, load_json, read_delimited, read_safely
 from assay.data.scales import Nominal, Ordinal, Preference, Scale, Text
@@ -751,6 +752,10 @@ class Inspect(Export):
             if self._follows_rule(scorer, own):
                 self.rules.setdefault(scorer)
                 yield BY_RULE
+                continue
+            if (stated := stated_rater(own.get("metadata") or {})) is not None:
+                annotator, kind, criterion = stated
+                yield answer(annotator, own.get("value"), criterion, kind)
                 continue
             said = self.settings.judge
             who = said if isinstance(said, str) else self.by_scorer.get(scorer) or self._judge(scorer, own)

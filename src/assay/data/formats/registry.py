@@ -188,12 +188,12 @@ def _potato(file: Beginning) -> bool:
 
 
 SCORES: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "langfuse": (("traceId", "trace_id"), ("name",), ("value",), ("source",), ("dataType", "data_type")),
+    "langfuse": (("traceId", "trace_id"), ("name",), ("value",), ("source", "annotator"), ("dataType", "data_type")),
     "phoenix": (("span_id", "trace_id", "session_id", "id"), ("annotator_kind",)),
     "langsmith": (
         ("run_id",), ("key",), ("score",), ("feedback_source", "feedback_source.type", "feedback_source_type"),
     ),
-    "mlflow": (("assessment_name", "assessment_id"), ("source_type", "source.source_type")),
+    "mlflow": (("assessment_name", "assessment_id", "trace_id"), ("source_type", "source.source_type")),
 }  # fmt: skip
 """The columns that recognise a platform's tables of scores; one of each tuple."""
 

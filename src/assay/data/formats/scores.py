@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.data.formats import FormatSettings, Rows
-from assay.data.formats.intake import PlatformAnswer, parse_cell
+from assay.data.formats.intake import PlatformAnswer, parse_cell, stated_rater
 from assay.data.formats.paths import BY_CODE, Export, Record, answer, find, table_records
 from assay.data.formats.tables import read_delimited
 from assay.errors import DataError
@@ -21,6 +21,7 @@ from assay.errors import DataError
 BY_API = "sent to the API, by an unknown rater (if it is a judge, name it with judge=...)"
 NO_ITEM = "of a session or run, not of a trace"
 NOT_A_SCORE = "a correction or note, not a score"
+A_VERDICT = "a verdict that assay wrote, not a score"
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,9 @@ class ScoreTable(Export):
 
     def _attributes(self, record: Record, name: str | None) -> Record | None:
         found = {key: record[key] for key in _TEXTS if isinstance(record.get(key), str)}
+        part, trace = _value(record, "observationId", "observation_id"), _value(record, "traceId", "trace_id")
+        if part is not None and trace is not None:
+            found["trace_id"] = str(trace)  # an observation is written to its trace
         return found if self._name_of(name, record, "") else None
 
     def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
@@ -141,16 +145,21 @@ class ScoreTable(Export):
         if (criterion == "note" and self.name == "phoenix") or _value(record, "expectation.value", "correction"):
             yield NOT_A_SCORE
             return
+        if _value(record, "metadata.assay") == "verdict":
+            yield A_VERDICT
+            return
         if kind == "code":
             yield BY_CODE
             return
+        stated = stated_rater({key: _value(record, f"metadata.{key}") for key in ("annotator", "kind", "criterion")})
         judge = self.judge()
+        if stated is not None:
+            who, kind, named = stated
+            yield self._answer(record, who, named, kind)
+            return
         if kind == "api" and judge is None:
             yield BY_API
             return
-        form = str(_value(record, *one.form) or "").lower()
-        label = _value(record, *(one.words if form in one.in_words else ()), *one.label)
-        time = _value(record, *one.time)
         if kind == "human":
             who = _value(record, *one.person)
         else:
@@ -158,9 +167,14 @@ class ScoreTable(Export):
             if who is None or str(who) == "default":
                 who = criterion
                 self.unnamed[criterion] = None
-        yield answer(
-            None if who is None else str(who), label, criterion, kind, time=None if time is None else str(time)
-        )
+        yield self._answer(record, None if who is None else str(who), criterion, kind)
+
+    def _answer(self, record: Record, who: str | None, criterion: str | None, kind: str) -> PlatformAnswer:
+        one = self.platform
+        form = str(_value(record, *one.form) or "").lower()
+        label = _value(record, *(one.words if form in one.in_words else ()), *one.label)
+        time = _value(record, *one.time)
+        return answer(who, label, criterion, kind, time=None if time is None else str(time))
 
     def _finish(self, criteria: Sequence[str] | None) -> Sequence[str] | None:
         if self.unnamed:
