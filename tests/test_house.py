@@ -24,6 +24,7 @@ HOUSE = Path(assay.__file__).parent
 # From the top down; what shares a line is on one floor. A room may import from lower floors only.
 FLOORS = [
     {"cli"},
+    {"pytest_plugin"},
     {"testing"},
     {"verdict"},
     {"planning"},
@@ -73,6 +74,7 @@ ARRAYS = re.compile(r"\b(Floats|Ints|Bools|NDArray|DataFrame|Series|Codes)\b")
 
 TERMS = {
     "cli.app",  # where the program starts
+    "testing",  # the functions that tests of users import
     "collecting.server",
     "concordance.page",  # what a page shows of a question: one in each room that a report asks
     "estimates.page",

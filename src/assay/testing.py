@@ -1,5 +1,7 @@
 """Assertions for pytest: a test that fails if a judge can no longer replace annotators.
 
+The fixtures of the same names (`assay.pytest_plugin`) also print the verdict below the tests.
+
 from assay.testing import assert_may_replace
 
 def test_the_judge():
