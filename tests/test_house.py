@@ -24,7 +24,7 @@ HOUSE = Path(assay.__file__).parent
 # From the top down; what shares a line is on one floor. A room may import from lower floors only.
 FLOORS = [
     {"cli"},
-    {"pytest_plugin"},
+    {"mcp_server", "pytest_plugin"},
     {"testing"},
     {"verdict"},
     {"planning"},

@@ -508,6 +508,12 @@ FILES = (
         "examples/sheet.csv predictions.json --to label-studio --judges gpt-4o",
         run=f"{_STUDIES}:export",
     ),
+    Command(
+        "mcp",
+        "Serve look, alt-test, agreement, card and estimate to an assistant (MCP).",
+        "--folder examples",
+        run=f"{_SERVICE}:mcp",
+    ),
 )
 
 COMMANDS = {

@@ -26,6 +26,19 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 """Suffixes of SQLite's files next to a database; a copy of the database includes their contents."""
 
 
+def mcp(*, folder: Path = Path()) -> None:
+    """Run ``assay mcp``.
+
+    Parameters
+    ----------
+    folder
+        Folder whose files the assistant can read.
+    """
+    from assay.mcp_server import serve
+
+    serve(folder)
+
+
 def links(
     study: StudyFolder,
     *names: str,
