@@ -3,6 +3,7 @@
     python benchmarks/raters.py                    # simulated: 60 items, 5 raters, JAGS and assay
     python benchmarks/raters.py --lesion FOLDER    # the folder of the lesion data: MCMC and quick=True
     python benchmarks/raters.py --coverage 200     # how often intervals hold the truth
+    python benchmarks/raters.py --numbers 200      # the same of the linear model
     python benchmarks/raters.py --accused 200      # false alarms of fairness, and power
 
 JAGS is Debian's ``jags``; without it, a message is printed and the rest runs. Times are of this machine at this moment;
@@ -26,6 +27,7 @@ import assay
 from assay.psychometrics.raters.fit import rhat_and_samples
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "psychometrics"))
+from measured import measured
 from rated import rated
 
 MODEL = """
@@ -158,6 +160,40 @@ DESIGNS = {
 """Items and the other arguments of `rated`; seeds 1000 and up."""
 
 
+NUMBERS = {
+    "30 items": (30, {}),
+    "100 items": (100, {}),
+    "60 items, two raters": (60, {"phi": (-3.0, 3.0), "psi": (4.0, 8.0)}),
+    "60 items, three criteria, 40% missing": (60, {"criteria": 3, "seen": 0.6}),
+    "120 items of 40 teachers, half missing": (120, {"objects": 40, "seen": 0.5, "object": "teacher"}),
+    "100 items, exponential ideal ratings": (100, {"shape": "exponential"}),
+    "100 items, whole numbers 0–100, 2% at an end": (100, {"scale": "interval:0-100", "trait": 0.0, "omega": 20.0}),
+    "the same, 11% at an end": (100, {"scale": "interval:0-100", "trait": 0.0, "omega": 30.0}),
+    "the same, 28% at an end": (100, {"scale": "interval:0-100", "trait": 0.0, "omega": 45.0}),
+}
+"""Items and the other arguments of `measured`, with the column of the object; seeds 1000 and up."""
+
+
+def numbers(n: int) -> None:
+    """The linear model with quick=True: coverage, and by how much differences in φ are shrunk."""
+    print("| table | φ | ψ | slope of φ |")
+    print("|---|---|---|---|")
+    for name, (items, asked) in NUMBERS.items():
+        made = {k: v for k, v in asked.items() if k != "object"}
+        held, slopes = [], []
+        for seed in range(n):
+            truth = measured(items, **made, seed=1000 + seed)
+            rows = assay.rater_model(truth.labels, quick=True, starts=1, draws=500, object=asked.get("object")).rows
+            low, high = rows["low", "psi_low"].to_numpy(), rows["high", "psi_high"].to_numpy()
+            true = np.stack([truth.phi, truth.psi], -1)
+            held.append((low <= true) & (true <= high))
+            slopes.append(rows["estimate"].to_numpy() @ truth.phi / (truth.phi @ truth.phi))
+        inside = np.array(held)
+        share, error = inside.mean(axis=(0, 1)), inside.mean(axis=1).std(axis=0, ddof=1) / np.sqrt(n)
+        cells = [f"{100 * s:.1f}% ± {100 * e:.1f}" for s, e in zip(share, error, strict=True)]
+        print("|", " | ".join([name, *cells, f"{np.mean(slopes):.3f}"]), "|", flush=True)
+
+
 def coverage(n: int) -> None:
     """quick=True: coverage of intervals, and errors of estimates."""
     print("| studies | held φ | held ψ | correlation φ | correlation ψ |")
@@ -209,12 +245,15 @@ if __name__ == "__main__":
     parser.add_argument("--lesion")
     parser.add_argument("--coverage", type=int)
     parser.add_argument("--accused", type=int)
+    parser.add_argument("--numbers", type=int)
     parser.add_argument("--draws", type=int, default=1000)
     given = parser.parse_args()
     if given.lesion:
         lesion(given.lesion)
     elif given.coverage:
         coverage(given.coverage)
+    elif given.numbers:
+        numbers(given.numbers)
     elif given.accused:
         accused(given.accused)
     else:

@@ -391,6 +391,7 @@ OPTIONS = {
     },
     RaterSettings: {
         "reference": "'all'",
+        "distribution": "'auto' first",
         "rope": "0.1 >= 0",
         "quick": "False first",
         "starts": "10 >= 1",

@@ -59,14 +59,14 @@ def criteria_of(*names) -> SimpleNamespace:
 
 def test_the_traits_of_each_criterion():
     table = criteria_of("x", "y")
-    assert module._criterion_traits(table, None) == [("trait",)] * 2
-    assert module._criterion_traits(table, {"y": ("b", "a", "b"), "x": "a"}) == [("a",), ("b", "a")]
+    assert module.criterion_traits(table, None) == [("trait",)] * 2
+    assert module.criterion_traits(table, {"y": ("b", "a", "b"), "x": "a"}) == [("a",), ("b", "a")]
     with pytest.raises(DesignError, match="criterion 'z'"):
-        module._criterion_traits(table, {"x": "a", "y": "a", "z": "a"})
+        module.criterion_traits(table, {"x": "a", "y": "a", "z": "a"})
     with pytest.raises(DesignError, match="every criterion needs one; y has none"):
-        module._criterion_traits(table, {"x": "a"})
+        module.criterion_traits(table, {"x": "a"})
     with pytest.raises(DesignError, match="one criterion without a name"):
-        module._criterion_traits(criteria_of(None), {"x": "a"})
+        module.criterion_traits(criteria_of(None), {"x": "a"})
 
 
 def plan_of(labels, **options):

@@ -286,7 +286,7 @@ def test_each_rater_and_group_is_a_row_with_its_verdict(monkeypatch):
     )  # fmt: skip
     ratios = [SimpleNamespace(estimate=1.0 + k, low=0.5, high=3.0) for k in range(4)]
     found = fairness(SimpleNamespace(
-        table=table, settings=SimpleNamespace(group="g", confidence=0.95, rope=0.3), variability_ratios=ratios,
+        table=table, settings=SimpleNamespace(group="g", confidence=0.95), rope=0.3, variability_ratios=ratios,
         density=SimpleNamespace(layout=SimpleNamespace(compared=np.array([[True, True], [True, True], [True, False]]))),
     ))  # fmt: skip
     columns = ["annotator", "kind", "group", "baseline", "p_adjusted", "probability", "within_rope", "ratio", "verdict"]
@@ -309,7 +309,7 @@ def test_each_rater_and_group_is_a_row_with_its_verdict(monkeypatch):
     assert found.cautions == ("care",)
     table.group_sizes[2] = 10
     reasons = fairness(SimpleNamespace(
-        table=table, settings=SimpleNamespace(group="g", confidence=0.95, rope=0.3), variability_ratios=ratios,
+        table=table, settings=SimpleNamespace(group="g", confidence=0.95), rope=0.3, variability_ratios=ratios,
         density=SimpleNamespace(layout=SimpleNamespace(compared=np.array([[True, True], [True, True], [True, False]]))),
     )).rows["reason"]  # fmt: skip
     assert reasons.to_list() == [None, "few", None, "no labels in both n and t"]

@@ -149,7 +149,7 @@ def test_optima_are_distinguished_and_sorted(monkeypatch):
 def test_modes_are_the_same_where_no_rater_is_elsewhere(gap, same, of):
     matrices = {"phi": np.zeros((3, 2)), "psi": np.zeros((3, 2))}
     matrices[of][1] = [1, -1]
-    density = SimpleNamespace(layout=SimpleNamespace(**matrices))
+    density = SimpleNamespace(layout=SimpleNamespace(**matrices, unit=1.0))
     assert module._same_mode(density, np.array([gap + 2, 3.0]), np.array([2.0, 3])) == same
     assert module._same_mode(density, np.array([2.0, gap + 3]), np.array([2.0, 3])) == same
 
@@ -464,8 +464,7 @@ def test_each_method_has_the_same_number_of_draws(quick, monkeypatch):
                              progress=lambda *what: told.append(what))  # fmt: skip
     best, other = mode((1.0,), covariance=((4.0,),)), mode()
     chains = Chains(np.ones((3, 200, 1)), 0, 1.0)
-    monkeypatch.setattr(module, "layout", lambda table, asked: ("layout", table, asked))
-    monkeypatch.setattr(module, "Density", lambda table, plan: ("density", plan))
+    monkeypatch.setattr(module, "model_of", lambda table, asked: ("density", ("layout", table, asked)))
     monkeypatch.setattr(module, "find_modes", lambda *asked: found.append(asked) or (best, other))
     monkeypatch.setattr(module, "sample", lambda *asked: sampled.append(asked) or chains)
     found, sampled = [], []
@@ -493,7 +492,7 @@ def fitted(draws, x, compared=((True, True), (True, True)), chains=None, widenin
         return np.reshape(x, (*np.shape(x)[:-1], 2, 2, 2)).mean(axis=-2) / 10
 
     plan = SimpleNamespace(
-        phi=np.identity(8), shape=(2, 2, 2), compared=np.array(compared), variability=variability,
+        phi=np.identity(8), shape=(2, 2, 2), compared=np.array(compared), variability=variability, unit=1.0,
         severity=lambda x: np.reshape(x, (*np.shape(x)[:-1], 2, 2, 2)).mean(axis=-2),
     )  # fmt: skip
     table = SimpleNamespace(subjects=range(9), widening=np.array(widening))

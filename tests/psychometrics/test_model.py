@@ -29,8 +29,9 @@ FITS = {"annotator": ["a", "b"], "p": [0.5, 0.5], "misfit": [0.0, 0.0]}
 
 def cautions(modes=None, checked=None, psi=(0.5, 0.5)) -> list[str]:
     found = SimpleNamespace(
-        table=SimpleNamespace(raters=("a", "b")), settings=SimpleNamespace(confidence=0.95, object=None),
-        density=SimpleNamespace(layout=SimpleNamespace(traits=())), variability=SimpleNamespace(value=np.array(psi)),
+        table=SimpleNamespace(raters=("a", "b"), linear=False), settings=SimpleNamespace(confidence=0.95, object=None),
+        density=SimpleNamespace(layout=SimpleNamespace(traits=(), unit=1.0)),
+        variability=SimpleNamespace(value=np.array(psi)),
     )  # fmt: skip
     return list(module._cautions(found, pl.DataFrame(checked or FITS), pl.DataFrame(modes or MODES)))
 
@@ -217,6 +218,12 @@ def test_criterion_table_has_spread_mean_and_slopes():
     assert found["spread"].to_list() == pytest.approx(np.exp([-0.2, 0.2]).tolist())
 
 
+class Labelled(tuple):
+    """A table without labels."""
+
+    categories = "of 1-5"
+
+
 @pytest.mark.parametrize("unfair", [True, False])
 @pytest.mark.parametrize("method", ["quick", "converged", "not"])
 def test_summary_starts_with_convergence(method, unfair, monkeypatch):
@@ -224,23 +231,35 @@ def test_summary_starts_with_convergence(method, unfair, monkeypatch):
     monkeypatch.setattr(
         words, "severity_lines", lambda rows, alpha, unit, side: alphas.append(alpha) or ["severe", unit, side]
     )
-    monkeypatch.setattr(words, "variability_lines", lambda rows: [rows])
+    monkeypatch.setattr(words, "variability_lines", lambda rows, unit: [rows, unit])
     monkeypatch.setattr(module, "_variability_rows", lambda found, alpha: alphas.append(alpha) or "variable")
-    monkeypatch.setattr(words, "judge_line", lambda one: one)
+    monkeypatch.setattr(words, "judge_line", lambda one, unit: f"{one} {unit}")
+    monkeypatch.setattr(words, "model_line", lambda unit, categories: f"model {unit} {categories}")
     monkeypatch.setattr(module, "_judges_minus_humans", lambda found: ["judges"])
     monkeypatch.setattr(words, "optima_line", lambda modes, starts, rival, partial: "modes")
     chains = None if method == "quick" else SimpleNamespace(divergences=1)
     model = SimpleNamespace(
-        fitted=SimpleNamespace(chains=chains, table=(),
-                               settings=SimpleNamespace(confidence=0.9, rope=0.3, draws=500, starts=10)),
+        fitted=SimpleNamespace(chains=chains, table=Labelled(), rope=0.3,
+                               settings=SimpleNamespace(confidence=0.9, draws=500, starts=10)), unit="points",
         converged=method != "not", rows="rows", modes=None,
         diagnostics=SimpleNamespace(
             rows=pl.DataFrame({"rhat": [1.001, 1.004], "effective_draws": [1234.0, 2000]}), problems=("it stopped.",)
         ),
-        fairness=SimpleNamespace(sentences=lambda rope: [f"unfair {rope}"]) if unfair else None,
+        fairness=SimpleNamespace(sentences=lambda rope, unit: [f"unfair {rope} {unit}"]) if unfair else None,
     )  # fmt: skip
     found = list(module._sentences(model))
-    rest = ["severe", "categories", -1, "variable", "judges", *(["unfair 0.3"] if unfair else []), "modes"]
+    unfair_lines = ["unfair 0.3 points"] if unfair else []
+    rest = [
+        "model points of 1-5",
+        "severe",
+        "points",
+        -1,
+        "variable",
+        "points",
+        "judges points",
+        *unfair_lines,
+        "modes",
+    ]
     assert found[-len(rest) :] == rest
     assert alphas == pytest.approx([0.1, 0.1])
     first = "\n".join(found[: -len(rest)])

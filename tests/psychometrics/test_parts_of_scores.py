@@ -77,7 +77,7 @@ def rater_model(fair=None, checked=0, modes=1) -> SimpleNamespace:
     return told(
         rows=ROWS, plot_ideal="ideal", plot_fairness="unfair", fairness=fair,
         diagnostics=SimpleNamespace(rows=rhat), modes=pl.DataFrame({"mode": range(modes)}),
-        fitted=SimpleNamespace(settings=SimpleNamespace(rope=0.25)),
+        fitted=SimpleNamespace(rope=0.25), unit="points",
     )  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def test_a_quick_fit_with_one_mode_has_one_part():
     assert part.title == "Severity and variability of raters"
     assert part.words == ("said", "careful")
     assert [about for about, _ in part.frames] == [
-        "Severity φ in categories from the raters' mean (below 0: severe); variability ψ in categories."
+        "Severity φ in points from the raters' mean (below 0: severe); variability ψ in points."
     ]
     assert [picture for _, picture in part.pictures] == ["plot", "ideal"]
     assert part.lines == ("7", "note")
@@ -97,12 +97,12 @@ def test_groups_have_a_part_and_judges_against_people_a_table(judges):
     asked = []
     fair = SimpleNamespace(
         groups=("north", "south"), group="region", rows=ROWS, families=ROWS.head(judges),
-        sentences=lambda rope: asked.append(rope) or ["fair"],
+        sentences=lambda rope, unit: asked.append((rope, unit)) or ["fair"],
     )  # fmt: skip
     _, part = rater_parts(rater_model(fair))
     assert part.title == "Differential severity by region"
     assert part.words == ("fair",)
-    assert asked == [0.25]
+    assert asked == [(0.25, "points")]
     words = ["Δφ compared with north, minus the mean of raters without a significant difference.",
              "Mean difference of judges minus humans."]  # fmt: skip
     assert [about for about, _ in part.frames] == words[: 2 if judges else 1]

@@ -133,25 +133,24 @@ def test_plain_numbers_within_a_tenth_of_what_is_drawn(values, ticks):
 def test_fairness_plot_shows_the_rope():
     rows = raters().rename({"psi": "ratio", "psi_low": "ratio_low", "psi_high": "ratio_high"})
     rows = rows.with_columns(verdict=pl.Series(["fair", None, "more_severe"]))
-    settings = SimpleNamespace(rope=0.25)
-    ax = plots.fairness(SimpleNamespace(rows=rows, groups=("a", "b")), settings)
+    ax = plots.fairness(SimpleNamespace(rows=rows, groups=("a", "b")), 0.25)
     assert [text.get_text() for text in ax.texts] == ["ann", "gpt"]  # of bob nothing is said
     (rope,) = ax.patches
     assert (rope.get_x(), rope.get_x() + rope.get_width()) == (-0.25, 0.25)
     assert any(list(line.get_ydata()) == [1, 1] and list(line.get_xdata()) == [0, 1] for line in ax.lines)
     assert ax.get_xlabel() == "← more severe with b    Δφ, categories, compared with a    more lenient →"
     assert ax.get_ylabel() == "ψ with b / ψ with a"
-    several = plots.fairness(SimpleNamespace(rows=rows, groups=("a", "b", "c")), settings)
+    several = plots.fairness(SimpleNamespace(rows=rows, groups=("a", "b", "c")), 0.25)
     assert [text.get_text() for text in several.texts] == ["ann, b", "gpt, c"]
     assert several.get_ylabel() == "ψ with others / ψ with a"
     with pytest.raises(DesignError, match="group differences need a group"):
-        plots.fairness(None, settings)
+        plots.fairness(None, 0.25)
 
 
 def test_shares_of_ideal_ratings_above_those_of_labels(monkeypatch):
     table = SimpleNamespace(
         criteria=(None,), value=np.array([0, 0, 0, 2]), criterion=np.zeros(4, dtype=int), n_categories=3, sizes=(3,),
-        categories=((1, 2, 3),),
+        categories=((1, 2, 3),), linear=False,
     )  # fmt: skip
     monkeypatch.setattr(plots, "ideal_shares", lambda found: found.shares)
     ax = plots.ideal(SimpleNamespace(table=table, shares=np.array([[0.5, 0.3, 0.2]])))
@@ -163,7 +162,7 @@ def test_shares_of_ideal_ratings_above_those_of_labels(monkeypatch):
     assert_readable(ax)
     two = SimpleNamespace(
         criteria=("tone", "fact"), value=np.array([0, 1, 2, 1]), criterion=np.array([0, 0, 1, 1]), n_categories=3,
-        sizes=(2, 3), categories=(("no", "yes"), (1, 2, 3)),
+        sizes=(2, 3), categories=(("no", "yes"), (1, 2, 3)), linear=False,
     )  # fmt: skip
     ax = plots.ideal(SimpleNamespace(table=two, shares=np.array([[0.6, 0.4, 0.0], [0.1, 0.2, 0.7]])))
     assert names_of(ax.yaxis) == ["tone: ideal", "tone: labels", "fact: ideal", "fact: labels"]

@@ -427,7 +427,7 @@ REFUSED = {
     "one rater": (lambda t: t.where(annotator=["ann_1"]), {}, "the only one is ann_1"),
     "fractions": (
         lambda t: assay.read(t.labels.with_columns(pl.col("label") + 0.5), judges=["gpt"]),
-        {},
+        {"distribution": "categories"},
         "labels have fractions",
     ),
     "categories without order": (

@@ -101,7 +101,9 @@ def test_quantities_by_group_are_differences_from_the_first(monkeypatch):
 
 def test_modes_are_compared_with_the_best():
     layout = SimpleNamespace(
-        severity=lambda x: np.array([[x[0], -x[0]]]), variability=lambda x: np.log(np.array([[1 + x[1], 2.0]]))
+        severity=lambda x: np.array([[x[0], -x[0]]]),
+        variability=lambda x: np.log(np.array([[1 + x[1], 2.0]])),
+        unit=1.0,
     )
     modes = (
         Mode(np.array([0.2, 0.5]), -10.0, np.eye(2), -8.0, 3, 0.0),

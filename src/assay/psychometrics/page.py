@@ -86,7 +86,7 @@ def rater_parts(found: RaterModel) -> tuple[Part, ...]:
         Part(
             "Severity and variability of raters",
             (*found.sentences(), *found.cautions),
-            (("Severity φ in categories from the raters' mean (below 0: severe); variability ψ in categories.",
+            ((f"Severity φ in {found.unit} from the raters' mean (below 0: severe); variability ψ in {found.unit}.",
               filled(found.rows)),),
             (("Severity against variability.", found.plot),
              ("Ideal ratings, on the average rater's scale, and labels.", found.plot_ideal)),
@@ -97,7 +97,7 @@ def rater_parts(found: RaterModel) -> tuple[Part, ...]:
         about = f"Δφ compared with {fair.groups[0]}, minus the mean of raters without a significant difference."
         frames = [(about, filled(fair.rows)), ("Mean difference of judges minus humans.", fair.families)]
         pictures = (("Group differences of each rater.", found.plot_fairness),)
-        lines = tuple(fair.sentences(found.fitted.settings.rope))
+        lines = tuple(fair.sentences(found.fitted.rope, found.unit))
         tables = tuple(frames if fair.families.height else frames[:1])
         parts.append(Part(f"Differential severity by {fair.group}", lines, tables, pictures))
     checked = found.diagnostics.rows

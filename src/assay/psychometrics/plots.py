@@ -12,8 +12,7 @@ from assay.errors import DesignError
 from assay.estimation.statistic import Floats
 from assay.psychometrics.raters.fairness import Fairness
 from assay.psychometrics.raters.fit import RaterFit
-from assay.psychometrics.raters.results import ideal_shares
-from assay.psychometrics.raters.table import RaterSettings
+from assay.psychometrics.raters.results import ideal_ratings, ideal_shares
 from assay.reporting import pictures
 
 if TYPE_CHECKING:
@@ -91,17 +90,17 @@ MOST_NAMED = 25
 KINDS = (("human", pictures.HUMAN, "P", "humans"), ("judge", pictures.JUDGE, "v", "judges"))
 
 
-def raters(rows: pl.DataFrame, converged: bool, ax: Axes | None = None) -> Axes:
+def raters(rows: pl.DataFrame, converged: bool, ax: Axes | None = None, *, unit: str = "categories") -> Axes:
     """Each rater at its φ and ψ, with both intervals."""
     ax = _bias_against_scatter(rows, "psi", ax)
-    ax.set_xlabel("← severe    φ, categories from the raters' mean    lenient →")
-    ax.set_ylabel("ψ, categories    variable ↑")
+    ax.set_xlabel(f"← severe    φ, {unit} from the raters' mean    lenient →")
+    ax.set_ylabel(f"ψ, {unit}    variable ↑")
     if not converged:
         pictures.title(ax, "NOT CONVERGED: do not use")
     return ax
 
 
-def fairness(found: Fairness | None, settings: RaterSettings, ax: Axes | None = None) -> Axes:
+def fairness(found: Fairness | None, rope: float, ax: Axes | None = None, *, unit: str = "categories") -> Axes:
     """Each rater's difference of φ between groups, and the ratio of its ψ."""
     if found is None:
         raise DesignError("group differences need a group; name one with group=...")
@@ -109,10 +108,10 @@ def fairness(found: Fairness | None, settings: RaterSettings, ax: Axes | None = 
     if several:
         rows = rows.with_columns(annotator=pl.col("annotator") + ", " + pl.col("group"))
     ax = _bias_against_scatter(rows, "ratio", ax)
-    ax.axvspan(-settings.rope, settings.rope, color=pictures.FAINT, alpha=0.4, linewidth=0, zorder=0)
+    ax.axvspan(-rope, rope, color=pictures.FAINT, alpha=0.4, linewidth=0, zorder=0)
     ax.axhline(1, color=pictures.FAINT, linewidth=1, zorder=0)
     other = "others" if several else found.groups[1]
-    ax.set_xlabel(f"← more severe with {other}    Δφ, categories, compared with {found.groups[0]}    more lenient →")
+    ax.set_xlabel(f"← more severe with {other}    Δφ, {unit}, compared with {found.groups[0]}    more lenient →")
     ax.set_ylabel(f"ψ with {other} / ψ with {found.groups[0]}")
     return ax
 
@@ -140,8 +139,10 @@ def _bias_against_scatter(rows: pl.DataFrame, up: str, ax: Axes | None) -> Axes:
 
 
 def ideal(found: RaterFit, ax: Axes | None = None) -> Axes:
-    """The shares of ideal ratings and of all labels."""
+    """The shares of ideal ratings and of all labels; of numbers, their quantiles."""
     table = found.table
+    if table.linear:
+        return _ideal_numbers(found, ax)
     shares = ideal_shares(found)
     names, cells = [], []
     for j, name in enumerate(table.criteria):
@@ -164,6 +165,30 @@ def ideal(found: RaterFit, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def _ideal_numbers(found: RaterFit, ax: Axes | None) -> Axes:
+    """Median, middle half and middle 90% of ideal ratings and of all labels."""
+    table, rows = found.table, ideal_ratings(found)
+    names: list[str] = []
+    ax = pictures.axes(ax, width=6.6, height=1.1 + 0.32 * 2 * len(table.criteria))
+    for j, name in enumerate(table.criteria):
+        place = "" if name is None else f"{name}: "
+        mine = rows if name is None else rows.filter(pl.col("criterion") == name)
+        given = table.value[table.criterion == j]
+        for what, values, colour in (
+            ("ideal", mine["ideal"].to_numpy(), pictures.PASS), ("labels", given, pictures.MUTED)
+        ):  # fmt: skip
+            low, first, middle, third, high = np.quantile(values, (0.05, 0.25, 0.5, 0.75, 0.95))
+            at = -len(names)
+            ax.hlines([at], [low], [high], color=colour, linewidth=1.2)
+            ax.hlines([at], [first], [third], color=colour, linewidth=6, alpha=0.45)
+            ax.plot([middle], [at], marker="o", color=colour, markersize=5)
+            names.append(f"{place}{what}")
+    ax.set_yticks([-k for k in range(len(names))], names)
+    ax.set_ylim(0.6 - len(names), 0.6)
+    ax.set_xlabel(f"{table.unit}: median, middle 50% and 90%")
+    return ax
+
+
 def _plain_ticks(ax: Axes, values: list[float]) -> None:
     """A few plain numbers on a logarithmic axis."""
     from matplotlib.ticker import NullFormatter, NullLocator
@@ -171,7 +196,7 @@ def _plain_ticks(ax: Axes, values: list[float]) -> None:
     if not values:
         return
     low, high = min(values), max(values)
-    steps = [v for v in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10) if low * 0.9 <= v <= high * 1.1]
+    steps = [v for v in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50) if low * 0.9 <= v <= high * 1.1]
     ax.set_yticks(steps or [low, high], [f"{v:g}" for v in steps] or [f"{low:.2f}", f"{high:.2f}"])
     ax.yaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_minor_formatter(NullFormatter())

@@ -149,6 +149,17 @@ def correlation_lines(
 # -- raters -------------------------------------------------------------------------------------------
 
 
+def model_line(unit: str, categories: Sequence[Sequence[Any]]) -> str:
+    """Which rater model was fitted; ``categories`` are those of each criterion, or in the linear model its ends."""
+    if unit == "categories":
+        sizes = sorted({len(one) for one in categories})
+        number = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        return f"Categorical model: {number} ordered categories."
+    ends = sorted({(one[0], one[-1]) for one in categories})
+    scale = f" from {ends[0][0]:g} to {ends[0][1]:g}" if len(ends) == 1 else " on different scales"
+    return f"Linear model: labels are numbers{scale}; φ and ψ are in {unit}."
+
+
 def severity_lines(rows: pl.DataFrame, alpha: float, unit: str, severe: int) -> Iterator[str]:
     """Raters who differ significantly in severity; ``severe`` is the sign of a severe rater's estimate."""
     estimate = pl.col("estimate") * severe
@@ -163,7 +174,7 @@ def severity_lines(rows: pl.DataFrame, alpha: float, unit: str, severe: int) -> 
     yield from no_difference_line(rows.height - differing.height, rows.height, "severity")
 
 
-def variability_lines(rows: pl.DataFrame) -> Iterator[str]:
+def variability_lines(rows: pl.DataFrame, unit: str = "categories") -> Iterator[str]:
     """Raters who differ significantly in ψ; ``rows`` are all raters, with ``different`` and ``away`` from the mean."""
     differing = rows.filter("different").sort("psi")
     columns = ("psi", "psi_low", "psi_high")
@@ -172,7 +183,7 @@ def variability_lines(rows: pl.DataFrame) -> Iterator[str]:
         ("less", differing.filter(pl.col("away") < 0)),
     ):
         each = [f"{who} ({estimated(*found)})" for who, *found in some.select("annotator", *columns).rows()]
-        yield from _differing_line(f"{how} variable than the mean (ψ, categories)", each)
+        yield from _differing_line(f"{how} variable than the mean (ψ, {unit})", each)
     yield from no_difference_line(rows.height - differing.height, rows.height, "variability")
 
 
@@ -188,9 +199,9 @@ def no_difference_line(number: int, n: int, what: str) -> Iterator[str]:
         yield f"{number} of {counted(n, 'rater')}: no significant difference in {what}."
 
 
-def judge_line(one: Estimate) -> str:
+def judge_line(one: Estimate, unit: str = "categories") -> str:
     """The mean severity of judges minus that of humans."""
-    return f"Judges − humans, mean severity: {signed(one.estimate)} categories {interval(one.low, one.high)}."
+    return f"Judges − humans, mean severity: {signed(one.estimate)} {unit} {interval(one.low, one.high)}."
 
 
 def optima_line(optima: pl.DataFrame, starts: int, rival: float, *, partial: bool) -> str:
@@ -206,7 +217,9 @@ def optima_line(optima: pl.DataFrame, starts: int, rival: float, *, partial: boo
     return line + "."
 
 
-def fairness_lines(rows: pl.DataFrame, families: pl.DataFrame, groups: Sequence[str], rope: float) -> Iterator[str]:
+def fairness_lines(
+    rows: pl.DataFrame, families: pl.DataFrame, groups: Sequence[str], rope: float, unit: str = "categories"
+) -> Iterator[str]:
     """Raters with a significant difference between groups, and the numbers of the others."""
     for group in groups[1:]:
         mine = rows.filter(pl.col("group") == group)
@@ -214,21 +227,21 @@ def fairness_lines(rows: pl.DataFrame, families: pl.DataFrame, groups: Sequence[
         for row in differing.sort("p_adjusted", "annotator").iter_rows(named=True):
             yield (
                 f"{row['annotator']} is significantly {row['verdict'].replace('_', ' ')} with {group} than with "
-                f"{groups[0]}, compared with the other raters: {signed(row['estimate'])} categories "
+                f"{groups[0]}, compared with the other raters: {signed(row['estimate'])} {unit} "
                 f"{interval(row['low'], row['high'])}, {p_value(row['p_adjusted'])} adjusted for "
                 f"{counted(rows.height, 'comparison')}."
             )
-        yield f"Group {group} vs. {groups[0]}: {_group_counts(mine, differing.height, rope)}."
+        yield f"Group {group} vs. {groups[0]}: {_group_counts(mine, differing.height, rope, unit)}."
     for row in families.iter_rows(named=True):
         yield (
-            f"Judges − humans, {row['group']} vs. {groups[0]}: {signed(row['estimate'])} categories "
+            f"Judges − humans, {row['group']} vs. {groups[0]}: {signed(row['estimate'])} {unit} "
             f"{interval(row['low'], row['high'])}."
         )
 
 
-def _group_counts(rows: pl.DataFrame, differing: int, rope: float) -> str:
+def _group_counts(rows: pl.DataFrame, differing: int, rope: float, unit: str) -> str:
     n: dict[Any, int] = dict(rows["verdict"].value_counts().iter_rows())
-    size = f"±{rope:g} categories"
+    size = f"±{rope:.3g} {unit}"
     beyond = f" by more than {size}" if "negligible" in n else ""
     who = f"{differing} of {counted(rows.height, 'rater')}" if differing else "no rater"
     parts = [f"{who} {'differ' if differing > 1 else 'differs'} significantly{beyond}"]

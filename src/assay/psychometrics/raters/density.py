@@ -14,7 +14,7 @@ gradient is by hand (`Density.value_and_gradient`), so that ``quick`` needs only
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -86,6 +86,8 @@ class Layout:
     compared : (groups, raters) bool
         Raters who saw both this group and the first, and another rater who did.
     notes : tuple of str
+    unit : float
+        A category; of numeric labels, their standard deviation within criteria.
     """
 
     phi: Floats
@@ -98,6 +100,7 @@ class Layout:
     compared: Bools
     shape: tuple[int, int, int]
     notes: tuple[str, ...] = ()
+    unit: float = 1.0
 
     @property
     def p(self) -> int:
@@ -132,6 +135,61 @@ LEAST_COMPARED = 10
 ten."""
 
 
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Design matrices of φ and ln ψ that are being built, a kind of parameter at a time.
+
+    Attributes
+    ----------
+    shape : (groups, criteria, raters)
+    kinds : list of str
+        As in `PRIORS`, one a parameter.
+    parts : dict
+        Positions and columns of the parameters of ``phi`` and of ``psi``.
+    """
+
+    shape: tuple[int, int, int]
+    kinds: list[str] = field(default_factory=list)
+    parts: dict[str, list[tuple[Ints, Floats]]] = field(default_factory=lambda: {"phi": [], "psi": []})
+
+    def add(self, kind: str, n: int) -> Ints:
+        """Positions of n further parameters of a kind."""
+        self.kinds.extend([kind] * n)
+        return np.arange(len(self.kinds) - n, len(self.kinds))
+
+    def add_columns(self, of: str, kind: str, columns: Floats) -> None:
+        """Parameters of a kind on which φ or ln ψ depends: (..., parameters), broadcast to ``shape``."""
+        wide = np.broadcast_to(columns, (*self.shape, columns.shape[-1]))
+        self.parts[of].append((self.add(kind, columns.shape[-1]), wide))
+
+    def add_groups(self, compared: Bools) -> None:
+        """Differences of each further group from the first, of the raters compared: (groups, raters)."""
+        for g in range(1, self.shape[0]):
+            both = np.flatnonzero(compared[g])
+            if len(both):
+                far, wide = np.zeros((*self.shape, len(both) - 1)), np.zeros((*self.shape, len(both)))
+                far[g][:, both], wide[g][:, both] = contrasts(len(both)), np.eye(len(both))
+                self.add_columns("phi", "phi by group", far)
+                self.add_columns("psi", "ln psi by group", wide)
+
+    def matrices(self) -> tuple[Floats, Floats]:
+        """The matrices of φ and of ln ψ: two of (groups · criteria · raters, p)."""
+        found = {of: np.zeros((*self.shape, len(self.kinds))) for of in self.parts}
+        for of, columns in self.parts.items():
+            for where, values in columns:
+                found[of][..., where] = values
+        phi, psi = (one.reshape(-1, len(self.kinds)) for one in found.values())
+        return phi, psi
+
+
+def compared_raters(table: RaterTable) -> Bools:
+    """Raters whose difference between each group and the first these labels show: (groups, raters)."""
+    compared = (table.counts > 0) & (table.counts[:1] > 0)
+    large = table.group_sizes >= LEAST_COMPARED
+    compared &= large[:, None] & large[0]
+    return np.asarray(compared & (compared.sum(axis=1, keepdims=True) > 1))
+
+
 def layout(table: RaterTable, settings: RaterSettings) -> Layout:
     """The parameters for a table.
 
@@ -142,47 +200,24 @@ def layout(table: RaterTable, settings: RaterSettings) -> Layout:
     """
     shape = (len(table.groups), len(table.criteria), len(table.raters))
     n_groups, n_criteria, n_raters = shape
-    kinds: list[str] = []
-    parts: dict[str, list[tuple[Ints, Floats]]] = {"phi": [], "psi": []}
-
-    def add(kind: str, n: int) -> Ints:
-        kinds.extend([kind] * n)
-        return np.arange(len(kinds) - n, len(kinds))
-
-    def add_columns(of: str, kind: str, columns: Floats) -> None:
-        parts[of].append((add(kind, columns.shape[-1]), np.broadcast_to(columns, (*shape, columns.shape[-1]))))
-
-    add_columns("phi", "phi", contrasts(n_raters))
-    add_columns("phi", "eta", np.eye(n_criteria)[:, None, :])
-    add_columns("psi", "ln psi", np.eye(n_raters))
+    columns = Columns(shape)
+    columns.add_columns("phi", "phi", contrasts(n_raters))
+    columns.add_columns("phi", "eta", np.eye(n_criteria)[:, None, :])
+    columns.add_columns("psi", "ln psi", np.eye(n_raters))
     if n_criteria > 1:
-        add_columns("psi", "ln tau", contrasts(n_criteria)[:, None, :])
-    # Raters whose difference between each group and the first these labels show.
-    compared = (table.counts > 0) & (table.counts[:1] > 0)
-    large = table.group_sizes >= LEAST_COMPARED
-    compared &= large[:, None] & large[0]
-    compared &= compared.sum(axis=1, keepdims=True) > 1
-    for g in range(1, n_groups):
-        both = np.flatnonzero(compared[g])
-        if len(both):
-            far, wide = np.zeros((*shape, len(both) - 1)), np.zeros((*shape, len(both)))
-            far[g][:, both], wide[g][:, both] = contrasts(len(both)), np.eye(len(both))
-            add_columns("phi", "phi by group", far)
-            add_columns("psi", "ln psi by group", wide)
-    traits, notes = _traits(table, settings, add)
+        columns.add_columns("psi", "ln tau", contrasts(n_criteria)[:, None, :])
+    compared = compared_raters(table)
+    columns.add_groups(compared)
+    traits, notes = _traits(table, settings, columns.add)
     gamma = np.full((n_groups, n_criteria, table.n_categories - 1), -1)
     for g in range(n_groups):
         for j, size in enumerate(table.sizes):
-            gamma[g, j, : size - 1] = add("gamma", size - 1)
-    matrices = {of: np.zeros((*shape, len(kinds))) for of in parts}
-    for of, columns in parts.items():
-        for where, values in columns:
-            matrices[of][..., where] = values
-    phi, psi = (one.reshape(-1, len(kinds)) for one in matrices.values())
-    prior = np.array([PRIORS[k] for k in kinds])
+            gamma[g, j, : size - 1] = columns.add("gamma", size - 1)
+    phi, psi = columns.matrices()
+    prior = np.array([PRIORS[k] for k in columns.kinds])
     return Layout(
-        phi, psi, gamma.reshape(-1, gamma.shape[-1]), traits, prior[:, 0], prior[:, 1], tuple(kinds), compared, shape,
-        notes,
+        phi, psi, gamma.reshape(-1, gamma.shape[-1]), traits, prior[:, 0], prior[:, 1], tuple(columns.kinds), compared,
+        shape, notes,
     )  # fmt: skip
 
 
@@ -190,7 +225,7 @@ def _traits(
     table: RaterTable, settings: RaterSettings, add: Callable[[str, int], Ints]
 ) -> tuple[tuple[Traits, ...], tuple[str, ...]]:
     """Criteria by the traits on which they load, those that share one together."""
-    loading = _criterion_traits(table, settings.traits)
+    loading = criterion_traits(table, settings.traits)
     found, free, notes = [], [], []
     for names, criteria in _linked_traits(loading):
         if len(names) > MOST_TRAITS_TOGETHER:
@@ -215,7 +250,7 @@ def _traits(
     return tuple(found), tuple(notes)
 
 
-def _criterion_traits(table: RaterTable, traits: Mapping[str, str | Sequence[str]] | None) -> list[tuple[str, ...]]:
+def criterion_traits(table: RaterTable, traits: Mapping[str, str | Sequence[str]] | None) -> list[tuple[str, ...]]:
     """The traits of each criterion."""
     if not traits:
         return [("trait",)] * len(table.criteria)

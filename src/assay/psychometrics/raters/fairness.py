@@ -41,8 +41,8 @@ class Fairness:
         The first is the baseline.
     rows : polars.DataFrame
         One row per rater and further group: ``annotator``, ``kind``, ``group``, ``baseline``; ``estimate``, ``low``,
-        ``high`` of Δφ in categories, minus the mean of the reference raters without a significant difference, below 0
-        if the rater is more severe with ``group``; ``p_adjusted`` over all rows; ``probability`` that Δφ has the sign
+        ``high`` of Δφ in the unit of φ, minus the mean of the reference raters without a significant difference, below
+        0 if the rater is more severe with ``group``; ``p_adjusted`` over all rows; ``probability`` that Δφ has the sign
         of the estimate, ``within_rope`` that it is within the rope; ``ratio`` of ψ with its interval; ``labels``,
         ``labels_baseline``; ``verdict`` (a `FairnessVerdict` code); ``reason`` if not estimable.
     families : polars.DataFrame
@@ -61,9 +61,9 @@ class Fairness:
     notes: tuple[str, ...]
     cautions: tuple[str, ...]
 
-    def sentences(self, rope: float) -> Iterator[str]:
+    def sentences(self, rope: float, unit: str = "categories") -> Iterator[str]:
         """Raters with a significant difference between groups, and the numbers of the others."""
-        yield from words.fairness_lines(self.rows, self.families, self.groups, rope)
+        yield from words.fairness_lines(self.rows, self.families, self.groups, rope, unit)
 
 
 def fairness(found: RaterFit) -> Fairness:
@@ -98,7 +98,7 @@ def fairness(found: RaterFit) -> Fairness:
         draws = gaps.replicates[:, i]
         known = bool(compared[g, r])
         share = float(np.mean(draws * np.sign(gap.estimate) > 0)) if known else None
-        rope = float(np.mean(np.abs(draws) <= settings.rope)) if known else None
+        rope = float(np.mean(np.abs(draws) <= found.rope)) if known else None
         reason = None if known else f"no labels in both {table.groups[0]} and {table.groups[g + 1]}"
         if small[g + 1]:
             size = counted(int(table.group_sizes[g + 1]), "subject")

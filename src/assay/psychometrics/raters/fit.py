@@ -21,12 +21,16 @@ from assay.estimation.options import IntervalSettings
 from assay.estimation.resampling import estimate_replicates
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.psychometrics.raters.density import Density, layout
+from assay.psychometrics.raters.linear import LinearDensity, linear_layout
 from assay.psychometrics.raters.table import FacetSettings, Progress, RaterSettings, RaterTable, disjoint_subsets
 
 # -- The fitted model ------------------------------------------------------------------------------
 
 Quantity = Callable[[Floats], Floats]
 """A function of parameters: (..., p) to (..., q)."""
+
+Model = Density | LinearDensity
+"""The log posterior of a table of categories, or of numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +39,7 @@ class RaterFit:
 
     Attributes
     ----------
-    density : Density
+    density : Density or LinearDensity
     modes : tuple of Mode
         The one with most mass first.
     chains : Chains or None
@@ -44,7 +48,7 @@ class RaterFit:
         Draws of the posterior; with ``quick``, of the normal with the observed information.
     """
 
-    density: Density
+    density: Model
     modes: tuple[Mode, ...]
     chains: Chains | None
     draws: Floats
@@ -54,6 +58,11 @@ class RaterFit:
     def table(self) -> RaterTable:
         """The table of labels."""
         return self.density.table
+
+    @property
+    def rope(self) -> float:
+        """The equivalence margin for group differences, in the unit of φ."""
+        return self.settings.rope * self.density.layout.unit
 
     @property
     def center(self) -> Floats:
@@ -73,7 +82,8 @@ class RaterFit:
     @cached_property
     def variability(self) -> Estimates:
         """ψ of each rater at a criterion in the middle, the geometric mean of groups: (raters,) values."""
-        return self.estimates(lambda x: np.exp(self.density.layout.variability(x).mean(axis=-2)))
+        layout = self.density.layout
+        return self.estimates(lambda x: layout.unit * np.exp(layout.variability(x).mean(axis=-2)))
 
     def severity_gaps(self, anchors: Bools) -> Estimates:
         """φ with each further group minus φ with the first, minus the mean of the anchors: (groups − 1) · raters.
@@ -123,9 +133,16 @@ def estimate_from_draws(value: Floats, draws: Floats, table: RaterTable, setting
     return replace(found, drawn="normal")
 
 
+def model_of(table: RaterTable, settings: RaterSettings) -> Model:
+    """The log posterior of the model for a table."""
+    if table.linear:
+        return LinearDensity(table, linear_layout(table, settings), settings)
+    return Density(table, layout(table, settings))
+
+
 def fit(table: RaterTable, settings: RaterSettings) -> RaterFit:
     """Fit the model by the method in the settings."""
-    density = Density(table, layout(table, settings))
+    density = model_of(table, settings)
     modes = find_modes(density, settings.starts, settings.seed, settings.progress)
     if settings.quick:
         draws = modes[0].normal_draws(settings.chains * settings.draws, settings.seed, 9)
@@ -213,14 +230,14 @@ class Mode:
         return bool(np.isfinite(self.steepness) and self.steepness < STEEP)
 
 
-def find_modes(density: Density, starts: int, seed: int, progress: Progress | None = None) -> tuple[Mode, ...]:
+def find_modes(density: Model, starts: int, seed: int, progress: Progress | None = None) -> tuple[Mode, ...]:
     """The different maxima that fits from these starts reach, the one with most mass first.
 
     Of tables with more than `MANY_LABELS` labels some subjects are fitted from all starts, and from the best of those
     with every criterion, and every subset of raters, moved by a category; then all subjects from the best two maxima.
     """
     often = int(np.ceil(len(density.table) / MANY_LABELS))
-    if often == 1:
+    if often == 1 or isinstance(density, LinearDensity):
         return _measure_modes(density, _climb_from_starts(density, starts, seed, progress)[0])
     some = Density(density.table.every_nth_subject(often), density.layout)
     reached, root = _climb_from_starts(some, starts, seed, progress)
@@ -231,12 +248,13 @@ def find_modes(density: Density, starts: int, seed: int, progress: Progress | No
 
 
 def _climb_from_starts(
-    density: Density, starts: int, seed: int, progress: Progress | None
+    density: Model, starts: int, seed: int, progress: Progress | None
 ) -> tuple[list[tuple[Floats, float]], Floats]:
     """The maximum from each start, and coordinates in which the first of these maxima is round.
 
     The first start is computed from the labels. Every second of the others is the best maximum so far with the ideal
-    ratings of one or two criteria moved by a category, near which other modes are; the rest are random.
+    ratings of one or two criteria moved by a category, near which other modes are; the rest are random. In the linear
+    model all others are random.
     """
     first = _start_from_labels(density)
     wide = widths(density, first, density.layout.sd) * np.identity(len(first), dtype=np.float64)
@@ -250,7 +268,10 @@ def _climb_from_starts(
             progress("fitting", i, starts)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7, i)))
         top = max(reached, key=lambda pair: pair[1])[0]
-        start = _random_start(density, begun, rng) if i % 2 == 0 else _nearby_start(density, top, rng)
+        if isinstance(density, LinearDensity):
+            start = begun + 0.5 * density.layout.sd * rng.normal(size=density.layout.p)
+        else:
+            start = _random_start(density, begun, rng) if i % 2 == 0 else _nearby_start(density, top, rng)
         reached.append(climb(density, start, root))
     return reached, root
 
@@ -276,7 +297,7 @@ def _sweep(
     return reached
 
 
-def _distinct_maxima(density: Density, reached: list[tuple[Floats, float]]) -> list[tuple[Floats, float, int]]:
+def _distinct_maxima(density: Model, reached: list[tuple[Floats, float]]) -> list[tuple[Floats, float, int]]:
     """The maxima, the highest first, each mode once, with the number of its starts."""
     different: list[tuple[Floats, float, int]] = []
     for x, value in sorted(reached, key=lambda pair: -pair[1]):
@@ -288,7 +309,7 @@ def _distinct_maxima(density: Density, reached: list[tuple[Floats, float]]) -> l
     return different
 
 
-def _measure_modes(density: Density, reached: list[tuple[Floats, float]]) -> tuple[Mode, ...]:
+def _measure_modes(density: Model, reached: list[tuple[Floats, float]]) -> tuple[Mode, ...]:
     """Each mode once, with its mass."""
     found: list[Mode] = []
     for x, value, often in _distinct_maxima(density, reached):
@@ -330,9 +351,9 @@ def widths(density: Surface, x: Floats, sd: Floats) -> Floats:
     return np.asarray(1 / np.sqrt(np.maximum(curvature, 1 / sd**2)))
 
 
-def _same_mode(density: Density, x: Floats, other: Floats) -> bool:
+def _same_mode(density: Model, x: Floats, other: Floats) -> bool:
     layout = density.layout
-    gap = max(np.abs(m @ (x - other)).max() for m in (layout.phi, layout.psi))
+    gap = max(np.abs(m @ (x - other)).max() for m in (layout.phi / layout.unit, layout.psi))
     return bool(gap < SAME)
 
 
@@ -378,10 +399,10 @@ def _information(density: Surface, x: Floats, width: float = 1e-4) -> Floats:
 # -- Starts ----------------------------------------------------------------------------------------
 
 
-def _start_from_labels(density: Density) -> Floats:
+def _start_from_labels(density: Model) -> Floats:
     """Severity as the distance from a cell's mean, steps from the shares of the labels."""
-    table, layout = density.table, density.layout
-    x = layout.mean.copy()
+    table = density.table
+    x = density.start() if isinstance(density, LinearDensity) else density.layout.mean.copy()
     cell = table.cell
     # Of a large table's part, a rater or a criterion may have no label.
     usual = _mean_by_code(table.criterion, table.value, len(table.criteria))
@@ -390,11 +411,12 @@ def _start_from_labels(density: Density) -> Floats:
     mean = (np.bincount(cell, table.value) + of_cell) / (np.bincount(cell) + 1)
     away = _mean_by_code(table.rater, table.value - mean[cell], len(table.raters))
     x += _severities(density, away)
-    _set_steps(density, x, np.zeros(len(table.criteria), dtype=int))
+    if isinstance(density, Density):
+        _set_steps(density, x, np.zeros(len(table.criteria), dtype=int))
     return x
 
 
-def _severities(density: Density, wanted: Floats) -> Floats:
+def _severities(density: Model, wanted: Floats) -> Floats:
     """The parameters with these severities of raters, minus their mean: (p,), 0 except for φ."""
     layout, mine = density.layout, density.layout.indices("phi")
     found = np.zeros(layout.p)
@@ -493,7 +515,7 @@ class Chains:
         return self.x.reshape(-1, self.x.shape[-1])
 
 
-def sample(density: Density, mode: Mode, chains: int, warmup: int, draws: int, seed: int) -> Chains:
+def sample(density: Model, mode: Mode, chains: int, warmup: int, draws: int, seed: int) -> Chains:
     """Draws around a mode.
 
     Raises
@@ -536,8 +558,10 @@ def sample(density: Density, mode: Mode, chains: int, warmup: int, draws: int, s
     return Chains(mode.x + z @ root.T, int(diverging.sum()), seconds)
 
 
-def jax_value(density: Density) -> Callable[[Any], Any]:
+def jax_value(density: Model) -> Callable[[Any], Any]:
     """The log posterior as a function that jax differentiates."""
+    if isinstance(density, LinearDensity):
+        return density.in_jax()
     import jax.numpy as jnp
 
     cells = density.table.cells

@@ -16,10 +16,11 @@ from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, simultaneous_p
 from assay.estimation.options import question
 from assay.estimation.result import ResultOfRows, Run
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics import plots, words
 from assay.psychometrics.raters.fairness import Fairness, fairness
 from assay.psychometrics.raters.fit import MANY_LABELS, RaterFit, fit
+from assay.psychometrics.raters.linear import ENDS, LinearDensity, linear_items, share_at_ends
 from assay.psychometrics.raters.results import (
     FAR,
     UNLIKELY,
@@ -43,6 +44,10 @@ RIVAL = 0.05
 APART = 0.05
 """Local optima whose φ or ψ differ by more, in categories, would change the conclusions."""
 
+EXACT_NUMBERS = 0.15
+"""In the linear model, a ψ below this share of the standard deviation of labels: of labels that are the ideal ratings,
+ψ is .05 to .15 with 60 to 200 items, from the prior."""
+
 EXACT = 0.15
 """Labels without any scatter have a ψ of about .25, from the prior; a smaller one is from a φ on an edge."""
 
@@ -54,15 +59,16 @@ class RaterModel(ResultOfRows):
     Attributes
     ----------
     rows : polars.DataFrame
-        One row per rater: ``annotator``, ``kind``, ``estimate`` (φ in categories, centred over raters: below 0 is more
+        One row per rater: ``annotator``, ``kind``, ``estimate`` (φ in ``unit``, centred over raters: below 0 is more
         severe than the mean) with ``low`` and ``high``, ``p_adjusted`` of φ = 0 over all raters; ``psi`` with its
-        ends: the standard deviation of labels around the ideal rating, in categories; ``labels``; ``fit_p`` and
+        ends: the standard deviation of labels around the ideal rating, in ``unit``; ``labels``; ``fit_p`` and
         ``misfit`` of the predictive check; ``rhat`` and ``effective_draws`` (the worse of φ and ψ).
     modes : polars.DataFrame
         One row per local optimum of the posterior: ``share`` of the mass, ``severity_apart`` and
         ``variability_apart``, the largest differences of its φ and ψ from those of the best.
     items : polars.DataFrame
-        One row per criterion (and group): ``categories``, ``slope`` of each trait, ``spread``, the factor of ψ.
+        One row per criterion: ``categories``, ``slope`` of each trait, ``spread``, the factor of ψ. In the linear model
+        ``low`` and ``high`` of the scale instead of categories, and ``sd`` of ideal ratings.
     diagnostics : Diagnostics
     fairness : Fairness or None
         If a group was named.
@@ -87,6 +93,11 @@ class RaterModel(ResultOfRows):
         return tuple(self.severity)
 
     @property
+    def unit(self) -> str:
+        """The unit of φ and ψ: ``categories``, or in the linear model ``points`` or ``percent of the range``."""
+        return self.fitted.table.unit
+
+    @property
     def converged(self) -> bool:
         """Whether the fit converged."""
         return self.diagnostics.converged
@@ -103,7 +114,10 @@ class RaterModel(ResultOfRows):
 
     @cached_property
     def ideal(self) -> pl.DataFrame:
-        """The ideal rating of each item, with its uncertainty: ``ideal``, ``certainty``, ``expected``, ``sd``."""
+        """The ideal rating of each item, with its uncertainty: ``ideal``, ``certainty``, ``expected``, ``sd``.
+
+        In the linear model: ``ideal`` and ``sd``, in ``unit``.
+        """
         return ideal_ratings(self.fitted)
 
     @cached_property
@@ -137,14 +151,14 @@ class RaterModel(ResultOfRows):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Severity and variability of every rater: severe on the left, variable on top."""
-        return plots.raters(self.rows, self.converged, ax)
+        return plots.raters(self.rows, self.converged, ax, unit=self.unit)
 
     def plot_fairness(self, ax: Axes | None = None) -> Axes:
         """Each rater's group difference in severity, and the ratio of its variabilities."""
-        return plots.fairness(self.fairness, self.run.settings, ax)  # type: ignore[arg-type]
+        return plots.fairness(self.fairness, self.fitted.rope, ax, unit=self.unit)
 
     def plot_ideal(self, ax: Axes | None = None) -> Axes:
-        """The shares of ideal ratings and of labels, by criterion."""
+        """The shares of ideal ratings and of labels, by criterion; in the linear model, their quantiles."""
         return plots.ideal(self.fitted, ax)
 
 
@@ -158,6 +172,10 @@ def rater_model(labels: Annotations | Chunks, settings: RaterSettings) -> RaterM
     τ_j of rater r and criterion j, after Mariano and Junker (2007). ξ is summed out, θ integrated by Gauss–Hermite
     quadrature.
 
+    Labels with fractions, or on a scale of more than 20 steps, have a *linear* model: the label is ξ + φ + ψε, the
+    ideal rating μ + αθ + ωe, with normal θ, e and ε, all integrated exactly. φ and ψ are then in points of the scale.
+    ``distribution`` forces either model.
+
     Only identified quantities are reported: φ centred over raters, differences, ψ. A shift that all raters share is
     confounded with the ideal ratings.
 
@@ -166,7 +184,7 @@ def rater_model(labels: Annotations | Chunks, settings: RaterSettings) -> RaterM
     Parameters
     ----------
     labels : Annotations
-        Labels in ordered categories; criteria can have different numbers of them, and labels can be missing.
+        Ordered labels, categories or numbers; criteria can have different scales, and labels can be missing.
 
     Returns
     -------
@@ -175,7 +193,8 @@ def rater_model(labels: Annotations | Chunks, settings: RaterSettings) -> RaterM
     Raises
     ------
     DesignError
-        For labels that are not ordered categories, fewer than two raters, or groups that no two raters share.
+        For labels that are not ordered, more than 20 categories or fractions with ``distribution="categories"``, fewer
+        than two raters, or groups that no two raters share.
     DataError
         For a missing column, or items without a value in it.
     MissingExtra
@@ -188,6 +207,9 @@ def rater_model(labels: Annotations | Chunks, settings: RaterSettings) -> RaterM
     >>> found = assay.rater_model(labels, quick=True, starts=2)
     >>> found.rows["annotator"].to_list(), round(sum(found.rows["estimate"]), 6)
     (['ann_1', 'ann_2', 'ann_3', 'ann_4', 'gpt'], 0.0)
+    >>> numbers = assay.simulate(60, 4, scale="interval:0-100", judges={"gpt": 0.3}, seed=2)
+    >>> assay.rater_model(numbers, quick=True).unit
+    'points'
     """
     return _result(fit(rater_table(labels.in_memory("a rater model"), settings), settings))
 
@@ -234,6 +256,8 @@ def _rows(found: RaterFit, checked: pl.DataFrame, diagnosis: Diagnostics) -> pl.
 def _items(found: RaterFit) -> pl.DataFrame:
     """One row per criterion."""
     table, density, x = found.table, found.density, found.center
+    if isinstance(density, LinearDensity):
+        return linear_items(density, x)
     spread = (density.layout.psi @ x).reshape(density.layout.shape)[0].mean(axis=1)
     rows = []
     for grid in density.grids:
@@ -250,7 +274,7 @@ def _items(found: RaterFit) -> pl.DataFrame:
 
 def _cautions(found: RaterFit, checked: pl.DataFrame, modes: pl.DataFrame) -> Iterator[str]:
     table = found.table
-    together = [traits.criteria for traits in found.density.layout.traits if traits.names]
+    together = _together(found)
     yield from link_cautions(table, together, found.settings.object, "φ")
     if turned := raters_upside_down(table, 1 - found.settings.confidence):
         each = [f"{name} (r = {signed(away)} with the mean of the others)" for name, away in turned]
@@ -265,15 +289,10 @@ def _cautions(found: RaterFit, checked: pl.DataFrame, modes: pl.DataFrame) -> It
             "from the spread of ideal ratings. If items are parts of a whole, such as segments of a lesson, use the "
             "whole as the item, and its parts as repeats with repeats='each'."
         )
-    exact = [name for name, psi in zip(table.raters, found.variability.value, strict=True) if psi < EXACT]
-    if exact:
-        yield (
-            f"ψ of {listing(exact, 6)} is below {EXACT}: φ is at the edge between two categories. Do not interpret "
-            "their φ "
-            "or its interval."
-        )
+    yield from _linear_cautions(found) if table.linear else _edge_cautions(found)
     rivals = modes.filter((pl.col("mode") > 1) & (pl.col("share") >= RIVAL))
-    different = rivals.filter(pl.max_horizontal("severity_apart", "variability_apart") > APART)
+    apart = pl.max_horizontal("severity_apart", "variability_apart") / found.density.layout.unit
+    different = rivals.filter(apart > APART)
     if different.height:
         share, phi, psi = different.select("share", "severity_apart", "variability_apart").max().row(0)
         yield (
@@ -286,6 +305,39 @@ def _cautions(found: RaterFit, checked: pl.DataFrame, modes: pl.DataFrame) -> It
             f"misfit for {listing(bad['annotator'].to_list())} (predictive p ≤ {UNLIKELY}; more than "
             f"{100 * FAR:.0f}% of "
             "labels unexpected). Do not interpret their φ and ψ."
+        )
+
+
+def _together(found: RaterFit) -> list[Ints]:
+    """The criteria of each trait."""
+    if isinstance(found.density, LinearDensity):
+        return found.density.criteria_of_traits()
+    return [traits.criteria for traits in found.density.layout.traits if traits.names]
+
+
+def _edge_cautions(found: RaterFit) -> Iterator[str]:
+    exact = [name for name, psi in zip(found.table.raters, found.variability.value, strict=True) if psi < EXACT]
+    if exact:
+        yield (
+            f"ψ of {listing(exact, 6)} is below {EXACT}: φ is at the edge between two categories. Do not interpret "
+            "their φ "
+            "or its interval."
+        )
+
+
+def _linear_cautions(found: RaterFit) -> Iterator[str]:
+    table = found.table
+    least = EXACT_NUMBERS * found.density.layout.unit
+    exact = [name for name, psi in zip(table.raters, found.variability.value, strict=True) if psi < least]
+    if exact:
+        yield (
+            f"ψ of {listing(exact, 6)} is close to 0: the ideal ratings are estimated as these labels. Check whether "
+            "others copied them; with two or three raters this can also be chance."
+        )
+    if (share := share_at_ends(table)) > ENDS:
+        yield (
+            f"{100 * share:.0f}% of labels are at an end of the scale, where a normal distribution is cut: differences "
+            "in φ and ψ are underestimated. Bin the labels into at most 20 categories."
         )
 
 
@@ -305,12 +357,14 @@ def _sentences(found: RaterModel) -> Iterator[str]:
             f"Converged: R-hat at most {worst:.3f}, at least {least:,.0f} effective draws, "
             f"{counted(fitted.chains.divergences, 'divergence')}."
         )
-    alpha = 1 - fitted.settings.confidence
-    yield from words.severity_lines(found.rows, alpha, "categories", -1)
-    yield from words.variability_lines(_variability_rows(found, alpha))
-    yield from map(words.judge_line, _judges_minus_humans(found))
+    alpha, unit = 1 - fitted.settings.confidence, found.unit
+    yield words.model_line(unit, fitted.table.categories)
+    yield from words.severity_lines(found.rows, alpha, unit, -1)
+    yield from words.variability_lines(_variability_rows(found, alpha), unit)
+    for one in _judges_minus_humans(found):
+        yield words.judge_line(one, unit)
     if found.fairness is not None:
-        yield from found.fairness.sentences(fitted.settings.rope)
+        yield from found.fairness.sentences(fitted.rope, unit)
     yield words.optima_line(
         found.modes, fitted.settings.starts, RIVAL, partial=len(fitted.table) > MANY_LABELS
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ import polars as pl
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.raters.density import Density, point_probabilities
 from assay.psychometrics.raters.fit import MOST_RHAT, STEEP, RaterFit, rhat_and_samples
+from assay.psychometrics.raters.linear import LinearDensity, linear_ideal, linear_predictive, linear_traits
 
 # -- May the fit be trusted ------------------------------------------------------------------------
 
@@ -108,7 +110,7 @@ def modes_frame(found: RaterFit) -> pl.DataFrame:
             "starts": m.found,
             "severity_apart": float(np.abs(layout.severity(m.x) - layout.severity(best.x)).max()),
             "variability_apart": float(
-                np.abs(np.exp(layout.variability(m.x)) - np.exp(layout.variability(best.x))).max()
+                layout.unit * np.abs(np.exp(layout.variability(m.x)) - np.exp(layout.variability(best.x))).max()
             ),
         }
         for n, m in enumerate(found.modes)
@@ -130,8 +132,10 @@ def predictive(found: RaterFit) -> pl.DataFrame:
     """
     table = found.table
     n = int(np.clip(SIMULATED // max(len(table), 1), LEAST_TABLES, 200))
+    if isinstance(found.density, LinearDensity):
+        return linear_predictive(found.density, found.spread_draws(n), found.settings.seed)
     rng = np.random.default_rng(np.random.SeedSequence(found.settings.seed, spawn_key=(10,)))
-    observed = _tally(table.rater, table.value, len(table.raters), table.n_categories)
+    observed = _tally(table.rater, cast("Ints", table.value), len(table.raters), table.n_categories)
     beyond, expected = np.zeros(len(table.raters)), np.zeros(observed.shape)
     draws = found.spread_draws(n)
     for x in draws:
@@ -203,8 +207,11 @@ def ideal_ratings(found: RaterFit) -> pl.DataFrame:
     -------
     polars.DataFrame
         ``item``, ``criterion``, ``ideal`` (the most probable label), ``certainty`` (its probability), ``expected`` and
-        ``sd`` (numbers, before rounding to a label, with standard deviation), ``labels``.
+        ``sd`` (numbers, before rounding to a label, with standard deviation), ``labels``. In the linear model ``ideal``
+        is the number, without ``certainty`` and ``expected``.
     """
+    if isinstance(found.density, LinearDensity):
+        return linear_ideal(found.density, found.spread_draws(AVERAGED))
     table, cells = found.table, found.table.cells
     p = np.zeros((len(cells.kind), table.n_categories))
     first, second = np.zeros((2, len(p)))
@@ -244,6 +251,8 @@ def _label_shares(density: Density, p: Floats, said: Floats) -> Floats:
 
 def traits(found: RaterFit) -> pl.DataFrame:
     """The posterior of each subject's trait: ``subject``, ``trait``, ``estimate``, ``sd``; none without traits."""
+    if isinstance(found.density, LinearDensity):
+        return linear_traits(found.density, found.spread_draws(AVERAGED))
     grids, draws = found.density.grids, found.spread_draws(AVERAGED)
     # Mean and mean square of each trait: (2, units, traits) a grid.
     moments = [np.zeros((2, len(grid.patterns), len(grid.traits.names))) for grid in grids]
@@ -296,6 +305,7 @@ def _average_label(density: Density, x: Floats) -> Floats:
 
 def ideal_shares(found: RaterFit) -> Floats:
     """How often each label is the ideal one, as the average rater says it: (criteria, categories)."""
+    assert isinstance(found.density, Density)
     table, cells = found.table, found.table.cells
     total = np.zeros((len(table.criteria), table.n_categories))
     draws = found.spread_draws(AVERAGED // 4)

@@ -28,6 +28,7 @@ from assay.statistics.blocks import untold
 # -- Options ---------------------------------------------------------------------------------------
 
 RepeatsKept = Literal["error", "first", "last", "majority", "each"]
+Distribution = Literal["auto", "categories", "normal"]
 Progress = Callable[[str, int, int], None]
 """Called with the name of the task, the steps done, and all steps."""
 
@@ -70,13 +71,19 @@ class RaterSettings(FacetSettings):
     _: KW_ONLY
     renamed: ClassVar[Mapping[str, str]] = {"dimensions": "traits=..."}
 
+    distribution: Distribution = option(
+        "auto", "Distribution of labels around the ideal rating: ordered categories, or normal.",
+        details="``normal`` is the linear model for numbers; ``auto`` uses it for labels with fractions and for scales "
+        "of more than 20 steps.", first=True,
+    )  # fmt: skip
     baseline: str | None = option(None, "Group to compare with (default: the one with most labels).")
     reference: Literal["all", "humans", "judges"] = option(
         "all", "Raters whose mean group difference is the reference (without significantly different raters)."
     )
     rope: float = option(
         0.1, "Equivalence margin for group differences, in categories.", low=0,
-        details="0.1 is one label of ten moved by one category.",
+        details="0.1 is one label of ten moved by one category. In the linear model: in standard deviations of labels "
+        "within criteria.",
     )  # fmt: skip
     traits: Mapping[str, str | Sequence[str]] | None = option(
         None, "Trait of each criterion: clarity=style,depth=content; style+content for two.",
@@ -125,13 +132,19 @@ class RaterTable:
     criteria : tuple of str or None
         ``None`` without criteria.
     categories : tuple of tuple
-        The labels of each criterion from the lowest to the highest; of a reversed one, in reversed order.
+        The labels of each criterion from the lowest to the highest; of a reversed one, in reversed order. In the linear
+        model, the ends of its scale.
     groups : tuple of str
         Groups of the subjects, the baseline first; one, unnamed, without groups.
-    item, criterion, rater, value, group, subject : (labels,) int
-        Each label: codes, and its category from 0.
+    item, criterion, rater, group, subject : (labels,) int
+        Codes of each label.
+    value : (labels,) int or float
+        The category of each label from 0; in the linear model, its number in ``unit``.
     items, subjects : tuple
         Names of the codes.
+    unit : str
+        ``categories``; in the linear model ``points`` of the scale, or ``percent of the range`` if criteria have
+        different scales.
     """
 
     raters: tuple[str, ...]
@@ -142,7 +155,7 @@ class RaterTable:
     item: Ints
     criterion: Ints
     rater: Ints
-    value: Ints
+    value: Ints | Floats
     group: Ints
     subject: Ints
     items: tuple[str, ...]
@@ -150,9 +163,15 @@ class RaterTable:
     fingerprint: str
     notes: tuple[str, ...] = ()
     exclusions: tuple[Exclusion, ...] = ()
+    unit: str = "categories"
 
     def __len__(self) -> int:
         return len(self.value)
+
+    @property
+    def linear(self) -> bool:
+        """Whether labels are numbers around an ideal rating on a line, not categories."""
+        return self.unit != "categories"
 
     @property
     def sizes(self) -> Ints:
@@ -352,41 +371,107 @@ def rater_table(labels: Annotations, settings: FacetSettings) -> RaterTable:
     labels = replace(labels, labels=labels.labels.sort(order, maintain_order=True))
     number = numbers_of(labels, settings.reverse or (), ordered=True)
     criteria = labels.criteria or (None,)
-    value, criterion = np.zeros((2, len(number)), dtype=np.int64)
+    criterion = np.zeros(len(number), dtype=np.int64)
     if labels.criteria:
         criterion = _position(labels.labels["criterion"], criteria)
-    categories: list[tuple[Any, ...]] = []
-    notes, excluded = [f"repeated labels: {settings.repeats}"] if repeated else [], []
-    for j, name in enumerate(criteria):
-        mine = criterion == j
-        whole = _whole_numbers(name, number[mine])
-        value[mine] = whole - whole.min()
-        categories.append(_category_names(labels, name, whole, name in (settings.reverse or ())))
-        if len(categories[j]) == 1:
-            why = f"every label is {categories[j][0]}, which tells nothing of raters"
-            excluded.append(Exclusion("criterion", 1, why, () if name is None else (name,)))
-        elif len(labels.scale_of(name).categories or ()) > len(categories[j]):
-            place = "" if name is None else f" of '{name}'"
-            ends = f"{categories[j][0]} to {categories[j][-1]}"
-            notes.append(f"no label is the lowest or highest of the scale{place}; ideal ratings range from {ends}")
+    notes = (f"repeated labels: {settings.repeats}",) if repeated else ()
+    measured = _numbers if _is_linear(number, criterion, settings) else _categories
+    coded = measured(labels, criteria, criterion, number, settings.reverse or ())
     raters = (*labels.humans, *labels.judges)
     subjects, subject = _levels(labels, settings.object or "item", "object")
-    groups, of_group = _levels(labels, group, "group") if group else (("",), np.zeros(len(value), np.int64))
+    groups, of_group = _levels(labels, group, "group") if group else (("",), np.zeros(len(number), np.int64))
     items = natural(labels.labels["item"].unique().to_list())
     table = RaterTable(
-        raters, np.array([r in labels.judges for r in raters]), criteria, tuple(categories), tuple(map(str, groups)),
+        raters, np.array([r in labels.judges for r in raters]), criteria, coded.categories, tuple(map(str, groups)),
         _position(labels.labels["item"], items), criterion, _position(labels.labels["annotator"], raters),
-        value, of_group, subject, items, subjects, fingerprint, tuple(notes), tuple(excluded),
+        coded.value, of_group, subject, items, subjects, fingerprint, (*notes, *coded.notes), coded.exclusions,
+        coded.unit,
     )  # fmt: skip
     table = _put_baseline_first(_drop_constant_criteria(table), baseline)
     if len(table.items) <= LEAST_DIFFERENCES:
-        few = untold(table.value.astype(float), table.item, least=LEAST_DIFFERENCES)
+        few = untold(np.asarray(table.value, dtype=float), table.item, least=LEAST_DIFFERENCES)
         raise DesignError(f"differences between raters are not estimable: {few}")
     if len(table.raters) < 2:
         raise DesignError(f"a rater model needs at least two raters; the only one is {table.raters[0]}")
     if group and len(table.groups) < 2:
         raise DesignError(f"'{group}' has one value only ({groups[0]}); fairness compares two groups or more")
     return table
+
+
+# -- Labels as categories, or as numbers -------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Coded:
+    """Labels as a model uses them, with the names of the categories, or the ends of the scale, of each criterion."""
+
+    value: Ints | Floats
+    categories: tuple[tuple[Any, ...], ...]
+    unit: str = "categories"
+    notes: tuple[str, ...] = ()
+    exclusions: tuple[Exclusion, ...] = ()
+
+
+def _is_linear(number: Floats, criterion: Ints, settings: FacetSettings) -> bool:
+    """Whether the linear model applies: as the settings say, or to fractions and more steps than categories."""
+    if not isinstance(settings, RaterSettings) or settings.distribution == "categories":
+        return False
+    if settings.distribution == "normal" or (number != np.rint(number)).any():
+        return True
+    return any(np.ptp(number[criterion == j]) >= MOST_CATEGORIES for j in np.unique(criterion))
+
+
+def _categories(
+    labels: Annotations, criteria: Sequence[str | None], criterion: Ints, number: Floats, reverse: Sequence[str]
+) -> _Coded:
+    """Each label as the position of its category, from 0."""
+    value, names = np.zeros(len(number), dtype=np.int64), []
+    notes, excluded = [], []
+    for j, name in enumerate(criteria):
+        mine = criterion == j
+        whole = _whole_numbers(name, number[mine])
+        value[mine] = whole - whole.min()
+        names.append(_category_names(labels, name, whole, name in reverse))
+        if len(names[j]) == 1:
+            excluded.append(_constant(name, names[j][0]))
+        elif len(labels.scale_of(name).categories or ()) > len(names[j]):
+            place = "" if name is None else f" of '{name}'"
+            ends = f"{names[j][0]} to {names[j][-1]}"
+            notes.append(f"no label is the lowest or highest of the scale{place}; ideal ratings range from {ends}")
+    return _Coded(value, tuple(names), notes=tuple(notes), exclusions=tuple(excluded))
+
+
+def _numbers(
+    labels: Annotations, criteria: Sequence[str | None], criterion: Ints, number: Floats, reverse: Sequence[str]
+) -> _Coded:
+    """Each label as a number: of its scale, or in percent of its range if criteria have different scales."""
+    value, notes, excluded = number.copy(), [], []
+    ends: list[tuple[float, ...]] = []
+    for j, name in enumerate(criteria):
+        mine, place = number[criterion == j], "" if name is None else f" of '{name}'"
+        scale = labels.scale_of(name)
+        if not scale.numeric:
+            notes.append(f"the categories{place} are numbered {mine.min():g} to {mine.max():g}, at equal distances")
+        if scale.bounds is None and scale.numeric:
+            notes.append(f"the scale{place} has no ends; its labels are from {mine.min():g} to {mine.max():g}")
+        if np.ptp(mine) == 0:
+            excluded.append(_constant(name, f"{mine[0]:g}"))
+            ends.append((float(mine[0]),))
+            continue
+        low, high = scale.bounds if scale.numeric and scale.bounds else (mine.min(), mine.max())
+        ends.append((float(low), float(high)))
+    unit = "points"
+    if len({labels.scale_of(name).spec for name in criteria}) > 1:
+        unit = "percent of the range"
+        for j, each in enumerate(ends):
+            rows = criterion == j
+            value[rows] = 100 * (number[rows] - each[0]) / max(each[-1] - each[0], 1e-300)
+    return _Coded(value, tuple(ends), unit, tuple(notes), tuple(excluded))
+
+
+def _constant(name: str | None, label: Any) -> Exclusion:
+    why = f"every label is {label}, which tells nothing of raters"
+    return Exclusion("criterion", 1, why, () if name is None else (name,))
 
 
 def _whole_numbers(name: str | None, value: Floats) -> Ints:
@@ -396,13 +481,13 @@ def _whole_numbers(name: str | None, value: Floats) -> Ints:
     if (whole != value).any():
         odd = value[whole != value][0]
         raise DesignError(
-            f"a rater model needs ordered categories, and labels{where} have fractions ({odd:g}); round them to "
-            "the categories that raters could give"
+            f"this rater model needs ordered categories, and labels{where} have fractions ({odd:g}); round the "
+            "labels, or use the linear hierarchical rater model"
         )
     if np.ptp(whole) >= MOST_CATEGORIES:
         raise DesignError(
-            f"a rater model sums over ideal ratings of at most {MOST_CATEGORIES} categories; labels{where} go "
-            f"from {whole.min()} to {whole.max()}; bin them first"
+            f"this rater model sums over at most {MOST_CATEGORIES} categories; labels{where} go from {whole.min()} to "
+            f"{whole.max()}; bin the labels, or use the linear hierarchical rater model"
         )
     return whole
 
