@@ -875,7 +875,8 @@ QUESTIONS = (
          "baseline": [{"group": "language", "baseline": "en"}],
          "reference": [{"group": "language", "reference": "humans"}, {"group": "language", "reference": "judges"}],
          "rope": [{"group": "language", "rope": 0.3}], "distribution": ["normal"], "traits": [], "quick": [],
-         "starts": [2], "nodes": [{"object": "document", "nodes": 9}], "chains": [2], "warmup": [60], "draws": [200], "progress": []},
+         "starts": [2], "nodes": [{"object": "document", "nodes": 9}], "chains": [2], "warmup": [60], "draws": [200],
+         "progress": []},
         {"quick": True, "starts": 1, "draws": 100},
     ),
     Question(

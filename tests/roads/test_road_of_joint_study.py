@@ -92,6 +92,15 @@ def test_one_study_answers_every_question(study, run, monkeypatch):
         place = [options.pop(0), study] if name == "study" else [study]
         code, out, err = run(name, *place, *options)
         assert code == 0, (name, options, out, err)
+    page = (study / "report.html").read_text()
+    parts = [
+        "By criterion", "Agreement among annotators", "Disagreements among annotators",
+        "Severity and variability of raters",
+        "Ranking of systems by humans and judges", "Consistency of votes", "Separability of systems",
+        "Validity of similarity measures", "Generalizability",
+    ]  # fmt: skip
+    assert [part for part in parts if part not in page] == []
+    assert "first_output" not in page
     for what, rows in {"labels": len(table), "votes": 42 * 4, "triplets": 2 * n_triplets, "outputs": 140}.items():
         code, out, _ = run("export", study, study / f"{what}.csv", "--what", what)
         assert (code, pl.read_csv(study / f"{what}.csv").height) == (0, rows)

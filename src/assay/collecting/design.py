@@ -231,7 +231,7 @@ class StudyDesign:
         """All questions except those that systems answer, and those that only judges can answer."""
         written = self.study.config.written
         asked = [one for one in questions(self.store) if one.definition.name != written]
-        if all(one.definition.draws_pairs for one in asked):
+        if asked and all(one.definition.draws_pairs for one in asked):
             raise StudyError(
                 "only judges can compare pairs of items; annotators choose the odd one out of three. Add a question "
                 "with scale: odd-one-out and the same options"

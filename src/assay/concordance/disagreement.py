@@ -191,7 +191,7 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
         if single:
             exclusions.append(Exclusion("item", single, "no two labels to compare"))
         agreed, several = agreed + frame.filter(pl.col("disagreement") == 0).height, several + frame.height
-        items.append(frame.join(one.items, on="item", how="left"))
+        items.append(frame.join(_described(one), on="item", how="left"))
         if len(ratings.values) > MOST_CATEGORIES:
             exclusions.append(Exclusion("criterion", 1, f"more than {MOST_CATEGORIES} different labels: no categories"))
             continue
@@ -275,9 +275,15 @@ def farthest_items(labels: Annotations, judge: str, most: int, repeats: Repeats 
                 pl.Series("human_labels", humans, pl.String),
                 pl.Series("judge_label", own, pl.String),
                 pl.col("judges").alias("distance"), pl.col("people").alias("human_distance"),
-            ).join(one.items, on="item", how="left", maintain_order="left")
+            ).join(_described(one), on="item", how="left", maintain_order="left")
         )  # fmt: skip
     return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
+
+
+def _described(labels: Annotations) -> pl.DataFrame:
+    """The items with the columns that describe them, without those that only record how a study drew them."""
+    frame = labels.items.drop([c for c in labels.reading.drawn if c in labels.items.columns and c != "item"])
+    return frame.select(c for c in frame.columns if frame[c].null_count() < frame.height)
 
 
 def _span(ratings: Ratings) -> float:

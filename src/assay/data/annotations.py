@@ -236,9 +236,9 @@ class Annotations:
                 table = table._on_scale(str(wanted[0]))
         return table
 
-    def of_kind(self, kind: str) -> Annotations:
-        """Return the labels of the criteria on one kind of scale, such as ``preference``; all if none, or all, are."""
-        found = [c for c in self.criteria if self.scale_of(c).kind == kind]
+    def of_kind(self, *kinds: str) -> Annotations:
+        """Return the labels of the criteria on these kinds of scale; all of them if none, or all, are on these."""
+        found = [c for c in self.criteria if self.scale_of(c).kind in kinds]
         return self.where(criterion=found) if 0 < len(found) < len(self.criteria) else self
 
     def join(self, other: Annotations, match: Match = "exact") -> Annotations:

@@ -369,7 +369,7 @@ class ReportBuilder:
         for more in (implied, {}) if implied else ({},):
             try:
                 settings = CardSettings(judges=tuple(judges), **{**more, **named}, **shared)
-                return judge_card(self.labels, settings, tested)
+                return judge_card(self.labels.of_kind("ordinal", "interval"), settings, tested)
             except DesignError as reason:
                 if named and not more:
                     raise
@@ -602,7 +602,8 @@ class ReportPart:
         The function that makes it, as ``module:name``. It takes the labels and `PartOptions` and returns `Part`s, or
         none if the table does not allow the analysis.
     kinds : tuple of str
-        Kinds of scale of which the table must have one; empty if any scale is allowed.
+        Kinds of scale of which the table must have one; criteria on others are not passed on. Empty if any scale is
+        allowed.
     """
 
     name: str
@@ -615,18 +616,22 @@ class ReportPart:
             return ()
         module, _, name = self.path.partition(":")
         function: MakeParts = getattr(import_module(module), name)
-        return function(labels, options)
+        return function(labels.of_kind(*self.kinds) if self.kinds else labels, options)
 
+
+COMPARABLE = ("nominal", "ordinal", "interval", "preference")
+"""Kinds of scale on which two labels of an item can be compared."""
 
 FURTHER = Registry("assay.report_parts", ReportPart, {part.name: part for part in (
     ReportPart("estimates", "assay.estimates.page:report_estimates", ("nominal", "ordinal", "interval")),
-    ReportPart("agreement", "assay.concordance.page:report_agreement"),
-    ReportPart("disagreement", "assay.concordance.page:report_disagreement"),
+    ReportPart("agreement", "assay.concordance.page:report_agreement", COMPARABLE),
+    ReportPart("disagreement", "assay.concordance.page:report_disagreement", COMPARABLE),
     ReportPart("opinions", "assay.variation.page:report_opinions", ("nominal", "ordinal", "interval")),
     ReportPart("panel", "assay.variation.page:report_panel", ("nominal", "ordinal", "interval")),
     ReportPart("position", "assay.preference.page:report_position", ("preference", "odd-one-out")),
     ReportPart("raters", "assay.psychometrics.page:report_raters", ("ordinal",)),
     ReportPart("votes", "assay.preference.page:report_votes", ("preference",)),
+    ReportPart("separability", "assay.verdict.outputs:report_separability"),
     ReportPart("ideas", "assay.ideas.page:report_ideas", ("text", "odd-one-out")),
     ReportPart("generalizability", "assay.psychometrics.page:report_generalizability", ("ordinal", "interval")),
 )})  # fmt: skip
