@@ -709,7 +709,8 @@ QUESTIONS = (
          "strata": ["language"], "population": ["finite"], "covariates": [("length", "language")],
          "folds": [{"covariates": ("length",), "folds": 4}], "gold": ["gold"],
          "estimator": ["difference", "ppi++"], "sampling": ["trust"], "repeats": ["first", "last", "mean"],
-         "confidence": [0.8], "seed": [{"covariates": ("length",), "seed": 3}]},
+         "confidence": [0.8], "seed": [{"covariates": ("length",), "seed": 3}],
+         "judges": [{"judge": ("gpt", "llama"), "judges": "random"}], "prompts": []},
         {}, spot_checked, chunks=True,
     ),
     Question(

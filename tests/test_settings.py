@@ -413,6 +413,7 @@ OPTIONS = {
         "quantiles": "(0.25, 0.5, 0.75) > 0 < 1",
         "adjust": "'holm'",
         "raters": "'fixed' first",
+        "judges": "'fixed'",
         "population": "'infinite'",
         "covariates": "()",
         "folds": "10 >= 2",

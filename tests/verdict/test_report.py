@@ -111,7 +111,8 @@ def test_report_page_makes_no_external_request(page: str) -> None:
     assert "default-src 'none'" in page
     assert "prefers-color-scheme: dark" in page
     assert "@media print" in page
-    # Two curves, labels, agreement twice, categories and three confusions; intervals are drawn in the tables' cells.
+    # Two curves, labels, agreement twice, categories, three confusions, a panel, its correlations; intervals are drawn
+    # in the tables' cells.
     assert page.count('<svg role="img"') == 11
     assert page.count('class="iv"') > 20
 

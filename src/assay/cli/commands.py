@@ -174,6 +174,7 @@ AFTER_A_YES = (
         heading=_ESTIMATE,
         settings=("assay.estimates.corrected:EstimateSettings",),
         without=("judge",),
+        named={"judges": "judge-sample"},
     ),
     Command(
         "drift",

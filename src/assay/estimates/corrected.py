@@ -9,17 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from assay.data.annotations import Annotations, Repeats
+from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunks import Chunks
 from assay.data.names import natural
 from assay.data.words import PROVENANCE
-from assay.errors import DataError, DesignError, counted, listing
+from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimates import words
 from assay.estimates.checked import (
     DOUBTED,
@@ -32,10 +33,11 @@ from assay.estimates.checked import (
 )
 from assay.estimates.contrasts import SourcePairs, SystemContrast, contrast_systems
 from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tune_lambda
+from assay.estimates.judge_means import JudgeRuns
 from assay.estimates.rogan_gladen import true_shares
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
 from assay.estimation.options import Adjustment, Raters, Settings, level_option, option, question, seed_option
-from assay.estimation.result import Result, Run
+from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import decimals
@@ -102,6 +104,12 @@ class EstimateSettings(Settings):
     length: str | None = option(None, "With contrast: item column with the length of an output.")
     adjust: Adjustment = option("holm", "With contrast: multiplicity adjustment of the p-values.")
     raters: Raters = option("fixed", "Treat annotators as fixed, or as a random sample of annotators.", first=True)
+    judges: Raters = option(
+        "fixed", "Correct the labels of these judges, or estimate the mean label of judges like these.",
+        details="random uses no human labels: the interval includes the variance among judges and prompts, but no "
+        "error that all judges share.",
+    )  # fmt: skip
+    prompts: str | None = option(None, "With judges random: column of the prompt under which a label was given.")
     annotators: Sequence[str] | None = option(None, "Annotators whose labels are used (default: all).")
     clusters: str | None = option(None, "Item column of clusters of items, such as documents or lessons.", first=True)
     probabilities: str | None = option(
@@ -136,9 +144,25 @@ class EstimateSettings(Settings):
             raise DesignError(
                 "a contrast is paired by source; name the item column of sources with sources=...", option="sources"
             )
+        self._check_random_judges()
         for one, other in _APART:
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise DesignError(f"{one}=... and {other}=... exclude each other; omit one", option=other)
+
+    def _check_random_judges(self) -> None:
+        """Refuse options about human labels for a mean of judges' labels, and prompts without it."""
+        if self.judges == "fixed":
+            if self.prompts is not None:
+                raise DesignError("prompts=... requires judges='random'", option="prompts")
+            return
+        for name in ("probabilities", "strata", "gold", "annotators", "length"):
+            if getattr(self, name) is not None:
+                raise DesignError(f"judges='random' uses no human labels; omit {name}=...", option=name)
+        if self.covariates or self.raters == "random" or self.population == "finite" or self.target == "quantiles":
+            raise DesignError(
+                "judges='random' estimates means or shares from the judges' labels alone; omit covariates=..., "
+                "raters=..., population=... and target='quantiles'", option="judges",
+            )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,6 +310,8 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
 
     The estimated mean label of the three annotators over all 400 items, from the 80 items that they labelled.
     """
+    if settings.judges == "random":
+        return _judges_like_these(labels.in_memory("an estimate for judges like these"), settings)
     judges = _judges_of(labels, settings)
     _fit_estimator(settings, judges)
     checks = SpotChecks.of(
@@ -689,6 +715,73 @@ def _skew_caution(checks: SpotChecks, target: str) -> tuple[str, ...]:
         f"the labels are skewed (skewness {decimals(skewness, 1)}) and unbounded: a 95% interval from {checks.n} "
         "labelled items covers about 90%; label more items, or estimate the mean of the logarithms.",
     )
+
+
+# -- judges like these, without human labels ---------------------------------------------------------------
+
+
+def _judges_like_these(labels: Annotations, settings: EstimateSettings) -> CorrectedEstimate:
+    """Means or shares of judges' labels, for judges and prompts like these."""
+    named = (settings.judge,) if isinstance(settings.judge, str) else tuple(settings.judge or labels.judges)
+    for one in named:
+        if one not in labels.judges:
+            raise DataError(unknown("judge", one, labels.judges))
+    if not named:
+        raise DesignError("an estimate for judges like these requires judges in the table", option="judges")
+    target = settings.target or ("mean" if labels.scale.numeric else "shares")
+    runs = JudgeRuns.of(labels, named, settings.prompts, settings.clusters, shares=target == "shares")
+    slices = settings.by or settings.contrast
+    parts: list[tuple[str | None, Ints | None]] = [(None, None)]
+    if slices is not None:
+        about = dict(zip(labels.items["item"], item_column(labels, slices).cast(pl.String), strict=True))
+        names = natural([v for v in set(about.values()) if v is not None])
+        parts = [
+            (name, np.array([i for i, item in enumerate(runs.items) if about[item] == name], dtype=np.int64))
+            for name in names
+        ]
+    level = settings.confidence if settings.by is None else 1 - (1 - settings.confidence) / len(parts)
+    none = missing("human labels are not used")
+    lines = []
+    for name, keep in parts:
+        for quantity, values in runs.quantities():
+            n = len(runs.items) if keep is None else len(keep)
+            found = runs.estimate(values, level, keep)
+            lines.append(EstimateLine(name, quantity, found, none, found.estimate, None, math.nan, 0, n))
+    contrasts = _judges_contrasts(labels, runs, parts, settings, target) if settings.contrast is not None else ()
+    data = fingerprint_with(
+        labels.fingerprint, **digest_of_columns(labels, settings.prompts, settings.clusters, slices, settings.sources)
+    )
+    facts = {"items": len(runs.items), "judges": len(named), "prompts": len(runs.prompts), "target": target}
+    notes = [f"simultaneous intervals for {len(parts)} slices"] if settings.by is not None else []
+    notes += list(dict.fromkeys(PROVENANCE[labels.reading.provenance(judge)] for judge in named))
+    caution = "human labels are not used: errors that all judges share are not in the intervals."
+    run = Run("estimate", settings, data, facts, "", runs.exclusions, tuple(notes), (caution,))
+    return CorrectedEstimate(tuple(lines), tuple(contrasts), (), named, target, run)
+
+
+def _judges_contrasts(
+    labels: Annotations, runs: JudgeRuns, parts: Sequence[tuple[str | None, Ints | None]], settings: EstimateSettings,
+    target: str,
+) -> tuple[SystemContrast, ...]:  # fmt: skip
+    """The differences of systems, for judges and prompts like these."""
+    assert settings.sources is not None
+    if target != "mean":
+        raise DesignError("a contrast compares means; use target='mean'", option="target")
+    source = dict(zip(labels.items["item"], item_column(labels, settings.sources).cast(pl.String), strict=True))
+    rows = {name: keep for name, keep in parts if name is not None and keep is not None}
+    if len(rows) < 2:
+        raise DesignError(f"'{settings.contrast}' has one system; a contrast requires two", option="contrast")
+    if settings.baseline is not None and settings.baseline not in rows:
+        raise DesignError(unknown("system", settings.baseline, list(rows)), option="baseline")
+    others = [name for name in rows if name != settings.baseline]
+    pairs = [*combinations(rows, 2)] if settings.baseline is None else [(name, settings.baseline) for name in others]
+    none, found = missing("human labels are not used"), []
+    for one, other in pairs:
+        estimate, n = runs.difference(rows[one], rows[other], source, settings.confidence)
+        p = estimate.p(0.0)
+        found.append(SystemContrast(one, other, estimate, none, estimate, missing("no length"), p, 0, n))
+    adjusted = adjust_p(np.array([1.0 if math.isnan(each.p) else each.p for each in found]), settings.adjust)
+    return tuple(each.adjusted(float(q)) for each, q in zip(found, adjusted, strict=True))
 
 
 # -- gold labels without random sampling, and systems ----------------------------------------------------

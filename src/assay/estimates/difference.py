@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import stdtrit
 
-from assay.estimation.intervals import EstimateByRule
+from assay.estimation.intervals import EstimateByRule, p_of_ends
 from assay.estimation.statistic import Floats, Ints
 
 LEAST_ITEMS = 4
@@ -446,12 +446,4 @@ class MeanSpread:
         """Return the two-sided p-value: 1 minus the level at which the interval ends at the null."""
         if self.variance + self.between <= 0 and self.bounds is None:
             return math.nan
-        below, above = 0.0, 50.0  # −log2 of p; beyond that a level is 1 in floating point
-        for _ in range(50):
-            middle = (below + above) / 2
-            low, high = self.ends(1 - 2.0**-middle)
-            if low <= null <= high:
-                above = middle
-            else:
-                below = middle
-        return float(2.0**-below) if below > 0 else 1.0
+        return p_of_ends(self.ends, self.value, null)

@@ -44,6 +44,7 @@ def estimate_lines(found: Any) -> list[str]:
         start = "" if one.slice is None else f"{settings.by or settings.contrast} {one.slice}: "
         what = _quantity(one.quantity, found.target, settings.gold)
         if math.isnan(one.found.low):
+            what = what if settings.judges == "fixed" else what.replace("Estimated human", "Judge")
             lines.append(f"{start}{what}: {said(one.found.estimate)}, no interval: {one.found.reason}.")
             continue
         annotators = [] if settings.gold is not None else [_annotators(found.humans, settings.raters)]
@@ -52,6 +53,9 @@ def estimate_lines(found: Any) -> list[str]:
             *annotators, f"{items} {one.n_all:,}{' items' if items == 'these' else ''}", f"{one.n:,} human-labelled",
         ])  # fmt: skip
         number = estimated(one.found.estimate, one.found.low, one.found.high)
+        if settings.judges == "random":
+            lines.append(f"{start}{_judges_like_these(one, found, number)}")
+            continue
         lines.append(f"{start}{what}: {number} ({rests_on}). {_baselines(one)}")
     return [
         *lines,
@@ -69,6 +73,14 @@ def _annotators(humans: tuple[str, ...], raters: str) -> str:
     if len(humans) == 1:
         return f"'{humans[0]}'"
     return f"annotators like these {len(humans)}" if raters == "random" else f"these {len(humans)} annotators"
+
+
+def _judges_like_these(one: Any, found: Any, number: str) -> str:
+    """The mean label of judges like these, and what the interval is for."""
+    what = f"share of '{one.quantity}'" if found.target == "shares" else one.quantity
+    prompts = found.run.facts["prompts"]
+    ways = f", prompts like these {prompts}" if prompts > 1 else ""
+    return f"Judge {what}: {number} (judges like these {len(found.judges)}{ways}; items like these {one.n_all:,})."
 
 
 def _baselines(one: Any) -> str:
@@ -103,6 +115,8 @@ def contrast_sentence(one: Any, confidence: float, adjust: str) -> str:
     if math.isfinite(one.by_length.estimate):
         length = f", of which {changed(one.by_length)} is associated with length"
     p = f"{'' if adjust == 'none' else 'adjusted '}{p_value(one.p_adjusted)}"
+    if one.n == 0:
+        return f"{lead}: {changed(one.found)} for judges like these ({p}); {verdict}."
     return f"{lead}: {changed(one.found)} corrected ({p}); {verdict}. {judge}{length}."
 
 

@@ -141,6 +141,38 @@ def missing(reason: str) -> Estimate:
     return Estimate(math.nan, math.nan, math.nan, math.nan, reason)
 
 
+def without_interval(value: float, reason: str) -> Estimate:
+    """A number without an interval, and why."""
+    return Estimate(value, math.nan, math.nan, math.nan, reason)
+
+
+EndsAt = Callable[[float], tuple[float, float]]
+"""The interval at a level."""
+
+
+def estimate_by_ends(value: float, error: float, ends: EndsAt, level: float) -> Estimate:
+    """Return an estimate whose p-values are 1 minus the level at which its interval ends at the null."""
+    low, high = ends(level)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        return without_interval(value, "the items do not vary" if low == high else "the interval is unbounded")
+    return EstimateByRule(value, low, high, error, ends=ends, test=lambda null: p_of_ends(ends, value, null))
+
+
+def p_of_ends(ends: EndsAt, value: float, null: float) -> float:
+    """Return the two-sided p-value of a null: 1 minus the level of the interval that ends there."""
+    if null == value:
+        return 1.0
+    below, above = 0.0, 50.0  # −log2 of p; beyond that a level is 1 in floating point
+    for _ in range(50):
+        middle = (below + above) / 2
+        low, high = ends(1 - 2.0**-middle)
+        if low <= null <= high:
+            above = middle
+        else:
+            below = middle
+    return float(2.0**-below) if below > 0 else 1.0
+
+
 @dataclass(frozen=True, eq=False)
 class Estimates:
     """Values with their uncertainty; arrays are (q,), one entry a value of the statistic.

@@ -13,10 +13,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from assay.errors import counted
-from assay.estimation.intervals import TOO_FEW, Estimate, EstimateByRule, missing
+from assay.estimation.intervals import TOO_FEW, EndsAt, Estimate, estimate_by_ends, missing, without_interval
 from assay.estimation.statistic import Floats, Ints
-
-Ends = Callable[[float], tuple[float, float]]
 
 ENOUGH = 50
 """Units with disagreement from which Hall's interval alone has its coverage (.92 to .98); with fewer, each end is the
@@ -30,34 +28,6 @@ LEAST_UNITS = 10
 
 LEAST_SKEW = 1e-6
 """Skewness below which Hall's transformation is the identity."""
-
-
-def by_rule(value: float, error: float, ends: Ends, level: float) -> Estimate:
-    """Return an estimate whose p-values are 1 minus the level at which its interval ends at the null."""
-    low, high = ends(level)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        return missing_interval(value, "the items do not vary" if low == high else "the interval is unbounded")
-    return EstimateByRule(value, low, high, error, ends=ends, test=lambda null: p_of_ends(ends, value, null))
-
-
-def missing_interval(value: float, reason: str) -> Estimate:
-    """A value without an interval, and why."""
-    return Estimate(value, math.nan, math.nan, math.nan, reason)
-
-
-def p_of_ends(ends: Ends, value: float, null: float) -> float:
-    """Return the two-sided p-value of a null: 1 minus the level of the interval that ends there."""
-    if null == value:
-        return 1.0
-    below, above = 0.0, 50.0  # −log2 of p; beyond that a level is 1 in floating point
-    for _ in range(50):
-        middle = (below + above) / 2
-        low, high = ends(1 - 2.0**-middle)
-        if low <= null <= high:
-            above = middle
-        else:
-            below = middle
-    return float(2.0**-above)
 
 
 # -- items ----------------------------------------------------------------------------------------------
@@ -137,25 +107,25 @@ class RatioSample:
             return missing("the annotators disagree on no item" if disagreed == 0 else "fewer than 3 items")
         if disagreed < LEAST:
             found = counted(disagreed, "item")
-            return missing_interval(self.value, f"the annotators disagree on only {found}; {LEAST} are required")
+            return without_interval(self.value, f"the annotators disagree on only {found}; {LEAST} are required")
         if len(self.top) < LEAST_UNITS:
-            return missing_interval(self.value, f"{len(self.top)} clusters; at least {LEAST_UNITS} are required")
-        return by_rule(self.value, self.error, self.widest, level)
+            return without_interval(self.value, f"{len(self.top)} clusters; at least {LEAST_UNITS} are required")
+        return estimate_by_ends(self.value, self.error, self.widest, level)
 
     def ratio(self, level: float) -> Estimate:
         """Return the ratio with Fieller's interval."""
         if math.isnan(self.value) or len(self.top) < 3:
             return missing("the annotators disagree on no item" if math.isnan(self.value) else "fewer than 3 items")
-        return by_rule(self.value, self.error, self.fieller, level)
+        return estimate_by_ends(self.value, self.error, self.fieller, level)
 
     def mean(self, level: float) -> Estimate:
         """Return the ratio with the t interval of its linearisation: a mean per item, if ``bottom`` counts items."""
         if len(self.top) < 3:
             return missing("fewer than 3 items")
-        return by_rule(self.value, self.error, t_ends(self.value, self.error, len(self.top) - 1), level)
+        return estimate_by_ends(self.value, self.error, t_ends(self.value, self.error, len(self.top) - 1), level)
 
 
-def t_ends(value: float, error: float, df: float) -> Ends:
+def t_ends(value: float, error: float, df: float) -> EndsAt:
     """The interval of Student's t."""
 
     def ends(level: float) -> tuple[float, float]:
@@ -177,7 +147,7 @@ def jackknife(value: float, without: Floats, level: float) -> Estimate:
     if not (math.isfinite(value) and np.isfinite(without).all()):
         return missing("undefined without one of the items")
     error = math.sqrt((n - 1) / n * float(((without - without.mean()) ** 2).sum()))
-    return by_rule(value, error, t_ends(value, error, n - 1), level)
+    return estimate_by_ends(value, error, t_ends(value, error, n - 1), level)
 
 
 # -- slopes ---------------------------------------------------------------------------------------------
@@ -193,7 +163,7 @@ def slope_hc3(x: Floats, y: Floats, level: float) -> Estimate:
     residual = y - y.mean() - value * away
     lever = np.minimum(1 / n + away**2 / square, 1 - 1e-9)
     error = math.sqrt(float((away**2 * (residual / (1 - lever)) ** 2).sum())) / square
-    return by_rule(value, error, t_ends(value, error, n - 2), level)
+    return estimate_by_ends(value, error, t_ends(value, error, n - 2), level)
 
 
 def known_slope(sums: Floats) -> Floats:
@@ -257,7 +227,7 @@ class LeaveOuts:
         change = np.stack([np.bincount(self.person, self.change[:, k], m) for k in range(len(total))], axis=1)
         people = value(total + change)
         if not (math.isfinite(whole) and np.isfinite(items).all() and np.isfinite(people).all()):
-            return missing_interval(whole, "undefined without one of the annotators")
+            return without_interval(whole, "undefined without one of the annotators")
         v_items = (n - 1) / n * float(((items - items.mean()) ** 2).sum())
         v_people = (m - 1) / m * float(((people - people.mean()) ** 2).sum())
         v_both = self._interaction(value, total + change)
@@ -272,7 +242,7 @@ class LeaveOuts:
             half = math.sqrt(t**2 * v_items + t_people**2 * between)
             return whole - half, whole + half
 
-        return by_rule(whole, math.sqrt(v_items + between), ends, level)
+        return estimate_by_ends(whole, math.sqrt(v_items + between), ends, level)
 
     def _interaction(self, value: Callable[[Floats], Floats], without: Floats) -> float:
         """V_B from the leave-outs of each unit and annotator together, one annotator at a time."""

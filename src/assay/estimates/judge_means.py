@@ -1,0 +1,216 @@
+"""Means of judges' labels, with intervals for judges and prompts like these.
+
+Items, judges and prompts are crossed; runs are averaged. Human labels are not used, so errors that all judges share are
+not in the interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from scipy.special import stdtrit
+
+from assay.data.annotations import Annotations
+from assay.data.names import natural
+from assay.data.ratings import cluster_codes, refuse_conditions
+from assay.errors import DesignError, counted, listing
+from assay.estimation.intervals import Estimate, estimate_by_ends, missing
+from assay.estimation.result import Exclusion
+from assay.estimation.statistic import Floats, Ints
+
+ONE_JUDGE = "the variance among judges cannot be estimated from one judge"
+
+LEAST_CROSSED = 5
+"""Least items, or clusters of items, for an interval."""
+
+
+@dataclass(frozen=True, eq=False)
+class CrossedLabels:
+    """Labels of judges under prompts, all crossed.
+
+    Attributes
+    ----------
+    values : (items, judges, prompts) float
+        The mean over runs.
+    unit : (items,) int
+        The cluster of each item, or the item.
+    """
+
+    values: Floats
+    unit: Ints
+
+    @classmethod
+    def over_items(cls, values: Floats, unit: Ints | None = None) -> CrossedLabels:
+        """Number the units of these items from 0."""
+        codes = np.arange(len(values)) if unit is None else np.unique(unit, return_inverse=True)[1].reshape(-1)
+        return cls(values, codes.astype(np.int64))
+
+    @property
+    def mean(self) -> float:
+        """The mean of all labels."""
+        return float(self.values.mean())
+
+    def variances(self) -> tuple[tuple[float, int], tuple[float, int], tuple[float, int]]:
+        """Return the variance of the mean from items, judges and prompts, with degrees of freedom.
+
+        That of judges and prompts is without the part that their interaction with items contributes, which is in the
+        variance of items already; 0 for a single judge or prompt.
+        """
+        x, m = self.values, self.mean
+        n, n_units = len(x), int(self.unit.max()) + 1
+        scale = n_units / (n_units - 1) / n**2
+        items = x.mean(axis=(1, 2))
+        by_unit = np.bincount(self.unit, items - m, n_units)
+        found = [(float((by_unit**2).sum()) * scale, n_units - 1)]
+        for axis in (1, 2):
+            size = x.shape[axis]
+            if size < 2:
+                found.append((0.0, 1))
+                continue
+            cells = x.mean(axis=3 - axis)
+            levels = cells.mean(axis=0)
+            rest = cells - items[:, None] - levels + m
+            sums = np.stack([np.bincount(self.unit, column, n_units) for column in rest.T])
+            shared = float((sums**2).sum()) * scale / (size * (size - 1))
+            found.append((max(float(levels.var(ddof=1)) / size - shared, 0.0), size - 1))
+        return found[0], found[1], found[2]
+
+    def estimate(self, confidence: float) -> Estimate:
+        """Return the mean for judges and prompts like these: half² = Σ t²_ν V over items, judges and prompts."""
+        n_units, value = int(self.unit.max()) + 1, self.mean
+        if self.values.shape[1] < 2:
+            return Estimate(value, math.nan, math.nan, math.nan, ONE_JUDGE)
+        if n_units < LEAST_CROSSED:
+            found = counted(n_units, "independent item")
+            return Estimate(value, math.nan, math.nan, math.nan, f"{found}; {LEAST_CROSSED} are required")
+        parts = self.variances()
+
+        def ends(level: float) -> tuple[float, float]:
+            half = math.sqrt(sum(float(stdtrit(df, (1 + level) / 2)) ** 2 * v for v, df in parts))
+            return value - half, value + half
+
+        return estimate_by_ends(value, math.sqrt(sum(v for v, _ in parts)), ends, confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeRuns:
+    """The labels of several judges of all items, under every prompt.
+
+    Attributes
+    ----------
+    items : tuple of str
+    table : (items, judges, prompts) float
+        Labels as numbers, the mean over runs; of categories (items, judges, prompts, categories), their shares.
+    categories : tuple of str or None
+    """
+
+    items: tuple[str, ...]
+    judges: tuple[str, ...]
+    prompts: tuple[str, ...]
+    table: Floats
+    unit: Ints
+    categories: tuple[str, ...] | None
+    exclusions: tuple[Exclusion, ...]
+
+    @classmethod
+    def of(
+        cls, labels: Annotations, judges: Sequence[str], prompts: str | None, clusters: str | None, *, shares: bool
+    ) -> JudgeRuns:
+        """Read the items that every judge labelled under every prompt.
+
+        Raises
+        ------
+        DesignError
+            For labels that are not numbers (unless ``shares``), and without items that are labelled in every cell.
+        """
+        mine = labels.where(annotator=list(judges))
+        refuse_conditions(mine, set() if prompts is None else {mine.column_name(prompts)}, "name it with prompts=...")
+        scale = mine.scale
+        frame = mine.labels.select("item", "annotator", "label")
+        prompt = pl.lit("") if prompts is None else mine.column(prompts).cast(pl.String).fill_null("none")
+        frame = frame.with_columns(prompt=prompt)
+        names = natural(frame["prompt"].unique().to_list())
+        if shares:
+            seen = scale.categories or tuple(sorted(frame["label"].unique().to_list(), key=str))
+            numbers = [(frame["label"] == one).cast(pl.Float64) for one in seen]
+        elif scale.numeric:
+            seen, numbers = None, [pl.Series(np.asarray(scale.values(frame["label"]), dtype=float))]
+        else:
+            raise DesignError("a mean requires numeric labels; use target='shares'", option="target")
+        items = tuple(sorted(frame["item"].unique().to_list()))
+        places = [
+            {name: i for i, name in enumerate(known)} for known in (items, tuple(judges), names)
+        ]  # fmt: skip
+        row, judge, way = (
+            frame[column].replace_strict(place, return_dtype=pl.Int64).to_numpy()
+            for column, place in zip(("item", "annotator", "prompt"), places, strict=True)
+        )
+        shape = (len(items), len(judges), len(names))
+        at = np.ravel_multi_index((row, judge, way), shape)
+        number = np.bincount(at, minlength=math.prod(shape))
+        with np.errstate(invalid="ignore"):
+            each = [np.bincount(at, v.to_numpy(), math.prod(shape)) / number for v in numbers]
+        values = np.stack([one.reshape(shape) for one in each], axis=3)
+        keep = np.flatnonzero((number.reshape(shape) > 0).all(axis=(1, 2)))
+        if not len(keep):
+            raise DesignError(
+                "no item has a label of every judge under every prompt"
+                if prompts is not None else f"no item has labels of all judges ({listing(judges)})"
+            )  # fmt: skip
+        lost = len(items) - len(keep)
+        excluded = (Exclusion("item", lost, "without a label of every judge and prompt"),) if lost else ()
+        kept = tuple(items[i] for i in keep.tolist())
+        return cls(
+            kept, tuple(judges), names, values[keep], _units(mine, kept, clusters),
+            None if seen is None else tuple(map(str, seen)), excluded,
+        )  # fmt: skip
+
+    def quantities(self) -> list[tuple[str, Floats]]:
+        """The name and (items, judges, prompts) values of each mean or share."""
+        names = ("mean",) if self.categories is None else self.categories
+        return [(name, self.table[..., k]) for k, name in enumerate(names)]
+
+    def estimate(self, values: Floats, confidence: float, keep: Ints | None = None) -> Estimate:
+        """Return the mean of (items, judges, prompts) values over some items."""
+        rows = np.arange(len(values)) if keep is None else keep
+        if not len(rows):
+            return missing("no items")
+        return CrossedLabels.over_items(values[rows], self.unit[rows]).estimate(confidence)
+
+    def difference(
+        self, first: Ints, second: Ints, source: Mapping[str, str | None], confidence: float
+    ) -> tuple[Estimate, int]:
+        """Return the mean difference of two systems, paired by source, and the number of sources of both.
+
+        Parameters
+        ----------
+        first, second : (items,) int
+            Positions of the outputs of each system.
+        source : mapping of item to source
+        """
+        sums = []
+        for rows in (first, second):
+            by: dict[str, list[int]] = {}
+            for i in rows.tolist():
+                if (name := source.get(self.items[i])) is not None:
+                    by.setdefault(name, []).append(i)
+            sums.append(by)
+        both = sorted(sums[0].keys() & sums[1].keys())
+        if not both:
+            return missing("no source has outputs of both systems"), 0
+        values = self.table[..., 0]
+        one, other = (np.stack([values[by[name]].mean(axis=0) for name in both]) for by in sums)
+        unit = np.array([self.unit[sums[0][name][0]] for name in both])
+        return CrossedLabels.over_items(one - other, unit).estimate(confidence), len(both)
+
+
+def _units(table: Annotations, items: Sequence[str], clusters: str | None) -> Ints:
+    """The cluster of each item, or the item."""
+    if clusters is None:
+        return np.arange(len(items))
+    at = dict(zip(table.items["item"].to_list(), cluster_codes(table, clusters).tolist(), strict=True))
+    return np.array([at[name] for name in items], dtype=np.int64)

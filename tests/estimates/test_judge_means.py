@@ -1,0 +1,154 @@
+"""Means of judges like these: each facet with its t, differences of systems, refusals, coverage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import assay
+from assay.data.annotations import Annotations
+from assay.errors import DataError, DesignError
+
+
+def crossed(values: np.ndarray, scale: Any = None, **items: Sequence[Any]) -> Annotations:
+    """Labels of (items, judges, prompts)."""
+    n, size, ways = values.shape
+    rows = [
+        {"item": f"i{i:04d}", "annotator": f"j{j}", "prompt": f"p{p}", "label": float(values[i, j, p])}
+        for i in range(n) for j in range(size) for p in range(ways)
+    ]  # fmt: skip
+    about = pl.DataFrame({"item": [f"i{i:04d}" for i in range(n)], **items})
+    conditions = ["prompt"] if ways > 1 else None
+    frame = pl.DataFrame(rows)
+    frame = frame if ways > 1 else frame.drop("prompt")
+    return Annotations.from_frame(
+        frame, judges=[f"j{j}" for j in range(size)], scale=scale or assay.Interval(), items=about,
+        conditions=conditions or (),
+    )  # fmt: skip
+
+
+def study(rng: np.random.Generator, n: int, size: int, ways: int, judge: float = 0.35, prompt: float = 0.2) -> Any:
+    """Items sd 1, judges, prompts, their interactions with items (.4, .3), noise .5: (items, judges, prompts)."""
+    x = rng.normal(size=(n, 1, 1)) + judge * rng.normal(size=(1, size, 1)) + prompt * rng.normal(size=(1, 1, ways))
+    x = x + 0.4 * rng.normal(size=(n, size, 1)) + 0.3 * rng.normal(size=(n, 1, ways))
+    return x + 0.5 * rng.normal(size=(n, size, ways))
+
+
+def half_width(x: np.ndarray, level: float = 0.95) -> float:
+    """By the mean squares of the crossed design, one facet at a time."""
+    n, size, ways = x.shape
+    a, b, c = x.mean(axis=(1, 2)), x.mean(axis=(0, 2)), x.mean(axis=(0, 1))
+    parts = [(a.var(ddof=1) / n, n - 1)]
+    for levels, cells, k in ((b, x.mean(axis=2), size), (c, x.mean(axis=1), ways)):
+        if k > 1:
+            rest = cells - a[:, None] - levels + x.mean()
+            shared = (rest**2).sum() / ((n - 1) * (k - 1)) / (n * k)
+            parts.append((max(levels.var(ddof=1) / k - shared, 0.0), k - 1))
+    return math.sqrt(sum(stats.t.ppf((1 + level) / 2, df) ** 2 * v for v, df in parts))
+
+
+@pytest.mark.parametrize(("size", "ways"), [(3, 1), (4, 3)])
+def test_each_facet_has_its_t(size: int, ways: int) -> None:
+    x = study(np.random.default_rng(1), 40, size, ways)
+    found = assay.estimate(crossed(x), judges="random", prompts="prompt" if ways > 1 else None)
+    line = found.at()
+    assert line.estimate == pytest.approx(x.mean())
+    assert (line.low, line.high) == pytest.approx((x.mean() - half_width(x), x.mean() + half_width(x)))
+    assert line.interval(0.8)[1] == pytest.approx(x.mean() + half_width(x, 0.8))
+    first = found.summary().splitlines()[0]
+    prompts = ", prompts like these 3" if ways == 3 else ""
+    assert f"(judges like these {size}{prompts}; items like these 40)" in first
+    assert "errors that all judges share are not in the intervals" in found.summary()
+
+
+def test_differences_of_systems_are_paired_by_source() -> None:
+    rng = np.random.default_rng(2)
+    one, other = study(rng, 30, 4, 2), study(rng, 30, 4, 2) + 0.5
+    both = np.concatenate([one, other])
+    labels = crossed(both, system=["a"] * 30 + ["b"] * 30, source=[f"s{i}" for i in range(30)] * 2)
+    found = assay.estimate(labels, judges="random", prompts="prompt", contrast="system", sources="source")
+    x = one - other
+    line = found.at(quantity="a − b")
+    assert (line.estimate, line.high) == pytest.approx((x.mean(), x.mean() + half_width(x)))
+    assert found.table["quantity"].to_list() == ["mean", "mean", "a − b"]
+    assert "for judges like these" in found.summary()
+    assert found.at(slice="b").estimate == pytest.approx(other.mean())
+
+
+def test_shares_are_means_of_indicators_and_slices_are_simultaneous() -> None:
+    rng = np.random.default_rng(3)
+    yes = (study(rng, 60, 5, 1) > 0).astype(int)
+    rows = [
+        {"item": f"i{i:02d}", "annotator": f"j{j}", "label": ["no", "yes"][yes[i, j, 0]]}
+        for i in range(60) for j in range(5)
+    ]  # fmt: skip
+    items = pl.DataFrame({"item": [f"i{i:02d}" for i in range(60)], "language": ["en", "de"] * 30})
+    labels = Annotations.from_frame(
+        pl.DataFrame(rows), judges=[f"j{j}" for j in range(5)], scale=assay.Nominal(["no", "yes"]), items=items
+    )
+    found = assay.estimate(labels, judges="random").at(quantity="yes")
+    assert (found.estimate, found.high) == pytest.approx((yes.mean(), yes.mean() + half_width(yes.astype(float))))
+    sliced = assay.estimate(labels, judges="random", by="language").at(slice="en", quantity="yes")
+    en = yes[::2].astype(float)
+    assert sliced.high == pytest.approx(en.mean() + half_width(en, 0.975))
+
+
+def test_documents_widen_the_interval_if_their_items_are_alike() -> None:
+    rng = np.random.default_rng(4)
+    x = np.repeat(study(rng, 20, 3, 1), 4, axis=0) + 0.01 * rng.normal(size=(80, 3, 1))
+    labels = crossed(x, document=[f"d{i // 4}" for i in range(80)])
+    one, whole = (assay.estimate(labels, judges="random", clusters=c).at() for c in (None, "document"))
+    assert whole.high - whole.low > one.high - one.low
+    assert whole.estimate == pytest.approx(one.estimate)
+
+
+def test_runs_are_averaged() -> None:
+    x = study(np.random.default_rng(5), 30, 3, 1)
+    again = x + 0.1
+    frame = pl.concat([
+        crossed(values).labels.with_columns(repeat=pl.lit(k)) for k, values in ((1, x), (2, again))
+    ])  # fmt: skip
+    labels = Annotations.from_frame(frame, judges=["j0", "j1", "j2"], scale=assay.Interval(), repeat="repeat")
+    assert assay.estimate(labels, judges="random").at().estimate == pytest.approx(x.mean() + 0.05)
+
+
+def test_one_judge_has_no_interval_and_bad_options_are_refused() -> None:
+    x = study(np.random.default_rng(6), 30, 3, 2)
+    labels = crossed(x)
+    alone = assay.estimate(labels, "j1", judges="random", prompts="prompt")
+    assert alone.table["reason"][0] == "the variance among judges cannot be estimated from one judge"
+    assert "no interval" in alone.summary()
+    with pytest.raises(DesignError, match=r"under several values of 'prompt'.*name it with prompts="):
+        assay.estimate(labels, judges="random")
+    with pytest.raises(DesignError, match=r"prompts=\.\.\. requires judges='random'"):
+        assay.estimate(labels, "j0", prompts="prompt")
+    with pytest.raises(DesignError, match="judges='random' uses no human labels; omit gold="):
+        assay.estimate(labels, judges="random", prompts="prompt", gold="x")
+    with pytest.raises(DesignError, match="means or shares from the judges' labels alone"):
+        assay.estimate(labels, judges="random", prompts="prompt", raters="random")
+    with pytest.raises(DataError, match="'j9' is not"):
+        assay.estimate(labels, ["j0", "j9"], judges="random", prompts="prompt")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "size", "ways"), [(60, 3, 1), (300, 5, 3), (300, 3, 3)])
+def test_coverage_for_judges_and_prompts_like_these(n: int, size: int, ways: int) -> None:
+    """400 studies a cell, SE .011; items alone cover far less, and less with more items."""
+    rng, inside, items = np.random.default_rng([7, n, size]), [], []
+    for _ in range(400):
+        x = study(rng, n, size, ways)
+        from assay.estimates.judge_means import CrossedLabels
+
+        found = CrossedLabels.over_items(x).estimate(0.95)
+        inside.append(found.low <= 0 <= found.high)
+        a = x.mean(axis=(1, 2))
+        items.append(abs(a.mean()) <= stats.t.ppf(0.975, n - 1) * a.std(ddof=1) / math.sqrt(n))
+    print(f"{n=} {size=} {ways=}: {np.mean(inside):.3f}, items only {np.mean(items):.3f}")
+    assert 0.92 <= np.mean(inside) <= 0.99
+    assert np.mean(items) < 0.8
