@@ -710,7 +710,8 @@ QUESTIONS = (
          "folds": [{"covariates": ("length",), "folds": 4}], "gold": ["gold"],
          "estimator": ["difference", "ppi++"], "sampling": ["trust"], "repeats": ["first", "last", "mean"],
          "confidence": [0.8], "seed": [{"covariates": ("length",), "seed": 3}],
-         "judges": [{"judge": ("gpt", "llama"), "judges": "random"}], "prompts": []},
+         "judges": [{"judge": ("gpt", "llama"), "judges": "random"}], "prompts": [],
+         "severity": [{"judge": None, **SYSTEMS, "severity": "adjusted"}]},
         {}, spot_checked, chunks=True,
     ),
     Question(

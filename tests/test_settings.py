@@ -414,6 +414,7 @@ OPTIONS = {
         "adjust": "'holm'",
         "raters": "'fixed' first",
         "judges": "'fixed'",
+        "severity": "'ignored'",
         "population": "'infinite'",
         "covariates": "()",
         "folds": "10 >= 2",

@@ -35,6 +35,7 @@ from assay.estimates.contrasts import SourcePairs, SystemContrast, contrast_syst
 from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tune_lambda
 from assay.estimates.judge_means import JudgeRuns
 from assay.estimates.rogan_gladen import true_shares
+from assay.estimates.severity import RatedOutputs, SeverityFit, shares_words
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
 from assay.estimation.options import Adjustment, Raters, Settings, level_option, option, question, seed_option
 from assay.estimation.result import Result, Run, fingerprint_with
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 Target = Literal["mean", "shares", "quantiles"]
 Estimator = Literal["auto", "difference", "ppi++", "rogan-gladen"]
 Sampling = Literal["test", "trust"]
+Severity = Literal["ignored", "adjusted"]
 
 MOST_SHARES = 40
 """Most labels of a scale whose shares are estimated; more are treated as numbers."""
@@ -102,6 +104,10 @@ class EstimateSettings(Settings):
         None, "With contrast: system that the others are compared with.", details="Default: all pairs."
     )
     length: str | None = option(None, "With contrast: item column with the length of an output.")
+    severity: Severity = option(
+        "ignored", "With contrast: adjust the human labels for the severity of the annotators.",
+        details="adjusted uses human labels alone, for annotators who labelled different shares of the systems.",
+    )  # fmt: skip
     adjust: Adjustment = option("holm", "With contrast: multiplicity adjustment of the p-values.")
     raters: Raters = option("fixed", "Treat annotators as fixed, or as a random sample of annotators.", first=True)
     judges: Raters = option(
@@ -145,9 +151,27 @@ class EstimateSettings(Settings):
                 "a contrast is paired by source; name the item column of sources with sources=...", option="sources"
             )
         self._check_random_judges()
+        self._check_severity()
         for one, other in _APART:
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise DesignError(f"{one}=... and {other}=... exclude each other; omit one", option=other)
+
+    def _check_severity(self) -> None:
+        """Refuse options about the judge's labels and the sample for differences of human labels."""
+        if self.severity == "ignored":
+            return
+        if self.contrast is None:
+            raise DesignError(
+                "severity='adjusted' compares systems; name their column with contrast=...", option="severity"
+            )
+        others = ("length", "clusters", "probabilities", "strata", "gold", "judge")
+        given = [name for name in others if getattr(self, name) is not None]
+        given += ["judges"] if self.judges == "random" else ["covariates"] if self.covariates else []
+        if given or self.target not in (None, "mean"):
+            raise DesignError(
+                f"severity='adjusted' compares means of human labels; omit {given[0] if given else 'target'}=...",
+                option=given[0] if given else "target",
+            )
 
     def _check_random_judges(self) -> None:
         """Refuse options about human labels for a mean of judges' labels, and prompts without it."""
@@ -257,6 +281,8 @@ class CorrectedEstimate(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the corrected and the human-only estimates with intervals, and the judge-only estimates."""
+        if not self.lines:
+            return super().plot(ax)
         lines = self.lines[: pictures.MOST_ROWS]
         ax = pictures.axes(ax, height=1.3 + 0.45 * max(len(lines), 2))
         names = [", ".join(x for x in (one.slice, one.quantity) if x is not None) for one in lines]
@@ -312,6 +338,8 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
     """
     if settings.judges == "random":
         return _judges_like_these(labels.in_memory("an estimate for judges like these"), settings)
+    if settings.severity == "adjusted":
+        return _adjusted_for_severity(labels.in_memory("adjustment for severity"), settings)
     judges = _judges_of(labels, settings)
     _fit_estimator(settings, judges)
     checks = SpotChecks.of(
@@ -715,6 +743,80 @@ def _skew_caution(checks: SpotChecks, target: str) -> tuple[str, ...]:
         f"the labels are skewed (skewness {decimals(skewness, 1)}) and unbounded: a 95% interval from {checks.n} "
         "labelled items covers about 90%; label more items, or estimate the mean of the logarithms.",
     )
+
+
+# -- systems, adjusted for the severity of annotators -------------------------------------------------------
+
+
+def _adjusted_for_severity(labels: Annotations, settings: EstimateSettings) -> CorrectedEstimate:
+    """The differences of systems in human labels, with and without the effects of annotators."""
+    assert settings.contrast is not None
+    assert settings.sources is not None
+    data = _rated_outputs(labels, settings)
+    data.require_connected()
+    random, level = settings.raters == "random", settings.confidence
+    fit = SeverityFit.of(data, random=random)
+    names = data.systems
+    if settings.baseline is not None and settings.baseline not in names:
+        raise DesignError(unknown("system", settings.baseline, names), option="baseline")
+    pairs = [
+        (i, j) for i, j in combinations(range(len(names)), 2)
+        if settings.baseline is None or settings.baseline in (names[i], names[j])
+    ]  # fmt: skip
+    found, cautions = [], list[str]()
+    for i, j in pairs:
+        estimate = fit.difference(i, j, level, random=random)
+        plain, shift = fit.plain_difference(i, j, level), fit.shift(i, j, level)
+        n = len(np.intersect1d(*(data.source[data.system == k] for k in (i, j))))
+        p = estimate.p(0.0)
+        found.append(
+            SystemContrast(
+                names[i], names[j], estimate, plain, missing("no judge"), missing("no length"), p, n, data.n_sources
+            )
+        )
+        if math.isfinite(shift.low) and not shift.low <= 0 <= shift.high:
+            cautions.append(words.severity_caution(names[i], names[j], shift, shares_words(data, fit, (i, j))))
+    adjusted = adjust_p(np.array([1.0 if math.isnan(each.p) else each.p for each in found]), settings.adjust)
+    contrasts = tuple(each.adjusted(float(q)) for each, q in zip(found, adjusted, strict=True))
+    data_used = fingerprint_with(
+        labels.where(annotator=list(data.raters)).fingerprint,
+        **digest_of_columns(labels, settings.contrast, settings.sources),
+    )
+    facts = {"items": int(data.output.max()) + 1, "humans": len(data.raters), "target": "mean"}
+    notes = (words.severities(data.raters, fit.severity.tolist()),)
+    run = Run("estimate", settings, data_used, facts, "", (), notes, tuple(cautions))
+    return CorrectedEstimate((), contrasts, data.raters, (), "mean", run)
+
+
+def _rated_outputs(labels: Annotations, settings: EstimateSettings) -> RatedOutputs:
+    """The human labels of outputs of systems, as arrays."""
+    assert settings.contrast is not None
+    assert settings.sources is not None
+    people = labels.humans if settings.annotators is None else tuple(settings.annotators)
+    if len(people) < 2:
+        raise DesignError("severity requires two annotators or more", option="severity")
+    mine = labels.where(annotator=list(people))
+    if not mine.scale.numeric:
+        raise DesignError("severity requires numeric labels", option="severity")
+    answers = mine.resolve_repeats(settings.repeats).answers()
+    place = {item: i for i, item in enumerate(mine.items["item"])}
+    rows = np.array([place[item] for item in answers.items])
+    columns = {name: item_column(mine, name).cast(pl.String) for name in (settings.contrast, settings.sources)}
+    for name, column in columns.items():
+        if column.null_count():
+            lost = mine.items["item"][column.is_null().arg_max() or 0]
+            raise DataError(f"item '{lost}' has no '{name}'; fill in the values, or drop those items")
+    systems = natural(columns[settings.contrast].unique().to_list())
+    if len(systems) < 2:
+        raise DesignError(f"'{settings.contrast}' has one system; a contrast requires two", option="contrast")
+    system = columns[settings.contrast].replace_strict(
+        {name: i for i, name in enumerate(systems)}, return_dtype=pl.Int64
+    ).to_numpy()[rows]  # fmt: skip
+    source = np.unique(columns[settings.sources].to_numpy()[rows].astype(str), return_inverse=True)[1].reshape(-1)
+    return RatedOutputs(
+        answers.value.astype(float), answers.item, source[answers.item].astype(np.int64), system[answers.item],
+        answers.annotator, answers.annotators, tuple(systems),
+    )  # fmt: skip
 
 
 # -- judges like these, without human labels ---------------------------------------------------------------

@@ -6,12 +6,12 @@ Results hold numbers and codes. Each function here takes a result and returns it
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from assay.errors import counted
+from assay.errors import counted, listing
 from assay.estimation.intervals import Estimate
 from assay.reporting.tables import decimals, estimated, interval, p_value, said, signed
 
@@ -105,6 +105,8 @@ def contrast_sentence(one: Any, confidence: float, adjust: str) -> str:
     one : SystemContrast
     """
     lead, judge = f"{one.first} − {one.second}", f"Judge only: {changed(one.judge)}"
+    if math.isnan(one.found.low) and not math.isfinite(one.judge.estimate):
+        return f"{lead}: {said(one.found.estimate)}, no interval: {one.found.reason}."
     if math.isnan(one.found.low):
         return f"{lead}: {signed(one.found.estimate)}, no interval: {one.found.reason}. {judge}."
     higher = one.first if one.found.estimate > 0 else one.second
@@ -115,9 +117,26 @@ def contrast_sentence(one: Any, confidence: float, adjust: str) -> str:
     if math.isfinite(one.by_length.estimate):
         length = f", of which {changed(one.by_length)} is associated with length"
     p = f"{'' if adjust == 'none' else 'adjusted '}{p_value(one.p_adjusted)}"
+    if not math.isfinite(one.judge.estimate):
+        plain = f"Without adjustment: {changed(one.humans_only)}"
+        return f"{lead}: {changed(one.found)} adjusted for severity ({p}); {verdict}. {plain}."
     if one.n == 0:
         return f"{lead}: {changed(one.found)} for judges like these ({p}); {verdict}."
     return f"{lead}: {changed(one.found)} corrected ({p}); {verdict}. {judge}{length}."
+
+
+def severity_caution(first: str, second: str, shift: Estimate, who: str) -> str:
+    """Return how much the adjustment changes a difference, and which annotators labelled which system."""
+    return (
+        f"the adjustment for severity changes {first} − {second} by {changed(shift)}. Shares of the labels (effect on "
+        f"the label): {who}."
+    )
+
+
+def severities(raters: Sequence[str], severity: Sequence[float]) -> str:
+    """Return the effect of each annotator on the label."""
+    each = [f"{name} {signed(float(value))}" for name, value in zip(raters, severity, strict=True)]
+    return f"effect of the annotator on the label, relative to their mean: {listing(each, 8)}"
 
 
 # -- drift ---------------------------------------------------------------------------------------------
