@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from annotating import SECRET, Served
+from uvicorn.importer import import_from_string
 
 from assay.collecting import connections, server
 from assay.collecting.connections import GuardedConnection, WaitingConnections
@@ -295,7 +296,9 @@ def test_single_worker_serves_the_application_directly(started: dict[str, Any], 
     assert (named["server_header"], named["log_level"], named["ws"]) == (False, "warning", "none")
     # Only a proxy on this machine is trusted about the protocol.
     assert (named["proxy_headers"], named["forwarded_allow_ips"]) == (True, "127.0.0.1")
-    assert (named["timeout_graceful_shutdown"], named["http"]) == (10, GuardedConnection)
+    # By name, because worker processes are handed it.
+    assert (named["timeout_graceful_shutdown"], named["http"]) == (10, server.CONNECTION)
+    assert import_from_string(server.CONNECTION) is GuardedConnection
     assert named["log_config"] is connections.LOGGING
     assert "ASSAY_SERVE" not in os.environ
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
     from assay.judging.run import JudgeRun
+    from assay.study.definition import Study
     from assay.study.store.connection import Store
     from assay.study.store.people import Person
     from assay.study.store.work import Changed
@@ -632,9 +633,10 @@ def serve(
     base_url: str | None = None,
     store: StoreName = None,
     secret: Secret = None,
+    check: bool = False,
     quiet: bool = False,
     change: ChangeOptions = NO_CHANGE,
-) -> None:
+) -> int:
     """Run ``assay serve``.
 
     Parameters
@@ -651,6 +653,8 @@ def serve(
         Public address of the page, such as https://label.example.org behind a proxy.
     secret
         Key that signs the links: at least 16 characters, kept secret.
+    check
+        Check whether the server would come up, print what was found, and stop. Exit status: 0, or 1 after a problem.
     quiet
         Print only errors.
     """
@@ -659,11 +663,11 @@ def serve(
 
     number_in("port", port, low=1, high=65535, whole=True)
     if study is None:
-        if (host, workers, base_url, store) != ("127.0.0.1", 1, None, None):
+        if (host, workers, base_url, store, check) != ("127.0.0.1", 1, None, None, False):
             raise AssayError("without a study, assay serve is local and takes only --port; name the study folder: "
                              "assay serve STUDY")  # fmt: skip
         _serve_upload(port)
-        return
+        return 0
 
     require_installed(
         ("sqlalchemy", "alembic", "fastapi", "uvicorn", "itsdangerous", "python_multipart"),
@@ -676,6 +680,9 @@ def serve(
     number_in("workers", workers, low=1, whole=True)
     address = None if base_url is None else checked_address(base_url)
     loaded = load_study(study)
+    if check:
+        settings: dict[str, Any] = {"host": host, "port": port, "store": store, "base_url": address}
+        return _check_server(loaded, quiet, workers=workers, secret=secret, changed=change.given, **settings)
     server.check_reach(host, port, secret)
     change.decided(lambda changed: server.take_in(loaded, store, changed))
     here = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
@@ -687,6 +694,19 @@ def serve(
         say(f"Links of the study lead and all annotators: assay people links {study}{where}")
         sys.stdout.flush()
     server.serve(loaded, host=host, port=port, workers=workers, secret=secret, store=store, base_url=address)
+    return 0
+
+
+def _check_server(study: Study, quiet: bool, **settings: Any) -> int:
+    """Print each check when it is done; return 1 after a problem, otherwise 0."""
+    from assay.collecting.readiness import check_server
+
+    status = 0
+    for one in check_server(study, **settings):
+        status |= one.state == "problem"
+        if one.state == "problem" or not quiet:
+            say(f"{one.state:<8} {one.name:<8} {one.found}", flush=True)
+    return int(status)
 
 
 def _serve_upload(port: int) -> None:

@@ -15,7 +15,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from assay.collecting.app import app_of, make_app
-from assay.collecting.connections import LOGGING, GuardedConnection, open_files
+from assay.collecting.connections import LOGGING, open_files
 from assay.collecting.invitations import Signer, personal_link, secret_of, signer_of
 from assay.errors import StudyError
 from assay.study.definition import Study, load_study
@@ -36,6 +36,9 @@ busy machine."""
 
 WATCHED_EVERY = 0.2
 """Seconds between two checks of the worker processes: uvicorn replaces one within half a second."""
+
+CONNECTION = "assay.collecting.connections:GuardedConnection"
+"""The class of connections, by name: worker processes are handed the settings, and load the class themselves."""
 
 _SETTINGS = "ASSAY_SERVE"
 """Environment variable with the settings of worker processes, because the secret must not be in an argument list."""
@@ -84,7 +87,7 @@ def serve(
     # Trust the forwarded protocol of a proxy on this machine only.
     common |= {"proxy_headers": True, "forwarded_allow_ips": "127.0.0.1", "timeout_graceful_shutdown": 10}
     common |= {
-        "http": GuardedConnection,
+        "http": CONNECTION,
         "ws": "none",
         "loop": "asyncio",
         "log_config": LOGGING,
@@ -166,7 +169,7 @@ def check_reach(host: str, port: int, secret: str | None) -> None:
     """
     if secret is not None and len(secret) < 16:
         raise StudyError("the secret must have at least 16 characters; make one with: openssl rand -hex 32")
-    if secret is None and not _is_loopback(host):
+    if secret is None and not is_loopback(host):
         raise StudyError(
             f"--host {host} gives other machines access, which requires a secret: set the environment variable "
             "ASSAY_SECRET (make one with: openssl rand -hex 32), so that no one else can make links"
@@ -185,7 +188,8 @@ def check_reach(host: str, port: int, secret: str | None) -> None:
         raise StudyError(f"port {port} of {host} {why}; choose another with --host and --port") from None
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether an address is reached from this machine only."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
