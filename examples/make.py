@@ -5,6 +5,7 @@ All data are simulated. ``labels.csv``, ``votes.csv``, ``odd_ones.csv`` and ``ch
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -281,6 +282,66 @@ def opinions() -> None:
     write("opinions.csv", rows)
 
 
+def form() -> None:
+    """Responses to a Google form, one row per person, and the ratings of a model in a file with its own names."""
+    rng = np.random.default_rng(29)
+    truth = rng.choice(5, 60, p=[0.12, 0.2, 0.25, 0.25, 0.18]) + 1
+    rows: list[dict[str, object]] = []
+    for number, (name, noise) in enumerate({"Ann": 0.6, "Bob": 0.6, "Cho": 0.7, "Dee": 0.7}.items()):
+        given = {
+            f"How helpful is the answer? [Answer {i + 1}]": stars(rng, level, noise) for i, level in enumerate(truth)
+        }
+        rows.append({"Timestamp": f"2026/03/0{number + 2} 9:1{number}:00 am GMT+1", "Your name": name, **given})
+    write("form.csv", rows)
+    write(
+        "model.csv",
+        [{"answer_id": f"Answer {i + 1}", "gpt-4o": stars(rng, level, 0.35)} for i, level in enumerate(truth)],
+    )
+
+
+def arena() -> None:
+    """Votes of a panel of three people and a model between the answers of three systems to 120 prompts."""
+    rng = np.random.default_rng(31)
+    strength = {"aspen": -0.5, "birch": 0.0, "cedar": 0.5}
+    rows: list[dict[str, object]] = []
+    for i in range(120):
+        first, second = rng.permutation(list(strength))[:2].tolist()
+        truth = strength[first] - strength[second] + rng.normal(0, 1.5)
+        for who, noise in {"ann": 0.6, "bob": 0.6, "cho": 0.7, "gpt-4o": 0.35}.items():
+            seen = truth + rng.normal(0, noise)
+            vote = "tie" if abs(seen) < 0.15 else "first" if seen > 0 else "second"
+            rows.append({"item": f"p{i + 1:03}", "annotator": who, "first": first, "second": second, "label": vote})
+    write("arena.csv", rows)
+
+
+NOTEBOOKS = {"verdict.ipynb": "tutorial-notebook.md", "scales.ipynb": "grading-scales.md"}
+"""Notebooks, and the page whose text and Python each has."""
+
+
+def notebook(page: Path) -> dict[str, object]:
+    """A page as a notebook that runs in the folder of the examples."""
+    text = page.read_text(encoding="utf-8").replace('"examples/', '"')
+    parts = re.split(r"^```python\n(.*?)^```\n", text, flags=re.M | re.S)
+    cells: list[dict[str, object]] = []
+    for number, part in enumerate(parts):
+        source = re.sub(r"\[([^\]]*)\]\((?!http)[^)]*\)", r"\1", part).strip()
+        if not source:
+            continue
+        cell: dict[str, object] = {"cell_type": "code" if number % 2 else "markdown", "id": f"cell-{number}"}
+        more = {"execution_count": None, "outputs": []} if number % 2 else {}
+        cells.append({**cell, "metadata": {}, **more, "source": source.splitlines(keepends=True)})
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def notebooks() -> None:
+    """The cells of two pages of the documents."""
+    for name, page in NOTEBOOKS.items():
+        found = notebook(HERE.parent / "docs" / page)
+        (HERE / name).write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
-    for make in (opinions, panel, sheet, lessons, outputs, months, ranges, battles, texts, export):
+    for make in (opinions, panel, sheet, lessons, outputs, months, ranges, battles, texts, export, form, arena,
+                 notebooks):  # fmt: skip
         make()

@@ -100,6 +100,35 @@ def test_tutorial_shows_the_output_of_its_commands(
     assert printed.startswith(shown) if more else printed == shown
 
 
+TUTORIALS = sorted((ROOT / "docs").glob("tutorial-*.md"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_tutorials_show_the_output_of_their_commands(
+    page: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from assay.cli.app import main
+
+    if "my-study" in page.read_text(encoding="utf-8"):
+        pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    steps = re.findall(r"^```sh\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", page.read_text("utf-8"), flags=re.M | re.S)
+    for commands, text in steps:
+        for command in commands.splitlines():
+            if command.startswith("python -m pip"):
+                continue
+            capsys.readouterr()
+            with pytest.raises(SystemExit) as end:
+                main(shlex.split(command)[1:])
+            assert end.value.code in (0, None), command
+        if text:
+            shown, more, _ = text.partition("…\n")
+            printed = capsys.readouterr().out
+            assert printed.startswith(shown) if more else printed == shown, command
+
+
 @pytest.mark.slow
 def test_the_first_commands_about_judges_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
