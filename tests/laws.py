@@ -855,8 +855,8 @@ QUESTIONS = (
     Question(
         "g_study: human_in_the_loop", _of_study("human_in_the_loop", by="kind", method="none"), LoopSettings,
         {"sizes": [(2, 5)], "along": ["o"], "rater_facet": ["r"], "human": ["human"], "judge": ["judge"],
-         "of_human": [{"r": 2}], "of_judge": [{"r": 2}], "ensemble": [2], "reading": ["composite"], "another": ["same"],
-         "correlation": [{"reading": "composite", "correlation": 0.5}], "target": [0.4], "merged": ["usual"],
+         "of_human": [{"r": 2}], "of_judge": [{"r": 2}], "ensemble": [2], "combine": ["composite"], "another": ["same"],
+         "correlation": [{"combine": "composite", "correlation": 0.5}], "target": [0.4], "merged": ["usual"],
          "price": [5.0], "judge_price": [{"price": 5.0, "judge_price": 1.0}]},
         {"sizes": (1, 3)}, taught,
     ),

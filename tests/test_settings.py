@@ -334,11 +334,11 @@ OPTIONS = {
         "by": "None first",
     },
     LoopSettings: {
-        "sizes": "(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)",
+        "sizes": "(1, 2, 3, 4, 5, 6, 7, 8, 9, 10) first",
         "of_human": "None hidden",
         "of_judge": "None hidden",
         "ensemble": "3 >= 2",
-        "reading": "'sum'",
+        "combine": "'sum'",
         "another": "'other'",
         "correlation": "1.0 >= -1 <= 1",
         "target": "0.7 > 0 < 1",

@@ -16,6 +16,7 @@ from assay.errors import DesignError
 from assay.psychometrics.d_study import DStudy, _first_reaching, _Loop, _Projection
 from assay.psychometrics.design import DStudySettings, GStudySettings, LoopSettings
 from assay.psychometrics.g_study import g_study
+from assay.psychometrics.page import d_study_parts
 
 
 @pytest.mark.parametrize(
@@ -126,6 +127,27 @@ def test_projections_have_intervals(method):
     assert ((rows["low"] < rows["estimate"]) & (rows["estimate"] < rows["high"])).all()
 
 
+def test_without_levels_each_facet_is_projected_and_the_better_one_named():
+    """Each number by the formula: Φ = σ²(i) / (σ²(i) + Δ) with one facet's variances divided."""
+    study = g_study(lessons(30, 3, 4), "r x (o:i)", "i", facets=FACETS, method="none")
+    found = study.d_study(target=0.6)
+    assert set(zip(found.projected["r"], found.projected["o"], strict=True)) == {
+        (1, 1), (2, 1), (3, 1), (5, 1), (10, 1), (1, 2), (1, 3), (1, 5), (1, 10)
+    }  # fmt: skip
+    rows = {row["facet"]: row for row in found.smallest.iter_rows(named=True)}
+    assert set(rows) == {"r", "o"}
+    for facet, other in (("r", "o"), ("o", "r")):
+        alone = study.d_study({facet: [1]}, along=facet, target=0.6).smallest
+        assert rows[facet]["smallest"] == alone["smallest"][0]
+        assert rows[facet]["limit"] == pytest.approx(alone["limit"][0])
+        assert (rows[facet][facet], rows[facet][other]) == (None, 1)
+    better = "o" if rows["o"]["limit"] > rows["r"]["limit"] else "r"
+    assert found.along == better
+    assert found.sentences()[-1] == f"More {'lessons' if better == 'o' else 'annotators'} help most."
+    (part,) = d_study_parts(found)
+    assert part.frames[0][0] == "Smallest number of levels of each facet alone that reaches 0.6."
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -181,7 +203,7 @@ def test_equation_8_by_hand(both):
 
 def test_the_mean_of_both_scores_by_hand(both):
     h, m = variances(both, "human"), variances(both, "judge")
-    found = both.human_in_the_loop(sizes=[2], reading="composite", correlation=0.6).projected
+    found = both.human_in_the_loop(sizes=[2], combine="composite", correlation=0.6).projected
     error = sum(v["r"] + v["o:i"] / 2 + v["ri"] + v["ro:i,e"] / 2 for v in (h, m)) / 4
     universe = (h["i"] + m["i"] + 2 * 0.6 * np.sqrt(h["i"] * m["i"])) / 4
     assert found.filter(pl.col("scenario") == "human and judge")["estimate"][0] == pytest.approx(phi(universe, error))
@@ -511,10 +533,10 @@ def test_four_scenarios_and_how_many_each_sees():
     [
         ({}, [(4, 2)], 4 / 6),
         ({}, [(4, 2), (1, 3)], 5 / 10),
-        ({"reading": "composite", "correlation": 0.5}, [(4, 2)], 4 / 6),
+        ({"combine": "composite", "correlation": 0.5}, [(4, 2)], 4 / 6),
         # (4 + 1 + 2 · .5 · √4) / 4 = 7/4, of 7/4 + (2 + 3)/4.
-        ({"reading": "composite", "correlation": 0.5}, [(4, 2), (1, 3)], 7 / 12),
-        ({"reading": "composite", "correlation": 0.0}, [(4, 2), (1, 3)], 5 / 10),
+        ({"combine": "composite", "correlation": 0.5}, [(4, 2), (1, 3)], 7 / 12),
+        ({"combine": "composite", "correlation": 0.0}, [(4, 2), (1, 3)], 5 / 10),
         ({}, [(0, 0)], math.nan),
         ({}, [(0, 2)], 0),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 from tables import FACETS, lessons
@@ -53,6 +54,40 @@ def test_plan_d_study_gives_the_numbers_of_d_study(source, labels, capsys):
     rows = json.loads(out)["table"]
     assert [row["estimate"] for row in rows] == pytest.approx(wanted.table["estimate"].to_list())
     assert [row["cost"] for row in rows] == wanted.table["cost"].to_list()
+
+
+def test_plan_loop_gives_the_numbers_of_human_in_the_loop(source, labels, capsys):
+    asked = [
+        "plan",
+        "loop",
+        *source,
+        *ASKED,
+        "--sizes",
+        "1,3",
+        "--combine",
+        "composite",
+        "--correlation",
+        ".5",
+        "--json",
+    ]
+    code, out, _ = run(asked, capsys)
+    assert code == 0
+    study = assay.g_study(labels, "r x (o:i)", "i", facets=FACETS, by="kind", method="none")
+    wanted = study.human_in_the_loop(sizes=[1, 3], combine="composite", correlation=0.5)
+    rows = json.loads(out)["table"]
+    assert [row["scenario"] for row in rows] == wanted.table["scenario"].to_list()
+    assert [row["estimate"] for row in rows] == pytest.approx(wanted.table["estimate"].to_list())
+
+
+def test_disattenuation_gives_the_numbers_of_disattenuated_correlation(source, labels, capsys):
+    asked = [a for a in ASKED if a not in ("--method", "none")]
+    code, out, _ = run(["disattenuate", *source, *asked, "--n-resamples", "20", "--json"], capsys)
+    assert code == 0
+    wanted = assay.disattenuated_correlation(labels, "r x (o:i)", "i", facets=FACETS, n_resamples=20)
+    rows = json.loads(out)["table"]
+    found = [np.nan if row["estimate"] is None else row["estimate"] for row in rows]
+    np.testing.assert_allclose(found, wanted.table["estimate"].to_list())
+    assert "eq. 3 (Eρ²)" in wanted.table["correlation"].to_list()
 
 
 @pytest.mark.parametrize(

@@ -247,3 +247,21 @@ def panel(
         found = measure(table, **given)
     drop = ("judges", "judges_at_most", *hidden_columns(found.rows))
     ask.show(BY_NAME["plan panel"], found, out, drop=drop, width=TERMINAL)
+
+
+def loop(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
+    """Run ``assay plan loop``.
+
+    Parameters
+    ----------
+    source
+        A file, folder or study of labels.
+    """
+    from assay.psychometrics.design import LoopSettings
+    from assay.psychometrics.g_study import g_study
+
+    table, given = ask.read(source, out, force=force)
+    own = {f.name: given.pop(f.name) for f in fields(LoopSettings) if f.name in given}
+    with progress_bar("Fitting"):
+        found = g_study(table, **given, by="kind").human_in_the_loop(**own)
+    ask.show(BY_NAME["plan loop"], found, out)

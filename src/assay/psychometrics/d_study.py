@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+ALONE = (1, 2, 3, 5, 10)
+"""Levels of each facet that are projected if none are named."""
+
 MOST = 100_000
 """Largest number of levels in the search for the smallest number that reaches the target."""
 
@@ -38,7 +41,7 @@ class DStudy(Result):
         One row per study (or scenario), coefficient and choice of numbers.
     smallest : polars.DataFrame
         The smallest number of the facet ``along`` that reaches the target, for each choice of the others; null, with
-        the limit for many levels, if none does.
+        the limit for many levels, if none does. Without levels: of each ``facet`` alone.
     facets : tuple of str
     along : str
     target : float
@@ -117,6 +120,8 @@ def project(study: DesignStudies, settings: DStudySettings) -> DStudy:
     named = [*numbers, *(settings.prices or {}), *([] if settings.along is None else [settings.along])]
     replace(parse(study.design), text=f"{study.design}, object {study.object}").check_facets(named, among=random)
     grid = {name: _whole_numbers(name, numbers[name]) for name in numbers}
+    if not numbers and settings.along is None and len(random) > 1:
+        return _project_each(study, random, settings)
     along = settings.along or max(random, key=lambda f: len(grid.get(f, (1,))))
     grid = {f: grid.get(f, (1,)) for f in random if f in grid or f == along}
     rows, smallest, estimates = [], [], []
@@ -131,6 +136,33 @@ def project(study: DesignStudies, settings: DStudySettings) -> DStudy:
             projection.smallest(along, dict(zip(others, chosen, strict=True))) for chosen in product(*others.values())
         ]
     return _result(study, rows, smallest, estimates, tuple(grid), along, settings)
+
+
+def _project_each(study: DesignStudies, facets: Sequence[str], settings: DStudySettings) -> DStudy:
+    """Coefficients at more levels of each facet alone; the facet that helps most is the one along which they rise.
+
+    That is the facet that reaches the target in most studies, then with the fewest levels, then with the highest limit.
+    """
+    projections = [_Projection(one, study, settings) for one in study.studies]
+    smallest = [
+        {**row, "facet": f, "study": row["study"], **{other: None if other == f else 1 for other in facets}}
+        for one in projections for f in facets for row in [one.smallest(f, {})]
+    ]  # fmt: skip
+
+    def helps(facet: str) -> tuple[float, ...]:
+        mine = [row for row in smallest if row["facet"] == facet]
+        reached = [row["smallest"] for row in mine if row["smallest"] is not None]
+        return len(reached), -float(sum(reached)), float(np.nansum([row["limit"] for row in mine]))
+
+    along = max(facets, key=helps)
+    rows, estimates = [], []
+    for one in projections:
+        for facet in facets:
+            for n in ALONE if facet == along else ALONE[1:]:
+                for estimate, row in one.coefficients({f: n if f == facet else 1 for f in facets}):
+                    estimates.append(estimate)
+                    rows.append(row)
+    return _result(study, rows, smallest, estimates, tuple(facets), along, settings)
 
 
 def _random_facets(study: DesignStudies) -> tuple[str, ...]:
@@ -347,7 +379,7 @@ class _Loop:
         s = self.settings
         universe = [t @ w.universe for t, w in zip(thetas, each, strict=True)]
         error = [t @ w.absolute for t, w in zip(thetas, each, strict=True)]
-        if s.reading == "sum" or len(each) == 1:
+        if s.combine == "sum" or len(each) == 1:
             top, bottom = sum(universe), sum(universe) + sum(error)
         else:
             shared = 2 * s.correlation * np.sqrt(universe[0] * universe[1])

@@ -161,10 +161,10 @@ class DStudySettings(Settings):
 class LoopSettings(Settings):
     """Options of `GStudy.human_in_the_loop`."""
 
-    renamed: ClassVar[Mapping[str, str]] = {"raters": "rater_facet=..."}
+    renamed: ClassVar[Mapping[str, str]] = {"raters": "rater_facet=...", "reading": "combine=..."}
 
     sizes: Sequence[int] = option(
-        (1, 2, 3, 4, 5, 6, 7, 8, 9, 10), "Numbers of levels of the shared facet, such as lessons."
+        (1, 2, 3, 4, 5, 6, 7, 8, 9, 10), "Numbers of levels of the shared facet, such as lessons.", first=True
     )
     along: str | None = option(
         None, "Facet that humans and judges share.", details="Default: the facet nested in the object."
@@ -180,7 +180,7 @@ class LoopSettings(Settings):
     )
     of_judge: Mapping[str, int] | None = option(None, "Levels of further facets per judge.", hidden=True)
     ensemble: int = option(3, "Number of judges in an ensemble.", low=2)
-    reading: Literal["sum", "composite"] = option(
+    combine: Literal["sum", "composite"] = option(
         "sum", "Equation 8 as printed, or the variance of the mean of both.",
         details="``sum`` adds the universe and error variances of the families: it assumes that universe scores of "
         "humans and judges are uncorrelated. ``composite`` uses their ``correlation``.",
@@ -191,7 +191,7 @@ class LoopSettings(Settings):
         "one human each; with the same lessons they are crossed, as in equation 12.",
     )  # fmt: skip
     correlation: float = option(
-        1.0, "Universe-score correlation of humans and judges, for reading='composite'.", low=-1, high=1,
+        1.0, "Universe-score correlation of humans and judges, for combine='composite'.", low=-1, high=1,
         details="`assay.disattenuated_correlation` estimates it.",
     )  # fmt: skip
     target: float = option(0.7, "Target value of Φ.", above=0, below=1)

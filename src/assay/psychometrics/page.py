@@ -44,12 +44,13 @@ def g_study_parts(found: GStudy) -> tuple[Part, ...]:
 def d_study_parts(found: DStudy) -> tuple[Part, ...]:
     """Projected reliability for other numbers of raters and lessons."""
     smallest = found.smallest.drop([c for c in ("study",) if found.smallest[c].n_unique() == 1])
+    along = "levels of each facet alone" if "facet" in smallest.columns else found.along
     return (
         Part(
             "Projected reliability (D-study)",
             (*found.sentences(), *found.cautions),
             (
-                (f"Smallest number of {found.along} that reaches {found.target:g}.", smallest),
+                (f"Smallest number of {along} that reaches {found.target:g}.", smallest),
                 ("All combinations of numbers.", filled(found.projected)),
             ),
             ((f"Coefficient by the number of {found.along}.", found.plot),),

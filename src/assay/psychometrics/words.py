@@ -72,8 +72,10 @@ def target_lines(
 ) -> tuple[str, ...]:  # fmt: skip
     """The smallest number of the facet ``along`` that reaches the target, for each choice of the other facets."""
     lines, several = [], "study" in smallest.columns and smallest["study"].n_unique() > 1
-    symbol, noun = COEFFICIENTS[coefficient], facet_noun(along, columns)
+    symbol, most = COEFFICIENTS[coefficient], along
     for row in smallest.iter_rows(named=True):
+        along = row.get("facet") or most
+        noun = facet_noun(along, columns)
         others = [facet_count(row[c], c, columns) for c in facets if c != along and row.get(c) is not None]
         name = f"{row['study']}: " if several else ""
         given = f" with {', '.join(others)}" if others else ""
@@ -86,6 +88,8 @@ def target_lines(
             cost = f" (cost {row['cost']:,.2f})" if row.get("cost") is not None else ""
             number = facet_count(row["smallest"], along, columns)
             lines.append(f"{name}{symbol} ≥ {target:g} requires {number}{given}{cost}.")
+    if "facet" in smallest.columns and smallest["limit"].drop_nans().len():
+        lines.append(f"More {facet_noun(most, columns)} help most.")
     return tuple(lines)
 
 
