@@ -155,10 +155,12 @@ def first_screen() -> str:
     lines = ["Usage: assay COMMAND [OPTIONS]", "", PROGRAM]
     for title, rows in COMMANDS.items():
         lines += ["", title]
-        for name in dict.fromkeys(row.name.partition(" ")[0] for row in rows):
+        for name in dict.fromkeys(row.name.partition(" ")[0] for row in rows if not row.further):
             inside = [row.name.partition(" ")[2] for row in rows if row.name.startswith(f"{name} ")]
             about = f"{FAMILIES[name]} [{' | '.join(inside)}]" if inside else BY_NAME[name].does
             lines += _line(name, about, _COMMANDS)
+    further = [row.name for rows in COMMANDS.values() for row in rows if row.further]
+    lines += ["", f"Further commands: {', '.join(further)}"]
     if BY_NAME.further:
         lines += ["", "From other packages"]
         lines += [line for name in BY_NAME.further for line in _line(name, _plugin_does(name), _COMMANDS)]

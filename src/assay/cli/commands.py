@@ -68,6 +68,8 @@ class Command(NamedTuple):
         The name on the command line, if it is not ``--name-of-the-option``.
     shown : mapping of option to text
         Shown in the help instead of the default.
+    further : bool
+        Listed by name only on the first screen, which has at most 30 entries.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Command(NamedTuple):
     without: tuple[str, ...] = ()
     named: Mapping[str, str] = {}
     shown: Mapping[str, str] = {}
+    further: bool = False
 
     @property
     def line(self) -> str:
@@ -273,6 +276,7 @@ AGREEMENT = (
         title="Universe-score correlation",
         bar="Resampling",
         heading=_G_STUDY,
+        further=True,
     ),
     Command(
         "raters",
@@ -535,6 +539,7 @@ FILES = (
         "Serve look, alt-test, agreement, card and estimate to an assistant (MCP).",
         "--folder examples",
         run=f"{_SERVICE}:mcp",
+        further=True,
     ),
 )
 
