@@ -711,6 +711,7 @@ QUESTIONS = (
          "estimator": ["difference", "ppi++"], "sampling": ["trust"], "repeats": ["first", "last", "mean"],
          "confidence": [0.8], "seed": [{"covariates": ("length",), "seed": 3}],
          "judges": [{"judge": ("gpt", "llama"), "judges": "random"}], "prompts": [],
+         "regress": [{"target": "coefficients", "regress": ("length", "language")}],
          "severity": [{"judge": None, **SYSTEMS, "severity": "adjusted"}]},
         {}, spot_checked, chunks=True,
     ),

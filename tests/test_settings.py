@@ -415,6 +415,7 @@ OPTIONS = {
         "raters": "'fixed' first",
         "judges": "'fixed'",
         "severity": "'ignored'",
+        "regress": "()",
         "population": "'infinite'",
         "covariates": "()",
         "folds": "10 >= 2",

@@ -31,6 +31,7 @@ from assay.estimates.checked import (
     item_column,
     sampling_checks,
 )
+from assay.estimates.coefficients import Regressors, corrected_coefficients
 from assay.estimates.contrasts import SourcePairs, SystemContrast, contrast_systems
 from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tune_lambda
 from assay.estimates.judge_means import JudgeRuns
@@ -47,7 +48,7 @@ from assay.statistics.guard import Guard
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Target = Literal["mean", "shares", "quantiles"]
+Target = Literal["mean", "shares", "quantiles", "coefficients"]
 Estimator = Literal["auto", "difference", "ppi++", "rogan-gladen"]
 Sampling = Literal["test", "trust"]
 Severity = Literal["ignored", "adjusted"]
@@ -87,6 +88,10 @@ class EstimateSettings(Settings):
         first=True,
     )
     quantiles: Sequence[float] = option((0.25, 0.5, 0.75), "Quantiles for target quantiles.", above=0, below=1)
+    regress: Sequence[str] = option(
+        (), "Item columns for target coefficients: regressors of the mean human label.",
+        details="Least squares with an intercept; an indicator for each level of a text column but the first.",
+    )  # fmt: skip
     by: str | None = option(
         None,
         "Item column of slices, each with an estimate.",
@@ -152,9 +157,28 @@ class EstimateSettings(Settings):
             )
         self._check_random_judges()
         self._check_severity()
+        self._check_coefficients()
         for one, other in _APART:
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise DesignError(f"{one}=... and {other}=... exclude each other; omit one", option=other)
+
+    def _check_coefficients(self) -> None:
+        """Refuse coefficients without regressors, regressors without coefficients, and options that do not fit."""
+        if (self.target == "coefficients") != bool(self.regress):
+            given, lacks = (
+                ("regress=...", "target='coefficients'") if self.regress else ("target='coefficients'", "regress=...")
+            )
+            raise DesignError(f"{given} requires {lacks}", option="regress" if self.regress else "target")
+        if not self.regress:
+            return
+        others = ("by", "contrast", "probabilities", "strata", "gold")
+        given_too = [name for name in others if getattr(self, name) is not None]
+        given_too += [name for name, on in (
+            ("covariates", bool(self.covariates)), ("raters", self.raters == "random"),
+            ("population", self.population == "finite"), ("judges", self.judges == "random"),
+        ) if on]  # fmt: skip
+        if given_too:
+            raise DesignError(f"target='coefficients' excludes {given_too[0]}=...; omit it", option=given_too[0])
 
     def _check_severity(self) -> None:
         """Refuse options about the judge's labels and the sample for differences of human labels."""
@@ -344,7 +368,8 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
     _fit_estimator(settings, judges)
     checks = SpotChecks.of(
         labels, judges, settings.annotators, repeats=settings.repeats, clusters=settings.clusters,
-        strata=settings.strata, probabilities=settings.probabilities, columns=settings.covariates, gold=settings.gold,
+        strata=settings.strata, probabilities=settings.probabilities,
+        columns=settings.regress or settings.covariates, gold=settings.gold,
     )  # fmt: skip
     target = settings.target or ("mean" if checks.scale.numeric else "shares")
     _fit_target(checks, target)
@@ -356,6 +381,8 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
             (),
             ["Rogan–Gladen estimates, for the items without a gold label"],
         )
+    elif settings.regress:
+        lines, notes = _coefficients(checks, settings), []
     elif settings.contrast is not None:
         lines, contrasts, notes = _systems(checks, settings, target)
     else:
@@ -743,6 +770,34 @@ def _skew_caution(checks: SpotChecks, target: str) -> tuple[str, ...]:
         f"the labels are skewed (skewness {decimals(skewness, 1)}) and unbounded: a 95% interval from {checks.n} "
         "labelled items covers about 90%; label more items, or estimate the mean of the logarithms.",
     )
+
+
+# -- regression coefficients ------------------------------------------------------------------------------
+
+
+def _coefficients(checks: SpotChecks, settings: EstimateSettings) -> list[EstimateLine]:
+    """The coefficients of the mean human label on columns of the items."""
+    table = _table_of(checks, settings.regress[0])
+    two = checks.categories is not None and len(checks.categories) == 2
+    if not (checks.scale.numeric or two):
+        raise DesignError("coefficients require numeric labels, or two categories", option="target")
+    if len(checks.judges) > 1:
+        raise DesignError("coefficients require one judge; name it with judge=...", option="judge")
+    if checks.n_unjudged:
+        found = counted(checks.n_unjudged, "item")
+        raise DataError(f"{found} without a label of '{checks.judges[0]}'; drop those items, or let it label them")
+    human = np.bincount(checks.row, checks.y, checks.n) / np.bincount(checks.row, minlength=checks.n)
+    each = corrected_coefficients(
+        Regressors.of(checks.columns, table.items["item"].to_list()), checks.values[:, 0], checks.position, human,
+        checks.cluster, settings.confidence,
+    )  # fmt: skip
+    return [
+        EstimateLine(
+            None, one.name, one.corrected, one.humans_only, one.judge_only, one.equivalent_labels, one.weight, checks.n,
+            checks.n_all,
+        )
+        for one in each
+    ]  # fmt: skip
 
 
 # -- systems, adjusted for the severity of annotators -------------------------------------------------------

@@ -66,6 +66,8 @@ def estimate_lines(found: Any) -> list[str]:
 
 def _quantity(quantity: str, target: str, gold: str | None) -> str:
     what = f"share of '{quantity}'" if target == "shares" else quantity
+    if target == "coefficients":
+        return f"Estimated coefficient of the human label, {quantity}"
     return f"Estimated human {what}" if gold is None else f"Estimated {what} of '{gold}'"
 
 

@@ -1,0 +1,124 @@
+"""Corrected regression coefficients: least squares, a biased judge, precision, refusals, coverage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import assay
+from assay.data.annotations import Annotations
+from assay.errors import DataError, DesignError
+
+
+def labelled(
+    rng: np.random.Generator, n: int = 600, some: int = 120, slope: float = 0.5, bias: float = 0.4, noise: float = 0.5
+) -> tuple[Annotations, Any]:
+    """Two people on ``some`` of n items, a judge on all; its error grows with the length by ``bias``."""
+    length = rng.normal(size=n)
+    truth = 1 + slope * length + rng.normal(size=n)
+    names = [f"i{i:04d}" for i in range(n)]
+    chosen = np.sort(rng.permutation(n)[:some])
+    judge = truth + bias * length + noise * rng.normal(size=n)
+    rows = [pl.DataFrame({"item": names, "annotator": "gpt", "label": judge})]
+    rows += [
+        pl.DataFrame(
+            {"item": [names[i] for i in chosen], "annotator": who, "label": truth[chosen] + 0.5 * rng.normal(size=some)}
+        )
+        for who in ("ann", "bob")
+    ]
+    items = pl.DataFrame({
+        "item": names, "length": length, "language": [["de", "en"][i % 2] for i in range(n)],
+        "document": [f"d{i // 5}" for i in range(n)],
+    })  # fmt: skip
+    return Annotations.from_frame(pl.concat(rows), judges=["gpt"], scale=assay.Interval(), items=items), chosen
+
+
+ASKED: dict[str, Any] = {"target": "coefficients", "regress": ("length", "language")}
+
+
+def test_humans_only_are_least_squares_with_hc3() -> None:
+    labels, _ = labelled(np.random.default_rng(1), 200, 60)
+    found = assay.estimate(labels, **ASKED).table.filter(quantity="length").row(0, named=True)
+    frame = labels.to_polars().filter(kind="human").group_by("item").agg(
+        pl.col("label").mean(), pl.col("length").first(), pl.col("language").first()
+    ).sort("item")  # fmt: skip
+    x = np.column_stack([np.ones(60), frame["length"], frame["language"] == "en"]).astype(float)
+    y = frame["label"].to_numpy()
+    inverse = np.linalg.inv(x.T @ x)
+    beta = inverse @ x.T @ y
+    lever = np.einsum("ij,jk,ik->i", x, inverse, x)
+    meat = x.T @ (((y - x @ beta) / (1 - lever))[:, None] ** 2 * x)
+    half = stats.t.ppf(0.975, 57) * np.sqrt((inverse @ meat @ inverse)[1, 1])
+    assert (found["humans_only"], found["humans_only_high"]) == pytest.approx((beta[1], beta[1] + half))
+
+
+def test_corrected_coefficient_combines_three_regressions() -> None:
+    labels, chosen = labelled(np.random.default_rng(2))
+    found = assay.estimate(labels, target="coefficients", regress=["length"])
+    row = found.table.filter(quantity="length").row(0, named=True)
+    x = np.column_stack([np.ones(600), labels.items.sort("item")["length"]])
+    matrix = labels.matrix(["gpt", "ann", "bob"])
+
+    def beta(rows: Any, y: Any) -> float:
+        return float(np.linalg.lstsq(x[rows], y[rows], rcond=None)[0][1])
+
+    human = matrix[:, 1:].mean(axis=1)
+    judge, every = matrix[:, 0], np.arange(600)
+    wanted = row["weight"] * (beta(every, judge) - beta(chosen, judge)) + beta(chosen, human)
+    assert row["estimate"] == pytest.approx(wanted)
+    assert row["judge_only"] == pytest.approx(beta(every, judge))
+    assert row["high"] - row["low"] < 0.8 * (row["humans_only_high"] - row["humans_only_low"])
+    assert row["equivalent_labels"] > 50
+    assert "Estimated coefficient of the human label, length: " in found.summary()
+
+
+def test_documents_are_the_units_of_the_interval() -> None:
+    labels, _ = labelled(np.random.default_rng(3))
+    one = assay.estimate(labels, **ASKED)
+    documents = assay.estimate(labels, clusters="document", sampling="trust", **ASKED)
+    assert documents.table["estimate"].to_list() == pytest.approx(one.table["estimate"].to_list(), abs=0.1)
+    assert documents.table["low"].to_list() != one.table["low"].to_list()
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    labels, _ = labelled(np.random.default_rng(4), 100, 25)
+    with pytest.raises(DesignError, match=r"target='coefficients' requires regress=\.\.\."):
+        assay.estimate(labels, target="coefficients")
+    with pytest.raises(DesignError, match=r"regress=\.\.\. requires target='coefficients'"):
+        assay.estimate(labels, regress=["length"])
+    with pytest.raises(DesignError, match="target='coefficients' excludes raters="):
+        assay.estimate(labels, raters="random", **ASKED)
+    with pytest.raises(DesignError, match=r"3 coefficients require 30 labelled items \(10 each\); there are 25"):
+        assay.estimate(labels, **ASKED)
+    with pytest.raises(DataError, match="did you mean 'length'"):
+        assay.estimate(labels, target="coefficients", regress=["lenght"])
+    twice = Annotations.from_frame(
+        labels.labels,
+        judges=["gpt"],
+        scale=assay.Interval(),
+        items=labels.items.with_columns(double=2 * pl.col("length")),
+    )
+    with pytest.raises(DesignError, match="constant, or determined by the others"):
+        assay.estimate(twice, target="coefficients", regress=["length", "double"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("some", "noise"), [(40, 0.5), (120, 0.5), (120, 5.0)])
+def test_coverage_of_coefficients(some: int, noise: float) -> None:
+    """300 studies, SE .013; the judge's regression is biased by .4 and nearly never covers."""
+    rng = np.random.default_rng([5, some, int(noise)])
+    inside, judge, widths = [], [], []
+    for _ in range(300):
+        labels, _ = labelled(rng, 400, some, noise=noise)
+        row = assay.estimate(labels, target="coefficients", regress=["length"]).table.row(1, named=True)
+        inside.append(row["low"] <= 0.5 <= row["high"])
+        judge.append(row["judge_only"] - 0.5)
+        widths.append((row["high"] - row["low"]) / (row["humans_only_high"] - row["humans_only_low"]))
+    print(f"{some=} {noise=}: {np.mean(inside):.3f}, judge bias {np.mean(judge):+.2f}, width {np.mean(widths):.2f}")
+    assert 0.92 <= np.mean(inside) <= 0.985
+    assert np.mean(judge) == pytest.approx(0.4, abs=0.05)
+    assert np.mean(widths) < (0.8 if noise < 1 else 1.02)
