@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 import shlex
@@ -167,6 +168,13 @@ def test_docstring_examples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     except ModuleNotFoundError as error:
         pytest.skip(f"needs an extra: {error}")
     assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+
+
+def test_every_public_function_has_an_example_in_its_help() -> None:
+    for door in (assay, assay.measures, assay.plan):
+        functions = [name for name in door.__all__ if inspect.isfunction(getattr(door, name))]
+        assert functions
+        assert [name for name in functions if ">>>" not in (inspect.getdoc(getattr(door, name)) or "")] == []
 
 
 def test_every_public_name_is_there_and_documented() -> None:

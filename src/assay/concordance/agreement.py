@@ -279,6 +279,14 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
     P-values test a coefficient of 0 (no agreement beyond chance) with the standard error and on the scale of the
     interval. Shares and errors have no such zero and no p-value. The rows of a table are dependent, so use an
     adjustment that allows any dependence (``holm``, ``by``).
+
+    Examples
+    --------
+    >>> import assay
+    >>> labels = assay.simulate(n_items=40, scale="1-5", judges={"gpt": 0.2}, seed=1)
+    >>> found = assay.agreement(labels, coefficients=["exact-agreement"], n_resamples=50)
+    >>> found.table.filter(who="humans").select("estimate", "n").rows()
+    [(0.7916666666666666, 40)]
     """
     measures = _measures(settings.coefficients)
     whole, parts = _parts(labels, settings)

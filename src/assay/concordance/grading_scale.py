@@ -220,6 +220,17 @@ def grading_scale_study(labels: Annotations | Chunks, settings: GradingScaleSett
     fixed. With fixed raters, or a bootstrap, a scale can be significantly better only for these raters. Scales are
     compared twice: for the mean of the judges, and for a single judge, which requires three judges. Both variances
     include the items; otherwise the errors that judges share on an item would count as an effect of the scale.
+
+    Examples
+    --------
+    >>> import assay, polars as pl
+    >>> short = assay.simulate(n_items=40, scale="1-5", judges={"gpt": 0.2}, seed=1).to_polars()
+    >>> long = short.with_columns(label=pl.col("label") * 2, range=pl.lit("0-10"))
+    >>> frame = pl.concat([short.with_columns(range=pl.lit("0-5")), long])
+    >>> labels = assay.read(frame, scale="interval:0-10", conditions=["range"])
+    >>> found = assay.grading_scale_study(labels, scale_column="range")
+    >>> found.table.filter(what="icc").select("scale", pl.col("estimate").round(2)).rows()
+    [('0-5', 0.67), ('0-10', 0.67)]
     """
     study = ScaleTables(labels.in_memory("a study of grading scales"), settings)
     alignment, differences = study.alignment()

@@ -110,6 +110,12 @@ def within_agreement(labels: Annotations | Chunks, settings: WithinSettings) -> 
 
     As `exact_agreement`, with labels counted as equal up to a distance of ``k``. Requires ordered labels. Errors and
     source: see `exact_agreement`.
+
+    Examples
+    --------
+    >>> import assay
+    >>> round(float(assay.measures.within_agreement([1, 2, 3, 3, 5, 4], [1, 2, 4, 3, 5, 5], k=1)), 3)
+    1.0
     """
     return coefficient(near_agreement(settings.k), labels, settings)
 
@@ -124,6 +130,12 @@ def cohen_kappa(labels: Annotations | Chunks, settings: WeightedSettings) -> Coe
     pair in the table. A pair without variation in its labels has no κ and is excluded from the mean.
 
     Errors: see `exact_agreement`.
+
+    Examples
+    --------
+    >>> import assay
+    >>> round(float(assay.measures.cohen_kappa([1, 2, 3, 3, 5, 4], [1, 2, 4, 3, 5, 5], weights="quadratic")), 3)
+    0.917
     """
     return coefficient(kappa(settings.weights), labels, settings)
 
@@ -134,6 +146,12 @@ def scott_pi(labels: Annotations | Chunks, settings: CoefficientSettings) -> Coe
 
     Scott (1955). As `cohen_kappa`, but chance agreement is computed from the labels of both annotators together, so
     different label distributions do not increase the coefficient. The mean over pairs for more than two annotators.
+
+    Examples
+    --------
+    >>> import assay
+    >>> round(float(assay.measures.scott_pi([1, 2, 3, 3, 5, 4], [1, 2, 4, 3, 5, 5])), 3)
+    0.579
     """
     return coefficient(scott(), labels, settings)
 
@@ -145,6 +163,13 @@ def fleiss_kappa(labels: Annotations | Chunks, settings: CoefficientSettings) ->
     Fleiss (1971, eq. 1-7). With different numbers of labels per item: Gwet (2014, section 2.4), observed agreement
     over items with two or more labels, each category's share averaged over all items with a label. At most 1;
     0 is chance. For two annotators it is Scott's π. Errors: see `exact_agreement`.
+
+    Examples
+    --------
+    >>> import assay
+    >>> labels = assay.simulate(n_items=40, scale="1-5", judges={}, seed=1)
+    >>> round(float(assay.measures.fleiss_kappa(labels)), 3)
+    0.574
     """
     return coefficient(fleiss(), labels, settings)
 
@@ -162,6 +187,13 @@ def gwet_ac(labels: Annotations | Chunks, settings: WeightedSettings) -> Coeffic
     -----
     With 50 items and three labels in ten missing, the 95% interval of AC2 with quadratic weights covers 92.7%
     (jackknife), 92.6% (bca) and 89% (percentile) in simulations. Use the jackknife.
+
+    Examples
+    --------
+    >>> import assay
+    >>> labels = assay.simulate(n_items=40, scale="1-5", judges={}, seed=1)
+    >>> round(float(assay.measures.gwet_ac(labels)), 3)
+    0.795
     """
     return coefficient(gwet(settings.weights), labels, settings)
 
@@ -173,6 +205,13 @@ def brennan_prediger(labels: Annotations | Chunks, settings: WeightedSettings) -
     Brennan & Prediger (1981), with weights Gwet (2014, section 4.4): chance is 1 / q for the q categories of the
     scale, independent of their frequencies (Bennett's S for two annotators). At most 1; 0 is chance. Missing labels as
     in `fleiss_kappa`. Errors: see `exact_agreement`.
+
+    Examples
+    --------
+    >>> import assay
+    >>> labels = assay.simulate(n_items=40, scale="1-5", judges={}, seed=1)
+    >>> round(float(assay.measures.brennan_prediger(labels)), 3)
+    0.771
     """
     return coefficient(uniform(settings.weights), labels, settings)
 
@@ -184,6 +223,13 @@ def conger_kappa(labels: Annotations | Chunks, settings: WeightedSettings) -> Co
     Conger (1980); with weights and missing labels Gwet (2014, section 2.4). Equal to Cohen's κ for two annotators. For
     more annotators, agreement and chance are averaged over pairs before the division, while `cohen_kappa` averages κ.
     Up to 30 annotators. Errors: see `exact_agreement`.
+
+    Examples
+    --------
+    >>> import assay
+    >>> labels = assay.simulate(n_items=40, scale="1-5", judges={}, seed=1)
+    >>> round(float(assay.measures.conger_kappa(labels)), 3)
+    0.575
     """
     return coefficient(conger(settings.weights), labels, settings)
 
@@ -199,6 +245,13 @@ def krippendorff_alpha(labels: Annotations | Chunks, settings: AlphaSettings) ->
     -----
     The ordinal distance depends on the category frequencies, and is recomputed in each resample. Above 32 different
     labels it is computed from ranks, and above 3,000 items its interval comes from 100 random batches.
+
+    Examples
+    --------
+    >>> import assay
+    >>> labels = assay.simulate(n_items=40, scale="1-5", judges={}, seed=1)
+    >>> round(float(assay.measures.krippendorff_alpha(labels)), 3)
+    0.647
     """
     return coefficient(alpha(settings.level or level_of(labels.scale)), labels, settings)
 
@@ -233,6 +286,12 @@ def correlation(labels: Annotations | Chunks, settings: CorrelationSettings) -> 
     Up to 32 different labels, ρ and τ-b are functions of the cross table, which sums over items. Above, ranks have
     new weights in every resample (or jackknifed item) for up to 3,000 items; for more items the interval comes from 100
     random batches of items. The result reports which.
+
+    Examples
+    --------
+    >>> import assay
+    >>> round(float(assay.measures.correlation([1, 2, 3, 3, 5, 4], [1, 2, 4, 3, 5, 5])), 3)
+    0.971
     """
     return coefficient(correlation_measure(settings.kind), labels, settings)
 
@@ -244,6 +303,12 @@ def concordance_correlation(labels: Annotations | Chunks, settings: CoefficientS
     Lin's (1989, eq. 2) concordance correlation 2 s_xy / (s_x² + s_y² + (x̄ − ȳ)²), moments over n. It equals Cohen's κ
     with quadratic weights, for any numbers. −1 to 1, and at most Pearson's r. The mean over pairs for more than two
     annotators. Errors: see `correlation`.
+
+    Examples
+    --------
+    >>> import assay
+    >>> round(float(assay.measures.concordance_correlation([1, 2, 3, 3, 5, 4], [1, 2, 4, 3, 5, 5])), 3)
+    0.917
     """
     return coefficient(concordance_measure(), labels, settings)
 
@@ -253,6 +318,12 @@ def mae(labels: Annotations | Chunks, settings: CoefficientSettings) -> Coeffici
     """Estimate the mean absolute difference of two labels of an item, in units of the scale.
 
     0 or more; the mean over pairs for more than two annotators. Errors: see `correlation`.
+
+    Examples
+    --------
+    >>> import assay
+    >>> round(float(assay.measures.mae([1, 2, 3, 3, 5, 4], [1, 2, 4, 3, 5, 5])), 3)
+    0.333
     """
     return coefficient(distance("mae"), labels, settings)
 
@@ -263,6 +334,12 @@ def nmae(labels: Annotations | Chunks, settings: CoefficientSettings) -> Coeffic
 
     Mean absolute error divided by the range of the scale, 0 to 1 (Li et al., "Grading scale impact on
     LLM-as-a-judge", eq. 5). Requires a scale with ends. Errors: see `correlation`.
+
+    Examples
+    --------
+    >>> import assay
+    >>> round(float(assay.measures.nmae([1, 2, 3, 3, 5, 4], [1, 2, 4, 3, 5, 5])), 3)
+    0.083
     """
     return coefficient(distance("nmae"), labels, settings)
 
@@ -272,6 +349,12 @@ def rmse(labels: Annotations | Chunks, settings: CoefficientSettings) -> Coeffic
     """Estimate the root mean squared difference of two labels of an item, in units of the scale.
 
     0 or more; large differences have more weight than in `mae`. Errors: see `correlation`.
+
+    Examples
+    --------
+    >>> import assay
+    >>> round(float(assay.measures.rmse([1, 2, 3, 3, 5, 4], [1, 2, 4, 3, 5, 5])), 3)
+    0.577
     """
     return coefficient(distance("rmse"), labels, settings)
 
@@ -286,6 +369,13 @@ def bias(labels: Annotations | Chunks, settings: BiasSettings) -> Coefficient:
     ----------
     labels : Annotations or Chunks
         One criterion.
+
+    Examples
+    --------
+    >>> import assay
+    >>> labels = assay.simulate(n_items=40, scale="1-5", judges={"gpt": 0.2}, seed=1)
+    >>> round(float(assay.measures.bias(labels, ("ann_1", "gpt"))), 3)
+    0.15
     """
     return coefficient(distance("bias"), labels, settings)
 
@@ -646,6 +736,13 @@ def icc(labels: Annotations | Chunks, settings: ICCSettings) -> ICC:
     Notes
     -----
     For the ICC of a population of annotators, an interval over items alone is too narrow for any number of items.
+
+    Examples
+    --------
+    >>> import assay
+    >>> labels = assay.simulate(n_items=40, scale="1-5", judges={}, seed=1)
+    >>> round(float(assay.measures.icc(labels)), 3)
+    0.629
     """
     form = parse_form(settings.form)
     settings = replace(settings, form=FORMS[form][0])
@@ -710,7 +807,15 @@ class ICCTable(Result):
 
 @question(ICCTableSettings)
 def icc_table(labels: Annotations | Chunks, settings: ICCTableSettings) -> ICCTable:
-    """Estimate all ten intraclass correlations of McGraw & Wong (1996); errors as in `icc`."""
+    """Estimate all ten intraclass correlations of McGraw & Wong (1996); errors as in `icc`.
+
+    Examples
+    --------
+    >>> import assay
+    >>> labels = assay.simulate(n_items=40, scale="1-5", judges={}, seed=1)
+    >>> assay.measures.icc_table(labels).table["coefficient"].unique(maintain_order=True).to_list()
+    ['ICC(1)', 'ICC(1,k)', 'ICC(C,1)', 'ICC(C,k)', 'ICC(A,1)', 'ICC(A,k)']
+    """
     ratings = ratings_of(labels, settings)
     intraclass("A,1").check(ratings)
     each = {f.name: getattr(settings, f.name) for f in fields(settings)}

@@ -198,6 +198,16 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
         For an unknown judge or column.
     DesignError
         If too few items have labels of two humans, or the signal is constant.
+
+    Examples
+    --------
+    >>> import assay, numpy as np, polars as pl
+    >>> labels = assay.simulate(n_items=400, scale="1-5", judges={"gpt": 0.2}, seed=1)
+    >>> sure = np.random.default_rng(1).uniform(size=400)
+    >>> frame = labels.to_polars().join(labels.items.select("item").with_columns(sure=pl.Series(sure)), on="item")
+    >>> found = assay.route(assay.read(frame, scale="1-5"), "gpt", signal="sure", epsilon=0.2)
+    >>> found.share, round(found.table["estimate"][-1], 2)
+    (1.0, 0.2)
     """
     labels = labels.in_memory("a route")
     judge = judge_of(labels, settings.judge)

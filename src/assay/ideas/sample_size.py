@@ -138,6 +138,18 @@ def judgments_needed(labels: Annotations | Chunks, settings: SampleSizeSettings)
     ------
     DesignError
         For labels that are not odd-one-out choices, or fewer than 20 choices.
+
+    Examples
+    --------
+    >>> import assay, numpy as np, polars as pl
+    >>> draw = np.random.default_rng(1)
+    >>> texts = [draw.choice(list("abcdef"), 3, replace=False).tolist() for _ in range(60)]
+    >>> rows = [(str(i), *three, "ann", "ABC"[three.index(max(three))]) for i, three in enumerate(texts)]
+    >>> columns = ["item", "first", "second", "third", "annotator", "label"]
+    >>> labels = assay.read(pl.DataFrame(rows, schema=columns, orient="row"), scale="odd-one-out", humans=["ann"])
+    >>> found = assay.plan.judgments(labels, n_splits=20)
+    >>> found.table.select("judgments", pl.col("estimate").round(2)).row(-1)
+    (120, 0.92)
     """
     target, n_splits = settings.target, settings.n_splits
     choices = Choices.of(labels, settings, "judgments_needed").chosen_by(settings.annotators)

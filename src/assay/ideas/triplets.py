@@ -329,6 +329,18 @@ def triplet_embedding(labels: Annotations | Chunks, settings: EmbeddingSettings)
     Returns
     -------
     TripletEmbedding
+
+    Examples
+    --------
+    >>> import assay, polars as pl
+    >>> rows = ["1abcC", "2abdC", "3acdA", "4bcdA"]
+    >>> columns = ["item", "first", "second", "third", "label"]
+    >>> frame = pl.DataFrame([list(row) for row in rows], schema=columns, orient="row")
+    >>> labels = assay.read(frame.with_columns(annotator=pl.lit("ann")), scale="odd-one-out", humans=["ann"])
+    >>> found = assay.triplet_embedding(labels, dimensions=1, n_resamples=20)
+    >>> closest = found.table.sort("estimate", descending=True).head(2)
+    >>> sorted(closest.select("first", "second").rows())
+    [('a', 'b'), ('c', 'd')]
     """
     choices = Choices.of(labels, settings, "triplet_embedding").chosen_by(settings.annotators)
     first, second, pool = _all_pairs(choices)

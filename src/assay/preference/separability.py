@@ -351,6 +351,19 @@ def separability_sweep(labels: Annotations | Chunks, settings: SweepSettings) ->
     ------
     DesignError, DataError
         As in `separability`; for a number of outputs that no item has, an unknown condition or baseline.
+
+    Examples
+    --------
+    >>> import assay, polars as pl
+    >>> cat, dog = "the cat sat", "a dog ran"
+    >>> rows = [("i", "m1", cat), ("i", "m1", cat), ("i", "m2", dog), ("i", "m2", dog),
+    ...         ("j", "m1", cat), ("j", "m1", dog), ("j", "m2", cat), ("j", "m2", dog)]
+    >>> frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    >>> frame = frame.with_columns(repeat=pl.int_range(1, pl.len() + 1).over("item", "annotator"))
+    >>> labels = assay.read(frame, scale="text", repeat="repeat", humans=["m1", "m2"])
+    >>> found = assay.separability_sweep(labels, method="none")
+    >>> found.table.select("value", "estimate").row(0)
+    ('K = 2, C = 4', 0.25)
     """
     labels = labels.in_memory("a sweep of separability")
     tables = _split_by_condition(labels, settings)

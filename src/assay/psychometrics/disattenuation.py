@@ -315,6 +315,21 @@ def disattenuated_correlation(labels: Annotations | Chunks, settings: Disattenua
     ------
     DesignError
         With fewer than two families, or too few objects with scores of both at different lessons.
+
+    Examples
+    --------
+    >>> import assay, numpy as np, polars as pl
+    >>> draw = np.random.default_rng(1)
+    >>> rows = [
+    ...     (f"t{t}-{o}", f"t{t}", o, rater, "human" if rater < "c" else "judge", round(skill + draw.normal(0, 0.7), 1))
+    ...     for t, skill in enumerate(draw.normal(3, 1, 20)) for o in range(3) for rater in "abcd"
+    ... ]
+    >>> columns = ["item", "teacher", "lesson", "annotator", "kind", "label"]
+    >>> labels = assay.read(pl.DataFrame(rows, schema=columns, orient="row"), scale="interval")
+    >>> facets = {"r": "annotator", "o": "lesson", "i": "teacher"}
+    >>> found = assay.disattenuated_correlation(labels, "r x (o:i)", "i", facets=facets, n_resamples=20)
+    >>> found.table.select("correlation", pl.col("estimate").round(2)).row(0)
+    ('observed, same', 0.43)
     """
     labels = labels.in_memory("a disattenuated correlation")
     design, columns = design_of(settings)

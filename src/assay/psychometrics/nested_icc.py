@@ -160,6 +160,20 @@ def nested_icc(labels: Annotations | Chunks, settings: NestedSettings) -> Nested
         For a column that the items do not have.
     DesignError
         If no group has two units, or there are too few groups or units (at least three contrasts each).
+
+    Examples
+    --------
+    >>> import assay, numpy as np, polars as pl
+    >>> draw = np.random.default_rng(1)
+    >>> rows = [
+    ...     (f"t{t}-{o}", f"t{t}", rater, round(skill + draw.normal(0, 0.7), 1))
+    ...     for t, skill in enumerate(draw.normal(3, 1, 20)) for o in range(4) for rater in "ab"
+    ... ]
+    >>> columns = ["item", "teacher", "annotator", "label"]
+    >>> labels = assay.read(pl.DataFrame(rows, schema=columns, orient="row"), scale="interval")
+    >>> found = assay.measures.nested_icc(labels, within="teacher")
+    >>> round(found.table["estimate"][0], 2)
+    0.64
     """
     within, unit = settings.within, settings.unit
     labels = labels.in_memory("a nested ICC")

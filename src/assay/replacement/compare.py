@@ -170,6 +170,14 @@ def compare_judges(labels: Annotations | Chunks, settings: CompareSettings) -> J
     ------
     DesignError
         If the table has no judges.
+
+    Examples
+    --------
+    >>> import assay
+    >>> labels = assay.simulate(n_items=60, judges={"good": 0.2, "coin": 1.0}, seed=1)
+    >>> found = assay.compare_judges(labels, epsilon=0.2)
+    >>> found.best, {judge: test.verdict for judge, test in found.tests.items()}
+    ('good', {'good': 'undecided', 'coin': 'do_not_replace'})
     """
     return compare(labels, settings)
 

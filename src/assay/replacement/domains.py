@@ -121,6 +121,16 @@ def alt_test_by(labels: Annotations | Chunks, judge: str, settings: AltTestBySet
     ------
     DesignError
         If no domain can be tested.
+
+    Examples
+    --------
+    >>> import assay, polars as pl
+    >>> frame = assay.simulate(n_items=120, judges={"gpt": 0.2}, seed=1).to_polars()
+    >>> law = pl.col("item").str.slice(-1).is_in(list("01234"))
+    >>> labels = assay.read(frame.with_columns(field=pl.when(law).then(pl.lit("law")).otherwise(pl.lit("news"))))
+    >>> found = assay.alt_test_by(labels, "gpt", by="field", epsilon=0.2)
+    >>> {name: test.verdict for name, test in found.tests.items()}
+    {'law': 'replace', 'news': 'replace'}
     """
     return test_domains(labels, judge, settings)
 
@@ -277,6 +287,17 @@ def alt_test_paired(labels: Annotations | Chunks, judge: str, settings: PairedSe
     ------
     DesignError
         If there are not two sets of at least 2 annotators, or no combined annotator has enough items.
+
+    Examples
+    --------
+    >>> import assay, polars as pl
+    >>> frame = assay.simulate(n_items=200, n_annotators=4, judges={"gpt": 0.2}, seed=1).to_polars()
+    >>> half = pl.col("item").str.slice(-1).is_in(list("01234"))
+    >>> first = pl.col("annotator").is_in(["ann_1", "ann_2"])
+    >>> labels = assay.read(frame.filter((pl.col("kind") == "judge") | (half == first)))
+    >>> found = assay.alt_test_paired(labels, "gpt", [["ann_1", "ann_2"], ["ann_3", "ann_4"]], epsilon=0.2)
+    >>> found.table.select("annotators", "estimate").rows()
+    [('ann_1 + ann_3; ann_2 + ann_4', 1.0), ('ann_1 + ann_4; ann_2 + ann_3', 1.0)]
     """
     labels = labels.in_memory("the test of paired annotators")
     if settings.clusters is not None:

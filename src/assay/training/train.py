@@ -309,6 +309,14 @@ def train(labels: Annotations | Chunks, settings: TrainSettings) -> TrainedRater
     Notes
     -----
     The encoder is that of Hardy (2025, section 3 and appendix D), with attention pooling by criterion.
+
+    Examples
+    --------
+    With the extra ``train``, `labels` with a text for each item, and an encoder from the Hugging Face Hub:
+
+    >>> import assay
+    >>> rater = assay.train(labels, text="review", folds=5)  # doctest: +SKIP
+    >>> assay.agreement(rater.annotations)  # doctest: +SKIP
     """
     require("torch", EXTRA, "training a rater")
     require("safetensors", EXTRA, "training a rater")

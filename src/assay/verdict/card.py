@@ -302,6 +302,14 @@ def card(labels: Annotations | Chunks, settings: CardSettings) -> JudgeCard:
         If there are no judges or no human annotators, or for chunks.
     DataError
         If a column does not exist.
+
+    Examples
+    --------
+    >>> import assay
+    >>> labels = assay.simulate(n_items=60, judges={"gpt": 0.2}, seed=1)
+    >>> found = assay.card(labels, epsilon=0.2)
+    >>> found.table.select("judge", "dimension", "mark").row(0)
+    ('gpt', 'replacement', '✓')
     """
     return judge_card(labels, settings)
 

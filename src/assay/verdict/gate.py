@@ -178,9 +178,21 @@ _JUNIT: Mapping[str, Status] = {"failure": "fail", "error": "error", "skipped": 
 
 @question_alone(GateSettings)
 def gate(settings: GateSettings) -> GateResult:
-    """Check a policy in CI: the verdict, drift and estimates, each pass, fail, undecided or error.
+    r"""Check a policy in CI: the verdict, drift and estimates, each pass, fail, undecided or error.
 
     Errors in the policy or the labels are not raised: the status is ``error``, with the reason.
+
+    Examples
+    --------
+    >>> import assay, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> labels = assay.simulate(n_items=60, judges={"gpt": 0.2}, seed=1)
+    >>> labels.to_polars().write_csv(folder / "labels.csv")
+    >>> rules = ["labels = 'labels.csv'", "judge = 'gpt'", "[verdict]", "epsilon = 0.2"]
+    >>> size = (folder / "assay.toml").write_text("\n".join(rules))
+    >>> found = assay.gate(str(folder / "assay.toml"))
+    >>> found.status, found.exit_code
+    ('pass', 0)
     """
     policy: dict[str, Any] = {}
     data = ""

@@ -152,6 +152,17 @@ def report(source: Any, settings: ReportSettings) -> Report:
     ------
     DesignError
         If the table has no judge, or no judge can be tested.
+
+    Examples
+    --------
+    >>> import assay, pathlib, tempfile
+    >>> labels = assay.simulate(n_items=60, judges={"gpt": 0.2}, seed=1)
+    >>> found = assay.report(labels, epsilon=0.2)
+    >>> found.title
+    'Can gpt replace one of these annotators?'
+    >>> path = found.save(pathlib.Path(tempfile.mkdtemp()) / "report.html")
+    >>> path.name, path.with_suffix(".json").exists()
+    ('report.html', True)
     """
     read_already = isinstance(source, Annotations | Chunks)
     labels = source if read_already else labels_of("report", (source,), settings.judges)[0]
