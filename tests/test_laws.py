@@ -57,6 +57,7 @@ def numbers(stored: dict[str, Any]) -> str:
         "signature",
         "settings",
         "data",
+        "fingerprint",
         "facts",
         "interval",
         "notes",

@@ -194,8 +194,8 @@ class Report(Result):
         The seven criteria for every judge; None if these labels allow no card.
     results, methods : tuple of str
         Sentences for the results and the methods section of a paper.
-    labels : str
-        Fingerprint of the whole table of labels; ``data`` is that of the comparison.
+    fingerprint : str
+        Of the whole table of labels; ``data`` is that of the comparison.
     """
 
     symbol: ClassVar[str] = "ρ"
@@ -207,7 +207,7 @@ class Report(Result):
     card: JudgeCard | None = field(default=None, repr=False)
     results: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
-    labels: str = ""
+    fingerprint: str = ""
 
     @property
     def title(self) -> str:

@@ -122,7 +122,7 @@ def verdicts_of(found: Result | str | Path, labels: Annotations | None = None) -
     if not tests:
         raise DataError(f"{place} contains no verdict; it must be the .json file of a report or of an alt-test")
     if labels is not None:
-        if (made_of := saved.get("labels")) and made_of != labels.fingerprint:
+        if (made_of := saved.get("fingerprint")) and made_of != labels.fingerprint:
             raise DataError(
                 f"the verdicts in {place} are about other labels (fingerprint {made_of}) than those written "
                 f"({labels.fingerprint}); read the labels as they were read for the report"
