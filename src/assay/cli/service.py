@@ -92,8 +92,10 @@ def status(study: StudyFolder, *, store: StoreName = None, output: Output = AS_T
         return
     numbers = seen.numbers
     what = "answers"
-    if any(question.drawn_from for question in loaded.config.questions):
-        what = f"pairs of items displayed {loaded.config.people.pairs} times"
+    drawn = [q.drawn_from is not None for q in loaded.config.questions if q.name != loaded.config.written]
+    if any(drawn):
+        pairs = f"pairs of items displayed {counted(loaded.config.people.pairs, 'time')}"
+        what = pairs if all(drawn) else f"answers, and {pairs}"
     progress = f"Progress: {numbers.filled:,} of {numbers.wanted:,} {what} ({numbers.percent}%)"
     say(progress if about["people"] else "No annotators invited.")
     say(f"{counted(numbers.items, 'item')}, {numbers.answered:,} answered, {numbers.skipped:,} skipped")
