@@ -391,6 +391,12 @@ def test_a_copy_is_not_expressed_as_a_number_of_annotators() -> None:
     assert "match ann_2's more often" in found.summary()
 
 
+def test_two_annotators_are_a_note() -> None:
+    _, labels, soft, _ = study(20, 60, 2)
+    found = assay.opinions(table(labels, {"soft": soft}, k=3))
+    assert any("with two annotators, a judge that repeats" in note for note in found.notes)
+
+
 def test_names_and_the_order_of_rows_change_no_digit() -> None:
     _, labels, soft, repeats = study(18, 40)
     given = table(labels, {"soft": soft, "again": repeats}, k=3)

@@ -264,6 +264,8 @@ def opinions(labels: Annotations | Chunks, settings: OpinionSettings) -> Opinion
             estimates.append(estimate)
     if not rows:
         raise DesignError("no item has labels of two annotators and of a judge")
+    if len(people) == 2:
+        notes |= {"with two annotators, a judge that repeats the labels of one of them is not detected": None}
     data = fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *sorted(used), settings.clusters))
     facts = {"items": labels.n_items, "humans": len(people), "judges": len(sources)}
     run = Run("opinions", settings, data, facts, _interval_words(settings), tuple(exclusions), tuple(notes))
