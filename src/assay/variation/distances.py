@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class LabelSlots:
         label[item, place], who[item, place] = value, person
         return cls(label, who)
 
-    @property
+    @cached_property
     def number(self) -> Ints:
         """The number of labels of each item."""
         return np.asarray((self.person >= 0).sum(axis=1), dtype=np.int64)
