@@ -296,9 +296,10 @@ def test_question_style_by_hand() -> None:
 def test_answer_line(changed: dict[str, Any], answer: str, counts: bool) -> None:
     row = {"annotator": "ana", "kind": "human", "criterion": "stars", "label": 2.5, "status": "valid", "reason": None,
            "condition": '{"scale": "1-5", "show": "all"}', "repeat": 2, "seconds": 4.0, "flag": "odd", "comment": "hm",
-           "excluded_at": None, "does": None, "question": 1}  # fmt: skip
+           "excluded_at": None, "does": None, "question": 1, "shown": {"task": 7}}  # fmt: skip
     asked: Any = SimpleNamespace(questions=())
     line = _answer_line(asked, SimpleNamespace(**row | changed), {})
     assert (line.answer, line.counts, line.condition) == (answer, counts, "scale 1-5, show all")
     assert line.remarks == ("flagged: odd", "hm")
     assert line.kind == ("adjudicator" if "does" in changed else "human")
+    assert line.task == 7

@@ -300,14 +300,24 @@ class _AnswerWriter:
         return found
 
 
-def reopen(assigner: Assigner, number: int) -> None:
-    """Withdraw the answers to a task and assign it to its annotator again; the answers stay on record."""
+REOPENED = "reopened by the lead"
+"""Reason of a withdrawn answer; the lead's words follow a colon."""
+
+
+def reopen(assigner: Assigner, number: int, words: str = "") -> None:
+    """Withdraw the answers to a task and assign it to its annotator again; the answers stay on record.
+
+    Parameters
+    ----------
+    words : str
+        What the annotator reads next to the item.
+    """
     with assigner.store.exclusive() as db:
         task = task_by_id(db, number)
         if task is None or task.state not in ("answered", "skipped"):
             raise UnknownTaskError
         now = assigner.store.now(db)
-        withdraw(db, task, "reopened by the lead", now)
+        withdraw(db, task, f"{REOPENED}: {words}" if words else REOPENED, now)
         extra = task.state == "skipped" and not assigner.has_place(db, task, now)
         set_task_state(db, number, "reopened", extra=extra or task.extra, closed_at=None)
 

@@ -652,6 +652,17 @@ def _scale_in(condition: str, scale: Scale) -> Scale:
 def disputed_items(part: DesignPart, labels: DataFrame, condition: str, without: Collection[str]) -> dict[str, float]:
     """Return the disagreement of annotators by item, largest first, without items on which all labels agree.
 
+    For the parameters see `item_disagreement`.
+    """
+    found = item_disagreement(part, labels, condition, without)
+    return dict(sorted(((i, d) for i, d in found.items() if d > 0), key=lambda one: (-one[1], one[0])))
+
+
+def item_disagreement(
+    part: DesignPart, labels: DataFrame, condition: str, without: Collection[str]
+) -> dict[str, float]:
+    """Return the disagreement of annotators by item with at least two labels, from 0 to 1.
+
     The disagreement is the mean distance of two labels: for numbers, as a share of the range (of the observed labels,
     if the scale has no limits); otherwise 1 if they differ and 0 if not. With several questions, the largest counts.
 
@@ -670,7 +681,7 @@ def disputed_items(part: DesignPart, labels: DataFrame, condition: str, without:
         given = first_labels(labels, question.id, without)
         for item, distance in _mean_distances(scale, given.filter(given["condition"] == condition)).items():
             found[item] = max(distance, found.get(item, 0.0))
-    return dict(sorted(((i, d) for i, d in found.items() if d > 0), key=lambda one: (-one[1], one[0])))
+    return found
 
 
 def _mean_distances(scale: Scale, labels: DataFrame) -> dict[str, float]:

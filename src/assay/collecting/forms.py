@@ -136,6 +136,8 @@ class TaskForm:
     comment: str
     flag: str
     draft: Mapping[str, Any] | None
+    note: str = ""
+    """What the study lead wrote when they reopened it."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,8 @@ class GivenAnswers:
     skipped: str = ""
     ties: Mapping[int, str] = field(default_factory=dict)
     """By question, whether a tie means that both or that neither option is acceptable."""
+    note: str = ""
+    """The study lead's words, if the last answer was reopened."""
 
 
 _NO_MARKDOWN: Mapping[str, bool] = MappingProxyType({})

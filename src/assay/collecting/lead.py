@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 import numpy as np
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
@@ -31,7 +32,7 @@ from assay.collecting import answers, crowd, invitations
 from assay.collecting.answers import LONGEST_WORDS, UnknownTaskError
 from assay.collecting.assignment import PAUSED, additions_words, failed_checks
 from assay.collecting.design import Asked, StudyDesign, is_wrong
-from assay.collecting.overview import Overview, PersonRow
+from assay.collecting.overview import REASONS, DisagreementReason, ItemProgress, Overview, PersonRow
 from assay.collecting.people import preview_pages, served_guide_picture
 from assay.collecting.serving import BIGGEST, LEAD_COOKIE, AppState, Refused, Shared, check_lead, lead, time_tag
 from assay.data.annotations import Annotations
@@ -68,6 +69,8 @@ class AnswerLine:
     seconds: float | None
     remarks: tuple[str, ...]
     counts: bool
+    task: int | None = None
+    """The task on the annotation page; None for judges, labels from files and withdrawn answers."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,7 @@ def _answer_line(design: StudyDesign, row: Any, fields: Mapping[str, Any]) -> An
         seconds=row.seconds,
         remarks=tuple(remarks),
         counts=counts,
+        task=(row.shown or {}).get("task") if row.kind == "human" and row.status != "withdrawn" else None,
     )
 
 
@@ -434,8 +438,15 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         "decided": len(view.disputed & decided),
         "sort": sort,
         "find": find,
+        "found_items": _sorted_items(state, find) if find else [],
         "entrance": f"{base.rstrip('/')}/enter",
     }
+
+
+def _sorted_items(state: AppState, find: str) -> list[str]:
+    """The items that a search finds, in the order of their file."""
+    found = find_items(state.store, find)
+    return [name for part in state.design.parts for name in part.names if name in found]
 
 
 SORTS: dict[str, Callable[[PersonRow], Any]] = {
@@ -458,6 +469,74 @@ def _arrange(view: Overview, sort: str, find: str) -> Overview:
     return replace(view, people=tuple(people), remarks=tuple(remarks))
 
 
+ITEM_SORTS: dict[str, Callable[[ItemProgress], Any]] = {
+    "answers": lambda one: one.answered,
+    "spread": lambda one: math.inf if one.spread is None else -one.spread,
+    "skips": lambda one: -one.skipped,
+    "remarks": lambda one: -one.remarks,
+    "time": lambda one: -(one.seconds or 0.0),
+}
+"""Sort keys of the table of items, in addition to the order of their file: fewest answers, then the largest first."""
+
+ITEM_FILTERS: dict[str, tuple[str, Callable[[ItemProgress], bool]]] = {
+    "disagreement": ("Disagreement", lambda one: bool(one.spread)),
+    "undecided": ("Disagreement, not adjudicated", lambda one: bool(one.spread) and not one.adjudicated),
+    "unexplained": ("Disagreement without a reason", lambda one: bool(one.spread) and not one.reason),
+    "skipped": ("Skipped", lambda one: one.skipped > 0),
+    "remarks": ("With flags or comments", lambda one: one.remarks > 0),
+    "unanswered": ("Without answers", lambda one: not one.answered),
+}
+"""Filters of the table of items: words and condition."""
+
+ITEMS_A_PAGE = 100
+"""Rows of the table of items on one page."""
+
+
+def find_items(store: Store, words: str) -> set[str]:
+    """Return the items whose id or one of whose texts contains some words; upper and lower case are the same."""
+    words = words.casefold()
+    found = set()
+    for role in ("item", "triplet"):
+        for item, _digest in items(store, role):
+            texts = (item.name, *(v if isinstance(v, str) else canonical(v) for v in item.fields.values()))
+            if any(words in text.casefold() for text in texts):
+                found.add(item.name)
+    return found
+
+
+@router.get("/items")
+def items_page(
+    state: Shared,
+    sort: Named = "",
+    show: Named = "",
+    find: Named = "",
+    page: Annotated[int, Query(ge=1, le=BIGGEST)] = 1,
+) -> Response:
+    """The table of items."""
+    rows = list(state.watch.items())
+    counts = {name: sum(map(wanted, rows)) for name, (_words, wanted) in ITEM_FILTERS.items()}
+    if show in ITEM_FILTERS:
+        rows = [one for one in rows if ITEM_FILTERS[show][1](one)]
+    if find.strip():
+        named = find_items(state.store, find.strip())
+        rows = [one for one in rows if one.name in named]
+    rows = sorted(rows, key=ITEM_SORTS[sort]) if sort in ITEM_SORTS else rows
+    pages = max(1, math.ceil(len(rows) / ITEMS_A_PAGE))
+    page = min(page, pages)
+    return state.page(
+        "lead_items.html",
+        reasons=REASONS,
+        rows=rows[(page - 1) * ITEMS_A_PAGE : page * ITEMS_A_PAGE],
+        number=len(rows),
+        filters={name: (words, counts[name]) for name, (words, _) in ITEM_FILTERS.items()},
+        sort=sort,
+        show=show,
+        find=find.strip(),
+        at=page,
+        pages=pages,
+    )
+
+
 @router.get("/item")
 def item_page(name: Named, state: Shared) -> Response:
     """One item and all its answers."""
@@ -465,7 +544,8 @@ def item_page(name: Named, state: Shared) -> Response:
     if sheet is None:
         raise Refused(404, "There is no such item", f"The study has no item '{name}'.")
     shown = bool(state.store.setting(JUDGES_SHOWN))
-    return state.page("lead_item.html", sheet=sheet, judges_shown=shown)
+    reason = state.watch.reasons().get(name, "")
+    return state.page("lead_item.html", sheet=sheet, judges_shown=shown, reasons=REASONS, reason=reason)
 
 
 @router.get("/person")
@@ -498,10 +578,8 @@ def guide_picture(number: Annotated[int, Field(ge=0, le=1000)], state: Shared) -
 @router.post("/judges")
 def show_judges(shown: Annotated[Literal["yes", "no"], Form()], item: Words, state: Shared) -> Response:
     """Show or hide the answers of judges on the dashboard."""
-    from urllib.parse import quote
-
     state.store.set(JUDGES_SHOWN, shown == "yes")
-    return RedirectResponse(f"/lead/item?name={quote(item, safe='')}", 303)
+    return _to_item(item)
 
 
 # -- actions of the study lead ----------------------------------------------------------------------
@@ -564,14 +642,28 @@ def pause(state: Annotated[Literal["open", "paused"], Form()], shared: Shared) -
 
 
 @router.post("/reopen")
-def reopen(task: Annotated[int, Form(ge=1, le=BIGGEST)], state: Shared) -> Response:
-    """Return an answered item to the annotator who answered it."""
+def reopen(
+    task: Annotated[int, Form(ge=1, le=BIGGEST)], state: Shared, words: Words = "", item: Words = ""
+) -> Response:
+    """Return an answered item to the annotator who answered it, with the study lead's words."""
     try:
         with _refuse_in_words():
-            answers.reopen(state.assigner, task)
+            answers.reopen(state.assigner, task, answers.clean(words).strip())
     except UnknownTaskError:
         raise Refused(404, "There is no such answer", "The item is not answered, or was reopened.") from None
-    return _back()
+    return _to_item(item) if item else _back()
+
+
+@router.post("/reason")
+def give_reason(
+    item: Words, state: Shared, reason: Annotated[DisagreementReason | Literal[""], Form()] = ""
+) -> Response:
+    """Record why annotators disagree on an item; an empty reason removes the record."""
+    with state.store.exclusive() as db:
+        if item not in items_named(db, [item]):
+            raise Refused(404, "There is no such item", f"The study has no item '{item}'.")
+        state.watch.set_reason(item, reason)
+    return _to_item(item)
 
 
 @router.post("/adjudicators")
@@ -589,6 +681,10 @@ def _refuse_in_words() -> Iterator[None]:
         yield
     except AssayError as error:
         raise Refused(422, "This cannot be done", str(error)) from None
+
+
+def _to_item(item: str) -> Response:
+    return RedirectResponse(f"/lead/item?name={quote(item, safe='')}", 303)
 
 
 def _back() -> Response:
@@ -628,6 +724,16 @@ def pay(state: Shared) -> Response:
 def everything(state: Shared) -> Response:
     """The whole record."""
     return _download(archive(state.store), "answers.zip", "application/zip")
+
+
+@router.get("/items.csv")
+def items_csv(state: Shared) -> Response:
+    """The table of items."""
+    import polars as pl
+
+    rows = state.watch.items()
+    columns = {name: [getattr(one, name) for one in rows] for name in ItemProgress.__dataclass_fields__}
+    return _download(pl.DataFrame(columns, strict=False).write_csv().encode(), "items.csv", "text/csv; charset=utf-8")
 
 
 @router.get("/adjudicated.csv")

@@ -7,13 +7,14 @@ import logging
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from assay.collecting.assignment import TripletAssigner, disputed_items, failed_checks, stop_reasons
+from assay.collecting.assignment import TripletAssigner, disputed_items, failed_checks, item_disagreement, stop_reasons
 from assay.collecting.design import DesignPart, Session, StudyDesign
 from assay.data.columns import PARTS
 from assay.data.scales import Preference, Scale, parse_scale
@@ -23,7 +24,7 @@ from assay.study.schema import Question, kind_of
 from assay.study.store import table
 from assay.study.store.answers import newest_answer
 from assay.study.store.connection import Connection, setting
-from assay.study.store.people import ADJUDICATOR, Person, Slot, all_people, left_out
+from assay.study.store.people import ADJUDICATOR, Person, Slot, adjudicated_items, all_people, left_out
 from assay.study.store.table import criteria_of, labels_in_table
 from assay.study.store.work_log import PersonSums, WorkLog, first_labels, item_names, read_labels
 
@@ -274,6 +275,53 @@ class Remark:
     task: int
     practice: bool
     can_reopen: bool
+
+
+@dataclass(frozen=True)
+class ItemProgress:
+    """The answers to one item so far.
+
+    Attributes
+    ----------
+    answered, skipped : int
+        Annotators and sessions that answered and skipped it.
+    wanted : int, optional
+        Required number of answers per session; None if every annotator answers every item, or by group.
+    remarks : int
+        Flags and comments.
+    seconds : float, optional
+        Median working time of an answer; None before the first.
+    spread : float, optional
+        Mean distance of two annotators' labels, 0 to 1, see `assay.collecting.assignment.item_disagreement`. None with
+        fewer than two labels.
+    adjudicated : bool
+        Whether an adjudicator has decided.
+    """
+
+    name: str
+    answered: int
+    skipped: int
+    wanted: int | None
+    remarks: int
+    seconds: float | None
+    spread: float | None
+    adjudicated: bool
+    reason: str = ""
+    """Why annotators disagree, if the study lead gave a reason: a key of `REASONS`."""
+
+
+DisagreementReason = Literal["text", "guideline", "slip"]
+"""Why annotators disagree on an item: its text allows both readings, the guidelines leave it open, or one slipped."""
+
+REASONS: dict[str, str] = {
+    "text": "the text is ambiguous",
+    "guideline": "the guidelines are unclear",
+    "slip": "an annotator made a mistake",
+}
+"""The reasons of a disagreement, with their words."""
+
+DISAGREEMENT_REASONS = "reasons of disagreements"
+"""Setting: the study lead's reasons by item."""
 
 
 @dataclass(frozen=True)
@@ -736,6 +784,7 @@ class Watch:
             frozenset(),
             lambda took: max(AGREEMENT_EVERY, took / SHARE),
         )
+        self._items = Cached[tuple[ItemProgress, ...]](self._sum_items, (), lambda took: took / SHARE)
         self._counting, self._looking = threading.Lock(), threading.Lock()
         self._log = WorkLog()
         parts = {} if design.drawn is not None else design.study.parts
@@ -761,6 +810,51 @@ class Watch:
             if self._seen is None or of != self._of or began - self._at >= every:
                 self._seen, self._of, self._at = self._sum(db), of, began
             return replace(self._seen, every=every)
+
+    def items(self) -> tuple[ItemProgress, ...]:
+        """The progress of every item, in the order of their file."""
+        self.look()
+        with self.store.reading() as db:
+            people = tuple((one.name, one.role, one.excluded_at) for one in all_people(db))
+            found = self._items.now(db, (newest_answer(db), people, len(adjudicated_items(db))))
+        given = self.reasons()
+        return tuple(replace(one, reason=given.get(one.name, "")) for one in found) if given else found
+
+    def reasons(self) -> dict[str, DisagreementReason]:
+        """The study lead's reasons of disagreements, by item."""
+        return dict(self.store.setting(DISAGREEMENT_REASONS) or {})
+
+    def set_reason(self, item: str, reason: DisagreementReason | Literal[""]) -> None:
+        """Record why annotators disagree on an item, or remove the record; within an exclusive transaction."""
+        given: dict[str, str] = {name: why for name, why in self.reasons().items() if name != item}
+        self.store.set(DISAGREEMENT_REASONS, given | ({item: reason} if reason else {}))
+
+    def _sum_items(self, db: Connection) -> tuple[ItemProgress, ...]:
+        design, without = self.design, left_out(all_people(db))
+        with self._looking:
+            self._log.update(db)
+            sums = self._log.progress_by_item(design.counted, [q.id for q in design.questions], without)
+            # Every question of a task has a row with the same remarks.
+            said = {
+                (row.item, row.annotator, row.condition, row.repeat)
+                for row in self._log.remarks.values()
+                if row.annotator not in without and (row.flag is not None or row.comment is not None)
+            }
+            remarks = Counter(item for item, *_ in said)
+            spread: dict[str, float] = {}
+            for session in design.sessions(""):
+                found = item_disagreement(session.part, self._log.labels, session.condition, without)
+                for item, distance in found.items():
+                    spread[item] = max(distance, spread.get(item, 0.0))
+        wanted = None if design.people.group else design.overlap("")
+        decided, by_item = adjudicated_items(db), {row[0]: row[1:] for row in sums.iter_rows()}
+        names = [name for part in design.listed for name in part.names]
+        names += [] if design.drawn is None else item_names(db, "triplet")
+        rows = ((name, *by_item.get(name, (0, 0, None))) for name in names)
+        return tuple(
+            ItemProgress(name, answered, skipped, wanted, remarks[name], seconds, spread.get(name), name in decided)
+            for name, answered, skipped, seconds in rows
+        )
 
     def minutes(self) -> dict[str, float]:
         """Median minutes per item, by annotator, as in `look`."""

@@ -186,6 +186,7 @@ def _task_form(
         comment=given.comment,
         flag=given.flag,
         draft=draft,
+        note=given.note if task.state == "reopened" else "",
     )
 
 
@@ -251,9 +252,9 @@ def _answers_by_task(db: Connection, person: Person, tasks: Iterable[Task]) -> d
         labels = {**before.labels, row.question: label}
         tie = (row.shown or {}).get("about", {}).get("tie")
         ties = {**before.ties, row.question: tie or ""}
-        found[task] = GivenAnswers(
-            labels, max(before.revision, row.revision), row.comment or "", row.flag or "", skipped, ties
-        )
+        note = (row.reason or "").removeprefix(answers.REOPENED).removeprefix(": ") if row.status == "withdrawn" else ""
+        remarks = (row.comment or "", row.flag or "", skipped)
+        found[task] = GivenAnswers(labels, max(before.revision, row.revision), *remarks, ties, note)
     return found
 
 

@@ -564,7 +564,7 @@ def answers_about(db: sa.Connection, *, item: str | None = None, person: str | N
     )
     query = sa.select(
         *(a.annotator, a.item, a.question, a.condition, a.repeat, q.name.label("criterion"), n.kind),
-        *(s.label, s.status, s.reason, s.comment, s.flag, s.seconds, s.answered_at),
+        *(s.label, s.status, s.reason, s.comment, s.flag, s.seconds, s.answered_at, s.shown),
         *(p.excluded_at, p.role.label("does")),
     )
     joined = tables.join(tables.join(tables.LATEST, tables.questions, tables.annotators), tables.people, outer=True)

@@ -133,6 +133,35 @@ class WorkLog:
         each = saves.agg(pl.col("seconds").max()).group_by(task).agg(pl.col("seconds").sum())
         return dict(each.group_by("annotator").agg(pl.col("seconds").median() / 60).iter_rows())
 
+    def progress_by_item(
+        self, sets: Collection[str], questions: Collection[int], without: Collection[str]
+    ) -> pl.DataFrame:
+        """Return, by item, the tasks ``answered`` and ``skipped`` and the median ``seconds`` of an answer.
+
+        Parameters
+        ----------
+        sets : list of str
+            The sets of questions that count, as tasks name them.
+        questions : list of int
+            The same questions one by one.
+        without : list of str
+            Annotators whose work is excluded.
+        """
+        own = ~pl.col("annotator").is_in(list(without))
+        counts = pl.col("questions").is_in(list(sets)) & ~pl.col("role").is_in([*NOT_COUNTED, ADDED])
+        done = (
+            self.tasks.filter(own & counts)
+            .group_by("item")
+            .agg(
+                (pl.col("state") == "answered").sum().alias("answered"),
+                (pl.col("state") == "skipped").sum().alias("skipped"),
+            )
+        )
+        task = ("annotator", "item", "condition", "repeat")
+        saves = self._seconds.filter(own & pl.col("question").is_in(list(questions))).group_by(*task, "revision")
+        each = saves.agg(pl.col("seconds").max()).group_by(task).agg(pl.col("seconds").sum())
+        return done.join(each.group_by("item").agg(pl.col("seconds").median()), on="item", how="left")
+
     def flags_by_person(self) -> dict[str, int]:
         """How many items each person has flagged."""
         tasks = {
