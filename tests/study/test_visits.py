@@ -195,6 +195,34 @@ def test_name_that_is_taken_is_refused_in_words(store):
         )
 
 
+@pytest.mark.parametrize(
+    ("name", "alike"),
+    [
+        ("P 01", "P01"),
+        ("p 01", "P01"),
+        ("\u042001", "P01"),  # a Cyrillic letter
+        ("\uff3001", "P01"),  # a full-width letter
+        ("\u0391na", "Ana"),  # a Greek letter
+        ("A na", "Ana"),
+    ],
+)
+def test_name_that_looks_like_another_is_refused(store, name, alike):
+    add_people(store, {alike: {}})
+    with pytest.raises(StudyError) as refused:
+        add_people(store, {name: {}})
+    words = (
+        f"'{name}' differs only in case, spaces or letters that look the same from '{alike}', who is invited already"
+    )
+    assert str(refused.value).startswith(words)
+    assert find(store, name) is None
+
+
+def test_names_that_differ_in_more_are_accepted(store):
+    names = ("P01", "P02", "P-01", "P1", "P0l", "\u041f01", "\u0410\u043d\u043d\u0430", "Anna")
+    add_people(store, {name: {} for name in names})
+    assert set(names) <= {one.name for one in people.all_people(store)}
+
+
 def test_pages_are_closed_and_none_is_opened_by_it(store):
     with store.writing() as db:
         assert people.closed_up_to(db, "eva") == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -112,13 +113,34 @@ def _check_free(db: sa.Connection, name: str) -> None:
         raise StudyError(f"'{name}' is the name of a judge; call the person something else")
     if name in invited_names(db):
         raise StudyError(f"'{name}' is invited already; choose another name, or make a new link on the lead's page")
-    if (alike := next((one for one in invited_names(db) if one.casefold() == name.casefold()), None)) is not None:
+    shape = name_shape(name)
+    if (alike := next((one for one in invited_names(db) if name_shape(one) == shape), None)) is not None:
+        how = "case" if alike.casefold() == name.casefold() else "case, spaces or letters that look the same"
         raise StudyError(
-            f"'{name}' differs only in case from '{alike}', who is invited already; write '{alike}' if it is the same "
+            f"'{name}' differs only in {how} from '{alike}', who is invited already; write '{alike}' if it is the same "
             "person, otherwise choose a clearly different name"
         )
     if db.execute(sa.select(a.id).where(a.annotator == name).limit(1)).first() is not None:
         raise StudyError(f"'{name}' has labels in the file of labels; choose another name for the page")
+
+
+_SAME_LOOK = str.maketrans(
+    "АВЕЅІЈКМНОРСТУХҺаеѕіјорсухһΑΒΕΖΗΙΚΜΝΟΡΤΥΧο",
+    "ABESIJKMHOPCTYXhaesijopcyxhABEZHIKMNOPTYXo",
+)
+"""Cyrillic and Greek letters that look like Latin ones in most fonts."""
+
+
+def name_shape(name: str) -> str:
+    """Return a name without case and spaces, and with look-alike letters of other scripts as Latin ones.
+
+    Examples
+    --------
+    >>> name_shape("P 01") == name_shape("p01") == name_shape("\u042001")  # a Cyrillic letter
+    True
+    """
+    plain = unicodedata.normalize("NFKC", name).translate(_SAME_LOOK)
+    return "".join(plain.split()).casefold()
 
 
 def set_state(store: Store, name: str, state: State) -> None:
