@@ -174,9 +174,10 @@ def test_markdown_whole() -> None:
     )
     page = Page("Can they?", "3 labels", cards, sections, notices=("Few.",), marks=marks, rule="Three tests.")
     assert page.markdown() == "\n\n".join([
-        "<!-- assay report -->", "# Can they?", "3 labels", "Three tests.", "- Few.",
-        "|  | replace |\n| --- | --- |\n| b | ✗ |", "✗ fail · – no data.", "- odd labels", "- more labels",
+        "<!-- assay report -->", "# Can they?", "3 labels", "- Few.",
         "- ✗ **No.** Add annotators.", "- ? **Undecided.** label more",
+        "|  | replace |\n| --- | --- |\n| b | ✗ |", "✗ fail · – no data.", "- odd labels", "- more labels",
+        "Three tests.",
         "## Agreement", "They agree.", "All of them.", "| who | items |\n| --- | --: |\n| a | 1,234 |", "- one\n- two",
         "## Cite", "As text:\n\n```\nx=1\n```",
     ]) + "\n"  # fmt: skip
@@ -359,6 +360,21 @@ def test_page_is_accessible(browser: Any, written: Path, width: int, scheme: str
     found = page.evaluate("axe.run(document).then((one) => one.violations)")
     assert [(one["id"], one["nodes"][0]["html"][:120]) for one in found] == []
     assert page.complaints == []
+    page.context.close()
+
+
+@pytest.mark.served
+def test_verdict_begins_in_the_first_third_of_a_phone_and_the_card_has_whole_words(browser: Any, written: Path) -> None:
+    page = opened(browser, written, 390)
+    verdict, card = (page.locator(one).first.bounding_box() for one in (".judge h2", "table.card"))
+    assert verdict["y"] < 844 / 3
+    assert card["y"] > verdict["y"]
+    words = page.evaluate(
+        "[...document.querySelectorAll('table.card tr td[data-column]')].map((one) => [one.dataset.column, "
+        "getComputedStyle(one, '::before').content, getComputedStyle(one, '::before').writingMode])"
+    )
+    assert words
+    assert all(shown in (f'"{name}"', "attr(data-column)") and mode == "horizontal-tb" for name, shown, mode in words)
     page.context.close()
 
 

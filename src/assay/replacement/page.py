@@ -404,11 +404,12 @@ def _step_by(result: AltTestBy, found: Mapping[Verdict, Sequence[str]]) -> NextS
     return _step(max(result.tests.values(), key=_needed))
 
 
-def _needed(test: AltTest) -> int:
-    """Return the sample size, 0 without one: of several domains the largest is planned."""
+def _needed(test: AltTest) -> float:
+    """Return the sample size, of which the largest is planned: infinite if no size is likely to be conclusive."""
     if test.reason not in words.MORE_ITEMS_HELP or not test.n_annotators:
         return 0
-    return test.sample_size.n_items or 0
+    needed = test.sample_size.n_items
+    return math.inf if needed is None else needed
 
 
 def _domain_line(name: str, test: AltTest) -> str:

@@ -475,18 +475,18 @@ class Page:
             f"# {self.title}",
             self.source,
             self.scope,
-            self.rule,
             *(f"- {one}" for one in self.notices),
         ]
-        if self.marks is not None:
-            legend = " · ".join(f"{mark} {words}" for mark, words in self.marks.meaning.items())
-            notes = (*self.marks.faults, *self.marks.needs)
-            lines += [tables.to_markdown(self.marks.table), f"{legend}.", *(f"- {one}" for one in notes)]
         for card in self.cards:
             lines.append(f"- {card.sign} **{card.headline}** {card.step.words if card.step else card.advice}".rstrip())
             if card.step is not None and card.step.command:
                 lines[-1] += f"\n\n      {card.step.command}\n"
             lines += [f"- Limits of the verdict: {one}" for one in card.limits]
+        if self.marks is not None:
+            legend = " · ".join(f"{mark} {words}" for mark, words in self.marks.meaning.items())
+            notes = (*self.marks.faults, *self.marks.needs)
+            lines += [tables.to_markdown(self.marks.table), f"{legend}.", *(f"- {one}" for one in notes)]
+        lines.append(self.rule)
         for _, section in self.anchored:
             lines += [f"## {section.title}", *section.words]
             for table in section.tables:
