@@ -101,3 +101,12 @@ def test_no_page_answers_before_its_tests(name: str) -> None:
     assert not re.search(r"may [\w-]+ (stand in|replace)[^.]*\? *yes", words, flags=re.I)
     first = words.index(study(name).cards[0].headline)
     assert "may replace" not in words[:first]
+
+
+def test_tables_have_labels_instead_of_codes() -> None:
+    for name in ("good and random", "one of two"):
+        text = study(name).markdown()
+        assert "| Undecided |" in text or "| Do not replace |" in text
+        assert "| Replace |" in text
+        assert "| do_not_replace |" not in text
+        assert "| replace |" not in text

@@ -527,7 +527,8 @@ def _curves(tested: Sequence[AltTest]) -> tuple[Picture, ...]:
 
 def _domains_section(found: Mapping[str, AltTestBy]) -> Section:
     first = next(iter(found.values()))
-    shown = tables.shown(_all_tables(found), drop=("passed",), symbol="ρ", caption=f"Every judge by {first.by}.",
+    labelled = verdict_labels(_all_tables(found))
+    shown = tables.shown(labelled, drop=("passed",), symbol="ρ", caption=f"Every judge by {first.by}.",
                          tones={"verdict": dict(LABEL_TONES)})  # fmt: skip
     passed = [(judge, result.passed_in, result.n_domains) for judge, result in found.items()]
     lines = words.published_domains(passed, across=first.correction == "across")
