@@ -75,3 +75,26 @@ def test_outputs_are_read_in_python(study, monkeypatch):
         assay.read(pl.DataFrame({"item": ["a"], "annotator": ["b"], "label": [1]}), what="outputs")
     with pytest.raises(assay.errors.StudyError, match="names no systems"):
         assay.read(write_study(study / "other", items=3), what="outputs")
+
+
+def test_benchmarks_with_different_systems_have_the_pairs_of_each(tmp_path, run):
+    """A system that one benchmark lacks has pairs in the other; one that no benchmark has is refused."""
+    reading = ("--annotator", "model", "--label", "text", "--repeat", "number", "--scale", "text")
+
+    def write(name, systems):
+        rows = [
+            {"item": f"{name}{n}", "model": system, "number": k, "text": f"{system if k else 'word'} {n} {k}"}
+            for n in range(5) for system in systems for k in range(3)
+        ]  # fmt: skip
+        pl.DataFrame(rows).write_ndjson(tmp_path / f"{name}.jsonl")
+        return tmp_path / f"{name}.jsonl"
+
+    files = write("one", ("m1", "m2")), write("two", ("m1", "m2", "m3"))
+    code, out, _ = run("separability", *files, *reading, "--humans", "m1,m2,m3", "--json")
+    assert code == 0, out
+    found = {(r["first"], r["second"], r["group"]) for r in json.loads(out)["table"]}
+    assert {(a, b) for a, b, group in found if group == "one"} == {("m1", "m2")}
+    assert {(a, b) for a, b, group in found if group == "two"} == {("m1", "m2"), ("m1", "m3"), ("m2", "m3")}
+    code, _, err = run("separability", *files, *reading, "--humans", "m1,m2,m9")
+    assert code == 2
+    assert "'m9' is not in" in err

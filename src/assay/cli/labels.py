@@ -924,7 +924,21 @@ def _benchmarks(source: str, others: Sequence[str], labels: LabelOptions) -> dic
         raise DesignError(f"'{twice}' is named twice; name each benchmark once")
     stems = [Path(path).stem or path for path in paths]
     names = paths if len(set(stems)) < len(stems) else stems
-    return {name: labels.outputs(path) for name, path in zip(names, paths, strict=True)}
+    systems = _systems_of_files(paths, labels)
+    return {name: systems[path].outputs(path) for name, path in zip(names, paths, strict=True)}
+
+
+def _systems_of_files(paths: Sequence[str], labels: LabelOptions) -> dict[str, LabelOptions]:
+    """The options for each file, with those of the named systems that it has; a name that no file has is kept."""
+    if not labels.humans or any(map(is_study, paths)):
+        return dict.fromkeys(paths, labels)
+    alone = {path: labels.changed(humans=None)._read(path) for path in paths}
+    there = {path: {*table.humans, *table.judges} for path, table in alone.items()}
+    known = set().union(*there.values())
+    return {
+        path: labels.changed(humans=[name for name in labels.humans if name in there[path] or name not in known])
+        for path in paths
+    }
 
 
 def _sweep(source: str, out: Path | None, *, force: bool, ask: Ask) -> None:
