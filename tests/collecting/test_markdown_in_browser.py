@@ -73,7 +73,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def unfold(page: Any) -> None:
-    """Open the text that the options are about; on a wide screen it is open."""
+    """Open the text that the options are about; on a wide screen it is unfolded."""
     for bar in page.locator("form.page:not([hidden]) .fold:visible").all():
         bar.click()
 

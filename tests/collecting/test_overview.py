@@ -468,7 +468,7 @@ def test_actions_of_the_lead_and_their_messages(serve: Any) -> None:
     assert "The study is paused" in lead.send("GET", "/lead/live").text
     assert lead.form("/lead/people/state", name="ben", state="revoked").status == 303
     html = lead.send("GET", "/lead/live").text
-    assert html.count('data-link="http://testserver/join/') == 1  # a revoked link is not shown
+    assert html.count('data-link="http://testserver/join/') == 1  # a revoked link is not displayed
     assert lead.form("/lead/people/link", name="ben").status == 303
     assert lead.send("GET", "/lead/live").text.count('data-link="http://testserver/join/') == 2
 

@@ -382,7 +382,7 @@ def test_the_centre_is_the_mode_or_the_mean_of_the_draws():
 
 def test_starts_alternate_between_best_and_random(monkeypatch):
     """Values 1, 2 for the first, in its round coordinates again; then those of each further start."""
-    values = {"labels": 1.0, "labels*": 2.0, "beside labels*": 5.0, "random labels*": 3.0, "beside beside labels*": 4.0}
+    values = {"labels": 1.0, "labels*": 2.0, "near labels*": 5.0, "random labels*": 3.0, "near near labels*": 4.0}
     climbed, told, drawn = [], [], []
 
     def climb(density, x, root):
@@ -399,7 +399,7 @@ def test_starts_alternate_between_best_and_random(monkeypatch):
     monkeypatch.setattr(module, "_information", lambda density, x: f"information at {x}")
     monkeypatch.setattr(module, "_round_coordinates", lambda information: "round")
     monkeypatch.setattr(module, "_random_start", lambda d, x, rng: drawn.append(rng.random()) or f"random {x}")
-    monkeypatch.setattr(module, "_nearby_start", lambda d, x, rng: drawn.append(rng.random()) or f"beside {x}")
+    monkeypatch.setattr(module, "_nearby_start", lambda d, x, rng: drawn.append(rng.random()) or f"near {x}")
     monkeypatch.setattr(module, "climb", climb)
     density = SimpleNamespace(layout=SimpleNamespace(sd=np.array([2.0, 3.0])))
     reached, root = module._climb_from_starts(density, 1, 4, None)
@@ -407,7 +407,7 @@ def test_starts_alternate_between_best_and_random(monkeypatch):
     assert climbed == [("labels", [[2, 0], [0, 3]]), ("labels", "round")]
     reached, _ = module._climb_from_starts(density, 4, 4, lambda *what: told.append(what))
     # The second is near the first, the third anywhere, the fourth near the best so far.
-    assert [x for x, _ in reached] == ["labels*", "beside labels*", "random labels*", "beside beside labels*"]
+    assert [x for x, _ in reached] == ["labels*", "near labels*", "random labels*", "near near labels*"]
     assert told == [("fitting", 1, 4), ("fitting", 2, 4), ("fitting", 3, 4)]
     assert drawn == [np.random.default_rng(np.random.SeedSequence(4, spawn_key=(7, i))).random() for i in (1, 2, 3)]
 

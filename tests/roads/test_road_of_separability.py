@@ -78,7 +78,7 @@ def test_outputs_are_read_in_python(study, monkeypatch):
 
 
 def test_benchmarks_with_different_systems_have_the_pairs_of_each(tmp_path, run):
-    """A system that one benchmark lacks has pairs in the other; one that no benchmark has is refused."""
+    """A system without one benchmark has pairs in the other; one without any benchmark is refused."""
     reading = ("--annotator", "model", "--label", "text", "--repeat", "number", "--scale", "text")
 
     def write(name, systems):
