@@ -174,7 +174,7 @@ def test_ideas_refuses_options_of_other_labels():
 
 
 def test_benchmarks_are_named_after_files():
-    read = SimpleNamespace(outputs=lambda path: f"of {path}")
+    read = SimpleNamespace(outputs=lambda path: f"of {path}", humans=None)
     assert shared._benchmarks("in/a.csv", ["in/b.csv"], read) == {"a": "of in/a.csv", "b": "of in/b.csv"}
     assert shared._benchmarks("in/a.csv", ["on/a.csv"], read) == {"in/a.csv": "of in/a.csv", "on/a.csv": "of on/a.csv"}
     with pytest.raises(DesignError, match=r"^'b\.csv' is named twice; name each benchmark once$"):

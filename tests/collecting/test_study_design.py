@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from assay.collecting.design import StudyDesign
+from assay.collecting.design import DesignPart, StudyDesign
 from assay.errors import StudyError
 from assay.study.items import Item
 from assay.study.schema import People
@@ -20,10 +20,22 @@ def design(items: dict[str, str | None] | int = 4, *, scales: tuple[str, ...] = 
     """A design of items with documents, without a store."""
     made = object.__new__(StudyDesign)
     made.people = People.model_validate(people)
-    made._document_of = {f"r{n}": None for n in range(items)} if isinstance(items, int) else items
-    made._names, made.scales, made.drawn_from = tuple(made._document_of), scales, None
-    made.store = made.study = None  # type: ignore[assignment]
+    made.store, made.study = None, study_of(scales)  # type: ignore[assignment]
+    part = object.__new__(DesignPart)
+    part.design, part.people, part.questions, part.drawn_from = made, made.people, (), None
+    part._document_of = {f"r{n}": None for n in range(items)} if isinstance(items, int) else items
+    part._names = tuple(part._document_of)
+    made.parts = (part,)
     return made
+
+
+def study_of(scales: tuple[str, ...]) -> Any:
+    return SimpleNamespace(config=SimpleNamespace(conditions=SimpleNamespace(scale=scales)))
+
+
+def part_of(items: dict[str, str | None] | int = 4, **people: Any) -> DesignPart:
+    """The part of a design with one kind of item."""
+    return design(items, **people).parts[0]
 
 
 @pytest.mark.parametrize(
@@ -64,32 +76,46 @@ def test_sessions_by_scale_are_shuffled_by_person() -> None:
     made = design(scales=scales)
     orders = {tuple(one.condition for one in made.sessions(f"person {n}")) for n in range(60)}
     assert len(orders) == 6, "each of the six orders of three scales"
-    assert made.sessions("ana") == design(scales=scales).sessions("ana")
+    again = design(scales=scales).sessions("ana")
+    assert [one.condition for one in made.sessions("ana")] == [one.condition for one in again]
+
+
+def test_parts_are_sessions_with_scales_for_numbers_only() -> None:
+    made = design(scales=("1-5", "0-100"), order="fixed")
+    odd = part_of()
+    odd.design, odd.questions = made, (question(7, scale="odd-one-out"),)  # type: ignore[assignment]
+    made.parts = (*made.parts, odd)
+    found = [(one.number, one.of, one.condition, one.part is odd) for one in made.sessions("ana")]
+    assert found == [(1, 3, '{"scale":"1-5"}', False), (2, 3, '{"scale":"0-100"}', False), (3, 3, "{}", True)]
+    assert made.n_items == 8
+    odd.drawn_from = "idea"
+    assert (made.drawn, made.listed, made.n_items) == (odd, made.parts[:1], 4)
+    assert (made.part_of([7]), made.part_of([7, 8]), made.part_of([])) == (odd, None, made.parts[0])
 
 
 DOCUMENTS = {"a1": "a", "b1": "b", "a2": "a", "x": None, "b2": "b", "a3": "a"}
 
 
 def test_items_of_a_document_share_a_page_with_together() -> None:
-    apart, together = design(DOCUMENTS), design(DOCUMENTS, together=True)
+    apart, together = part_of(DOCUMENTS), part_of(DOCUMENTS, together=True)
     order = ["b2", "a1", "x", "b1", "a3", "a2"]
     assert list(apart.pages(order)) == [[name] for name in order]
     assert list(together.pages(order)) == [["b2", "b1"], ["a1", "a3", "a2"], ["x"]]
     assert [made.page_of(name) for made in (apart, together) for name in ("a2", "x")] == ["a2", "x", "a", "x"]
     assert (apart.page_size, together.page_size) == (1, None)
-    assert design({"a1": "a", "b1": "b", "a2": "a", "b2": "b"}, together=True).page_size == 2
+    assert part_of({"a1": "a", "b1": "b", "a2": "a", "b2": "b"}, together=True).page_size == 2
     assert (apart.n_items, list(apart.names)) == (6, list(DOCUMENTS))
 
 
 def test_items_are_shuffled_by_person_and_session_or_as_listed() -> None:
-    made = design(8)
+    made = part_of(8)
     orders = [made.order(*who) for who in (("ana", "{}"), ("ben", "{}"), ("ana", '{"scale":"1-5"}'))]
     assert all(sorted(one) == list(made.names) for one in orders)
     assert len({tuple(one) for one in orders}) == 3
-    seeded = design(8)
+    seeded = part_of(8)
     seeded.people._seed = 1
-    assert design(8).order("ana", "{}") == orders[0] != seeded.order("ana", "{}")
-    assert design(8, order="fixed").order("ana", "{}") == list(made.names)
+    assert part_of(8).order("ana", "{}") == orders[0] != seeded.order("ana", "{}")
+    assert part_of(8, order="fixed").order("ana", "{}") == list(made.names)
 
 
 def question(number: int, *choices: str, orders: str = "shuffled", **more: Any) -> SimpleNamespace:
@@ -98,7 +124,7 @@ def question(number: int, *choices: str, orders: str = "shuffled", **more: Any) 
 
 
 def test_options_are_shuffled_unless_fixed() -> None:
-    made = design()
+    made = part_of()
     made.questions = (question(1), question(2, "a", "b", orders="fixed"), question(3, "a", "b"))  # type: ignore[assignment]
     drawn = [made.orders("ana", f"r{n}", "{}", 1) for n in range(200)]
     assert all(list(one) == ["2", "3"] for one in drawn)
@@ -150,20 +176,20 @@ CHECKS = {"file": "checks.csv", "every": 10}
 )
 def test_expected_tasks_of_a_person(monkeypatch: Any, items: int, people: dict[str, Any], wanted: int | None) -> None:
     monkeypatch.setattr("assay.collecting.design.known_items", lambda store, role: dict.fromkeys("abc"))
-    assert design(items, **people).expected_tasks("") == wanted
+    assert part_of(items, **people).expected_tasks("") == wanted
 
 
 def test_number_of_triplets_follows_the_quota() -> None:
-    made = design(5, quota=12)
+    made = part_of(5, quota=12)
     made.drawn_from = "idea"
     assert made.expected_tasks("") == 12, "of five items ten triplets can be drawn, and each more than once"
-    without = design(5)
+    without = part_of(5)
     without.drawn_from = "idea"
     assert without.expected_tasks("") is None
 
 
 def test_missing_questions_of_an_item() -> None:
-    made = design()
+    made = part_of()
     made.questions = (question(1), question(2), question(3))  # type: ignore[assignment]
     assert made.missing_questions(["[1]"]) == (2, 3)
     assert made.missing_questions(["[1]", "[3, 9]"]) == (2,)
@@ -188,9 +214,9 @@ def test_counted_question_sets(monkeypatch: Any, before: list[Any], counted: lis
     names = {1: "q1", 2: "q2", 3: "gone", 9: "q1"}
     monkeypatch.setattr("assay.collecting.design.question_names", lambda db: names)
     monkeypatch.setattr("assay.collecting.design.question_sets", lambda db: [json.dumps(one) for one in before])
-    made = design()
+    made = part_of()
     made.questions = (question(1), question(2))  # type: ignore[assignment]
-    made.store = SimpleNamespace(reading=lambda: nullcontext())  # type: ignore[assignment]
+    made.design.store = SimpleNamespace(reading=lambda: nullcontext())  # type: ignore[assignment]
     assert [json.loads(one) for one in made._counted_sets()] == counted
 
 

@@ -493,7 +493,7 @@ def test_triplets_and_pairs_of_one_column_share_a_study_and_other_columns_do_not
     counts = dict(table.labels.group_by("criterion").len().rows())
     assert counts["odd"] == counts["odd2"] > 0
     assert counts["alike"] == 6 + 1, "every pair of a document of four and of two items"
-    with pytest.raises(StudyError, match="so every question of this study must be about pairs or triplets of it"):
+    with pytest.raises(StudyError, match="a study draws pairs and triplets from one column"):
         make_study(6, questions=[ODD, second | {"options": ["doc"]}])
 
 

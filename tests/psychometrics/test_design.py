@@ -321,7 +321,7 @@ def test_what_numbers_are_projected_by_default():
     assert DStudySettings().merged == LoopSettings().merged == "careful"
     found = LoopSettings()
     assert found.sizes == tuple(range(1, 11)) == LoopSettings(sizes=range(1, 11)).sizes
-    assert (found.ensemble, found.reading, found.another, found.correlation, found.judge_price) == (
+    assert (found.ensemble, found.combine, found.another, found.correlation, found.judge_price) == (
         3, "sum", "other", 1.0, 0.0
     )  # fmt: skip
 

@@ -838,8 +838,8 @@ def test_further_parts_exist_and_are_callable() -> None:
         module, _, name = one.path.partition(":")
         assert callable(getattr(importlib.import_module(module), name)), one.name
     assert list(FURTHER) == [
-        "estimates", "agreement", "disagreement", "opinions", "panel", "position", "raters", "votes", "ideas",
-        "generalizability",
+        "estimates", "agreement", "disagreement", "opinions", "panel", "position", "raters", "votes",
+        "separability", "ideas", "generalizability",
     ]  # fmt: skip
 
 

@@ -20,14 +20,12 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, build_opener
 
-import sqlalchemy as sa
-
 from assay.collecting.app import make_app
 from assay.collecting.server import SIGN_OF_LIFE, check_reach, is_loopback
 from assay.errors import AssayError, counted
 from assay.study.definition import Study
-from assay.study.store import tables
-from assay.study.store.connection import Store, open_scratch
+from assay.study.store.answers import answers_so_far
+from assay.study.store.connection import Store, file_of, open_scratch
 from assay.study.store.intake import sync_study
 from assay.study.store.work import Changed
 
@@ -117,11 +115,11 @@ def _check_study(
 
 def _check_store(scratch: Store) -> ReadinessCheck:
     with scratch.reading() as db:
-        number = db.execute(sa.select(sa.func.count()).select_from(tables.answers)).scalar_one()
+        number, _ = answers_so_far(db)
     where = f"{scratch.where} ({counted(number, 'answer')})"
-    if scratch.engine.dialect.name != "sqlite":
+    path = file_of(scratch)
+    if path is None:
         return ReadinessCheck("store", "ok", where)
-    path = Path(sa.make_url(scratch.where).database or "")
     if path.is_dir() or not path.parent.is_dir():
         return ReadinessCheck(
             "store", "problem", f"{path} is not a file, or its folder is missing; give another --store"
@@ -136,7 +134,7 @@ def _check_clock(scratch: Store) -> ReadinessCheck:
     """Compare the clock of the store with that of this machine and with the last answer."""
     with scratch.reading() as db:
         now = scratch.now(db)
-        last = db.execute(sa.select(sa.func.max(tables.answers.c.answered_at))).scalar_one()
+        _, last = answers_so_far(db)
     if last is not None and last > now + SAME_TIME:
         found = f"the clock is {last - now:.0f} s behind the last answer; set it, so that deadlines and times are right"
         return ReadinessCheck("clock", "problem", found)

@@ -316,7 +316,8 @@ def card(labels: Annotations | Chunks, settings: CardSettings) -> JudgeCard:
 
 def judge_card(labels: Annotations | Chunks, settings: CardSettings, tested: Tested | None = None) -> JudgeCard:
     """Return the card; ``tested`` gives the tests if they are already available."""
-    labels = labels.in_memory("the card")
+    # Among other criteria, votes and choices of triplets have no card.
+    labels = labels.in_memory("the card").of_kind("ordinal", "interval", "nominal", "text")
     chosen = [settings.judges] if isinstance(settings.judges, str) else list(settings.judges or labels.judges)
     if not chosen or not labels.humans:
         raise DesignError(

@@ -380,7 +380,7 @@ class ReportBuilder:
         for more in (implied, {}) if implied else ({},):
             try:
                 settings = CardSettings(judges=tuple(judges), **{**more, **named}, **shared)
-                return judge_card(self.labels.of_kind("ordinal", "interval"), settings, tested)
+                return judge_card(self.labels, settings, tested)
             except DesignError as reason:
                 if named and not more:
                     raise

@@ -243,6 +243,13 @@ def newest_answer(db: sa.Connection) -> int:
     return int(db.execute(sa.select(sa.func.coalesce(sa.func.max(tables.answers.c.id), 0))).scalar_one())
 
 
+def answers_so_far(db: sa.Connection) -> tuple[int, float | None]:
+    """The number of answers that were ever given, and the time of the last; within a transaction."""
+    s = tables.answers.c
+    number, last = db.execute(sa.select(sa.func.count(s.id), sa.func.max(s.answered_at))).one()
+    return int(number), last
+
+
 # -- what there is -------------------------------------------------------------------------------------
 
 FEW_REPLIES = 20

@@ -499,6 +499,11 @@ def setting(db: sa.Connection, key: str) -> Any:
 _SETTING = sa.select(tables.settings.c.value).where(tables.settings.c.key == sa.bindparam("key"))
 
 
+def file_of(store: Store) -> Path | None:
+    """Return the file of a SQLite store; None for a database of a server."""
+    return Path(store.engine.url.database or "") if store.engine.dialect.name == "sqlite" else None
+
+
 def put_setting(db: sa.Connection, key: str, value: Any) -> None:
     """Store a value under a key, replacing the present one; within a transaction."""
     upsert(db, tables.settings, ["key"], ["value"], [{"key": key, "value": value}])
