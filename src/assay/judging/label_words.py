@@ -322,7 +322,7 @@ _TIE |= {"both equally good", "both are equal", "both are equally good", "they a
 def _preference(stated: str, scale: Scale) -> int | None:
     if isinstance(scale, Preference) and scale.grades:
         return _grade_side(stated, scale)
-    signs = re.sub(r"\s*([<>=]+)\s*", lambda one: f" {re.sub('=+', '=', one[1])} ", stated.casefold()).strip(
+    signs = re.sub(r"(?<!\s)\s*([<>=]+)\s*", lambda one: f" {re.sub('=+', '=', one[1])} ", stated.casefold()).strip(
         WRAPPING.replace("<", "").replace(">", "")
     )
     words = signs if re.search(r"\w [<>=]+ \w", signs) else spoken(stated)

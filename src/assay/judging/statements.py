@@ -432,7 +432,7 @@ def find_given(text: str, scale: Scale) -> Iterator[Statement]:
 
 
 _SEEMS = re.compile(
-    r"\s+(?:seems|feels|sounds|looks|is|would be)\s+(?:to be\s+)?(?:(?:the|a|most|about|quite|only|my)\s+)*"
+    r"(?<=\S)\s+(?:seems|feels|sounds|looks|is|would be)\s+(?:to be\s+)?(?:(?:the|a|most|about|quite|only|my)\s+)*"
     r"(?:fair|right|appropriate|reasonable|fitting|justified|warranted|best|apt|correct|answer|choice|rating|score|verdict|fit)"
     r"\b(?!\s*(?:,?\s*(?:but|if|only|unless|though|or)\b|\?))",
     re.IGNORECASE,
