@@ -24,11 +24,13 @@ CLEAR = {"name": "clear", "text": "How clear is the dialogue?", "scale": "1-5", 
 GOOD = {"name": "good", "text": "How good is the summary?", "scale": "1-5", "of": "summary", "show": ["dialogue"]}
 ODD = {"name": "odd", "text": "Which differs most?", "scale": "odd-one-out", "options": ["summary"], "show": []}
 EVERY = [TASK, CLEAR, GOOD, BETTER, ODD]
+N = 8
+"""Dialogues; each has 10 outputs and 3 pairs of them."""
 
 
 def joint(folder: Path, **more: Any) -> Path:
     people = {"pairs": 1, "instructions": "Read everything."}
-    return systems_study(folder, **{"n": 14, "comparisons": {"pairs": 3}, "questions": EVERY, "people": people} | more)
+    return systems_study(folder, **{"n": N, "comparisons": {"pairs": 3}, "questions": EVERY, "people": people} | more)
 
 
 def reply(request: Any) -> str:
@@ -57,7 +59,7 @@ def test_one_study_answers_every_question(study, run, monkeypatch):
     with pytest.raises(StudyError, match=r"pairs for annotators are not drawn yet \(there are no outputs\)"):
         answer(study, ("ana",), rule(random.Random(1)))
     judge_study(load_study(study), judges=["alpha", "beta"])
-    assert answer(study, ("ana", "ben", "cem"), rule(random.Random(1))) > 3 * (14 + 140 + 42)
+    assert answer(study, ("ana", "ben", "cem"), rule(random.Random(1))) > 3 * (N + 10 * N + 3 * N)
     code, out, _ = run("judge", study)
     assert code == 0, out
     # No request names the system or the number of an output.
@@ -66,11 +68,11 @@ def test_one_study_answers_every_question(study, run, monkeypatch):
     assert table.criteria == ("better", "clear", "good", "odd")
     n_triplets = table.where(criterion="odd").items.height
     counts = dict(table.labels.filter(annotator="m1").group_by("criterion").len().rows())
-    assert counts == {"clear": 14, "good": 140, "better": 42, "odd": n_triplets}
+    assert counts == {"clear": N, "good": 10 * N, "better": 3 * N, "odd": n_triplets}
     kinds = dict(table.items.group_by("item_kind").len().rows())
-    assert kinds == {"item": 14, "output": 140, "pair": 42, "triplet": n_triplets}
+    assert kinds == {"item": N, "output": 10 * N, "pair": 3 * N, "triplet": n_triplets}
     # Every item belongs to a dialogue, and the ids of outputs join ratings, votes, triplets and texts.
-    assert set(table.items["document"]) == {f"d{n:02}" for n in range(14)}
+    assert set(table.items["document"]) == {f"d{n:02}" for n in range(N)}
     rated = set(assay.read(study, question="good").items["item"])
     texts = assay.read(study, what="outputs").labels
     assert rated == set(texts["output_id"])
@@ -101,7 +103,7 @@ def test_one_study_answers_every_question(study, run, monkeypatch):
     ]  # fmt: skip
     assert [part for part in parts if part not in page] == []
     assert "first_output" not in page
-    for what, rows in {"labels": len(table), "votes": 42 * 4, "triplets": 2 * n_triplets, "outputs": 140}.items():
+    for what, rows in {"labels": len(table), "votes": 3 * N * 4, "triplets": 2 * n_triplets, "outputs": 10 * N}.items():
         code, out, _ = run("export", study, study / f"{what}.csv", "--what", what)
         assert (code, pl.read_csv(study / f"{what}.csv").height) == (0, rows)
 
@@ -117,13 +119,13 @@ def test_parts_come_one_after_the_other(study, monkeypatch):
         return rule(random.Random(len(seen)))(_, task)
 
     answer(study, ("ana",), note)
-    assert seen[: 14 + 140] == [(5,)] * (14 + 140)
-    assert set(seen[14 + 140 :]) == {(3,)}
+    assert seen[: 11 * N] == [(5,)] * (11 * N)
+    assert set(seen[11 * N :]) == {(3,)}
     with open_store(load_study(study)) as store, store.reading() as db:
         tasks = tasks_of(db, "ana")
     roles = [(task.session, task.item.count(" | ")) for task in tasks]
     assert list(dict.fromkeys(roles)) == [(1, 0), (2, 1), (3, 3), (4, 5)]
-    assert [roles.count(one) for one in ((1, 0), (2, 1), (3, 3))] == [14, 140, 42]
+    assert [roles.count(one) for one in ((1, 0), (2, 1), (3, 3))] == [N, 10 * N, 3 * N]
 
 
 def test_ratings_of_the_outputs_of_one_system(tmp_path, monkeypatch):
@@ -156,11 +158,11 @@ def test_question_is_about_outputs_no_more(study, monkeypatch):
     joint(study, questions=[TASK, CLEAR, BETTER])
     judge_study(load_study(study), changed="new-version")
     table = assay.read(study)
-    assert (before, table.criteria) == (140, ("better", "clear"))
+    assert (before, table.criteria) == (10 * N, ("better", "clear"))
     assert "output" not in table.items["item_kind"].to_list()
     joint(study)
     judge_study(load_study(study))
-    assert len(assay.read(study, question="good")) == 140
+    assert len(assay.read(study, question="good")) == 10 * N
 
 
 def test_show_of_the_author_is_refused(tmp_path):
