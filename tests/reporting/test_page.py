@@ -353,7 +353,7 @@ def test_page_is_accessible(browser: Any, written: Path, width: int, scheme: str
     page = opened(browser, written, width, scheme, bypass_csp=True)  # to add axe
     height, broad = page.evaluate("[document.documentElement.scrollHeight, document.documentElement.scrollWidth]")
     assert broad <= width
-    assert height < (5_000 if width > 1000 else 8_000)
+    assert height < (5_000 if width > 1000 else 8_300)  # on a phone the card has whole words, which take 300 pixels
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
     assert page.evaluate("document.documentElement.scrollWidth") <= width, "unfolded"
     page.evaluate(AXE.read_text(encoding="utf-8"))

@@ -252,6 +252,8 @@ class Part:
         (caption, frame) and (caption, function that draws it); the first frame is shown, the others are under Details.
     lines : tuple of str
         Exclusions and notes.
+    folded : bool
+        Whether a report shows it folded, for reference.
     """
 
     title: str
@@ -260,6 +262,7 @@ class Part:
     pictures: tuple[tuple[str, Callable[[], Axes]], ...] = ()
     lines: tuple[str, ...] = ()
     marks: Marks | None = None
+    folded: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -549,6 +552,7 @@ def section_of(part: Part) -> Section:
         tuple(tables.shown(frame, caption=caption) for caption, frame in part.frames),
         tuple(Picture(draw, caption, caption) for caption, draw in part.pictures),
         tuple(part.lines),
+        folded=part.folded,
         marks=part.marks,
     )
 

@@ -5,7 +5,8 @@ Numbers keep all their digits here; the layout rounds them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +81,12 @@ def report_panel(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
     found: tuple[Part, ...] = ()
     for judges in members.values() or (None,):
         found += parts_or_reason("Panel of judges", partial(_panel_of, labels, judges, options))
-    return found
+    return _folded(found)
+
+
+def _folded(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """The parts as a report shows them: for reference, so that the page stays short on a phone."""
+    return tuple(replace(part, folded=True) for part in parts)
 
 
 def _panel_of(labels: Annotations, judges: tuple[str, ...] | None, options: PartOptions) -> tuple[Part, ...]:
@@ -96,9 +102,10 @@ def report_opinions(labels: Annotations, options: PartOptions) -> tuple[Part, ..
         return ()
     asked = {"clusters": options.clusters, "confidence": options.intervals["confidence"]}
     repeats: Any = options.repeats if options.repeats != "each" else "error"
-    return parts_or_reason(
+    found = parts_or_reason(
         "Distributions of opinions", lambda: opinion_parts(opinions(labels, repeats=repeats, **asked))
     )
+    return _folded(found)
 
 
 def _has_distributions(labels: Annotations) -> bool:
