@@ -6,7 +6,7 @@ import ast
 import csv
 import io
 import json
-import runpy
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,16 +26,12 @@ from assay.errors import AssayError
 from assay.estimation.options import Limits
 
 
-def test_python_m_assay_runs_command(monkeypatch, capsys):
+def test_python_m_assay_runs_command(capsys):
     import assay.__main__  # noqa: F401 - to import it asks nothing
 
     assert capsys.readouterr().out == ""
-    monkeypatch.delitem(sys.modules, "assay.__main__")
-    monkeypatch.setattr(sys, "argv", ["assay", "--version"])
-    with pytest.raises(SystemExit) as stopped:
-        runpy.run_module("assay", run_name="__main__")
-    assert not stopped.value.code
-    assert capsys.readouterr().out.strip() == __version__
+    done = subprocess.run([sys.executable, "-m", "assay", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == __version__
 
 
 @pytest.mark.parametrize(

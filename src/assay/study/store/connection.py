@@ -500,8 +500,8 @@ _SETTING = sa.select(tables.settings.c.value).where(tables.settings.c.key == sa.
 
 
 def file_of(store: Store) -> Path | None:
-    """Return the file of a SQLite store; None for a database of a server."""
-    return Path(store.engine.url.database or "") if store.engine.dialect.name == "sqlite" else None
+    """Return the file of a SQLite store, also of the one that a copy was made of; None for a database of a server."""
+    return Path(sa.make_url(store.where).database or "") if store.engine.dialect.name == "sqlite" else None
 
 
 def put_setting(db: sa.Connection, key: str, value: Any) -> None:
