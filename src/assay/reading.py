@@ -135,7 +135,9 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
             )
         return None, settings
     if settings.what != "labels":
-        raise DesignError("only a study folder has outputs; read other texts with scale='text'", option="what")
+        kind = {"votes": "preference", "triplets": "odd-one-out", "outputs": "text"}[settings.what]
+        words = f"only a study folder has {settings.what}; read those of other sources with scale='{kind}'"
+        raise DesignError(words, option="what")
     items = [settings.item] if isinstance(settings.item, str | int) else settings.item
     named = ("item", "annotator", "kind", *map(str, items), str(settings.annotator))
     tables = {name: _attribute_table(getattr(settings, name), named) for name in ("items", "annotator_table")}
