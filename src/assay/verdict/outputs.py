@@ -12,7 +12,7 @@ from assay.reporting.page import Part, PartOptions, parts_or_reason
 
 
 def report_separability(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
-    """Return the separability of the systems, if the labels are those of a study with two or more systems."""
+    """Return the separability of the systems of the labels' study, if it has two or more."""
     if not labels.reading.study or not (Path(labels.reading.study) / "study.yaml").is_file():
         return ()
     from assay.reading import study_outputs

@@ -616,14 +616,19 @@ class ReportPart:
     kinds : tuple of str
         Kinds of scale of which the table must have one; criteria on others are not passed on. Empty if any scale is
         allowed.
+    of_study : bool, default False
+        Whether only labels that were read from a study have this part.
     """
 
     name: str
     path: str
     kinds: tuple[str, ...] = ()
+    of_study: bool = False
 
     def make(self, labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
         """Return the parts; the module is imported only if the table has such a scale."""
+        if self.of_study and not labels.reading.study:
+            return ()
         if self.kinds and not {scale.kind for scale in labels.scales.values()} & set(self.kinds):
             return ()
         module, _, name = self.path.partition(":")
@@ -643,7 +648,7 @@ FURTHER = Registry("assay.report_parts", ReportPart, {part.name: part for part i
     ReportPart("position", "assay.preference.page:report_position", ("preference", "odd-one-out")),
     ReportPart("raters", "assay.psychometrics.page:report_raters", ("ordinal",)),
     ReportPart("votes", "assay.preference.page:report_votes", ("preference",)),
-    ReportPart("separability", "assay.verdict.outputs:report_separability"),
+    ReportPart("separability", "assay.verdict.outputs:report_separability", of_study=True),
     ReportPart("ideas", "assay.ideas.page:report_ideas", ("text", "odd-one-out")),
     ReportPart("generalizability", "assay.psychometrics.page:report_generalizability", ("ordinal", "interval")),
 )})  # fmt: skip

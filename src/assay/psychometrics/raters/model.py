@@ -337,7 +337,7 @@ def _linear_cautions(found: RaterFit) -> Iterator[str]:
     if (share := share_at_ends(table)) > ENDS:
         yield (
             f"{100 * share:.0f}% of labels are at an end of the scale, where a normal distribution is cut: differences "
-            "in φ and ψ are underestimated. Bin the labels into at most 20 categories."
+            "in φ and ψ are underestimated. Use the categorical model, with labels in at most 20 categories."
         )
 
 
