@@ -122,6 +122,25 @@ def test_missing_and_surplus_arguments_are_named(run: Run, arguments: tuple[str,
     assert run(*arguments) == (2, "", f"assay: {message}\n")
 
 
+def test_problems_of_a_study_are_one_line_each_in_order(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("pydantic", reason='opening a study needs the extra "judge"')
+    (tmp_path / "study.yaml").write_text(
+        "items: {file: items.csv, idd: id}\n"
+        "people: {overlap: three}\n"
+        "judges: {mine: openai:gpt-5-mini}\n"
+        "questions: [{name: q, text: Good?, scale: 1-5}]\n"
+        "name: x\n"
+    )
+    code, out, err = run("study", "status", str(tmp_path))
+    path = tmp_path / "study.yaml"
+    assert (code, out) == (2, "")
+    assert err.splitlines() == [
+        f"assay: {path}, line 1, items.idd: is not a key here; did you mean 'id'?",
+        f"  {path}, line 2, people.overlap: must be a whole number or a mapping",
+        f"  {path}, line 3, judges: must be a list",
+    ]
+
+
 def test_signature_is_printed_unchanged(run: Run, table: str) -> None:
     _, out, _ = run("g-study", table, *COLUMNS, "--design", "item x annotator", "--object", "item")
     assert "|facets:item=item,annotator=annotator|" in "".join(out.splitlines())

@@ -125,9 +125,9 @@ def test_next_command_keeps_reading_options(typed):
     typed("report", "a.csv", "--item", "id", "--wide", "--judges=m,n", "--epsilon", ".1", "--scale", "1-5")
     read = "--item id --wide --judges=m,n --scale 1-5"
     step = NextStep("words", "disagreement", "m", "kind=x")
-    assert shared._next_command("a.csv", step) == f"assay disagreement a.csv {read} --where kind=x --first judges"
+    assert shared._next_command(["a.csv"], step) == f"assay disagreement a.csv {read} --where kind=x --first judges"
     step = NextStep("words", "estimate", "m")
-    assert shared._next_command("a.csv", step) == f"assay estimate a.csv {read} --only m"
+    assert shared._next_command(["a.csv"], step) == f"assay estimate a.csv {read} --only m"
 
 
 ROWS = pl.DataFrame(

@@ -94,7 +94,7 @@ class ReadOptions:
     @property
     def other_inputs(self) -> tuple[str | Path | None, ...]:
         """Files that are read in addition to the labels; they are never overwritten."""
-        return self.items, self.annotator_table, self.codes, self.reading
+        return self.items, self.annotator_table, self.codes, self.reading, *(self.labels_from or ())
 
     def read(self, source: str) -> Annotations:
         """The table; the exclusions and assumptions of reading are printed on standard error."""
@@ -572,7 +572,7 @@ def command_for(found: Look, sources: Sequence[str]) -> str | None:
 
 def report(
     source: str,
-    *,
+    *more: str,
     out: _HTML = Path("report.html"),
     pdf: bool = False,
     force: Force = False,
@@ -585,6 +585,8 @@ def report(
     ----------
     source
         A file, folder or study of labels.
+    more
+        Further files, folders or studies of the same items, joined by item id.
     out
         Output file of the page (.html or .md); the numbers are written to a .json file of the same name.
     pdf
@@ -594,15 +596,16 @@ def report(
     from assay.verdict.preregistration import study_plan
     from assay.verdict.report import report as make
 
-    _report_target(out, source, *ask.labels.other_inputs, pdf=pdf, force=force)
+    labels = ask.labels.changed(labels_from=[*more, *(ask.labels.labels_from or ())] or None)
+    _report_target(out, source, *labels.other_inputs, pdf=pdf, force=force)
     given = ask.options.options()
     target(out.with_suffix(".json"), suffixes=(".json",), force=force)
-    table = ask.labels.read(source)
+    table = labels.read(source)
     given.setdefault("plan", study_plan(table))
     tested.among(table)
     with progress_bar("Testing") as progress:
         found = make(table, judges=tested.names(), progress=progress, **given)
-        path = found.made_by(command_line(), partial(_next_command, source)).save(out)
+        path = found.made_by(command_line(), partial(_next_command, [source, *more])).save(out)
         printed = print_page(path, path.with_suffix(".pdf")) if pdf else None
     ask.output.words(found)
     note(f"written to {path}" + (f" and {printed}" if printed is not None else ""))
@@ -624,16 +627,16 @@ _READING_WORDS = frozenset(NAMES.values())
 """Options of reading."""
 
 
-def _next_command(source: str, step: NextStep) -> str:
+def _next_command(sources: Sequence[str], step: NextStep) -> str:
     """The next command after a report, with the same labels and the same options of reading."""
-    kept, words = list[str](), TYPED.get()
+    kept, words = ["--labels-from", ",".join(sources[1:])] if len(sources) > 1 else [], TYPED.get()
     for at, word in enumerate(words):
         option, equals, _ = word.partition("=")
         if option in _READING_WORDS:
             kept += words[at : at + (1 if equals or option == "--wide" else 2)]
     only = ["--only", step.judge] if step.ask == "estimate" else ["--first", "judges"]
     where = ["--where", step.where] if step.where else []
-    return shlex.join(["assay", step.ask, source, *kept, *where, *only])
+    return shlex.join(["assay", step.ask, sources[0], *kept, *where, *only])
 
 
 def card(

@@ -119,8 +119,8 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
             f"no item is in both tables: {first.reading.source} has '{labels[0]['item'][0]}', {second.reading.source} "
             f"has '{labels[1]['item'][0]}'; items are joined by their ids"
         )
-    alone = f"{len(mine - theirs)} and {len(theirs - mine)} are in one alone"
-    note = f"joined by {counted(both, 'item')} that both tables have; {alone}"
+    alone = f"; {len(mine - theirs)} and {len(theirs - mine)} are in one alone" if mine != theirs else ""
+    note = f"joined by {counted(both, 'item')} that both tables have{alone}"
     one, other = first.reading, second.reading
     reading = Reading(
         f"{one.source} and {other.source}", one.rows + other.rows, (*one.exclusions, *other.exclusions),

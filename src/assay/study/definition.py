@@ -167,12 +167,15 @@ def _lines(node: yaml.Node | None, path: Where = ()) -> dict[Where, int]:
 
 
 def _problem_words(path: Path, lines: dict[Where, int], problems: Sequence[Problem]) -> str:
-    """Word the problems, one per line: file, line, key and error."""
+    """Word the problems in the order of their lines, one per line: file, line, key and error."""
     shown = []
-    for where, what in problems[:MOST_PROBLEMS]:
-        there = next((lines[where[:n]] for n in range(len(where), -1, -1) if where[:n] in lines), 1)
+    place = {
+        where: next((lines[where[:n]] for n in range(len(where), -1, -1) if where[:n] in lines), 1)
+        for where, _ in problems
+    }
+    for where, what in sorted(problems, key=lambda one: place[one[0]])[:MOST_PROBLEMS]:
         key = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in where).lstrip(".") or "the file"
-        shown.append(f"{path}, line {there}, {key}: {what}")
+        shown.append(f"{path}, line {place[where]}, {key}: {what}")
     more = [f"and {len(problems) - MOST_PROBLEMS} more"] if len(problems) > MOST_PROBLEMS else []
     return "\n".join(shown + more)
 
@@ -196,7 +199,7 @@ def problems_of(error: ValidationError) -> list[Problem]:
     problems = []
     for (where, what), kind in explained:
         possible = list(dict.fromkeys(kinds.get(where, ())))
-        if kind is None or (len(possible) == 1 and where not in inside):
+        if kind is None:
             problems.append((where, what))
         elif where not in inside:
             problems.append((where, f"must be {' or '.join(possible)}"))
