@@ -51,3 +51,53 @@ def test_ideas_reads_file_of_pair_numbers_as_measure(apart, capsys):
 def test_ideas_table_omits_summary_columns(apart, capsys):
     head = said(capsys, str(EXAMPLE), "--judges", "gpt-4o", "--measures", "words").splitlines()[0]
     assert head.split() == ["measure", "verdict", "ρ", "share", "p", "same", "texts"]
+
+
+def test_several_values_of_an_option_are_a_sweep(capsys):
+    """As a mapping of settings in Python."""
+    import assay
+
+    swept = said(capsys, str(EXAMPLE), "--judges", "gpt-4o", "--measures", "words,rouge-1,stem=none|porter")
+    labels = assay.read(EXAMPLE, scale="odd-one-out", judges=["gpt-4o"])
+    sweep = {"stem=none": "rouge-1,stem=none", "stem=porter": "rouge-1,stem=porter"}
+    found = assay.validate_similarity(labels, {"words": "words", "rouge-1": sweep}, n_resamples=99)
+    (best,) = (row for row in found.table.iter_rows(named=True) if row["measure"].startswith("rouge-1 stem="))
+    line = next(line for line in swept.splitlines() if line.startswith(f"{best['measure']} "))
+    assert f"{best['estimate']:.2f}" in line
+    assert "is the best of 2 settings" in " ".join(swept.split())
+    assert found.sweeps.height == 2
+
+
+def test_style_of_pairs_in_a_file(tmp_path, run):
+    rows = [("he runs", "he walks", "the boy runs", "the boy walks", 3, 4), ("a b", "c d", "a b", "c d", 1, 1)]
+    columns = ["first", "second", "first_after", "second_after", "gpt_before", "gpt_after"]
+    pl.DataFrame(rows, schema=columns, orient="row").write_csv(tmp_path / "pairs.csv")
+    page = tmp_path / "style.html"
+    code, out, _ = run("ideas", tmp_path / "pairs.csv", "--style", "--measures", "words", "-o", page)
+    assert code == 0
+    # Words, by twice the shared ones: 2 of 4, then 4 of 6, and 0; the judge: 4 to 5.
+    assert "gpt: +25.0%" in out
+    assert "words: +33.3%" in out
+    assert "Change of similarity with style" in page.read_text("utf-8")
+    code, _, err = run("ideas", tmp_path / "pairs.csv", "--style", "--floor", "3")
+    assert code == 2
+    assert "--floor is for odd-one-out choices" in err
+    code, _, err = run("ideas", tmp_path / "none.csv", "--style")
+    assert code == 2
+    assert "does not exist" in err
+
+
+def test_a_change_between_two_prompts_is_also_in_percent(tmp_path, run):
+    """Table 4: the same judge under two prompts, one of which ignores half of the texts."""
+    frame = pl.read_csv(EXAMPLE)
+    judge = frame.filter(pl.col("annotator") == "gpt-4o")
+    other = judge.with_columns(label=pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.lit("B")).otherwise("label"))
+    people = frame.filter(pl.col("annotator") != "gpt-4o").with_columns(prompt=pl.lit(None, pl.String))
+    both = [people, *(one.with_columns(prompt=pl.lit(name)) for one, name in ((judge, "plain"), (other, "half")))]
+    pl.concat(both).write_csv(tmp_path / "prompts.csv")
+    given = ("--scale", "odd-one-out", "--judges", "gpt-4o", "--conditions", "prompt", "--n-resamples", "99")
+    code, out, err = run("ideas", tmp_path / "prompts.csv", *given)
+    assert code == 0, err
+    line = next(part for part in " ".join(out.split()).split("Same judge: ")[1:])
+    assert line.startswith("ρ of gpt-4o (prompt=plain) − ρ of gpt-4o (prompt=half): ")
+    assert "%" in line.partition(". ")[0]

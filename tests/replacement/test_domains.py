@@ -301,3 +301,22 @@ def test_pairings_are_complete_or_distinct():
     assert [tuple(p.tolist()) for p in whole] == list(itertools.permutations([2, 3, 4], 2))
     some = domains._pairings([0, 1], [2, 3, 4], 5, rng)
     assert len({tuple(p.tolist()) for p in some}) == len(some) == 5
+
+
+def test_alt_test_command_pairs_two_sets(tmp_path, run):
+    labels, path = two_sets(), tmp_path / "two.csv"
+    team = pl.col("annotator").str.slice(0, 1)
+    labels.to_polars().with_columns(team=pl.when(pl.col("kind") == "human").then(team)).write_csv(path)
+    given = ("alt-test", path, "--judges", "j", "--scale", "1-5", "--epsilon", "0.2")
+    found = alt_test_paired(labels, "j", [["a1", "a2"], ["b1", "b2", "b3"]], epsilon=0.2)
+    code, out, err = run(*given, "--sets", "a1+a2,b1+b2+b3", "--json")
+    assert code == 0, err
+    assert json.loads(out)["table"] == found.to_dict()["table"]
+    assert run(*given, "--sets", "a1+a2,b1+b2+b3", "--fail-under", "0.99")[0] == int(found.winning_rate < 0.99)
+    code, _, err = run(*given, "--sets", "a1+a2,b1+b2+b3", "--by", "team")
+    assert (code, err.splitlines()[-1]) == (
+        2, "assay: --by is for one set of annotators; the labels are of two sets of annotators"
+    )  # fmt: skip
+    code, _, err = run(*given, "--sets", "a1+a2,b1")
+    assert code == 2
+    assert "two sets of at least 2 annotators; got 2, 1" in err

@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except AssayError as error:
-        _stop(_command_words(str(error), row), joined=False)
+        _stop(_command_words(str(error), row), apart=True)
     except CycloptsError as error:
         said = _new_name(given, row) or _guess(error) or _value(error) or _places(error) or str(error)
         _stop(_command_words(said, row))
@@ -330,10 +330,10 @@ def _any_letters() -> None:
             stream.reconfigure(**({"errors": "replace"} if stream.isatty() else {"encoding": "utf-8"}))
 
 
-def _stop(message: str, *, joined: bool = True) -> None:
+def _stop(message: str, *, apart: bool = False) -> None:
     """Print a message and end with 2. Its lines are joined, except for problems and answers to a question."""
     lines = [" ".join(line.split()) for line in message.splitlines()]
-    note("assay: " + (" " if joined else "\n  ").join(filter(None, lines)))
+    note("assay: " + ("\n  " if apart else " ").join(filter(None, lines)))
     sys.exit(2)
 
 

@@ -51,7 +51,7 @@ from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings
 from assay.data.scales import range_of
 from assay.data.structure import APART, CHOOSE, MOST_CHOICES, Layout, UnclearTableError, further_readings
-from assay.errors import AssayError, DesignError, listing
+from assay.errors import AssayError, DataError, DesignError, listing
 from assay.estimation.options import Settings, number_in
 from assay.preference.votes import Choose
 
@@ -183,7 +183,6 @@ class ReadOptions:
         if not self.option:
             return {}
         from assay.data.formats.registry import format_of
-        from assay.errors import DataError
 
         if not Path(source).exists():
             raise DataError(f"the file or folder '{source}' does not exist")
@@ -683,6 +682,7 @@ def alt_test(
     source: str,
     *,
     tested: Tested = ALL_JUDGES,
+    sets: Names = None,
     fail_under: float | None = None,
     ask: Ask = ASK,
 ) -> int:
@@ -692,6 +692,9 @@ def alt_test(
     ----------
     source
         A file, folder or study of labels.
+    sets
+        Two sets of annotators who labelled different items, combined in random pairs: ann+bob,cho+dan, or a column of
+        the annotators.
     fail_under
         Exit with status 1 if a winning rate is below this value, 0 to 1.
     """
@@ -701,7 +704,7 @@ def alt_test(
     table = ask.labels.read(source)
     judges = tested.among(table)
     with progress_bar("Testing"):
-        found, drop = _run_tests(table, judges, given)
+        found, drop = _run_tests(table, judges, given) if sets is None else _run_pairs(table, judges, sets, given)
     ask.output.show(*found, drop=drop)
     tests = [test for one in found for test in (one.tests.values() if hasattr(one, "tests") else (one,))]
     return int(fail_under is not None and not all(test.winning_rate >= fail_under for test in tests))
@@ -720,6 +723,18 @@ def _run_tests(table: Annotations, judges: list[str], given: dict[str, Any]) -> 
     if len(judges) == 1:
         return [test_one(table, judges[0], **given)], _ALT_TEST_COLUMNS
     return [compare_judges(table, judges, **given)], ("kind", "passed")
+
+
+def _run_pairs(
+    table: Annotations, judges: list[str], sets: list[str], given: dict[str, Any]
+) -> tuple[list[Any], tuple[str, ...]]:
+    """The result of each judge compared with pairs of annotators, one of each set."""
+    from assay.replacement.domains import alt_test_paired
+    from assay.replacement.panel import PairedSettings
+
+    _refuse_other_options(given, PairedSettings, "of two sets of annotators", "one set of annotators")
+    groups = [one.split("+") for one in sets] if len(sets) > 1 else sets[0]
+    return [alt_test_paired(table, one, groups, **given) for one in judges], ()
 
 
 def agreement(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
@@ -952,7 +967,9 @@ def _sweep(source: str, out: Path | None, *, force: bool, ask: Ask) -> None:
     ask.answer(BY_NAME["separability"].variants["sweep"], source, out, read, force=force)
 
 
-def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
+def ideas(
+    source: str, *, style: bool = False, out: Page = None, force: Force = False, ask: Ask = ASK
+) -> None:  # fmt: skip
     """Run ``assay ideas``.
 
     Parameters
@@ -960,9 +977,15 @@ def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK
     source
         Odd-one-out choices, to validate measures and judges. Or texts (--scale text), to compare each annotator with
         the human annotators.
+    style
+        SOURCE has pairs of texts (first, second) and the same pairs rewritten in another style (first_after,
+        second_after): percent change of each measure.
     """
     from assay.ideas.choices import MapSettings
 
+    if style:
+        _show_style(source, out, force=force, ask=ask)
+        return
     table, given = ask.read(source, out, force=force)
     if any(scale.kind == "odd-one-out" for scale in table.scales.values()):
         _show_choices(table, given, out, ask)
@@ -982,6 +1005,24 @@ def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK
     write_page(out, "Similarity of each annotator to the human annotators", found, annotator_parts)
 
 
+def _show_style(source: str, out: Path | None, *, force: bool, ask: Ask) -> None:
+    """Pairs of texts before and after a change of style."""
+    from assay.data.formats.tables import read_table
+    from assay.ideas.choices import StyleSettings
+    from assay.ideas.page import style_parts
+    from assay.ideas.style import style_effect
+
+    ask.to(out, source, force=force)
+    given = ask.options.options()
+    _refuse_other_options(given, StyleSettings, "pairs of texts in two styles", "odd-one-out choices")
+    if not Path(source).exists():
+        raise DataError(f"the file or folder '{source}' does not exist")
+    with progress_bar("Comparing"):
+        found = style_effect(read_table(Path(source)).labels.drop("_row", strict=False), **given)
+    ask.output.show(found, drop=hidden_columns(found.table))
+    write_page(out, "Change of similarity with style", found, style_parts)
+
+
 def _show_choices(table: Annotations, given: dict[str, Any], out: Path | None, ask: Ask) -> None:
     """Odd-one-out choices: validate the measures, or estimate the similarity of the texts."""
     from assay.ideas.choices import ValidateSettings
@@ -992,10 +1033,10 @@ def _show_choices(table: Annotations, given: dict[str, Any], out: Path | None, a
     from assay.ideas.validate import validate_similarity
 
     _refuse_other_options(given, ValidateSettings, "odd-one-out choices", "texts")
-    asked = given.pop("measures", [])
-    brief = {short_measure(name) for name in asked}
-    names = map(short_measure, asked) if len(brief) == len(asked) else asked
-    measures = {name: _measure(one, ask.labels) for name, one in zip(names, asked, strict=True)}
+    asked = {one: _settings_of(one) for one in given.pop("measures", [])}
+    brief = {one: short_measure(one if several is None else one.partition(",")[0]) for one, several in asked.items()}
+    names = brief if len(set(brief.values())) == len(asked) else {one: one for one in asked}
+    measures = {names[one]: several or _measure(one, ask.labels) for one, several in asked.items()}
     basic = {k: given[k] for k in ("texts", "document", "annotators", "floor", "confidence") if k in given}
     with progress_bar("Comparing"):
         pairs = triplet_similarity(table, **basic)
@@ -1015,6 +1056,15 @@ def _show_choices(table: Annotations, given: dict[str, Any], out: Path | None, a
         return (*first, *(() if agreed is None else reliability_parts(agreed)), *triplet_parts(pairs))
 
     write_page(out, "Similarity of texts and its measures", main, parts)
+
+
+def _settings_of(name: str) -> dict[str, str] | None:
+    """The settings of a measure with several values of an option: those of ``lda,topics=10|20``, by ``topics=10`` …."""
+    swept = re.search(r"(?<=,)([a-z_]+=)([^,|]+(?:\|[^,|]+)+)", name)
+    if swept is None:
+        return None
+    before, after = name[: swept.start()], name[swept.end() :]
+    return {one: f"{before}{one}{after}" for one in (f"{swept[1]}{value}" for value in swept[2].split("|"))}
 
 
 def _measure(name: str, labels: LabelOptions) -> Any:

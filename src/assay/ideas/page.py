@@ -9,6 +9,7 @@ from assay.errors import DesignError
 from assay.ideas.annotators import AnnotatorSimilarity, annotator_similarity
 from assay.ideas.choices import has_choices
 from assay.ideas.reliability import OddOneOutAgreement, odd_one_out_agreement
+from assay.ideas.style import StyleEffect
 from assay.ideas.triplets import TripletSimilarity, triplet_similarity
 from assay.ideas.validate import SimilarityValidation, validate_similarity
 from assay.reporting.page import Part, PartOptions, parts_or_reason
@@ -55,6 +56,17 @@ def _other_intervals(found: SimilarityValidation) -> pl.DataFrame:
     """Other intervals of the measures."""
     names = [c for c in found.rows.columns if c.startswith(("same_texts", "within", "difference"))]
     return filled(found.rows.filter(pl.col("kind") != "ceiling").select("measure", *names))
+
+
+def style_parts(found: StyleEffect) -> tuple[Part, ...]:
+    """The change of each measure if only the style changes."""
+    return (
+        Part(
+            "Change of similarity with style", tuple(found.summary().splitlines()[:-1]),
+            (("Mean similarity before and after, and its change in percent.", filled(found.rows, found.counted)),),
+            (("Change of each measure, in percent", found.plot),), tuple(map(str, found.exclusions)),
+        ),
+    )  # fmt: skip
 
 
 def triplet_parts(found: TripletSimilarity) -> tuple[Part, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -105,9 +106,13 @@ def comparison_lines(top: Mapping[str, Any], others: pl.DataFrame) -> Iterator[s
 
 
 def variant_line(best: str, other: str, difference: Mapping[str, float]) -> str:
-    """ρ of one variant of a judge minus that of another."""
+    """ρ of one variant of a judge minus that of another, and in percent of the other's (table 4 of the paper)."""
     ends = interval(difference["low"], difference["high"])
-    return f"Same judge: ρ of {best} − ρ of {other}: {said(difference['difference'])} {ends}."
+    percent = ""
+    if math.isfinite(difference["percent"]):
+        low, high = (f"{difference[end]:+.1f}".replace("-", "−") for end in ("percent_low", "percent_high"))
+        percent = f", {difference['percent']:+.1f}% [{low}, {high}]".replace("-", "−")
+    return f"Same judge: ρ of {best} − ρ of {other}: {said(difference['difference'])} {ends}{percent}."
 
 
 def validation_notes(rows: pl.DataFrame, published: Estimate) -> tuple[str, ...]:
