@@ -604,3 +604,20 @@ def test_a_sweep_is_drawn_a_row_a_way_with_a_line_at_the_mean_of_all_outputs():
     assert dotted == [0.4]
     unknown = SeparabilitySweep.plot(swept(None))
     assert not [line for line in unknown.lines if line.get_linestyle() == ":"]
+
+
+def test_scenarios_of_figure_2_by_hand():
+    texts = {"q1": ("aa", "bb"), "q2": ("ab", "cd"), "q3": ("aa", "cd"), "q4": ("aa", "aa"), "q5": ("ab", "ab")}
+    rows = [
+        (item, who, number + 1, text)
+        for item, both in texts.items() for who, one in zip(("m1", "m2"), both, strict=True)
+        for number, text in enumerate(one)
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "repeat", "label"], orient="row")
+    found = assay.separability(outputs(frame), similarity=lambda a, b: float(a == b), method="none")
+    shares = found.scenarios(high=0.4)
+    assert shares.select("scenario", "items").rows() == [("1", 1), ("2", 1), ("3", 1), ("4", 1), ("other", 1)]
+    assert shares["share"].to_list() == [0.2] * 5
+    # Of the fifth item half of the pairs across systems are equal: not above the default limit.
+    assert dict(found.scenarios().select("scenario", "items").rows())["2"] == 2
+    assert shares["separability"].to_list() == found.items.sort("item")["separability"].to_list()

@@ -87,6 +87,11 @@ def separability_parts(found: Separability) -> tuple[Part, ...]:
             tuple(found.summary().splitlines()[:-1]),
             (
                 ("Mean separability of every two systems, and similarity of their outputs.", found.rows),
+                (
+                    "Items by scenario: cross-alignment low and both self-alignments high (1), all low (2), "
+                    "cross-alignment low and one self-alignment high (3), all high (4). High is above 0.5.",
+                    found.scenarios(),
+                ),
                 ("The ten most separable items.", most),
                 ("The ten least separable items.", least),
             ),

@@ -136,6 +136,33 @@ class Separability(ResultOfRows):
             rows.append({"varied": "others", "value": name, **_agreement(theirs[None], mine)})
         return pl.DataFrame(rows)
 
+    def scenarios(self, high: float = 0.5) -> pl.DataFrame:
+        """The share of items in each scenario of figure 2 of the paper.
+
+        Parameters
+        ----------
+        high : float
+            Alignments above this value are high, on the scale of the result: by default the middle of 0–1, since the
+            paper states no limit.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per pair of systems and scenario: ``first``, ``second``, ``scenario`` (1: cross-alignment low and
+            both self-alignments high; 2: all low; 3: cross-alignment low and one self-alignment high; 4: all high;
+            "other": cross-alignment high and a self-alignment low), ``items``, ``share`` and mean ``separability``.
+        """
+        mine, cross = (pl.col(c) > high for c in ("self_first", "cross"))
+        both, either = mine & (pl.col("self_second") > high), mine | (pl.col("self_second") > high)
+        low = pl.when(both).then(pl.lit("1")).when(either).then(pl.lit("3")).otherwise(pl.lit("2"))
+        named = pl.when(~cross).then(low).when(both).then(pl.lit("4")).otherwise(pl.lit("other")).alias("scenario")
+        counts = self.items.group_by("first", "second", named, maintain_order=True).agg(
+            pl.len().alias("items"), pl.col("separability").mean()
+        )
+        share = (pl.col("items") / pl.col("items").sum().over("first", "second")).alias("share")
+        columns = ("first", "second", "scenario", "items", "share", "separability")
+        return counts.with_columns(share).select(columns).sort("first", "second", "scenario", maintain_order=True)
+
     def summary(self) -> str:
         """One line for each pair of systems, and value of ``by``."""
         return "\n".join([*words.separability_lines(self.rows), *self.run.closing(intervals=True)])
