@@ -51,7 +51,7 @@ class ReadinessCheck:
 
     Attributes
     ----------
-    name : {"study", "store", "disk", "clock", "secret", "port", "workers", "address"}
+    name : {"study", "store", "disk", "clock", "secret", "port", "address", "workers"}
     state : {"ok", "warning", "problem"}
     found : str
     """
@@ -80,15 +80,15 @@ def check_server(
     Yields
     ------
     ReadinessCheck
-        The study, the store, the disk, the clock, the secret, the port, the worker processes, the public address.
+        The study, the store, the disk, the clock, the secret, the port, the public address, the worker processes.
     """
     yield from _check_study(study, store, secret, base_url, changed)
     yield _check_disk(study.folder)
     yield _check_secret(host, secret)
     port_check = _check_port(host, port, secret)
     yield port_check
-    yield _check_workers(workers)
     yield _check_address(host, port, base_url, is_free=port_check.state == "ok")
+    yield _check_workers(workers)
 
 
 def _check_study(
