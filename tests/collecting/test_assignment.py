@@ -271,6 +271,7 @@ def test_hold_fills_every_place_with_changing_annotators(site, clock, name, seed
     fills_every_place(site, clock, *sizes, seed, **about)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", few_seeds(1, more=6))
 def test_hold_fills_every_place_with_fifty_fast_annotators(site, clock, seed):
     """The last 200 places are filled within 8 s: the recount must come in time."""

@@ -117,6 +117,7 @@ def test_drawn_labels_have_the_moments_of_the_model():
     np.testing.assert_allclose(np.cov(drawn.T), covariance, atol=0.09 * np.diag(covariance).max())
 
 
+@pytest.mark.slow
 def test_linear_density_in_jax_is_that_of_the_fit():
     jax = pytest.importorskip("jax")
     found = density("two traits")

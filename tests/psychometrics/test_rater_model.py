@@ -68,6 +68,7 @@ def test_numpy_and_jax_have_one_likelihood(name):
     np.testing.assert_allclose(np.asarray(slope), found.value_and_gradient(x)[1], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_the_density_of_the_sampler_is_that_of_the_fit():
     """At a point, without compiling; the slow test has slopes and every kind of table."""
     jax = pytest.importorskip("jax")

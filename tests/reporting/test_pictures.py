@@ -115,8 +115,8 @@ def test_plot_draws_on_the_axes_given_and_opens_no_figure(test_result: assay.res
 
 def test_pages_leave_no_figure_open(test_result: assay.results.AltTest, tmp_path: Path) -> None:
     before = plt.get_fignums()
-    drawn = tuple(Picture(test_result.plot, str(k), "") for k in range(100))
-    assert Page("Pictures", "none", (), (Section("one", pictures=drawn),)).html().count('<svg role="img"') == 100
+    drawn = tuple(Picture(test_result.plot, str(k), "") for k in range(25))
+    assert Page("Pictures", "none", (), (Section("one", pictures=drawn),)).html().count('<svg role="img"') == 25
     assert plt.get_fignums() == before
     test_result.plot()
     assert len(plt.get_fignums()) == len(before) + 1, "after a page, figures are pyplot's again"

@@ -14,6 +14,8 @@ from walking import answer, models, said
 import assay
 from assay.judging.http import Request
 
+pytestmark = pytest.mark.slow  # a whole workflow
+
 ASPECTS = ("coherence", "relevance")
 ITEMS = [{"item": f"s{n:02d}", "text": f"Summary {n}. Truth {1 + n * 7 % 5}."} for n in range(60)]
 ERROR = {"ana": 0.5, "ben": 0.6, "cem": 0.5, "good": 0.2, "bad": 2.5}

@@ -14,6 +14,8 @@ from walking import answer, models, said
 import assay
 from assay.judging.http import Request
 
+pytestmark = pytest.mark.slow  # a whole workflow
+
 SCALES = ("interval:0-5", "interval:0-10", "interval:0-100")
 ITEMS = [
     {"item": f"s{n:02d}", "benchmark": ("sts", "sick")[n % 2], "text": f"Pair {n}. Truth {n * 37 % 101}."}

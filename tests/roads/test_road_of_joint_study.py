@@ -20,6 +20,8 @@ from assay.study.definition import load_study
 from assay.study.store.connection import open_store
 from assay.study.store.people import tasks_of
 
+pytestmark = pytest.mark.slow  # a whole workflow
+
 CLEAR = {"name": "clear", "text": "How clear is the dialogue?", "scale": "1-5", "show": ["dialogue"]}
 GOOD = {"name": "good", "text": "How good is the summary?", "scale": "1-5", "of": "summary", "show": ["dialogue"]}
 ODD = {"name": "odd", "text": "Which differs most?", "scale": "odd-one-out", "options": ["summary"], "show": []}

@@ -14,6 +14,8 @@ from walking import answer, models, said
 import assay
 from assay.judging.http import Request
 
+pytestmark = pytest.mark.slow  # a whole workflow
+
 DESIGN = ("--design", "r x (o:i)", "--object", "i", "--facets", "r=annotator,o=lesson,i=teacher")
 CRITERIA = ("clarity", "depth")
 CHANCE = random.Random(2)

@@ -16,6 +16,8 @@ import assay
 from assay.judging.run import judge_study
 from assay.study.definition import load_study
 
+pytestmark = pytest.mark.slow  # a whole workflow
+
 EPSILON = ("--expertise", "crowd")
 
 

@@ -11,6 +11,8 @@ import pytest
 from annotating import write_study
 from walking import answer, models, said
 
+pytestmark = pytest.mark.slow  # a whole workflow
+
 ITEMS = [{"item": f"t{n:02d}", "text": f"Text {n}. Clear {n % 5 + 1}, true {n % 3 == 0}."} for n in range(30)]
 JUDGE = [{"name": "mine", "model": "m", "base_url": "http://127.0.0.1:9/v1"}]
 
