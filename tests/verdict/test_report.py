@@ -838,8 +838,8 @@ def test_further_parts_exist_and_are_callable() -> None:
         module, _, name = one.path.partition(":")
         assert callable(getattr(importlib.import_module(module), name)), one.name
     assert list(FURTHER) == [
-        "estimates", "agreement", "disagreement", "opinions", "panel", "position", "raters", "votes",
-        "separability", "ideas", "generalizability",
+        "estimates", "agreement", "disagreement", "opinions", "panel", "position", "raters", "raters of numbers",
+        "votes", "separability", "ideas", "generalizability",
     ]  # fmt: skip
 
 
@@ -855,3 +855,16 @@ def test_further_parts_depend_on_kind_of_scale(monkeypatch: pytest.MonkeyPatch) 
     assert [part.title for part in further_parts(labels, options)] == ["New"]
     assert given == [(labels, options)]
     assert options.by == "topic"
+
+
+def test_report_estimates_raters_of_numbers_apart_from_categories() -> None:
+    stars = assay.simulate(n_items=60, n_annotators=3, judges={"m": 0.4}, scale="1-5", seed=2).labels
+    numbers = stars.with_columns(
+        label=pl.col("label").cast(pl.Float64) * 18.4 + pl.int_range(pl.len()) % 7, criterion=pl.lit("share")
+    )
+    both = pl.concat([stars.with_columns(pl.col("label").cast(pl.Float64), criterion=pl.lit("stars")), numbers],
+                     how="diagonal")  # fmt: skip
+    table = assay.read(both, judges=["m"], scale={"stars": "1-5", "share": "interval:0-100"})
+    titles = [one["title"] for one in report(table, expertise="crowd").to_dict()["sections"]]
+    raters = [one for one in titles if one.startswith("Severity and variability")]
+    assert raters == ["Severity and variability of raters", "Severity and variability of raters, in points"]

@@ -83,9 +83,10 @@ def disattenuation_parts(found: Disattenuation) -> tuple[Part, ...]:
 
 def rater_parts(found: RaterModel) -> tuple[Part, ...]:
     """Severity and variability of raters; group differences, if a group was named; convergence."""
+    numbers = f", in {found.unit}" if found.unit != "categories" else ""
     parts = [
         Part(
-            "Severity and variability of raters",
+            f"Severity and variability of raters{numbers}",
             (*found.sentences(), *found.cautions),
             ((f"Severity φ in {found.unit} from the raters' mean (below 0: severe); variability ψ in {found.unit}.",
               filled(found.rows)),),
@@ -147,9 +148,9 @@ MOST_REFITS = 200
 
 
 def report_raters(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
-    """Return severity and variability of the raters (penalized ML), if three or more gave ordered labels."""
-    ordinal = all(scale.kind == "ordinal" for scale in labels.scales.values())
-    if not ordinal or len(labels.humans) + len(labels.judges) < LEAST_RATERS:
+    """Return severity and variability of the raters (penalized ML), if three or more gave labels of one ordered kind."""
+    kinds = {scale.kind for scale in labels.scales.values()}
+    if kinds not in ({"ordinal"}, {"interval"}) or len(labels.humans) + len(labels.judges) < LEAST_RATERS:
         return ()
     title = "Severity and variability of raters"
     if len(labels) > MOST_RATED:

@@ -647,6 +647,7 @@ FURTHER = Registry("assay.report_parts", ReportPart, {part.name: part for part i
     ReportPart("panel", "assay.variation.page:report_panel", ("nominal", "ordinal", "interval")),
     ReportPart("position", "assay.preference.page:report_position", ("preference", "odd-one-out")),
     ReportPart("raters", "assay.psychometrics.page:report_raters", ("ordinal",)),
+    ReportPart("raters of numbers", "assay.psychometrics.page:report_raters", ("interval",)),
     ReportPart("votes", "assay.preference.page:report_votes", ("preference",)),
     ReportPart("separability", "assay.verdict.outputs:report_separability", of_study=True),
     ReportPart("ideas", "assay.ideas.page:report_ideas", ("text", "odd-one-out")),
