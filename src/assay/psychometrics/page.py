@@ -148,7 +148,7 @@ MOST_REFITS = 200
 
 
 def report_raters(labels: Annotations, options: PartOptions) -> tuple[Part, ...]:
-    """Return severity and variability of the raters (penalized ML), if three or more gave labels of one ordered kind."""
+    """Return severity and variability of raters (penalized ML), if three or more gave labels of one ordered kind."""
     kinds = {scale.kind for scale in labels.scales.values()}
     if kinds not in ({"ordinal"}, {"interval"}) or len(labels.humans) + len(labels.judges) < LEAST_RATERS:
         return ()
