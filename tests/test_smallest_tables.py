@@ -169,14 +169,24 @@ def test_question_answers_or_says_why_not_on_the_smallest_tables(question: str, 
     assert answered(question, judges)
 
 
+def alike(labels: tuple[int | None, ...]) -> list[tuple[int | None, ...]]:
+    """A table of two items by two annotators with its items, its annotators or both exchanged."""
+    a, b, c, d = labels
+    return [(a, b, c, d), (c, d, a, b), (b, a, d, c), (d, c, b, a)]
+
+
+DIFFERENT = sorted(
+    {max(alike(labels), key=str) for labels in itertools.product((1, 2, None), repeat=4) if any(labels)}, key=str
+)
+"""Tables of two by two that differ in more than the order of items or annotators, which changes no digit (`laws`)."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", ["1-5", "nominal"])
 @pytest.mark.parametrize("question", ASKED)
 def test_question_answers_or_says_why_not_on_every_table_of_two_by_two(question: str, scale: str) -> None:
-    for labels in itertools.product((1, 2, None), repeat=4):
-        rows = grid(labels[:2], labels[2:])
-        if rows:
-            ask(question, read(rows, scale, ()))
+    for labels in DIFFERENT:
+        ask(question, read(grid(labels[:2], labels[2:]), scale, ()))
 
 
 def test_the_smallest_tables_are_answered_where_something_is_known() -> None:
