@@ -485,3 +485,29 @@ def test_record_exports_all_or_one(invited, tmp_path, run):
     code, _, said = run("study", "record", invited, "-o", tmp_path / "cho.zip", "--person", "Cho")
     assert (code, "person 'Cho' is not in the people who are invited" in said) == (2, True)
     assert not (tmp_path / "cho.zip").exists()
+
+
+def test_init_makes_a_study_from_a_sheet(run, tmp_path):
+    (tmp_path / "posts.csv").write_text("Nr,Post text\n1,Thanks!\n2,No.\n")
+    made = tmp_path / "polite"
+    about = ("--text", "Post text", "--ask", "How polite is this post?", "--scale", "1-5")
+    code, out, err = run("init", str(made), "--items", str(tmp_path / "posts.csv"), *about)
+    assert code == 0, err
+    assert [Path(line).name for line in out.split()] == ["study.yaml", "posts.csv", ".gitignore", "study.schema.json"]
+    study = load_study(made)
+    assert [one.name for one in study.items()] == ["1", "2"]
+    assert study.judges == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--text", "a"), "--text describes the items of a file; add --items FILE"),
+        (("--items", "posts.csv"), "--items also requires --text, --ask, --scale; for example: assay init my-study"),
+        (("--items", "posts.csv", "--text", "a", "--ask", "b", "--scale", "1-5"), "posts.csv does not exist"),
+    ],
+)
+def test_init_refuses_incomplete_descriptions(run, tmp_path, options, message):
+    code, _, err = run("init", str(tmp_path / "s"), *options)
+    assert (code, message in err) == (2, True), err
+    assert not (tmp_path / "s").exists()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,3 +106,16 @@ def test_keys_work_on_an_arabic_keyboard_and_reasons_are_kept_in_english(
     page.wait_for_selector("form.page[data-page='2']:visible")
     page.click("[data-act=previous]")
     assert visible(page, ".mark.skipped .mark-words").inner_text() == "تم التخطي: لا أستطيع الحكم"
+
+
+@in_browser
+def test_titles_of_columns_are_in_the_language_of_the_page(browser: Browser, tmp_path: Path) -> None:
+    question = {"name": "stars", "text": "؟", "scale": "1-5", "show": {"post_text": {"ar": "النص", "de": "Beitrag"}}}
+    study = {"name": "Posts", "items": {"file": "items.jsonl"}, "questions": [question]}
+    with closing(Site(tmp_path / "study", study, {"items.jsonl": [{"item": "i1", "post_text": "Fine."}]})) as site:
+        for language, title in {"ar": "النص", "de": "Beitrag", "es": "post text"}.items():
+            page = browser.visit(site.invite(f"p-{language}"), locale=language)
+            page.wait_for_selector("form.page:visible")
+            titles = page.locator("form.page:visible .field-title").all_text_contents()
+            assert titles == [title]
+            screenshot(page, f"title-{language}")

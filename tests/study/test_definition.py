@@ -8,13 +8,17 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from assay.errors import StudyError
 from assay.study import definition
 from assay.study.definition import RESERVED_KEYS, contradictions, load_study
 from assay.study.schema import StudyFile
-from assay.study.starter import SCHEMA_FILE, init_study, study_schema
+from assay.study.starter import SCHEMA_FILE, init_from_sheet, init_study, study_schema
+
+sys.path.append(str(Path(__file__).parents[1] / "sheets"))
+from corpus import xlsx
 
 
 @pytest.fixture
@@ -90,6 +94,80 @@ def test_new_studies_can_be_put_on_a_page(tmp_path):
         with open_store(study) as store:
             sync_study(store, study)
             assert StudyDesign(study, store).questions
+
+
+POSTS = [["Id", "Post text", "Author"], [7, "Thanks: a lot", "ana"], [8, "No.", "ben"]]
+
+
+def made_from(path, folder, **options):
+    about = {"text": ["Post text"], "ask": "How polite: very?", "scale": "1-5"} | options
+    init_from_sheet(folder, path, **about)
+    return load_study(folder)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx"])
+def test_study_from_a_sheet_has_its_items_and_no_example_files(tmp_path, suffix):
+    path = tmp_path / f"posts{suffix}"
+    frame = pl.DataFrame(POSTS[1:], schema=POSTS[0], orient="row")
+    if suffix == ".xlsx":
+        xlsx(path, {"Sheet1": POSTS})
+    elif suffix in (".csv", ".tsv"):
+        frame.write_csv(path, separator="," if suffix == ".csv" else "\t")
+    else:
+        {".jsonl": frame.write_ndjson, ".json": frame.write_json, ".parquet": frame.write_parquet}[suffix](path)
+    study = made_from(path, tmp_path / "polite posts")
+    assert sorted(p.name for p in study.folder.iterdir()) == sorted(
+        [".gitignore", SCHEMA_FILE, "study.yaml", path.name]
+    )
+    assert [(i.name, i.fields["Post text"]) for i in study.items()] == [("7", "Thanks: a lot"), ("8", "No.")]
+    (question,) = study.config.questions
+    assert (question.text, question.scale, question.show) == ("How polite: very?", "1-5", ("Post text",))
+    assert study.config.name == "polite posts"
+    assert (study.folder / path.name).read_bytes() == path.read_bytes()
+
+
+def test_study_from_a_sheet_without_ids_numbers_its_rows(tmp_path):
+    path = tmp_path / "posts.csv"
+    path.write_text('Post text\n"a, b"\n\u00e9\n', encoding="utf-8")
+    study = made_from(path, tmp_path / "s")
+    assert study.config.items.file == "items.csv"
+    assert [(i.name, i.fields) for i in study.items()] == [("1", {"Post text": "a, b"}), ("2", {"Post text": "é"})]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"text": ["Post"]}, "column 'Post' is not in .*did you mean 'Post text'"),
+        ({"scale": "one to five"}, "--scale: 'one to five' is not a scale"),
+        ({"scale": "preference"}, "--scale preference needs several columns; .*--kind preference"),
+        ({"scale": "spans:person"}, "--scale spans:person needs several columns"),
+        ({"ask": " "}, "--ask must be the question"),
+        ({"column": "Author"}, "item 'ana' appears twice; the second is item 2.*name it with --id"),
+        ({"column": "Key"}, "column 'Key' is not in"),
+    ],
+)
+def test_study_from_a_sheet_rejects_wrong_options(tmp_path, options, message):
+    path = xlsx(tmp_path / "posts.xlsx", {"Sheet1": [POSTS[0], [7, "a", "ana"], [8, "b", "ana"]]})
+    with pytest.raises(StudyError, match=message):
+        made_from(path, tmp_path / "s", **options)
+    assert not (tmp_path / "s").exists()
+    with pytest.raises(StudyError, match=r"none\.csv does not exist; --items must be the file"):
+        made_from(tmp_path / "none.csv", tmp_path / "s")
+    (tmp_path / "empty.csv").write_text("item,Post text\n")
+    with pytest.raises(StudyError, match="has no items"):
+        made_from(tmp_path / "empty.csv", tmp_path / "s")
+
+
+def test_titles_of_columns_change_no_version_of_a_question():
+    from assay.study.schema import Question
+
+    about = {"name": "q", "text": "?", "scale": "1-5"}
+    plain = Question(**about, show=["post_text"])
+    titled = Question(**about, show={"post_text": {"ar": "النص"}})
+    assert plain.wording(["post_text"]) == titled.wording(["post_text"])
+    assert titled.title_of("post_text") == {"": "post text", "ar": "النص"}
+    assert Question(**about, show={"post_text": "Text"}).title_of("post_text") == {"": "Text"}
+    assert Question(**about, show={"post_text": {"en": "Text", "ar": "النص"}}).title_of("post_text")[""] == "Text"
 
 
 def test_nothing_is_overwritten(folder):

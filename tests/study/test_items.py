@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -11,17 +12,20 @@ from assay.errors import StudyError
 from assay.study.definition import load_study
 from assay.study.items import (
     Item,
-    _items_of,
     canonical,
     chance,
     digest_of,
     file_within,
+    items_of_file,
     picture_digests,
     read_known_items,
     read_names,
 )
 from assay.study.schema import ItemsPart, StudyFile
 from assay.study.starter import init_study
+
+sys.path.append(str(Path(__file__).parents[1] / "sheets"))
+from corpus import xlsx
 
 
 @pytest.fixture
@@ -61,10 +65,31 @@ def test_items_in_every_format(folder, name):
     assert [(i.name, i.fields) for i in items] == [("a", {"review": "x"}), ("b", {"review": "y"})]
 
 
+def testitems_of_file_a_spreadsheet_are_text(folder):
+    xlsx(folder / "posts.xlsx", {"Sheet1": [["item", "review"], [1, "x"], [2, "y"]]})
+    config = folder / "study.yaml"
+    text = config.read_text()
+    start, end = text.index("items:\n"), text.index("questions:\n")
+    config.write_text(f"{text[:start]}items: posts.xlsx\n\n{text[end:]}")
+    study = load_study(folder)
+    assert [(i.name, i.fields) for i in study.items()] == [("1", {"review": "x"}), ("2", {"review": "y"})]
+    assert folder / "posts.xlsx" in study.files()
+
+
+def test_spreadsheet_with_two_tables_is_refused(tmp_path):
+    rows = [["item", "review"], [1, "x"], [2, "y"]]
+    path = xlsx(tmp_path / "posts.xlsx", {"A": rows, "B": rows})
+    with pytest.raises(StudyError, match=r"posts\.xlsx has several sheets with a table; save the items as a file"):
+        read_names(path)
+    path.write_bytes(b"item")
+    with pytest.raises(StudyError, match=r"posts\.xlsx cannot be read as a spreadsheet"):
+        read_names(path)
+
+
 def test_file_of_another_kind_is_refused(tmp_path):
-    (tmp_path / "items.xlsx").write_text("item")
-    with pytest.raises(StudyError, match=r"items.xlsx must be .csv, .tsv, .json, .jsonl or .parquet"):
-        read_names(tmp_path / "items.xlsx")
+    (tmp_path / "items.docx").write_text("item")
+    with pytest.raises(StudyError, match=r"items.docx must be .csv, .tsv, .json, .jsonl, .parquet or a spreadsheet"):
+        read_names(tmp_path / "items.docx")
     (tmp_path / "first.csv").write_text("item\n b \na\n")
     assert read_names(tmp_path / "first.csv") == ["b", "a"]
 
@@ -98,18 +123,18 @@ def test_named_columns_are_required_for_items_only(tmp_path):
                  {"media": {"text": "words"}}):  # fmt: skip
         part = ItemsPart.model_validate({"id": "id", **more})
         with pytest.raises(StudyError, match=r"column '\w+' is not in .*t\.csv"):
-            list(_items_of(path, part, "items"))
-        found = list(_items_of(path, part, "checks"))
+            list(items_of_file(path, part, "items"))
+        found = list(items_of_file(path, part, "checks"))
         assert [(one.name, one.document, one.fields) for one in found] == [
             ("a", None, {"text": "x"}), ("b", None, {"text": "y"}),
         ]  # fmt: skip
     for called in ("items", "checks"):
         with pytest.raises(StudyError, match="column 'item' is not in"):
-            list(_items_of(path, ItemsPart.model_validate({}), called))
+            list(items_of_file(path, ItemsPart.model_validate({}), called))
         with pytest.raises(StudyError, match=f"gone.csv does not exist; study.yaml names it as the file of {called}"):
-            list(_items_of(tmp_path / "gone.csv", ItemsPart.model_validate({}), called))
+            list(items_of_file(tmp_path / "gone.csv", ItemsPart.model_validate({}), called))
     there = ItemsPart.model_validate({"id": "id", "document": "text"})
-    assert [one.document for one in _items_of(path, there, "items")] == ["x", "y"]
+    assert [one.document for one in items_of_file(path, there, "items")] == ["x", "y"]
 
 
 CHECKED = {

@@ -429,7 +429,12 @@ PLANNING = (
 )
 
 STUDIES = (
-    Command("init", "Create a study folder with a working offline example.", "my-study", run=f"{_STUDIES}:init"),
+    Command(
+        "init",
+        "Create a study folder: a working offline example, or your own items.",
+        "my-study",
+        run=f"{_STUDIES}:init",
+    ),
     Command(
         "judge",
         "Query the study's judges for all missing labels.",

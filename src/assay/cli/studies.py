@@ -28,7 +28,7 @@ from assay.cli.output import (
     say,
 )
 from assay.cli.output import target as check_target
-from assay.errors import AssayError, ChangedStudyError, counted, require_installed, unknown
+from assay.errors import AssayError, ChangedStudyError, counted, listing, require_installed, unknown
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -129,7 +129,16 @@ StoreName = Annotated[str | None, Parameter(help="The study's database: a path o
 Secret = Annotated[str | None, Parameter(env_var="ASSAY_SECRET", show_default=False)]
 
 
-def init(folder: Path, *, kind: Literal["rating", "preference", "ideas"] = "rating") -> None:
+def init(
+    folder: Path,
+    *,
+    kind: Literal["rating", "preference", "ideas"] = "rating",
+    items: Path | None = None,
+    text: Names = None,
+    ask: str | None = None,
+    scale: str | None = None,
+    id: str | None = None,  # noqa: A002 - the name of the option
+) -> None:
     """Run ``assay init``.
 
     Parameters
@@ -139,10 +148,33 @@ def init(folder: Path, *, kind: Literal["rating", "preference", "ideas"] = "rati
     kind
         Kind of question: the quality of each text (rating), the better of two texts (preference), or the odd one out
         of three texts (ideas).
+    items
+        File with one item per row: csv, tsv, json, jsonl, parquet or a spreadsheet. It is copied.
+    text
+        Column to display, such as "Post text"; several are separated by commas.
+    ask
+        The question about each item.
+    scale
+        Its scale, such as 1-5, interval:0-100, nominal:yes,no or ordinal:low<mid<high.
+    id
+        Column with the item ids; by default item or id. Without one, rows are numbered.
     """
-    from assay.study.starter import init_study
+    from assay.study.starter import init_from_sheet, init_study
 
-    for path in init_study(folder, kind):
+    if items is None:
+        for option, given in {"text": text, "ask": ask, "scale": scale, "id": id}.items():
+            if given:
+                raise AssayError(f"--{option} describes the items of a file; add --items FILE")
+        made = init_study(folder, kind)
+    else:
+        missing = [f"--{name}" for name, given in {"text": text, "ask": ask, "scale": scale}.items() if not given]
+        if missing:
+            raise AssayError(
+                f"--items also requires {listing(missing)}; for example: assay init my-study --items posts.xlsx "
+                '--text "Post text" --ask "How polite is this post?" --scale 1-5'
+            )
+        made = init_from_sheet(folder, items, text or (), ask or "", scale or "", id)
+    for path in made:
         say(path)
 
 

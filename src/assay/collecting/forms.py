@@ -15,7 +15,7 @@ from typing import Any, Literal
 from markupsafe import Markup, escape
 
 from assay.collecting.design import Asked
-from assay.collecting.languages import Said, allowed_words
+from assay.collecting.languages import ColumnTitle, Said, allowed_words
 from assay.collecting.markdown import item_html
 from assay.data.scales import Label, Listed, Preference, Scale, SeveralLabels, SpanLabels, words_of
 from assay.study.items import Item, canonical
@@ -204,11 +204,11 @@ def question_form(
         meanings=tuple(question.meanings.items()) if widget == "number" else (),
         allowed=_allowed_answers(question, scale),
         given=None if own is None else _browser_value(own, scale, tie),
-        marked=None if question.marked is None else _words_apart(question.marked, question.marked_text(item.fields)),
+        marked=None if question.marked is None else _words_apart(question, question.marked_text(item.fields)),
     )
 
 
-def _words_apart(column: str, text: str) -> FormField:
+def _words_apart(question: Question, text: str) -> FormField:
     """A text as HTML, with one element per word, which has its start position, and one per gap between words."""
     made, done = [], 0
     for start, end in words_of(text):
@@ -216,7 +216,7 @@ def _words_apart(column: str, text: str) -> FormField:
         made.append(f'{between}<span class="word" data-from="{start}">{escape(text[start:end])}</span>')
         done = end
     made.append(str(escape(text[done:])))
-    return FormField(column.replace("_", " "), markup=Markup("".join(made)))
+    return FormField(ColumnTitle(question.title_of(question.marked or "")), markup=Markup("".join(made)))
 
 
 def _browser_value(own: Label, scale: Scale, tie: str | None) -> str:
@@ -326,7 +326,7 @@ def _differing_columns(
         each = question.option_values(item.fields.get(column))
         if each is not None and each[place] not in (None, ""):
             alone = Item(item.name, None, {column: each[place]})
-            found.append(_field(column.replace("_", " "), alone, column, {}, markdown))
+            found.append(_field(ColumnTitle(question.title_of(column)), alone, column, {}, markdown))
     return tuple(found)
 
 
@@ -368,15 +368,21 @@ def item_fields(
     markdown: Mapping[str, bool] = _NO_MARKDOWN,
 ) -> tuple[FormField, ...]:
     """Return the columns that any question shows, except its options and the text in which it asks for spans."""
-    columns: dict[str, None] = {}
+    columns: dict[str, ColumnTitle] = {}
     for one in asked:
         shown = one.definition.shown_columns(item.fields, hidden)
-        columns |= dict.fromkeys(
-            c for c in shown if c in item.fields and not one.definition.option_values(item.fields[c])
-        )
+        mine = [c for c in shown if c in item.fields and not one.definition.option_values(item.fields[c])]
+        columns |= {c: _column_title(asked, c) for c in mine if c not in columns}
     for one in asked:
         columns.pop(one.definition.marked, None)
-    return tuple(_field(column.replace("_", " "), item, column, images, markdown) for column in columns)
+    return tuple(_field(title, item, column, images, markdown) for column, title in columns.items())
+
+
+def _column_title(asked: Sequence[Asked], column: str) -> ColumnTitle:
+    """The title that the first question with one gives to a column."""
+    questions = [one.definition for one in asked]
+    titled = (one for one in questions if isinstance(one.show, dict) and one.show.get(column))
+    return ColumnTitle(next(titled, questions[0]).title_of(column))
 
 
 def _field(title: str, item: Item, column: str, images: Mapping[str, str], markdown: Mapping[str, bool]) -> FormField:

@@ -46,6 +46,18 @@ class Said(str):
         return Said(self.template, **values)
 
 
+class ColumnTitle(str):
+    """The title of an item's column, which the study states for some languages, see `Question.title_of`."""
+
+    by_language: Mapping[str, str]
+
+    def __new__(cls, by_language: Mapping[str, str]) -> ColumnTitle:
+        """Make the title that is shown in every other language."""
+        title = super().__new__(cls, by_language[""])
+        title.by_language = by_language
+        return title
+
+
 @dataclass(frozen=True)
 class Catalogue:
     """One language: its native name, its HTML tag, the direction of its script, and its translations.
@@ -72,7 +84,9 @@ class Catalogue:
         return (escape(found) if any(isinstance(v, Markup) for v in filled.values()) else found).format(**filled)
 
     def own(self, value: Any) -> Any:
-        """Translate a `Said`; return any other value, such as a text of the study or of a person, unchanged."""
+        """Translate a `Said` or `ColumnTitle`; return any other value, such as a text of a person, unchanged."""
+        if isinstance(value, ColumnTitle):
+            return value.by_language.get(self.language, str(value))
         return self.say(value.template, **value.values) if isinstance(value, Said) else value
 
     def date(self, day: date) -> str:

@@ -688,6 +688,7 @@ class Study:
         shown = judge.demonstrations.key_parts if few_shot else None
         words = [
             q.model_dump(mode="json", exclude={"keys", "optional", "rubric"} | (set() if q.says else {"says"}))
+            | {"show": None if q.show is None else list(q.show)}  # titles are for the annotation page only
             for q in self.config.questions
         ]
         prompt = digest_of([asked, shown, prompts, words, crossed.stored()])[:12]

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from assay.data.columns import PART, PARTS
 from assay.data.scales import Label, Scale
-from assay.errors import StudyError, listing, unknown
+from assay.errors import DataError, StudyError, listing, unknown
 from assay.study.schema import ItemsPart, StudyFile, scale_of
 
 # -- Names for values by their content, and chance that depends on nothing else --------------------
@@ -67,7 +67,7 @@ def read_items(folder: Path, config: StudyFile) -> Iterator[Item]:
     StudyError
         For a missing file or column, an item without a name, and a name that appears twice.
     """
-    return _items_of(folder / config.items.file, config.items, "items")
+    return items_of_file(folder / config.items.file, config.items, "items")
 
 
 SPLIT_FILE = "split.csv"
@@ -86,7 +86,7 @@ def read_parts(folder: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
     parts = {}
-    for row in _rows(path):
+    for row in read_rows(path):
         for column in ("item", PART):
             if column not in row:
                 raise StudyError(unknown("column", column, row, str(path)))
@@ -132,7 +132,7 @@ def read_known_items(folder: Path, config: StudyFile, role: Literal["check", "wa
     path = folder / file
     scales = {q.name: scale_of(q.scale) for q in config.questions}
     called = "checks" if role == "check" else "the warm-up"
-    return [_known_item(path, item, scales) for item in _items_of(path, config.items, called)]
+    return [_known_item(path, item, scales) for item in items_of_file(path, config.items, called)]
 
 
 def read_names(path: Path) -> list[str]:
@@ -143,7 +143,9 @@ def read_names(path: Path) -> list[str]:
     StudyError
         As `read_items`.
     """
-    return [one.name for one in _items_of(path, ItemsPart.model_validate({"id": "item"}), "the items that come first")]
+    return [
+        one.name for one in items_of_file(path, ItemsPart.model_validate({"id": "item"}), "the items that come first")
+    ]
 
 
 def _known_item(path: Path, item: Item, scales: dict[str, Scale]) -> KnownItem:
@@ -169,11 +171,12 @@ def _known_item(path: Path, item: Item, scales: dict[str, Scale]) -> KnownItem:
     return KnownItem(Item(item.name, item.document, fields), known, feedback)
 
 
-def _items_of(path: Path, part: ItemsPart, called: str) -> Iterator[Item]:
+def items_of_file(path: Path, part: ItemsPart, called: str) -> Iterator[Item]:
+    """Read the items of one file, see `read_items`; ``called`` is what it holds, for errors."""
     if not path.exists():
         raise StudyError(f"{path} does not exist; study.yaml names it as the file of {called}")
     seen: set[str] = set()
-    for number, row in enumerate(_rows(path), start=1):
+    for number, row in enumerate(read_rows(path), start=1):
         for column in (part.id, part.document, *part.file_columns, *part.markdown):
             if column is not None and column not in row and (called == "items" or column == part.id):
                 raise StudyError(unknown("column", column, row, str(path)))
@@ -189,8 +192,8 @@ def _items_of(path: Path, part: ItemsPart, called: str) -> Iterator[Item]:
         raise StudyError(f"{path} has no items")
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a table, one at a time; CSV values stay text."""
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Return the rows of a table, one at a time; the values of CSV and spreadsheets stay text."""
     if path.suffix in (".csv", ".tsv"):
         with path.open(encoding="utf-8-sig", newline="") as file:
             table = csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ",")
@@ -208,8 +211,27 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
 
         frame = pl.read_json(path) if path.suffix == ".json" else pl.read_parquet(path)
         yield from frame.iter_rows(named=True)
+    elif path.suffix.lower() in SPREADSHEETS:
+        yield from _spreadsheet_rows(path)
     else:
-        raise StudyError(f"{path} must be .csv, .tsv, .json, .jsonl or .parquet")
+        raise StudyError(f"{path} must be .csv, .tsv, .json, .jsonl, .parquet or a spreadsheet (.xlsx, .xls, .ods)")
+
+
+SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+"""The suffixes of spreadsheets, as `assay.data.formats.sheets` has them, which is imported for one only."""
+
+
+def _spreadsheet_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of the only sheet with a table; values are text, as in CSV."""
+    from assay.data.formats.sheets import read_sheet
+
+    try:
+        frame = read_sheet(path).frame
+    except DataError as error:
+        if "sheet" in error.advised:
+            raise StudyError(f"{path} has several sheets with a table; save the items as a file with one") from None
+        raise StudyError(str(error)) from None
+    yield from frame.iter_rows(named=True)
 
 
 def _json_row(path: Path, number: int, line: str) -> dict[str, Any]:

@@ -240,7 +240,7 @@ def _list_or_map(schema: dict[str, Any]) -> None:
 class ItemsPart(StudyPart):
     """The items' file and the meaning of its columns."""
 
-    file: str = Field("items.csv", description="CSV, TSV, JSON, JSONL or Parquet, one row per item")
+    file: str = Field("items.csv", description="CSV, TSV, JSON, JSONL, Parquet or a spreadsheet, one row per item")
     id: str = Field("item", description="column with the item id")
     document: str | None = Field(
         None,
@@ -266,6 +266,11 @@ class ItemsPart(StudyPart):
         description="columns formatted as Markdown for annotators: with tables and code, without HTML and images; "
         "{proof: formulas} also formats LaTeX between $ signs, or in \\(…\\)",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _text_is_the_file(cls, content: Any) -> Any:
+        return {"file": content} if isinstance(content, str) else content
 
     @field_validator("media_hosts")
     @classmethod
@@ -331,7 +336,11 @@ class Question(StudyPart):
         description="the word that judges write for each label, if it differs: {A: m, B: M}; A and B are the options "
         "of a preference",
     )
-    show: tuple[str, ...] | None = Field(None, description="columns to display; all others stay hidden")
+    show: tuple[str, ...] | dict[str, str | dict[Language, str] | None] | None = Field(
+        None,
+        description="columns to display; all others stay hidden. {review: Text} also titles them on the annotation "
+        "page, {review: {en: Text, ar: النص}} in each language",
+    )
     of: str | None = Field(
         None,
         description="for spans: column of the text to mark; not needed if show names a single column. With systems: "
@@ -523,10 +532,23 @@ class Question(StudyPart):
             meanings = meanings if there.meanings is None else there.meanings
         return self.model_copy(update={"guidelines": "\n".join(filter(None, guidelines)), "meanings": meanings})
 
+    def title_of(self, column: str) -> Mapping[str, str]:
+        """Return the title of a column on the annotation page, by language; under "" for all others.
+
+        Examples
+        --------
+        >>> Question(name="q", text="?", scale="1-5", show={"post_text": "Post"}).title_of("post_text")
+        {'': 'Post'}
+        """
+        given = self.show.get(column) if isinstance(self.show, dict) else None
+        usual = column.replace("_", " ")
+        by_language = {str(language): title for language, title in given.items()} if isinstance(given, dict) else {}
+        return {"": by_language.get("en", usual) if given is None or by_language else str(given), **by_language}
+
     def shown_columns(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> list[str]:
         """Return the columns that are displayed with the options, in their order."""
         never = {*hidden, *(OUTPUT_ABOUT if self.of is not None else ())}
-        wanted = self.show if self.show is not None else [c for c in columns if c not in never]
+        wanted = list(self.show) if self.show is not None else [c for c in columns if c not in never]
         wanted = wanted if self.of is None or self.of in wanted else [*wanted, self.of]
         drawn = PAIR_ABOUT if self.outputs_of else ()
         return [c for c in wanted if c not in (*self.choices, *TRIPLET_ITEMS, *drawn)]
@@ -1260,7 +1282,10 @@ class StudyFile(StudyPart):
     """The whole of study.yaml."""
 
     name: str = Field("", description="name of the study on its pages; its folder by default")
-    items: ItemsPart = Field(default_factory=lambda: ItemsPart.model_validate({}), description="the items")
+    items: ItemsPart = Field(
+        default_factory=lambda: ItemsPart.model_validate({}),
+        description="the items; a text is their file: posts.xlsx",
+    )
     questions: tuple[Question, ...] = Field(min_length=1, description="the questions about each item")
     systems: tuple[System, ...] = Field((), description="models whose outputs are compared in pairs")
     comparisons: OutputPairs = Field(

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from assay.errors import StudyError, listing, unknown
+from assay.data.scales import SpanLabels
+from assay.errors import DataError, StudyError, listing, unknown
 from assay.statistics.triplets import Sampler, Triplet, name_of
 from assay.study.definition import STUDY_FILE
-from assay.study.items import chance
-from assay.study.schema import TRIPLET, StudyFile
+from assay.study.items import chance, items_of_file, read_rows
+from assay.study.schema import TRIPLET, ItemsPart, StudyFile, kind_of, scale_of
 
 SCHEMA_FILE = "study.schema.json"
 
 
 def study_schema() -> dict[str, Any]:
     """Return the JSON Schema of study.yaml, with which editors complete and check it."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **StudyFile.model_json_schema()}
+    schema = StudyFile.model_json_schema()
+    items = schema["properties"]["items"]
+    items["anyOf"] = [{"type": "string"}, {"$ref": items.pop("$ref")}]  # the name of the file alone
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 @cache
@@ -54,18 +60,142 @@ def init_study(folder: str | Path, kind: Start = "rating") -> list[Path]:
     """
     if kind not in _STARTS:
         raise StudyError(unknown("kind", kind, _STARTS, "the kinds of studies"))
-    target = Path(folder)
-    files = {**_STARTS[kind](), SCHEMA_FILE: _schema_text()}
+    return _write_files(Path(folder), _STARTS[kind]())
+
+
+def _write_files(target: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
+    """Write the files of a new study, or none of them."""
+    files = {**contents, SCHEMA_FILE: _schema_text()}
     taken = [name for name in files if (target / name).exists()]
     if taken:
         raise StudyError(f"{target} already has {listing(taken)}; choose a new folder. Nothing was changed")
     made = []
-    for name, text in files.items():
+    for name, content in files.items():
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
         made.append(path)
     return made
+
+
+_IDS = ("item", "id", "item_id", "item id", "uid", "uuid", "key", "nr", "no", "number")
+"""Usual names of the column with the ids, in lower case."""
+
+
+def init_from_sheet(
+    folder: str | Path, items: str | Path, text: Sequence[str], ask: str, scale: str, column: str | None = None
+) -> list[Path]:
+    """Create a study from a table of items: study.yaml, a copy of the table, and no example files.
+
+    A table without a column of ids is written as ``items.csv`` with an added one: its row numbers.
+
+    Parameters
+    ----------
+    folder : path
+        Created if it does not exist. Nothing in it is overwritten.
+    items : path
+        CSV, TSV, JSON, JSONL, Parquet or a spreadsheet, one row per item.
+    text : list of str
+        The columns to display; all others stay hidden.
+    ask : str
+        The question.
+    scale : str
+        Its scale, as in study.yaml.
+    column : str, optional
+        The column with the ids, if it has another name than item or id.
+
+    Returns
+    -------
+    list of path
+        The new files.
+
+    Raises
+    ------
+    StudyError
+        If the table cannot be read, a column or an id is missing, an id appears twice, or the scale is unknown.
+    """
+    source = Path(items)
+    if not source.is_file():
+        raise StudyError(f"{source} does not exist; --items must be the file with the items")
+    if not ask.strip():
+        raise StudyError("--ask must be the question about each item, such as --ask 'How polite is this post?'")
+    try:
+        asked = scale_of(scale)
+    except DataError as error:
+        raise StudyError(f"--scale: {error}") from None
+    if kind_of(asked).places or isinstance(asked, SpanLabels):
+        raise StudyError(f"--scale {scale} needs several columns; create a study with --kind preference and edit it")
+    rows = list(read_rows(source))
+    if not rows:
+        raise StudyError(f"{source} has no items")
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    for name in (*text, *([] if column is None else [column])):
+        if name not in columns:
+            raise StudyError(unknown("column", name, columns, str(source)))
+    found = column or next((name for name in columns if name.strip().lower() in _IDS and name not in text), None)
+    files: dict[str, str | bytes] = {}
+    if found is None:
+        name, found = "items.csv", "item"
+        files[name] = _numbered(rows, columns)
+    else:
+        name = source.name
+        files[name] = source.read_bytes()
+        try:
+            list(items_of_file(source, ItemsPart.model_validate({"id": found}), "items"))
+        except StudyError as error:
+            raise StudyError(f"{error}. If another column has the ids, name it with --id") from None
+    target = Path(folder)
+    study = _SHEET.format(
+        name=_written(target.resolve().name),
+        file=_written(name),
+        id=_written(found),
+        shown=", ".join(map(_written, text)),
+        ask=_written(ask),
+        scale=_written(scale),
+    )
+    return _write_files(target, {STUDY_FILE: study, **files, ".gitignore": _IGNORED})
+
+
+def _numbered(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """The rows as CSV, each with its number."""
+    made = io.StringIO()
+    table = csv.DictWriter(made, ["item", *columns], lineterminator="\n")
+    table.writeheader()
+    for number, row in enumerate(rows, start=1):
+        table.writerow({"item": number} | {k: v if isinstance(v, str) else _written(v) for k, v in row.items() if v})
+    return made.getvalue()
+
+
+def _written(value: Any) -> str:
+    """A value in JSON, which is YAML."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+_SHEET = """\
+# yaml-language-server: $schema=./study.schema.json
+name: {name}
+
+items:
+  file: {file}
+  id: {id}                 # column with the item id
+
+questions:
+  - name: rating           # the criterion in the table
+    text: {ask}
+    scale: {scale}
+    show: [{shown}]        # all other columns stay hidden; {{column: Title}} titles a column on the page
+    # meanings: {{1: very bad, 5: excellent}}
+    # guidelines: ...
+
+# people:                  # the annotators, who use the page of assay serve
+#   overlap: 3             # annotators per item; all by default
+#   quota: 50              # items per annotator
+
+# judges:
+#   - name: mini
+#     model: gpt-4o-mini
+#     key: OPENAI_API_KEY  # the NAME of the environment variable, never the key
+"""
 
 
 _IGNORED = "study.db*\n.env\n"
