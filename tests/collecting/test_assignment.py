@@ -994,7 +994,8 @@ def test_stop_reasons_after_practice(monkeypatch, passing, right, reason) -> Non
     wrong = {"warm-up": {"ana": [not one for one in right]}, "check": {"ben": [True, True, False]}}
     monkeypatch.setattr(assignment, "_wrong_answers", lambda design, db, role, person: wrong[role])
     checks = SimpleNamespace(has_limit=False, too_many=lambda failed, of: failed > 1)
-    design = SimpleNamespace(people=SimpleNamespace(practice_share=passing, checks=checks), store=None)
+    design = SimpleNamespace(people=SimpleNamespace(practice_share=passing, checks=checks, tries=1), store=None)
+    design.people.asked = lambda stage: ()
     mine = {} if reason is None else {"ana": reason}
     assert assignment.stop_reasons(design, None) == mine
     checks.has_limit = True
@@ -1010,7 +1011,7 @@ class TurnOf:
         usual = {"retest": 0, "checks": None, "practice_share": None, "seed": 0, "quota": None}
         self.people, self.design = (
             SimpleNamespace(**usual | people),
-            SimpleNamespace(counted=((1,),), overlap=lambda _: 2),
+            SimpleNamespace(counted=((1,),), overlap=lambda _: 2, people=SimpleNamespace(asked=lambda stage: ())),
         )
         self.part = SimpleNamespace(counted=((1,),), is_checked=True, drawn_from=None)
         self.design.parts = (self.part,)

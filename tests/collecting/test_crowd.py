@@ -55,7 +55,7 @@ class Worker(Annotator):
         if reply.status != 200:
             return reply
         given = reply.text.partition('name="given" value="')[2].partition('"')[0].replace("&#34;", '"')
-        reply = self.form("/enter", given=given, **({} if self.said is None else {"said": self.said}))
+        reply = self.form("/enter", given=given, **({} if self.said is None else {"q-job": self.said}))
         if reply.status == 303:
             self.cookie = "; ".join(one.partition(";")[0] for one in reply.cookies)
             reply = self.send("GET", "/work")
@@ -148,8 +148,8 @@ def test_open_entry_gives_each_browser_one_place(serve: Callable[..., Served]) -
 
 
 def test_screening_question_is_asked_once(serve: Callable[..., Served]) -> None:
-    screening = {"question": "Are you a nurse?", "options": {"yes": True, "no": False}}
-    page = serve(who=(), people={"crowd": crowd(screening=screening)})
+    screening = {"job": {"Are you a nurse?": {"yes": True, "no": False}}}
+    page = serve(who=(), people={"crowd": crowd(), "ask": {"screening": screening}})
     reply = Worker(page, "p1", "no").come()
     assert "C-OUT" in reply.text
     assert "C-OUT" in Worker(page, "p1", "yes").come().text, "another answer does not let them in"
@@ -313,7 +313,8 @@ def test_pay_table_refuses_empty_study(serve: Callable[..., Served]) -> None:
         ({"crowd": {"places": 2, "minutes": 5}, "days_apart": 1}, "puts days between"),
         ({"crowd": {"places": 2}, "overlap": {"job": {"nurse": 1}}}, "does not determine the group (job)"),
         ({"crowd": {"places": 2, "codes": {"finished": "X"}}}, "finished"),
-        ({"crowd": {"places": 2, "screening": {"question": "?", "options": {"a": False, "b": False}}}}, "admit"),
+        ({"crowd": {"places": 2}, "ask": {"screening": {"q": {"?": {"a": False, "b": False}}}}}, "at least one right"),
+        ({"ask": {"screening": {"q": {"?": ["a", "b"]}}}}, "is for a crowd; ask invited annotators under before"),
         ({"checks": {"file": "items.jsonl", "exclude": True}}, "requires most_failed"),
     ],
 )

@@ -21,7 +21,7 @@ from assay.collecting.design import StudyDesign
 from assay.study.store import tables
 from waiting import wait_until
 
-SCREENING = {"question": "Is Spanish your first language?", "options": {"Yes": True, "No": False}}
+SCREENING = {"native": {"Is Spanish your first language?": {"Yes": True, "No": False}}}
 
 TEXT = """# Text {}
 
@@ -44,7 +44,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         "name": "Stars",
         "items": {"file": "items.jsonl", "markdown": ["text"]},
         "questions": [STARS],
-        "people": {"crowd": crowd | {"screening": SCREENING}, **people},
+        "people": {"crowd": crowd, "ask": {"screening": SCREENING}, **people},
     }
     items = [{"item": f"i{n}", "text": TEXT.format(n)} for n in range(3)]
     made = Site(tmp_path_factory.mktemp("crowd") / "study", study, {"items.jsonl": items})

@@ -228,7 +228,11 @@ QUESTIONS = [
     {"name": "ε", "text": "τι;", "scale": "nominal:ναι,όχι"},
 ]
 ITEMS = [{"item": f"ι{n}", "ένα": "α", "δύο": "β", "τρία": "γ"} for n in range(4)]
-CROWD = {"platform": "other", "places": 3, "screening": {"question": "τι;", "options": {"ν": True, "ο": False}}}
+CROWD = {"platform": "other", "places": 3}
+ASK = {
+    "screening": {"σ": {"τι;": {"ν": True, "ο": False}}},
+    "before": {"π": {"ποιο;": {"ν": True, "ο": False}}, "λ": {"λόγος;": "text"}},
+}
 
 
 def test_pages_have_no_untranslated_text(serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +240,7 @@ def test_pages_have_no_untranslated_text(serve: Callable[..., Served], monkeypat
         return replace(words("en"), language="de", name="⟦⟧", page=_Pseudo(), script=_Pseudo())
 
     monkeypatch.setattr(serving, "words", pseudo)
-    people = {"consent": "μ", "keep_until": "2027-06-30", "crowd": CROWD, "warm_up": "w.jsonl"}
+    people = {"consent": "μ", "keep_until": "2027-06-30", "crowd": CROWD, "warm_up": "w.jsonl", "ask": ASK, "tries": 3}
     tables = {"w.jsonl": [ITEMS[0] | {"item": "ω1", "ε": "ναι"}]}
     page = serve(
         who=("ana",),
@@ -249,6 +253,11 @@ def test_pages_have_no_untranslated_text(serve: Callable[..., Served], monkeypat
     ana = page.annotator(join=False)
     found = {path: page.visitor().send("GET", path) for path in (ana.link, "/work", "/enter?id=p1", "/enter")}
     ana.join()
+    found["/questions"] = ana.send("GET", "/questions")
+    found["incomplete"] = ana.form("/questions", number="1")
+    ana.form("/questions", number="1", **{"q-π": "ο", "q-λ": ""})
+    found["wrong"] = ana.send("GET", "/questions")
+    ana.form("/questions", number="2", **{"q-π": "ν"})
     for path in ("/consent", "/work", "/work/1", "/leave", "/language", "/work/99", "/nowhere"):
         found[path] = ana.send("GET", path)
     for path in ("/pages?after=x", "/pages?after=0"):

@@ -30,7 +30,19 @@ from assay.study.schema import scale_of
 from assay.study.store import people, tables
 from assay.study.store.table import stored_annotations
 
-FILES = ("answers", "tasks", "questions", "forms", "items", "contents", "people", "consents", "visits", "erased")
+FILES = (
+    "answers",
+    "tasks",
+    "questions",
+    "forms",
+    "items",
+    "contents",
+    "people",
+    "consents",
+    "visits",
+    "replies",
+    "erased",
+)
 
 
 def opened(content: bytes) -> dict[str, list[dict[str, Any]]]:
@@ -377,7 +389,7 @@ def test_readme_describes_every_column(serve: Any) -> None:
         named = [line.split()[0] for line in words.splitlines()[1:] if line[2] != " "]
         if rows:
             assert named == list(rows[0])
-        elif name in ("contents", "visits"):
+        elif name in ("contents", "visits", "replies"):
             assert set(named) == {column.name for column in getattr(tables, name).columns}
         else:
             without = {"consents": ["digest", "text", "first_agreed_at"], "erased": ["erased_at", "answers"]}
@@ -498,7 +510,8 @@ def test_rows_of_person_by_hand() -> None:
         "people": [{"annotator": "ana", "consented_to": "c1"}, {"annotator": "ben", "consented_to": "c4"}],
         "questions": rows("id", 1, 2, 3), "forms": rows("id", 7, 8), "contents": rows("item", "i1", "i2", "i3"),
         "items": [{"item": "i1", "known": 4}, {"item": "i2", "known": 5}],
-        "consents": rows("digest", "c1", "c2", "c3", "c4"), "visits": rows("annotator", "ana"),
+        "consents": rows("digest", "c1", "c2", "c3", "c4"), "visits": rows("person", "ben", "ana"),
+        "replies": rows("person", "ana", "ben"),
     }  # fmt: skip
     found = lead._rows_of_person(record, "ana")
     assert found == {
@@ -510,6 +523,8 @@ def test_rows_of_person_by_hand() -> None:
         "items": [{"item": "i1", "known": None}],  # known answers stay with the study
         "contents": rows("item", "i1"),
         "consents": rows("digest", "c1", "c2"),
+        "visits": rows("person", "ana"),
+        "replies": rows("person", "ana"),
     }
 
 

@@ -241,7 +241,7 @@ def on(question, **more):
     return {"questions": [{**question, **more}]}
 
 
-JOBS = {"question": "Your job?", "options": {"cook": False, "nurse": True}}
+JOBS = {"screening": {"job": {"Your job?": {"cook": False, "nurse": True}}}}
 CROWD = {"places": 5}
 CROWDS = [
     ({"crowd": CROWD}, {}),
@@ -280,11 +280,34 @@ CROWDS = [
         {"people.crowd.parameters": "is empty; name the parameter, or admit anyone with platform: open"},
     ),
     ({"crowd": {**CROWD, "platform": "open"}}, {}),
-    ({"crowd": {**CROWD, "screening": JOBS}}, {}),
-    ({"overlap": {"job": 1}, "crowd": {**CROWD, "screening": JOBS}}, {}),
+    ({"crowd": CROWD, "ask": JOBS}, {}),
+    ({"overlap": {"job": 1}, "crowd": CROWD, "ask": JOBS}, {}),
+    ({"overlap": {"job": {"nurse": 2}}, "crowd": CROWD, "ask": JOBS}, {}),
+    ({"overlap": {"job": 1}, "ask": {"before": {"job": {"Your job?": ["cook", "nurse"]}}}}, {}),
+    (
+        {"overlap": {"job": {"cook": 1}}, "ask": {"before": {"job": {"Your job?": ["cook", "nurse"]}}}},
+        {"people.ask.before.job": "must have the groups of overlap as answers: cook"},
+    ),
+    (
+        {"overlap": {"job": 1}, "ask": {"before": {"job": {"Your job?": "text"}}}},
+        {"people.ask.before.job": "must have the groups of overlap as answers: a list"},
+    ),
+    (
+        {"overlap": {"job": 1}, "ask": {"before": {"job": {"Your job?": {"cook": True, "nurse": False}}}}},
+        {"people.ask.before.job": "determines the group, so it cannot have wrong answers"},
+    ),
+    ({"ask": JOBS}, {"people.ask.screening": "is for a crowd; ask invited annotators under before"}),
+    (
+        {"crowd": CROWD, "ask": {"screening": {"who": {"Who?": "text"}}}},
+        {"people.ask.screening.who": "cannot be a text: its answer decides who is admitted"},
+    ),
+    (
+        {"ask": {"after": {"who": {"Who?": {"a": True, "b": False}}}}},
+        {"people.ask.after.who": "cannot have wrong answers; ask it under before"},
+    ),
     (
         {"overlap": {"job": 1}, "crowd": CROWD},
-        {"people.crowd": "does not determine the group (job) of a person; add a screening question whose answers"},
+        {"people.crowd": "does not determine the group (job) of a person; add a question with this name to people.ask"},
     ),
     ({"crowd": {**CROWD, "back": "https://h.org/?c={code}&o={outcome}&i={id}"}}, {}),
     (

@@ -37,15 +37,13 @@ FIELDS = {
         "max_cost": "None >= 0", "timeout": "120 > 0",
     },
     schema.Checks: {"every": "10 >= 2", "most_failed": None, "exclude": False},
-    schema.Screening: {"question": "1 or more", "options": "2 or more"},
     schema.Crowd: {
-        "platform": "other", "parameters": None, "places": ">= 1", "minutes": "None > 0", "screening": None,
-        "back": None,
+        "platform": "other", "parameters": None, "places": ">= 1", "minutes": "None > 0", "back": None,
     },
     schema.People: {
         "overlap": None, "quota": "None >= 1", "order": "shuffled", "together": False, "days_apart": "0 >= 0",
         "retest": "0 >= 0 <= 1", "pairs": "3 >= 1", "ahead": "4 >= 1 <= 50", "after_change": "keep",
-        "keep_until": None, "language": None, "until": None,
+        "keep_until": None, "language": None, "until": None, "tries": "1 >= 1 <= 10",
         "consent": "", "instructions": "", "warm_up": None, "checks": None, "crowd": None,
     },
     schema.StudyFile: {
@@ -93,7 +91,7 @@ def key_paths(part, above=()):
 
 def test_study_file_has_at_most_110_keys():
     paths = set(key_paths(schema.StudyFile))
-    assert {"seed", "judges.model", "people.crowd.screening.options", "limits.max_cost"} <= paths
+    assert {"seed", "judges.model", "people.crowd.places", "limits.max_cost"} <= paths
     assert len(paths) <= 110, sorted(paths)
 
 
@@ -156,7 +154,8 @@ def test_converted_keeps_the_choices_of_a_stored_study():
     assert (people.practice_file, people.practice_share, people.after_change) == ("w.csv", 0.5, "ask-again")
     assert (people.payment, people.checks.most_failed) == (schema.Pay("GBP", item=0.1), 0.4)
     assert (people.crowd.id_parameter, people.crowd.stored_parameters) == ("workerId", ("batch",))
-    assert people.crowd.screening.admits == ("yes",)
+    (asked,) = people.asked("screening")
+    assert (asked.text, asked.choices, asked.wrong) == ("?", ("yes", "no"), {"no": ""})
     now = {"questions": [question], "seed": 2}
     assert old_keys.converted(now) is now
 

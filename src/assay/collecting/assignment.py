@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from assay.collecting.design import DesignPart, Session, StudyDesign, is_wrong
+from assay.collecting.questionnaire import failed_questions, questionnaire
 from assay.data.scales import Scale, parse_scale
 from assay.errors import counted, listing
 from assay.statistics.triplets import Sampler
@@ -83,7 +84,7 @@ DISPUTED_FOR = 10.0
 RENEW_SHARE = 0.1
 """A reservation is renewed once this share of its time has passed, because each renewal is a write."""
 
-Reason = Literal["done", "later", "paused", "empty", "stopped", "over"] | Outcome
+Reason = Literal["done", "later", "paused", "empty", "stopped", "over", "asks"] | Outcome
 
 
 @dataclass(frozen=True)
@@ -328,6 +329,8 @@ class AssignmentTurn:
             return HeldPages((), session, End("paused"))
         if stop_reasons(self.design, self.db, self.person.name):
             return HeldPages((), session, End("stopped"))
+        if questionnaire(self.design, self.db, self.person, "before"):
+            return HeldPages((), session, End("asks"))
         # A person with earlier open pages receives fewer: each holds a place that others can be waiting for.
         before = {t.page for t in self.mine if t.page <= after and t.state == "given" and self._keeps_place(t)}
         most = max(1, min(most, self.people.ahead + 1 - len(before)))
@@ -341,7 +344,7 @@ class AssignmentTurn:
                 pages.append(given)
             # Completing a session opens the next one, if its time has come.
             if pages or end is None or end.kind != "done" or session.number == len(sessions):
-                return HeldPages(tuple(pages), session, end if not pages else None)
+                return HeldPages(tuple(pages), session, None if pages else self._asks_first(end))
             closed = [
                 t.closed_at for t in self.mine if t.session == session.number and self._current(t) and t.closed_at
             ]
@@ -351,6 +354,12 @@ class AssignmentTurn:
             if opens > self.now:
                 return HeldPages((), session, End("later", opens))
             session = following
+
+    def _asks_first(self, end: End | None) -> End | None:
+        """The end; after the last item of a person who has answered any, the closing questions come first."""
+        worked = any(t.state in ("answered", "skipped") for t in self.mine)
+        asks = worked and end is not None and end.kind in ("done", "empty")
+        return End("asks") if asks and questionnaire(self.design, self.db, self.person, "after") else end
 
     def _current(self, task: Task) -> bool:
         if task.role == ADDED:
@@ -603,7 +612,7 @@ def stop_reasons(design: StudyDesign, db: Connection, person: str | None = None)
 
     Practice is graded by the first answers, because the page then shows the expected ones.
     """
-    found = {}
+    found = failed_questions(design, db, person)
     least, checks = design.people.practice_share, design.people.checks
     if checks is not None and checks.has_limit:
         for name, wrong in _wrong_answers(design, db, "check", person).items():

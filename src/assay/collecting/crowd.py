@@ -25,8 +25,10 @@ from assay.collecting.assignment import PAUSED, End, HeldPages, failed_checks, s
 from assay.collecting.design import StudyDesign
 from assay.collecting.invitations import LONGEST_NAME, secret_of
 from assay.collecting.languages import Said
-from assay.collecting.serving import PERSON_COOKIE, AppState, Invited, Refused, Shared
+from assay.collecting.questionnaire import read_reply
+from assay.collecting.serving import PERSON_COOKIE, AppState, FormAnswers, Invited, Refused, Shared
 from assay.errors import StudyError
+from assay.study.items import canonical
 from assay.study.schema import Crowd, Outcome, Pay
 from assay.study.store import people as store_people
 from assay.study.store import table
@@ -59,8 +61,8 @@ OUTCOMES: dict[Outcome, tuple[Said, Said]] = {
     "failed": (
         Said("Thank you for your time"),
         Said(
-            "You will not receive further items in this study: too many of your answers to items with a known answer "
-            "were wrong."
+            "You will not receive further items in this study: too many of your answers to items or questions "
+            "with a known answer were wrong."
         ),
     ),
     "late": (
@@ -118,7 +120,9 @@ def read_address(crowd: Crowd, query: Mapping[str, str]) -> tuple[str, dict[str,
     return name, {name: query[name].strip() for name in crowd.stored_parameters}
 
 
-def admit_participant(state: AppState, crowd: Crowd, name: str, given: Mapping[str, str], said: str | None) -> Visit:
+def admit_participant(
+    state: AppState, crowd: Crowd, name: str, given: Mapping[str, str], said: Mapping[str, str]
+) -> Visit:
     """Admit a participant or end the visit; a known participant continues the earlier visit.
 
     Raises
@@ -146,20 +150,20 @@ def admit_participant(state: AppState, crowd: Crowd, name: str, given: Mapping[s
                 "The study is paused",
                 "No new participants are admitted right now. Come back to this address later.",
             )
-        visit = Visit(name, dict(given), now, said)
-        screening = crowd.screening
-        if screening is not None and said not in screening.admits:
+        screening = state.design.people.asked("screening")
+        about = read_reply(screening, said)
+        answers = canonical({one.name: said.get(one.name) for one in screening}) if screening else None
+        visit = Visit(name, dict(given), now, answers)
+        if about.missing or about.wrong(screening):
             visit = replace(visit, outcome="screened", ended_at=now)
         elif state.design.people.end is not None and now >= state.design.people.end.timestamp():
             visit = replace(visit, outcome="late", ended_at=now)
         elif places_in_use(db) >= crowd.places:
             visit = replace(visit, outcome="full", ended_at=now)
         else:
-            group = state.design.people.group
-            about = {group: said} if screening is not None and group is not None else {}
             try:
-                state.design.check_attributes(name, about)
-                store_people.add_people(state.store, {name: about})
+                state.design.check_attributes(name, about.given)
+                store_people.add_people(state.store, {name: about.given})
             except StudyError as error:
                 why = Said("Ask the study lead: {error}", error=str(error))
                 raise Refused(403, "You cannot take part", why) from None
@@ -295,7 +299,8 @@ def enter_page(request: Request, state: Shared) -> Response:
         {name: request.query_params[name] for name in (crowd.id_parameter, *crowd.stored_parameters) if name}
     )
     known = crowd.id_parameter and _is_known(state, request.query_params[crowd.id_parameter].strip())
-    return state.page("enter.html", request=request, given=given, screening=None if known else crowd.screening)
+    screening = () if known else state.design.people.asked("screening")
+    return state.page("enter.html", request=request, given=given, screening=screening)
 
 
 def _is_known(state: AppState, name: str) -> bool:
@@ -305,9 +310,7 @@ def _is_known(state: AppState, name: str) -> bool:
 
 
 @router.post("/enter")
-def enter(
-    given: Given, state: Shared, request: Request, said: Annotated[str | None, Form(max_length=2000)] = None
-) -> Response:
+def enter(given: Given, said: FormAnswers, state: Shared, request: Request) -> Response:
     """Admit a participant, continue a visit, or show its outcome."""
     crowd = _crowd(state)
     try:
@@ -317,8 +320,9 @@ def enter(
             422, "This request cannot be read", "Open the study again from the page where you found it."
         ) from None
     name, kept = read_address(crowd, query)
-    if crowd.screening is not None and said is None and not _is_known(state, name):
-        raise Refused(422, "Please answer the question", "Go back and choose one of the answers.")
+    unanswered = [one for one in state.design.people.asked("screening") if not said.get(one.name, "").strip()]
+    if unanswered and not _is_known(state, name):
+        raise Refused(422, "Please answer every question.", "Go back and answer all of them.")
     visit = admit_participant(state, crowd, name, kept, said)
     if visit.outcome is not None:
         return _show_end(state, request, name, visit.outcome)

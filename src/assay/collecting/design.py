@@ -404,6 +404,8 @@ class StudyDesign:
         value = attributes.get(group)
         known = f" ({listing(list(wanted))})" if isinstance(wanted, dict) else ""
         if value in (None, ""):
+            if group in (one.name for one in self.people.asked("before")):
+                return
             raise StudyError(f"'{name}' requires the attribute '{group}'{known}, by which the study counts overlap")
         if isinstance(wanted, dict) and str(value) not in wanted:
             raise StudyError(

@@ -355,6 +355,7 @@ def _rows_of_person(record: Mapping[str, Iterable[dict[str, Any]]], person: str)
         "items": [row | {"known": None} for row in record["items"] if row["item"] in seen],
         "contents": [row for row in record["contents"] if row["item"] in seen],
         "consents": [row for row in record["consents"] if row["digest"] in agreed],
+        **{name: [row for row in record[name] if row["person"] == person] for name in ("visits", "replies")},
     }
 
 

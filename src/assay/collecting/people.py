@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, Response
@@ -38,11 +38,13 @@ from assay.collecting.forms import (
     question_form,
 )
 from assay.collecting.languages import Catalogue, Said, languages
+from assay.collecting.questionnaire import Questionnaire, keep_reply, questionnaire, read_reply
 from assay.collecting.serving import (
     BIGGEST,
     LANGUAGE_COOKIE,
     PERSON_COOKIE,
     AppState,
+    FormAnswers,
     Id,
     Invited,
     Participant,
@@ -281,6 +283,10 @@ _ENDS = {
         Said("Your time for this study has ended"),
         Said("Answering ended on {when}. All answers that you saved before then are kept. Thank you!"),
     ),
+    "asks": (
+        Said("A few last questions"),
+        Said("All items are answered. Please answer these questions to finish."),
+    ),
     "empty": (
         Said("No items available right now"),
         Said(
@@ -385,6 +391,68 @@ def agree(agree: Annotated[Literal["yes"], Form()], person: Invited, state: Shar
     design = state.design
     store_people.consent(state.store, person.name, design.consent_digest(), design.people.consent)
     return RedirectResponse("/work", 303)
+
+
+# -- questions about the person ---------------------------------------------------------------------
+
+
+@router.get("/questions")
+def questions_page(person: Invited, state: Shared, request: Request) -> Response:
+    """Show the questions to the person that have no answer yet."""
+    asked = _asked_now(state, person)
+    return RedirectResponse("/work", 303) if asked is None else _questions_page(state, request, person, asked)
+
+
+@router.post("/questions")
+def answer_questions(
+    said: FormAnswers, number: Annotated[Id, Form()], person: Invited, state: Shared, request: Request
+) -> Response:
+    """Store the answers to the questions to the person; a form that was sent twice counts once."""
+    with state.store.exclusive() as db:
+        asked = _asked_now(state, person)
+        if asked is None or asked.number != number:
+            return RedirectResponse("/questions", 303)
+        reply = read_reply(asked.questions, said)
+        if reply.missing:
+            return _questions_page(state, request, person, asked, said, reply.missing)
+        keep_reply(state.design, db, person, asked, reply)
+    return RedirectResponse("/questions", 303)
+
+
+def _asked_now(state: AppState, person: Person) -> Questionnaire | None:
+    """The questions that a person must answer before going on; None if there are none now."""
+    if not state.has_agreed(person):
+        return None
+    held = crowd.hold(state, person, 0, 1)
+    if held.end is None or held.end.kind != "asks":
+        return None
+    with state.store.reading() as db:
+        before = questionnaire(state.design, db, person, "before")
+        return before or questionnaire(state.design, db, person, "after")
+
+
+def _questions_page(
+    state: AppState,
+    request: Request,
+    person: Person,
+    asked: Questionnaire,
+    said: Mapping[str, str] = MappingProxyType({}),
+    missing: Sequence[str] = (),
+) -> Response:
+    people = state.design.people
+    checked = any(one.wrong for one in asked.questions)
+    return state.page(
+        "questions.html",
+        422 if missing else 200,
+        request=request,
+        asked=asked,
+        said=said,
+        missing=missing,
+        checked=checked,
+        instructions=people.instructions if checked else "",
+        may_leave=people.crowd is not None,
+        person=person.name,
+    )
 
 
 # -- the language -----------------------------------------------------------------------------------
@@ -540,6 +608,8 @@ def _work(state: AppState, request: Request, person: Person, number: int | None)
         return RedirectResponse("/consent", 303)
     people = state.design.people
     held = crowd.hold(state, person, 0 if number is None else number - 1, people.ahead + 1)
+    if number is None and held.end is not None and held.end.kind == "asks":
+        return RedirectResponse("/questions", 303)
     numbers = list(held.pages)
     if number is not None and number not in numbers:
         numbers.insert(0, number)

@@ -20,6 +20,7 @@ from markupsafe import Markup
 from pydantic import Field
 
 from assay.collecting import invitations
+from assay.collecting.answers import LONGEST_WORDS, clean
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import StudyDesign
 from assay.collecting.invitations import LinkRefusedError
@@ -408,6 +409,22 @@ def check_lead(state: AppState, token: str | None) -> None:
 async def lead(state: Shared, request: Request) -> None:
     """Require the study lead."""
     check_lead(state, state.token_in(request, LEAD_COOKIE))
+
+
+# -- answers to questions about a person ------------------------------------------------------------
+
+
+async def form_answers(request: Request) -> dict[str, str]:
+    """The submitted answers to the questions to a person, by name: the fields that begin with ``q-``."""
+    fields = (await request.form()).items()
+    return {
+        name.removeprefix("q-"): clean(value)[:LONGEST_WORDS]
+        for name, value in fields
+        if name.startswith("q-") and isinstance(value, str)
+    }
+
+
+FormAnswers = Annotated[dict[str, str], Depends(form_answers)]
 
 
 # -- public routes ----------------------------------------------------------------------------------

@@ -47,7 +47,6 @@ from assay.study.schema import (
     People,
     Question,
     RateLimits,
-    Screening,
     StudyFile,
     StudyPart,
     System,
@@ -243,7 +242,6 @@ _PLACES: dict[str, tuple[type[StudyPart], ...]] = {
     "people": (People,),
     "checks": (Checks,),
     "crowd": (Crowd,),
-    "screening": (Screening,),
 }
 """The keys of each part."""
 
@@ -560,6 +558,7 @@ def _crowd_problems(people: People) -> Iterator[Problem]:
     """Find settings of a crowd that contradict each other."""
     if people.checks is not None and people.checks.exclude and not people.checks.has_limit:
         yield ("people", "checks", "exclude"), "requires most_failed, the number of checks that may fail"
+    yield from _ask_problems(people)
     crowd = people.crowd
     if people.end is not None and people.keep_until is not None and people.keep_until < people.end.date():
         yield ("people", "keep_until"), "is before people.until, the end of annotation"
@@ -576,17 +575,44 @@ def _crowd_problems(people: People) -> Iterator[Problem]:
         yield ("people", "crowd", "parameters"), "is empty; name the parameter, or admit anyone with platform: open"
     if crowd.minutes is not None and people.days_apart:
         yield ("people", "crowd", "minutes"), "cannot be used: people.days_apart puts days between two sessions"
-    screening = crowd.screening
-    if people.group is not None and screening is None:
+    if people.group is not None and people.group not in (
+        q.name for q in (*people.asked("screening"), *people.asked("before"))
+    ):
         yield (
             ("people", "crowd"),
-            f"does not determine the group ({people.group}) of a person; add a screening question whose answers are "
-            "the groups",
+            f"does not determine the group ({people.group}) of a person; add a question with this name to people.ask, "
+            f"whose answers are the groups: {{screening: {{{people.group}: {{Your {people.group}?: [a, b]}}}}}}",
         )
     known = ("code", "outcome", *filter(None, (crowd.id_parameter,)), *crowd.stored_parameters)
     for name in re.findall(r"\{([^{}]*)\}", crowd.return_address):
         if name not in known:
             yield ("people", "crowd", "back"), unknown("parameter", name, list(known), "the parameters")
+
+
+def _ask_problems(people: People) -> Iterator[Problem]:
+    """Find questions to the person that cannot be asked, or that determine no group."""
+    screening = people.asked("screening")
+    if screening and people.crowd is None:
+        yield ("people", "ask", "screening"), "is for a crowd; ask invited annotators under before"
+    for question in screening:
+        if question.optional:
+            yield ("people", "ask", "screening", question.name), "cannot be a text: its answer decides who is admitted"
+    for question in people.asked("after"):
+        if question.wrong:
+            yield ("people", "ask", "after", question.name), "cannot have wrong answers; ask it under before"
+    wanted = people.per_item
+    for stage in ("screening", "before"):
+        for question in people.asked(stage):
+            if question.name != people.group:
+                continue
+            if stage == "before" and question.wrong:
+                yield ("people", "ask", stage, question.name), "determines the group, so it cannot have wrong answers"
+            rest = [
+                one for one in question.choices if isinstance(wanted, dict) and one not in {*wanted, *question.wrong}
+            ]
+            if rest or not question.choices:
+                groups = listing(list(wanted)) if isinstance(wanted, dict) else "a list"
+                yield ("people", "ask", stage, question.name), f"must have the groups of overlap as answers: {groups}"
 
 
 def _condition_problems(config: StudyFile) -> Iterator[Problem]:

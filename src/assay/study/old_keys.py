@@ -50,8 +50,8 @@ OLD_KEYS: dict[str, str] = {
     "people.checks.share_from": "remove it; a share counts from 5 answered checks on",
     "people.crowd.id": "write 'parameters: [id]', the URL parameter with the participant's id first",
     "people.crowd.keep": "write 'parameters: [id, batch]', the URL parameters to store after that of the id",
-    "people.crowd.screening.let_in": "write 'options: {yes: true, no: false}', true for each answer that admits",
-    "people.crowd.screening.attribute": "remove it; the answer is the attribute by which overlap counts, if it does",
+    "people.crowd.screening": "write under people 'ask: {screening: {native: {Is English your first language?: {yes: "
+    "true, no: false}}}}', by the column of the answer",
     **{
         f"people.pay.{name}": "write 'pay: {GBP: {completed: 2.50}}', the amounts under their currency"
         for name in ("currency", "completed", "screened", "failed", "item", "hour")
@@ -160,6 +160,10 @@ def _convert_people(people: dict[str, Any]) -> None:
         people["pay"] = {pay.pop("currency", "USD"): pay}
     if crowd := people.get("crowd"):
         _convert_crowd(crowd)
+        if screening := crowd.pop("screening", None):
+            overlap = people.get("overlap")
+            name = next(iter(overlap)) if isinstance(overlap, dict) else "screening"
+            people["ask"] = {"screening": {name: {screening["question"]: screening["options"]}}}
 
 
 def _convert_crowd(crowd: dict[str, Any]) -> None:
@@ -171,6 +175,6 @@ def _convert_crowd(crowd: dict[str, Any]) -> None:
         own = [] if crowd.get("platform") == "open" else [usual[0] if name is None else name]
         crowd["parameters"] = [*own, *(usual[1:] if kept is None else kept)]
     if screening := crowd.get("screening"):
-        admits = screening.pop("let_in")
-        screening.pop("attribute", None)
-        screening["options"] = {option: option in admits for option in screening["options"]}
+        admits = screening.pop("let_in", None)
+        if admits is not None:
+            screening["options"] = {option: option in admits for option in screening["options"]}

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 
 from assay.data.scales import Label, Listed, Nominal, Preference, RankedTexts, Scale, SpanLabels, parse_scale
 from assay.errors import DataError, listing, require_installed
+from assay.study.person_questions import RESERVED, Options, PersonQuestion, Stage, person_question
 
 require_installed(["pydantic"], "judge", "opening a study")
 
@@ -1030,27 +1031,6 @@ PLATFORMS: dict[str, Platform] = {
 """By name; ``open`` is for anyone with the address, and requires no id."""
 
 
-class Screening(StudyPart):
-    """A screening question; its answer is the attribute by which `overlap` counts, if it does."""
-
-    question: str = Field(min_length=1, description="asked before anything else")
-    options: dict[str, bool] = Field(
-        min_length=2, description="the answers offered, each with whether it admits a person: {yes: true, no: false}"
-    )
-
-    @field_validator("options")
-    @classmethod
-    def _someone_is_admitted(cls, options: dict[str, bool]) -> dict[str, bool]:
-        if not any(options.values()):
-            raise ValueError("must admit at least one answer (true)")
-        return options
-
-    @property
-    def admits(self) -> tuple[str, ...]:
-        """The answers that admit a person."""
-        return tuple(option for option, admitted in self.options.items() if admitted)
-
-
 @dataclass(frozen=True)
 class Pay:
     """Payments: an amount for the outcome of a visit, and for the work done."""
@@ -1080,7 +1060,6 @@ class Crowd(StudyPart):
     )
     places: int = Field(ge=1, description="maximum number of participants at work or finished")
     minutes: float | None = Field(None, gt=0, description="minutes from entry until a place is given to someone else")
-    screening: Screening | None = Field(None, description="a question that decides who is admitted")
     codes: dict[Outcome, Annotated[str, Field(min_length=1, pattern=r"^[\w.-]+$")]] = Field(
         default_factory=dict,
         description="completion code by outcome; without one for completed, each participant gets an individual code",
@@ -1139,6 +1118,15 @@ SKIP_REASONS = ("I cannot tell", "The item is broken or unreadable", "I would ra
 """Reasons to skip an item, as the pages' catalogues translate them."""
 
 
+def _answer_texts(value: Any) -> Any:
+    """Numbers as text, at any depth: the answers of a question to the person."""
+    if isinstance(value, dict):
+        return {str(key): _answer_texts(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_answer_texts(inner) for inner in value]
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
 class People(StudyPart):
     """The annotators: which items they label, in which order, and the texts before the first item."""
 
@@ -1168,6 +1156,19 @@ class People(StudyPart):
         description="practice items with feedback, before all others: a table like that of checks; {warm-up.csv: 0.8} "
         "also requires this share right at the first answer",
     )
+    tries: int = Field(
+        1,
+        ge=1,
+        le=10,
+        description="times that a person can try the practice items and the questions with a right answer",
+    )
+    ask: dict[Stage, dict[Name, dict[str, Options]]] = Field(
+        default_factory=dict,
+        description="questions to the person, by the column that they become: {before: {age: {How old are you?: "
+        "18-99}, gender: {Your gender?: [woman, man, other]}}, after: {remarks: {Remarks?: text}}}. {screening: "
+        "{native: {Is English your first language?: {yes: true, no: false}}}} admits; before, a wrong answer (false, "
+        "or a text, which is shown) is asked again",
+    )
     checks: Checks | None = Field(None, description="attention checks")
     crowd: Crowd | None = Field(None, description="participants who come by a public address")
     pay: dict[Annotated[str, Field(pattern=r"^[A-Z]{3}$")], dict[PaidFor, Annotated[float, Field(ge=0)]]] = Field(
@@ -1189,6 +1190,36 @@ class People(StudyPart):
         "ask-again: annotators get both for the items that they have answered",
     )
     _seed: int = PrivateAttr(0)
+
+    _asked: dict[str, tuple[PersonQuestion, ...]] = PrivateAttr(default_factory=dict)
+
+    def asked(self, stage: Stage) -> tuple[PersonQuestion, ...]:
+        """Return the questions to the person at one stage."""
+        return self._asked.get(stage, ())
+
+    @field_validator("ask", mode="before")
+    @classmethod
+    def _answers_are_text(cls, ask: Any) -> Any:
+        return _answer_texts(ask) if isinstance(ask, dict) else ask
+
+    @model_validator(mode="after")
+    def _read_questions_to_person(self) -> People:
+        taken: set[str] = set()
+        for stage, named in self.ask.items():
+            found = []
+            for name, asked in named.items():
+                if name in RESERVED or name in taken:
+                    why = "is used twice" if name in taken else "is a column of the table"
+                    raise ValueError(f"ask: '{name}' {why}; choose another name")
+                if len(asked) != 1:
+                    raise ValueError(
+                        f"ask: '{name}' must be one question with its answers: {{How old are you?: 18-99}}"
+                    )
+                taken.add(name)
+                ((text, options),) = asked.items()
+                found.append(person_question(name, text, options))
+            self._asked[stage] = tuple(found)
+        return self
 
     @property
     def seed(self) -> int:

@@ -256,7 +256,8 @@ def erase(store: Store, name: str) -> int:
         number = db.execute(sa.delete(s).where(s.c.assignment.in_(assignments))).rowcount
         for table in (t, a, tables.people, tables.annotators):
             db.execute(sa.delete(table).where(table.c.annotator == name))
-        db.execute(sa.delete(tables.visits).where(tables.visits.c.person == name))
+        for table in (tables.visits, tables.replies):
+            db.execute(sa.delete(table).where(table.c.person == name))
         entry = {"erased_at": store.now(db), "answers": number}
         put_setting(db, ERASED, [*(setting(db, ERASED) or []), entry])
     store.overwrite_deleted()
@@ -411,6 +412,55 @@ def places_in_use(db: sa.Connection) -> int:
     here = sa.or_(v.outcome == "completed", sa.and_(v.outcome.is_(None), p.state != "revoked"))
     query = sa.select(sa.func.count()).select_from(joined).where(here, p.excluded_at.is_(None))
     return int(db.execute(query).scalar_one())
+
+
+# -- what people answered about themselves -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PersonReply:
+    """One try of a person to answer the questions about themselves.
+
+    Attributes
+    ----------
+    person : str
+    number : int
+        The number of the reply, from 1.
+    stage : str
+        When it was asked, see `assay.study.person_questions.Stage`.
+    given : dict
+        The answers, by the name of the question.
+    wrong : tuple of str
+        The questions whose answers are wrong.
+    at : float
+        Seconds since 1970.
+    """
+
+    person: str
+    number: int
+    stage: str
+    given: Mapping[str, Any]
+    wrong: tuple[str, ...]
+    at: float
+
+
+def replies_of(db: sa.Connection, person: str | None = None) -> list[PersonReply]:
+    """Return the replies of a person, or of all people, in order."""
+    r = tables.replies
+    query = sa.select(r).order_by(r.c.person, r.c.number)
+    rows = db.execute(query if person is None else query.where(r.c.person == person))
+    return [PersonReply(row.person, row.number, row.stage, row.given, tuple(row.wrong), row.at) for row in rows]
+
+
+def put_reply(db: sa.Connection, reply: PersonReply, attributes: Mapping[str, Any]) -> None:
+    """Store a reply; these answers become attributes of the person."""
+    db.execute(sa.insert(tables.replies), vars(reply) | {"given": dict(reply.given), "wrong": list(reply.wrong)})
+    if attributes:
+        n = tables.annotators
+        mine = n.c.annotator == reply.person
+        definition = db.execute(sa.select(n.c.definition).where(mine)).scalar() or {}
+        whole = definition | {"attributes": {**definition.get("attributes", {}), **attributes}}
+        db.execute(sa.update(n).where(mine).values(definition=whole))
 
 
 # -- tasks -------------------------------------------------------------------------------------------

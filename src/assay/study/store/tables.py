@@ -55,6 +55,7 @@ people = _table(
     *("excluded_at", "excluded_for", "role"),
 )
 visits = _table("visits", "person", "came_at", "screening", "outcome", "ended_at", given=_JSON)
+replies = _table("replies", "person", "number", "stage", "at", given=_JSON, wrong=_JSON)
 forms = _table("forms", "id", "digest", "made_at", definition=_JSON)
 tasks = _table(
     "tasks",
@@ -68,7 +69,7 @@ drafts = _table("drafts", "task", "revision", "kept_at", body=_JSON)
 
 TABLES = (
     *(items, questions, wordings, annotators, runs, assignments, same_requests, answers, prompts, settings),
-    *(people, visits, forms, tasks, contents, drafts),
+    *(people, visits, replies, forms, tasks, contents, drafts),
 )
 
 # -- joins -------------------------------------------------------------------------------------------
