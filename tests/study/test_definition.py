@@ -134,6 +134,16 @@ def test_study_from_a_sheet_without_ids_numbers_its_rows(tmp_path):
     assert [(i.name, i.fields) for i in study.items()] == [("1", {"Post text": "a, b"}), ("2", {"Post text": "é"})]
 
 
+@pytest.mark.parametrize("name", ["Post ID", "post_id", "postId", "ID"])
+def test_study_from_a_sheet_takes_the_only_column_that_ends_in_id(tmp_path, name):
+    path = tmp_path / "posts.csv"
+    path.write_text(f"When,Post text,{name},Valid\nmon,a,x1,yes\ntue,b,x2,no\n", encoding="utf-8")
+    assert [i.name for i in made_from(path, tmp_path / "s").items()] == ["x1", "x2"]
+    path.write_text("Author ID,Post text,Post ID\nu1,a,x1\n", encoding="utf-8")
+    with pytest.raises(StudyError, match=r"'Author ID', 'Post ID' can be the ids of the items; name one with --id"):
+        made_from(path, tmp_path / "t")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -184,7 +194,7 @@ def test_nothing_is_overwritten(folder):
             24,
             "[0].provdier: is not a key here; did you mean 'provider'",
         ),
-        ("concurrency: 20", "concurrency: lots", 52, "limits.concurrency: input should be a valid integer"),
+        ("concurrency: 20", "concurrency: lots", 52, "limits.concurrency: must be a whole number"),
         ("scale: 1-5 ", "scale: 1~5 ", 14, "questions[0].scale: '1~5' is not a scale"),
         ("scale: 1-5 ", "scale: preference ", 12, "questions[0].options: requires 2 columns to choose between"),
         ("meanings: {1:", "meanings: {7:", 16, "questions[0].meanings.7: label '7' is not in the scale"),
@@ -465,7 +475,7 @@ def test_problems_are_said_with_file_line_and_key(tmp_path):
         f"{path}, line 8, questions[1].name: is missing",
         f"{path}, line 11, judges[0].temperature: input should be less than or equal to 5",
         f"{path}, line 11, judges[0].repeats: input should be greater than or equal to 1",
-        f"{path}, line 14, limits.concurrency: input should be a valid integer, unable to parse string as an integer",
+        f"{path}, line 14, limits.concurrency: must be a whole number",
     ]
     (tmp_path / "study.yaml").write_text("questions:\n" + "".join(f"  - {{k{n}: 1}}\n" for n in range(40)))
     with pytest.raises(StudyError) as caught:

@@ -157,7 +157,8 @@ def init(
     scale
         Its scale, such as 1-5, interval:0-100, nominal:yes,no or ordinal:low<mid<high.
     id
-        Column with the item ids; by default item or id. Without one, rows are numbered.
+        Column with the item ids; by default item, id, or the only one whose name ends in id. Without one, rows are
+        numbered.
     """
     from assay.study.starter import init_from_sheet, init_study
 

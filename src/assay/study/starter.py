@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -102,7 +103,7 @@ def init_from_sheet(
     scale : str
         Its scale, as in study.yaml.
     column : str, optional
-        The column with the ids, if it has another name than item or id.
+        The column with the ids; by default one called item or id, or the only one whose name ends in id.
 
     Returns
     -------
@@ -132,7 +133,7 @@ def init_from_sheet(
     for name in (*text, *([] if column is None else [column])):
         if name not in columns:
             raise StudyError(unknown("column", name, columns, str(source)))
-    found = column or next((name for name in columns if name.strip().lower() in _IDS and name not in text), None)
+    found = column or _id_column([name for name in columns if name not in text], source)
     files: dict[str, str | bytes] = {}
     if found is None:
         name, found = "items.csv", "item"
@@ -154,6 +155,16 @@ def init_from_sheet(
         scale=_written(scale),
     )
     return _write_files(target, {STUDY_FILE: study, **files, ".gitignore": _IGNORED})
+
+
+def _id_column(columns: Sequence[str], source: Path) -> str | None:
+    """The column with the ids: one with a usual name, otherwise the only one whose name ends in *id*."""
+    usual = next((name for name in columns if name.strip().lower() in _IDS), None)
+    ends = [name for name in columns if re.search(r"(?:\b|_)(?:id|ID|Id)$|[a-z]I[Dd]$", name.strip())]
+    if usual is None and len(ends) > 1:
+        quoted = [f"'{name}'" for name in ends]
+        raise StudyError(f"{source}: {listing(quoted)} can be the ids of the items; name one with --id")
+    return usual or next(iter(ends), None)
 
 
 def _numbered(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
