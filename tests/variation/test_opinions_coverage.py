@@ -34,8 +34,9 @@ def noisy(rng: np.random.Generator, p: Any, sd: float) -> Any:
 JUDGES = {"sure": lambda rng, p: heated(p, 0.5), "noisy": lambda rng, p: noisy(rng, p, 0.8)}
 
 
-@pytest.mark.parametrize(("k", "ordered"), [(3, False), (5, True)])
-@pytest.mark.parametrize(("people", "n"), [(2, 100), (3, 40), (3, 150), (5, 60)])
+@pytest.mark.parametrize(
+    ("k", "ordered", "people", "n"), [(3, False, 2, 100), (3, False, 3, 40), (5, True, 3, 150), (5, True, 5, 60)]
+)
 def test_coverage_of_the_relative_distance_and_the_spread(k: int, ordered: bool, people: int, n: int) -> None:
     """Interval and bias of ψ and of the spread ratio: .90 to .995 in a cell, bias below a fifth of the half-width."""
     d, rng = far(k, ordered=ordered), np.random.default_rng([60, k, people, n])
