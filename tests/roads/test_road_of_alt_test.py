@@ -6,10 +6,10 @@ import json
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
-from annotating import write_study
-from walking import answer, models, said
+from walking import answer, begin, judges, models, said
 
 import assay
 from assay.judging.http import Request
@@ -27,13 +27,12 @@ def rated(who: str, text: str, chance: random.Random) -> int:
 
 
 @pytest.fixture
-def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def study(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
     chance = random.Random(4)
-    folder = write_study(
-        tmp_path / "my-study", items=ITEMS,
+    folder = begin(
+        run, tmp_path / "my-study", ITEMS, "text", "How is it?", "1-5", people={"overlap": 3},
         questions=[{"name": name, "text": f"How is its {name}?", "scale": "1-5", "show": ["text"]} for name in ASPECTS],
-        people={"overlap": 3},
-        judges=[{"name": n, "model": "m", "base_url": "http://127.0.0.1:9/v1"} for n in ("good", "bad")],
+        judges=judges("good", "bad"),
     )  # fmt: skip
 
     def rate(name, task):

@@ -6,10 +6,10 @@ import json
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
-from annotating import write_study
-from walking import answer, models, said
+from walking import answer, begin, judges, models, said
 
 import assay
 from assay.judging.http import Request
@@ -32,12 +32,10 @@ def placed(where: float, low: float, high: float) -> float:
 
 
 @pytest.fixture
-def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = write_study(
-        tmp_path / "my-study", items=ITEMS,
-        questions=[{"name": "similar", "text": "How similar?", "scale": SCALES[0], "show": ["text"]}],
-        people={"overlap": 3}, conditions={"scale": list(SCALES)},
-        judges=[{"name": n, "model": "m", "base_url": "http://127.0.0.1:9/v1"} for n in ("fine", "coarse")],
+def study(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = begin(
+        run, tmp_path / "my-study", ITEMS, "text", "How similar?", SCALES[0],
+        people={"overlap": 3}, conditions={"scale": list(SCALES)}, judges=judges("fine", "coarse"),
     )  # fmt: skip
     noise = random.Random(1)
 
@@ -80,6 +78,6 @@ def test_one_study_on_three_scales_gives_every_table(study, run):
 
 def test_labels_of_one_scale_are_on_that_scale(study):
     labels = assay.read(study)
-    whole = labels.scale_of("similar")
-    assert (whole.spec, labels.where(scale=SCALES[1]).scale_of("similar").spec) == (SCALES[2], SCALES[1])
-    assert labels.where(scale=list(SCALES[:2])).scale_of("similar") == whole
+    whole = labels.scale_of("rating")
+    assert (whole.spec, labels.where(scale=SCALES[1]).scale_of("rating").spec) == (SCALES[2], SCALES[1])
+    assert labels.where(scale=list(SCALES[:2])).scale_of("rating") == whole

@@ -6,10 +6,10 @@ import json
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
-from annotating import write_study
-from walking import answer, models, said
+from walking import answer, begin, judges, models, said
 
 import assay
 
@@ -29,22 +29,18 @@ def odd_of(text: str, chance: random.Random) -> str:
 
 
 @pytest.fixture
-def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def study(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
     chance = random.Random(3)
     items = [
         {"item": f"t{n:02d}", "lesson": f"L{n // 12}", "author": ("expert", "gpt")[n % 2],
          "note": " ".join(chance.choices(THEMES[n % 3], k=5)) + f" n{n}"}
         for n in range(24)
     ]  # fmt: skip
-    folder = write_study(
-        tmp_path / "my-study", items=items,
-        questions=[{"name": "odd", "text": "Which is the odd one out?", "scale": "odd-one-out", "options": ["note"],
-                    "show": []}],
-        people={"pairs": 3, "overlap": 2},
-        judges=[{"name": "gpt", "model": "m", "base_url": "http://127.0.0.1:9/v1"}],
+    folder = begin(
+        run, tmp_path / "my-study", items, "note", "Which is the odd one out?", "odd-one-out",
+        items={"file": "my-study.jsonl", "document": "lesson"}, people={"pairs": 3, "overlap": 2},
+        judges=judges("gpt"),
     )  # fmt: skip
-    text = (folder / "study.yaml").read_text()
-    (folder / "study.yaml").write_text(text.replace("file: items.jsonl", "file: items.jsonl\n  document: lesson"))
 
     def choose(_, task):
         (asked,) = task.questions

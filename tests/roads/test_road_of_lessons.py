@@ -6,10 +6,10 @@ import json
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
-from annotating import write_study
-from walking import answer, models, said
+from walking import answer, begin, judges, models, said
 
 import assay
 from assay.judging.http import Request
@@ -35,14 +35,13 @@ def rated(who: str, text: str, chance: random.Random) -> int:
 
 
 @pytest.fixture
-def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def study(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
     chance = random.Random(5)
-    folder = write_study(
-        tmp_path / "my-study", items=ITEMS,
+    folder = begin(
+        run, tmp_path / "my-study", ITEMS, "text", "How good is it?", "1-5", people={"overlap": 3},
         questions=[{"name": name, "text": f"How good is its {name}?", "scale": "1-5", "show": ["text"]}
                    for name in CRITERIA],
-        people={"overlap": 3},
-        judges=[{"name": n, "model": "m", "base_url": "http://127.0.0.1:9/v1"} for n in ("enc1", "enc2")],
+        judges=judges("enc1", "enc2"),
     )  # fmt: skip
 
     def rate(name, task):

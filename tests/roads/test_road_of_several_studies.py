@@ -6,15 +6,14 @@ import json
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
-from annotating import write_study
-from walking import answer, models, said
+from walking import answer, begin, judges, models, said
 
 pytestmark = pytest.mark.slow  # a whole workflow
 
 ITEMS = [{"item": f"t{n:02d}", "text": f"Text {n}. Clear {n % 5 + 1}, true {n % 3 == 0}."} for n in range(30)]
-JUDGE = [{"name": "mine", "model": "m", "base_url": "http://127.0.0.1:9/v1"}]
 
 
 def clear(text: str, noise: random.Random) -> int:
@@ -26,11 +25,11 @@ def true(text: str, noise: random.Random) -> str:
 
 
 @pytest.fixture
-def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+def studies(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     chance, made = random.Random(1), []
     for name, scale, rule in (("clear", "1-5", clear), ("true", "nominal:yes,no", true)):
-        folder = write_study(
-            tmp_path / name, items=ITEMS, judges=JUDGE, people={"overlap": 3},
+        folder = begin(
+            run, tmp_path / name, ITEMS, "text", f"How {name}?", scale, judges=judges("mine"), people={"overlap": 3},
             questions=[{"name": name, "text": f"How {name}?", "scale": scale, "show": ["text"]}],
         )  # fmt: skip
         answer(folder, ("ana", "ben", "cem"), lambda _, task, by=rule: {task.questions[0].id: by(task.text, chance)})

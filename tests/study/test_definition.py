@@ -134,6 +134,24 @@ def test_study_from_a_sheet_without_ids_numbers_its_rows(tmp_path):
     assert [(i.name, i.fields) for i in study.items()] == [("1", {"Post text": "a, b"}), ("2", {"Post text": "é"})]
 
 
+def test_study_from_a_sheet_compares_the_texts_of_one_column(tmp_path):
+    path = tmp_path / "notes.csv"
+    path.write_text("id,note,lesson\n1,a,x\n2,b,x\n3,c,x\n4,d,y\n", encoding="utf-8")
+    given = {"text": ["note"], "ask": "Which is the odd one out?", "scale": "odd-one-out"}
+    study = made_from(path, tmp_path / "s", **given)
+    (question,) = study.config.questions
+    assert (question.options, question.show, study.config.people.pairs) == (("note",), (), 3)
+    with pytest.raises(StudyError, match=r"compares the texts of one column; --text has 2"):
+        made_from(path, tmp_path / "t", **given | {"text": ["note", "lesson"]})
+
+
+def test_study_from_a_sheet_keeps_zeros(tmp_path):
+    path = tmp_path / "posts.jsonl"
+    path.write_text('{"Post text": "a", "likes": 0, "by": null}\n{"Post text": "b", "likes": 2}\n', encoding="utf-8")
+    rows = [i.fields for i in made_from(path, tmp_path / "s").items()]
+    assert [row["likes"] for row in rows] == ["0", "2"]
+
+
 @pytest.mark.parametrize("name", ["Post ID", "post_id", "postId", "ID"])
 def test_study_from_a_sheet_takes_the_only_column_that_ends_in_id(tmp_path, name):
     path = tmp_path / "posts.csv"

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from assay.data.scales import SpanLabels
+from assay.data.scales import OddOneOut, SpanLabels
 from assay.errors import DataError, StudyError, listing, unknown
 from assay.statistics.triplets import Sampler, Triplet, name_of
 from assay.study.definition import STUDY_FILE
@@ -124,8 +124,11 @@ def init_from_sheet(
         asked = scale_of(scale)
     except DataError as error:
         raise StudyError(f"--scale: {error}") from None
-    if kind_of(asked).places or isinstance(asked, SpanLabels):
+    odd = isinstance(asked, OddOneOut)
+    if (kind_of(asked).places and not odd) or isinstance(asked, SpanLabels):
         raise StudyError(f"--scale {scale} needs several columns; create a study with --kind preference and edit it")
+    if odd and len(text) != 1:
+        raise StudyError(f"--scale {scale} compares the texts of one column; --text has {len(text)}")
     rows = list(read_rows(source))
     if not rows:
         raise StudyError(f"{source} has no items")
@@ -150,9 +153,10 @@ def init_from_sheet(
         name=_written(target.resolve().name),
         file=_written(name),
         id=_written(found),
-        shown=", ".join(map(_written, text)),
+        shown=(_COMPARED if odd else _SHOWN).format(", ".join(map(_written, text))),
         ask=_written(ask),
         scale=_written(scale),
+        people=_PAIRS if odd else _PEOPLE,
     )
     return _write_files(target, {STUDY_FILE: study, **files, ".gitignore": _IGNORED})
 
@@ -173,7 +177,10 @@ def _numbered(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     table = csv.DictWriter(made, ["item", *columns], lineterminator="\n")
     table.writeheader()
     for number, row in enumerate(rows, start=1):
-        table.writerow({"item": number} | {k: v if isinstance(v, str) else _written(v) for k, v in row.items() if v})
+        table.writerow(
+            {"item": number}
+            | {k: v if isinstance(v, str) else _written(v) for k, v in row.items() if v not in (None, "")}
+        )
     return made.getvalue()
 
 
@@ -194,20 +201,36 @@ questions:
   - name: rating           # the criterion in the table
     text: {ask}
     scale: {scale}
-    show: [{shown}]        # all other columns stay hidden; {{column: Title}} titles a column on the page
-    # meanings: {{1: very bad, 5: excellent}}
+{shown}
     # guidelines: ...
 
-# people:                  # the annotators, who use the page of assay serve
-#   overlap: 3             # annotators per item; all by default
-#   quota: 50              # items per annotator
-
+{people}
 # judges:
 #   - name: mini
 #     model: gpt-4o-mini
 #     key: OPENAI_API_KEY  # the NAME of the environment variable, never the key
 """
 
+
+_SHOWN = """\
+    show: [{}]        # all other columns stay hidden; {{column: Title}} titles a column on the page
+    # meanings: {{1: very bad, 5: excellent}}"""
+
+_COMPARED = """\
+    options: [{}]      # three items are compared by this column
+    show: []               # other columns to show"""
+
+_PEOPLE = """\
+# people:                  # the annotators, who use the page of assay serve
+#   overlap: 3             # annotators per item; all by default
+#   quota: 50              # items per annotator
+"""
+
+_PAIRS = """\
+people:                    # the annotators, who use the page of assay serve
+  pairs: 3                 # how often any two items are in the same three
+  # quota: 50              # triplets per annotator
+"""
 
 _IGNORED = "study.db*\n.env\n"
 
