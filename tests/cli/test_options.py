@@ -325,3 +325,17 @@ def test_tested_selects_judges():
 )  # fmt: skip
 def test_whole_command_adds_reading_options(words, options, wanted):
     assert whole_command(options, words) == wanted
+
+
+def test_where_takes_a_number_in_another_spelling_and_keeps_people(run, tmp_path):
+    rows = [f"q{i},{who},{1 + (i + k) % 3}," for i in range(40) for k, who in enumerate(("ann", "bob", "cho"))]
+    rows += [f"q{i},m,{1 + i % 3},{heat}" for i in range(40) for heat in ("0.0", "0.7")]
+    path = tmp_path / "heat.csv"
+    path.write_text("\n".join(["item,annotator,label,heat", *rows]) + "\n", encoding="utf-8")
+    given = ("alt-test", path, "--judges", "m", "--scale", "1-3", "--conditions", "heat", "--expertise", "crowd")
+    code, _, err = run(*given)
+    assert (code, "several values of 'heat' (0.0, 0.7); choose one with --where heat=..." in err) == (2, True)
+    found = [run(*given, "--where", f"heat={heat}") for heat in ("0.0", "0")]
+    assert found[0][0] == 0
+    assert found[0] == found[1]
+    assert "alt-test|items:40|humans:3|" in found[0][1]

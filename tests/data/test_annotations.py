@@ -304,6 +304,20 @@ def test_from_frame_accepts_several_answers_under_conditions():
     assert len(labels.where(temperature=0.0).answers()) == 2
 
 
+def test_where_keeps_annotators_who_labelled_without_the_condition():
+    rows = [("a", "m", 1, 0.0), ("a", "m", 2, 0.7), ("a", "ann", 1, None), ("b", "ann", 2, None), ("b", "k", 2, 0.7)]
+    columns = ("item", "annotator", "label", "temperature")
+    labels = labels_of(*rows, columns=columns, conditions=["temperature"])
+    assert labels.where(temperature=0.0).values_of("annotator") == ("ann", "m")
+    assert len(labels.where(temperature=[0.0, 0.7])) == 5
+    assert len(labels.where(temperature=None)) == 2
+    with pytest.raises(DesignError, match=r"several values of 'temperature' \(0.0, 0.7\); choose one with"):
+        labels.answers()
+    # A column that is no condition selects its rows alone.
+    plain = labels_of(*[r for r in rows if r[3] != 0.0], columns=columns)
+    assert plain.where(temperature=0.7).values_of("annotator") == ("k", "m")
+
+
 # -- splitting item ids -----------------------------------------------------------------------------
 
 

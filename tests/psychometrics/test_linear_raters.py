@@ -219,7 +219,7 @@ def test_linear_model_finds_a_bias_and_not_a_real_gap():
 
 @pytest.mark.slow
 def test_intervals_of_the_linear_model_cover():
-    """φ and ψ of 60 tables each, 5 raters: standard error of a share of 300 dependent intervals about .015."""
+    """φ and ψ of 40 tables each, 5 raters: standard error of a share of 200 dependent intervals about .018."""
     cells = {
         "60 items": (60, {}, {}),
         "criteria, labels missing": (60, {"criteria": 3, "seen": 0.6}, {}),
@@ -229,7 +229,7 @@ def test_intervals_of_the_linear_model_cover():
     }
     for name, (n, made, asked) in cells.items():
         held, off = [], []
-        for seed in range(60):
+        for seed in range(40):
             truth = measured(n, seed=500 + seed, **made)
             found = assay.rater_model(truth.labels, quick=True, starts=1, draws=500, **asked)
             ends = {c: found.rows[c].to_numpy() for c in ("low", "high", "psi_low", "psi_high", "estimate")}
@@ -239,9 +239,9 @@ def test_intervals_of_the_linear_model_cover():
             )  # fmt: skip
             off.append(ends["estimate"] - truth.phi)
         phi, psi = np.mean(held, axis=(0, 2))
-        assert 0.905 <= phi <= 0.985, (name, phi)
-        assert 0.905 <= psi <= 0.985, (name, psi)
-        bias = np.abs(np.mean(off, axis=0)) / (np.std(off, axis=0, ddof=1) / np.sqrt(60))
+        assert 0.9 <= phi <= 0.99, (name, phi)
+        assert 0.9 <= psi <= 0.99, (name, psi)
+        bias = np.abs(np.mean(off, axis=0)) / (np.std(off, axis=0, ddof=1) / np.sqrt(40))
         assert bias.max() < 4, (name, bias)
 
 

@@ -250,13 +250,12 @@ def test_order_and_names_change_no_digit() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("groups", [(5, 4), (1,) * 5, (3,)])
-@pytest.mark.parametrize(("n", "people"), [(60, 3), (150, 5)])
+@pytest.mark.parametrize(("n", "people", "groups"), [(60, 3, (5, 4)), (60, 3, (3,)), (150, 5, (1,) * 5)])
 def test_coverage_of_the_error_of_the_panel(groups: tuple[int, ...], n: int, people: int) -> None:
-    """300 studies a cell, SE .013; truth by the variances of the world."""
+    """200 studies a cell, SE .015; truth by the variances of the world."""
     rng, size, inside, values = np.random.default_rng([17, n, len(groups)]), sum(groups), [], []
     truth = (sum(g**2 for g in groups) + size * 0.25) / size**2 / 1.25
-    for _ in range(300):
+    for _ in range(200):
         judges, labels, _ = world(rng, n, groups, people)
         found = row(assay.panel(numbers(judges, labels)), "error of the panel")
         inside.append(found["low"] <= truth <= found["high"])
@@ -264,7 +263,7 @@ def test_coverage_of_the_error_of_the_panel(groups: tuple[int, ...], n: int, peo
     print(
         f"{groups=} {n=} {people=}: {np.mean(inside):.3f}, bias {np.mean(values) - truth:+.4f}, truth {1 / truth:.2f}"
     )
-    assert 0.91 <= np.mean(inside) <= 0.985
+    assert 0.905 <= np.mean(inside) <= 0.99
     assert abs(np.mean(values) - truth) < 0.05 * truth
 
 

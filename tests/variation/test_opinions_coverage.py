@@ -12,8 +12,8 @@ import assay
 
 pytestmark = pytest.mark.slow
 
-STUDIES = 200
-"""Studies of a cell: a standard error of .015 at a rate of .95."""
+STUDIES = 150
+"""Studies of a cell: a standard error of .018 at a rate of .95."""
 
 
 def far(k: int, *, ordered: bool) -> Any:

@@ -347,7 +347,9 @@ def _filter_labels(labels: Annotations, condition: str) -> Annotations:
     name, equals, values = condition.partition("=")
     if not equals:
         raise AssayError(f"--where takes COLUMN=VALUE; got '{condition}'")
-    seen = {str(v): v for v in labels.values_of(name)}
+    values_of = labels.values_of(name)
+    # 0 is 0.0: a column without a whole number can show another spelling than was typed.
+    seen = {f"{v:g}": v for v in values_of if isinstance(v, float)} | {str(v): v for v in values_of}
     wanted = [values] if values in seen else values.split(",")
     return labels.where(**{name: [seen.get(v, v) for v in wanted]})
 

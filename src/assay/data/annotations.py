@@ -220,7 +220,8 @@ class Annotations:
         """Return the labels whose columns, of the answer, its item or its annotator, have these values.
 
         A list selects any of its members; ``None`` selects missing values. Several columns are combined with *and*:
-        ``labels.where(kind="human", benchmark=["a", "b"])``.
+        ``labels.where(kind="human", benchmark=["a", "b"])``. Of a condition, the labels of annotators who never have a
+        value are kept: they labelled without it, such as humans if a judge has several temperatures.
         """
         table = self
         for name, value in values.items():
@@ -231,7 +232,11 @@ class Annotations:
                 if one not in seen:
                     raise DataError(unknown(name, one, seen))
             column = table.column(name)
-            table = table._keep_rows(column.is_in([w for w in wanted if w is not None]).fill_null(None in wanted))
+            keep = column.is_in([w for w in wanted if w is not None]).fill_null(None in wanted)
+            if name in table.conditions:
+                who = table.labels["annotator"]
+                keep |= ~who.is_in(who.filter(column.is_not_null()).unique().implode())
+            table = table._keep_rows(keep)
             if name == "scale" and name in table.conditions and len(wanted) == 1:
                 table = table._on_scale(str(wanted[0]))
         return table
@@ -499,7 +504,8 @@ class Annotations:
         if (name := self.crossed_condition) is not None:
             raise DesignError(
                 f"annotators answered items under several values of '{name}' "
-                f"({listing(self.values_of(name), 4)}); choose one with labels.where({name}=...)"
+                f"({listing([one for one in self.values_of(name) if one is not None], 4)}); choose one with "
+                f"labels.where({name}=...)"
             )
         labels = single.labels["label"]
         items, annotators = single._code_column("item").names, single._code_column("annotator").names

@@ -232,6 +232,9 @@ class Reading:
     """The folder of the study that the labels come from; empty for other sources."""
     asked: tuple[str, ...] = ()
     """Judges that assay asked itself, so that their requests are known: they had no annotator's label of the item."""
+    tried: int = 0
+    """Settings of judges and prompts of which the study has answers to one question, also earlier versions; 0 of other
+    sources."""
     clusters: str = ""
     """The item column of a study by which its items belong together: the document, or that of the pairs of a ranking or
     the words of a text. Empty without one."""

@@ -125,7 +125,8 @@ def joined(first: Any, second: Any, match: Match) -> dict[str, Any]:
     reading = Reading(
         f"{one.source} and {other.source}", one.rows + other.rows, (*one.exclusions, *other.exclusions),
         tuple(dict.fromkeys((*one.notes, *other.notes, *([matched] if matched else []), note))),
-        study=one.study or other.study, asked=(*one.asked, *other.asked), clusters=one.clusters or other.clusters,
+        study=one.study or other.study, asked=(*one.asked, *other.asked), tried=one.tried + other.tried,
+        clusters=one.clusters or other.clusters,
         drawn=(*one.drawn, *other.drawn),
     )  # fmt: skip
     people = _about(first.annotators, second.annotators, "annotator").drop("kind")

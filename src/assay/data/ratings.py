@@ -818,7 +818,8 @@ def refuse_conditions(
     for name in labels.conditions:
         if name not in used and len(labels.values_of(name)) > 1:
             raise DesignError(
-                f"annotators answered items under several values of '{name}' ({listing(labels.values_of(name), 4)}); "
+                f"annotators answered items under several values of '{name}' "
+                f"({listing([one for one in labels.values_of(name) if one is not None], 4)}); "
                 f"{instead}, or choose one with labels.where({name}=...)"
             )
 

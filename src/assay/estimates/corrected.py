@@ -393,13 +393,27 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
             f"{counted(checks.n_unjudged, 'item')} of {checks.n_all:,} without a judge label: its mean is imputed"
         )
     notes += list(dict.fromkeys(PROVENANCE[labels.reading.provenance(judge)] for judge in judges))
-    cautions = (*cautions, *_match_cautions(labels, checks, judges, settings))
+    cautions = (*cautions, *_match_cautions(labels, checks, judges, settings), *_choice_cautions(labels, judges))
     facts = {"items": checks.n_all, "labelled": checks.n, "humans": len(checks.people), "target": target}
     run = Run(
         "estimate", settings, checks.fingerprint, facts, "", checks.exclusions, (*checks.notes, *notes),
         (*cautions, *_skew_caution(checks, target)),
     )  # fmt: skip
     return CorrectedEstimate(tuple(lines), tuple(contrasts), checks.people, tuple(judges), target, run)
+
+
+def _choice_cautions(labels: Annotations | Chunks, judges: Sequence[str]) -> list[str]:
+    """Return a caution if other judges or prompts than the named ones were tried: the best of them is optimistic.
+
+    In simulation the interval of the most favourable of twelve held the truth in .88 to .92 of studies instead of .95.
+    """
+    tried = max(labels.reading.tried, len(labels.judges))
+    if tried <= len(judges):
+        return []
+    return [
+        f"{tried} settings of judges and prompts have labels here. If this one was chosen for its result, the interval "
+        "is too narrow: choose the judge before its labels are known, or report all settings."
+    ]
 
 
 def _match_cautions(

@@ -102,6 +102,7 @@ def stored_annotations(
         about_draw = (*about_draw, ITEM_KIND) if len(roles) > 1 else about_draw
         items = _with_sources(db, _items_frame(db, tables.items.c.role.in_(list(roles))), roles, written)
         without_item, not_kept = setting(db, WITHOUT_ITEM) or 0, setting(db, NOT_KEPT) or []
+        tried = _settings_tried(db, [one.name for one in asked.values()])
     if not rows:
         raise StudyError(
             f"{store.where} has no labels; if the judges ran with --store, repeat it here or add store: to study.yaml, "
@@ -112,7 +113,7 @@ def stored_annotations(
     frame, further = add_ensembles(_frame(rows, conditions), conditions, annotators)
     reading = Reading(
         store.where, len(rows) + sum(excluded.values()), notes=(*notes, *further), study=str(folder or ""),
-        asked=tuple(one["annotator"] for one in annotators if one["kind"] == "judge"),
+        asked=tuple(one["annotator"] for one in annotators if one["kind"] == "judge"), tried=tried,
         clusters=next((name for name in GROUPS if name in items.columns), ""), drawn=about_draw,
     )  # fmt: skip
     for reason, number in sorted(excluded.items()):
@@ -136,6 +137,25 @@ def stored_annotations(
         annotator_table=_annotators_frame(annotators),
         reading=reading,
     )
+
+
+def _settings_tried(db: sa.Connection, names: Collection[str]) -> int:
+    """Settings of judges and prompts with answers to one of these questions, at most: judges times conditions times
+    versions of a prompt. Versions are the different recipes under which one item was answered, as in `prompt_versions`.
+    """
+    a, n, q = tables.assignments.c, tables.annotators.c, tables.questions.c
+    judges = sa.select(n.annotator).where(n.kind == "judge")
+    place = (q.name, a.annotator, a.condition)
+    versions = sa.func.count(a.recipe.distinct()).label("versions")
+    query = sa.select(*place, versions).join_from(tables.assignments, tables.questions, a.question == q.id)
+    query = query.where(a.annotator.in_(judges), q.name.in_(names), a.session.is_(None), a.answer.is_not(None))
+    each = query.group_by(*place, a.item, a.repeat, a.content).subquery().c
+    most = sa.select(each.name, each.condition, sa.func.max(each.versions).label("versions"))
+    counts = Counter[str]()
+    for row in db.execute(most.group_by(each.name, each.annotator, each.condition)):
+        if "probe" not in json.loads(row.condition):
+            counts[row.name] += row.versions
+    return max(counts.values(), default=0)
 
 
 GROUPS = ("document", "pair_of", "span_of")

@@ -1,0 +1,64 @@
+"""How many settings of judges and prompts a study tried: its store knows earlier ones too."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+from walking import answer, begin, judges, models, said
+
+import assay
+
+ROWS = [{"item": f"t{n:02d}", "text": f"Text {n}."} for n in range(24)]
+
+
+def edit(folder: Path, **keys: Any) -> None:
+    path = folder / "study.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text("utf-8")) | keys, sort_keys=False), encoding="utf-8")
+
+
+def tried(folder: Path) -> int:
+    return assay.read(folder).reading.tried
+
+
+def test_settings_tried_are_judges_conditions_and_versions(tmp_path: Path, run: Any, monkeypatch: Any) -> None:
+    study = begin(run, tmp_path / "my-study", ROWS, "text", "How good is it?", "1-5", judges=judges("a"))
+    models(monkeypatch, lambda asked: json.dumps({"label": 1 + len(said(asked)) % 5}))
+    number = lambda text: int(re.findall(r"Text (\d+)", text)[-1])  # noqa: E731
+    people = {"ana": 0, "ben": 1, "cem": 3}
+    answer(
+        study,
+        list(people),
+        lambda who, task: {task.questions[0].id: str(1 + (number(task.text) + people[who] // 2) % 5)},
+    )
+    assert tried(study) == 0
+    assert run("judge", study)[0] == 0
+    assert tried(study) == 1
+    labels = assay.read(study)
+    assert not [one for one in assay.estimate(labels, "a").cautions if "settings of judges" in one]
+    # A second judge, then each under two temperatures: four further settings.
+    edit(study, judges=judges("a", "b"))
+    assert run("judge", study)[0] == 0
+    assert tried(study) == 2
+    edit(study, conditions={"temperature": [0, 1]})
+    code, _, err = run("judge", study, "--new-version")
+    assert code == 0, err
+    assert tried(study) == 6
+    # One judge is dropped from the study; its labels leave the table, and the store still knows that it was tried.
+    edit(study, judges=judges("a"))
+    assert run("judge", study, "--new-version")[0] == 0
+    labels = assay.read(study)
+    assert (labels.judges, labels.reading.tried) == (("a",), 6)
+    found = assay.estimate(labels.where(temperature=0.0), "a")
+    assert [one for one in found.cautions if one.startswith("6 settings of judges and prompts")]
+
+
+def test_settings_tried_in_a_file_are_its_judges() -> None:
+    labels = assay.simulate(n_items=80, n_annotators=3, judges={"a": 0.3, "b": 0.6}, seed=1)
+    assert labels.reading.tried == 0
+    found = assay.estimate(labels, "a")
+    assert [one for one in found.cautions if one.startswith("2 settings of judges and prompts")]
+    assert not [one for one in assay.estimate(labels, ["a", "b"]).cautions if "settings of judges" in one]
