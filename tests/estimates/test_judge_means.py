@@ -152,3 +152,71 @@ def test_coverage_for_judges_and_prompts_like_these(n: int, size: int, ways: int
     print(f"{n=} {size=} {ways=}: {np.mean(inside):.3f}, items only {np.mean(items):.3f}")
     assert 0.92 <= np.mean(inside) <= 0.99
     assert np.mean(items) < 0.8
+
+
+# -- judges rotated over items ----------------------------------------------------------------------------
+
+
+def rotated(values: np.ndarray, judge: np.ndarray, shared: Sequence[int] = (), **items: Sequence[Any]) -> Annotations:
+    """Labels of (items, judges), of which each item keeps one, and shared items all."""
+    whole = crossed(values[:, :, None], **items)
+    place = {f"i{i:04d}": f"j{judge[i]}" for i in range(len(values))}
+    every = {f"i{i:04d}" for i in shared}
+    kept = [who == place[item] or item in every for item, who in whole.labels.select("item", "annotator").iter_rows()]
+    return whole._keep_rows(pl.Series(kept))
+
+
+def test_rotated_judges_have_the_spread_of_their_means() -> None:
+    rng = np.random.default_rng(7)
+    x, judge = study(rng, 60, 4, 1)[:, :, 0], np.arange(60) % 4
+    line = assay.estimate(rotated(x, judge), judges="random").at()
+    means = np.array([x[judge == j, j].mean() for j in range(4)])
+    half = stats.t.ppf(0.975, 3) * means.std(ddof=1) / 2
+    assert (line.estimate, line.low, line.high) == pytest.approx(
+        (means.mean(), means.mean() - half, means.mean() + half), abs=1e-12
+    )
+    # Items of all judges count once, for the judges in turn.
+    shared = [0, 1, 2, 3, 4]
+    line = assay.estimate(rotated(x, judge, shared), judges="random").at()
+    turn = judge.copy()
+    turn[shared] = [0, 1, 2, 3, 0]
+    assert line.estimate == pytest.approx(np.mean([x[turn == j, j].mean() for j in range(4)]), abs=1e-12)
+    found = assay.estimate(rotated(x, judge, shared), judges="random")
+    assert "items dealt to judges: the mean of 4 judges' means" in " ".join(found.run.notes)
+    assert not found.run.exclusions
+
+
+def test_rotated_differences_are_those_of_one_judge_by_source() -> None:
+    rng = np.random.default_rng(8)
+    x, judge = study(rng, 80, 4, 1)[:, :, 0], np.arange(80) // 2 % 4
+    about = {"system": ["a", "b"] * 40, "source": [f"s{i // 2}" for i in range(80)]}
+    labels = rotated(x, judge, **about)
+    found = assay.estimate(labels, judges="random", contrast="system", sources="source").at(quantity="a − b")
+    mine = x[np.arange(80), judge]
+    apart = np.array([(mine[::2] - mine[1::2])[judge[::2] == j].mean() for j in range(4)])
+    half = stats.t.ppf(0.975, 3) * apart.std(ddof=1) / 2
+    assert (found.estimate, found.high) == pytest.approx((apart.mean(), apart.mean() + half))
+
+
+def test_rotated_judges_of_few_items_have_no_interval() -> None:
+    x = study(np.random.default_rng(9), 12, 3, 1)[:, :, 0]
+    line = assay.estimate(rotated(x, np.arange(12) % 3), judges="random").at()
+    assert math.isnan(line.low)
+    assert line.reason == "a judge has 4 items; 5 are required"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "size", "judge"), [(90, 3, 0.5), (90, 9, 0.5), (450, 5, 0.0), (450, 5, 0.5)])
+def test_coverage_of_rotated_judges(n: int, size: int, judge: float) -> None:
+    """400 studies a cell, SE .011; the truth is 0. An interval over labels as if of one judge is far too narrow."""
+    rng, inside, plain = np.random.default_rng([9, n, size, int(10 * judge)]), [], []
+    for _ in range(400):
+        x = study(rng, n, size, 1, judge=judge, prompt=0)[:, :, 0]
+        turn = rng.permutation(np.arange(n) % size)
+        line = assay.estimate(rotated(x, turn), judges="random").at()
+        inside.append(line.low <= 0 <= line.high)
+        mine = x[np.arange(n), turn]
+        plain.append(abs(mine.mean()) <= 1.96 * mine.std(ddof=1) / math.sqrt(n))
+    print(f"{n=} {size=} {judge=}: {np.mean(inside):.3f}, as of one judge {np.mean(plain):.3f}")
+    assert 0.925 <= np.mean(inside) <= 0.98
+    assert judge == 0 or np.mean(plain) < 0.85

@@ -34,7 +34,7 @@ from assay.estimates.checked import (
 from assay.estimates.coefficients import Regressors, corrected_coefficients
 from assay.estimates.contrasts import SourcePairs, SystemContrast, contrast_systems
 from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tune_lambda
-from assay.estimates.judge_means import JudgeRuns
+from assay.estimates.judge_means import JudgeRuns, RotatedRuns
 from assay.estimates.rogan_gladen import true_shares
 from assay.estimates.severity import RatedOutputs, SeverityFit, shares_words
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
@@ -925,6 +925,8 @@ def _judges_like_these(labels: Annotations, settings: EstimateSettings) -> Corre
     facts = {"items": len(runs.items), "judges": len(named), "prompts": len(runs.prompts), "target": target}
     notes = [f"simultaneous intervals for {len(parts)} slices"] if settings.by is not None else []
     notes += list(dict.fromkeys(PROVENANCE[labels.reading.provenance(judge)] for judge in named))
+    if isinstance(runs, RotatedRuns):
+        notes.append(f"items dealt to judges: the mean of {len(named)} judges' means, Student's t over judges")
     caution = "human labels are not used: errors that all judges share are not in the intervals."
     run = Run("estimate", settings, data, facts, "", runs.exclusions, tuple(notes), (caution,))
     return CorrectedEstimate(tuple(lines), tuple(contrasts), (), named, target, run)

@@ -1,7 +1,7 @@
 """Means of judges' labels, with intervals for judges and prompts like these.
 
-Items, judges and prompts are crossed; runs are averaged. Human labels are not used, so errors that all judges share are
-not in the interval.
+Items, judges and prompts are crossed, or each item has one judge of several (rotated); runs are averaged. Human labels
+are not used, so errors that all judges share are not in the interval.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from assay.data.ratings import cluster_codes, refuse_conditions
 from assay.errors import DesignError, counted, listing
 from assay.estimation.intervals import Estimate, estimate_by_ends, missing
 from assay.estimation.result import Exclusion
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.statistic import Bools, Floats, Ints
 
 ONE_JUDGE = "the variance among judges cannot be estimated from one judge"
 
@@ -155,7 +155,13 @@ class JudgeRuns:
         with np.errstate(invalid="ignore"):
             each = [np.bincount(at, v.to_numpy(), math.prod(shape)) / number for v in numbers]
         values = np.stack([one.reshape(shape) for one in each], axis=3)
-        keep = np.flatnonzero((number.reshape(shape) > 0).all(axis=(1, 2)))
+        there = number.reshape(shape) > 0
+        keep = np.flatnonzero(there.all(axis=(1, 2)))
+        words = None if seen is None else tuple(map(str, seen))
+        if len(names) == 1 and len(judges) > 1 and (there[:, :, 0].sum(axis=1) == 1).sum() > len(keep):
+            judge_of = _turns(there[:, :, 0])
+            one = values[np.arange(len(items)), judge_of, 0][:, None, None]
+            return RotatedRuns(items, tuple(judges), names, one, _units(mine, items, clusters), words, (), judge_of)
         if not len(keep):
             raise DesignError(
                 "no item has a label of every judge under every prompt"
@@ -165,8 +171,7 @@ class JudgeRuns:
         excluded = (Exclusion("item", lost, "without a label of every judge and prompt"),) if lost else ()
         kept = tuple(items[i] for i in keep.tolist())
         return cls(
-            kept, tuple(judges), names, values[keep], _units(mine, kept, clusters),
-            None if seen is None else tuple(map(str, seen)), excluded,
+            kept, tuple(judges), names, values[keep], _units(mine, kept, clusters), words, excluded
         )  # fmt: skip
 
     def quantities(self) -> list[tuple[str, Floats]]:
@@ -206,6 +211,75 @@ class JudgeRuns:
         one, other = (np.stack([values[by[name]].mean(axis=0) for name in both]) for by in sums)
         unit = np.array([self.unit[sums[0][name][0]] for name in both])
         return CrossedLabels.over_items(one - other, unit).estimate(confidence), len(both)
+
+
+@dataclass(frozen=True, eq=False)
+class RotatedRuns(JudgeRuns):
+    """Labels of items that were dealt to several judges: each item counts once.
+
+    The means of the judges are independent, so that nothing but their spread is needed: the mean of the J means ±
+    t(J − 1) · sd / √J, with the judges' own errors and those of their items.
+
+    Attributes
+    ----------
+    judge : (items,) int
+        The judge of each item. Items that several judges labelled count for these in turn.
+    """
+
+    judge: Ints
+
+    def estimate(self, values: Floats, confidence: float, keep: Ints | None = None) -> Estimate:
+        """Return the mean of the judges' means over some items."""
+        rows = np.arange(len(values)) if keep is None else keep
+        return _mean_of_judges(values[rows, 0, 0], self.judge[rows], confidence)
+
+    def difference(
+        self, first: Ints, second: Ints, source: Mapping[str, str | None], confidence: float
+    ) -> tuple[Estimate, int]:
+        """Return the mean difference of two systems over the sources whose outputs of both one judge labelled."""
+        values, sums = self.table[:, 0, 0, 0], []
+        for rows in (first, second):
+            by: dict[tuple[str, int], list[float]] = {}
+            for i in rows.tolist():
+                if (name := source.get(self.items[i])) is not None:
+                    by.setdefault((name, int(self.judge[i])), []).append(float(values[i]))
+            sums.append(by)
+        both = sorted(sums[0].keys() & sums[1].keys())
+        if not both:
+            return missing("no source has outputs of both systems that one judge labelled"), 0
+        apart = np.array([np.mean(sums[0][one]) - np.mean(sums[1][one]) for one in both])
+        return _mean_of_judges(apart, np.array([judge for _, judge in both]), confidence), len(both)
+
+
+def _mean_of_judges(values: Floats, judge: Ints, confidence: float) -> Estimate:
+    """The mean of the judges' means, for judges like these."""
+    if not len(values):
+        return missing("no items")
+    means = np.array([values[judge == one].mean() for one in np.unique(judge)])
+    value, n = float(means.mean()), len(means)
+    if n < 2:
+        return Estimate(value, math.nan, math.nan, math.nan, ONE_JUDGE)
+    if (few := int(np.unique(judge, return_counts=True)[1].min())) < LEAST_CROSSED:
+        return Estimate(
+            value, math.nan, math.nan, math.nan, f"a judge has {counted(few, 'item')}; {LEAST_CROSSED} are required"
+        )
+    error = float(means.std(ddof=1)) / math.sqrt(n)
+
+    def ends(level: float) -> tuple[float, float]:
+        half = float(stdtrit(n - 1, (1 + level) / 2)) * error
+        return value - half, value + half
+
+    return estimate_by_ends(value, error, ends, confidence)
+
+
+def _turns(there: Bools) -> Ints:
+    """The judge of each item; of those that several labelled, each judge in turn."""
+    found, turns = np.empty(len(there), dtype=np.int64), 0
+    for i, row in enumerate(there):
+        who = np.flatnonzero(row)
+        found[i] = who[turns % len(who)]
+        turns += len(who) > 1
+    return found
 
 
 def _units(table: Annotations, items: Sequence[str], clusters: str | None) -> Ints:

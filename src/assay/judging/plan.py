@@ -7,7 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -262,7 +262,7 @@ def read_route(study: Study, judge: Judge) -> RouteRule | None:
     StudyError
         For a file without such a rule, a rule of another judge, or a signal that is unknown before the call.
     """
-    if judge.route is None:
+    if not isinstance(judge.route, str):
         return None
     where = f"{study.folder}/study.yaml: judge '{judge.name}': route:"
     path = file_within(study.folder, judge.route)
@@ -285,6 +285,48 @@ def read_route(study: Study, judge: Judge) -> RouteRule | None:
     if own and judge.score == "label":
         raise StudyError(f"{where} {judge.route} goes by '{signal}', which score: probabilities or expected brings")
     return RouteRule(signal, limit, judge.route, own)
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """Items dealt to judges, in turn: each block of as many items as judges is dealt in an order drawn anew.
+
+    Items that are added at the end of the file change nothing of those before them.
+
+    Attributes
+    ----------
+    judges : tuple of str
+    shared : float
+        The share of items that all judges label.
+    seed : int
+    role : str
+        The kind of items; each kind is dealt alone. All outputs, and pairs of outputs, of an item go to one judge.
+    """
+
+    judges: tuple[str, ...]
+    shared: float
+    seed: int
+    role: str
+    _dealt: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
+
+    def asks(self, judge: str, item: Item) -> bool:
+        """Return whether a judge is asked about an item; items are seen in the order of the file."""
+        if judge not in self.judges:
+            return True
+        unit = str(item.fields.get("output_of") or item.fields.get("pair_of") or item.name)
+        if unit not in self._dealt:
+            self._dealt[unit] = self._deal(len(self._dealt))
+        return judge in self._dealt[unit]
+
+    def _deal(self, place: int) -> frozenset[str]:
+        start = chance(self.seed, "rotate", self.role).random()
+        before, now = (math.floor(n * self.shared + start) for n in (place, place + 1))
+        if now > before:
+            return frozenset(self.judges)
+        block, turn = divmod(place - before, len(self.judges))
+        order = list(self.judges)
+        chance(self.seed, "rotate", self.role, block).shuffle(order)
+        return frozenset(order[turn : turn + 1])
 
 
 class Plan:
@@ -373,7 +415,7 @@ class Plan:
         ]
         made_of += [self.store.setting(PAIRS)] if self.study.systems else []
         made_of += [self.store.setting(OUTPUTS)] if self.study.config.single_outputs else []
-        recipes = [one.recipe for part, some in first for one in self._assignments(part, some)]
+        recipes = [one.recipe for part, some in first for one in self._assignments(part, some, all_judges=True)]
         made_of += [list(self._chosen.values()), recipes]
         work.plan(self.store, self.assignments(), digest_of([__version__, *made_of]), changed)
 
@@ -406,7 +448,15 @@ class Plan:
         for part in self.parts:
             yield from self._assignments(part, items(self.store, part.role))
 
-    def _assignments(self, part: _AskedPart, them: Iterable[tuple[Item, str]]) -> Iterator[Assignment]:
+    def _rotation(self, part: _AskedPart) -> Rotation | None:
+        """How the items of a part are dealt to judges; None if every judge is asked about every item."""
+        shares = {one.name: one.rotates for one in part.models if one.rotates is not None}
+        return Rotation(tuple(shares), min(shares.values()), self.study.config.seed, part.role) if shares else None
+
+    def _assignments(
+        self, part: _AskedPart, them: Iterable[tuple[Item, str]], *, all_judges: bool = False
+    ) -> Iterator[Assignment]:
+        rotation = None if all_judges else self._rotation(part)
         cells = [
             (question, condition, self._way_of(judge.name, question.id, canonical(condition)))
             for question in part.questions
@@ -421,6 +471,8 @@ class Plan:
                 if way.judge.strategy == "few-shot" and self._is_held_out(way, item):
                     continue
                 if not self._is_routed_to(judge, item):
+                    continue
+                if rotation is not None and not rotation.asks(judge.name, item):
                     continue
                 if way.probe is not None and item.name not in self._probed.get(way.probe, ()):
                     continue
@@ -521,6 +573,16 @@ class Plan:
         """Return whether the judge keeps an item, as far as is known before the call."""
         rule = self.routes.get(judge.name)
         return rule is None or rule.of_answer or rule.keeps(item.fields.get(rule.signal))
+
+    def rotation_words(self) -> Iterator[str]:
+        """How many items each judge of a rotation has, of each kind."""
+        for part in self.judged:
+            if (rotation := self._rotation(part)) is not None:
+                them = [item for item, _ in items(self.store, part.role)]
+                asked = [[rotation.asks(judge, item) for item in them] for judge in rotation.judges]
+                every = sum(map(all, zip(*asked, strict=True)))
+                counts = ", ".join(f"{judge} {sum(each):,}" for judge, each in zip(rotation.judges, asked, strict=True))
+                yield f"{len(them):,} items are dealt to judges ({counts}); all label {every:,} of them"
 
     def route_words(self) -> tuple[str, ...]:
         """How many items each judge leaves to people by its rule."""

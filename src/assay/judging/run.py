@@ -218,7 +218,10 @@ def judge_study(
                 plan, _ = plan_study(study, opened, changed)
                 ask = partial(_ask, loop, ways)
                 done = _ask_in_two_parts(plan, answering, ask) if study.systems else ask(plan, answering)
-                return replace(done, notes=(*done.notes, *plan.route_words(), *_part_words(study, asked_part)))
+                return replace(
+                    done,
+                    notes=(*done.notes, *plan.rotation_words(), *plan.route_words(), *_part_words(study, asked_part)),
+                )
         finally:
             loop.run(_close(answering.values()))
 

@@ -290,9 +290,24 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
         for position, judge in enumerate(models):
             for where, what in _judge_problems(judge, prompts, config):
                 yield (part, position, *where), what
+    yield from _rotation_problems(config)
     for position, prompt in enumerate(config.conditions.prompt):
         if prompt not in prompts:
             yield ("conditions", "prompt", position), unknown("prompt", prompt, sorted(prompts), "prompts/")
+
+
+def _rotation_problems(config: StudyFile) -> Iterator[Problem]:
+    """Find judges that are dealt items alone, or by another rule than the others."""
+    dealt = [(n, one) for n, one in enumerate(config.judges) if isinstance(one, Judge) and one.rotates is not None]
+    for position, judge in dealt:
+        where = ("judges", position, "route")
+        if len(dealt) < 2:
+            yield where, "rotate deals items to several judges; give another judge route: {rotate: …} too"
+        elif judge.rotates != dealt[0][1].rotates:
+            yield where, f"rotate is {judge.rotates:g}, and {dealt[0][1].rotates:g} of judge '{dealt[0][1].name}'"
+    for position, one in enumerate(config.systems):
+        if one.rotates is not None:
+            yield ("systems", position, "route"), "rotate deals items to judges; a system writes about every item"
 
 
 def _file_column_problems(config: StudyFile) -> Iterator[Problem]:

@@ -748,8 +748,12 @@ class Judge(NamedJudge):
         default_factory=dict, description="headers added to every request; ${NAME} is read from the environment"
     )
     sibling: str | None = Field(None, description="another model of the same provider, for the probe sibling")
-    route: str | None = Field(
-        None, description="a rule written by assay route: the judge labels its queue, annotators label the others"
+    route: str | Annotated[dict[Literal["rotate"], Annotated[float, Field(ge=0, lt=1)]], Field(min_length=1)] | None = (
+        Field(
+            None,
+            description="a rule written by assay route: the judge labels its queue, annotators label the others; or "
+            "{rotate: 0.1}: items are dealt to the judges with this value, and this share of them is asked of all",
+        )
     )
     limits: RateLimits = Field(
         default_factory=lambda: RateLimits.model_validate({}),
@@ -760,6 +764,11 @@ class Judge(NamedJudge):
         description="dollars per million tokens, if assay does not know them: {input: 0.25, output: 2}; "
         "cached_input and cache_write default to input, reasoning to output",
     )
+
+    @property
+    def rotates(self) -> float | None:
+        """The share of items that all judges of a rotation label; None outside one."""
+        return self.route.get("rotate") if isinstance(self.route, dict) else None
 
     @field_validator("key")
     @classmethod
