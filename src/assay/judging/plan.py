@@ -289,7 +289,7 @@ def read_route(study: Study, judge: Judge) -> RouteRule | None:
 
 @dataclass(frozen=True)
 class Rotation:
-    """Items dealt to judges, in turn: each block of as many items as judges is dealt in an order drawn anew.
+    """Items dealt to judges, in turn: each block of as many items as judges is dealt in a new random order.
 
     Items that are added at the end of the file change nothing of those before them.
 
