@@ -217,7 +217,7 @@ class JudgeRuns:
 class RotatedRuns(JudgeRuns):
     """Labels of items that were dealt to several judges: each item counts once.
 
-    The means of the judges are independent, so that nothing but their spread is needed: the mean of the J means ±
+    The means of the judges are independent, so that only their spread is needed: the mean of the J means ±
     t(J − 1) · sd / √J, with the judges' own errors and those of their items.
 
     Attributes
