@@ -61,7 +61,8 @@ def test_commands_grant_what_the_verdict_grants():
     assert (
         assay.card(labels.where(annotator=["h0", "h1", "h2", "good"]), epsilon=0.2).rows[0].marks["replacement"] == "✓"
     )
-    assert assay.estimate(labels, "good").run.cautions == ()
+    (caution,) = assay.estimate(labels, "good").run.cautions
+    assert caution.startswith("5 settings of judges and prompts")
 
 
 def test_an_estimate_warns_of_a_judge_that_matches_one_annotator():

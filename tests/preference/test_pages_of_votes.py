@@ -129,8 +129,11 @@ def test_sentences_on_bins_are_left_to_the_table():
 
 def test_the_ten_most_and_the_ten_least_separable_items():
     items = pl.DataFrame({"item": [f"i{k:02}" for k in range(12)], "separability": [k / 12 for k in range(12)]})
-    (part,) = separability_parts(result(["one"], items=items, rows=items, groups=(), plot=picture))
-    (_, _), (_, most), (_, least) = part.frames
+    found = result(["one"], items=items, rows=items, groups=(), plot=picture, scenarios=lambda: items.head(1))
+    (part,) = separability_parts(found)
+    (_, _), (about, shares), (_, most), (_, least) = part.frames
+    assert about.startswith("Items by scenario: ")
+    assert shares.height == 1
     assert most["item"].to_list() == [f"i{k:02}" for k in range(11, 1, -1)]
     assert least["item"].to_list() == [f"i{k:02}" for k in range(10)]
     assert len(part.pictures) == 1
@@ -139,7 +142,9 @@ def test_the_ten_most_and_the_ten_least_separable_items():
 @pytest.mark.parametrize(("groups", "pictures"), [((), 1), (("x",), 2), (("x", "y"), 4)])
 def test_plot_has_a_panel_for_each_group(groups, pictures):
     items = pl.DataFrame({"item": ["a"], "separability": [0.1]})
-    found = result(["one"], items=items, rows=items, groups=groups, plot=picture, plot_groups=picture)
+    found = result(
+        ["one"], items=items, rows=items, groups=groups, plot=picture, plot_groups=picture, scenarios=lambda: items
+    )
     (part,) = separability_parts(found)
     assert len(part.pictures) == pictures
     assert (part.pictures[0][0] == "Separability by group") is (len(groups) > 1)

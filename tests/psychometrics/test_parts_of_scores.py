@@ -83,7 +83,7 @@ def rater_model(fair=None, checked=0, modes=1) -> SimpleNamespace:
 
 def test_a_quick_fit_with_one_mode_has_one_part():
     (part,) = rater_parts(rater_model())
-    assert part.title == "Severity and variability of raters"
+    assert part.title == "Severity and variability of raters, in points"
     assert part.words == ("said", "careful")
     assert [about for about, _ in part.frames] == [
         "Severity φ in points from the raters' mean (below 0: severe); variability ψ in points."
