@@ -14,6 +14,7 @@ from scipy import stats
 import assay
 from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError
+from assay.estimates.judge_means import CrossedLabels, mean_of_judges
 
 
 def crossed(values: np.ndarray, scale: Any = None, **items: Sequence[Any]) -> Annotations:
@@ -143,8 +144,6 @@ def test_coverage_for_judges_and_prompts_like_these(n: int, size: int, ways: int
     rng, inside, items = np.random.default_rng([7, n, size]), [], []
     for _ in range(400):
         x = study(rng, n, size, ways)
-        from assay.estimates.judge_means import CrossedLabels
-
         found = CrossedLabels.over_items(x).estimate(0.95)
         inside.append(found.low <= 0 <= found.high)
         a = x.mean(axis=(1, 2))
@@ -175,15 +174,38 @@ def test_rotated_judges_have_the_spread_of_their_means() -> None:
     assert (line.estimate, line.low, line.high) == pytest.approx(
         (means.mean(), means.mean() - half, means.mean() + half), abs=1e-12
     )
-    # Items of all judges count once, for the judges in turn.
-    shared = [0, 1, 2, 3, 4]
-    line = assay.estimate(rotated(x, judge, shared), judges="random").at()
-    turn = judge.copy()
-    turn[shared] = [0, 1, 2, 3, 0]
-    assert line.estimate == pytest.approx(np.mean([x[turn == j, j].mean() for j in range(4)]), abs=1e-12)
+    # Items of all judges count for each of them; what they add to all is a further part.
+    shared = [0, 1, 2, 3, 4, 5]
     found = assay.estimate(rotated(x, judge, shared), judges="random")
+    line = found.at()
+    has = (judge[:, None] == np.arange(4)) | np.isin(np.arange(60), shared)[:, None]
+    means = np.array([x[has[:, j], j].mean() for j in range(4)])
+    size = has.sum(axis=0)
+    c = np.mean([len(shared) / (size[j] * size[k]) for j in range(4) for k in range(4) if j != k])
+    v = (x[shared] - means).mean(axis=1).var(ddof=1)
+    half = math.sqrt(stats.t.ppf(0.975, 3) ** 2 * means.var(ddof=1) / 4 + stats.t.ppf(0.975, 5) ** 2 * c * v)
+    assert (line.estimate, line.high) == pytest.approx((means.mean(), means.mean() + half), abs=1e-12)
     assert "items dealt to judges: the mean of 4 judges' means" in " ".join(found.run.notes)
     assert not found.run.exclusions
+
+
+def test_names_and_order_of_rotated_judges_change_nothing() -> None:
+    rng = np.random.default_rng(10)
+    x, judge = study(rng, 60, 3, 1)[:, :, 0], np.arange(60) % 3
+    labels = rotated(x, judge, range(0, 60, 5))
+    lines = [assay.estimate(labels, names, judges="random").at() for names in (["j0", "j1", "j2"], ["j2", "j0", "j1"])]
+    frame = labels.to_polars().with_columns(
+        item=pl.concat_str(pl.lit("x"), (1000 - pl.col("item").str.slice(1).cast(pl.Int64)).cast(pl.String)),
+        annotator=pl.col("annotator").replace({"j0": "z", "j1": "a", "j2": "k"}),
+    )
+    other = Annotations.from_frame(
+        frame.sample(fraction=1, shuffle=True, seed=1), judges=["z", "a", "k"], scale=assay.Interval()
+    )
+    lines.append(assay.estimate(other, judges="random").at())
+    for one in lines[1:]:
+        assert (one.estimate, one.low, one.high) == pytest.approx(
+            (lines[0].estimate, lines[0].low, lines[0].high), abs=1e-12
+        )
 
 
 def test_rotated_differences_are_those_of_one_judge_by_source() -> None:
@@ -196,6 +218,21 @@ def test_rotated_differences_are_those_of_one_judge_by_source() -> None:
     apart = np.array([(mine[::2] - mine[1::2])[judge[::2] == j].mean() for j in range(4)])
     half = stats.t.ppf(0.975, 3) * apart.std(ddof=1) / 2
     assert (found.estimate, found.high) == pytest.approx((apart.mean(), apart.mean() + half))
+    # Sources of all judges count for each of them.
+    labels = rotated(x, judge, [*range(10), *range(40, 44)], **about)
+    found = assay.estimate(labels, judges="random", contrast="system", sources="source").at(quantity="a − b")
+    each = x[::2] - x[1::2]
+    has = (judge[::2, None] == np.arange(4)) | np.isin(np.arange(40), [*range(5), 20, 21])[:, None]
+    assert found.estimate == pytest.approx(np.mean([each[has[:, j], j].mean() for j in range(4)]), abs=1e-12)
+
+
+def test_rotated_judges_under_several_prompts_are_refused() -> None:
+    x = study(np.random.default_rng(12), 40, 2, 2)
+    whole = crossed(x)
+    kept = [int(item[1:]) % 2 == int(who[1:]) and (int(item[1:]) // 2) % 2 == int(prompt[1:])
+            for item, who, prompt in whole.labels.select("item", "annotator", "prompt").iter_rows()]  # fmt: skip
+    with pytest.raises(DesignError, match="items are dealt to judges under 2 prompts, which has no interval here"):
+        assay.estimate(whole._keep_rows(pl.Series(kept)), judges="random", prompts="prompt")
 
 
 def test_rotated_judges_of_few_items_have_no_interval() -> None:
@@ -213,10 +250,28 @@ def test_coverage_of_rotated_judges(n: int, size: int, judge: float) -> None:
     for _ in range(400):
         x = study(rng, n, size, 1, judge=judge, prompt=0)[:, :, 0]
         turn = rng.permutation(np.arange(n) % size)
-        line = assay.estimate(rotated(x, turn), judges="random").at()
+        dealt = np.where(turn[:, None] == np.arange(size), x, np.nan)
+        line = mean_of_judges(dealt, np.arange(n), 0.95)
         inside.append(line.low <= 0 <= line.high)
         mine = x[np.arange(n), turn]
         plain.append(abs(mine.mean()) <= 1.96 * mine.std(ddof=1) / math.sqrt(n))
     print(f"{n=} {size=} {judge=}: {np.mean(inside):.3f}, as of one judge {np.mean(plain):.3f}")
     assert 0.925 <= np.mean(inside) <= 0.98
     assert judge == 0 or np.mean(plain) < 0.85
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dealt", ["items", "documents"])
+@pytest.mark.parametrize("document", [0.0, 1.0])
+def test_coverage_of_rotated_judges_in_documents(dealt: str, document: float) -> None:
+    """300 studies a cell, SE .013: 30 documents of 10 items, a tenth of the items of all judges, 5 judges."""
+    rng, inside, unit = np.random.default_rng([11, len(dealt), int(document)]), [], np.arange(300) // 10
+    for _ in range(300):
+        x = study(rng, 300, 5, 1, judge=0.2, prompt=0)[:, :, 0] + document * rng.normal(size=30)[unit][:, None]
+        turn = rng.permutation(np.arange(300) % 5) if dealt == "items" else rng.permutation(np.arange(30) % 5)[unit]
+        shared = np.isin(np.arange(300), rng.choice(300, 30, replace=False))
+        labels = np.where((turn[:, None] == np.arange(5)) | shared[:, None], x, np.nan)
+        line = mean_of_judges(labels, unit, 0.95)
+        inside.append(line.low <= 0 <= line.high)
+    print(f"{dealt=} {document=}: {np.mean(inside):.3f}")
+    assert 0.91 <= np.mean(inside) <= 0.995

@@ -159,10 +159,14 @@ class JudgeRuns:
         keep = np.flatnonzero(there.all(axis=(1, 2)))
         words = None if seen is None else tuple(map(str, seen))
         if len(names) == 1 and len(judges) > 1 and (there[:, :, 0].sum(axis=1) == 1).sum() > len(keep):
-            judge_of = _turns(there[:, :, 0])
-            one = values[np.arange(len(items)), judge_of, 0][:, None, None]
-            return RotatedRuns(items, tuple(judges), names, one, _units(mine, items, clusters), words, (), judge_of)
+            return RotatedRuns(items, tuple(judges), names, values, _units(mine, items, clusters), words, ())
         if not len(keep):
+            if len(names) > 1 and (there.any(axis=2).sum(axis=1) == 1).any():
+                raise DesignError(
+                    f"items are dealt to judges under {len(names)} prompts, which has no interval here; choose one prompt "
+                    "with labels.where(...)",
+                    option="prompts",
+                )
             raise DesignError(
                 "no item has a label of every judge under every prompt"
                 if prompts is not None else f"no item has labels of all judges ({listing(judges)})"
@@ -213,73 +217,101 @@ class JudgeRuns:
         return CrossedLabels.over_items(one - other, unit).estimate(confidence), len(both)
 
 
-@dataclass(frozen=True, eq=False)
 class RotatedRuns(JudgeRuns):
-    """Labels of items that were dealt to several judges: each item counts once.
-
-    The means of the judges are independent, so that only their spread is needed: the mean of the J means ±
-    t(J − 1) · sd / √J, with the judges' own errors and those of their items.
-
-    Attributes
-    ----------
-    judge : (items,) int
-        The judge of each item. Items that several judges labelled count for these in turn.
-    """
-
-    judge: Ints
+    """Labels of items that were dealt to several judges, some of them to all; a label that is not there is NaN."""
 
     def estimate(self, values: Floats, confidence: float, keep: Ints | None = None) -> Estimate:
         """Return the mean of the judges' means over some items."""
         rows = np.arange(len(values)) if keep is None else keep
-        return _mean_of_judges(values[rows, 0, 0], self.judge[rows], confidence)
+        return mean_of_judges(values[rows, :, 0], self.unit[rows], confidence)
 
     def difference(
         self, first: Ints, second: Ints, source: Mapping[str, str | None], confidence: float
     ) -> tuple[Estimate, int]:
-        """Return the mean difference of two systems over the sources whose outputs of both one judge labelled."""
-        values, sums = self.table[:, 0, 0, 0], []
+        """Return the mean difference of two systems within judges, over sources with outputs of both of a judge."""
+        sums, unit = [], dict[str, int]()
         for rows in (first, second):
-            by: dict[tuple[str, int], list[float]] = {}
+            by: dict[str, list[int]] = {}
             for i in rows.tolist():
                 if (name := source.get(self.items[i])) is not None:
-                    by.setdefault((name, int(self.judge[i])), []).append(float(values[i]))
+                    by.setdefault(name, []).append(i)
+                    unit.setdefault(name, int(self.unit[i]))
             sums.append(by)
-        both = sorted(sums[0].keys() & sums[1].keys())
+        values, none = self.table[:, :, 0, 0], math.nan
+        apart = {
+            name: _means(values[sums[0][name]], none) - _means(values[sums[1][name]], none)
+            for name in sorted(sums[0].keys() & sums[1].keys())
+        }
+        both = [name for name, one in apart.items() if not np.isnan(one).all()]
         if not both:
             return missing("no source has outputs of both systems that one judge labelled"), 0
-        apart = np.array([np.mean(sums[0][one]) - np.mean(sums[1][one]) for one in both])
-        return _mean_of_judges(apart, np.array([judge for _, judge in both]), confidence), len(both)
+        at = np.array([unit[name] for name in both])
+        return mean_of_judges(np.stack([apart[name] for name in both]), at, confidence), len(both)
 
 
-def _mean_of_judges(values: Floats, judge: Ints, confidence: float) -> Estimate:
-    """The mean of the judges' means, for judges like these."""
-    if not len(values):
+def mean_of_judges(values: Floats, unit: Ints, confidence: float) -> Estimate:
+    """Return the mean of the judges' means, for judges like these.
+
+    half² = t²(J − 1) s² / J + t²(U − 1) c v: s² is the variance of the judges' means, whose spread contains the judges'
+    own errors and those of their items. What units (items, or clusters of items) of several judges add to all of them
+    is not in that spread: c is the mean over pairs of judges of the sum over units of the product of their shares of
+    the judges' labels, and v the variance of the means of those U units, of labels centred by judge.
+
+    Parameters
+    ----------
+    values : (items, judges) float
+        NaN if there is no label.
+    unit : (items,) int
+    """
+    there = ~np.isnan(values)
+    used = np.flatnonzero(there.any(axis=0))
+    values, there = values[:, used], there[:, used]
+    number, n = there.sum(axis=0), len(used)
+    if not n:
         return missing("no items")
-    means = np.array([values[judge == one].mean() for one in np.unique(judge)])
-    value, n = float(means.mean()), len(means)
+    means = _means(values, math.nan)
+    value = float(means.mean())
     if n < 2:
         return Estimate(value, math.nan, math.nan, math.nan, ONE_JUDGE)
-    if (few := int(np.unique(judge, return_counts=True)[1].min())) < LEAST_CROSSED:
-        return Estimate(
-            value, math.nan, math.nan, math.nan, f"a judge has {counted(few, 'item')}; {LEAST_CROSSED} are required"
-        )
-    error = float(means.std(ddof=1)) / math.sqrt(n)
+    if (few := int(number.min())) < LEAST_CROSSED:
+        why = f"a judge has {counted(few, 'item')}; {LEAST_CROSSED} are required"
+        return Estimate(value, math.nan, math.nan, math.nan, why)
+    common, df = _shared_variance(values - means, there, unit)
+    parts = ((float(means.var(ddof=1)) / n, n - 1), (common, df))
 
     def ends(level: float) -> tuple[float, float]:
-        half = float(stdtrit(n - 1, (1 + level) / 2)) * error
+        half = math.sqrt(sum(float(stdtrit(df, (1 + level) / 2)) ** 2 * v for v, df in parts if v > 0))
         return value - half, value + half
 
-    return estimate_by_ends(value, error, ends, confidence)
+    return estimate_by_ends(value, math.sqrt(sum(v for v, _ in parts)), ends, confidence)
 
 
-def _turns(there: Bools) -> Ints:
-    """The judge of each item; of those that several labelled, each judge in turn."""
-    found, turns = np.empty(len(there), dtype=np.int64), 0
-    for i, row in enumerate(there):
-        who = np.flatnonzero(row)
-        found[i] = who[turns % len(who)]
-        turns += len(who) > 1
-    return found
+def _means(values: Floats, none: float) -> Floats:
+    """The mean of each column over the labels that are there."""
+    there = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        found = np.where(there, values, 0).sum(axis=0) / there.sum(axis=0)
+    return np.asarray(np.where(there.any(axis=0), found, none))
+
+
+def _shared_variance(centred: Floats, there: Bools, unit: Ints) -> tuple[float, int]:
+    """The variance that units of several judges add to the mean of all judges, with its degrees of freedom."""
+    _, code = np.unique(unit, return_inverse=True)
+    shape = (int(code.max()) + 1, there.shape[1])
+    counts, sums = np.zeros(shape), np.zeros(shape)
+    np.add.at(counts, code, there.astype(float))
+    np.add.at(sums, code, np.where(there, centred, 0))
+    shares = counts / counts.sum(axis=0)
+    products = shares.T @ shares
+    n = shape[1]
+    common = float(products.sum() - np.trace(products)) / (n * (n - 1))
+    several = (counts > 0).sum(axis=1) > 1
+    if common <= 0:
+        return 0.0, 1
+    if several.sum() < LEAST_CROSSED:
+        several = np.ones(shape[0], dtype=bool)
+    means = sums[several].sum(axis=1) / counts[several].sum(axis=1)
+    return common * float(means.var(ddof=1)), int(several.sum()) - 1
 
 
 def _units(table: Annotations, items: Sequence[str], clusters: str | None) -> Ints:
