@@ -231,7 +231,7 @@ def test_rotated_judges_under_several_prompts_are_refused() -> None:
     whole = crossed(x)
     kept = [int(item[1:]) % 2 == int(who[1:]) and (int(item[1:]) // 2) % 2 == int(prompt[1:])
             for item, who, prompt in whole.labels.select("item", "annotator", "prompt").iter_rows()]  # fmt: skip
-    with pytest.raises(DesignError, match="items are dealt to judges under 2 prompts, which has no interval here"):
+    with pytest.raises(DesignError, match="items are dealt to judges under 2 prompts"):
         assay.estimate(whole._keep_rows(pl.Series(kept)), judges="random", prompts="prompt")
 
 

@@ -163,7 +163,7 @@ class JudgeRuns:
         if not len(keep):
             if len(names) > 1 and (there.any(axis=2).sum(axis=1) == 1).any():
                 raise DesignError(
-                    f"items are dealt to judges under {len(names)} prompts, which has no interval here; choose one prompt "
+                    f"items are dealt to judges under {len(names)} prompts, which has no interval; choose one prompt "
                     "with labels.where(...)",
                     option="prompts",
                 )
@@ -260,7 +260,7 @@ def mean_of_judges(values: Floats, unit: Ints, confidence: float) -> Estimate:
     Parameters
     ----------
     values : (items, judges) float
-        NaN if there is no label.
+        NaN without a label.
     unit : (items,) int
     """
     there = ~np.isnan(values)
