@@ -1169,7 +1169,7 @@ class People(StudyPart):
         1,
         ge=1,
         le=10,
-        description="times that a person can try the practice items and the questions with a right answer",
+        description="times that a person can try the questions with a right answer",
     )
     ask: dict[Stage, dict[Name, dict[str, Options]]] = Field(
         default_factory=dict,
