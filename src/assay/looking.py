@@ -320,7 +320,7 @@ def supported_analyses(labels: Annotations, gold: Collection[str] = ()) -> list[
     by = pl.col("annotator")
     raters = labels.labels.group_by("item").agg(by.n_unique().alias("n"))["n"]
     together = int((raters >= 2).sum())
-    columns = [c for c in labels.items.columns if c not in ("item", *labels.reading.drawn, *gold)]
+    columns = [c for c in labels.items.columns if c not in ("item", *labels.technical_columns, *gold)]
     nested = [c for c in columns if 1 < labels.items[c].n_unique() < labels.n_items]
     groups = [c for c in nested if labels.items[c].n_unique() <= 6]
     varied = [c for c in (*labels.conditions, "scale", "range") if c in labels.labels.columns]

@@ -292,7 +292,7 @@ def test_strata_columns_require_five_items_per_value():
     })  # fmt: skip
     labels = SimpleNamespace(
         items=items, scale=SimpleNamespace(categories=("bad", "good", "worse")), names={},
-        reading=SimpleNamespace(drawn=()),
+        technical_columns=(),
     )  # fmt: skip
 
     def asked(**options):

@@ -282,7 +282,7 @@ def farthest_items(labels: Annotations, judge: str, most: int, repeats: Repeats 
 
 def _described(labels: Annotations) -> pl.DataFrame:
     """The items with the columns that describe them, without those that only record how a study drew them."""
-    frame = labels.items.drop([c for c in labels.reading.drawn if c in labels.items.columns and c != "item"])
+    frame = labels.items.drop([c for c in labels.technical_columns if c in labels.items.columns and c != "item"])
     return frame.select(c for c in frame.columns if frame[c].null_count() < frame.height)
 
 

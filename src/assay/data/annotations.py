@@ -20,6 +20,7 @@ from assay.data.columns import KEY, FrameSettings, duplicate_words, table_parts
 from assay.data.columns import Reading as Reading
 from assay.data.joining import Match, joined
 from assay.data.names import Coded, Names, Utf8, any_twice, cell_numbers, codes_in, factorize, natural, sort_cells
+from assay.data.probabilities import PREFIXES, probability_columns
 from assay.data.scales import Interval, Label, Scale, scale_named
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import one_of, question_of_two
@@ -186,6 +187,16 @@ class Annotations:
         if "criterion" not in self.labels.columns:
             return ()
         return natural(self.labels["criterion"].unique().to_list())
+
+    @cached_property
+    def technical_columns(self) -> tuple[str, ...]:
+        """Item columns that describe no item: numbers of a study's draw, and a judge's probabilities of the labels."""
+        named = [c for c in self.items.columns if c.startswith(PREFIXES) and self.items[c].dtype.is_numeric()]
+        if len(named) < 2:
+            return self.reading.drawn
+        parts = self.labels.partition_by("criterion") if self.criteria else [self.labels]
+        labels = [one["label"].unique().to_list() for one in parts]
+        return (*self.reading.drawn, *probability_columns({c: self.items[c] for c in named}, labels))
 
     @property
     def scale(self) -> Scale:

@@ -23,6 +23,7 @@ from assay.data import words
 from assay.data.cells import ROWS_INSPECTED, ColumnView, computed_columns, total_of_counts
 from assay.data.dependence import crossed, dependence, repetition, sameness
 from assay.data.names import IN_MEMORY, KINDS, model_names, possible_judges, spelling_key
+from assay.data.probabilities import PREFIXES, probability_columns
 from assay.data.role_names import (
     AVERAGE_ROW,
     BY_NAME,
@@ -43,7 +44,8 @@ from assay.errors import DataError, counted, listing
 
 RoleKind = Literal[
     "item", "annotator", "label", "criterion", "repeat", "kind", "person", "judge", "item column", "annotator column",
-    "answer column", "gold", "computed", "time stamp", "comment", "row number", "technical", "empty", "unknown",
+    "answer column", "probability", "gold", "computed", "time stamp", "comment", "row number", "technical", "empty",
+    "unknown",
 ]  # fmt: skip
 Shape = Literal["long", "wide", "transposed", "counts"]
 Layout = Literal["auto", "long", "wide", "transposed"]
@@ -96,7 +98,11 @@ SWAPPED = 0.1
 IGNORED: tuple[RoleKind, ...] = ("computed", "time stamp", "comment", "row number", "technical", "empty")
 """Roles of columns that are ignored."""
 
-_NO_IDENTIFIER: tuple[RoleKind | None, ...] = ("computed", "gold", "time stamp", "row number", "empty")
+_NO_IDENTIFIER: tuple[RoleKind | None, ...] = ("probability", "computed", "gold", "time stamp", "row number", "empty")
+_REASONS: Mapping[RoleKind, str] = {
+    "time stamp": "dates and times", "empty": "no values", "probability": words.SUM_TO_ONE,
+}  # fmt: skip
+"""Reasons of roles that a name does not decide alone."""
 _AI = ("AI", "KI", "IA", "LLM", "ML")
 
 
@@ -475,6 +481,20 @@ class _Finder:
     def _cells(self, names: Sequence[str]) -> NDArray[np.float64]:
         return np.column_stack([self.views[n].numbers.to_numpy() for n in names])  # type: ignore[union-attr]
 
+    # -- probabilities of the labels ---------------------------------------------------------------------
+
+    @cached_property
+    def _probabilities(self) -> tuple[str, ...]:
+        """The columns with a judge's probabilities of the labels, unless the user gives them another role."""
+        said = {*(getattr(self.stated, role) for role in ("item", "annotator", "label", "criterion", "repeat"))}
+        said |= {*(self.stated.columns or ()), *self.stated.people, *(self.stated.exclude or ())}
+        named = [n for n in self.views if n.startswith(PREFIXES) and n not in said]
+        numbers = {n: found for n in named if len(named) > 1 and (found := self.views[n].numbers) is not None}
+        if not numbers:
+            return ()
+        few = [v for n, v in self.views.items() if n not in numbers and 0 < v.n_values <= MOST_CATEGORIES]
+        return probability_columns(numbers, [v.distinct.to_list() for v in few])
+
     # -- one row per label: who answered, and on which item ----------------------------------------------
 
     @cached_property
@@ -486,7 +506,7 @@ class _Finder:
             v for v in self.views.values()
             if v.name in stated or (
                 v.share_filled > LEAST_FILLED and 2 <= v.n_values <= LARGEST_ENTITY * rows and not v.dates
-                and (v.values is None or v.whole) and v.name != self.stated.label
+                and (v.values is None or v.whole) and v.name != self.stated.label and v.name not in self._probabilities
             )
         ]  # fmt: skip
         fits.sort(key=lambda v: (v.name not in stated, -self._entity_rank(v)))
@@ -810,7 +830,9 @@ class _Finder:
         same = {n for group in self._entities if group[0] in members for n in group}
         found = []
         for name, view in self.views.items():
-            if name in same or name in members or not view.could_be_labels or view.n_values < 2:
+            if name in same or name in members or name in self._probabilities:
+                continue
+            if not view.could_be_labels or view.n_values < 2:
                 continue
             if view.unique and (view.values is None or view.counts_rows or view.whole):
                 continue
@@ -1240,6 +1262,8 @@ class _Finder:
         view, plain = self.views[name], self.plain[name]
         if not view.filled:
             return "empty"
+        if name in self._probabilities:
+            return "probability"
         timed = called(plain, "time stamp")
         if view.dates and (view.temporal or timed or len(view.distinct) > MOST_CATEGORIES):
             return "time stamp"
@@ -1260,7 +1284,7 @@ class _Finder:
         if self.stated.exclude == () and role == "computed":
             role = None
         if role is not None:
-            return role, {"time stamp": "dates and times", "empty": "no values"}.get(role, "by name")
+            return role, _REASONS.get(role, "by name")
         if view.free:
             return "comment", f"free text in {counted(view.filled, 'row')}"
         if view.dates:

@@ -16,6 +16,7 @@ ROLES = {
     "item": "item id", "annotator": "annotator", "label": "label", "criterion": "criterion", "repeat": "repeat",
     "kind": "human or judge", "person": "human labels", "judge": "judge labels", "item column": "item metadata",
     "annotator column": "annotator metadata", "answer column": "describes the label",
+    "probability": "probability of a label",
     "gold": "item metadata (gold label)", "computed": "computed (ignored)", "time stamp": "time stamp (ignored)",
     "comment": "comment (ignored)", "row number": "row number (ignored)", "technical": "technical (ignored)",
     "empty": "empty (ignored)", "unknown": "unknown role",
@@ -28,7 +29,8 @@ _NOTES = {
     "computed": "ignored (computed)", "time stamp": "ignored (time stamp)", "comment": "ignored (comment)",
     "row number": "ignored (row number)", "technical": "ignored (technical)", "empty": "ignored (empty)",
     "item column": "kept as item metadata", "annotator column": "kept as annotator metadata",
-    "answer column": "kept next to the labels", "gold": "kept as item metadata (gold label)",
+    "answer column": "kept next to the labels", "probability": "kept as probabilities of the labels",
+    "gold": "kept as item metadata (gold label)",
 }  # fmt: skip
 _WITH_REASON = ("computed", "item column", "gold")
 
@@ -119,6 +121,7 @@ def assumed_judges(names: Sequence[str]) -> str:
 # -- the structure of a table ------------------------------------------------------------------------------------
 
 LABEL_REASON = "differs within items and within annotators"
+SUM_TO_ONE = "named after the labels; each row sums to 1"
 
 
 def _names(columns: Sequence[str], most: int = 4) -> str:

@@ -109,7 +109,7 @@ def known_columns(labels: Annotations, wanted: Sequence[str] | str, gold: object
         names = [wanted] if isinstance(wanted, str) else list(wanted)
         names = [name for name in names if name in frame.columns or name not in ("none", "stem", "suffix")]
         return Known(tuple(Stratification(name, cluster_codes(labels, name)) for name in names))
-    skip = ["item", *labels.reading.drawn, *([gold] if isinstance(gold, str) else [])]
+    skip = ["item", *labels.technical_columns, *([gold] if isinstance(gold, str) else [])]
     found = item_groups(frame, labels.scale.categories or (), skip, used) if frame.width > 1 else ItemGroups((), {})
     columns, own = (
         tuple(Stratification(one.name, one.codes, one.documents, one.numbers) for one in each)

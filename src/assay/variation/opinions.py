@@ -16,6 +16,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunks import Chunks
+from assay.data.probabilities import OFF_ONE, PREFIXES
 from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import Estimate, adjust_p, missing
@@ -42,12 +43,6 @@ if TYPE_CHECKING:
 Distance = Literal["auto", "nominal", "ordered"]
 Source = Literal["probabilities", "repeats", "label"]
 """How a judge's distribution is known: by probabilities of labels, by repeated labels, or as a single label."""
-
-PREFIXES = ("p_", "p:")
-"""How the names of columns with the probabilities of labels begin."""
-
-OFF_ONE = 0.01
-"""Largest deviation from 1 of the sum of an item's probabilities; smaller deviations are normalised."""
 
 ROUNDED = 1e-3
 """Deviation of a sum of rounded probabilities that is not mentioned."""

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from assay.data.annotations import Annotations
+from assay.data.probabilities import PREFIXES
 from assay.reporting.page import Part, PartOptions, parts_or_reason
 from assay.reporting.tables import filled
 from assay.variation import words
 from assay.variation.labels import ensembles_of
-from assay.variation.opinions import PREFIXES, Opinions, opinions
+from assay.variation.opinions import Opinions, opinions
 from assay.variation.panel import JudgePanel, panel
 
 if TYPE_CHECKING:
