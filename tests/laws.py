@@ -446,7 +446,7 @@ def first_anchors() -> Annotations:
 DOORS = (assay, assay.measures, assay.plan, assay.results, assay.errors)
 """The modules with public names."""
 
-CLOSED = set() if find_spec("pydantic") else {"ask"}
+CLOSED = set() if find_spec("pydantic") else {"ask", "open_study"}
 """Public names that cannot be reached without an extra."""
 
 PUBLIC: dict[str, Any] = {
@@ -1020,6 +1020,6 @@ RESULTS = (
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")
 ERRORS = tuple(assay.errors.__all__)
 TABLES = ("Annotations", "read", "scan", "simulate")
-OTHERS = ("Look", "look", "similarity_matrix", *({"ask"} - CLOSED), *ABSENT)
+OTHERS = ("Look", "look", "similarity_matrix", *({"ask", "open_study"} - CLOSED), *ABSENT)
 if "train" in ABSENT:
     RESULTS, OTHERS = RESULTS[:-1], (*OTHERS, RESULTS[-1])

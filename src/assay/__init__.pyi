@@ -28,6 +28,7 @@ from assay.ideas.triplets import triplet_embedding as triplet_embedding
 from assay.ideas.triplets import triplet_similarity as triplet_similarity
 from assay.ideas.validate import validate_similarity as validate_similarity
 from assay.judging.ask import ask as ask
+from assay.judging.open_study import open_study as open_study
 from assay.looking import look as look
 from assay.preference.consistency import consistency as consistency
 from assay.preference.leaderboard import ratings as ratings

@@ -33,6 +33,18 @@ def ask_without_posix(folder: Path) -> None:
     ask(folder)
 
 
+def ask_in_notebook(folder: Path) -> None:
+    """As a cell of a notebook does, where a loop is running."""
+    import asyncio
+
+    import assay
+
+    async def cell() -> None:
+        assay.open_study(folder).ask()
+
+    asyncio.run(cell())
+
+
 def send(folder: Path, most: int) -> None:
     """With no more questions than this in one batch."""
     from assay.judging import batch

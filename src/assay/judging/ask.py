@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import inspect
 import re
-import sys
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +14,11 @@ import yaml
 from assay.data.annotations import Annotations
 from assay.data.columns import to_polars
 from assay.data.scales import Scale
-from assay.errors import DesignError, JudgeError, listing
-from assay.judging.http import CallFailed, Provider, Request
+from assay.errors import DesignError, listing
+from assay.judging.functions import Evaluator
+from assay.judging.open_study import FUNCTION, open_study
 from assay.judging.providers import PROVIDERS
-from assay.judging.records import Program
-from assay.judging.run import JudgeRun, Progress, judge_study
-from assay.reading import study_labels
-from assay.study.definition import Study, load_study
 from assay.study.items import canonical
-
-Evaluator = Callable[[dict[str, Any]], Any]
-"""A function of a row, also ``async``: it gives a label, a dict, or an object with ``value`` or ``score``."""
 
 _ITEMS = "items.parquet"
 
@@ -53,7 +41,8 @@ def ask(
     """What labels do these models and functions give to the rows of a table?
 
     Each answer is stored in ``cache`` when it arrives. A second call with the same table asks only what is missing,
-    also after Ctrl-C or a crash. The folder is a study: `assay study responses` and `assay report` work on it.
+    also after Ctrl-C or a crash. The folder is a study: `assay.open_study`, `assay study responses` and `assay report`
+    work on it.
 
     Parameters
     ----------
@@ -130,17 +119,9 @@ def ask(
     folder.mkdir(parents=True, exist_ok=True)
     frame.write_parquet(folder / _ITEMS)
     (folder / "study.yaml").write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
-    study = load_study(folder)
-    own = {one.name: one for one in study.models}
-    providers: dict[str, Provider] = {
-        name: FunctionOfRow(own[name], function, study.config.limits.timeout) for name, function in functions.items()
-    }
-    done = _run(study, providers, _print_progress if progress and sys.stderr.isatty() else None)
-    if done.stopped == "interrupted":
-        raise KeyboardInterrupt(f"the answers so far are in {folder}; the same call continues")
-    if done.stopped or done.is_vain:
-        raise JudgeError(done.summary())
-    return study_labels(study)
+    study = open_study(folder)
+    study.ask(functions, changed="new-version", progress=progress)
+    return study.labels()
 
 
 def _spec(scale: str | Sequence[str] | Scale) -> Any:
@@ -157,7 +138,7 @@ def _judge_part(name: str, judge: Any) -> dict[str, Any]:
         return {"provider": provider, "model": model} if known else {"provider": "openai", "model": judge}
     if callable(judge):
         word = re.sub(r"\W", "_", getattr(judge, "__name__", type(judge).__name__))
-        return {"provider": "python", "model": f"ask:{word if word[:1].isalpha() else f'f_{word}'}"}
+        return {"provider": "python", "model": f"{FUNCTION}{word if word[:1].isalpha() else f'f_{word}'}"}
     raise DesignError(
         f"judge '{name}' must be 'provider:model', a dict of its settings, or a function of a row; got {judge!r}"
     )
@@ -174,70 +155,3 @@ def _with_ids(items: Any, item: str) -> pl.DataFrame:
         raise DesignError(f"the table has no column '{item}'; its columns are {listing(frame.columns)}")
     ids = [hashlib.sha256(canonical(row).encode()).hexdigest()[:12] for row in frame.iter_rows(named=True)]
     return frame.with_columns(item=pl.Series(ids))
-
-
-def _run(study: Study, providers: dict[str, Provider], progress: Callable[[Progress], None] | None) -> JudgeRun:
-    """Run the judges: in this thread or, if a loop is running here as in a notebook, in another one."""
-    stop = threading.Event()
-    run = partial(judge_study, study, providers=providers, progress=progress, changed="new-version", stop=stop.is_set)
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return run()
-    with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(run)
-        try:
-            return done.result()
-        except KeyboardInterrupt:
-            stop.set()  # calls in flight end, and their answers are stored
-            done.result()
-            raise
-
-
-def _print_progress(progress: Progress) -> None:
-    print(f"\r{progress}   ", end="" if progress.done < progress.total else "\n", file=sys.stderr, flush=True)
-
-
-class FunctionOfRow(Program):
-    """A function of the user's as a judge: given a row with the displayed columns, it gives a label."""
-
-    def __init__(self, judge: Any, function: Evaluator, timeout: float) -> None:
-        super().__init__(judge, timeout)
-        self._function = function
-
-    async def run(self, request: Request) -> Any:
-        """Call it: in a thread, unless it is ``async``."""
-        row = {"item": request.about.get("item"), **request.columns}
-        try:
-            is_async = inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(
-                getattr(self._function, "__call__", None)  # noqa: B004 - an object with an async __call__
-            )
-            found = self._function(row) if is_async else await asyncio.to_thread(self._function, row)
-            return _label_of(await found if inspect.isawaitable(found) else found)
-        except Exception as error:  # a function of the user's can raise anything
-            raise CallFailed("rejected", f"{self.judge.name} raised {type(error).__name__}: {error}") from None
-
-
-_LABELS = ("label", "score", "value")
-_REASONS = ("reasoning", "reason", "explanation", "rationale")
-
-
-def _label_of(found: Any) -> Any:
-    """The label in an evaluator's result, as a label or a dict of ``label`` and ``reasoning``."""
-    if found is None or isinstance(found, str | int | float | list):
-        return found
-    if isinstance(found, Mapping):
-        inside: Callable[[str], Any] = found.get
-    else:
-        inside = partial(_attribute, found)
-    label = next((value for name in _LABELS if (value := inside(name)) is not None), None)
-    reason = next((str(value) for name in _REASONS if (value := inside(name))), None)
-    if label is None and not isinstance(found, Mapping):
-        return found  # such as a number of numpy's
-    label = label if label is None or isinstance(label, str | int | float | list) else _label_of(label)
-    return {"label": label, "reasoning": reason} if reason else {"label": label}
-
-
-def _attribute(found: Any, name: str) -> Any:
-    value = getattr(found, name, None)
-    return None if callable(value) else value

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from html import escape
 from pathlib import Path
 from queue import SimpleQueue
 from time import monotonic
@@ -129,6 +130,9 @@ class JudgeRun:
     def summary(self) -> str:
         """Return a summary in a few lines."""
         return words.run_words(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.summary())}</pre>"
 
 
 def judge_study(

@@ -61,6 +61,19 @@ def estimate_words(estimate: Any) -> str:
     return "\n".join(lines)
 
 
+def status_words(status: Any) -> str:
+    """Return the status of a study: one line per annotator or judge, and the numbers of all."""
+    lines = []
+    for row in status.table.iter_rows(named=True):
+        missing = f", {row['missing']} unparseable" if row["missing"] else ""
+        left = f", {row['remaining']} remaining" if row["remaining"] else ""
+        failed = f" ({row['failed']} failed)" if row["failed"] else ""
+        lines.append(f"{row['annotator']}: {counted(row['labels'], 'label')}{missing}{left}{failed}.")
+    left = f"{counted(status.remaining, 'label')} remaining" if status.remaining else "All labels collected"
+    lines.append(f"{left}; ${status.spent:.4f} spent so far.")
+    return "\n".join([*([f"{status.lost}."] if status.lost else []), *lines])
+
+
 def batch_words(run: Any) -> str:
     """Return the summary of batches: requests sent, results stored, requests in progress."""
     lines = [f"{counted(run.sent, 'request')} sent." if run.sent else "No requests sent."]

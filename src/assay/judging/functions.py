@@ -1,0 +1,60 @@
+"""Functions of a row as judges."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from assay.judging.http import CallFailed, Request
+from assay.judging.records import Program
+
+Evaluator = Callable[[dict[str, Any]], Any]
+"""A function of a row, also ``async``: it gives a label, a dict, or an object with ``value`` or ``score``."""
+
+
+class FunctionOfRow(Program):
+    """A function of the user's as a judge: given a row with the displayed columns, it gives a label."""
+
+    def __init__(self, judge: Any, function: Evaluator, timeout: float) -> None:
+        super().__init__(judge, timeout)
+        self._function = function
+
+    async def run(self, request: Request) -> Any:
+        """Call it: in a thread, unless it is ``async``."""
+        row = {"item": request.about.get("item"), **request.columns}
+        try:
+            is_async = inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(
+                getattr(self._function, "__call__", None)  # noqa: B004 - an object with an async __call__
+            )
+            found = self._function(row) if is_async else await asyncio.to_thread(self._function, row)
+            return _label_of(await found if inspect.isawaitable(found) else found)
+        except Exception as error:  # a function of the user's can raise anything
+            raise CallFailed("rejected", f"{self.judge.name} raised {type(error).__name__}: {error}") from None
+
+
+_LABELS = ("label", "score", "value")
+_REASONS = ("reasoning", "reason", "explanation", "rationale")
+
+
+def _label_of(found: Any) -> Any:
+    """The label in an evaluator's result, as a label or a dict of ``label`` and ``reasoning``."""
+    if found is None or isinstance(found, str | int | float | list):
+        return found
+    if isinstance(found, Mapping):
+        inside: Callable[[str], Any] = found.get
+    else:
+        inside = partial(_attribute, found)
+    label = next((value for name in _LABELS if (value := inside(name)) is not None), None)
+    reason = next((str(value) for name in _REASONS if (value := inside(name))), None)
+    if label is None and not isinstance(found, Mapping):
+        return found  # such as a number of numpy's
+    label = label if label is None or isinstance(label, str | int | float | list) else _label_of(label)
+    return {"label": label, "reasoning": reason} if reason else {"label": label}
+
+
+def _attribute(found: Any, name: str) -> Any:
+    value = getattr(found, name, None)
+    return None if callable(value) else value
