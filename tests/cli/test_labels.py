@@ -126,6 +126,12 @@ def test_next_command_keeps_reading_options(typed):
     read = "--item id --wide --judges=m,n --scale 1-5"
     step = NextStep("words", "disagreement", "m", "kind=x")
     assert shared._next_command(["a.csv"], step) == f"assay disagreement a.csv {read} --where kind=x --first judges"
+    typed("report", "a.csv", "b.csv", "--labels-from", "c.csv", "--scale", "1-5")
+    both = ["a.csv", "b.csv", "c.csv"]
+    assert shared._next_command(both, step) == (
+        "assay disagreement a.csv --labels-from b.csv,c.csv --scale 1-5 --where kind=x --first judges"
+    )
+    typed("report", "a.csv", "--item", "id", "--wide", "--judges=m,n", "--epsilon", ".1", "--scale", "1-5")
     step = NextStep("words", "estimate", "m")
     assert shared._next_command(["a.csv"], step) == f"assay estimate a.csv {read} --only m"
 

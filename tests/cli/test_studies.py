@@ -492,7 +492,7 @@ def test_init_makes_a_study_from_a_sheet(run, tmp_path):
     made = tmp_path / "polite"
     about = ("--text", "Post text", "--ask", "How polite is this post?", "--scale", "1-5")
     code, out, err = run("init", str(made), "--items", str(tmp_path / "posts.csv"), *about)
-    assert code == 0, err
+    assert (code, err) == (0, "item ids: column 'Nr' of posts.csv\n")
     assert [Path(line).name for line in out.split()] == ["study.yaml", "posts.csv", ".gitignore", "study.schema.json"]
     study = load_study(made)
     assert [one.name for one in study.items()] == ["1", "2"]

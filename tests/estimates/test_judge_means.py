@@ -235,6 +235,14 @@ def test_rotated_judges_under_several_prompts_are_refused() -> None:
         assay.estimate(whole._keep_rows(pl.Series(kept)), judges="random", prompts="prompt")
 
 
+def test_gaps_of_a_judge_are_no_rotation() -> None:
+    """One judge has every item, the others only some of them: the items of all are crossed."""
+    x = study(np.random.default_rng(13), 60, 3, 1)[:, :, 0]
+    found = assay.estimate(rotated(x, np.zeros(60, dtype=int), range(12)), judges="random")
+    assert found.at().estimate == pytest.approx(x[:12].mean(), abs=1e-12)
+    assert [str(one) for one in found.run.exclusions] == ["48 items: without a label of every judge and prompt"]
+
+
 def test_rotated_judges_of_few_items_have_no_interval() -> None:
     x = study(np.random.default_rng(9), 12, 3, 1)[:, :, 0]
     line = assay.estimate(rotated(x, np.arange(12) % 3), judges="random").at()

@@ -172,3 +172,10 @@ def test_known_answers_must_be_on_the_scale(tmp_path, row, words):
     with pytest.raises(StudyError) as refused:
         read_known_items(tmp_path, StudyFile.model_validate(CHECKED), "check")
     assert words in str(refused.value)
+
+
+def test_spreadsheets_are_those_of_labels():
+    from assay.data.formats import sheets
+    from assay.study import items
+
+    assert items.SPREADSHEETS == sheets.SPREADSHEETS

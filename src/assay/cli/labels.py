@@ -49,9 +49,9 @@ from assay.cli.output import (
 )
 from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings
-from assay.data.scales import range_of
+from assay.data.scales import plain_number, range_of
 from assay.data.structure import APART, CHOOSE, MOST_CHOICES, Layout, UnclearTableError, further_readings
-from assay.errors import AssayError, DataError, DesignError, listing
+from assay.errors import AssayError, DesignError, listing
 from assay.estimation.options import Settings, number_in
 from assay.preference.votes import Choose
 
@@ -182,11 +182,9 @@ class ReadOptions:
     def _reader_options(self, source: str) -> dict[str, Any]:
         if not self.option:
             return {}
-        from assay.data.formats.registry import format_of
+        from assay.data.formats.registry import existing_path, format_of
 
-        if not Path(source).exists():
-            raise DataError(f"the file or folder '{source}' does not exist")
-        return format_of(Path(source), self.format or "auto").options_from(self.option)
+        return format_of(existing_path(source), self.format or "auto").options_from(self.option)
 
 
 READ_OPTIONS: Mapping[str, tuple[Any, Any]]
@@ -349,7 +347,7 @@ def _filter_labels(labels: Annotations, condition: str) -> Annotations:
         raise AssayError(f"--where takes COLUMN=VALUE; got '{condition}'")
     values_of = labels.values_of(name)
     # 0 is 0.0: a column without a whole number can show another spelling than was typed.
-    seen = {f"{v:g}": v for v in values_of if isinstance(v, float)} | {str(v): v for v in values_of}
+    seen = {plain_number(v): v for v in values_of if isinstance(v, float)} | {str(v): v for v in values_of}
     wanted = [values] if values in seen else values.split(",")
     return labels.where(**{name: [seen.get(v, v) for v in wanted]})
 
@@ -606,7 +604,7 @@ def report(
     tested.among(table)
     with progress_bar("Testing") as progress:
         found = make(table, judges=tested.names(), progress=progress, **given)
-        path = found.made_by(command_line(), partial(_next_command, [source, *more])).save(out)
+        path = found.made_by(command_line(), partial(_next_command, [source, *(labels.labels_from or ())])).save(out)
         printed = print_page(path, path.with_suffix(".pdf")) if pdf else None
     ask.output.words(found)
     note(f"written to {path}" + (f" and {printed}" if printed is not None else ""))
@@ -633,7 +631,7 @@ def _next_command(sources: Sequence[str], step: NextStep) -> str:
     kept, words = ["--labels-from", ",".join(sources[1:])] if len(sources) > 1 else [], TYPED.get()
     for at, word in enumerate(words):
         option, equals, _ = word.partition("=")
-        if option in _READING_WORDS:
+        if option in _READING_WORDS and option != NAMES["labels_from"]:
             kept += words[at : at + (1 if equals or option == "--wide" else 2)]
     only = ["--only", step.judge] if step.ask == "estimate" else ["--first", "judges"]
     where = ["--where", step.where] if step.where else []
@@ -1009,6 +1007,7 @@ def ideas(
 
 def _show_style(source: str, out: Path | None, *, force: bool, ask: Ask) -> None:
     """Pairs of texts before and after a change of style."""
+    from assay.data.formats.registry import existing_path
     from assay.data.formats.tables import read_table
     from assay.ideas.choices import StyleSettings
     from assay.ideas.page import style_parts
@@ -1017,10 +1016,8 @@ def _show_style(source: str, out: Path | None, *, force: bool, ask: Ask) -> None
     ask.to(out, source, force=force)
     given = ask.options.options()
     _refuse_other_options(given, StyleSettings, "pairs of texts in two styles", "odd-one-out choices")
-    if not Path(source).exists():
-        raise DataError(f"the file or folder '{source}' does not exist")
     with progress_bar("Comparing"):
-        found = style_effect(read_table(Path(source)).labels.drop("_row", strict=False), **given)
+        found = style_effect(read_table(existing_path(source)).labels.drop("_row", strict=False), **given)
     ask.output.show(found, drop=hidden_columns(found.table))
     write_page(out, "Change of similarity with style", found, style_parts)
 

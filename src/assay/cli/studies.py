@@ -160,6 +160,7 @@ def init(
         Column with the item ids; by default item, id, or the only one whose name ends in id. Without one, rows are
         numbered.
     """
+    from assay.study.definition import load_study
     from assay.study.starter import init_from_sheet, init_study
 
     if items is None:
@@ -175,6 +176,8 @@ def init(
                 '--text "Post text" --ask "How polite is this post?" --scale 1-5'
             )
         made = init_from_sheet(folder, items, text or (), ask or "", scale or "", id)
+        part = load_study(folder).config.items
+        note(f"item ids: column '{part.id}' of {part.file}")
     for path in made:
         say(path)
 

@@ -491,6 +491,11 @@ class Annotations:
         varied = [name for name in self.conditions if len(self.values_of(name)) > 1]
         return varied[0] if varied and self.labels.select(key).is_duplicated().any() else None
 
+    def crossing_words(self, name: str) -> str:
+        """Say that annotators answered under several values of a condition; labels without a value are not named."""
+        values = [one for one in self.values_of(name) if one is not None]
+        return f"annotators answered items under several values of '{name}' ({listing(values, 4)})"
+
     # -- arrays ---------------------------------------------------------------------------------
 
     def answers(self) -> Answers:
@@ -513,11 +518,7 @@ class Annotations:
             )
         single = self.resolve_repeats("error")
         if (name := self.crossed_condition) is not None:
-            raise DesignError(
-                f"annotators answered items under several values of '{name}' "
-                f"({listing([one for one in self.values_of(name) if one is not None], 4)}); choose one with "
-                f"labels.where({name}=...)"
-            )
+            raise DesignError(f"{self.crossing_words(name)}; choose one with labels.where({name}=...)")
         labels = single.labels["label"]
         items, annotators = single._code_column("item").names, single._code_column("annotator").names
         scale = self.scale_of(self.criteria[0] if self.criteria else None)

@@ -817,11 +817,7 @@ def refuse_conditions(
         return
     for name in labels.conditions:
         if name not in used and len(labels.values_of(name)) > 1:
-            raise DesignError(
-                f"annotators answered items under several values of '{name}' "
-                f"({listing([one for one in labels.values_of(name) if one is not None], 4)}); "
-                f"{instead}, or choose one with labels.where({name}=...)"
-            )
+            raise DesignError(f"{labels.crossing_words(name)}; {instead}, or choose one with labels.where({name}=...)")
 
 
 def numbers_of(labels: Annotations, reverse: Sequence[str], *, ordered: bool = False) -> Floats:

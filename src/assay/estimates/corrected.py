@@ -403,10 +403,7 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
 
 
 def _choice_cautions(labels: Annotations | Chunks, judges: Sequence[str]) -> list[str]:
-    """Return a caution if other judges or prompts than the named ones were tried: the best of them is optimistic.
-
-    In simulation the interval of the most favourable of twelve held the truth in .88 to .92 of studies instead of .95.
-    """
+    """Return a caution if other judges or prompts than the named ones were tried: the best of them is optimistic."""
     tried = max(labels.reading.tried, len(labels.judges))
     if tried <= len(judges):
         return []

@@ -158,10 +158,12 @@ class JudgeRuns:
         there = number.reshape(shape) > 0
         keep = np.flatnonzero(there.all(axis=(1, 2)))
         words = None if seen is None else tuple(map(str, seen))
-        if len(names) == 1 and len(judges) > 1 and (there[:, :, 0].sum(axis=1) == 1).sum() > len(keep):
+        # Dealt items: every judge has some alone, and more are of one judge than of all. Gaps of a judge are no design.
+        alone = there.any(axis=2) & (there.any(axis=2).sum(axis=1, keepdims=True) == 1)
+        if len(names) == 1 and len(judges) > 1 and alone.any(axis=0).all() and alone.sum() > len(keep):
             return RotatedRuns(items, tuple(judges), names, values, _units(mine, items, clusters), words, ())
         if not len(keep):
-            if len(names) > 1 and (there.any(axis=2).sum(axis=1) == 1).any():
+            if len(names) > 1 and alone.any():
                 raise DesignError(
                     f"items are dealt to judges under {len(names)} prompts, which has no interval; choose one prompt "
                     "with labels.where(...)",
@@ -190,6 +192,14 @@ class JudgeRuns:
             return missing("no items")
         return CrossedLabels.over_items(values[rows], self.unit[rows]).estimate(confidence)
 
+    def _by_source(self, rows: Ints, source: Mapping[str, str | None]) -> dict[str, list[int]]:
+        """The positions of some outputs by their source."""
+        by: dict[str, list[int]] = {}
+        for i in rows.tolist():
+            if (name := source.get(self.items[i])) is not None:
+                by.setdefault(name, []).append(i)
+        return by
+
     def difference(
         self, first: Ints, second: Ints, source: Mapping[str, str | None], confidence: float
     ) -> tuple[Estimate, int]:
@@ -201,13 +211,7 @@ class JudgeRuns:
             Positions of the outputs of each system.
         source : mapping of item to source
         """
-        sums = []
-        for rows in (first, second):
-            by: dict[str, list[int]] = {}
-            for i in rows.tolist():
-                if (name := source.get(self.items[i])) is not None:
-                    by.setdefault(name, []).append(i)
-            sums.append(by)
+        sums = [self._by_source(rows, source) for rows in (first, second)]
         both = sorted(sums[0].keys() & sums[1].keys())
         if not both:
             return missing("no source has outputs of both systems"), 0
@@ -229,23 +233,16 @@ class RotatedRuns(JudgeRuns):
         self, first: Ints, second: Ints, source: Mapping[str, str | None], confidence: float
     ) -> tuple[Estimate, int]:
         """Return the mean difference of two systems within judges, over sources with outputs of both of a judge."""
-        sums, unit = [], dict[str, int]()
-        for rows in (first, second):
-            by: dict[str, list[int]] = {}
-            for i in rows.tolist():
-                if (name := source.get(self.items[i])) is not None:
-                    by.setdefault(name, []).append(i)
-                    unit.setdefault(name, int(self.unit[i]))
-            sums.append(by)
-        values, none = self.table[:, :, 0, 0], math.nan
+        sums = [self._by_source(rows, source) for rows in (first, second)]
+        values = self.table[:, :, 0, 0]
         apart = {
-            name: _means(values[sums[0][name]], none) - _means(values[sums[1][name]], none)
+            name: _means(values[sums[0][name]]) - _means(values[sums[1][name]])
             for name in sorted(sums[0].keys() & sums[1].keys())
         }
         both = [name for name, one in apart.items() if not np.isnan(one).all()]
         if not both:
             return missing("no source has outputs of both systems that one judge labelled"), 0
-        at = np.array([unit[name] for name in both])
+        at = np.array([self.unit[sums[0][name][0]] for name in both])
         return mean_of_judges(np.stack([apart[name] for name in both]), at, confidence), len(both)
 
 
@@ -269,7 +266,7 @@ def mean_of_judges(values: Floats, unit: Ints, confidence: float) -> Estimate:
     number, n = there.sum(axis=0), len(used)
     if not n:
         return missing("no items")
-    means = _means(values, math.nan)
+    means = _means(values)
     value = float(means.mean())
     if n < 2:
         return Estimate(value, math.nan, math.nan, math.nan, ONE_JUDGE)
@@ -286,12 +283,11 @@ def mean_of_judges(values: Floats, unit: Ints, confidence: float) -> Estimate:
     return estimate_by_ends(value, math.sqrt(sum(v for v, _ in parts)), ends, confidence)
 
 
-def _means(values: Floats, none: float) -> Floats:
-    """The mean of each column over the labels that are there."""
+def _means(values: Floats) -> Floats:
+    """The mean of each column over the labels that are there; NaN without one."""
     there = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
-        found = np.where(there, values, 0).sum(axis=0) / there.sum(axis=0)
-    return np.asarray(np.where(there.any(axis=0), found, none))
+        return np.asarray(np.where(there, values, 0).sum(axis=0) / there.sum(axis=0))
 
 
 def _shared_variance(centred: Floats, there: Bools, unit: Ints) -> tuple[float, int]:

@@ -110,8 +110,8 @@ def variant_line(best: str, other: str, difference: Mapping[str, float]) -> str:
     ends = interval(difference["low"], difference["high"])
     percent = ""
     if math.isfinite(difference["percent"]):
-        low, high = (f"{difference[end]:+.1f}".replace("-", "−") for end in ("percent_low", "percent_high"))
-        percent = f", {difference['percent']:+.1f}% [{low}, {high}]".replace("-", "−")
+        size, low, high = (difference[name] for name in ("percent", "percent_low", "percent_high"))
+        percent = f", {signed(size, 1)}% {interval(low, high, 1)}"
     return f"Same judge: ρ of {best} − ρ of {other}: {said(difference['difference'])} {ends}{percent}."
 
 
