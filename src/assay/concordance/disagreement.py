@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from assay.concordance import plots, words
+from assay.concordance.between_groups import group_frame, group_rows, groups_of
 from assay.concordance.coefficient import (
     CoefficientSettings,
     Measure,
@@ -66,6 +67,12 @@ class DisagreementSettings(IntervalSettings):
         first=True,
     )
     show: int = option(5, "Number of items in the summary.", low=0, first=True)
+    by: str | None = option(
+        None,
+        "Annotator column (gender, expertise) whose groups are compared.",
+        details="Adds `groups`: the disagreement between humans of two groups and within each group.",
+        first=True,
+    )
     repeats: Repeats = option(
         "error", "How to combine repeated labels.", details="With error, a table with repeated labels is refused."
     )
@@ -93,11 +100,18 @@ class Disagreement(ResultOfRows):
     confusion : polars.DataFrame
         Labels of each judge by human label: ``criterion``, ``judge``, ``human_label``, ``judge_label``, ``pairs`` (of
         a judge's label and a human's), ``share`` (of the pairs with this human label).
+    groups : polars.DataFrame or None
+        With ``by``, one row per criterion and two groups of humans: ``group``, ``other``; ``annotators``, ``others``
+        (numbers of people); ``within``, ``within_other``, ``between`` (mean distance of two labels of an item, as a
+        share of the scale); ``estimate``, ``low``, ``high``: the distance between the groups minus the mean of the two
+        within, after subtracting the mean of each item; ``n`` (items that both groups labelled); ``p`` (one-sided),
+        ``p_adjusted`` (Holm), ``significant``; ``reason``.
     """
 
     items: pl.DataFrame = field(metadata={"json": False})
     rows: pl.DataFrame = field(metadata={"json": False})
     confusion: pl.DataFrame
+    groups: pl.DataFrame | None
     n_items: int
     n_agreed: int
     run: Run
@@ -164,6 +178,10 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
     is compared with the mean over the humans of an item. κ of a category is (P − p) / (1 − p), with p its share of
     labels (Fleiss 1971, eq. 12).
 
+    Groups of humans (``by``) are compared by a permutation test: p is the share of random assignments of the annotators
+    to groups of the same sizes with the same or a larger difference. Its interval leaves out one annotator at a time.
+    Both treat the annotators as a sample and the items as fixed.
+
     Examples
     --------
     >>> import assay, polars as pl
@@ -174,7 +192,8 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
     """
     labels = labels.in_memory("disagreement item by item")
     resolved = labels.resolve_repeats(settings.repeats)
-    items, rows, confusions, estimates = [], [], [], []
+    items, rows, confusions, estimates, compared = [], [], [], [], []
+    groups = None if settings.by is None else groups_of(resolved, settings.by)
     exclusions: list[Exclusion] = []
     data, how, agreed, several = labels.fingerprint, "", 0, 0
     for criterion in resolved.criteria or (None,):
@@ -192,6 +211,11 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
             exclusions.append(Exclusion("item", single, "no two labels to compare"))
         agreed, several = agreed + frame.filter(pl.col("disagreement") == 0).height, several + frame.height
         items.append(frame.join(_described(one), on="item", how="left"))
+        if groups is not None:
+            pairs = group_rows(
+                ratings.only(ratings.humans), groups, _span(ratings), confidence=settings.confidence, seed=settings.seed
+            )
+            compared += [{"criterion": criterion, **row} for row in pairs]
         if len(ratings.values) > MOST_CATEGORIES:
             exclusions.append(Exclusion("criterion", 1, f"more than {MOST_CATEGORIES} different labels: no categories"))
             continue
@@ -209,7 +233,9 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
     }  # fmt: skip
     notes = (f"repeated labels: {settings.repeats}",) if labels.has_repeats else ()
     return Disagreement(
-        items=ranked, rows=_frame(rows), confusion=_confusion_frame(confusions), n_items=several, n_agreed=agreed,
+        items=ranked, rows=_frame(rows), confusion=_confusion_frame(confusions),
+        groups=None if groups is None else group_frame(compared, settings.confidence),
+        n_items=several, n_agreed=agreed,
         run=Run("disagreement", settings, data, facts, how or "no interval", tuple(exclusions), notes),
         estimates=tuple(estimates),
     )  # fmt: skip

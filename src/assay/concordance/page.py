@@ -99,13 +99,18 @@ def disagreement_parts(found: Disagreement) -> tuple[Part, ...]:
         place = [c for c in ("criterion",) if found.rows[c].null_count() < found.rows.height]
         columns = (*place, "who", "category", "coefficient", "estimate", "low", "high", "n")
         frames.append(("Agreement by category: specific agreement and κ.", found.rows.select(columns)))
+    if found.groups is not None:
+        place = [c for c in ("criterion",) if found.groups[c].null_count() < found.groups.height]
+        caption = "Disagreement between and within groups of annotators; the estimate is between minus within."
+        frames.append((caption, found.groups.select(*place, pl.exclude("criterion", "significant"))))
     drawn: list[tuple[str, Callable[[], Axes]]] = []
     if found.rows.height:
         drawn.append(("Specific agreement by category", found.plot))
     judges = found.confusion["judge"].unique(maintain_order=True).to_list()
     drawn += [(f"Labels of {j} by human label", partial(found.confusion_map, j)) for j in judges[:MOST_HEAT_MAPS]]
     sentences = (
-        words.agreed_sentence(found), *words.category_sentences(found), *words.confusion_sentences(found),
+        words.agreed_sentence(found), *words.group_sentences(found), *words.category_sentences(found),
+        *words.confusion_sentences(found),
     )  # fmt: skip
     lines = tuple(map(str, found.exclusions))
     return (Part("Disagreements among annotators", sentences, tuple(frames), tuple(drawn), lines),)

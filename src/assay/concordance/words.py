@@ -291,7 +291,7 @@ def disagreement_lines(found: Any) -> list[str]:
     divided = found.items.filter(pl.col(column) > 0).head(show)
     lines = [agreed_sentence(found), *([f"{heading}:"] if divided.height else [])]
     lines += [f"  {_item_words(row, column)}" for row in divided.iter_rows(named=True)]
-    return [*lines, *category_sentences(found), *confusion_sentences(found)]
+    return [*lines, *group_sentences(found), *category_sentences(found), *confusion_sentences(found)]
 
 
 def agreed_sentence(found: Any) -> str:
@@ -318,6 +318,36 @@ def category_sentences(found: Any) -> list[str]:
         whose = {"humans": "Humans", "judges": "Judges"}.get(str(who), f"{who} and humans")
         lines.append(f"{start}{whose}: {text}.")
     return lines
+
+
+def group_sentences(found: Any) -> list[str]:
+    """Return for each two groups of annotators whether they disagree more with each other than among themselves."""
+    lines, by = [], found.run.settings.by
+    for row in () if found.groups is None else found.groups.iter_rows(named=True):
+        start = f"{row['criterion']}: " if row["criterion"] else ""
+        pair = f"{by} {row['group']} and {row['other']}"
+        shown = [
+            f"{number(row[name])} {where}"
+            for name, where in (
+                ("between", "between them"), ("within", f"within {row['group']}"), ("within_other", f"within {row['other']}"),
+            )
+            if row[name] is not None
+        ]  # fmt: skip
+        distances = f"distance of two labels {', '.join(shown)}" if shown else "no distances"
+        if row["p"] is None:
+            lines.append(f"{start}{pair}: not tested, {row['reason']} ({distances}).")
+        elif row["significant"]:
+            more = "disagree with each other significantly more than among themselves"
+            lines.append(f"{start}{pair} {more}: {distances} ({_adjusted_p(found.groups, row)}).")
+        else:
+            less = "no significant difference between disagreement with each other and among themselves"
+            lines.append(f"{start}{pair}: {less} ({distances}; {_adjusted_p(found.groups, row)}).")
+    return lines
+
+
+def _adjusted_p(rows: pl.DataFrame, row: Mapping[str, Any]) -> str:
+    several = rows["p"].drop_nulls().len() > 1
+    return f"adjusted {p_value(row['p_adjusted'])}" if several else p_value(row["p"])
 
 
 def confusion_sentences(found: Any) -> list[str]:

@@ -1,0 +1,200 @@
+"""Disagreement between groups of annotators, and within them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.stats import t as student
+
+from assay.data.annotations import Annotations
+from assay.data.columns import natural
+from assay.data.ratings import Ratings
+from assay.errors import DesignError, listing
+from assay.estimation.intervals import adjust_p
+from assay.estimation.statistic import Bools, Floats
+
+DRAWS = 9_999
+"""Random assignments of annotators to two groups, beside the observed one."""
+
+MOST_GROUPS = 12
+"""Most values of a column of groups; more are names or numbers."""
+
+MOST_PRODUCTS = 2e10
+"""Multiplications of all assignments: for a thousand annotators there are fewer assignments."""
+
+SCHEMA: Mapping[str, Any] = {
+    **dict.fromkeys(("criterion", "group", "other"), pl.String),
+    **dict.fromkeys(("annotators", "others"), pl.Int64),
+    **dict.fromkeys(("within", "within_other", "between", "estimate", "low", "high"), pl.Float64),
+    "n": pl.Int64, "p": pl.Float64, "reason": pl.String, "p_adjusted": pl.Float64, "significant": pl.Boolean,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PairSums:
+    """Distances of the labels of each two annotators, summed over the items that both labelled.
+
+    Attributes
+    ----------
+    distance, centred, number : (annotators, annotators) float
+        Sums of distances; of distances minus the mean of all pairs of the item, so that an item on which everybody
+        disagrees counts for no group; and the number of items.
+    labelled : (annotators, items) bool
+        Which annotator labelled which item.
+    """
+
+    distance: Floats
+    centred: Floats
+    number: Floats
+    labelled: Bools
+
+    @classmethod
+    def of(cls, ratings: Ratings, unit: float) -> PairSums:
+        """Sum the distances of labels, as a share of the scale."""
+        answers, m = ratings.answers, len(ratings.annotators)
+        distance, centred, number = (np.zeros((m, m)) for _ in range(3))
+        labelled = np.zeros((m, answers.n_items), dtype=bool)
+        order = np.argsort(answers.item, kind="stable")
+        ends = np.flatnonzero(np.diff(answers.item[order])) + 1
+        for rows in np.split(order, ends):
+            value, who = answers.value[rows], answers.annotator[rows]
+            labelled[who, answers.item[rows[:1]]] = True
+            if len(rows) < 2:
+                continue
+            far = np.abs(value[:, None] - value) / unit if ratings.scale.ordered else value[:, None] != value
+            mean = far.sum() / (len(rows) * (len(rows) - 1))
+            place, apart = np.ix_(who, who), 1.0 - np.eye(len(rows))
+            distance[place] += far
+            centred[place] += (far - mean) * apart
+            number[place] += apart
+        return cls(distance, centred, number, labelled)
+
+    def between(self, sums: Floats, one: Floats, other: Floats) -> Floats:
+        """The mean over pairs of an annotator of one group and one of the other: (...,) of (..., annotators)."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(((one @ sums) * other).sum(axis=-1) / ((one @ self.number) * other).sum(axis=-1))
+
+    def difference(self, one: Floats, other: Floats) -> Floats:
+        """The mean distance between two groups minus the mean of those within them, within items: (...,)."""
+        within = (self.between(self.centred, one, one) + self.between(self.centred, other, other)) / 2
+        return np.asarray(self.between(self.centred, one, other) - within)
+
+
+def group_rows(ratings: Ratings, groups: Mapping[str, Sequence[str]], unit: float, *, confidence: float, seed: int
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """Compare the labels of each two groups with those within them.
+
+    Parameters
+    ----------
+    ratings : Ratings
+        Of one criterion.
+    groups : mapping of str to sequence of str
+        Names of the annotators of each group.
+    unit : float
+        The distance that counts as 1.
+
+    Yields
+    ------
+    dict
+        The columns of `SCHEMA` but those of the adjusted p-value.
+    """
+    sums = PairSums.of(ratings, unit)
+    masks = {name: np.isin(ratings.annotators, who) & (sums.number.sum(axis=1) > 0) for name, who in groups.items()}
+    for group, other in itertools.combinations(masks, 2):
+        one, two = masks[group], masks[other]
+        a, b = one.astype(float), two.astype(float)
+        place = {
+            "group": group, "other": other, "annotators": int(one.sum()), "others": int(two.sum()),
+            "within": float(sums.between(sums.distance, a, a)), "within_other": float(sums.between(sums.distance, b, b)),
+            "between": float(sums.between(sums.distance, a, b)),
+            "n": int((sums.labelled[one].any(axis=0) & sums.labelled[two].any(axis=0)).sum()),
+        }  # fmt: skip
+        estimate = float(sums.difference(a, b))
+        if math.isnan(estimate):
+            empty = [n for n, part in ((group, a), (other, b)) if math.isnan(sums.between(sums.distance, part, part))]
+            reason = f"no two annotators of {listing(empty)} labelled the same item" if empty else "no item in common"
+            yield {**place, "reason": reason}
+            continue
+        low, high = _leave_one_out(sums, one, two, estimate, confidence)
+        p, reason = _by_assignment(sums, one, two, estimate, seed)
+        if reason is None and p is not None and math.isnan(low):
+            reason = "an interval needs groups of three annotators or more"
+        yield {**place, "estimate": estimate, "low": low, "high": high, "p": p, "reason": reason}
+
+
+def _leave_one_out(sums: PairSums, one: Bools, two: Bools, estimate: float, confidence: float) -> tuple[float, float]:
+    """The jackknife interval of a difference: each annotator of both groups is left out in turn."""
+    variance = 0.0
+    for mine, other, swapped in ((one, two, False), (two, one, True)):
+        left = np.repeat(mine[None].astype(float), mine.sum(), axis=0)
+        left[np.arange(len(left)), np.flatnonzero(mine)] = 0.0
+        rest = np.broadcast_to(other.astype(float), left.shape)
+        each = sums.difference(rest, left) if swapped else sums.difference(left, rest)
+        variance += (len(each) - 1) / len(each) * float(((each - each.mean()) ** 2).sum())
+    if min(one.sum(), two.sum()) < 3 or not variance > 0:
+        return math.nan, math.nan
+    far = float(student.ppf((1 + confidence) / 2, one.sum() + two.sum() - 2)) * math.sqrt(variance)
+    return estimate - far, estimate + far
+
+
+def _by_assignment(
+    sums: PairSums, one: Bools, two: Bools, estimate: float, seed: int
+) -> tuple[float | None, str | None]:
+    """The share of random assignments of the annotators to groups of these sizes with this difference or more."""
+    # In an order that does not depend on the annotators' names.
+    key = np.lexsort((sums.centred.sum(axis=1).round(9), sums.distance.sum(axis=1).round(9), sums.number.sum(axis=1)))
+    who, size, rng = key[(one | two)[key]], int(one.sum()), np.random.default_rng(seed)
+    different = math.comb(len(who), size) // (2 if size == two.sum() else 1)
+    if different < 20:
+        return None, f"{size} and {int(two.sum())} annotators are too few: the smallest possible p is 1/{different}"
+    draws = int(np.clip(MOST_PRODUCTS / (3 * len(sums.number) ** 2), 499, DRAWS))
+    reached = 0
+    for chunk in np.array_split(np.arange(draws), max(draws // 1_000, 1)):
+        drawn = np.zeros((len(chunk), len(sums.number)))
+        mixed = rng.permuted(np.broadcast_to(who, (len(chunk), len(who))), axis=1)[:, :size]
+        np.put_along_axis(drawn, mixed, 1.0, axis=1)
+        found = sums.difference(drawn, np.where(one | two, 1.0 - drawn, 0.0))
+        # An assignment in which a group has no two labels of one item has no difference: it counts against the claim.
+        reached += int(np.count_nonzero(~(found < estimate - 1e-12)))
+    return (1 + reached) / (1 + draws), None
+
+
+def groups_of(labels: Annotations, by: str) -> dict[str, list[str]]:
+    """Return the humans of each value of a column of the annotators.
+
+    Raises
+    ------
+    DataError, DesignError
+        For an unknown column, one of the items or labels, or one with a single value or too many.
+    """
+    by = labels.column_name(by)
+    if by not in labels.annotators.columns or by in ("annotator", "kind"):
+        known = [c for c in labels.annotators.columns if c not in ("annotator", "kind")]
+        raise DesignError(
+            f"'{by}' does not describe annotators; by=... compares groups of annotators ({listing(known)}). For items, "
+            "use agreement(labels, by=...)"
+            if known
+            else f"by='{by}' compares groups of annotators, and no column describes them; name a table of them with "
+            "annotators=..."
+        )
+    people = labels.annotators.filter((pl.col("kind") == "human") & pl.col(by).is_not_null())
+    values = people[by].cast(pl.String)
+    found = {value: people.filter(values == value)["annotator"].to_list() for value in natural(values.unique().to_list())}
+    if not 2 <= len(found) <= MOST_GROUPS:
+        raise DesignError(f"'{by}' has {len(found)} values among the humans; comparing groups requires 2 to {MOST_GROUPS}")
+    return found
+
+
+def group_frame(rows: Sequence[Mapping[str, Any]], confidence: float) -> pl.DataFrame:
+    """Return the rows as a table, with p-values adjusted (Holm) over the pairs of groups and the criteria."""
+    kept = {name: kind for name, kind in SCHEMA.items() if name not in ("p_adjusted", "significant")}
+    frame = pl.DataFrame(rows, schema=kept).with_columns(pl.col(pl.Float64).fill_nan(None))
+    adjusted = adjust_p(frame["p"].to_numpy().astype(float), "holm")
+    frame = frame.with_columns(p_adjusted=pl.Series(adjusted, dtype=pl.Float64).fill_nan(None))
+    return frame.with_columns(significant=pl.col("p_adjusted") <= 1 - confidence).select(*SCHEMA)
