@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.stats import t as student
 
 from assay.data.annotations import Annotations
 from assay.data.columns import natural
@@ -20,31 +19,31 @@ from assay.estimation.intervals import adjust_p
 from assay.estimation.statistic import Bools, Floats
 
 DRAWS = 9_999
-"""Random assignments of annotators to two groups, beside the observed one."""
+"""Random assignments of annotators to two groups."""
 
 MOST_GROUPS = 12
 """Most values of a column of groups; more are names or numbers."""
 
 MOST_PRODUCTS = 2e10
-"""Multiplications of all assignments: for a thousand annotators there are fewer assignments."""
+"""Most multiplications for all assignments, which are fewer for hundreds of annotators."""
 
 SCHEMA: Mapping[str, Any] = {
     **dict.fromkeys(("criterion", "group", "other"), pl.String),
     **dict.fromkeys(("annotators", "others"), pl.Int64),
-    **dict.fromkeys(("within", "within_other", "between", "estimate", "low", "high"), pl.Float64),
+    **dict.fromkeys(("within", "within_other", "between", "difference"), pl.Float64),
     "n": pl.Int64, "p": pl.Float64, "reason": pl.String, "p_adjusted": pl.Float64, "significant": pl.Boolean,
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class PairSums:
+@dataclass(frozen=True, eq=False)
+class DistancesOfPairs:
     """Distances of the labels of each two annotators, summed over the items that both labelled.
 
     Attributes
     ----------
     distance, centred, number : (annotators, annotators) float
-        Sums of distances; of distances minus the mean of all pairs of the item, so that an item on which everybody
-        disagrees counts for no group; and the number of items.
+        Sums of distances; of distances minus the mean of all pairs of the item, so that an item on which all annotators
+        disagree counts for no group; and the number of items.
     labelled : (annotators, items) bool
         Which annotator labelled which item.
     """
@@ -55,7 +54,7 @@ class PairSums:
     labelled: Bools
 
     @classmethod
-    def of(cls, ratings: Ratings, unit: float) -> PairSums:
+    def of(cls, ratings: Ratings, unit: float) -> DistancesOfPairs:
         """Sum the distances of labels, as a share of the scale."""
         answers, m = ratings.answers, len(ratings.annotators)
         distance, centred, number = (np.zeros((m, m)) for _ in range(3))
@@ -86,7 +85,7 @@ class PairSums:
         return np.asarray(self.between(self.centred, one, other) - within)
 
 
-def group_rows(ratings: Ratings, groups: Mapping[str, Sequence[str]], unit: float, *, confidence: float, seed: int
+def group_rows(ratings: Ratings, groups: Mapping[str, Sequence[str]], unit: float, seed: int
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Compare the labels of each two groups with those within them.
 
@@ -104,47 +103,29 @@ def group_rows(ratings: Ratings, groups: Mapping[str, Sequence[str]], unit: floa
     dict
         The columns of `SCHEMA` but those of the adjusted p-value.
     """
-    sums = PairSums.of(ratings, unit)
+    sums = DistancesOfPairs.of(ratings, unit)
     masks = {name: np.isin(ratings.annotators, who) & (sums.number.sum(axis=1) > 0) for name, who in groups.items()}
     for group, other in itertools.combinations(masks, 2):
         one, two = masks[group], masks[other]
         a, b = one.astype(float), two.astype(float)
+        within, within_other, between = (float(sums.between(sums.distance, *pair)) for pair in ((a, a), (b, b), (a, b)))
         place = {
             "group": group, "other": other, "annotators": int(one.sum()), "others": int(two.sum()),
-            "within": float(sums.between(sums.distance, a, a)), "within_other": float(sums.between(sums.distance, b, b)),
-            "between": float(sums.between(sums.distance, a, b)),
+            "within": within, "within_other": within_other, "between": between,
             "n": int((sums.labelled[one].any(axis=0) & sums.labelled[two].any(axis=0)).sum()),
         }  # fmt: skip
         estimate = float(sums.difference(a, b))
         if math.isnan(estimate):
-            empty = [n for n, part in ((group, a), (other, b)) if math.isnan(sums.between(sums.distance, part, part))]
+            empty = [name for name, distance in ((group, within), (other, within_other)) if math.isnan(distance)]
             reason = f"no two annotators of {listing(empty)} labelled the same item" if empty else "no item in common"
             yield {**place, "reason": reason}
             continue
-        low, high = _leave_one_out(sums, one, two, estimate, confidence)
-        p, reason = _by_assignment(sums, one, two, estimate, seed)
-        if reason is None and p is not None and math.isnan(low):
-            reason = "an interval needs groups of three annotators or more"
-        yield {**place, "estimate": estimate, "low": low, "high": high, "p": p, "reason": reason}
-
-
-def _leave_one_out(sums: PairSums, one: Bools, two: Bools, estimate: float, confidence: float) -> tuple[float, float]:
-    """The jackknife interval of a difference: each annotator of both groups is left out in turn."""
-    variance = 0.0
-    for mine, other, swapped in ((one, two, False), (two, one, True)):
-        left = np.repeat(mine[None].astype(float), mine.sum(), axis=0)
-        left[np.arange(len(left)), np.flatnonzero(mine)] = 0.0
-        rest = np.broadcast_to(other.astype(float), left.shape)
-        each = sums.difference(rest, left) if swapped else sums.difference(left, rest)
-        variance += (len(each) - 1) / len(each) * float(((each - each.mean()) ** 2).sum())
-    if min(one.sum(), two.sum()) < 3 or not variance > 0:
-        return math.nan, math.nan
-    far = float(student.ppf((1 + confidence) / 2, one.sum() + two.sum() - 2)) * math.sqrt(variance)
-    return estimate - far, estimate + far
+        p, why_not = _by_assignment(sums, one, two, estimate, seed)
+        yield {**place, "difference": estimate, "p": p, "reason": why_not}
 
 
 def _by_assignment(
-    sums: PairSums, one: Bools, two: Bools, estimate: float, seed: int
+    sums: DistancesOfPairs, one: Bools, two: Bools, estimate: float, seed: int
 ) -> tuple[float | None, str | None]:
     """The share of random assignments of the annotators to groups of these sizes with this difference or more."""
     # In an order that does not depend on the annotators' names.
@@ -181,13 +162,17 @@ def groups_of(labels: Annotations, by: str) -> dict[str, list[str]]:
             "use agreement(labels, by=...)"
             if known
             else f"by='{by}' compares groups of annotators, and no column describes them; name a table of them with "
-            "annotators=..."
+            "annotator_table=..."
         )
     people = labels.annotators.filter((pl.col("kind") == "human") & pl.col(by).is_not_null())
     values = people[by].cast(pl.String)
-    found = {value: people.filter(values == value)["annotator"].to_list() for value in natural(values.unique().to_list())}
+    found = {
+        value: people.filter(values == value)["annotator"].to_list() for value in natural(values.unique().to_list())
+    }
     if not 2 <= len(found) <= MOST_GROUPS:
-        raise DesignError(f"'{by}' has {len(found)} values among the humans; comparing groups requires 2 to {MOST_GROUPS}")
+        raise DesignError(
+            f"'{by}' has {len(found)} values among the humans; comparing groups requires 2 to {MOST_GROUPS}"
+        )
     return found
 
 

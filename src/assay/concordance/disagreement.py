@@ -103,8 +103,8 @@ class Disagreement(ResultOfRows):
     groups : polars.DataFrame or None
         With ``by``, one row per criterion and two groups of humans: ``group``, ``other``; ``annotators``, ``others``
         (numbers of people); ``within``, ``within_other``, ``between`` (mean distance of two labels of an item, as a
-        share of the scale); ``estimate``, ``low``, ``high``: the distance between the groups minus the mean of the two
-        within, after subtracting the mean of each item; ``n`` (items that both groups labelled); ``p`` (one-sided),
+        share of the scale); ``difference``: the distance between the groups minus the mean of the two within, after
+        subtracting the mean distance of each item; ``n`` (items that both groups labelled); ``p`` (one-sided),
         ``p_adjusted`` (Holm), ``significant``; ``reason``.
     """
 
@@ -179,8 +179,7 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
     labels (Fleiss 1971, eq. 12).
 
     Groups of humans (``by``) are compared by a permutation test: p is the share of random assignments of the annotators
-    to groups of the same sizes with the same or a larger difference. Its interval leaves out one annotator at a time.
-    Both treat the annotators as a sample and the items as fixed.
+    to groups of the same sizes with the same or a larger difference. It needs six annotators or more.
 
     Examples
     --------
@@ -212,9 +211,7 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
         agreed, several = agreed + frame.filter(pl.col("disagreement") == 0).height, several + frame.height
         items.append(frame.join(_described(one), on="item", how="left"))
         if groups is not None:
-            pairs = group_rows(
-                ratings.only(ratings.humans), groups, _span(ratings), confidence=settings.confidence, seed=settings.seed
-            )
+            pairs = group_rows(ratings.only(ratings.humans), groups, _span(ratings), settings.seed)
             compared += [{"criterion": criterion, **row} for row in pairs]
         if len(ratings.values) > MOST_CATEGORIES:
             exclusions.append(Exclusion("criterion", 1, f"more than {MOST_CATEGORIES} different labels: no categories"))

@@ -101,7 +101,7 @@ def disagreement_parts(found: Disagreement) -> tuple[Part, ...]:
         frames.append(("Agreement by category: specific agreement and κ.", found.rows.select(columns)))
     if found.groups is not None:
         place = [c for c in ("criterion",) if found.groups[c].null_count() < found.groups.height]
-        caption = "Disagreement between and within groups of annotators; the estimate is between minus within."
+        caption = "Disagreement between and within groups of annotators."
         frames.append((caption, found.groups.select(*place, pl.exclude("criterion", "significant"))))
     drawn: list[tuple[str, Callable[[], Axes]]] = []
     if found.rows.height:

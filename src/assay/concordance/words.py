@@ -325,14 +325,10 @@ def group_sentences(found: Any) -> list[str]:
     lines, by = [], found.run.settings.by
     for row in () if found.groups is None else found.groups.iter_rows(named=True):
         start = f"{row['criterion']}: " if row["criterion"] else ""
-        pair = f"{by} {row['group']} and {row['other']}"
-        shown = [
-            f"{number(row[name])} {where}"
-            for name, where in (
-                ("between", "between them"), ("within", f"within {row['group']}"), ("within_other", f"within {row['other']}"),
-            )
-            if row[name] is not None
-        ]  # fmt: skip
+        one, other = row["group"], row["other"]
+        pair = f"{by} {one} and {other}"
+        places = {"between": "between them", "within": f"within {one}", "within_other": f"within {other}"}
+        shown = [f"{number(row[name])} {where}" for name, where in places.items() if row[name] is not None]
         distances = f"distance of two labels {', '.join(shown)}" if shown else "no distances"
         if row["p"] is None:
             lines.append(f"{start}{pair}: not tested, {row['reason']} ({distances}).")
