@@ -22,6 +22,7 @@ from assay.concordance import coefficient as concordance
 from assay.concordance.coefficient import AgreementSettings, GradingScaleSettings
 from assay.concordance.disagreement import DisagreementSettings
 from assay.data.annotations import Annotations
+from assay.estimates.budget import BudgetSettings
 from assay.estimates.corrected import EstimateSettings
 from assay.estimates.drift import DriftSettings
 from assay.estimates.label_plan import LabelPlanSettings
@@ -724,7 +725,7 @@ QUESTIONS = (
     ),
     Question(
         "disagreement", lambda labels, **options: assay.disagreement(labels, **options), DisagreementSettings,
-        {**SHARED, "first": ["people", "judges"], "show": [1]}, QUICK,
+        {**SHARED, "first": ["people", "judges"], "show": [1], "by": ["team"]}, QUICK,
     ),
     Question(
         "opinions", lambda labels, **options: assay.opinions(labels, **options), OpinionSettings,
@@ -965,6 +966,13 @@ QUESTIONS = (
         {"half_width": 0.1}, takes_labels=False,
     ),
     Question(
+        "plan_budget", lambda labels, **options: assay.plan.budget(labels, **options), BudgetSettings,
+        {"budget": [60.0], "judge_price": [0.02], "price": [0.5], "judges": [("gpt", "llama")],
+         "prompts": [], "n_items": [40], "n_judges": [(2, 5)], "n_prompts": [],
+         "n_runs": [], "n_people": [{"price": 0.5, "n_people": 2}], "confidence": [0.9], "seed": [3]},
+        {"budget": 30.0}, judged_by_four,
+    ),
+    Question(
         "train", lambda labels, **options: assay.train(labels, **options), TrainSettings,
         {"text": ["other"], "text_holds": ["item"], "order": ["document"], "starts": [], "document": ["teacher"],
          "document_pattern": [{"document": None, "document_pattern": r"^i\d(\d)"}], "together": [("teacher",)],
@@ -1014,7 +1022,7 @@ RESULTS = (
     "GStudy", "DStudy", "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity",
     "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",
-    "TripletEmbedding", "CorrectedEstimate", "LabelPlan", "Drift", "GateResult", "Monitor", "Route",
+    "TripletEmbedding", "CorrectedEstimate", "LabelPlan", "BudgetPlan", "Drift", "GateResult", "Monitor", "Route",
     "JudgeCard", "JudgeProbes", "VerdictValidation", "Report", "TrainedRater",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")

@@ -28,6 +28,7 @@ from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings
 from assay.data.values import LabelSettings
 from assay.errors import DesignError
+from assay.estimates.budget import BudgetSettings
 from assay.estimates.corrected import EstimateSettings
 from assay.estimates.drift import DriftSettings
 from assay.estimates.label_plan import LabelPlanSettings
@@ -444,6 +445,18 @@ OPTIONS = {
         "repeats": "'error'",
         "confidence": "0.95 > 0 < 1 as 'level'",
     },
+    BudgetSettings: {
+        "judge_price": "0.01 > 0 always first",
+        "price": "None > 0 first",
+        "prompts": "None first",
+        "n_items": "None >= 2 first as 'most_items'",
+        "n_judges": "None >= 1 first",
+        "n_prompts": "None >= 1",
+        "n_runs": "(1, 2, 3) >= 1",
+        "n_people": "(1, 2, 3) >= 1 as 'humans'",
+        "confidence": "0.8 > 0 < 1 as 'level'",
+        "seed": "0 >= 0",
+    },
     LabelPlanSettings: {
         "half_width": "None > 0 first",
         "difference": "None > 0",
@@ -504,6 +517,7 @@ OPTIONS = {
     DisagreementSettings: {
         "first": "'all' first",
         "show": "5 >= 0 first",
+        "by": "None first",
         "repeats": "'error'",
         "clusters": "None",
     },

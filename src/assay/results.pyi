@@ -6,6 +6,7 @@ from assay.concordance.disagreement import Disagreement as Disagreement
 from assay.concordance.grading_scale import GradingScaleStudy as GradingScaleStudy
 from assay.concordance.measures import ICC as ICC
 from assay.concordance.measures import ICCTable as ICCTable
+from assay.estimates.budget import BudgetPlan as BudgetPlan
 from assay.estimates.corrected import CorrectedEstimate as CorrectedEstimate
 from assay.estimates.drift import Drift as Drift
 from assay.estimates.label_plan import LabelPlan as LabelPlan

@@ -378,6 +378,15 @@ PLANNING = (
         without=("judge",),
     ),
     Command(
+        "plan budget",
+        "Plan how to spend a budget on items, judges, prompts, runs and annotators.",
+        "examples/panel.csv --judges m1,m2,m3,m4,m5,m6 --budget 50 --judge-price 0.02 --price 0.5",
+        run=f"{_PLANS}:budget",
+        heading=_PLAN,
+        settings=("assay.estimates.budget:BudgetSettings",),
+        without=("judges",),
+    ),
+    Command(
         "plan triplets",
         "Plan or draw triplets for odd-one-out judgments.",
         "examples/notes.csv --document lesson --name item --text note --floor 5 -o triplets.csv",

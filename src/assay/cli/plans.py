@@ -210,6 +210,23 @@ def plan_labels(
         note(f"{chosen['ask'].sum():,} items to label, and the probability of every item, written to {out}")
 
 
+def budget(source: str, *, tested: Tested = ALL_JUDGES, ask: Ask = ASK) -> None:
+    """Run ``assay plan budget``.
+
+    Parameters
+    ----------
+    source
+        A pilot: labels of two or more judges of the same items, and perhaps of annotators.
+    """
+    from assay.estimates.budget import plan_budget
+
+    table, given = ask.read(source, None)
+    if tested.names() is not None:
+        given["judges"] = tested.among(table)
+    found = plan_budget(table, **given)
+    ask.output.show(found, drop=hidden_columns(found.table), width=TERMINAL, symbol="standard error")
+
+
 def d_study(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """Run ``assay plan d-study``.
 

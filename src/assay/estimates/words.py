@@ -258,6 +258,54 @@ def route_lines(found: Any) -> list[str]:
 # -- plan of labels ------------------------------------------------------------------------------------
 
 
+def budget_lines(found: Any) -> list[str]:
+    """Return the best design, what contributes to its error, the alternatives, and designs with annotators.
+
+    Parameters
+    ----------
+    found : BudgetPlan
+    """
+    best, level = found.best(), f"{100 * found.confidence:g}%"
+    facts = found.run.facts
+    pilot = ", ".join(counted(int(facts[f"{one}s"]), one) for one in ("item", "judge", "prompt"))
+    parts = found.components.filter(pl.col("share") >= 0.005).sort("share", descending=True)
+    shares = ", ".join(f"{row['effect']} {100 * row['share']:.0f}%" for row in parts.iter_rows(named=True))
+    lines = [
+        f"Pilot: {pilot}. Standard errors are predictions, with {level} ranges.",
+        f"Smallest standard error of the mean for judges and prompts like these: {_spent(best)}.",
+        f"Its variance is from {shares}. With a tenth of the items it is {said(found.at_a_tenth, 3)}.",
+    ]
+    others = found.table.filter(pl.col("design").is_in(["crossed", "rotated"])).sort("estimate")
+    for design in ("crossed", "rotated"):
+        row = others.filter(design=design).head(1)
+        if row.height and design != best["design"]:
+            lines.append(f"Alternative: {_spent(row.row(0, named=True))}.")
+    lines.append("An error that all judges share is not included.")
+    people = found.table.filter(target="these annotators")
+    for start, design in (("For the mean of these annotators", "corrected"), ("Humans only", "humans only")):
+        row = people.filter(design=design).sort("estimate").head(1)
+        if row.height:
+            lines.append(f"{start}: {_spent(row.row(0, named=True))}.")
+    return lines
+
+
+def _spent(row: Mapping[str, Any]) -> str:
+    """The standard error of a design, its range, and what is labelled at which cost."""
+    error = f"{said(row['estimate'], 3)} {interval(row['low'], row['high'], 3)}"
+    prompts = f", {row['prompts']} prompts" if (row["prompts"] or 1) > 1 else ""
+    runs = f", {row['runs']} runs" if (row["runs"] or 1) > 1 else ""
+    if row["design"] == "rotated":
+        what = f"{row['n']:,} items, each labelled by one of {counted(row['judges'], 'judge')}{prompts}{runs}"
+    elif row["design"] == "crossed":
+        what = f"{row['n']:,} items, all labelled by {counted(row['judges'], 'judge')}{prompts}{runs}"
+    else:
+        each = counted(row["annotators"], "annotator")
+        what = f"{row['people_items']:,} items labelled by {each} each"
+        if row["judges"]:
+            what += f", and {row['n']:,} items by {counted(row['judges'], 'judge')}"
+    return f"{error}, {what} (cost {row['cost']:,.2f})"
+
+
 def plan_lines(found: Any) -> list[str]:
     """Return the assumptions, the weight of the judge, the required numbers of items and the allocation.
 
