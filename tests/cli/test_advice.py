@@ -135,6 +135,8 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         "--by": "separability"}),
     "choose without separability": (("consistency", "votes.csv", *VOTES, "--choose", "top"), {}),
     "identical outputs": (("separability", "same.csv", "--scale", "text", "--humans", "a,b"), {}),
+    "groups of annotators without a table of them": (
+        ("disagreement", "plain.csv", "--by", "half", "--n-resamples", "40"), {"--annotator-table": "people.csv"}),
     "two texts of three": (("ideas", "odd_ones.csv", *ODD, "--texts", "first,second"), {
         "--texts": "first_item,second_item,third_item"}),
     "two contents of three": (("ideas", "odd_ones.csv", *ODD, "--measures", "words", "--contents", "first,second"), {
@@ -165,6 +167,8 @@ def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     half = pl.col("item").str.slice(-1).is_in(list("02468")).cast(pl.Int8)
     table.with_columns(half=half, gold=pl.lit(3)).write_csv(folder / "plain.csv")
     labels.labels.rename({"item": "id", "annotator": "worker", "label": "stars"}).write_csv(folder / "own.csv")
+    people = labels.annotators.select("annotator", half=pl.Series(["a", "b"] * 8).head(labels.annotators.height))
+    people.write_csv(folder / "people.csv")
     m = table.drop("kind").with_columns(annotator=pl.col("annotator").replace(
         {"ann_1": "ann", "ann_2": "bob", "ann_3": "cho", "gpt-4o": "m1", "llama": "m2"}))  # fmt: skip
     m.write_csv(folder / "m.csv")

@@ -158,10 +158,10 @@ def groups_of(labels: Annotations, by: str) -> dict[str, list[str]]:
     if by not in labels.annotators.columns or by in ("annotator", "kind"):
         known = [c for c in labels.annotators.columns if c not in ("annotator", "kind")]
         raise DesignError(
-            f"'{by}' does not describe annotators; by=... compares groups of annotators ({listing(known)}). For items, "
-            "use agreement(labels, by=...)"
+            f"'{by}' does not describe annotators; by=... compares groups of annotators ({listing(known)}). For groups "
+            "of items use agreement, which has this option as well"
             if known
-            else f"by='{by}' compares groups of annotators, and no column describes them; name a table of them with "
+            else "no column describes the annotators, whose groups are compared; name a table of them with "
             "annotator_table=..."
         )
     people = labels.annotators.filter((pl.col("kind") == "human") & pl.col(by).is_not_null())

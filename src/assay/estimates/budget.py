@@ -129,7 +129,7 @@ class BudgetPlan(ResultOfRows):
         )
         if not rows.height:
             raise DesignError(unknown("design", design or CROSSED, self.table["design"].unique().to_list(), "the plan"))
-        return rows.sort("estimate", "cost").row(0, named=True)
+        return rows.sort("estimate", "high", "cost").row(0, named=True)
 
     def summary(self) -> str:
         """Return the pilot, the best design, what contributes most, the alternatives, and the signature."""
@@ -240,7 +240,7 @@ def plan_budget(pilot: Annotations | Chunks, settings: BudgetSettings) -> Budget
     frame = pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "relative"})
     frame = frame.with_columns(relative=pl.col("estimate") / pl.col("estimate").min().over("target"))
     table = _best_of_kind(frame.with_row_index("_row"))
-    best = frame.filter(pl.col("design").is_in([CROSSED, ROTATED])).sort("estimate", "cost").row(0, named=True)
+    best = frame.filter(pl.col("design").is_in([CROSSED, ROTATED])).sort("estimate", "high", "cost").row(0, named=True)
     facts = {"items": len(runs.items), "judges": len(judges), "prompts": len(runs.prompts)}
     data = labels.fingerprint
     if settings.prompts is not None:
@@ -498,7 +498,7 @@ def _shared(cells: Floats) -> float:
 
 def _best_of_kind(frame: pl.DataFrame) -> pl.DataFrame:
     """The design with the smallest error of each target, kind and number of judges, the best first."""
-    order = frame.sort("estimate", "cost", "prompts", "runs", nulls_last=True, maintain_order=True)
+    order = frame.sort("estimate", "high", "cost", "prompts", "runs", nulls_last=True, maintain_order=True)
     best = order.unique(["target", "design", "judges"], keep="first", maintain_order=True)
     return best.sort(pl.col("target") == ANNOTATORS, "estimate", maintain_order=True)
 

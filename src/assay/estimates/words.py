@@ -275,7 +275,7 @@ def budget_lines(found: Any) -> list[str]:
         f"Smallest standard error of the mean for judges and prompts like these: {_spent(best)}.",
         f"Its variance is from {shares}. With a tenth of the items it is {said(found.at_a_tenth, 3)}.",
     ]
-    others = found.table.filter(pl.col("design").is_in(["crossed", "rotated"])).sort("estimate")
+    others = found.table.filter(pl.col("design").is_in(["crossed", "rotated"])).sort("estimate", "high")
     for design in ("crossed", "rotated"):
         row = others.filter(design=design).head(1)
         if row.height and design != best["design"]:
