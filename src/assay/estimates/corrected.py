@@ -923,7 +923,9 @@ def _judges_like_these(labels: Annotations, settings: EstimateSettings) -> Corre
     notes = [f"simultaneous intervals for {len(parts)} slices"] if settings.by is not None else []
     notes += list(dict.fromkeys(PROVENANCE[labels.reading.provenance(judge)] for judge in named))
     if isinstance(runs, RotatedRuns):
-        notes.append(f"items dealt to judges: the mean of {len(named)} judges' means, Student's t over judges")
+        cells = f" and prompts: the mean of {len(named) * len(runs.prompts)} means" if len(runs.prompts) > 1 else ""
+        whose = cells or f": the mean of {len(named)} judges' means, Student's t over judges"
+        notes.append(f"items dealt to judges{whose}")
     caution = "human labels are not used: errors that all judges share are not in the intervals."
     run = Run("estimate", settings, data, facts, "", runs.exclusions, tuple(notes), (caution,))
     return CorrectedEstimate(tuple(lines), tuple(contrasts), (), named, target, run)

@@ -160,15 +160,10 @@ class JudgeRuns:
         words = None if seen is None else tuple(map(str, seen))
         # Dealt items: every judge has some alone, and more are of one judge than of all. Gaps of a judge are no design.
         alone = there.any(axis=2) & (there.any(axis=2).sum(axis=1, keepdims=True) == 1)
-        if len(names) == 1 and len(judges) > 1 and alone.any(axis=0).all() and alone.sum() > len(keep):
+        dealt = len(judges) > 1 and alone.any(axis=0).all() and alone.sum() > len(keep) and there.any(axis=0).all()
+        if dealt:
             return RotatedRuns(items, tuple(judges), names, values, _units(mine, items, clusters), words, ())
         if not len(keep):
-            if len(names) > 1 and alone.any():
-                raise DesignError(
-                    f"items are dealt to judges under {len(names)} prompts, which has no interval; choose one prompt "
-                    "with labels.where(...)",
-                    option="prompts",
-                )
             raise DesignError(
                 "no item has a label of every judge under every prompt"
                 if prompts is not None else f"no item has labels of all judges ({listing(judges)})"
@@ -222,19 +217,19 @@ class JudgeRuns:
 
 
 class RotatedRuns(JudgeRuns):
-    """Labels of items that were dealt to several judges, some of them to all; a label that is not there is NaN."""
+    """Labels of items that were dealt to judges, or to judges and prompts, some of them to all; NaN without a label."""
 
     def estimate(self, values: Floats, confidence: float, keep: Ints | None = None) -> Estimate:
-        """Return the mean of the judges' means over some items."""
+        """Return the mean of the means of judges and prompts over some items."""
         rows = np.arange(len(values)) if keep is None else keep
-        return mean_of_judges(values[rows, :, 0], self.unit[rows], confidence)
+        return _mean_of_dealt(values[rows], self.unit[rows], confidence)
 
     def difference(
         self, first: Ints, second: Ints, source: Mapping[str, str | None], confidence: float
     ) -> tuple[Estimate, int]:
-        """Return the mean difference of two systems within judges, over sources with outputs of both of a judge."""
+        """Return the mean difference of two systems within judges and prompts, over sources with outputs of both."""
         sums = [self._by_source(rows, source) for rows in (first, second)]
-        values = self.table[:, :, 0, 0]
+        values = self.table[..., 0]
         apart = {
             name: _means(values[sums[0][name]]) - _means(values[sums[1][name]])
             for name in sorted(sums[0].keys() & sums[1].keys())
@@ -243,7 +238,14 @@ class RotatedRuns(JudgeRuns):
         if not both:
             return missing("no source has outputs of both systems that one judge labelled"), 0
         at = np.array([self.unit[sums[0][name][0]] for name in both])
-        return mean_of_judges(np.stack([apart[name] for name in both]), at, confidence), len(both)
+        return _mean_of_dealt(np.stack([apart[name] for name in both]), at, confidence), len(both)
+
+
+def _mean_of_dealt(values: Floats, unit: Ints, confidence: float) -> Estimate:
+    """The mean of (items, judges, prompts) values, by the judges that have any."""
+    if values.shape[2] == 1:
+        return mean_of_judges(values[..., 0], unit, confidence)
+    return mean_of_cells(values, unit, confidence)
 
 
 def mean_of_judges(values: Floats, unit: Ints, confidence: float) -> Estimate:
@@ -283,6 +285,52 @@ def mean_of_judges(values: Floats, unit: Ints, confidence: float) -> Estimate:
     return estimate_by_ends(value, math.sqrt(sum(v for v, _ in parts)), ends, confidence)
 
 
+def mean_of_cells(values: Floats, unit: Ints, confidence: float) -> Estimate:
+    """Return the mean of the means of judges and prompts, for judges and prompts like these.
+
+    half² = t² V_jp + t²(J − 1) max(V_j − V_jp, 0) + t²(P − 1) max(V_p − V_jp, 0) + t² c v: V_j, V_p and V_jp are the
+    variances of the mean from judges, prompts and their product, by the means of the cells. If each item has one judge
+    and one prompt, t² V_jp is at least t² W, with W that of items within cells. c v is what units with several judges
+    add, as in `mean_of_judges`, over pairs of cells of different judges.
+
+    Parameters
+    ----------
+    values : (items, judges, prompts) float
+        NaN without a label.
+    unit : (items,) int
+    """
+    there = ~np.isnan(values)
+    used = np.flatnonzero(there.any(axis=(0, 2)))
+    values, there = values[:, used], there[:, used]
+    number, (n, j, p) = there.sum(axis=0), values.shape
+    if not there.any():
+        return missing("no items")
+    means = _means(values)
+    if j < 2:
+        return Estimate(float(np.nanmean(means)), math.nan, math.nan, math.nan, ONE_JUDGE)
+    if (few := int(number.min())) < LEAST_CROSSED:
+        why = f"a judge has {counted(few, 'item')} under a prompt; {LEAST_CROSSED} are required"
+        return Estimate(float(np.nanmean(means)), math.nan, math.nan, math.nan, why)
+    value = float(means.mean())
+    rest = means - means.mean(axis=1, keepdims=True) - means.mean(axis=0) + value
+    of_judges, of_prompts = (float(means.mean(axis=1 - a).var(ddof=1)) / means.shape[a] for a in (0, 1))
+    both, df = float((rest**2).sum()) / ((j - 1) * (p - 1) * j * p), (j - 1) * (p - 1)
+    centred = np.where(there, values - means, 0)
+    within = float(((centred**2).sum(axis=0) / (number - 1) / number).sum()) / (j * p) ** 2
+    alone = there.reshape(n, -1).sum(axis=1) == 1
+    common, shared_df = _shared_variance(centred.reshape(n, -1), there.reshape(n, -1), unit, np.repeat(np.arange(j), p))
+    parts = [(max(of_judges - both, 0), j - 1), (max(of_prompts - both, 0), p - 1), (common, shared_df)]
+
+    def ends(level: float) -> tuple[float, float]:
+        t = [float(stdtrit(one, (1 + level) / 2)) ** 2 for one in (df, max(n - j * p, 1))]
+        cells = t[1] * within if alone.sum() * 2 > n and within > both else t[0] * both
+        half = math.sqrt(cells + sum(float(stdtrit(df, (1 + level) / 2)) ** 2 * v for v, df in parts if v > 0))
+        return value - half, value + half
+
+    error = math.sqrt(max(both, within if alone.sum() * 2 > n else 0) + sum(v for v, _ in parts))
+    return estimate_by_ends(value, error, ends, confidence)
+
+
 def _means(values: Floats) -> Floats:
     """The mean of each column over the labels that are there; NaN without one."""
     there = ~np.isnan(values)
@@ -290,8 +338,14 @@ def _means(values: Floats) -> Floats:
         return np.asarray(np.where(there, values, 0).sum(axis=0) / there.sum(axis=0))
 
 
-def _shared_variance(centred: Floats, there: Bools, unit: Ints) -> tuple[float, int]:
-    """The variance that units of several judges add to the mean of all judges, with its degrees of freedom."""
+def _shared_variance(centred: Floats, there: Bools, unit: Ints, judge: Ints | None = None) -> tuple[float, int]:
+    """The variance that units of several judges add to the mean of all, with its degrees of freedom.
+
+    Parameters
+    ----------
+    judge : (columns,) int, optional
+        The judge of each column, if a judge has several.
+    """
     _, code = np.unique(unit, return_inverse=True)
     shape = (int(code.max()) + 1, there.shape[1])
     counts, sums = np.zeros(shape), np.zeros(shape)
@@ -299,9 +353,10 @@ def _shared_variance(centred: Floats, there: Bools, unit: Ints) -> tuple[float, 
     np.add.at(sums, code, np.where(there, centred, 0))
     shares = counts / counts.sum(axis=0)
     products = shares.T @ shares
-    n = shape[1]
-    common = float(products.sum() - np.trace(products)) / (n * (n - 1))
-    several = (counts > 0).sum(axis=1) > 1
+    judge = np.arange(shape[1]) if judge is None else judge
+    common = float(products[judge[:, None] != judge].mean())
+    of_judge = np.stack([(counts[:, judge == one] > 0).any(axis=1) for one in np.unique(judge)], axis=1)
+    several = of_judge.sum(axis=1) > 1
     if common <= 0:
         return 0.0, 1
     if several.sum() < LEAST_CROSSED:
