@@ -31,6 +31,7 @@ from assay._version import __version__
 from assay.collecting import answers, crowd, invitations
 from assay.collecting.answers import LONGEST_WORDS, UnknownTaskError
 from assay.collecting.assignment import PAUSED, additions_words, failed_checks
+from assay.collecting.behaviour import FEWEST_ITEMS as FEWEST_COMPARED
 from assay.collecting.design import Asked, StudyDesign, is_wrong
 from assay.collecting.overview import REASONS, DisagreementReason, ItemProgress, Overview, PersonRow
 from assay.collecting.people import preview_pages, served_guide_picture
@@ -38,6 +39,7 @@ from assay.collecting.serving import BIGGEST, LEAD_COOKIE, AppState, Refused, Sh
 from assay.data.annotations import Annotations
 from assay.data.scales import Label, RankedTexts, Scale
 from assay.errors import AssayError, StudyError
+from assay.statistics.outliers import LEAST_PEOPLE
 from assay.study.items import canonical
 from assay.study.schema import kind_of, scale_of
 from assay.study.store import people as store_people
@@ -555,7 +557,12 @@ def person_page(name: Named, state: Shared) -> Response:
     sheet = person_sheet(state.design, name, state.watch.minutes())
     if sheet is None:
         raise Refused(404, "There is no such annotator", f"No annotator is called '{name}'.")
-    return state.page("lead_person.html", sheet=sheet)
+    with state.store.reading() as db:
+        person = store_people.find(db, name)
+    compared = state.watch.compared()
+    return state.page(
+        "lead_person.html", sheet=sheet, person=person, compared=compared, least=LEAST_PEOPLE, fewest=FEWEST_COMPARED
+    )
 
 
 @router.get("/preview")
@@ -596,27 +603,27 @@ def add(name: Words, state: Shared, attributes: Words = "") -> Response:
 
 
 @router.post("/people/state")
-def set_state(name: Words, state: Annotated[store_people.State, Form()], shared: Shared) -> Response:
+def set_state(name: Words, state: Annotated[store_people.State, Form()], shared: Shared, back: Words = "") -> Response:
     """Set the state of an annotator: active, paused or revoked."""
     with _refuse_in_words():
         store_people.set_state(shared.store, answers.clean(name), state)
-    return _back()
+    return _to_person(name) if back else _back()
 
 
 @router.post("/people/exclude")
-def exclude(name: Words, state: Shared, reason: Words = "") -> Response:
+def exclude(name: Words, state: Shared, reason: Words = "", back: Words = "") -> Response:
     """Exclude an annotator's answers."""
     with _refuse_in_words():
         store_people.exclude(state.store, answers.clean(name), answers.clean(reason).strip())
-    return _back()
+    return _to_person(name) if back else _back()
 
 
 @router.post("/people/readmit")
-def readmit(name: Words, state: Shared) -> Response:
+def readmit(name: Words, state: Shared, back: Words = "") -> Response:
     """Include the answers of an excluded annotator again."""
     with _refuse_in_words():
         store_people.readmit(state.store, answers.clean(name))
-    return _back()
+    return _to_person(name) if back else _back()
 
 
 @router.post("/people/link")
@@ -686,6 +693,10 @@ def _refuse_in_words() -> Iterator[None]:
 
 def _to_item(item: str) -> Response:
     return RedirectResponse(f"/lead/item?name={quote(item, safe='')}", 303)
+
+
+def _to_person(name: str) -> Response:
+    return RedirectResponse(f"/lead/person?name={quote(answers.clean(name), safe='')}", 303)
 
 
 def _back() -> Response:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from assay.collecting.assignment import TripletAssigner, disputed_items, failed_checks, item_disagreement, stop_reasons
+from assay.collecting.behaviour import NOT_COMPARED, Comparison, OutOfLine, compare_annotators
 from assay.collecting.design import DesignPart, Session, StudyDesign
 from assay.data.columns import PARTS
 from assay.data.scales import Preference, Scale, parse_scale
@@ -252,6 +253,8 @@ class PersonRow:
     """Why they receive no further items; empty if they can continue."""
     adjudicates: bool = False
     """Whether they adjudicate between the answers of others, so that their own answers are not labels."""
+    out_of_line: tuple[OutOfLine, ...] = ()
+    """How they differ from the other annotators, see `assay.collecting.behaviour`."""
 
     @property
     def pace(self) -> str:
@@ -496,13 +499,14 @@ class Snapshot:
 
     # -- people -----------------------------------------------------------------------------------
 
-    def people(self, minutes: Mapping[str, float]) -> tuple[PersonRow, ...]:
+    def people(self, minutes: Mapping[str, float], compared: Comparison) -> tuple[PersonRow, ...]:
         """All invited annotators, in the order of their invitations."""
         checks, flags = failed_checks(self.design, self.db), self.log.flags_by_person()
-        return tuple(
+        rows = (
             self._row(person, checks.get(person.name, []), flags.get(person.name, 0), minutes.get(person.name))
             for person in self.invited
         )
+        return tuple(replace(row, out_of_line=compared.marks.get(row.name, ())) for row in rows)
 
     def _row(self, person: Person, checks: list[bool], flags: int, minutes: float | None) -> PersonRow:
         party = self.design.party(person.attributes)
@@ -784,6 +788,11 @@ class Watch:
             frozenset(),
             lambda took: max(AGREEMENT_EVERY, took / SHARE),
         )
+        self._compared = Cached[Comparison](
+            lambda db: compare_annotators(design, self._log, self._not_compared(db)),
+            NOT_COMPARED,
+            lambda took: max(AGREEMENT_EVERY, took / SHARE),
+        )
         self._items = Cached[tuple[ItemProgress, ...]](self._sum_items, (), lambda took: took / SHARE)
         self._counting, self._looking = threading.Lock(), threading.Lock()
         self._log = WorkLog()
@@ -800,6 +809,17 @@ class Watch:
         sessions = self.design.sessions("")
         each = (disputed_items(one.part, self._log.labels, one.condition, without) for one in sessions)
         return frozenset(item for some in each for item in some)
+
+    @staticmethod
+    def _not_compared(db: Connection) -> set[str]:
+        """Annotators who are excluded, and adjudicators."""
+        people = all_people(db)
+        return {*left_out(people), *(one.name for one in people if one.role == ADJUDICATOR)}
+
+    def compared(self) -> Comparison:
+        """The annotators who are out of line, as of the last comparison in `look`."""
+        self.look()
+        return self._compared.latest
 
     def look(self) -> Overview:
         """The study now; for a large study, as of the last summation, unless its annotators changed since."""
@@ -871,7 +891,7 @@ class Watch:
         newest = (newest_answer(db), tuple((one.name, one.excluded_at) for one in snapshot.invited))
         minutes, agreement = self._minutes.now(db, newest), self._agreement.now(db, newest)  # updated even less often
         disputed = self._disputed.now(db, newest)
-        people = snapshot.people(minutes)
+        people = snapshot.people(minutes, self._compared.now(db, newest))
         self._took, self._last_took = min(took, self._last_took), took  # the very first one includes imports
         return Overview(
             numbers=snapshot.numbers(people, short, pairs),
@@ -918,6 +938,11 @@ class Cached(Generic[T]):
         self._of: Hashable = None
         """The last answer that it includes, and the annotators that it excludes."""
         self._at, self._took = -math.inf, 0.0
+
+    @property
+    def latest(self) -> T:
+        """The value of the last computation."""
+        return self._value
 
     def now(self, db: Connection, newest: Hashable) -> T:
         """The current value; the previous one while another request computes it."""

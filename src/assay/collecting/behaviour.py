@@ -1,0 +1,256 @@
+"""How annotators work, compared with each other: time per item, agreement with others, repeated answers.
+
+Annotators who are out of line with the others are marked on the dashboard, with the reason. Of studies without such
+annotators at most 5% mark any (see `assay.statistics.outliers`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from assay.collecting.design import StudyDesign
+from assay.data.scales import Scale
+from assay.estimation.statistic import Floats, Ints
+from assay.reporting.tables import p_value
+from assay.statistics.outliers import LEAST_PEOPLE, Mark, out_of_line
+from assay.study.schema import kind_of, scale_of
+from assay.study.store.work_log import WorkLog, first_labels, read_labels
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+FEWEST_ITEMS = 10
+"""Least items of an annotator who is compared."""
+
+Measure = Literal["time", "agreement", "repeats"]
+MEASURES: tuple[Measure, ...] = ("time", "agreement", "repeats")
+"""Seconds per item; chance-corrected agreement with others; answers that equal the one before."""
+
+HALF = 0.5
+"""A time, or an agreement, is marked only if it is also below this multiple of the others' median, because small
+differences are significant with many items."""
+
+
+@dataclass(frozen=True)
+class OutOfLine:
+    """Why one annotator is out of line with the others.
+
+    Attributes
+    ----------
+    measure : str
+        ``time``: median seconds per item; ``agreement``: chance-corrected agreement with others, 1 at most;
+        ``repeats``: share of answers that equal the answer before.
+    value, others : float
+        The annotator's value, and the median of the others.
+    p : float
+        Adjusted over all annotators and measures.
+    """
+
+    measure: Measure
+    value: float
+    others: float
+    p: float
+
+    @property
+    def words(self) -> str:
+        """The reason in one line: ``2 s per item (others 21 s)``."""
+        if self.measure == "time":
+            return f"{_seconds(self.value)} per item (others {_seconds(self.others)})"
+        if self.measure == "agreement":
+            return f"agreement with others {self.value:.2f} (others {self.others:.2f})".replace("-", "−")
+        return f"same answer as before in {100 * self.value:.0f}% (others {100 * self.others:.0f}%)"
+
+    @property
+    def p_words(self) -> str:
+        """The p-value, such as ``p = 0.012``."""
+        return p_value(self.p)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f} s" if value < 9.95 else f"{value:.0f} s"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The annotators who are out of line.
+
+    Attributes
+    ----------
+    marks : mapping of name to tuple of OutOfLine
+    compared : int
+        Annotators with enough items. With fewer than `LEAST_PEOPLE` none is marked.
+    """
+
+    marks: Mapping[str, tuple[OutOfLine, ...]]
+    compared: int
+
+    @property
+    def enough(self) -> bool:
+        """Whether annotators were compared."""
+        return self.compared >= LEAST_PEOPLE
+
+
+NOT_COMPARED = Comparison({}, 0)
+
+
+def compare_annotators(design: StudyDesign, log: WorkLog, without: Collection[str]) -> Comparison:
+    """Compare the annotators of a study with each other.
+
+    Parameters
+    ----------
+    without : list of str
+        Annotators who are not compared: excluded ones and adjudicators.
+    """
+    times = log.seconds_by_person([q.id for q in design.questions])
+    numbers = [_numbers(scale, first_labels(log.labels, number, without)) for number, scale in _compared(design)]
+    people = sorted({*times, *(name for one in numbers for name in one.people)} - {*without})
+    values, errors = np.full((len(people), 3), np.nan), np.full((len(people), 3), np.nan)
+    for i, name in enumerate(people):
+        values[i, 0], errors[i, 0] = _log_time(times.get(name, []))
+        for k, find in ((1, _agreement), (2, _repeats)):
+            values[i, k], errors[i, k] = _pooled([find(one, name) for one in numbers if name in one.people])
+    compared = int((~np.isnan(values)).any(axis=1).sum())
+    if compared < LEAST_PEOPLE:
+        return Comparison({}, compared)
+    found = out_of_line(values, errors, (False, False, True), _far(values))
+    marks: dict[str, list[OutOfLine]] = {}
+    for one in found:
+        marks.setdefault(people[one.person], []).append(_reason(one))
+    return Comparison({name: tuple(some) for name, some in marks.items()}, compared)
+
+
+def _reason(mark: Mark) -> OutOfLine:
+    """A mark in the units of its measure."""
+    measure = MEASURES[mark.measure]
+    value, others = (_in_units(measure, one) for one in (mark.value, mark.others))
+    return OutOfLine(measure, value, others, mark.p)
+
+
+def _in_units(measure: Measure, value: float) -> float:
+    """Seconds of their logarithm, a share of its arcsine."""
+    return {"time": math.exp(value), "agreement": value, "repeats": math.sin(value) ** 2}[measure]
+
+
+def _far(values: Floats) -> Any:
+    """Where a value is below half of the others' median; every share of repeats."""
+    far = np.ones(values.shape, dtype=bool)
+    for k, back in ((0, np.exp), (1, np.asarray)):
+        column = back(values[:, k])
+        for i in range(len(column)):
+            rest = np.delete(column, i)
+            rest = rest[~np.isnan(rest)]
+            far[i, k] = bool(len(rest)) and bool(column[i] < HALF * np.median(rest))
+    return far
+
+
+# -- measures ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """The labels of one question as numbers, in the order in which they were given.
+
+    Attributes
+    ----------
+    people : tuple of str
+    item, person : (labels,) int
+    value : (labels,) float
+        Codes of categories; numbers on a scale with an order.
+    span : float
+        The distance that counts as disagreement in full; 0 for categories, any two of which disagree.
+    """
+
+    people: tuple[str, ...]
+    item: Ints
+    person: Ints
+    value: Floats
+    span: float
+
+
+def _compared(design: StudyDesign) -> Sequence[tuple[int, Scale]]:
+    """The questions with labels that can be equal: no free text, no lists, no spans."""
+    questions = [(q.id, q.definition) for q in design.questions]
+    plain = [(number, one) for number, one in questions if not one.kind.lists and one.marked is None]
+    return [(number, scale_of(one.scale)) for number, one in plain if not kind_of(scale_of(one.scale)).free_text]
+
+
+def _numbers(scale: Scale, labels: DataFrame) -> Numbers:
+    import polars as pl
+
+    frame = labels.sort("assignment").select("annotator", "item", "condition", read_labels(labels))
+    label = frame["label"]
+    if scale.numeric and label.dtype.is_numeric():
+        value = label.cast(pl.Float64).to_numpy()
+        low, high = scale.bounds or ((value.min(), value.max()) if len(value) else (0.0, 0.0))
+        span = float(high - low)
+    else:
+        value, span = label.cast(pl.String).rank("dense").cast(pl.Float64).to_numpy(), 0.0
+    place = pl.concat_str(pl.col("item").cast(pl.String), pl.col("condition").cast(pl.String), separator="\0")
+    items = frame.select(place.rank("dense"))["item"].cast(pl.Int64).to_numpy() - 1
+    names = frame["annotator"].cast(pl.String)
+    people = tuple(sorted(set(names)))
+    code = names.replace_strict({name: i for i, name in enumerate(people)}, return_dtype=pl.Int64).to_numpy()
+    return Numbers(people, items, code, value, span)
+
+
+def _log_time(seconds: Sequence[float]) -> tuple[float, float]:
+    """The median log seconds per item, and its standard error."""
+    if len(seconds) < FEWEST_ITEMS:
+        return np.nan, np.nan
+    x = np.log(np.maximum(seconds, 0.1))
+    middle = float(np.median(x))
+    # The standard error of a median of normal values: √(π / 2) σ / √n.
+    return middle, float(1.2533 * 1.4826 * np.median(np.abs(x - middle)) / np.sqrt(len(x)))
+
+
+def _agreement(numbers: Numbers, name: str) -> tuple[float, float, int]:
+    """Agreement with others on the same items, corrected for the agreement of labels of different items."""
+    mine = numbers.person == numbers.people.index(name)
+    others = ~mine
+    if not others.any() or not mine.any():
+        return np.nan, np.nan, 0
+    each = []
+    order = np.argsort(numbers.item[others], kind="stable")
+    item, value = numbers.item[others][order], numbers.value[others][order]
+    for at, own in zip(numbers.item[mine], numbers.value[mine], strict=True):
+        first, last = np.searchsorted(item, [at, at + 1])
+        if last > first:
+            each.append((own, float(_likeness(own, value[first:last], numbers.span).mean())))
+    if len(each) < FEWEST_ITEMS:
+        return np.nan, np.nan, 0
+    own, found = (np.array(column) for column in zip(*each, strict=True))
+    expected = np.array([_likeness(one, value, numbers.span).mean() for one in np.unique(own)])
+    chance = expected[np.searchsorted(np.unique(own), own)]
+    most = 1 - float(chance.mean())
+    if most <= 0:
+        return np.nan, np.nan, 0
+    corrected = (found - chance) / most
+    return float(corrected.mean()), float(corrected.std(ddof=1) / np.sqrt(len(corrected))), len(corrected)
+
+
+def _likeness(one: float, others: Floats, span: float) -> Floats:
+    return np.asarray(1 - np.abs(one - others) / span if span > 0 else one == others, dtype=float)
+
+
+def _repeats(numbers: Numbers, name: str) -> tuple[float, float, int]:
+    """The share of answers that equal the answer before, as its arcsine, whose standard error is 1 / (2 √n)."""
+    value = numbers.value[numbers.person == numbers.people.index(name)]
+    n = len(value) - 1
+    if n + 1 < FEWEST_ITEMS:
+        return np.nan, np.nan, 0
+    return float(np.arcsin(np.sqrt(np.mean(value[1:] == value[:-1])))), float(1 / (2 * np.sqrt(n))), n
+
+
+def _pooled(each: Sequence[tuple[float, float, int]]) -> tuple[float, float]:
+    """The mean over questions, weighted by items; answers to several questions about an item are dependent."""
+    known = [one for one in each if one[2]]
+    if not known:
+        return np.nan, np.nan
+    weight = np.array([n for _, _, n in known], dtype=float)
+    value, error = (np.array([one[k] for one in known]) for k in (0, 1))
+    return float(weight @ value / weight.sum()), float(weight @ error / weight.sum())

@@ -1,0 +1,64 @@
+"""The page of an annotator who is out of line, in a real browser: marks, pausing and excluding by keyboard."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
+pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
+
+from annotating import STARS, Annotator, Network, invite_people, lead_path, link_of
+from browsing import PHONE, Browser, Site, fits, in_browser, no_violations, screenshot
+
+PEOPLE = ("Ana Lima", "Ben", "Chi", "Dora", "Efe", "Fay")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    items = [{"item": f"i{n}", "text": f"Text {n}."} for n in range(14)]
+    study = {"name": "Stars", "items": {"file": "items.jsonl"}, "questions": [STARS], "people": {"order": "fixed"}}
+    made = Site(tmp_path_factory.mktemp("behaviour") / "study", study, {"items.jsonl": items})
+    invite_people(made.study, made.store, PEOPLE)
+    for name in PEOPLE:
+        chance = random.Random(name)
+        person = Annotator(Network(made.url), link_of(made.study, made.store, name))
+        person.join()
+        for n in range(14):
+            task = person.pages()[0][0]
+            label = 3 if name == "Fay" else 1 + (n + (chance.random() < 0.2)) % 5
+            seconds = 1.5 if name == "Fay" else 20 * chance.uniform(0.6, 1.7)
+            assert person.answer(task, {task.questions[0].id: label}, seconds=seconds).status == 200
+        person.wire.close()
+    yield made
+    made.close()
+
+
+@in_browser
+@pytest.mark.parametrize("look", ["desk", "phone"])
+def test_annotator_out_of_line_is_excluded_on_their_page(browser: Browser, site: Site, look: str) -> None:
+    options: dict[str, Any] = PHONE if look == "phone" else {"viewport": {"width": 1280, "height": 800}}
+    page = browser.visit(site.url + lead_path(site.study, site.store), **options)
+    page.wait_for_selector("#connection.is-live")
+    row = page.locator(".people tbody tr:has(bdi:text-is('Fay'))")
+    row.get_by_text("out of line").first.wait_for()
+    screenshot(page, f"out-of-line-{look}")
+    no_violations(page, look)
+    row.get_by_role("link", name="Fay").click()
+    page.get_by_role("heading", name="Compared with the others").wait_for()
+    assert "1.5 s per item (others " in page.content()
+    fits(page)
+    no_violations(page, look)
+    screenshot(page, f"person-out-of-line-{look}")
+    reason = page.get_by_label("Reason, for the record")
+    assert "per item" in reason.input_value()
+    reason.focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_text("Excluded: ").wait_for()
+    no_violations(page, look)
+    page.get_by_role("button", name="Include their answers again").click()
+    page.get_by_role("button", name="Exclude their answers").wait_for()
