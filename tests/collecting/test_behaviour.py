@@ -10,7 +10,7 @@ import pytest
 from annotating import Served, write_study
 
 from assay.collecting.behaviour import (
-    Numbers,
+    LabelsInOrder,
     OutOfLine,
     _agreement,
     _far,
@@ -22,12 +22,12 @@ from assay.statistics.outliers import out_of_line
 STARS = {"name": "stars", "text": "How many stars?", "scale": "1-5"}
 
 
-def numbers(rows: list[tuple[str, int, float]], span: float = 4.0) -> Numbers:
+def numbers(rows: list[tuple[str, int, float]], span: float = 4.0) -> LabelsInOrder:
     """Answers (person, item, value) in their order."""
     people = tuple(sorted({who for who, _, _ in rows}))
     who, item, value = zip(*rows, strict=True)
     codes = np.array([people.index(one) for one in who])
-    return Numbers(people, np.array(item), codes, np.array(value, dtype=float), span)
+    return LabelsInOrder(people, np.array(item), codes, np.array(value, dtype=float), span)
 
 
 class TestMeasuresOfAnnotators:
@@ -156,7 +156,7 @@ def test_dashboard_marks_the_one_with_the_reason(desk: Served) -> None:
     assert html.count("out of line") == 1
     sheet = lead.send("GET", "/lead/person?name=fay").text
     assert "1.5 s per item (others " in sheet
-    assert "one in twenty marks somebody" in sheet
+    assert "one in twenty marks an annotator" in sheet
     assert 'name="reason" value="1.5 s per item' in sheet or "same answer as before" in sheet
     assert "Not out of line with the others" in lead.send("GET", "/lead/person?name=ana").text
 

@@ -14,6 +14,8 @@ pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 from annotating import STARS, Annotator, Network, invite_people, lead_path, link_of
 from browsing import PHONE, Browser, Site, fits, in_browser, no_violations, screenshot
 
+from waiting import wait_until
+
 PEOPLE = ("Ana Lima", "Ben", "Chi", "Dora", "Efe", "Fay")
 
 
@@ -62,3 +64,31 @@ def test_annotator_out_of_line_is_excluded_on_their_page(browser: Browser, site:
     no_violations(page, look)
     page.get_by_role("button", name="Include their answers again").click()
     page.get_by_role("button", name="Exclude their answers").wait_for()
+
+
+@in_browser
+def test_first_answer_to_an_item_waits_for_the_least_time(browser: Browser, tmp_path_factory: Any) -> None:
+    items = [{"item": f"i{n}", "text": f"Text {n}."} for n in range(3)]
+    people = {"order": "fixed", "least_seconds": 3}
+    study = {"name": "Stars", "items": {"file": "items.jsonl"}, "questions": [STARS], "people": people}
+    made = Site(tmp_path_factory.mktemp("least") / "study", study, {"items.jsonl": items})
+    try:
+        page = browser.visit(made.invite("Ana"))
+        page.get_by_text("Text 0.").wait_for()
+        page.keyboard.press("4")
+        page.keyboard.press("Enter")
+        page.get_by_text("Please read the item again. You can save in").wait_for()
+        no_violations(page, "least")
+        assert made.answers("Ana") == []
+        page.wait_for_timeout(3200)
+        page.keyboard.press("Enter")
+        page.get_by_text("Text 1.").wait_for()
+        # To skip an item needs no time, and a saved answer is changed at once.
+        page.keyboard.press("p")
+        page.get_by_text("Text 0.").wait_for()
+        page.keyboard.press("5")
+        page.keyboard.press("Enter")
+        page.get_by_text("Text 1.").wait_for()
+        wait_until(lambda: [row["label"] for row in made.answers("Ana")][-1:] == [5] or None)
+    finally:
+        made.close()

@@ -152,7 +152,7 @@ def _far(values: Floats) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class LabelsInOrder:
     """The labels of one question as numbers, in the order in which they were given.
 
     Attributes
@@ -179,7 +179,7 @@ def _compared(design: StudyDesign) -> Sequence[tuple[int, Scale]]:
     return [(number, scale_of(one.scale)) for number, one in plain if not kind_of(scale_of(one.scale)).free_text]
 
 
-def _numbers(scale: Scale, labels: DataFrame) -> Numbers:
+def _numbers(scale: Scale, labels: DataFrame) -> LabelsInOrder:
     import polars as pl
 
     frame = labels.sort("assignment").select("annotator", "item", "condition", read_labels(labels))
@@ -195,7 +195,7 @@ def _numbers(scale: Scale, labels: DataFrame) -> Numbers:
     names = frame["annotator"].cast(pl.String)
     people = tuple(sorted(set(names)))
     code = names.replace_strict({name: i for i, name in enumerate(people)}, return_dtype=pl.Int64).to_numpy()
-    return Numbers(people, items, code, value, span)
+    return LabelsInOrder(people, items, code, value, span)
 
 
 def _log_time(seconds: Sequence[float]) -> tuple[float, float]:
@@ -208,7 +208,7 @@ def _log_time(seconds: Sequence[float]) -> tuple[float, float]:
     return middle, float(1.2533 * 1.4826 * np.median(np.abs(x - middle)) / np.sqrt(len(x)))
 
 
-def _agreement(numbers: Numbers, name: str) -> tuple[float, float, int]:
+def _agreement(numbers: LabelsInOrder, name: str) -> tuple[float, float, int]:
     """Agreement with others on the same items, corrected for the agreement of labels of different items."""
     mine = numbers.person == numbers.people.index(name)
     others = ~mine
@@ -220,11 +220,11 @@ def _agreement(numbers: Numbers, name: str) -> tuple[float, float, int]:
     for at, own in zip(numbers.item[mine], numbers.value[mine], strict=True):
         first, last = np.searchsorted(item, [at, at + 1])
         if last > first:
-            each.append((own, float(_likeness(own, value[first:last], numbers.span).mean())))
+            each.append((own, float(_closeness(own, value[first:last], numbers.span).mean())))
     if len(each) < FEWEST_ITEMS:
         return np.nan, np.nan, 0
     own, found = (np.array(column) for column in zip(*each, strict=True))
-    expected = np.array([_likeness(one, value, numbers.span).mean() for one in np.unique(own)])
+    expected = np.array([_closeness(one, value, numbers.span).mean() for one in np.unique(own)])
     chance = expected[np.searchsorted(np.unique(own), own)]
     most = 1 - float(chance.mean())
     if most <= 0:
@@ -233,11 +233,11 @@ def _agreement(numbers: Numbers, name: str) -> tuple[float, float, int]:
     return float(corrected.mean()), float(corrected.std(ddof=1) / np.sqrt(len(corrected))), len(corrected)
 
 
-def _likeness(one: float, others: Floats, span: float) -> Floats:
+def _closeness(one: float, others: Floats, span: float) -> Floats:
     return np.asarray(1 - np.abs(one - others) / span if span > 0 else one == others, dtype=float)
 
 
-def _repeats(numbers: Numbers, name: str) -> tuple[float, float, int]:
+def _repeats(numbers: LabelsInOrder, name: str) -> tuple[float, float, int]:
     """The share of answers that equal the answer before, as its arcsine, whose standard error is 1 / (2 √n)."""
     value = numbers.value[numbers.person == numbers.people.index(name)]
     n = len(value) - 1

@@ -633,6 +633,7 @@ def _work(state: AppState, request: Request, person: Person, number: int | None)
         session=_session(held, state.words(request)),
         settings={
             "idle": IDLE_SECONDS,
+            "least": state.design.people.least_seconds,
             "skip_reasons": [_SKIP_REASONS.get(one, one) for one in SKIP_REASONS],
             "person": state.name_in_browser(person),
             "ahead": people.ahead,

@@ -1188,6 +1188,9 @@ class People(StudyPart):
     retest: float = Field(0, ge=0, le=1, description="share of an annotator's items to repeat")
     pairs: int = Field(3, ge=1, description="for triplets: how often each pair of items is displayed")
     ahead: int = Field(4, ge=1, le=50, description="pages loaded in advance in the browser, for network failures")
+    least_seconds: float = Field(
+        0, ge=0, le=600, description="seconds that an item is on the screen before its first answer can be saved"
+    )
     until: datetime | Annotated[str, Field(pattern=r"^\d+(\.\d+)? days?$")] | None = Field(
         None,
         description="end of annotation, for all annotators: 2027-03-01T18:00+01:00; or for each, from the invitation: "

@@ -11,7 +11,7 @@ import {
   session, show, showAlertAbout, showPhase, takeIn,
 } from "./pages.js";
 import { send, showStatusOnce } from "./sending.js";
-import { endTime, secondsOn, signOfLife } from "./time.js";
+import { endTime, secondsOn, secondsToWait, signOfLife } from "./time.js";
 import { hideAlert, hidePassingAlert, showAlert } from "./words.js";
 
 const savedPages = kept("saved") ?? []; // for undo: the numbers of the pages saved here, in order
@@ -38,6 +38,11 @@ export async function save() {
   for (const question of questionsOf(form)) showWrong(question, wrong.includes(question) ? wrongNow(question) : "");
   if (wrong.length) {
     focusQuestion(wrong[0]);
+    return;
+  }
+  const seconds = secondsToWait(tasksOf(form).filter((task) => isOpen(task) && !readTask(task).skip).length);
+  if (seconds > 0) {
+    showAlert(seconds > 1 ? say("Please read the item again. You can save in {count} seconds.", { count: seconds }) : say("Please read the item again. You can save in 1 second."));
     return;
   }
   const entries = makeEntries(form);

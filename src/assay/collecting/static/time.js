@@ -8,6 +8,8 @@ const IDLE = Number(settings.idle) * 1000;
 let page = null; // the number of the current page
 let worked = 0; // seconds on it
 let lastSign = performance.now();
+let shownAt = performance.now(); // when the current page was shown
+let seenBefore = 0; // seconds of work on it before that
 
 /** Show times in local time. */
 export function showLocalTimes(where = document) {
@@ -44,6 +46,13 @@ export function startTime(number) {
   keepTime();
   page = number;
   worked = number === null ? 0 : keptFor(number);
+  [shownAt, seenBefore] = [performance.now(), worked];
+}
+
+/** Seconds until `tasks` new answers of the page can be saved: an item stays on the screen for a least time. */
+export function secondsToWait(tasks) {
+  const seen = seenBefore + (performance.now() - shownAt) / 1000;
+  return Math.ceil(tasks * Number(settings.least) - seen);
 }
 
 /** Start from the working time in a draft, if it is longer. */
