@@ -89,6 +89,6 @@ def test_first_answer_to_an_item_waits_for_the_least_time(browser: Browser, tmp_
         page.keyboard.press("5")
         page.keyboard.press("Enter")
         page.get_by_text("Text 1.").wait_for()
-        wait_until(lambda: [row["label"] for row in made.answers("Ana")][-1:] == [5] or None)
+        wait_until(lambda: [row["label"] for row in made.answers("Ana")][-1:] == [5], "the changed answer is not stored")
     finally:
         made.close()
