@@ -89,6 +89,35 @@ def test_first_answer_to_an_item_waits_for_the_least_time(browser: Browser, tmp_
         page.keyboard.press("5")
         page.keyboard.press("Enter")
         page.get_by_text("Text 1.").wait_for()
-        wait_until(lambda: [row["label"] for row in made.answers("Ana")][-1:] == [5], "the changed answer is not stored")
+        wait_until(
+            lambda: [row["label"] for row in made.answers("Ana")][-1:] == [5], "the changed answer is not stored"
+        )
     finally:
         made.close()
+
+
+@in_browser
+def test_message_is_shown_until_it_is_closed(browser: Browser, site: Site) -> None:
+    lead = browser.visit(site.url + lead_path(site.study, site.store))
+    lead.wait_for_selector("#connection.is-live")
+    page = browser.visit(site.invite("Gus"))
+    page.get_by_text("Text 0.").wait_for()
+    assert not page.get_by_text("Message from the study lead:").is_visible()
+    lead.get_by_text("Write to all annotators …").click()
+    lead.get_by_role("textbox", name="Message").fill("Rate the service only.")
+    lead.get_by_role("button", name="Send to all").click()
+    lead.get_by_text("Sent to all annotators.").wait_for()
+    no_violations(lead, "lead with a message")
+    screenshot(lead, "message-lead")
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    page.get_by_text("Message from the study lead:").wait_for()
+    assert page.get_by_text("Rate the service only.").is_visible()
+    no_violations(page, "a message")
+    fits(page)
+    screenshot(page, "message")
+    page.locator("#message").get_by_role("button", name="Close").click()
+    assert not page.get_by_text("Rate the service only.").is_visible()
+    page.reload()
+    page.get_by_text("Text 1.").wait_for()
+    assert not page.get_by_text("Rate the service only.").is_visible()

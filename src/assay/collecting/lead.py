@@ -33,7 +33,7 @@ from assay.collecting.answers import LONGEST_WORDS, UnknownTaskError
 from assay.collecting.assignment import PAUSED, additions_words, failed_checks
 from assay.collecting.behaviour import FEWEST_ITEMS as FEWEST_COMPARED
 from assay.collecting.design import Asked, StudyDesign, is_wrong
-from assay.collecting.overview import REASONS, DisagreementReason, ItemProgress, Overview, PersonRow
+from assay.collecting.overview import REASONS, DisagreementReason, ItemProgress, Moment, Overview, PersonRow
 from assay.collecting.people import preview_pages, served_guide_picture
 from assay.collecting.serving import BIGGEST, LEAD_COOKIE, AppState, Refused, Shared, check_lead, lead, time_tag
 from assay.data.annotations import Annotations
@@ -42,6 +42,7 @@ from assay.errors import AssayError, StudyError
 from assay.statistics.outliers import LEAST_PEOPLE
 from assay.study.items import canonical
 from assay.study.schema import kind_of, scale_of
+from assay.study.store import messages
 from assay.study.store import people as store_people
 from assay.study.store.connection import Connection, Store
 from assay.study.store.items import items, items_named
@@ -358,6 +359,7 @@ def _rows_of_person(record: Mapping[str, Iterable[dict[str, Any]]], person: str)
         "contents": [row for row in record["contents"] if row["item"] in seen],
         "consents": [row for row in record["consents"] if row["digest"] in agreed],
         **{name: [row for row in record[name] if row["person"] == person] for name in ("visits", "replies")},
+        "messages": [row for row in record["messages"] if row["person"] in (None, person)],
     }
 
 
@@ -420,6 +422,7 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         now = state.store.now(db)
         decided = store_people.adjudicated_items(db)
         added = additions_words(state.design, db)
+        to_all = [(one, Moment(one.at, now - one.at)) for one in messages.messages(db) if one.person is None]
     said = [
         state.trouble,
         request.app.state.assay.faults.words(),
@@ -437,6 +440,7 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         "paused": bool(state.store.setting(PAUSED)),
         "changes": [one for one in said if one],
         "crowd": crowd.crowd_counts(state.design),
+        "to_all": to_all[::-1],
         "lead_link": f"{base.rstrip('/')}/lead/join/{state.signer.lead_token()}",
         "decided": len(view.disputed & decided),
         "sort": sort,
@@ -559,10 +563,12 @@ def person_page(name: Named, state: Shared) -> Response:
         raise Refused(404, "There is no such annotator", f"No annotator is called '{name}'.")
     with state.store.reading() as db:
         person = store_people.find(db, name)
+        sent = messages.messages(db, name, 0.0 if person is None else person.invited_at)
+        now = state.store.now(db)
     compared = state.watch.compared()
-    return state.page(
-        "lead_person.html", sheet=sheet, person=person, compared=compared, least=LEAST_PEOPLE, fewest=FEWEST_COMPARED
-    )
+    limits = {"least": LEAST_PEOPLE, "fewest": FEWEST_COMPARED}
+    sent_at = [(one, Moment(one.at, now - one.at)) for one in reversed(sent)]
+    return state.page("lead_person.html", sheet=sheet, person=person, compared=compared, sent=sent_at, **limits)
 
 
 @router.get("/preview")
@@ -660,6 +666,22 @@ def reopen(
     except UnknownTaskError:
         raise Refused(404, "There is no such answer", "The item is not answered, or was reopened.") from None
     return _to_item(item) if item else _back()
+
+
+@router.post("/messages")
+def write_message(
+    words: Words, state: Shared, name: Words = "", item: Words = "", about: Words = "", back: Words = ""
+) -> Response:
+    """Send a message to an annotator, or to all of them without a name."""
+    said, person = answers.clean(words).strip(), answers.clean(name)
+    if not said:
+        raise Refused(422, "This cannot be done", "The message is empty.")
+    with _refuse_in_words(), state.store.exclusive() as db:
+        if person and store_people.find(db, person) is None:
+            raise StudyError(f"no annotator is called '{person}'")
+        about_what = {"item": answers.clean(item) or None, "about": answers.clean(about) or None}
+        messages.add_message(db, said, state.store.now(db), person=person or None, **about_what)
+    return _to_person(person) if back and person else _back()
 
 
 @router.post("/reason")

@@ -62,6 +62,7 @@ from assay.study.store import people as store_people
 from assay.study.store.answers import answers_by
 from assay.study.store.connection import Connection
 from assay.study.store.items import items_given, items_named
+from assay.study.store.messages import messages
 from assay.study.store.people import (
     ADJUDICATOR,
     Person,
@@ -517,6 +518,7 @@ def pages(
         "end": end,
         "progress": _progress(state, person, held),
         "session": _session(held, words),
+        "messages": _messages(state, person),
     }
     return JSONResponse(content | {"person": state.name_in_browser(person), "closed": held.closed})
 
@@ -629,6 +631,7 @@ def _work(state: AppState, request: Request, person: Person, number: int | None)
         further=found[1:],
         end=None if found else _end(state, person, held),
         may_leave=people.crowd is not None,
+        messages=_messages(state, person),
         progress=_progress(state, person, held),
         session=_session(held, state.words(request)),
         settings={
@@ -641,6 +644,13 @@ def _work(state: AppState, request: Request, person: Person, number: int | None)
             "left": _seconds_left(state, person, held),
         },
     )
+
+
+def _messages(state: AppState, person: Person) -> list[dict[str, Any]]:
+    """The study lead's messages to a person, as the page's script shows them."""
+    with state.store.reading() as db:
+        found = messages(db, person.name, person.invited_at)
+    return [{"id": one.id, "about": one.about, "words": one.words} for one in found]
 
 
 def _progress(state: AppState, person: Person, held: HeldPages) -> dict[str, int | None]:

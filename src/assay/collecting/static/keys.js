@@ -4,6 +4,7 @@ import { settings } from "./device.js";
 import { all, byId, grow, keepNoneAlone, moveSlider, needsAnswer, questionsOf, rank, readSlider, showWrong, tasksOf } from "./form.js";
 import { isPlayersKey, playByKey } from "./media.js";
 import { activeQuestion, activeTask, changed, current, focusQuestion, previous } from "./pages.js";
+import { closeMessage } from "./messages.js";
 import { enter, save, undo } from "./saving.js";
 import { refused } from "./sending.js";
 import { clickSpans, markNothing, spanKey } from "./spans.js";
@@ -46,6 +47,7 @@ function act(name, button) {
     instructions: () => ask("instructions"),
     keys: () => ask("keys"),
     dismiss: hideAlert,
+    "close-message": closeMessage,
     "alert-action": actOnAlert,
     fold: () => button.setAttribute("aria-expanded", button.getAttribute("aria-expanded") !== "true"),
     cancel: () => button.closest("dialog").close(),

@@ -7,6 +7,7 @@ import {
   openForms, questionsOf, readTask, saved, showMarks, showNote, showWrong, tasksOf,
 } from "./form.js";
 import { pauseAll } from "./media.js";
+import { showMessage } from "./messages.js";
 import { readJson, refuse, refused, settled, OTHER_PERSON, WAITS } from "./sending.js";
 import { setTimeLeft, showLocalTimes, startTime } from "./time.js";
 import { inWords, showAlert } from "./words.js";
@@ -254,6 +255,7 @@ export async function fetchMore({ anyway = false } = {}) {
     end = found.end;
     close(found.closed);
     setTimeLeft(found.left);
+    showMessage(found.messages);
     const fresh = found.session && showSession(found.session);
     // While answers are being sent, it is unknown whether the server has counted them, so this page's count is used,
     // except in a new session, to which earlier answers do not count.

@@ -3,7 +3,7 @@
    The server renders every page as a form. The script shows one, reads it, and stores three things on the
    device, by person: unsent answers, drafts of unsaved changes, seconds of work.
    An answer is written to the device first and sent from there, so a reload or a crash loses none.
-   The files, each using only those before it: device, spans, form, words, time, media, sending, drafts, pages,
+   The files, each using only those before it: device, spans, form, words, time, media, messages, sending, drafts, pages,
    saving, keys; this one registers the listeners and starts. */
 
 import { keep, kept, queue } from "./device.js";
@@ -11,6 +11,7 @@ import { sendDrafts } from "./drafts.js";
 import { byId, isOpen, openForms, tasksOf } from "./form.js";
 import { onClick, onInput, onKey, onSubmit } from "./keys.js";
 import { listenToMedia } from "./media.js";
+import { showMessage } from "./messages.js";
 import {
   current, fetchAfterFailure, fetchMore, goOn, goTo, leavePage, checkAgain, markActive, setUpAll, show, showWaiting,
 } from "./pages.js";
@@ -102,6 +103,7 @@ function start() {
   else leavePage(shown.querySelector("h1"));
   checkAgain();
   offerInstructions();
+  showMessage();
   watchTimeLeft(onTimeOver);
   beginSending(follow, () => fetchMore({ anyway: true }));
 }

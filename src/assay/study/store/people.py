@@ -256,7 +256,7 @@ def erase(store: Store, name: str) -> int:
         number = db.execute(sa.delete(s).where(s.c.assignment.in_(assignments))).rowcount
         for table in (t, a, tables.people, tables.annotators):
             db.execute(sa.delete(table).where(table.c.annotator == name))
-        for table in (tables.visits, tables.replies):
+        for table in (tables.visits, tables.replies, tables.messages):
             db.execute(sa.delete(table).where(table.c.person == name))
         entry = {"erased_at": store.now(db), "answers": number}
         put_setting(db, ERASED, [*(setting(db, ERASED) or []), entry])

@@ -694,5 +694,6 @@ _RECORD: dict[str, Callable[[sa.Connection], Rows]] = {
     "consents": lambda db: [{"digest": one, **about} for one, about in (setting(db, CONSENTS) or {}).items()],
     "visits": _whole(tables.visits, "person given came_at screening outcome ended_at", "came_at person"),
     "replies": _whole(tables.replies, "person number stage given wrong at", "person number"),
+    "messages": _whole(tables.messages, "id person item about words at", "id"),
     "erased": lambda db: setting(db, ERASED) or [],
 }

@@ -56,6 +56,7 @@ people = _table(
 )
 visits = _table("visits", "person", "came_at", "screening", "outcome", "ended_at", given=_JSON)
 replies = _table("replies", "person", "number", "stage", "at", given=_JSON, wrong=_JSON)
+messages = _table("messages", "id", "person", "item", "about", "words", "at")
 forms = _table("forms", "id", "digest", "made_at", definition=_JSON)
 tasks = _table(
     "tasks",
@@ -69,7 +70,7 @@ drafts = _table("drafts", "task", "revision", "kept_at", body=_JSON)
 
 TABLES = (
     *(items, questions, wordings, annotators, runs, assignments, same_requests, answers, prompts, settings),
-    *(people, visits, replies, forms, tasks, contents, drafts),
+    *(people, visits, replies, messages, forms, tasks, contents, drafts),
 )
 
 # -- joins -------------------------------------------------------------------------------------------
