@@ -41,6 +41,7 @@ FILES = (
     "consents",
     "visits",
     "replies",
+    "messages",
     "erased",
 )
 
@@ -389,7 +390,7 @@ def test_readme_describes_every_column(serve: Any) -> None:
         named = [line.split()[0] for line in words.splitlines()[1:] if line[2] != " "]
         if rows:
             assert named == list(rows[0])
-        elif name in ("contents", "visits", "replies"):
+        elif name in ("contents", "visits", "replies", "messages"):
             assert set(named) == {column.name for column in getattr(tables, name).columns}
         else:
             without = {"consents": ["digest", "text", "first_agreed_at"], "erased": ["erased_at", "answers"]}
@@ -511,7 +512,7 @@ def test_rows_of_person_by_hand() -> None:
         "questions": rows("id", 1, 2, 3), "forms": rows("id", 7, 8), "contents": rows("item", "i1", "i2", "i3"),
         "items": [{"item": "i1", "known": 4}, {"item": "i2", "known": 5}],
         "consents": rows("digest", "c1", "c2", "c3", "c4"), "visits": rows("person", "ben", "ana"),
-        "replies": rows("person", "ana", "ben"),
+        "replies": rows("person", "ana", "ben"), "messages": rows("person", "ana", "ben", None),
     }  # fmt: skip
     found = lead._rows_of_person(record, "ana")
     assert found == {
@@ -525,6 +526,7 @@ def test_rows_of_person_by_hand() -> None:
         "consents": rows("digest", "c1", "c2"),
         "visits": rows("person", "ana"),
         "replies": rows("person", "ana"),
+        "messages": rows("person", "ana", None),
     }
 
 

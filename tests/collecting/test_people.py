@@ -276,6 +276,7 @@ def test_work_loads_the_required_pages(
     state.name_in_browser = lambda person: "x"
     vars(state.design.people).update(instructions="")
     monkeypatch.setattr(people, "_progress", lambda *about: {})
+    monkeypatch.setattr(people, "_messages", lambda *about: [])
     ana = SimpleNamespace(name="ana")
     if number is not None:
         with pytest.raises(people.Refused) as refused:

@@ -131,7 +131,7 @@ class TestGroupsOfAnnotators:
             disagreement(labels_of(study(1), ["f"] * 8), by="gender", method="none")
 
     @pytest.mark.slow
-    def test_alike_groups_are_told_apart_in_five_percent(self) -> None:
+    def test_alike_groups_differ_significantly_in_five_percent(self) -> None:
         # Binomial: .05 of 300 has a standard error of .0126.
         found = [
             disagreement(labels_of(study(100 + s, people=12), ["f"] * 6 + ["m"] * 6), by="gender", method="none").groups

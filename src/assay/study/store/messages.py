@@ -19,7 +19,7 @@ class Message:
     Attributes
     ----------
     person : str or None
-        To whom; None for all annotators.
+        The annotator who receives it; None for all annotators.
     item, about : str or None
         The item and the comment that it answers.
     at : float
