@@ -274,7 +274,7 @@ def test_work_loads_the_required_pages(
     state.page = lambda template, **values: values
     state.words = lambda request: words("en")
     state.name_in_browser = lambda person: "x"
-    vars(state.design.people).update(instructions="")
+    vars(state.design.people).update(instructions="", least_seconds=0)
     monkeypatch.setattr(people, "_progress", lambda *about: {})
     monkeypatch.setattr(people, "_messages", lambda *about: [])
     ana = SimpleNamespace(name="ana")

@@ -566,9 +566,15 @@ def person_page(name: Named, state: Shared) -> Response:
         sent = messages.messages(db, name, 0.0 if person is None else person.invited_at)
         now = state.store.now(db)
     compared = state.watch.compared()
-    limits = {"least": LEAST_PEOPLE, "fewest": FEWEST_COMPARED}
-    sent_at = [(one, Moment(one.at, now - one.at)) for one in reversed(sent)]
-    return state.page("lead_person.html", sheet=sheet, person=person, compared=compared, sent=sent_at, **limits)
+    return state.page(
+        "lead_person.html",
+        sheet=sheet,
+        person=person,
+        compared=compared,
+        sent=[(one, Moment(one.at, now - one.at)) for one in reversed(sent)],
+        least=LEAST_PEOPLE,
+        fewest=FEWEST_COMPARED,
+    )
 
 
 @router.get("/preview")
