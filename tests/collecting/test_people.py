@@ -288,7 +288,7 @@ def test_work_loads_the_required_pages(
     assert asked == [(after, most), []]
     assert (found["page"], found["further"], found["end"], found["may_leave"]) == (None, [], None, False)
     assert found["settings"] == {
-        "idle": 60, "skip_reasons": [*people._SKIP_REASONS.values()], "person": "x", "ahead": 2,
+        "idle": 60, "least": 0, "skip_reasons": [*people._SKIP_REASONS.values()], "person": "x", "ahead": 2,
         "closed": 0, "left": None,
     }  # fmt: skip
     state.has_agreed = lambda person: False

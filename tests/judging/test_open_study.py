@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import polars as pl
 import pytest
 import yaml
@@ -10,6 +12,7 @@ from own_process import ask_in_notebook, start
 
 import assay
 from assay.errors import ChangedStudyError, DesignError, JudgeError, StudyError
+from assay.judging import client
 from waiting import wait_until
 
 PRICED = {"price": {"input": 1.0, "output": 10.0}}
@@ -44,6 +47,17 @@ def test_open_study_killed_in_a_notebook_continues_and_asks_each_once(make_study
     assert study.ask(progress=False).answered == 0
 
 
+@pytest.fixture
+def without_waits(monkeypatch):
+    """Requests are repeated at once, instead of after up to half a minute."""
+
+    async def no_wait(self, seconds):
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(client.Endpoint, "_sleep", no_wait)
+
+
+@pytest.mark.usefixtures("without_waits")
 def test_status_counts_labels_of_judges_and_annotators(make_study):
     def reply(n, body, server):
         text = str(body["messages"])
@@ -114,6 +128,7 @@ def test_open_study_continues_a_cache_of_functions(tmp_path):
     assert "All labels collected" in study._repr_html_()
 
 
+@pytest.mark.usefixtures("without_waits")
 def test_open_study_refuses_folders_without_a_study(tmp_path, make_study):
     with pytest.raises(StudyError, match=r"study\.yaml"):
         assay.open_study(tmp_path / "none")
