@@ -221,7 +221,6 @@ def test_linear_model_finds_a_bias_and_not_a_real_gap():
 def test_intervals_of_the_linear_model_cover():
     """φ and ψ of 40 tables each, 5 raters: standard error of a share of 200 dependent intervals about .018."""
     cells = {
-        "60 items": (60, {}, {}),
         "criteria, labels missing": (60, {"criteria": 3, "seen": 0.6}, {}),
         "teachers": (120, {"objects": 40, "seen": 0.5}, {"object": "teacher"}),
         "skewed ideal ratings": (100, {"shape": "exponential"}, {}),
