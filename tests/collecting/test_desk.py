@@ -85,7 +85,7 @@ def test_item_sheet_shows_lists_in_words(serve: Callable[..., Served]) -> None:
     ]  # fmt: skip
 
 
-def test_answers_of_judges_are_shown_on_request(serve: Callable[..., Served]) -> None:
+def test_answers_of_judges_are_hidden_until_the_blind_phase_ends(serve: Callable[..., Served]) -> None:
     page = serve(who=("ana",), items=1)
     with page.store.exclusive() as db:
         question = page.design.questions[0].id
@@ -100,13 +100,29 @@ def test_answers_of_judges_are_shown_on_request(serve: Callable[..., Served]) ->
         db.execute(tables.annotators.insert().values(annotator="gpt", kind="judge", definition={}, active=True))
         db.execute(tables.assignments.insert().values(id=90, **about, status="answered", active=True, answer=70))
         one = {"id": 70, "assignment": 90, "request_key": "k", "revision": 1, "status": "valid", "label": 3}
-        db.execute(tables.answers.insert().values(**one, answered_at=1.0))
+        shown = {"about": {"p_3": 0.84, "p_4": 0.16}}
+        db.execute(tables.answers.insert().values(**one, answered_at=1.0, reasoning="It is <cold>.", shown=shown))
     lead = page.lead()
     before = lead.send("GET", "/lead/item?name=i000").text
     assert "1 answer of judges is hidden" in before
     assert "gpt" not in before
-    assert lead.form("/lead/judges", shown="yes", item="i000").headers["location"] == "/lead/item?name=i000"
-    assert "gpt" in lead.send("GET", "/lead/item?name=i000").text
+    assert "Distance of judges" not in lead.send("GET", "/lead/items").text
+    assert "judges" not in lead.send("GET", "/lead/items.csv").text
+    ana = page.annotator("ana")
+    (task,) = ana.work(1)[:1]
+    ana.answer(task, {task.questions[0].id: 5})
+    assert lead.form("/lead/blind", item="i000").headers["location"] == "/lead/item?name=i000"
+    after = lead.send("GET", "/lead/item?name=i000").text
+    assert "gpt" in after
+    assert "It is &lt;cold&gt;." in after
+    assert "probability 0.84" in after
+    table = lead.send("GET", "/lead/items?sort=judges&show=judges").text
+    assert "<bdi>gpt</bdi>: 3" in table
+    assert '<td class="n">0.50</td></tr>' in table  # 3 and 5 of 1 to 5
+    assert lead.send("GET", "/lead/items.csv").text.splitlines()[1].endswith("gpt: 3,0.5")
+    assert "blind phase ended" in lead.send("GET", "/lead/log").text
+    # Annotators never see them.
+    assert "gpt" not in ana.send("GET", "/work/1").text
 
 
 def test_person_sheet_compares_with_others(serve: Callable[..., Served]) -> None:
@@ -201,7 +217,7 @@ def test_adjudicator_decides_blind_and_is_not_an_annotator(serve: Callable[..., 
     text = lead.send("GET", "/lead/live").text
     assert "<strong>5</strong> items, 5 of them adjudicated" in text
     assert text.partition("short-title")[2][:400] == shortfall
-    assert lead.send("GET", "/lead/adjudicated.csv").text.splitlines()[1] == "i000,stars,4,eve,ben is right"
+    assert lead.send("GET", "/lead/adjudicated.csv").text.splitlines()[1] == "i000,stars,4,eve,ben is right,true"
 
 
 def test_two_adjudicators_share_the_items(serve: Callable[..., Served]) -> None:
@@ -296,7 +312,7 @@ def test_question_style_by_hand() -> None:
 def test_answer_line(changed: dict[str, Any], answer: str, counts: bool) -> None:
     row = {"annotator": "ana", "kind": "human", "criterion": "stars", "label": 2.5, "status": "valid", "reason": None,
            "condition": '{"scale": "1-5", "show": "all"}', "repeat": 2, "seconds": 4.0, "flag": "odd", "comment": "hm",
-           "excluded_at": None, "does": None, "question": 1, "shown": {"task": 7}}  # fmt: skip
+           "excluded_at": None, "does": None, "question": 1, "shown": {"task": 7}, "reasoning": None}  # fmt: skip
     asked: Any = SimpleNamespace(questions=())
     line = _answer_line(asked, SimpleNamespace(**row | changed), {})
     assert (line.answer, line.counts, line.condition) == (answer, counts, "scale 1-5, show all")

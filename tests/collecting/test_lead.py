@@ -42,6 +42,7 @@ FILES = (
     "visits",
     "replies",
     "messages",
+    "events",
     "erased",
 )
 
@@ -390,7 +391,7 @@ def test_readme_describes_every_column(serve: Any) -> None:
         named = [line.split()[0] for line in words.splitlines()[1:] if line[2] != " "]
         if rows:
             assert named == list(rows[0])
-        elif name in ("contents", "visits", "replies", "messages"):
+        elif name in ("contents", "visits", "replies", "messages", "events"):
             assert set(named) == {column.name for column in getattr(tables, name).columns}
         else:
             without = {"consents": ["digest", "text", "first_agreed_at"], "erased": ["erased_at", "answers"]}
@@ -541,16 +542,18 @@ def test_every_file_of_the_archive_has_the_same_time_and_is_compressed() -> None
 def test_adjudicated_csv(monkeypatch: pytest.MonkeyPatch) -> None:
     def row(item: str, label: Any, status: str = "valid", comment: str | None = None) -> SimpleNamespace:
         return SimpleNamespace(
-            item=item, criterion="stars", label=label, status=status, comment=comment, annotator="eva"
-        )
+            item=item, criterion="stars", label=label, status=status, comment=comment, annotator="eva",
+            answered_at=float(item[1:]),
+        )  # fmt: skip
 
     given = {"eva": [row("i2", 4.0), row("i1", 2.5, comment="so"), row("i3", None, "missing")]}
     everybody = [SimpleNamespace(name="ana", role="annotator"), SimpleNamespace(name="eva", role="adjudicator")]
     monkeypatch.setattr(lead, "all_people", lambda db: everybody)
     monkeypatch.setattr(lead, "answers_about", lambda db, person: given[person])
     store: Any = SimpleNamespace(reading=lambda: contextlib.nullcontext("db"))
+    monkeypatch.setattr(lead, "ended_blind_phase", lambda db: 2.0)  # the decision at 1.0 was before
     assert lead.adjudicated_csv(store).decode() == (
-        "item,criterion,label,annotator,comment\ni2,stars,4,eva,\ni1,stars,2.5,eva,so\n"
+        "item,criterion,label,annotator,comment,blind\ni2,stars,4,eva,,false\ni1,stars,2.5,eva,so,true\n"
     )
 
 

@@ -175,7 +175,8 @@ def test_open_store_brings_a_store_of_the_first_0_2_up_to_date(first_store):
 def test_open_joins_the_first_step_on_both_databases(url):
     with Store.open(url) as store, store.writing() as db:
         for step in (
-            "drop table visits", "drop table replies", "drop table messages", "alter table people drop column role",
+            *(f"drop table {name}" for name in ("visits", "replies", "messages", "events")),
+            "alter table people drop column role",
             "alter table people add column seen_at float",
             "alter table questions add column digest text", "alter table assignments add column expires_at float",
             "update alembic_version set version_num = '0005_closed_and_excluded'",

@@ -45,12 +45,10 @@ from assay.study.schema import kind_of, scale_of
 from assay.study.store import messages
 from assay.study.store import people as store_people
 from assay.study.store.connection import Connection, Store
+from assay.study.store.events import ended_blind_phase, events, record_event
 from assay.study.store.items import items, items_named
 from assay.study.store.people import ADJUDICATOR, all_people
 from assay.study.store.table import answers_about, human_answers, stored_annotations, study_record
-
-JUDGES_SHOWN = "judges shown to the lead"
-"""Setting: whether the dashboard shows the answers of judges. Off by default, as a study lead can also annotate."""
 
 FEWEST_ITEMS = 5
 """Agreement with others is not computed for fewer items that others answered."""
@@ -74,6 +72,10 @@ class AnswerLine:
     counts: bool
     task: int | None = None
     """The task on the annotation page; None for judges, labels from files and withdrawn answers."""
+    reasoning: str = ""
+    """A judge's reasoning, if it was asked for."""
+    probability: float | None = None
+    """The probability that a judge gave to its label, if the service returned it."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def item_sheet(design: StudyDesign, name: str) -> ItemSheet | None:
         if found is None:
             return None
         rows = answers_about(db, item=name)
-        judges = bool(design.store.setting(JUDGES_SHOWN))
+        judges = ended_blind_phase(db) is not None
     lines = tuple(_answer_line(design, row, found.fields) for row in rows if judges or row.kind == "human")
     fields = tuple(
         (column, value if isinstance(value, str) else canonical(value)) for column, value in found.fields.items()
@@ -117,6 +119,8 @@ def _answer_line(design: StudyDesign, row: Any, fields: Mapping[str, Any]) -> An
         remarks=tuple(remarks),
         counts=counts,
         task=(row.shown or {}).get("task") if row.kind == "human" and row.status != "withdrawn" else None,
+        reasoning=row.reasoning or "",
+        probability=(row.shown or {}).get("about", {}).get(f"p_{_words(row.label)}"),
     )
 
 
@@ -270,15 +274,21 @@ def _longest_run(labels: Sequence[Label]) -> int:
 
 
 def adjudicated_csv(store: Store) -> bytes:
-    """The adjudicated labels: item, criterion, label and adjudicator, in the order of the decisions."""
+    """The adjudicated labels in the order of the decisions: item, criterion, label, adjudicator, comment, and whether
+    the blind phase lasted at the decision."""
     import polars as pl
 
     with store.reading() as db:
         people = [person.name for person in all_people(db) if person.role == ADJUDICATOR]
         rows = [row for name in people for row in answers_about(db, person=name) if row.status == "valid"]
+        ended = ended_blind_phase(db)
     columns = ("item", "criterion", "label", "annotator", "comment")
-    found = {c: [_words(row.label) if c == "label" else getattr(row, c) for row in rows] for c in columns}
-    return pl.DataFrame(found, schema=dict.fromkeys(columns, pl.String)).write_csv().encode()
+    found: dict[str, list[Any]] = {
+        c: [_words(row.label) if c == "label" else getattr(row, c) for row in rows] for c in columns
+    }
+    found["blind"] = [ended is None or row.answered_at < ended for row in rows]
+    schema = {**dict.fromkeys(columns, pl.String), "blind": pl.Boolean}
+    return pl.DataFrame(found, schema=schema).write_csv().encode()
 
 
 # -- Downloads -------------------------------------------------------------------------------------
@@ -422,6 +432,7 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         now = state.store.now(db)
         decided = store_people.adjudicated_items(db)
         added = additions_words(state.design, db)
+        ended = ended_blind_phase(db)
         to_all = [(one, Moment(one.at, now - one.at)) for one in messages.messages(db) if one.person is None]
     said = [
         state.trouble,
@@ -441,6 +452,9 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         "changes": [one for one in said if one],
         "crowd": crowd.crowd_counts(state.design),
         "to_all": to_all[::-1],
+        "judges": bool(state.design.study.judge_names),
+        "blind_ended": None if ended is None else Moment(ended, now - ended),
+        "folder": state.design.study.folder.name,
         "lead_link": f"{base.rstrip('/')}/lead/join/{state.signer.lead_token()}",
         "decided": len(view.disputed & decided),
         "sort": sort,
@@ -476,12 +490,18 @@ def _arrange(view: Overview, sort: str, find: str) -> Overview:
     return replace(view, people=tuple(people), remarks=tuple(remarks))
 
 
+def _judge_distance(one: ItemProgress) -> float:
+    """How far the farthest judge is from the annotators; −1 without labels of both."""
+    return -1.0 if one.judged is None or one.judged.distance is None else one.judged.distance
+
+
 ITEM_SORTS: dict[str, Callable[[ItemProgress], Any]] = {
     "answers": lambda one: one.answered,
     "spread": lambda one: math.inf if one.spread is None else -one.spread,
     "skips": lambda one: -one.skipped,
     "remarks": lambda one: -one.remarks,
     "time": lambda one: -(one.seconds or 0.0),
+    "judges": lambda one: -_judge_distance(one),
 }
 """Sort keys of the table of items, in addition to the order of their file: fewest answers, then the largest first."""
 
@@ -492,6 +512,7 @@ ITEM_FILTERS: dict[str, tuple[str, Callable[[ItemProgress], bool]]] = {
     "skipped": ("Skipped", lambda one: one.skipped > 0),
     "remarks": ("With flags or comments", lambda one: one.remarks > 0),
     "unanswered": ("Without answers", lambda one: not one.answered),
+    "judges": ("A judge differs more than annotators", lambda one: _judge_distance(one) > (one.spread or 0.0)),
 }
 """Filters of the table of items: words and condition."""
 
@@ -521,7 +542,10 @@ def items_page(
 ) -> Response:
     """The table of items."""
     rows = list(state.watch.items())
-    counts = {name: sum(map(wanted, rows)) for name, (_words, wanted) in ITEM_FILTERS.items()}
+    with state.store.reading() as db:
+        blind = ended_blind_phase(db) is None
+    filters = {name: one for name, one in ITEM_FILTERS.items() if not (blind and name == "judges")}
+    counts = {name: sum(map(wanted, rows)) for name, (_words, wanted) in filters.items()}
     if show in ITEM_FILTERS:
         rows = [one for one in rows if ITEM_FILTERS[show][1](one)]
     if find.strip():
@@ -535,7 +559,8 @@ def items_page(
         reasons=REASONS,
         rows=rows[(page - 1) * ITEMS_A_PAGE : page * ITEMS_A_PAGE],
         number=len(rows),
-        filters={name: (words, counts[name]) for name, (words, _) in ITEM_FILTERS.items()},
+        filters={name: (words, counts[name]) for name, (words, _) in filters.items()},
+        blind=blind,
         sort=sort,
         show=show,
         find=find.strip(),
@@ -550,9 +575,8 @@ def item_page(name: Named, state: Shared) -> Response:
     sheet = item_sheet(state.design, name)
     if sheet is None:
         raise Refused(404, "There is no such item", f"The study has no item '{name}'.")
-    shown = bool(state.store.setting(JUDGES_SHOWN))
     reason = state.watch.reasons().get(name, "")
-    return state.page("lead_item.html", sheet=sheet, judges_shown=shown, reasons=REASONS, reason=reason)
+    return state.page("lead_item.html", sheet=sheet, reasons=REASONS, reason=reason)
 
 
 @router.get("/person")
@@ -595,11 +619,24 @@ def guide_picture(number: Annotated[int, Field(ge=0, le=1000)], state: Shared) -
     return served_guide_picture(state.design, number)
 
 
-@router.post("/judges")
-def show_judges(shown: Annotated[Literal["yes", "no"], Form()], item: Words, state: Shared) -> Response:
-    """Show or hide the answers of judges on the dashboard."""
-    state.store.set(JUDGES_SHOWN, shown == "yes")
-    return _to_item(item)
+@router.post("/blind")
+def end_blind_phase(state: Shared, item: Words = "") -> Response:
+    """End the blind phase: from now on the dashboard shows the answers of judges."""
+    record_event(state.store, "blind phase ended")
+    return _to_item(item) if item else _back()
+
+
+@router.get("/log")
+def log_page(state: Shared) -> Response:
+    """What the study lead did."""
+    with state.store.reading() as db:
+        now, done = state.store.now(db), events(db, MOST_EVENTS)
+    rows = [(one, Moment(one.at, now - one.at)) for one in done]
+    return state.page("lead_log.html", rows=rows, most=MOST_EVENTS)
+
+
+MOST_EVENTS = 500
+"""Events that the page lists, the newest first; all are in the record."""
 
 
 # -- actions of the study lead ----------------------------------------------------------------------
@@ -611,6 +648,7 @@ def add(name: Words, state: Shared, attributes: Words = "") -> Response:
     with _refuse_in_words():
         given = invitations.read_attributes(answers.clean(attributes))
         invitations.invite(state.design, answers.clean(name), given)
+    record_event(state.store, "invited", person=answers.clean(name))
     return _back()
 
 
@@ -619,6 +657,7 @@ def set_state(name: Words, state: Annotated[store_people.State, Form()], shared:
     """Set the state of an annotator: active, paused or revoked."""
     with _refuse_in_words():
         store_people.set_state(shared.store, answers.clean(name), state)
+    record_event(shared.store, state, person=answers.clean(name))
     return _to_person(name) if back else _back()
 
 
@@ -627,6 +666,7 @@ def exclude(name: Words, state: Shared, reason: Words = "", back: Words = "") ->
     """Exclude an annotator's answers."""
     with _refuse_in_words():
         store_people.exclude(state.store, answers.clean(name), answers.clean(reason).strip())
+    record_event(state.store, "excluded", person=answers.clean(name), reason=answers.clean(reason).strip())
     return _to_person(name) if back else _back()
 
 
@@ -635,6 +675,7 @@ def readmit(name: Words, state: Shared, back: Words = "") -> Response:
     """Include the answers of an excluded annotator again."""
     with _refuse_in_words():
         store_people.readmit(state.store, answers.clean(name))
+    record_event(state.store, "included", person=answers.clean(name))
     return _to_person(name) if back else _back()
 
 
@@ -643,6 +684,7 @@ def new_link(name: Words, state: Shared) -> Response:
     """Replace an annotator's link with a new one."""
     with _refuse_in_words():
         store_people.new_link(state.store, answers.clean(name))
+    record_event(state.store, "new link", person=answers.clean(name))
     return _back()
 
 
@@ -650,6 +692,7 @@ def new_link(name: Words, state: Shared) -> Response:
 def renew_own_link(state: Shared) -> Response:
     """Replace the study lead's link; the old link and the browsers that used it lose access."""
     invitations.renew_lead_link(state.store)
+    record_event(state.store, "new lead link")
     return state.admit("/lead", LEAD_COOKIE, state.signer.lead_token())
 
 
@@ -658,6 +701,7 @@ def pause(state: Annotated[Literal["open", "paused"], Form()], shared: Shared) -
     """Pause the study, or open it again."""
     with _refuse_in_words():
         shared.store.set(PAUSED, state == "paused")
+    record_event(shared.store, "study paused" if state == "paused" else "study open")
     return _back()
 
 
@@ -671,6 +715,7 @@ def reopen(
             answers.reopen(state.assigner, task, answers.clean(words).strip())
     except UnknownTaskError:
         raise Refused(404, "There is no such answer", "The item is not answered, or was reopened.") from None
+    record_event(state.store, "reopened", task=task, item=answers.clean(item), words=answers.clean(words).strip())
     return _to_item(item) if item else _back()
 
 
@@ -687,6 +732,7 @@ def write_message(
             raise StudyError(f"no annotator is called '{person}'")
         about_what = {"item": answers.clean(item) or None, "about": answers.clean(about) or None}
         messages.add_message(db, said, state.store.now(db), person=person or None, **about_what)
+    record_event(state.store, "message", person=person, item=answers.clean(item), words=said)
     return _to_person(person) if back and person else _back()
 
 
@@ -699,6 +745,7 @@ def give_reason(
         if item not in items_named(db, [item]):
             raise Refused(404, "There is no such item", f"The study has no item '{item}'.")
         state.watch.set_reason(item, reason)
+    record_event(state.store, "reason", item=item, reason=REASONS.get(reason, "none"))
     return _to_item(item)
 
 
@@ -707,6 +754,7 @@ def add_adjudicator(name: Words, state: Shared) -> Response:
     """Invite an adjudicator."""
     with _refuse_in_words():
         invitations.invite_adjudicator(state.design, answers.clean(name))
+    record_event(state.store, "adjudicator", person=answers.clean(name))
     return _back()
 
 
@@ -772,7 +820,12 @@ def items_csv(state: Shared) -> Response:
     import polars as pl
 
     rows = state.watch.items()
-    columns = {name: [getattr(one, name) for one in rows] for name in ItemProgress.__dataclass_fields__}
+    names = [name for name in ItemProgress.__dataclass_fields__ if name != "judged"]
+    columns: dict[str, list[Any]] = {name: [getattr(one, name) for one in rows] for name in names}
+    if any(one.judged for one in rows):
+        said = [one.judged.labels if one.judged else () for one in rows]
+        columns["judges"] = ["; ".join(f"{judge}: {label}" for judge, label in some) for some in said]
+        columns["judge_distance"] = [one.judged.distance if one.judged else None for one in rows]
     return _download(pl.DataFrame(columns, strict=False).write_csv().encode(), "items.csv", "text/csv; charset=utf-8")
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from assay.collecting.assignment import TripletAssigner, disputed_items, failed_checks, item_disagreement, stop_reasons
 from assay.collecting.behaviour import NOT_COMPARED, Comparison, OutOfLine, compare_annotators
 from assay.collecting.design import DesignPart, Session, StudyDesign
+from assay.collecting.judged import JudgedItem, judged_items
 from assay.data.columns import PARTS
 from assay.data.scales import Preference, Scale, parse_scale
 from assay.errors import AssayError, listing
@@ -25,9 +26,10 @@ from assay.study.schema import Question, kind_of
 from assay.study.store import table
 from assay.study.store.answers import newest_answer
 from assay.study.store.connection import Connection, setting
+from assay.study.store.events import ended_blind_phase
 from assay.study.store.people import ADJUDICATOR, Person, Slot, adjudicated_items, all_people, left_out
 from assay.study.store.table import criteria_of, labels_in_table
-from assay.study.store.work_log import PersonSums, WorkLog, first_labels, item_names, read_labels
+from assay.study.store.work_log import PersonSums, WorkLog, first_labels, item_names, label_frame, read_labels
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -311,6 +313,8 @@ class ItemProgress:
     adjudicated: bool
     reason: str = ""
     """Why annotators disagree, if the study lead gave a reason: a key of `REASONS`."""
+    judged: JudgedItem | None = None
+    """The labels of judges, after the blind phase."""
 
 
 DisagreementReason = Literal["text", "guideline", "slip"]
@@ -793,6 +797,11 @@ class Watch:
             NOT_COMPARED,
             lambda took: max(AGREEMENT_EVERY, took / SHARE),
         )
+        self._judged = Cached[dict[str, JudgedItem]](
+            lambda db: judged_items(design, self._log.labels, label_frame(db, kind="judge"), left_out(all_people(db))),
+            {},
+            lambda took: took / SHARE,
+        )
         self._items = Cached[tuple[ItemProgress, ...]](self._sum_items, (), lambda took: took / SHARE)
         self._counting, self._looking = threading.Lock(), threading.Lock()
         self._log = WorkLog()
@@ -836,9 +845,13 @@ class Watch:
         self.look()
         with self.store.reading() as db:
             people = tuple((one.name, one.role, one.excluded_at) for one in all_people(db))
-            found = self._items.now(db, (newest_answer(db), people, len(adjudicated_items(db))))
+            of = (newest_answer(db), people, len(adjudicated_items(db)))
+            found, blind = self._items.now(db, of), ended_blind_phase(db) is None
+            judged = {} if blind else self._judged.now(db, of)
         given = self.reasons()
-        return tuple(replace(one, reason=given.get(one.name, "")) for one in found) if given else found
+        if not given and not judged:
+            return found
+        return tuple(replace(one, reason=given.get(one.name, ""), judged=judged.get(one.name)) for one in found)
 
     def reasons(self) -> dict[str, DisagreementReason]:
         """The study lead's reasons of disagreements, by item."""

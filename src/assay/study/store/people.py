@@ -258,10 +258,19 @@ def erase(store: Store, name: str) -> int:
             db.execute(sa.delete(table).where(table.c.annotator == name))
         for table in (tables.visits, tables.replies, tables.messages):
             db.execute(sa.delete(table).where(table.c.person == name))
+        _forget_in_events(db, name)
         entry = {"erased_at": store.now(db), "answers": number}
         put_setting(db, ERASED, [*(setting(db, ERASED) or []), entry])
     store.overwrite_deleted()
     return number
+
+
+def _forget_in_events(db: sa.Connection, name: str) -> None:
+    """Remove what events say about a person; that they happened is kept."""
+    e = tables.events
+    for number, about in db.execute(sa.select(e.c.id, e.c.about)).all():
+        if about.get("person") == name:
+            db.execute(sa.update(e).where(e.c.id == number).values(about={}))
 
 
 # -- attributes, consents ----------------------------------------------------------------------------

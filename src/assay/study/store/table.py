@@ -584,7 +584,7 @@ def answers_about(db: sa.Connection, *, item: str | None = None, person: str | N
     )
     query = sa.select(
         *(a.annotator, a.item, a.question, a.condition, a.repeat, q.name.label("criterion"), n.kind),
-        *(s.label, s.status, s.reason, s.comment, s.flag, s.seconds, s.answered_at, s.shown),
+        *(s.label, s.status, s.reason, s.comment, s.flag, s.seconds, s.answered_at, s.shown, s.reasoning),
         *(p.excluded_at, p.role.label("does")),
     )
     joined = tables.join(tables.join(tables.LATEST, tables.questions, tables.annotators), tables.people, outer=True)
@@ -695,5 +695,6 @@ _RECORD: dict[str, Callable[[sa.Connection], Rows]] = {
     "visits": _whole(tables.visits, "person given came_at screening outcome ended_at", "came_at person"),
     "replies": _whole(tables.replies, "person number stage given wrong at", "person number"),
     "messages": _whole(tables.messages, "id person item about words at", "id"),
+    "events": _whole(tables.events, "id at what about", "id"),
     "erased": lambda db: setting(db, ERASED) or [],
 }

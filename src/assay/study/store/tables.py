@@ -57,6 +57,7 @@ people = _table(
 visits = _table("visits", "person", "came_at", "screening", "outcome", "ended_at", given=_JSON)
 replies = _table("replies", "person", "number", "stage", "at", given=_JSON, wrong=_JSON)
 messages = _table("messages", "id", "person", "item", "about", "words", "at")
+events = _table("events", "id", "at", "what", about=_JSON)
 forms = _table("forms", "id", "digest", "made_at", definition=_JSON)
 tasks = _table(
     "tasks",
@@ -70,7 +71,7 @@ drafts = _table("drafts", "task", "revision", "kept_at", body=_JSON)
 
 TABLES = (
     *(items, questions, wordings, annotators, runs, assignments, same_requests, answers, prompts, settings),
-    *(people, visits, replies, messages, forms, tasks, contents, drafts),
+    *(people, visits, replies, messages, events, forms, tasks, contents, drafts),
 )
 
 # -- joins -------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 import sqlalchemy as sa
@@ -276,9 +276,10 @@ def _have_and_held(now: float) -> tuple[pl.Expr, pl.Expr]:
     return (pl.col("state") == "answered").sum().alias("have"), held.sum().alias("held")
 
 
-def label_frame(db: sa.Connection, among: Collection[int] | None = None) -> pl.DataFrame:
-    """Return the human labels that count, with those of excluded annotators: `human_answers`, as a frame, each label as
-    JSON.
+def label_frame(
+    db: sa.Connection, among: Collection[int] | None = None, kind: Literal["human", "judge"] = "human"
+) -> pl.DataFrame:
+    """Return the labels of humans, or of judges, that count, with those of excluded annotators, each label as JSON.
 
     Parameters
     ----------
@@ -289,7 +290,7 @@ def label_frame(db: sa.Connection, among: Collection[int] | None = None) -> pl.D
     named = (a.id, a.question, a.condition, a.item, a.annotator, a.repeat)
     query = sa.select(*named, sa.cast(s.label, sa.Text))
     query = query.select_from(tables.join(tables.LATEST, tables.items, tables.annotators))
-    query = query.where(a.active, s.status == "valid", n.kind == "human", i.active, i.role.not_in(NOT_COUNTED))
+    query = query.where(a.active, s.status == "valid", n.kind == kind, i.active, i.role.not_in(NOT_COUNTED))
     return _frame(db.execute(query if among is None else query.where(a.id.in_(among))), _LABEL)
 
 
