@@ -45,7 +45,7 @@ from assay.study.schema import kind_of, scale_of
 from assay.study.store import messages
 from assay.study.store import people as store_people
 from assay.study.store.connection import Connection, Store
-from assay.study.store.events import ended_blind_phase, events, record_event
+from assay.study.store.events import What, ended_blind_phase, events, record_event
 from assay.study.store.items import items, items_named
 from assay.study.store.people import ADJUDICATOR, all_people
 from assay.study.store.table import answers_about, human_answers, stored_annotations, study_record
@@ -652,12 +652,16 @@ def add(name: Words, state: Shared, attributes: Words = "") -> Response:
     return _back()
 
 
+STATES: Mapping[store_people.State, What] = {"active": "resumed", "paused": "paused", "revoked": "link ended"}
+"""The event of each state of an annotator."""
+
+
 @router.post("/people/state")
 def set_state(name: Words, state: Annotated[store_people.State, Form()], shared: Shared, back: Words = "") -> Response:
     """Set the state of an annotator: active, paused or revoked."""
     with _refuse_in_words():
         store_people.set_state(shared.store, answers.clean(name), state)
-    record_event(shared.store, state, person=answers.clean(name))
+    record_event(shared.store, STATES[state], person=answers.clean(name))
     return _to_person(name) if back else _back()
 
 

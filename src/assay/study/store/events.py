@@ -12,7 +12,7 @@ from assay.study.store import tables
 from assay.study.store.connection import Store
 
 What = Literal[
-    "invited", "active", "paused", "revoked", "excluded", "included", "new link", "new lead link", "study open",
+    "invited", "resumed", "paused", "link ended", "excluded", "included", "new link", "new lead link", "study open",
     "study paused", "reopened", "reason", "adjudicator", "message", "blind phase ended",
 ]  # fmt: skip
 """The kinds of events."""
