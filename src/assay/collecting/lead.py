@@ -491,7 +491,7 @@ def _arrange(view: Overview, sort: str, find: str) -> Overview:
 
 
 def _judge_distance(one: ItemProgress) -> float:
-    """How far the farthest judge is from the annotators; −1 without labels of both."""
+    """The distance of the farthest judge from the annotators; −1 without labels of both."""
     return -1.0 if one.judged is None or one.judged.distance is None else one.judged.distance
 
 

@@ -15,9 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from assay.collecting.assignment import TripletAssigner, disputed_items, failed_checks, item_disagreement, stop_reasons
-from assay.collecting.behaviour import NOT_COMPARED, Comparison, OutOfLine, compare_annotators
+from assay.collecting.behaviour import (
+    NOT_COMPARED,
+    Comparison,
+    JudgedItem,
+    OutOfLine,
+    compare_annotators,
+    judged_items,
+)
 from assay.collecting.design import DesignPart, Session, StudyDesign
-from assay.collecting.judged import JudgedItem, judged_items
 from assay.data.columns import PARTS
 from assay.data.scales import Preference, Scale, parse_scale
 from assay.errors import AssayError, listing
