@@ -7,8 +7,9 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from assay.collecting.design import StudyDesign
@@ -27,6 +28,20 @@ class LinkRefusedError(Exception):
     """A link that is not accepted; the message tells its user why."""
 
 
+LeadRole = Literal["lead", "reader"]
+"""A lead can change the study; a reader sees the dashboard only."""
+
+ROLES: tuple[LeadRole, ...] = get_args(LeadRole)
+
+
+@dataclass(frozen=True)
+class LeadAccess:
+    """Whose link a request came with: of the study lead, without a name, or of a further lead."""
+
+    name: str = ""
+    role: LeadRole = "lead"
+
+
 class Signer:
     """Makes and checks signed links, each for one study.
 
@@ -43,6 +58,8 @@ class Signer:
         only belong to this one.
     lead_link : function
         Returns the number of study lead links made so far; only the last is valid.
+    leads : function
+        Returns further leads by name, with the number of their valid ``link`` and their ``role``.
     """
 
     def __init__(
@@ -53,9 +70,11 @@ class Signer:
         *,
         alone: bool = False,
         lead_link: Callable[[], int] = lambda: 1,
+        leads: Callable[[], Mapping[str, Mapping[str, Any]]] = dict,
     ) -> None:
         from itsdangerous import URLSafeTimedSerializer
 
+        self._leads, self._known_leads = leads, dict[str, Mapping[str, Any]]()
         self.study, self.alone, self._lead_link, self._newest = study, alone, lead_link, 1
         self.seconds = round(days * 86400)
         options = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
@@ -66,8 +85,10 @@ class Signer:
         """Return the token in a person's link and cookie."""
         return str(self._persons.dumps([self.study, name, link]))
 
-    def lead_token(self) -> str:
-        """Return the token in the study lead's link and cookie."""
+    def lead_token(self, name: str = "") -> str:
+        """Return the token in the link and cookie of the study lead, or of a further lead."""
+        if name:
+            return str(self._lead.dumps([self.study, name, self._leads()[name]["link"]]))
         number = self._newest_link()
         return str(self._lead.dumps([self.study] if number == 1 else [self.study, number]))
 
@@ -92,13 +113,16 @@ class Signer:
         self._newest = self._lead_link()
         return self._newest
 
-    def check_lead(self, token: str, *, unread: bool = False) -> None:
-        """Raise LinkRefusedError unless the token belongs to the study lead.
+    def check_lead(self, token: str, *, unread: bool = False) -> LeadAccess:
+        """Return whose link it is; raise LinkRefusedError unless it belongs to the study lead or a further lead.
 
-        With ``unread``, for a failing database, compare with the newest link as last read.
+        With ``unread``, for a failing database, compare with the links as last read.
         """
         number = 1
         match self._read(self._lead, token):
+            case [str() as study, str() as name, int() as link]:
+                self._check_study(study)
+                return self._further_lead(name, link, unread=unread)
             case [str() as study]:
                 self._check_study(study)
             case [str() as study, int() as number]:
@@ -107,6 +131,15 @@ class Signer:
                 self._check_study(None)
         if number != (self._newest if unread else self._newest_link()):
             raise LinkRefusedError("There is a newer link for the study lead; please use that one.")
+        return LeadAccess()
+
+    def _further_lead(self, name: str, link: int, *, unread: bool) -> LeadAccess:
+        if not unread:
+            self._known_leads = dict(self._leads())
+        about = self._known_leads.get(name)
+        if about is None or about["link"] != link or about["role"] not in ROLES:
+            raise LinkRefusedError("This link was ended by the study lead.")
+        return LeadAccess(name, about["role"])
 
     def _check_study(self, named: str | None) -> None:
         """Refuse a link of another study, and a link without a study unless it can only belong to this one."""
@@ -137,6 +170,9 @@ class Signer:
 _SECRET, _STUDY, _LEAD = "page's secret", "page's study", "lead's link"
 """Settings: the study's own secret, the study's id in links, and the number of study lead links made so far."""
 
+_LEADS = "further leads"
+"""Setting: by name, the number of links made so far, and the role: lead, reader or ended."""
+
 
 def secret_of(store: Store, secret: str | None) -> str:
     """Return the given secret, or a random one that is kept in the store so that links stay valid."""
@@ -152,7 +188,38 @@ def signer_of(study: Study, store: Store, secret: str | None = None) -> Signer:
     """Return the signer of a study's links, with the given secret or the study's own."""
     used = secret_of(store, secret)
     alone, days = used == store.setting(_SECRET), schema.LINK_DAYS
-    return Signer(used, study_id(store), days, alone=alone, lead_link=lambda: int(store.setting(_LEAD) or 1))
+    return Signer(
+        used,
+        study_id(store),
+        days,
+        alone=alone,
+        lead_link=lambda: int(store.setting(_LEAD) or 1),
+        leads=lambda: store.setting(_LEADS) or {},
+    )
+
+
+def further_leads(store: Store) -> dict[str, LeadRole]:
+    """Return the further leads with a valid link, by name."""
+    return {name: one["role"] for name, one in (store.setting(_LEADS) or {}).items() if one["role"] in ROLES}
+
+
+def set_lead(store: Store, name: str, role: LeadRole | None) -> None:
+    """Make a link to the dashboard, which ends an earlier one of this name; or end it without a role.
+
+    Raises
+    ------
+    StudyError
+        For an empty or long name, and for a lead who is not there.
+    """
+    name = one_line(name)
+    if not name or len(name) > LONGEST_NAME:
+        raise StudyError(f"the name of a lead has 1 to {LONGEST_NAME} characters")
+    with store.exclusive():
+        leads = dict(store.setting(_LEADS) or {})
+        if role is None and leads.get(name, {}).get("role") not in ROLES:
+            raise StudyError(f"there is no lead called '{name}'")
+        before = leads.get(name, {"link": 0})
+        store.set(_LEADS, leads | {name: {"link": before["link"] + 1, "role": role or "ended"}})
 
 
 def renew_lead_link(store: Store) -> None:

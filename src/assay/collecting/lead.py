@@ -35,7 +35,7 @@ from assay.collecting.behaviour import FEWEST_ITEMS as FEWEST_COMPARED
 from assay.collecting.design import Asked, StudyDesign, is_wrong
 from assay.collecting.overview import REASONS, DisagreementReason, ItemProgress, Moment, Overview, PersonRow
 from assay.collecting.people import preview_pages, served_guide_picture
-from assay.collecting.serving import BIGGEST, LEAD_COOKIE, AppState, Refused, Shared, check_lead, lead, time_tag
+from assay.collecting.serving import BIGGEST, LEAD_COOKIE, AppState, Refused, Shared, acting, check_lead, lead, time_tag
 from assay.data.annotations import Annotations
 from assay.data.scales import Label, RankedTexts, Scale
 from assay.errors import AssayError, StudyError
@@ -423,8 +423,9 @@ def lead_live(request: Request, state: Shared) -> Response:
 
 def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
     base = state.base_url or str(request.base_url)
+    reads = acting.get().role == "reader"
     links = {
-        person.name: invitations.personal_link(state.signer, person, base)
+        person.name: "" if reads else invitations.personal_link(state.signer, person, base)
         for person in store_people.all_people(state.store)
     }
     sort, find = request.query_params.get("sort", ""), request.query_params.get("find", "").strip()
@@ -455,7 +456,13 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         "judges": bool(state.design.study.judge_names),
         "blind_ended": None if ended is None else Moment(ended, now - ended),
         "folder": state.design.study.folder.name,
-        "lead_link": f"{base.rstrip('/')}/lead/join/{state.signer.lead_token()}",
+        "lead_link": "" if reads else f"{base.rstrip('/')}/lead/join/{state.signer.lead_token()}",
+        "leads": []
+        if reads
+        else [
+            (name, role, f"{base.rstrip('/')}/lead/join/{state.signer.lead_token(name)}")
+            for name, role in invitations.further_leads(state.store).items()
+        ],
         "decided": len(view.disputed & decided),
         "sort": sort,
         "find": find,
@@ -622,7 +629,7 @@ def guide_picture(number: Annotated[int, Field(ge=0, le=1000)], state: Shared) -
 @router.post("/blind")
 def end_blind_phase(state: Shared, item: Words = "") -> Response:
     """End the blind phase: from now on the dashboard shows the answers of judges."""
-    record_event(state.store, "blind phase ended")
+    _record(state.store, "blind phase ended")
     return _to_item(item) if item else _back()
 
 
@@ -648,7 +655,7 @@ def add(name: Words, state: Shared, attributes: Words = "") -> Response:
     with _refuse_in_words():
         given = invitations.read_attributes(answers.clean(attributes))
         invitations.invite(state.design, answers.clean(name), given)
-    record_event(state.store, "invited", person=answers.clean(name))
+    _record(state.store, "invited", person=answers.clean(name))
     return _back()
 
 
@@ -661,7 +668,7 @@ def set_state(name: Words, state: Annotated[store_people.State, Form()], shared:
     """Set the state of an annotator: active, paused or revoked."""
     with _refuse_in_words():
         store_people.set_state(shared.store, answers.clean(name), state)
-    record_event(shared.store, STATES[state], person=answers.clean(name))
+    _record(shared.store, STATES[state], person=answers.clean(name))
     return _to_person(name) if back else _back()
 
 
@@ -670,7 +677,7 @@ def exclude(name: Words, state: Shared, reason: Words = "", back: Words = "") ->
     """Exclude an annotator's answers."""
     with _refuse_in_words():
         store_people.exclude(state.store, answers.clean(name), answers.clean(reason).strip())
-    record_event(state.store, "excluded", person=answers.clean(name), reason=answers.clean(reason).strip())
+    _record(state.store, "excluded", person=answers.clean(name), reason=answers.clean(reason).strip())
     return _to_person(name) if back else _back()
 
 
@@ -679,7 +686,7 @@ def readmit(name: Words, state: Shared, back: Words = "") -> Response:
     """Include the answers of an excluded annotator again."""
     with _refuse_in_words():
         store_people.readmit(state.store, answers.clean(name))
-    record_event(state.store, "included", person=answers.clean(name))
+    _record(state.store, "included", person=answers.clean(name))
     return _to_person(name) if back else _back()
 
 
@@ -688,7 +695,7 @@ def new_link(name: Words, state: Shared) -> Response:
     """Replace an annotator's link with a new one."""
     with _refuse_in_words():
         store_people.new_link(state.store, answers.clean(name))
-    record_event(state.store, "new link", person=answers.clean(name))
+    _record(state.store, "new link", person=answers.clean(name))
     return _back()
 
 
@@ -696,7 +703,7 @@ def new_link(name: Words, state: Shared) -> Response:
 def renew_own_link(state: Shared) -> Response:
     """Replace the study lead's link; the old link and the browsers that used it lose access."""
     invitations.renew_lead_link(state.store)
-    record_event(state.store, "new lead link")
+    _record(state.store, "new lead link")
     return state.admit("/lead", LEAD_COOKIE, state.signer.lead_token())
 
 
@@ -705,7 +712,7 @@ def pause(state: Annotated[Literal["open", "paused"], Form()], shared: Shared) -
     """Pause the study, or open it again."""
     with _refuse_in_words():
         shared.store.set(PAUSED, state == "paused")
-    record_event(shared.store, "study paused" if state == "paused" else "study open")
+    _record(shared.store, "study paused" if state == "paused" else "study open")
     return _back()
 
 
@@ -719,7 +726,7 @@ def reopen(
             answers.reopen(state.assigner, task, answers.clean(words).strip())
     except UnknownTaskError:
         raise Refused(404, "There is no such answer", "The item is not answered, or was reopened.") from None
-    record_event(state.store, "reopened", task=task, item=answers.clean(item), words=answers.clean(words).strip())
+    _record(state.store, "reopened", task=task, item=answers.clean(item), words=answers.clean(words).strip())
     return _to_item(item) if item else _back()
 
 
@@ -736,7 +743,7 @@ def write_message(
             raise StudyError(f"no annotator is called '{person}'")
         about_what = {"item": answers.clean(item) or None, "about": answers.clean(about) or None}
         messages.add_message(db, said, state.store.now(db), person=person or None, **about_what)
-    record_event(state.store, "message", person=person, item=answers.clean(item), words=said)
+    _record(state.store, "message", person=person, item=answers.clean(item), words=said)
     return _to_person(person) if back and person else _back()
 
 
@@ -749,7 +756,7 @@ def give_reason(
         if item not in items_named(db, [item]):
             raise Refused(404, "There is no such item", f"The study has no item '{item}'.")
         state.watch.set_reason(item, reason)
-    record_event(state.store, "reason", item=item, reason=REASONS.get(reason, "none"))
+    _record(state.store, "reason", item=item, reason=REASONS.get(reason, "none"))
     return _to_item(item)
 
 
@@ -758,7 +765,30 @@ def add_adjudicator(name: Words, state: Shared) -> Response:
     """Invite an adjudicator."""
     with _refuse_in_words():
         invitations.invite_adjudicator(state.design, answers.clean(name))
-    record_event(state.store, "adjudicator", person=answers.clean(name))
+    _record(state.store, "adjudicator", person=answers.clean(name))
+    return _back()
+
+
+def _record(store: Store, what: What, **about: Any) -> None:
+    """Record what a lead did; the study lead has no name."""
+    record_event(store, what, **about, by=acting.get().name)
+
+
+@router.post("/leads")
+def add_lead(name: Words, state: Shared, role: Annotated[invitations.LeadRole, Form()] = "lead") -> Response:
+    """Make a link to the dashboard for a further lead or a reader; an earlier link of the same name ends."""
+    with _refuse_in_words():
+        invitations.set_lead(state.store, answers.clean(name), role)
+    _record(state.store, "new lead link", lead=answers.clean(name), words=role)
+    return _back()
+
+
+@router.post("/leads/end")
+def end_lead(name: Words, state: Shared) -> Response:
+    """End the link of a further lead."""
+    with _refuse_in_words():
+        invitations.set_lead(state.store, answers.clean(name), None)
+    _record(state.store, "lead link ended", lead=answers.clean(name))
     return _back()
 
 

@@ -9,6 +9,7 @@ import hashlib
 import logging
 import threading
 import time
+from contextvars import ContextVar
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -133,6 +134,8 @@ class AppState:
             "own": language.own,
             "back": "",
             "study": self._name,
+            "reads": acting.get().role == "reader",
+            "lead_name": acting.get().name,
             **values,
         }
         return _templates().get_template(template).render(own)
@@ -397,18 +400,29 @@ async def participant(state: Shared, person: Invited) -> Person:
 Participant = Annotated[Person, Depends(participant)]
 
 
-def check_lead(state: AppState, token: str | None) -> None:
-    """Refuse a request without the study lead's link or cookie."""
+def check_lead(state: AppState, token: str | None) -> invitations.LeadAccess:
+    """Return who leads; refuse a request without a link or cookie of the study lead or of a further lead."""
     try:
-        state.signer.check_lead(token or "")
+        return state.signer.check_lead(token or "")
     except LinkRefusedError as error:
         text = str(error) if token else "Open the dashboard with the study lead's link; assay people links prints it."
         raise Refused(403, "This link does not open the page", text, error="link") from None
 
 
+STUDY_LEAD = invitations.LeadAccess()
+
+acting: ContextVar[invitations.LeadAccess] = ContextVar("acting", default=STUDY_LEAD)
+"""Who leads in the current request."""
+
+
 async def lead(state: Shared, request: Request) -> None:
-    """Require the study lead."""
-    check_lead(state, state.token_in(request, LEAD_COOKIE))
+    """Require the study lead or a further lead; a reader changes nothing."""
+    who = check_lead(state, state.token_in(request, LEAD_COOKIE))
+    if who.role == "reader" and request.method not in ("GET", "HEAD"):
+        raise Refused(
+            403, "This cannot be done", "Your link is for reading: you cannot change the study.", error="link"
+        )
+    acting.set(who)
 
 
 # -- answers to questions about a person ------------------------------------------------------------

@@ -12,8 +12,9 @@ from assay.study.store import tables
 from assay.study.store.connection import Store
 
 What = Literal[
-    "invited", "resumed", "paused", "link ended", "excluded", "included", "new link", "new lead link", "study open",
-    "study paused", "reopened", "reason", "adjudicator", "message", "blind phase ended",
+    "invited", "resumed", "paused", "link ended", "excluded", "included", "new link", "new lead link",
+    "lead link ended", "study open", "study paused", "reopened", "reason", "adjudicator", "message",
+    "blind phase ended",
 ]  # fmt: skip
 """The kinds of events."""
 
