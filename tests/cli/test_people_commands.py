@@ -79,3 +79,7 @@ def test_pay_prints_and_writes_table(study: Path, run: Run) -> None:
     assert run("people", "pay", study, "-o", "pay.csv")[0] == 0
     assert pl.read_csv("pay.csv")["currency"].to_list() == ["EUR"]
     assert "is not overwritten" in run("people", "pay", study, "-o", "pay.csv")[2]
+    assert "--form writes a file for the platform" in run("people", "pay", study, "--form", "prolific")[2]
+    code, _, err = run("people", "pay", study, "--form", "prolific", "-o", "bonuses.csv")
+    assert (code, Path("bonuses.csv").read_text()) == (0, ""), "invited annotators are not on the platform"
+    assert "written to bonuses.csv" in err

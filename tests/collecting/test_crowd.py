@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
+import polars as pl
 import pytest
 from annotating import Annotator, Clock, Reply, Served, write_study
 
@@ -24,6 +25,7 @@ from assay.collecting.crowd import (
     crowd_counts,
     end_contents,
     pay_table,
+    platform_file,
     read_address,
 )
 from assay.collecting.serving import Refused
@@ -90,7 +92,7 @@ def test_participant_is_admitted_once_and_gets_code_and_return_link(serve: Calla
     assert [row.annotator for row in page.rows(tables.people)] == ["p1"]
     other = Worker(page, "p1", session="another")
     reply = other.come()
-    assert (reply.status, "You have already started this study" in reply.text) == (403, True)
+    assert (reply.status, "You have already taken part" in reply.text) == (200, True)
     assert "C-DONE" not in reply.text
     assert not other.cookie
 
@@ -219,6 +221,12 @@ def test_time_limit_ends_a_visit(serve: Callable[..., Served], clock: Clock) -> 
     assert (reply.status, "Your time for this study has ended" in reply.text) == (403, True)
     assert ana.pages()[1]["end"]["kind"] == "late"
     assert Worker(page, "p2").come().status == 200, "their slot is given to someone else"
+    # Coming again, also from another session, shows the end with an individual code.
+    for session in ("", "another"):
+        end = Worker(page, "p1", session=session).come()
+        assert end.status == 200
+        assert code_of(page.store, page.design.people.crowd, "p1", "late") in end.text
+        assert "Answers that were saved before are kept" in end.text
     row = page.rows(tables.visits, tables.visits.c.person == "p1")[0]
     assert row.ended_at - row.came_at == pytest.approx(20 * 60)
     counts = crowd_counts(page.design)
@@ -290,12 +298,52 @@ def test_erase_removes_the_visit(serve: Callable[..., Served]) -> None:
 
 @pytest.mark.parametrize(
     ("outcome", "items", "hours", "amount"),
-    [("completed", 10, 0.5, 2 + 1 + 3), ("screened", 0, 0, 0.25), ("failed", 0, 0, 0.5), ("late", 3, 0, 0.3),
+    [("completed", 10, 0.5, 2 + 1 + 3), ("screened", 0, 0, 0.25), ("failed", 0, 0, 0.5), ("late", 3, 0, 0.7),
      (None, 2, 0, 0.2), ("withdrawn", 0, 0, 0.0), ("full", 0, 0, 0.0)],
 )  # fmt: skip
 def test_amount_due(outcome: Any, items: int, hours: float, amount: float) -> None:
-    pay = Pay(completed=2, screened=0.25, failed=0.5, item=0.1, hour=6)
+    pay = Pay(completed=2, screened=0.25, failed=0.5, late=0.4, item=0.1, hour=6)
     assert amount_due(pay, outcome, items, hours) == pytest.approx(amount)
+
+
+def test_open_visit_goes_on_in_the_newest_session(serve: Callable[..., Served]) -> None:
+    page = serve(who=(), people={"crowd": crowd()})
+    Worker(page, "p1").come()
+    again = Worker(page, "p1", session="another")
+    assert again.come().status == 200
+    assert again.cookie
+    (row,) = page.rows(tables.visits)
+    assert row.given["SESSION_ID"] == "another"
+
+
+@pytest.mark.served
+def test_payments_are_written_as_the_platforms_take_them(serve: Callable[..., Served]) -> None:
+    pay = {"GBP": {"completed": 2.0, "screened": 0.0, "late": 0.5, "item": 0.1}}
+    page = serve(who=(), items=3, people={"crowd": crowd(), "pay": pay})
+    for name, most in (("p1", 100), ("p2", 2)):
+        one = Worker(page, name)
+        one.come()
+        one.work_on(most)
+    one.form("/leave", answers="keep")
+    # The platform pays the reward of 2.00 for p1; the bonuses are for items.
+    assert platform_file(page.design, "prolific") == "p1,0.30\np2,0.20\n"
+    assert page.lead().send("GET", "/lead/pay-prolific.csv").text == "p1,0.30\np2,0.20\n"
+    assert "Bonuses for Prolific" in page.lead().send("GET", "/lead").text
+    with pytest.raises(StudyError, match="needs hitId and assignmentId"):
+        platform_file(page.design, "mturk")
+
+
+def test_approvals_for_mechanical_turk(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        {"person": "W1", "outcome": "completed", "hitId": "H1", "assignmentId": "A1"},
+        {"person": "W2", "outcome": "failed", "hitId": "H1", "assignmentId": "A2"},
+        {"person": "ann", "outcome": "invited", "hitId": None, "assignmentId": None},
+    ]
+    monkeypatch.setattr(crowd_module, "pay_table", lambda design: pl.DataFrame(rows))
+    design: Any = None
+    assert platform_file(design, "mturk").splitlines() == [
+        "HITId,AssignmentId,WorkerId,Approve,Reject", "H1,A1,W1,x,", "H1,A2,W2,,",
+    ]  # fmt: skip
 
 
 def test_pay_table_refuses_empty_study(serve: Callable[..., Served]) -> None:
@@ -454,7 +502,8 @@ def test_code_of_each_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ana != ben
     assert re.fullmatch(r"[0-9A-F]{10}", ana)
     assert ana == hmac.new(b"s" * 32, b"completed/ana", "sha256").hexdigest()[:10].upper()
-    assert [code_of(store, own, "ana", one) for one in ("screened", "failed", "late", None)] == ["", "", "", ""]
+    assert [code_of(store, own, "ana", one) for one in ("screened", "failed", "repeated", None)] == ["", "", "", ""]
+    assert code_of(store, own, "ana", "late") == hmac.new(b"s" * 32, b"late/ana", "sha256").hexdigest()[:10].upper()
     assert code_of(store, given, "ana", "screened") == "C-OUT"
     assert code_of(store, given, "ana", "completed") == ana
     assert code_of(store, given, "ana", None) == ""

@@ -592,6 +592,7 @@ def erase(study: StudyFolder, name: str, *, yes: bool = False, store: StoreName 
 def pay(
     study: StudyFolder,
     *,
+    form: Literal["prolific", "mturk"] | None = None,
     out: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     force: Force = False,
     store: StoreName = None,
@@ -601,23 +602,31 @@ def pay(
 
     Parameters
     ----------
+    form
+        With --output: the platform's own file, of bulk bonuses (Prolific) or approvals (Mechanical Turk).
     out
         Output file of the table: .csv, .tsv, .jsonl or .parquet.
     """
     require_installed(
         ("sqlalchemy", "alembic", "fastapi", "itsdangerous", "python_multipart"), "serve", "the payment table"
     )
-    from assay.collecting.crowd import pay_table
+    from assay.collecting.crowd import pay_table, platform_file
     from assay.collecting.design import StudyDesign
     from assay.data.formats.exports import TABLES, write_frame
     from assay.study.definition import load_study
     from assay.study.store.connection import store_in_use
 
-    check_target(out, suffixes=TABLES, force=force)
+    check_target(out, suffixes=TABLES if form is None else (".csv",), force=force)
+    if form is not None and out is None:
+        raise AssayError("--form writes a file for the platform; name it with --output")
     loaded = load_study(study)
     with store_in_use(loaded, store) as opened:
-        table = pay_table(StudyDesign(loaded, opened))
-    if out is not None:
+        design = StudyDesign(loaded, opened)
+        table = pay_table(design)
+        content = "" if form is None else platform_file(design, form)
+    if form is not None and out is not None:
+        out.write_text(content, encoding="utf-8")
+    elif out is not None:
         write_frame(table, out)
     elif output.as_text:
         say(_pay_words(table), end="")

@@ -67,10 +67,17 @@ OUTCOMES: dict[Outcome, tuple[Said, Said]] = {
     ),
     "late": (
         Said("Your time for this study has ended"),
-        Said("The time limit has passed, and your place in this study is no longer reserved."),
+        Said(
+            "The time limit has passed, and your place in this study is no longer reserved. Answers that were saved "
+            "before are kept, and the study lead knows of them."
+        ),
     ),
     "returned": (Said("You have left the study"), Said("Your answers are saved and can be used by the study.")),
     "withdrawn": (Said("You have left the study"), Said("Your answers will not be used.")),
+    "repeated": (
+        Said("You have already taken part"),
+        Said("Each person can take part once. Your earlier answers are saved. Thank you!"),
+    ),
 }
 """The outcome of a visit as the participant reads it: title and text."""
 
@@ -125,10 +132,13 @@ def admit_participant(
 ) -> Visit:
     """Admit a participant or end the visit; a known participant continues the earlier visit.
 
+    Participants who completed the study and come in another session of the platform get the outcome ``repeated``, which
+    is not recorded.
+
     Raises
     ------
     Refused
-        If no visit is recorded: the study is paused, or the person came in another session of the platform before.
+        If no visit is recorded, because the study is paused.
     """
     with state.store.exclusive() as db:
         now = state.store.now(db)
@@ -136,14 +146,13 @@ def admit_participant(
             end_late_visits(db, crowd.minutes, now)
         before = visit_of(db, name)
         if before is not None and before.outcome != "full":
-            if dict(before.given) != dict(given):
-                raise Refused(
-                    403,
-                    "You have already started this study",
-                    "Each person can take part once. Open the study again from the page where you started, "
-                    "or ask the study lead.",
-                )
-            return before
+            if before.outcome == "completed" and dict(before.given) != dict(given):
+                return replace(before, outcome="repeated")  # the code of the other session would be paid again
+            if before.outcome is not None or dict(before.given) == dict(given):
+                return before
+            # The visit goes on, in the session of the platform that will be paid.
+            put_visit(db, again := replace(before, given=dict(given)))
+            return again
         if state.store.setting(PAUSED):
             raise Refused(
                 503,
@@ -267,10 +276,10 @@ def code_of(store: Store, crowd: Crowd, name: str, outcome: Outcome | None) -> s
     """Return the completion code: the study's, or an individual one; empty if the outcome has none."""
     if outcome is None or outcome in crowd.codes:
         return "" if outcome is None else crowd.codes[outcome]
-    if outcome != "completed":
+    if outcome not in ("completed", "late"):
         return ""
     key = secret_of(store, None).encode()  # the store's own, so that a new ASSAY_SECRET changes no code
-    return hmac.new(key, f"completed/{name}".encode(), hashlib.sha256).hexdigest()[:10].upper()
+    return hmac.new(key, f"{outcome}/{name}".encode(), hashlib.sha256).hexdigest()[:10].upper()
 
 
 # -- the routes --------------------------------------------------------------------------------------
@@ -368,12 +377,14 @@ class CrowdCounts:
         Number of slots, and of free slots.
     outcomes : tuple of (outcome, number)
         Number of participants by outcome; ``at work`` for those still working.
+    platform : str
     """
 
     query: str
     places: int
     free: int
     outcomes: tuple[tuple[str, int], ...]
+    platform: str
 
 
 def crowd_counts(design: StudyDesign) -> CrowdCounts | None:
@@ -393,6 +404,7 @@ def crowd_counts(design: StudyDesign) -> CrowdCounts | None:
         crowd.places,
         max(0, crowd.places - used),
         tuple((one, counts[one]) for one in order if counts[one]),
+        crowd.platform,
     )
 
 
@@ -464,8 +476,50 @@ def _state_of(person: Person | None, *, came: bool) -> str:
 
 def amount_due(pay: Pay, outcome: Outcome | None, items: int, hours: float) -> float:
     """Return the payment of one person, rounded to cents; items and hours exclude excluded work."""
-    fixed = {"completed": pay.completed, "screened": pay.screened, "failed": pay.failed}.get(outcome or "", 0.0)
+    fixed = _fixed(pay, outcome)
     return round(fixed + pay.item * items + pay.hour * hours + 1e-9, 2)
+
+
+def _fixed(pay: Pay, outcome: str | None) -> float:
+    """The payment for the outcome of a visit."""
+    known = {"completed": pay.completed, "screened": pay.screened, "failed": pay.failed, "late": pay.late}
+    return known.get(outcome or "", 0.0)
+
+
+PlatformForm = Literal["prolific", "mturk"]
+
+
+def platform_file(design: StudyDesign, form: PlatformForm) -> str:
+    """Return the payments as a platform takes them.
+
+    ``prolific``: lines of *bulk bonus payments*, participant id and amount. The reward of a completed submission is
+    paid by the platform; the bonus is what is due beyond it, also to participants who did not complete.
+    ``mturk``: the columns of a file of results that approve or reject: completed assignments are approved, all others
+    are left to the requester.
+
+    Raises
+    ------
+    StudyError
+        If participants came without the parameters of the platform.
+    """
+    rows = pay_table(design).to_dicts()
+    came = [row for row in rows if row["outcome"] in OUTCOMES]
+    if form == "prolific":
+        bonus = ((row["person"], row["pay"] - _fixed_reward(design, row["outcome"])) for row in came)
+        return "".join(f"{name},{amount:.2f}\n" for name, amount in bonus if amount >= 0.005)
+    if any(not row.get(name) for row in came for name in ("hitId", "assignmentId")):
+        raise StudyError("the file for Mechanical Turk needs hitId and assignmentId, which participants did not bring")
+    lines = ["HITId,AssignmentId,WorkerId,Approve,Reject"]
+    lines += [
+        f"{row['hitId']},{row['assignmentId']},{row['person']},{'x' if row['outcome'] == 'completed' else ''},"
+        for row in came
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _fixed_reward(design: StudyDesign, outcome: str) -> float:
+    """What the platform itself pays: the reward of a completed submission."""
+    return design.people.payment.completed if outcome == "completed" else 0.0
 
 
 def _iso(at: Any) -> str | None:

@@ -842,6 +842,14 @@ def pay(state: Shared) -> Response:
     return _download(table.write_csv().encode(), "pay.csv", "text/csv; charset=utf-8")
 
 
+@router.get("/pay-{form}.csv")
+def pay_on_platform(form: crowd.PlatformForm, state: Shared) -> Response:
+    """The payments as a platform takes them."""
+    with _refuse_in_words():
+        content = crowd.platform_file(state.design, form)
+    return _download(content.encode(), f"{form}.csv", "text/csv; charset=utf-8")
+
+
 @router.get("/answers.zip")
 def everything(state: Shared) -> Response:
     """The whole record."""

@@ -1023,9 +1023,10 @@ class Checks(StudyPart):
         return failed > self.most_failed
 
 
-Outcome = Literal["completed", "screened", "full", "failed", "late", "returned", "withdrawn"]
+Outcome = Literal["completed", "screened", "full", "failed", "late", "returned", "withdrawn", "repeated"]
 """How a participant's visit ends: all answered; screened out; no place left; failed checks or practice; out of time;
-returned the place; withdrew consent, so that nothing of theirs is used."""
+returned the place; withdrew consent, so that nothing of theirs is used; came again after they had completed it, which
+is not recorded."""
 
 PLATFORMS: dict[str, Platform] = {
     "prolific": Platform(
@@ -1048,11 +1049,12 @@ class Pay:
     completed: float = 0.0
     screened: float = 0.0
     failed: float = 0.0
+    late: float = 0.0
     item: float = 0.0
     hour: float = 0.0
 
 
-PaidFor = Literal["completed", "screened", "failed", "item", "hour"]
+PaidFor = Literal["completed", "screened", "failed", "late", "item", "hour"]
 """The reason of a payment: an outcome, or each answered item or hour of work of those whose answers count."""
 
 
@@ -1071,7 +1073,7 @@ class Crowd(StudyPart):
     minutes: float | None = Field(None, gt=0, description="minutes from entry until a place is given to someone else")
     codes: dict[Outcome, Annotated[str, Field(min_length=1, pattern=r"^[\w.-]+$")]] = Field(
         default_factory=dict,
-        description="completion code by outcome; without one for completed, each participant gets an individual code",
+        description="completion code by outcome; without one for completed or late, each participant gets their own",
     )
     back: str | None = Field(
         None, description="return address, with {code}, {outcome} or a stored parameter: https://example.org/?cc={code}"
@@ -1183,7 +1185,8 @@ class People(StudyPart):
     pay: dict[Annotated[str, Field(pattern=r"^[A-Z]{3}$")], dict[PaidFor, Annotated[float, Field(ge=0)]]] = Field(
         default_factory=dict,
         max_length=1,
-        description="payments, in one currency: {GBP: {completed: 2.50, screened: 0.15, failed: 0, item: 0, hour: 0}}",
+        description="payments, in one currency: {GBP: {completed: 2.50, screened: 0.15, failed: 0, late: 0, item: 0, "
+        "hour: 0}}",
     )
     retest: float = Field(0, ge=0, le=1, description="share of an annotator's items to repeat")
     pairs: int = Field(3, ge=1, description="for triplets: how often each pair of items is displayed")
