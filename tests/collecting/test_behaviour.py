@@ -12,7 +12,7 @@ from annotating import Served, write_study
 from assay.collecting.behaviour import (
     LabelsInOrder,
     OutOfLine,
-    _agreement,
+    _agreements,
     _far,
     _log_time,
     _repeats,
@@ -43,7 +43,7 @@ class TestMeasuresOfAnnotators:
         rows = [(who, i, float(1 + i % 5)) for i in range(20) for who in ("ann", "bob")]
         rows += [("cho", i, float(1 + (i + 2) % 5)) for i in range(20)]
         found = numbers(rows)
-        value, error, n = _agreement(found, "ann")
+        value, error, n = _agreements(found)["ann"]
         # On each item bob is equal and cho 2 or 3 apart; the same labels on random items are 1.6 apart on average.
         equal = np.array([[1 - abs((1 + i % 5) - (1 + (i + 2) % 5)) / 4 for i in range(20)], [1.0] * 20]).mean()
         chance = np.mean([1 - abs(a - b) / 4 for a in range(5) for b in range(5)])
@@ -53,8 +53,22 @@ class TestMeasuresOfAnnotators:
     def test_agreement_by_chance_is_zero(self) -> None:
         rng = np.random.default_rng(0)
         rows = [(who, i, float(rng.integers(1, 6))) for i in range(600) for who in ("ann", "bob", "cho")]
-        value, error, _ = _agreement(numbers(rows), "ann")
+        value, error, _ = _agreements(numbers(rows))["ann"]
         assert abs(value) < 3 * error
+
+    def test_many_different_numbers_are_rounded_for_chance(self) -> None:
+        rng = np.random.default_rng(1)
+        truth = rng.uniform(0, 100, 300)
+        rows = [(who, i, float(truth[i] + rng.normal(0, 5))) for i in range(300) for who in ("ann", "bob", "cho")]
+        found = numbers(rows, span=100.0)
+        exact, _, n = _agreements(found)["ann"]
+        mine = found.person == 0
+        others = found.value[~mine]
+        own = [1 - np.abs(x - others).mean() / 100 for x in found.value[mine]]
+        same = [1 - np.abs(x - found.value[~mine & (found.item == i)]).mean() / 100
+                for x, i in zip(found.value[mine], found.item[mine], strict=True)]  # fmt: skip
+        assert exact == pytest.approx((np.mean(same) - np.mean(own)) / (1 - np.mean(own)), abs=0.002)
+        assert n == 300
 
     def test_repeats_are_in_the_order_of_answers(self) -> None:
         rows = [("ann", i, value) for i, value in enumerate([1.0, 1, 2, 2, 2, 3, 4, 4, 5, 5])]
@@ -65,7 +79,7 @@ class TestMeasuresOfAnnotators:
 
     def test_categories_differ_or_not(self) -> None:
         rows = [(who, i, float(i % 3)) for i in range(12) for who in ("ann", "bob")]
-        assert _agreement(numbers(rows, span=0.0), "ann")[0] == 1.0
+        assert _agreements(numbers(rows, span=0.0))["ann"][0] == 1.0
 
     def test_half_of_the_others_median_is_required(self) -> None:
         values = np.log(np.array([[9.0], [20], [20], [20], [20], [11]]))
@@ -93,9 +107,10 @@ def honest(rng: np.random.Generator, people: int, each: int, world: str, bad: st
             seconds[a].append(took)
     found = numbers([(f"{a:02}", i, value) for a, i, value in rows])
     values, errors = np.full((people, 3), np.nan), np.full((people, 3), np.nan)
+    agreement = _agreements(found)
     for a in range(people):
         values[a, 0], errors[a, 0] = _log_time(seconds[a])
-        values[a, 1], errors[a, 1], _ = _agreement(found, f"{a:02}")
+        values[a, 1], errors[a, 1], _ = agreement[f"{a:02}"]
         values[a, 2], errors[a, 2], _ = _repeats(found, f"{a:02}")
     return {one.person for one in out_of_line(values, errors, (False, False, True), _far(values))}
 

@@ -111,10 +111,11 @@ def compare_annotators(design: StudyDesign, log: WorkLog, without: Collection[st
     numbers = [_numbers(scale, first_labels(log.labels, number, without)) for number, scale in _compared(design)]
     people = sorted({*times, *(name for one in numbers for name in one.people)} - {*without})
     values, errors = np.full((len(people), 3), np.nan), np.full((len(people), 3), np.nan)
+    agreements = [_agreements(one) for one in numbers]
     for i, name in enumerate(people):
         values[i, 0], errors[i, 0] = _log_time(times.get(name, []))
-        for k, find in ((1, _agreement), (2, _repeats)):
-            values[i, k], errors[i, k] = _pooled([find(one, name) for one in numbers if name in one.people])
+        values[i, 1], errors[i, 1] = _pooled([one[name] for one in agreements if name in one])
+        values[i, 2], errors[i, 2] = _pooled([_repeats(one, name) for one in numbers if name in one.people])
     compared = int((~np.isnan(values)).any(axis=1).sum())
     if compared < LEAST_PEOPLE:
         return Comparison({}, compared)
@@ -209,32 +210,58 @@ def _log_time(seconds: Sequence[float]) -> tuple[float, float]:
     return middle, float(1.2533 * 1.4826 * np.median(np.abs(x - middle)) / np.sqrt(len(x)))
 
 
-def _agreement(numbers: LabelsInOrder, name: str) -> tuple[float, float, int]:
-    """Agreement with others on the same items, corrected for the agreement of labels of different items."""
-    mine = numbers.person == numbers.people.index(name)
-    others = ~mine
-    if not others.any() or not mine.any():
-        return np.nan, np.nan, 0
-    each = []
-    order = np.argsort(numbers.item[others], kind="stable")
-    item, value = numbers.item[others][order], numbers.value[others][order]
-    for at, own in zip(numbers.item[mine], numbers.value[mine], strict=True):
-        first, last = np.searchsorted(item, [at, at + 1])
-        if last > first:
-            each.append((own, float(_closeness(own, value[first:last], numbers.span).mean())))
-    if len(each) < FEWEST_ITEMS:
-        return np.nan, np.nan, 0
-    own, found = (np.array(column) for column in zip(*each, strict=True))
-    expected = np.array([_closeness(one, value, numbers.span).mean() for one in np.unique(own)])
-    chance = expected[np.searchsorted(np.unique(own), own)]
-    most = 1 - float(chance.mean())
-    if most <= 0:
-        return np.nan, np.nan, 0
-    corrected = (found - chance) / most
-    return float(corrected.mean()), float(corrected.std(ddof=1) / np.sqrt(len(corrected))), len(corrected)
+def _agreements(numbers: LabelsInOrder) -> dict[str, tuple[float, float, int]]:
+    """By annotator: agreement with others on the same items, corrected for that with labels of other items.
+
+    The mean, its standard error, and the number of items that others labelled too. Annotators with fewer items than
+    `FEWEST_ITEMS` are left out.
+    """
+    each = _closeness_to_others(numbers)
+    codes, kinds = _codes(numbers)
+    given = np.zeros((len(numbers.people), len(kinds)))
+    np.add.at(given, (numbers.person, codes), 1.0)
+    near = np.stack([_closeness(one, kinds, numbers.span) for one in kinds]) if len(kinds) else np.zeros((0, 0))
+    rest = given.sum(axis=0) - given
+    found = {}
+    for k, name in enumerate(numbers.people):
+        mine = (numbers.person == k) & ~np.isnan(each)
+        if mine.sum() < FEWEST_ITEMS:
+            continue
+        chance = (rest[k] @ near)[codes[mine]] / rest[k].sum()
+        most = 1 - float(chance.mean())
+        if most > 0:
+            corrected = (each[mine] - chance) / most
+            error = float(corrected.std(ddof=1) / np.sqrt(len(corrected)))
+            found[name] = (float(corrected.mean()), error, len(corrected))
+    return found
 
 
-def _closeness(one: float, others: Floats, span: float) -> Floats:
+def _closeness_to_others(numbers: LabelsInOrder) -> Floats:
+    """For each label, its mean closeness to the labels of others of the same item; NaN without one."""
+    found = np.full(len(numbers.value), np.nan)
+    order = np.argsort(numbers.item, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(numbers.item[order])) + 1):
+        if len(rows) > 1:
+            value = numbers.value[rows]
+            near = _closeness(value[:, None], value, numbers.span)
+            found[rows] = (near.sum(axis=1) - 1) / (len(rows) - 1)
+    return found
+
+
+MOST_KINDS = 200
+"""Different labels up to which chance is computed exactly; more numbers are rounded to this many steps of the scale."""
+
+
+def _codes(numbers: LabelsInOrder) -> tuple[Ints, Floats]:
+    """The code of each label among the different ones, and these."""
+    value = numbers.value
+    if numbers.span > 0 and len(np.unique(value)) > MOST_KINDS:
+        value = np.round(value / numbers.span * MOST_KINDS) / MOST_KINDS * numbers.span
+    kinds, codes = np.unique(value, return_inverse=True)
+    return codes.reshape(-1).astype(np.int64), kinds
+
+
+def _closeness(one: Any, others: Floats, span: float) -> Floats:
     return np.asarray(1 - np.abs(one - others) / span if span > 0 else one == others, dtype=float)
 
 
