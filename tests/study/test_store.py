@@ -23,9 +23,11 @@ from assay.study.store import connection, work  # noqa: E402
 from assay.study.store import items as stored  # noqa: E402
 from assay.study.store.answers import Answer, NewAnswer, add_answer, add_answers, history, newest_answer  # noqa: E402
 from assay.study.store.connection import Store  # noqa: E402
+from assay.study.store.events import ended_blind_phase, events, record_event  # noqa: E402
 from assay.study.store.intake import sync_study  # noqa: E402
 from assay.study.store.items import questions  # noqa: E402
-from assay.study.store.people import active_annotators, add_people, give, retire_judges  # noqa: E402
+from assay.study.store.messages import add_message, messages  # noqa: E402
+from assay.study.store.people import active_annotators, add_people, erase, give, retire_judges  # noqa: E402
 from assay.study.store.table import stored_annotations, study_record  # noqa: E402
 from assay.study.store.tables import TABLES, forms  # noqa: E402
 from assay.study.store.work import Assignment  # noqa: E402
@@ -478,3 +480,28 @@ def test_log_of_what_people_did_takes_in_the_first_task(store):
         assert sorted(log.tasks["id"].to_list()) == list(range(1, number + 1))
         with store.writing() as db:
             give(db, [given | {"item": f"r{number + 1:02}", "place": number}])
+
+
+def test_messages_and_events_are_kept_on_both_databases(store):
+    add_people(store, {"Zoe": {}, "Yan": {}})
+    with store.exclusive() as db:
+        now = store.now(db)
+        add_message(db, "To all.", now - 60)
+        add_message(db, "Yes.", now, person="Zoe", item="r01", about="Is it ironic?")
+        assert [one.words for one in messages(db, "Zoe", now - 90)] == ["To all.", "Yes."]
+        assert [one.words for one in messages(db, "Zoe", now - 30)] == ["Yes."]
+        assert messages(db, "Yan", now - 30) == []
+        assert ended_blind_phase(db) is None
+    record_event(store, "excluded", person="Zoe", reason="", by="mia")
+    record_event(store, "blind phase ended")
+    with store.reading() as db:
+        last, first = events(db)
+        assert (first.what, first.about, last.what, last.about) == (
+            "excluded", {"person": "Zoe", "by": "mia"}, "blind phase ended", {},
+        )  # fmt: skip
+        assert ended_blind_phase(db) == last.at >= first.at
+        assert events(db, 1) == [last]
+    erase(store, "Zoe")
+    with store.reading() as db:
+        assert [one.about for one in events(db)] == [{}, {}]
+        assert [one.words for one in messages(db)] == ["To all."]
