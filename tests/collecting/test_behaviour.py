@@ -199,6 +199,13 @@ def test_few_annotators_are_not_compared(tmp_path: Path) -> None:
         assert "2 of 5 annotators have 10 answers" in sheet
 
 
+def test_study_without_answers_has_a_dashboard(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with Served(study(tmp_path / "new"), ("ana",)) as page:
+        assert page.lead().send("GET", "/lead").status == 200
+        assert "0 of 5 annotators have 10 answers" in page.lead().send("GET", "/lead/person?name=ana").text
+    assert not caplog.records
+
+
 def test_words_of_reasons() -> None:
     assert OutOfLine("agreement", -0.04, 0.61, 0.01).words == "agreement with others −0.04 (others 0.61)"
     assert OutOfLine("repeats", 1.0, 0.22, 0.0001).words == "same answer as before in 100% (others 22%)"

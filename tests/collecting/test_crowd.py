@@ -35,7 +35,9 @@ from assay.study.schema import Crowd, Pay
 from assay.study.store import tables
 
 CODES = {"completed": "C-DONE", "screened": "C-OUT", "full": "C-FULL", "failed": "C-FAIL", "returned": "C-NO"}
-PROLIFIC = {"platform": "prolific", "places": 3, "codes": CODES}
+# With parameters named by the study, short ids such as p1 are participants as well.
+PARAMETERS = ["PROLIFIC_PID", "STUDY_ID", "SESSION_ID"]
+PROLIFIC = {"platform": "prolific", "parameters": PARAMETERS, "places": 3, "codes": CODES}
 BACK = "https://app.prolific.com/submissions/complete?cc="
 
 
@@ -125,10 +127,10 @@ def test_read_address_refuses_unfilled_parameters(serve: Callable[..., Served], 
 
 def test_mechanical_turk_has_its_own_parameters(serve: Callable[..., Served]) -> None:
     page = serve(who=(), items=2, people={"crowd": {"platform": "mturk", "places": 1}})
-    look = page.visitor().send("GET", "/enter?workerId=W1&assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=H")
+    look = page.visitor().send("GET", "/enter?workerId=A1B2C3D4E5F6&assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=H")
     assert "accept the task first" in look.text
-    worker = Worker(page, "W1")
-    worker.query = "workerId=W1&assignmentId=A1&hitId=H1"
+    worker = Worker(page, "A1B2C3D4E5F6")
+    worker.query = "workerId=A1B2C3D4E5F6&assignmentId=A1&hitId=H1"
     worker.come()
     assert worker.work_on() == "completed"
     row = pay_table(page.design).row(0, named=True)
@@ -304,6 +306,26 @@ def test_erase_removes_the_visit(serve: Callable[..., Served]) -> None:
 def test_amount_due(outcome: Any, items: int, hours: float, amount: float) -> None:
     pay = Pay(completed=2, screened=0.25, failed=0.5, late=0.4, item=0.1, hour=6)
     assert amount_due(pay, outcome, items, hours) == pytest.approx(amount)
+
+
+@pytest.mark.parametrize(
+    ("platform", "query", "taken"),
+    [
+        ("prolific", "PROLIFIC_PID=5f3a9b0c1d2e3f4a5b6c7d8e&STUDY_ID=s&SESSION_ID=x", True),
+        ("prolific", "PROLIFIC_PID=5f3a9b0c1d2e3f4a5b6c7d8&STUDY_ID=s&SESSION_ID=x", False),
+        ("prolific", "PROLIFIC_PID=me&STUDY_ID=s&SESSION_ID=x", False),
+        ("mturk", "workerId=A1B2C3D4E5F6G7&assignmentId=x&hitId=y", True),
+        ("mturk", "workerId=worker&assignmentId=x&hitId=y", False),
+        ("other", "id=anybody", True),
+    ],
+)
+def test_ids_have_the_form_of_the_platform(
+    serve: Callable[..., Served], platform: str, query: str, taken: bool
+) -> None:
+    page = serve(who=(), people={"crowd": {"platform": platform, "places": 3, "codes": CODES}})
+    reply = page.visitor().send("GET", f"/enter?{query}")
+    assert reply.status == (200 if taken else 422)
+    assert ("which is not a valid id" in reply.text) is not taken
 
 
 def test_open_visit_goes_on_in_the_newest_session(serve: Callable[..., Served]) -> None:

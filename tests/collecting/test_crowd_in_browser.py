@@ -39,7 +39,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with reserved_port() as stub:
         back = f"http://127.0.0.1:{stub.getsockname()[1]}/submissions/complete?cc={{code}}&s={{SESSION_ID}}"
     people = {"pay": {"USD": {"completed": 2}}}
-    crowd = {"platform": "prolific", "places": 40, "codes": {"completed": "C-DONE", "screened": "C-OUT"}, "back": back}
+    named = ["PROLIFIC_PID", "STUDY_ID", "SESSION_ID"]  # so that short ids are participants as well
+    crowd = {
+        "platform": "prolific",
+        "parameters": named,
+        "places": 40,
+        "codes": {"completed": "C-DONE", "screened": "C-OUT"},
+        "back": back,
+    }
     study = {
         "name": "Stars",
         "items": {"file": "items.jsonl", "markdown": ["text"]},
@@ -153,11 +160,11 @@ def test_mechanical_turk_task_with_individual_code(browser: Browser, tmp_path: P
             opened.value.wait_for_load_state()  # before that, the page is loaded but its script is not
             return page, opened.value
 
-        _, looked = task("W1", "ASSIGNMENT_ID_NOT_AVAILABLE")
+        _, looked = task("AWORKER001", "ASSIGNMENT_ID_NOT_AVAILABLE")
         looked.wait_for_selector("text=Please accept the task first")
-        assert outcome(site, "W1") == "never came"
+        assert outcome(site, "AWORKER001") == "never came"
         codes = {}
-        for worker in ("W1", "W2"):
+        for worker in ("AWORKER001", "AWORKER002"):
             page, tab = task(worker, f"A-{worker}")
             tab.wait_for_selector("form.page:not([hidden]) [data-state=open]")
             tab.keyboard.press("4")
@@ -165,10 +172,15 @@ def test_mechanical_turk_task_with_individual_code(browser: Browser, tmp_path: P
             tab.wait_for_selector("#end[data-kind=completed]")
             codes[worker] = tab.inner_text(".code")
             page.fill("[name=code]", codes[worker])
-        assert codes["W1"] != codes["W2"]
+        assert codes["AWORKER001"] != codes["AWORKER002"]
         paid = {row["person"]: row for row in pay_table(StudyDesign(site.study, site.store)).to_dicts()}
         assert {name: paid[name]["code"] for name in codes} == codes
-        assert (paid["W1"]["assignmentId"], paid["W1"]["hitId"], paid["W1"]["outcome"]) == ("A-W1", "H1", "completed")
-        _, late = task("W3", "A-W3")
+        first = paid["AWORKER001"]
+        assert (first["assignmentId"], first["hitId"], first["outcome"]) == ("A-AWORKER001", "H1", "completed")
+            "A-AWORKER001",
+            "H1",
+            "completed",
+        )
+        _, late = task("AWORKER003", "A-AWORKER003")
         late.wait_for_selector("#end[data-kind=full]")
     browser.hosts.discard(urlsplit(platform).netloc)  # the stub itself: another site than the study's

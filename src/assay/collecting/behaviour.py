@@ -196,7 +196,8 @@ def _numbers(scale: Scale, labels: DataFrame) -> LabelsInOrder:
     items = frame.select(place.rank("dense"))["item"].cast(pl.Int64).to_numpy() - 1
     names = frame["annotator"].cast(pl.String)
     people = tuple(sorted(set(names)))
-    code = names.replace_strict({name: i for i, name in enumerate(people)}, return_dtype=pl.Int64).to_numpy()
+    number = {name: i for i, name in enumerate(people)}
+    code = np.array([number[name] for name in names], dtype=np.int64)
     return LabelsInOrder(people, items, code, value, span)
 
 

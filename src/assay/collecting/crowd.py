@@ -112,7 +112,8 @@ def read_address(crowd: Crowd, query: Mapping[str, str]) -> tuple[str, dict[str,
                     name=name,
                 ),
             )
-        if not _ID.fullmatch(value):
+        form = crowd.id_form if name == crowd.id_parameter else ""
+        if not _ID.fullmatch(value) or (form and not re.fullmatch(form, value)):
             raise Refused(
                 422,
                 "The platform did not fill in this address",

@@ -799,7 +799,7 @@ class Watch:
             lambda took: max(AGREEMENT_EVERY, took / SHARE),
         )
         self._compared = Cached[Comparison](
-            lambda db: compare_annotators(design, self._log, self._not_compared(db)),
+            self._compare,
             NOT_COMPARED,
             lambda took: max(AGREEMENT_EVERY, took / SHARE),
         )
@@ -825,11 +825,15 @@ class Watch:
         each = (disputed_items(one.part, self._log.labels, one.condition, without) for one in sessions)
         return frozenset(item for some in each for item in some)
 
-    @staticmethod
-    def _not_compared(db: Connection) -> set[str]:
-        """Annotators who are excluded, and adjudicators."""
+    def _compare(self, db: Connection) -> Comparison:
+        """Compare the annotators who are not excluded and do not adjudicate."""
         people = all_people(db)
-        return {*left_out(people), *(one.name for one in people if one.role == ADJUDICATOR)}
+        without = {*left_out(people), *(one.name for one in people if one.role == ADJUDICATOR)}
+        try:
+            return compare_annotators(self.design, self._log, without)
+        except Exception:
+            log.exception("annotators could not be compared")
+            return NOT_COMPARED
 
     def compared(self) -> Comparison:
         """The annotators who are out of line, as of the last comparison in `look`."""

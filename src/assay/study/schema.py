@@ -159,11 +159,15 @@ OUTPUT_ABOUT = ("system", "output", "output_of")
 
 @dataclass(frozen=True)
 class Platform:
-    """A crowd platform: its URL parameters, the first for the person's id, its return address and placeholder form."""
+    """A crowd platform: its URL parameters, the first for the person's id, its return address and placeholder form.
+
+    ``id_form`` is the regular expression of its participant ids; empty if they are free.
+    """
 
     parameters: tuple[str, ...]
     back: str
     form: str
+    id_form: str = ""
 
 
 DRAWN = ("first_output", "second_output", "pair_of", "pair", "separability", *TRIPLET_ITEMS, *OUTPUT_ABOUT[1:])
@@ -1033,8 +1037,9 @@ PLATFORMS: dict[str, Platform] = {
         ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
         "https://app.prolific.com/submissions/complete?cc={code}",
         "{{%%%s%%}}",
+        "[0-9a-f]{24}",
     ),
-    "mturk": Platform(("workerId", "assignmentId", "hitId"), "", "${%s}"),
+    "mturk": Platform(("workerId", "assignmentId", "hitId"), "", "${%s}", "A[A-Z0-9]{9,30}"),
     "other": Platform(("id",), "", "<%s>"),
     "open": Platform((), "", ""),
 }
@@ -1067,7 +1072,7 @@ class Crowd(StudyPart):
     parameters: tuple[str, ...] | None = Field(
         None,
         description="URL parameters to store, first the participant's id (not for open): PROLIFIC_PID, STUDY_ID, "
-        "SESSION_ID; workerId, assignmentId, hitId; else id",
+        "SESSION_ID; workerId, assignmentId, hitId; else id. With other ones the form of ids is not checked",
     )
     places: int = Field(ge=1, description="maximum number of participants at work or finished")
     minutes: float | None = Field(None, gt=0, description="minutes from entry until a place is given to someone else")
@@ -1094,6 +1099,11 @@ class Crowd(StudyPart):
     def id_parameter(self) -> str:
         """The parameter with the participant's id; empty if there is none."""
         return "" if self.platform == "open" else next(iter(self._parameters), "")
+
+    @property
+    def id_form(self) -> str:
+        """The regular expression of the platform's participant ids; empty with ``parameters`` of the study's own."""
+        return PLATFORMS[self.platform].id_form if self.parameters is None else ""
 
     @property
     def stored_parameters(self) -> tuple[str, ...]:
