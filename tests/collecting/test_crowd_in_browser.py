@@ -177,10 +177,6 @@ def test_mechanical_turk_task_with_individual_code(browser: Browser, tmp_path: P
         assert {name: paid[name]["code"] for name in codes} == codes
         first = paid["AWORKER001"]
         assert (first["assignmentId"], first["hitId"], first["outcome"]) == ("A-AWORKER001", "H1", "completed")
-            "A-AWORKER001",
-            "H1",
-            "completed",
-        )
         _, late = task("AWORKER003", "A-AWORKER003")
         late.wait_for_selector("#end[data-kind=full]")
     browser.hosts.discard(urlsplit(platform).netloc)  # the stub itself: another site than the study's
