@@ -147,7 +147,7 @@ class BudgetPlan(ResultOfRows):
             ends = np.abs(np.stack([y - part["low"].to_numpy(), part["high"].to_numpy() - y]))
             label = "all judges on every item" if design == CROSSED else "one judge per item"
             ax.errorbar(x, y, ends, color=colour, marker=marker, markersize=5, linewidth=1, capsize=3, label=label)
-        ax.set_xticks(self.table["judges"].drop_nulls().unique().sort().to_list())
+        ax.set_xticks(self.table.filter(pl.col("design").is_in([*looks]))["judges"].unique().sort().to_list())
         ax.set_ylim(0)
         ax.set_xlabel("judges")
         ax.set_ylabel("standard error of the mean")
