@@ -992,7 +992,9 @@ def test_additions_words_report_added_questions(monkeypatch, answered, added, wo
 def test_stop_reasons_after_practice(monkeypatch, passing, right, reason) -> None:
     monkeypatch.setattr(assignment, "known_items", lambda store, role: dict.fromkeys("abcd"))
     wrong = {"warm-up": {"ana": [not one for one in right]}, "check": {"ben": [True, True, False]}}
+    graded = {"ana": {(item, "{}", 1): not one for item, one in zip("abcd", right, strict=False)}}
     monkeypatch.setattr(assignment, "_wrong_answers", lambda design, db, role, person: wrong[role])
+    monkeypatch.setattr(assignment, "_graded", lambda design, db, role, person: graded)
     checks = SimpleNamespace(has_limit=False, too_many=lambda failed, of: failed > 1)
     design = SimpleNamespace(people=SimpleNamespace(practice_share=passing, checks=checks, tries=1), store=None)
     design.people.asked = lambda stage: ()

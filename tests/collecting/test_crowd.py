@@ -316,7 +316,7 @@ def test_amount_due(outcome: Any, items: int, hours: float, amount: float) -> No
         ("prolific", "PROLIFIC_PID=me&STUDY_ID=s&SESSION_ID=x", False),
         ("mturk", "workerId=A1B2C3D4E5F6G7&assignmentId=x&hitId=y", True),
         ("mturk", "workerId=worker&assignmentId=x&hitId=y", False),
-        ("other", "id=anybody", True),
+        ("other", "id=me", True),
     ],
 )
 def test_ids_have_the_form_of_the_platform(

@@ -212,6 +212,24 @@ def test_failed_practice_stops_assignment(serve: Callable[..., Served]) -> None:
     assert row.stopped in page.lead().send("GET", "/lead").text
 
 
+def test_failed_practice_is_tried_again(serve: Callable[..., Served]) -> None:
+    page = serve(**{**GATED, "people": {**GATED["people"], "tries": 2}, "who": ("ana", "ben")})
+    ana, ben = page.annotator("ana"), page.annotator("ben")
+    for one in (ana, ben):
+        practise(one, (1, 3))
+        (first, *_) = one.work()
+        assert first.practice, "practice is given again"
+        assert "Another try" in one.send("GET", "/work").text
+    practise(ana, (1, 2))
+    assert [one.practice for one in ana.work()] == [False] * 3
+    practise(ben, (2, 2))
+    assert ben.pages()[1]["end"]["kind"] == "stopped"
+    rows = {row.name: row.stopped for row in Watch(page.design).look().people}
+    assert rows == {"ana": "", "ben": "answered 1 of 2 practice items correctly in the last of 2 tries"}
+    assert {row.item for row in page.rows(tables.tasks) if row.role == "warm-up" and row.repeat == 2} == {"w1", "w2"}
+    assert page.lead().send("GET", "/lead/labels.csv").status == 404
+
+
 @pytest.mark.parametrize(
     ("rule", "failed"),
     [({"most_failed": 1}, 2), ({"most_failed": 0.4}, 0)],

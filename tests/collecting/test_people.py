@@ -105,7 +105,8 @@ def field(name: str, **more: Any) -> FormField:
 
 
 def task_form(*fields: FormField, number: int = 1) -> TaskForm:
-    return TaskForm(number, 1, fields, (), 0, "open", practice=False, skipped="", comment="", flag="", draft=None)
+    no = {"practice": False, "again": False, "skipped": "", "comment": "", "flag": "", "draft": None}
+    return TaskForm(number, 1, fields, (), 0, "open", **no)
 
 
 def test_shared_fields_are_shown_once() -> None:

@@ -449,9 +449,22 @@ class AssignmentTurn:
     def _warm_up(self, session: Session, mine: Sequence[Task]) -> int | None:
         if session.number > 1 or not session.part.is_checked:
             return None
-        had = {t.item for t in mine if t.role == "warm-up"}
+        practice = [t for t in mine if t.role == "warm-up"]
+        number = max((t.repeat for t in practice), default=1)
+        had = {t.item for t in practice if t.repeat == number}
         rest = [name for name in self.assigner.known["warm-up"] if name not in had]
-        return self._add(session, rest[:1], "warm-up", 1) if rest else None
+        if not rest and practice and self._practises_again(practice, number):
+            rest, number = list(self.assigner.known["warm-up"]), number + 1
+        return self._add(session, rest[:1], "warm-up", number) if rest else None
+
+    def _practises_again(self, practice: Sequence[Task], number: int) -> bool:
+        """Whether this round of required practice failed, and the person has another try."""
+        if self.people.practice_share is None or number >= self.people.tries:
+            return False
+        if any(t.state in ("given", "reopened") for t in practice):
+            return False
+        rounds = practice_rounds(self.design, self.db, self.person.name).get(self.person.name, {})
+        return not any(passed for passed, _ in rounds.values())
 
     def _practises(self, mine: Sequence[Task]) -> bool:
         """Whether required practice is not completed yet, so that no other items are assigned."""
@@ -619,11 +632,29 @@ def stop_reasons(design: StudyDesign, db: Connection, person: str | None = None)
             if checks.too_many(sum(wrong), len(wrong)):
                 found[name] = f"failed {sum(wrong)} of {len(wrong)} attention checks"
     if least is not None:
-        of = len(known_items(design.store, "warm-up"))
-        for name, wrong in _wrong_answers(design, db, "warm-up", person).items():
-            right = len(wrong) - sum(wrong)
-            if len(wrong) == of and right < least * of:
-                found[name] = f"answered {right} of {of} practice items correctly"
+        of, tries = len(known_items(design.store, "warm-up")), design.people.tries
+        for name, rounds in practice_rounds(design, db, person).items():
+            if len(rounds) >= tries and not any(passed for passed, _ in rounds.values()):
+                last = f" in the last of {tries} tries" if tries > 1 else ""
+                found[name] = f"answered {rounds[max(rounds)][1]} of {of} practice items correctly{last}"
+    return found
+
+
+def practice_rounds(
+    design: StudyDesign, db: Connection, person: str | None = None
+) -> dict[str, dict[int, tuple[bool, int]]]:
+    """Return, by person (or for one) and round of required practice, whether it passed and how many were right.
+
+    Rounds in which practice items have no answer yet are left out.
+    """
+    of, least = len(known_items(design.store, "warm-up")), design.people.practice_share or 0.0
+    found: dict[str, dict[int, tuple[bool, int]]] = {}
+    for name, tasks in _graded(design, db, "warm-up", person).items():
+        rounds: dict[int, list[bool]] = {}
+        for (_item, _condition, repeat), wrong in tasks.items():
+            rounds.setdefault(repeat, []).append(wrong)
+        whole = {number: of - sum(wrong) for number, wrong in rounds.items() if len(wrong) == of}
+        found[name] = {number: (right >= least * of, right) for number, right in whole.items()}
     return found
 
 
@@ -634,6 +665,13 @@ def failed_checks(design: StudyDesign, db: Connection) -> dict[str, list[bool]]:
 
 def _wrong_answers(design: StudyDesign, db: Connection, role: Role, person: str | None = None) -> dict[str, list[bool]]:
     """By person, whether any answer is wrong, for each answered item of a role."""
+    return {name: list(tasks.values()) for name, tasks in _graded(design, db, role, person).items()}
+
+
+def _graded(
+    design: StudyDesign, db: Connection, role: Role, person: str | None = None
+) -> dict[str, dict[tuple[str, str, int], bool]]:
+    """By person and (item, condition, repeat), whether any answer is wrong."""
     known = known_items(design.store, role)
     if not known:
         return {}
@@ -646,7 +684,7 @@ def _wrong_answers(design: StudyDesign, db: Connection, role: Role, person: str 
             mine = found.setdefault(row.annotator, {})
             task = (row.item, row.condition, row.repeat)
             mine[task] = mine.get(task, False) or wrong
-    return {one: list(tasks.values()) for one, tasks in found.items()}
+    return found
 
 
 def _scale_in(condition: str, scale: Scale) -> Scale:

@@ -132,6 +132,7 @@ class TaskForm:
     revision: int
     state: Literal["open", "answered", "skipped", "reopened"]
     practice: bool
+    again: bool
     skipped: str
     comment: str
     flag: str

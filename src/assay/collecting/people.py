@@ -185,6 +185,7 @@ def _task_form(
         *(task.id, task.place, fields, questions, given.revision),
         state="open" if task.state == "given" else task.state,
         practice=task.role == "warm-up",
+        again=task.role == "warm-up" and task.repeat > 1,
         skipped=given.skipped if task.state == "skipped" else "",
         comment=given.comment,
         flag=given.flag,

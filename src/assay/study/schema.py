@@ -1181,7 +1181,7 @@ class People(StudyPart):
         1,
         ge=1,
         le=10,
-        description="times that a person can try the questions with a right answer",
+        description="times that a person can try the questions with a right answer, and required practice",
     )
     ask: dict[Stage, dict[Name, dict[str, Options]]] = Field(
         default_factory=dict,
