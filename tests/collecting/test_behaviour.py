@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from annotating import Served, write_study
 
@@ -13,6 +14,8 @@ from assay.collecting.behaviour import (
     LabelsInOrder,
     OutOfLine,
     _agreements,
+    _asked_on,
+    _compared,
     _far,
     _log_time,
     _repeats,
@@ -171,7 +174,7 @@ def test_dashboard_marks_the_one_with_the_reason(desk: Served) -> None:
     assert html.count("out of line") == 1
     sheet = lead.send("GET", "/lead/person?name=fay").text
     assert "1.5 s per item (others " in sheet
-    assert "one in twenty marks an annotator" in sheet
+    assert "at most one in twenty marks any" in sheet
     assert 'name="reason" value="1.5 s per item' in sheet or "same answer as before" in sheet
     assert "Not out of line with the others" in lead.send("GET", "/lead/person?name=ana").text
 
@@ -204,6 +207,21 @@ def test_study_without_answers_has_a_dashboard(tmp_path: Path, caplog: pytest.Lo
         assert page.lead().send("GET", "/lead").status == 200
         assert "0 of 5 annotators have 10 answers" in page.lead().send("GET", "/lead/person?name=ana").text
     assert not caplog.records
+
+
+def test_scales_that_a_study_varies_are_compared_apart(tmp_path: Path) -> None:
+    rows = [{"item": f"r{n}", "review": f"Text {n}"} for n in range(2)]
+    question = {"name": "quality", "text": "How good?", "scale": "interval:0-10"}
+    scales = ["interval:0-10", "interval:0-100"]
+    folder = write_study(tmp_path / "scales", items=rows, questions=[question], conditions={"scale": scales})
+    with Served(folder, ("ana",)) as page:
+        found = [(scale.bounds, spec) for _, scale, spec in _compared(page.design)]
+    assert found == [((0, 10), "interval:0-10"), ((0, 100), "interval:0-100")]
+    labels = pl.DataFrame(
+        {"condition": ['{"scale": "interval:0-10"}', '{"scale": "interval:0-100"}'], "label": [5, 50]}
+    )
+    assert [_asked_on(labels, spec)["label"].to_list() for spec in scales] == [[5], [50]]
+    assert _asked_on(labels, None).height == 2
 
 
 def test_words_of_reasons() -> None:

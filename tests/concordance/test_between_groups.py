@@ -126,6 +126,20 @@ class TestGroupsOfAnnotators:
         with pytest.raises(error, match=words):
             disagreement(labels_of(study(1), HALF), by=by, method="none")
 
+    def test_repeats_do_not_count_as_further_annotators(self) -> None:
+        once = labels_of(study(1), HALF)
+        twice = pl.concat([once.labels.with_columns(repeat=pl.lit(k)) for k in (1, 2)])
+        labels = assay.Annotations.from_frame(twice, scale=assay.Ordinal(1, 5), annotator_table=once.annotators)
+        with pytest.raises(DesignError, match="each annotator counts once"):
+            disagreement(labels, by="gender", repeats="each", method="none")
+        found = disagreement(labels, by="gender", repeats="first", method="none").groups
+        assert found["annotators"].to_list() == [4]
+
+    def test_annotators_without_a_value_are_counted(self) -> None:
+        found = disagreement(labels_of(study(1), [*HALF[:7], None]), by="gender", method="none")
+        assert found.groups["others"].to_list() == [3]
+        assert any("no value of 'gender'" in str(one) for one in found.run.exclusions)
+
     def test_one_group_is_refused(self) -> None:
         with pytest.raises(DesignError, match="'gender' has 1 values"):
             disagreement(labels_of(study(1), ["f"] * 8), by="gender", method="none")

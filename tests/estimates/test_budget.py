@@ -225,6 +225,20 @@ def test_plan_budget_refuses_what_it_cannot_plan(given: dict[str, Any], words: s
         plan_budget(labels, **{"budget": 20, **given})
 
 
+def test_plan_budget_refuses_criteria_and_equal_labels() -> None:
+    frame = pilot_of(drawn_cells(1, 30, 3, 1, 1)).labels.drop("repeat")
+    two = pl.concat([frame.with_columns(criterion=pl.lit(name)) for name in ("clear", "true")])
+    labels = assay.Annotations.from_frame(two, scale=assay.Interval(), judges=["m0", "m1", "m2"])
+    with pytest.raises(DesignError, match="the table has 2 criteria"):
+        plan_budget(labels, 20)
+    with pytest.raises(DesignError, match="the table has 2 criteria"):
+        assay.estimate(labels, judges="random")
+    same = frame.with_columns(label=pl.lit(3.0))
+    labels = assay.Annotations.from_frame(same, scale=assay.Interval(), judges=["m0", "m1", "m2"])
+    with pytest.raises(DesignError, match="all labels of the pilot are equal"):
+        plan_budget(labels, 20)
+
+
 def test_plan_budget_refuses_small_and_dealt_pilots_and_categories() -> None:
     with pytest.raises(DesignError, match="a plan requires 10"):
         plan_budget(pilot_of(drawn_cells(1, 8, 3, 1, 1)), 20)

@@ -491,6 +491,7 @@ def test_messages_and_events_are_kept_on_both_databases(store):
         assert [one.words for one in messages(db, "Zoe", now - 90)] == ["To all.", "Yes."]
         assert [one.words for one in messages(db, "Zoe", now - 30)] == ["Yes."]
         assert messages(db, "Yan", now - 30) == []
+        assert [one.words for one in messages(db, to_all=True)] == ["To all."]
         assert ended_blind_phase(db) is None
     record_event(store, "excluded", person="Zoe", reason="", by="mia")
     record_event(store, "blind phase ended")
@@ -505,3 +506,13 @@ def test_messages_and_events_are_kept_on_both_databases(store):
     with store.reading() as db:
         assert [one.about for one in events(db)] == [{}, {}]
         assert [one.words for one in messages(db)] == ["To all."]
+
+
+def test_judges_seen_before_the_blind_phase_was_recorded_leave_no_decision_blind(url):
+    with Store.open(url) as opened:
+        opened.set("judges shown to the lead", False)  # shown, and hidden again
+        with opened.writing() as db:
+            for step in ("drop table events", "update alembic_version set version_num = '0004_messages'"):
+                db.execute(sa.text(step))
+    with Store.open(url) as opened, opened.reading() as db:
+        assert ended_blind_phase(db) == 0.0

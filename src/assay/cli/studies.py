@@ -613,6 +613,7 @@ def pay(
     from assay.collecting.crowd import pay_table, platform_file
     from assay.collecting.design import StudyDesign
     from assay.data.formats.exports import TABLES, write_frame
+    from assay.reporting.page import atomic_write
     from assay.study.definition import load_study
     from assay.study.store.connection import store_in_use
 
@@ -625,7 +626,8 @@ def pay(
         table = pay_table(design)
         content = "" if form is None else platform_file(design, form)
     if form is not None and out is not None:
-        out.write_text(content, encoding="utf-8")
+        with atomic_write(out) as part:
+            part.write_text(content, encoding="utf-8")
     elif out is not None:
         write_frame(table, out)
     elif output.as_text:

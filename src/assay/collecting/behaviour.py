@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from assay.collecting.design import StudyDesign
-from assay.data.scales import Scale, parse_scale
+from assay.data.scales import Label, Scale, parse_scale
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting.tables import p_value
 from assay.statistics.outliers import LEAST_PEOPLE, Mark, out_of_line
@@ -108,7 +108,10 @@ def compare_annotators(design: StudyDesign, log: WorkLog, without: Collection[st
         Annotators who are not compared: excluded ones and adjudicators.
     """
     times = log.seconds_by_person([q.id for q in design.questions])
-    numbers = [_numbers(scale, first_labels(log.labels, number, without)) for number, scale in _compared(design)]
+    numbers = [
+        _numbers(scale, _asked_on(first_labels(log.labels, number, without), spec))
+        for number, scale, spec in _compared(design)
+    ]
     people = sorted({*times, *(name for one in numbers for name in one.people)} - {*without})
     values, errors = np.full((len(people), 3), np.nan), np.full((len(people), 3), np.nan)
     agreements = [_agreements(one) for one in numbers]
@@ -174,11 +177,19 @@ class LabelsInOrder:
     span: float
 
 
-def _compared(design: StudyDesign) -> Sequence[tuple[int, Scale]]:
-    """The questions with labels that can be equal: no free text, no lists, no spans."""
-    questions = [(q.id, q.definition) for q in design.questions]
-    plain = [(number, one) for number, one in questions if not one.kind.lists and one.marked is None]
-    return [(number, scale_of(one.scale)) for number, one in plain if not kind_of(scale_of(one.scale)).free_text]
+def _compared(design: StudyDesign) -> Iterator[tuple[int, Scale, str | None]]:
+    """The questions whose labels can be equal (no free text, lists or spans), on each scale that the study varies."""
+    for part, question in [(each, one) for each in design.parts for one in each.questions]:
+        one = question.definition
+        if one.kind.lists or one.marked is not None or kind_of(scale_of(one.scale)).free_text:
+            continue
+        for spec in part.scales or (None,):
+            yield question.id, parse_scale(spec) if spec else scale_of(one.scale), spec
+
+
+def _asked_on(labels: DataFrame, spec: str | None) -> DataFrame:
+    """The labels given on one of the scales that the study varies."""
+    return labels if spec is None else labels.filter([_scale_of(one) == spec for one in labels["condition"]])
 
 
 def _numbers(scale: Scale, labels: DataFrame) -> LabelsInOrder:
@@ -188,8 +199,7 @@ def _numbers(scale: Scale, labels: DataFrame) -> LabelsInOrder:
     label = frame["label"]
     if scale.numeric and label.dtype.is_numeric():
         value = label.cast(pl.Float64).to_numpy()
-        low, high = scale.bounds or ((value.min(), value.max()) if len(value) else (0.0, 0.0))
-        span = float(high - low)
+        span = _range(scale, value)
     else:
         value, span = label.cast(pl.String).rank("dense").cast(pl.Float64).to_numpy(), 0.0
     place = pl.concat_str(pl.col("item").cast(pl.String), pl.col("condition").cast(pl.String), separator="\0")
@@ -329,12 +339,12 @@ def judged_items(
     for question, item, condition, annotator, label in _label_rows(judges):
         if question not in questions:
             continue
-        words.setdefault(item, {}).setdefault(annotator, []).append(_label_words(label))
+        words.setdefault(item, {}).setdefault(annotator, []).append(label_words(label))
         asked_on = _scale_of(condition)
         span, others = ranges[question].get(asked_on), given.get((question, item, asked_on), [])
         if span is not None and others:
-            distances = [_distance(label, one, span) for one in others]
-            far.setdefault((item, annotator, question), []).append(sum(distances) / len(distances))
+            near = float(_closeness(label, np.array(others), span).mean())
+            far.setdefault((item, annotator, question), []).append(1 - near)
     most: dict[str, float] = {}
     for (item, _annotator, _question), each in far.items():
         most[item] = max(most.get(item, 0.0), sum(each) / len(each))
@@ -376,18 +386,14 @@ def _ranges(question: Any, places: Sequence[Place], given: Mapping[Place, list[A
     return found
 
 
-def _range(scale: Any, numbers: list[float]) -> float:
+def _range(scale: Scale, numbers: Sequence[float] | Floats) -> float:
+    """The distance that counts as 1: the range of the scale, or of these numbers without one; 0 for categories."""
     if not scale.numeric:
         return 0.0
-    low, high = scale.bounds or ((min(numbers), max(numbers)) if numbers else (0.0, 0.0))
+    low, high = scale.bounds or ((min(numbers), max(numbers)) if len(numbers) else (0.0, 0.0))
     return float(high - low)
 
 
-def _distance(one: Any, other: Any, span: float) -> float:
-    if span > 0 and isinstance(one, int | float) and isinstance(other, int | float):
-        return min(abs(one - other) / span, 1.0)
-    return float(one != other)
-
-
-def _label_words(label: Any) -> str:
-    return f"{label:g}" if isinstance(label, float) else str(label)
+def label_words(label: Label | None) -> str:
+    """Return a label as the study lead reads it."""
+    return "" if label is None else f"{label:g}" if isinstance(label, float) else str(label)

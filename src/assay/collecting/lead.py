@@ -32,6 +32,7 @@ from assay.collecting import answers, crowd, invitations
 from assay.collecting.answers import LONGEST_WORDS, UnknownTaskError
 from assay.collecting.assignment import PAUSED, additions_words, failed_checks
 from assay.collecting.behaviour import FEWEST_ITEMS as FEWEST_COMPARED
+from assay.collecting.behaviour import label_words
 from assay.collecting.design import Asked, StudyDesign, is_wrong
 from assay.collecting.overview import REASONS, DisagreementReason, ItemProgress, Moment, Overview, PersonRow
 from assay.collecting.people import preview_pages, served_guide_picture
@@ -120,7 +121,7 @@ def _answer_line(design: StudyDesign, row: Any, fields: Mapping[str, Any]) -> An
         counts=counts,
         task=(row.shown or {}).get("task") if row.kind == "human" and row.status != "withdrawn" else None,
         reasoning=row.reasoning or "",
-        probability=(row.shown or {}).get("about", {}).get(f"p_{_words(row.label)}"),
+        probability=(row.shown or {}).get("about", {}).get(f"p_{label_words(row.label)}"),
     )
 
 
@@ -128,15 +129,11 @@ def _answer(design: StudyDesign, row: Any, fields: Mapping[str, Any]) -> str:
     """An answer as the study lead reads it: the names of a list, the words of spans."""
     one = next((q.definition for q in design.questions if q.id == row.question), None)
     if one is None or not one.kind.lists:
-        return _words(row.label)
+        return label_words(row.label)
     scale = scale_of(one.scale)
     if isinstance(scale, RankedTexts):
         return " > ".join(one.options[scale.names.index(letter)] for letter in scale.chosen(row.label) or ())
     return answers.answer_words(Asked(row.question, one, scale), row.label, (), one.marked_text(fields))
-
-
-def _words(label: Label | None) -> str:
-    return "" if label is None else f"{label:g}" if isinstance(label, float) else str(label)
 
 
 # -- one person --------------------------------------------------------------------------------------
@@ -252,7 +249,7 @@ def _style(
         among = statistics.fmean(_equal_share(some, scale) for some in pairs) if pairs else None
     labels = [] if scale.kind == "interval" else list(scale.categories or ())
     theirs, rest = Counter(given), Counter(label for some in others.values() for label in some)
-    shares = tuple((_words(c), theirs[c] / len(given), rest[c] / max(rest.total(), 1)) for c in labels)
+    shares = tuple((label_words(c), theirs[c] / len(given), rest[c] / max(rest.total(), 1)) for c in labels)
     return QuestionStyle(name, shares, _longest_run(given), len(given), agree, low, high, among, len(both))
 
 
@@ -284,7 +281,7 @@ def adjudicated_csv(store: Store) -> bytes:
         ended = ended_blind_phase(db)
     columns = ("item", "criterion", "label", "annotator", "comment")
     found: dict[str, list[Any]] = {
-        c: [_words(row.label) if c == "label" else getattr(row, c) for row in rows] for c in columns
+        c: [label_words(row.label) if c == "label" else getattr(row, c) for row in rows] for c in columns
     }
     found["blind"] = [ended is None or row.answered_at < ended for row in rows]
     schema = {**dict.fromkeys(columns, pl.String), "blind": pl.Boolean}
@@ -434,7 +431,7 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         decided = store_people.adjudicated_items(db)
         added = additions_words(state.design, db)
         ended = ended_blind_phase(db)
-        to_all = [(one, Moment(one.at, now - one.at)) for one in messages.messages(db) if one.person is None]
+        to_all = [(one, Moment(one.at, now - one.at)) for one in messages.messages(db, to_all=True)]
     said = [
         state.trouble,
         request.app.state.assay.faults.words(),

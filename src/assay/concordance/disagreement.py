@@ -192,9 +192,13 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
     labels = labels.in_memory("disagreement item by item")
     resolved = labels.resolve_repeats(settings.repeats)
     items, rows, confusions, estimates, compared = [], [], [], [], []
+    if settings.by is not None and settings.repeats == "each" and labels.has_repeats:
+        raise DesignError("each annotator counts once with by=...; use another repeats=...")
     groups = None if settings.by is None else groups_of(resolved, settings.by)
     exclusions: list[Exclusion] = []
     data, how, agreed, several = labels.fingerprint, "", 0, 0
+    if groups is not None and (out := len(resolved.humans) - sum(map(len, groups.values()))):
+        exclusions.append(Exclusion("annotator", out, f"no value of '{settings.by}', not in the groups"))
     for criterion in resolved.criteria or (None,):
         one = resolved if criterion is None else resolved.where(criterion=criterion)
         ratings = Ratings.of(one, clusters=settings.clusters).require_annotators(2, "disagreement")

@@ -787,11 +787,8 @@ def facet_ratings(
     repeated = labels.has_repeats and "repeat" not in used
     if "repeat" not in used:
         labels = labels.resolve_repeats(repeats)
-    if len(labels.criteria) > 1 and "criterion" not in used:
-        raise DesignError(
-            f"the table has {len(labels.criteria)} criteria ({listing(labels.criteria, 4)}); "
-            "choose one with labels.where(criterion=...)"
-        )
+    if "criterion" not in used:
+        refuse_criteria(labels)
     refuse_conditions(labels, used)
     order = [c for c in (*KEY, *labels.conditions) if c in labels.labels.columns]
     labels = replace(labels, labels=labels.labels.sort(order, maintain_order=True))
@@ -806,6 +803,15 @@ def facet_ratings(
         (f"repeated labels: {repeats}",) if repeated else (),
         {facet: _level_names(labels.column(name), codes[facet]) for facet, name in named.items()},
     )
+
+
+def refuse_criteria(labels: Annotations) -> None:
+    """Refuse a table with several criteria, whose labels would count as repeats of one item."""
+    if len(labels.criteria) > 1:
+        raise DesignError(
+            f"the table has {len(labels.criteria)} criteria ({listing(labels.criteria, 4)}); "
+            "choose one with labels.where(criterion=...)"
+        )
 
 
 def refuse_conditions(

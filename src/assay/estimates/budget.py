@@ -20,7 +20,7 @@ from assay.data.chunks import Chunks
 from assay.errors import DesignError, unknown
 from assay.estimates import words
 from assay.estimates.judge_means import LEAST_CROSSED, ONE_JUDGE, JudgeRuns, RotatedRuns
-from assay.estimates.label_plan import LabelMoments
+from assay.estimates.label_plan import LabelMoments, shared_correlation, sort_numbers
 from assay.estimation.intervals import Estimate, estimate_by_ends
 from assay.estimation.options import Limits, Settings, option, question, seed_option
 from assay.estimation.result import ResultOfRows, Run, fingerprint_with
@@ -78,12 +78,7 @@ class BudgetSettings(Settings):
     renamed: ClassVar[Mapping[str, str]] = {"human_price": "price=...", "call_price": "judge_price=..."}
 
     def __post_init__(self) -> None:
-        for name in ("n_judges", "n_prompts", "n_runs", "n_people"):
-            given = getattr(self, name)
-            if isinstance(given, int):
-                given = (given,)
-            if isinstance(given, tuple | list) and all(isinstance(v, int) for v in given):
-                object.__setattr__(self, name, tuple(sorted(set(given))))
+        sort_numbers(self, "n_judges", "n_prompts", "n_runs", "n_people")
         super().__post_init__()
 
 
@@ -194,8 +189,8 @@ def plan_budget(pilot: Annotations | Chunks, settings: BudgetSettings) -> Budget
     Raises
     ------
     DesignError
-        For one judge, fewer than 10 items that every judge labelled under every prompt, dealt items, categories, or a
-        budget that pays for no design.
+        For one judge, several criteria, equal labels, fewer than 10 items that every judge labelled under every prompt,
+        dealt items, categories, or a budget that pays for no design.
 
     Notes
     -----
@@ -222,6 +217,10 @@ def plan_budget(pilot: Annotations | Chunks, settings: BudgetSettings) -> Budget
         raise DesignError(f"{ONE_JUDGE}; a plan requires a pilot of two judges or more", option="judges")
     runs = _balanced(labels, judges, settings)
     within, df, repeats = _variance_of_runs(labels, judges, settings, runs)
+    if df * within + float(np.ptp(runs.table[..., 0])) == 0:
+        raise DesignError(
+            "all labels of the pilot are equal, so that no variance can be planned for; label other items"
+        )
     components = _components(runs.table[..., 0], within, df, repeats, settings.seed)
     found = list(_judged(components, runs, settings, replicated=df > 0))
     notes = [
@@ -407,7 +406,7 @@ def _with_people(labels: Annotations, runs: JudgeRuns, settings: BudgetSettings)
     cells, judged = _human_cells(labels, runs)
     seen, rng = ~np.isnan(cells), np.random.default_rng(settings.seed)
     row = np.nonzero(seen)[0]
-    y, several = cells[seen], seen.sum(axis=1) > 1
+    y = cells[seen]
     if len(np.unique(row)) < LEAST_PILOT or len(np.unique(y)) < 2:
         raise DesignError(
             f"price=... plans labels of annotators, which requires {LEAST_PILOT} items with different human labels in "
@@ -415,13 +414,13 @@ def _with_people(labels: Annotations, runs: JudgeRuns, settings: BudgetSettings)
             option="price",
         )
     n, sd = len(np.unique(row)), float(y.std(ddof=1))
-    shared = _shared(cells[several]) if several.any() else 1.0
+    shared, pairs = shared_correlation(cells)
     each = [_correlation(y, judged[row, k]) for k in range(judged.shape[1])]
     rho = {1: float(np.mean(each)), judged.shape[1]: _correlation(y, judged.mean(axis=1)[row])}
     z = rng.standard_normal((2, DRAWS)) / math.sqrt(max(n - 3, 1))
     spread = sd * np.sqrt((n - 1) / rng.chisquare(n - 1, DRAWS))
     shared_drawn = np.clip(np.tanh(np.arctanh(min(shared, 0.999)) + z[1]), 0, 1)
-    people = settings.n_people if several.any() else (1,)
+    people = settings.n_people if pairs else (1,)  # unknown without two annotators of the same items
     for m, (j, r) in itertools.product(people, [(0, 0.0), *rho.items()]):
         known = LabelMoments(0.0, sd, r, shared, 0.0, is_share=False)
         found = _divide(known, m, j, settings)
@@ -484,13 +483,6 @@ def _human_cells(labels: Annotations, runs: JudgeRuns) -> tuple[Floats, Floats]:
 
 def _correlation(one: Floats, other: Floats) -> float:
     return float(np.corrcoef(one, other)[0, 1]) if one.std() > 0 and other.std() > 0 else 0.0
-
-
-def _shared(cells: Floats) -> float:
-    """The correlation of two annotators' labels of an item: all ordered pairs of labels of the same item."""
-    pairs = [np.stack([cells[:, a], cells[:, b]]) for a, b in itertools.permutations(range(cells.shape[1]), 2)]
-    both = np.concatenate([pair[:, ~np.isnan(pair).any(axis=0)] for pair in pairs], axis=1)
-    return max(_correlation(*both), 0.0) if both.shape[1] else 1.0
 
 
 # -- the tables --------------------------------------------------------------------------------------

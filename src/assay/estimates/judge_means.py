@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 
 from assay.data.annotations import Annotations
 from assay.data.names import natural
-from assay.data.ratings import cluster_codes, refuse_conditions
+from assay.data.ratings import cluster_codes, refuse_conditions, refuse_criteria
 from assay.errors import DesignError, counted, listing
 from assay.estimation.intervals import Estimate, estimate_by_ends, missing
 from assay.estimation.result import Exclusion
@@ -125,9 +125,11 @@ class JudgeRuns:
         Raises
         ------
         DesignError
-            For labels that are not numbers (unless ``shares``), and without items that are labelled in every cell.
+            For several criteria, labels that are not numbers (unless ``shares``), and without items that are labelled
+            in every cell.
         """
         mine = labels.where(annotator=list(judges))
+        refuse_criteria(mine)
         refuse_conditions(mine, set() if prompts is None else {mine.column_name(prompts)}, "name it with prompts=...")
         scale = mine.scale
         frame = mine.labels.select("item", "annotator", "label")

@@ -42,6 +42,16 @@ FLOOR = 0.2
 sample, for any pilot."""
 
 
+def sort_numbers(settings: Settings, *names: str) -> None:
+    """Make each of these options, whole numbers or one of them, a sorted tuple without repetitions."""
+    for name in names:
+        given = getattr(settings, name)
+        if isinstance(given, int):
+            given = (given,)
+        if isinstance(given, tuple | list) and all(isinstance(v, int) for v in given):
+            object.__setattr__(settings, name, tuple(sorted(set(given))))
+
+
 @dataclass(frozen=True, kw_only=True)
 class LabelPlanSettings(Settings):
     """Options of `assay.plan.labels`."""
@@ -79,12 +89,7 @@ class LabelPlanSettings(Settings):
     seed: int = seed_option("Random seed of the choice of items.")
 
     def __post_init__(self) -> None:
-        for name in ("sizes", "n_people"):
-            given = getattr(self, name)
-            if isinstance(given, int):
-                given = (given,)
-            if isinstance(given, tuple | list) and all(isinstance(v, int) for v in given):
-                object.__setattr__(self, name, tuple(sorted(set(given))))
+        sort_numbers(self, "sizes", "n_people")
         super().__post_init__()
         if self.half_width is not None and self.difference is not None:
             raise DesignError("half_width=... and difference=... exclude each other; omit one",
@@ -357,9 +362,19 @@ def _pilot_moments(settings: LabelPlanSettings) -> tuple[LabelMoments, SpotCheck
 
 
 def _shared_correlation(checks: SpotChecks) -> tuple[float, int]:
-    """The mean correlation of two annotators' labels of the same items, and the number of pairs of annotators."""
     cells = np.full((checks.n, len(checks.people)), np.nan)
     cells[checks.row, checks.person] = checks.y
+    return shared_correlation(cells)
+
+
+def shared_correlation(cells: Floats) -> tuple[float, int]:
+    """Return the mean correlation of two annotators' labels of the same items, and the number of pairs of annotators.
+
+    Parameters
+    ----------
+    cells : (items, annotators) float
+        NaN without a label.
+    """
     found = []
     for a in range(cells.shape[1]):
         for b in range(a):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import sqlalchemy as sa
 
@@ -17,8 +17,6 @@ What = Literal[
     "blind phase ended",
 ]  # fmt: skip
 """The kinds of events."""
-
-EVENTS: tuple[str, ...] = get_args(What)
 
 
 @dataclass(frozen=True)

@@ -47,16 +47,22 @@ def add_message(
     db.execute(sa.insert(tables.messages), {"person": person, "item": item, "about": about, "words": words, "at": at})
 
 
-def messages(db: sa.Connection, person: str | None = None, since: float = 0.0) -> list[Message]:
+def messages(
+    db: sa.Connection, person: str | None = None, since: float = 0.0, *, to_all: bool = False
+) -> list[Message]:
     """Return the newest messages, in order: to a person and, from a time on, to all; without a person all.
 
     Parameters
     ----------
     since : float
         Messages to all that were sent before are left out: they were for those who were invited then.
+    to_all : bool
+        Only messages to all annotators.
     """
     m = tables.messages.c
     query = sa.select(m.id, m.person, m.item, m.about, m.words, m.at).order_by(m.id.desc())
     if person is not None:
         query = query.where(sa.or_(m.person == person, sa.and_(m.person.is_(None), m.at >= since)))
+    if to_all:
+        query = query.where(m.person.is_(None))
     return [Message(*row) for row in reversed(db.execute(query.limit(MOST_MESSAGES)).all())]
