@@ -78,19 +78,25 @@ RESERVED_KEYS = {
 # -- the file and its lines ----------------------------------------------------------------------------
 
 
-def parse_yaml(path: Path) -> tuple[Any, dict[Where, int]]:
+def parse_yaml(path: Path, text: str | None = None) -> tuple[Any, dict[Where, int]]:
     """Return the content of a YAML file, and the line of each key.
+
+    Parameters
+    ----------
+    path : path
+    text : str, optional
+        A text that is read instead of the file's.
 
     Raises
     ------
     StudyError
         With the line that cannot be parsed.
     """
-    size = path.stat().st_size
+    size = path.stat().st_size if text is None else len(text.encode())
     if size > LARGEST_FILE:
         raise StudyError(f"{path} has {size:,} bytes; a study.yaml has at most {LARGEST_FILE:,}")
     try:
-        node = _compose(path.read_text(encoding="utf-8"))
+        node = _compose(path.read_text(encoding="utf-8") if text is None else text)
         if node is not None and _count_values(node, {}) > MOST_NODES:
             raise StudyError(f"{path} expands to more than {MOST_NODES:,} values by its aliases (*); write them out")
         lines = _lines(node)
@@ -761,13 +767,15 @@ def stored_study(folder: Path, config: Mapping[str, Any]) -> Study:
     return Study(folder, StudyFile.model_validate(converted(dict(config))))
 
 
-def load_study(folder: str | Path) -> Study:
+def load_study(folder: str | Path, text: str | None = None) -> Study:
     """Read and check a study's folder.
 
     Parameters
     ----------
     folder : path
         The folder, or its ``study.yaml``.
+    text : str, optional
+        A text that is read instead of the one in ``study.yaml``.
 
     Raises
     ------
@@ -778,7 +786,7 @@ def load_study(folder: str | Path) -> Study:
     path = path if path.suffix in (".yaml", ".yml") else path / STUDY_FILE
     if not path.is_file():
         raise StudyError(f"{path} does not exist; create a study with: assay init {path.parent}")
-    content, lines = parse_yaml(path)
+    content, lines = parse_yaml(path, text)
     if problems := list(old_key_problems(content)):
         raise StudyError(_problem_words(path, lines, problems))
     try:
