@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from assay._version import __version__
 from assay.collecting import crowd, lead, people, serving
 from assay.collecting.languages import Said
-from assay.collecting.serving import POLICY, Refused, Serving
+from assay.collecting.serving import BIGGEST_BODY, POLICY, Refused, Serving
 from assay.study.definition import Study
 from assay.study.store.connection import DatabaseBusyError, DatabaseError, Store
 from assay.study.store.intake import sync_study
@@ -27,9 +27,6 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-
-BIGGEST_BODY = 512 * 1024
-"""Most bytes of a request body: several answers of the longest text."""
 
 _TOO_LONG = Said("This is too long to be saved.")
 _ELSEWHERE = Said(

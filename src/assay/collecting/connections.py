@@ -20,7 +20,7 @@ HEAD_SECONDS = 10.0
 """Time limit for the head of a request, which a browser sends at once."""
 
 BODY_SECONDS = 30.0
-"""Time limit for the body: the largest (`app.BIGGEST_BODY`) at 140 kbit a second."""
+"""Time limit for the body: the largest (`serving.BIGGEST_BODY`) at 140 kbit a second."""
 
 TAKE_SECONDS = 30.0
 """Time limit for the client to read the next 48 kB of the response (between asyncio's high and low water marks)."""

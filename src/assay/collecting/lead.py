@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import numpy as np
-from fastapi import APIRouter, Depends, Form, Query, Request, Response
+from fastapi import APIRouter, Depends, File, Form, Query, Request, Response, UploadFile
 from fastapi.responses import RedirectResponse
 from pydantic import Field
 
@@ -34,15 +34,28 @@ from assay.collecting.assignment import PAUSED, additions_words, failed_checks
 from assay.collecting.behaviour import FEWEST_ITEMS as FEWEST_COMPARED
 from assay.collecting.behaviour import label_words
 from assay.collecting.design import Asked, StudyDesign, is_wrong
+from assay.collecting.editing import StaleEditError, StudyEdit, apply_edit, preview_edit
+from assay.collecting.effects import EditKey, setting_words
 from assay.collecting.overview import REASONS, DisagreementReason, ItemProgress, Moment, Overview, PersonRow
 from assay.collecting.people import preview_pages, served_guide_picture
-from assay.collecting.serving import BIGGEST, LEAD_COOKIE, AppState, Refused, Shared, acting, check_lead, lead, time_tag
+from assay.collecting.serving import (
+    BIGGEST,
+    BIGGEST_BODY,
+    LEAD_COOKIE,
+    AppState,
+    Refused,
+    Shared,
+    acting,
+    check_lead,
+    lead,
+    time_tag,
+)
 from assay.data.annotations import Annotations
 from assay.data.scales import Label, RankedTexts, Scale
 from assay.errors import AssayError, StudyError
 from assay.statistics.outliers import LEAST_PEOPLE
 from assay.study.items import canonical
-from assay.study.schema import kind_of, scale_of
+from assay.study.schema import Role, kind_of, scale_of
 from assay.study.store import messages
 from assay.study.store import people as store_people
 from assay.study.store.connection import Connection, Store
@@ -50,6 +63,7 @@ from assay.study.store.events import What, ended_blind_phase, events, record_eve
 from assay.study.store.items import items, items_named
 from assay.study.store.people import ADJUDICATOR, all_people
 from assay.study.store.table import answers_about, human_answers, stored_annotations, study_record
+from assay.study.store.work import Changed
 
 FEWEST_ITEMS = 5
 """Agreement with others is not computed for fewer items that others answered."""
@@ -389,6 +403,7 @@ README = (Path(__file__).parent / "templates" / "record.txt").read_text("utf-8")
 
 Words = Annotated[str, Form(max_length=LONGEST_WORDS)]
 Named = Annotated[str, Query(max_length=LONGEST_WORDS)]
+Setting = Annotated[str, Form(max_length=BIGGEST_BODY)]
 
 entrance = APIRouter(prefix="/lead")
 """The only route without a check of the cookie: it sets the cookie."""
@@ -639,6 +654,71 @@ def log_page(state: Shared) -> Response:
     return state.page("lead_log.html", rows=rows, most=MOST_EVENTS)
 
 
+# -- settings of the running study -------------------------------------------------------------------
+
+
+@router.get("/settings")
+def settings_page(state: Shared) -> Response:
+    """The settings that can be changed while the study runs, and the items."""
+    design = state.design
+    wanted = design.people.per_item
+    role: Role = "source" if design.study.systems else "item"
+    with state.store.reading() as db:
+        now = state.store.now(db)
+    return state.page(
+        "lead_settings.html",
+        people=design.people,
+        until=setting_words(design, "until") if design.people.until is not None else "",
+        example=datetime.fromtimestamp(now + 7 * 86400, UTC).strftime("%Y-%m-%dT18:00Z"),
+        right_now=datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        overlap=wanted if isinstance(wanted, dict) else {"": wanted},
+        questions=[one.definition for one in design.questions],
+        n_items=design.n_items,
+        columns=[design.study.config.items.id, *next(iter(items(state.store, role)))[0].fields],
+        systems=bool(design.study.systems),
+        file=design.study.config.items.file,
+    )
+
+
+@router.post("/settings/preview")
+def preview_settings(
+    key: Annotated[EditKey, Form()],
+    state: Shared,
+    value: Setting = "",
+    of: Words = "",
+    file: Annotated[UploadFile | None, File()] = None,
+) -> Response:
+    """The consequences of a change; nothing is changed."""
+    if file is not None and file.filename:
+        of = file.filename
+        try:
+            value = file.file.read().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise Refused(422, "This cannot be done", f"{of} is not text in UTF-8; save it as csv or jsonl.") from None
+    with _refuse_in_words():
+        found = preview_edit(state.design, StudyEdit(key, answers.clean(value), answers.clean(of)))
+    return state.page("lead_edit.html", found=found)
+
+
+@router.post("/settings")
+def change_settings(
+    key: Annotated[EditKey, Form()],
+    seen: Words,
+    state: Shared,
+    value: Setting = "",
+    of: Words = "",
+    changed: Annotated[Changed | Literal[""], Form()] = "",
+) -> Response:
+    """Change the study."""
+    edit = StudyEdit(key, answers.clean(value), answers.clean(of))
+    try:
+        with _refuse_in_words():
+            apply_edit(state.design, edit, seen, changed or None, acting.get().name)
+    except StaleEditError as error:
+        raise Refused(409, "The study has changed", str(error)) from None
+    return RedirectResponse("/lead/log", 303)
+
+
 MOST_EVENTS = 500
 """Events that the page lists, the newest first; all are in the record."""
 
@@ -794,6 +874,8 @@ def _refuse_in_words() -> Iterator[None]:
     """Turn an error into a page with its message."""
     try:
         yield
+    except StaleEditError:
+        raise
     except AssayError as error:
         raise Refused(422, "This cannot be done", str(error)) from None
 

@@ -73,6 +73,9 @@ def _templates() -> Environment:
     return found
 
 
+BIGGEST_BODY = 512 * 1024
+"""Most bytes of a request body: several answers of the longest text, or a file of new items."""
+
 BIGGEST = 2**53
 """The largest whole number that a browser holds exactly."""
 

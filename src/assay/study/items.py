@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from assay.data.columns import PART, PARTS
@@ -215,6 +217,88 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
         yield from _spreadsheet_rows(path)
     else:
         raise StudyError(f"{path} must be .csv, .tsv, .json, .jsonl, .parquet or a spreadsheet (.xlsx, .xls, .ods)")
+
+
+_EXTENDABLE = ((".csv", ".tsv"), (".jsonl",))
+"""Suffixes of files of items that `with_more_items` extends, with rows in a format of the same group."""
+
+
+def format_of_text(text: str) -> str:
+    """Return the suffix of the format of a pasted table."""
+    begin = text.lstrip("\ufeff \n")
+    if begin.startswith(("{", "[")):
+        return ".jsonl" if begin.startswith("{") else ".json"
+    return ".tsv" if "\t" in begin.split("\n", 1)[0] else ".csv"
+
+
+def with_more_items(path: Path, part: ItemsPart, text: str, suffix: str) -> tuple[bytes, list[str]]:
+    """Return the content of a file of items with further items at its end, and the ids of these.
+
+    Parameters
+    ----------
+    path : path
+        The study's file of items.
+    text, suffix : str
+        The rows of the new items, and their format; the columns are those of the file.
+
+    Raises
+    ------
+    StudyError
+        For a format or columns other than the file's, no or repeated ids, and ids that the file has.
+    """
+    kinds = next((some for some in _EXTENDABLE if path.suffix in some), None)
+    if kinds is None:
+        raise StudyError(
+            f"{path.name} cannot be extended here; add the rows to it in the study folder, and restart assay serve"
+        )
+    if suffix not in kinds:
+        raise StudyError(f"the new items are {suffix[1:]}; the items of the study are {path.suffix[1:]}")
+    known: set[str] = set()
+    columns: dict[str, None] = {}
+    shared: set[str] | None = None
+    for row in read_rows(path):
+        known.add(str(row[part.id]).strip())
+        columns |= dict.fromkeys(row)
+        shared = set(row) if shared is None else shared.intersection(row)
+    with TemporaryDirectory(prefix="assay-") as folder:
+        new = Path(folder) / f"the new items{suffix}"
+        new.write_text(text, encoding="utf-8")
+        try:
+            rows = list(read_rows(new))
+            _check_columns(rows, columns, shared or set())
+            names = [item.name for item in items_of_file(new, part, "items")]
+        except StudyError as error:
+            raise StudyError(str(error).replace(f"{folder}/", "")) from None
+    if again := [name for name in names if name in known]:
+        raise StudyError(f"the study already has {listing(again)}; give every new item a new id")
+    return _extended(path, rows), names
+
+
+def _check_columns(rows: Sequence[dict[str, Any]], columns: Mapping[str, None], shared: Collection[str]) -> None:
+    """Refuse rows with columns that the items do not have, or without one that all of them have."""
+    for number, row in enumerate(rows, start=1):
+        if strange := [column for column in row if column not in columns]:
+            raise StudyError(
+                f"new item {number} has the column {listing(strange)}, which the items do not have; their columns are "
+                f"{listing(list(columns), 40)}"
+            )
+        if missing := [column for column in columns if column in shared and column not in row]:
+            raise StudyError(f"new item {number} lacks the column {listing(missing)}")
+
+
+def _extended(path: Path, rows: Sequence[dict[str, Any]]) -> bytes:
+    """The content of a file with further rows at its end."""
+    text = path.read_bytes().decode("utf-8")
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    held = io.StringIO(newline="")
+    if path.suffix == ".jsonl":
+        held.writelines(json.dumps(row, ensure_ascii=False) + line_end for row in rows)
+    else:
+        delimiter = "\t" if path.suffix == ".tsv" else ","
+        header = next(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=delimiter))
+        table = csv.DictWriter(held, header, delimiter=delimiter, lineterminator=line_end)
+        table.writerows(rows)
+    return (text + ("" if text.endswith("\n") else line_end) + held.getvalue()).encode("utf-8")
 
 
 SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")

@@ -50,7 +50,8 @@ def rewritten(path: Path, text: str, where: Sequence[Step], value: Any) -> str:
         pass
     key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in where).lstrip(".")
     raise StudyError(
-        f"{path}: {key} cannot be changed without a change of other lines (anchors, tags or another form); edit the file"
+        f"{path}: {key} cannot be changed without a change of other lines (anchors, tags or another form); edit the "
+        "file"
     )
 
 

@@ -14,14 +14,14 @@ from assay.study.store.connection import Store
 What = Literal[
     "invited", "resumed", "paused", "link ended", "excluded", "included", "new link", "new lead link",
     "lead link ended", "study open", "study paused", "reopened", "reason", "adjudicator", "message",
-    "blind phase ended",
+    "blind phase ended", "study changed",
 ]  # fmt: skip
 """The kinds of events."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """One event: ``about`` has the person, the item, the reason."""
+    """One event: ``about`` has the person, the item, the reason, or a setting before and after its change."""
 
     id: int
     at: float

@@ -1,0 +1,267 @@
+"""The consequences of a change of a running study for its annotators and their answers, in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from assay.collecting.assignment import stop_reasons
+from assay.collecting.design import Session, StudyDesign
+from assay.collecting.overview import Snapshot
+from assay.errors import counted, listing
+from assay.study.store.connection import Connection
+from assay.study.store.people import (
+    ADJUDICATOR,
+    Person,
+    Slot,
+    all_people,
+    all_places_taken,
+    count_given,
+    items_had,
+    lapsed_tasks,
+)
+from assay.study.store.work_log import WorkLog
+
+EditKey = Literal["until", "quota", "overlap", "instructions", "guidelines", "items"]
+"""The parts of a study that can be changed from the dashboard."""
+
+
+def setting_words(design: StudyDesign, key: EditKey, of: str = "") -> str:
+    """Return the value of a setting in words.
+
+    Parameters
+    ----------
+    of : str
+        The group of the overlap.
+    """
+    people = design.people
+    if key == "until":
+        return "no end" if people.until is None else _end_words(people.end) or f"{people.until} after the invitation"
+    if key == "quota":
+        return "no quota" if people.quota is None else f"{people.quota:,}"
+    wanted = design.overlap(of) if isinstance(people.per_item, dict) else people.per_item
+    return "all annotators" if wanted is None else f"{wanted:,}"
+
+
+def _end_words(end: datetime | None) -> str:
+    return "" if end is None else end.isoformat(timespec="minutes")
+
+
+def effects(key: EditKey, before: StudyDesign, after: StudyDesign, db: Connection, now: float) -> tuple[str, ...]:
+    """Return the consequences of a change.
+
+    Parameters
+    ----------
+    before, after : StudyDesign
+        The study without and with the change.
+    db : Connection
+        A transaction in which the store has the study after the change.
+    now : float
+        Seconds since 1970.
+    """
+    if key == "until":
+        return tuple(_of_end(before, after, db, now))
+    if key in ("instructions", "guidelines"):
+        return tuple(_of_guides(before, after, db))
+    lines = list(_of_quota(before, after, db)) if key == "quota" else []
+    lines += _of_items(before, after) if key == "items" else []
+    return (*lines, *_of_remaining(before, after, db, now), "All answers that were given are kept, and count.")
+
+
+# -- annotators ---------------------------------------------------------------------------------------
+
+
+def _active(design: StudyDesign, db: Connection) -> list[Person]:
+    """The annotators who can receive items, if their time is not over."""
+    stopped = stop_reasons(design, db)
+    return [
+        one
+        for one in all_people(db)
+        if one.state == "active" and one.role != ADJUDICATOR and one.excluded_at is None and one.name not in stopped
+    ]
+
+
+def _is_over(design: StudyDesign, person: Person, now: float) -> bool:
+    end = design.deadline(person)
+    return end is not None and end <= now
+
+
+def _names(people: Sequence[Person]) -> str:
+    return f"{counted(len(people), 'annotator')} ({listing([one.name for one in people])})"
+
+
+def _of_end(before: StudyDesign, after: StudyDesign, db: Connection, now: float) -> Iterator[str]:
+    people = _active(after, db)
+    was, will = ([_is_over(design, one, now) for one in people] for design in (before, after))
+    ended = [one for one, old, new in zip(people, was, will, strict=True) if new and not old]
+    opened = [one for one, old, new in zip(people, was, will, strict=True) if old and not new]
+    end = after.people.end
+    if end is not None and end.timestamp() <= now:
+        yield "This time has passed: annotation ends at once."
+    if ended:
+        yield f"The time of {_names(ended)} ends at once. Their open items are free again."
+    if opened:
+        yield f"{_names(opened)} whose time had ended can continue."
+    rest = [one for one, new in zip(people, will, strict=True) if not new]
+    if rest and after.people.until is None:
+        yield f"{counted(len(rest), 'annotator')} can answer without an end."
+    elif rest:
+        last = max(after.deadline(one) or 0.0 for one in rest)
+        until = datetime.fromtimestamp(last, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        each = "until" if end is not None else "each for their own time, at the latest until"
+        yield f"{counted(len(rest), 'annotator')} can answer {each} {until}."
+    yield "All answers that were given are kept, and count."
+
+
+def _of_guides(before: StudyDesign, after: StudyDesign, db: Connection) -> Iterator[str]:
+    begun = set[str]().union(*(given for _session, given in _given(after, db)), *(g for _s, g in _given(before, db)))
+    people = [one for one in _active(after, db) if one.name in begun]
+    number = after.guide_version[0]
+    yield f"The instructions and guidelines become version {number} (now version {before.guide_version[0]})."
+    if people:
+        who = counted(len(people), "annotator")
+        yield f"{who} who have begun see the changed passages once when they open the page, and later with the key I."
+
+
+def _given(design: StudyDesign, db: Connection) -> Iterator[tuple[Session, dict[str, int]]]:
+    """The number of items that each person was given, by session; without triplets, which are drawn."""
+    for session in design.sessions(""):
+        if session.part.drawn_from is None:
+            yield session, count_given(db, Slot(session.part.counted, session.condition))
+
+
+def _of_quota(before: StudyDesign, after: StudyDesign, db: Connection) -> Iterator[str]:
+    people = _active(after, db)
+    had: dict[str, list[int]] = {one.name: [] for one in people}
+    for _session, given in _given(after, db):
+        for name, numbers in had.items():
+            numbers.append(given.get(name, 0))
+
+    def full(design: StudyDesign, name: str) -> bool:
+        quota = design.people.quota
+        return quota is not None and all(number >= quota for number in had[name])
+
+    closed = [one for one in people if full(after, one.name) and not full(before, one.name)]
+    opened = [one for one in people if full(before, one.name) and not full(after, one.name)]
+    if closed:
+        yield f"{_names(closed)} reached the new quota. They can finish open items, and receive no further ones."
+    if opened:
+        yield f"{_names(opened)} had reached the quota, and can receive further items."
+
+
+def _of_items(before: StudyDesign, after: StudyDesign) -> list[str]:
+    lines = [f"{counted(after.n_items - before.n_items, 'item')} more; annotators receive them from now on."]
+    if after.study.judge_names:
+        lines.append(f"Judges have no labels for them: collect these with assay judge {after.study.folder.name}.")
+    return lines
+
+
+# -- remaining answers --------------------------------------------------------------------------------
+
+
+@dataclass
+class _Supply:
+    """Answers that annotators can give, and answers beyond the overlap.
+
+    Attributes
+    ----------
+    missing, possible : int
+        Missing answers; the most of them that annotators who are active now can give.
+    able : set of str
+        The annotators who can give any.
+    beyond, items : int
+        Answers beyond the overlap, and their items.
+    open : int
+        Items with all answers that further annotators have open now.
+    """
+
+    missing: int
+    possible: int
+    able: set[str]
+    beyond: int
+    items: int
+    open: int
+
+
+def _of_remaining(before: StudyDesign, after: StudyDesign, db: Connection, now: float) -> Iterator[str]:
+    log = WorkLog()
+    log.update(db)
+    was, will = (list(Snapshot(design, db, now, log).short()) for design in (before, after))
+    old, new = (sum(one.answers for one in some) for some in (was, will))
+    items = sum(one.items for one in will)
+    about = f" ({counted(items, 'item')})" if items else ""
+    yield f"Remaining answers: {new:,}{about} after the change, {old:,} before it."
+    supply = _supply(after, db, now)
+    if supply.beyond:
+        yield (
+            f"{counted(supply.beyond, 'answer')} beyond the overlap, on {counted(supply.items, 'item')}, "
+            f"{'is' if supply.beyond == 1 else 'are'} kept, and counted."
+        )
+    if supply.open:
+        yield f"{counted(supply.open, 'open item')} with enough answers can still be finished."
+    if after.people.crowd is not None or not supply.missing:
+        return
+    able = counted(len(supply.able), "active annotator")
+    if supply.possible >= supply.missing:
+        yield f"{able} can give them." if supply.able else "Annotators have these items open now."
+    elif supply.possible:
+        yield f"{able} can give at most {supply.possible:,} of them; invite others for the rest."
+    else:
+        yield "No active annotator can give them; invite others."
+
+
+def _supply(design: StudyDesign, db: Connection, now: float) -> _Supply:
+    """The answers that annotators can give, without drawn triplets and items that every annotator answers."""
+    people = [one for one in _active(design, db) if not _is_over(design, one, now)]
+    found = _Supply(0, 0, set(), 0, 0, 0)
+    for session, given in _given(design, db):
+        wanted = design.people.per_item
+        everyone = {design.party(one.attributes) for one in people}
+        for party in wanted if isinstance(wanted, dict) else everyone | set(_parties(design, db)):
+            number = design.overlap(party)
+            if number is not None:
+                mine = [one.name for one in people if design.party(one.attributes) == party]
+                _add_supply(found, design, db, session, given, party, number, mine, now)
+    return found
+
+
+def _parties(design: StudyDesign, db: Connection) -> Iterator[str]:
+    """The groups of all people."""
+    yield from (design.party(one.attributes) for one in all_people(db) if one.role != ADJUDICATOR)
+
+
+def _add_supply(
+    found: _Supply,
+    design: StudyDesign,
+    db: Connection,
+    session: Session,
+    given: dict[str, int],
+    party: str,
+    wanted: int,
+    people: list[str],
+    now: float,
+) -> None:
+    """Add the supply of one session and group."""
+    part, slot = session.part, Slot(session.part.counted, session.condition, party)
+    answered, taken = (all_places_taken(db, slot, at) for at in (math.inf, now))
+    short = {name: wanted - answered.get(name, 0) for name in part.names if answered.get(name, 0) < wanted}
+    over = [answered[name] - wanted for name in part.names if answered.get(name, 0) > wanted]
+    lapsed = set(lapsed_tasks(db, slot, now))
+    had = [pair for pair in items_had(db, slot, list(short), people) if pair not in lapsed]
+    held = {name: taken.get(name, 0) - answered.get(name, 0) for name in short}
+    by_item, by_person = Counter(item for _, item in had), Counter(name for name, _ in had)
+    of_items = sum(min(lacks, len(people) - by_item[name] + held[name]) for name, lacks in short.items())
+    room = {name: len(short) - by_person[name] for name in people}
+    if design.people.quota is not None:
+        again = Counter(name for name, item in lapsed if item in short)
+        room = {n: min(one, max(0, design.people.quota - given.get(n, 0)) + again[n]) for n, one in room.items()}
+    found.missing += sum(short.values())
+    found.possible += min(of_items, sum(room.values()) + sum(held.values()))
+    found.able |= {name for name, one in room.items() if one > 0}
+    found.beyond += sum(over)
+    found.items += len(over)
+    found.open += sum(taken[name] - answered.get(name, 0) for name in taken if answered.get(name, 0) >= wanted)
