@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from annotating import STARS, SECRET, Annotator, Reply, Served, write_study
+from annotating import SECRET, STARS, Annotator, Reply, Served, write_study
+from systems import Scripted, prefers_beta, systems_study
 
 from assay.collecting import editing
 from assay.collecting.app import app_of
 from assay.errors import StudyError
+from assay.judging.run import judge_study
 from assay.study.definition import load_study
 from assay.study.store import tables
 from assay.study.store.connection import open_store
@@ -232,6 +233,173 @@ def test_end_in_days_from_the_invitation(serve: Callable[..., Served], clock: An
     in_step(page)
     assert page.annotator("ana").pages()[1]["end"]["kind"] == "over"
     assert len(page.annotator("ben").work()) == 3
+
+
+# -- instructions and guidelines -----------------------------------------------------------------------
+
+
+def test_instructions_are_a_new_version_that_annotators_compare(serve: Callable[..., Served]) -> None:
+    page = serve(items=3, people={"instructions": "Read it.\n\nBe fair.\n"}, who=("ana", "ben"))
+    answer(page, "ana", 1)
+    lead = page.lead()
+    seen = preview(lead, "instructions", "Read it twice.\r\n\r\nBe fair.\r\n")
+    assert effects(seen) == [
+        "The instructions and guidelines become version 2 (now version 1).",
+        "1 annotator who has begun sees the changed passages once when they open the page, and later with the key I.",
+        "All answers that were given are kept, and count.",
+    ]
+    assert '<ins class="field-text" dir="auto">Read it twice.</ins>' in seen.text
+    assert '<del class="field-text" dir="auto">Read it.</del>' in seen.text
+    assert "Be fair." not in seen.text.partition("<form")[0]
+    assert lead.form(SETTINGS, **hidden(seen)).status == 303
+    in_step(page)
+    assert "  instructions: |\n    Read it twice.\n\n    Be fair.\n" in (page.folder / "study.yaml").read_text()
+    work = page.annotator().send("GET", "/work").text
+    assert "Changed since you began" in work
+    assert "Read it twice." in work
+    assert "Changed since you began" not in page.annotator("ben").send("GET", "/work").text
+    assert logged(page) == [{"setting": "people.instructions", "before": "version 1", "after": "version 2"}]
+    assert len(stored_annotations(page.store)) == 1
+    assert 'dir="auto">\n\nRead' not in lead.send("GET", SETTINGS).text
+    assert 'dir="auto">\nRead it twice.\n\nBe fair.\n</textarea>' in lead.send("GET", SETTINGS).text
+
+
+def test_guidelines_are_the_same_question_or_a_new_version(serve: Callable[..., Served]) -> None:
+    page = serve(items=3, questions=[STARS, {"name": "why", "text": "Why?", "scale": "text"}])
+    answer(page, "ana", 2)
+    lead = page.lead()
+    seen = preview(lead, "guidelines", "Whole stars only.", of="stars")
+    assert "2 answers to 'stars' (2 of people) would no longer count" in unescape(seen.text)
+    reply = lead.form(SETTINGS, **hidden(seen))
+    assert reply.status == 422
+    assert "would no longer count" in words(reply), "the lead has to decide"
+    assert lead.form(SETTINGS, **hidden(seen), changed="same-question").status == 303
+    in_step(page)
+    assert load_study(page.folder).config.questions[0].guidelines == "Whole stars only."
+    assert len(stored_annotations(page.store)) == 4
+    assert change(lead, "guidelines", "Half stars.\nOr whole ones.", "new-version", of="stars").status == 303
+    in_step(page)
+    assert load_study(page.folder).config.questions[0].guidelines == "Half stars.\nOr whole ones."
+    assert len(stored_annotations(page.store)) == 2, "those to the other question"
+    assert [one["setting"] for one in logged(page)] == ["guidelines of 'stars'"] * 2
+    assert "the study has no question 'cost'" in words(preview(lead, "guidelines", "x", of="cost"))
+
+
+def test_guidelines_without_answers_need_no_decision(serve: Callable[..., Served]) -> None:
+    page = serve(items=2)
+    lead = page.lead()
+    seen = preview(lead, "guidelines", "Whole stars only.", of="stars")
+    assert "no longer count" not in seen.text
+    assert lead.form(SETTINGS, **hidden(seen)).status == 303
+    in_step(page)
+    # An answer that comes between the preview and the change is not lost without a decision.
+    seen = preview(lead, "guidelines", "Half stars.", of="stars")
+    answer(page, "ana", 1)
+    assert "1 answer to 'stars'" in words(lead.form(SETTINGS, **hidden(seen)))
+    in_step(page)
+
+
+# -- items ------------------------------------------------------------------------------------------------
+
+
+def test_items_are_added(serve: Callable[..., Served]) -> None:
+    page = serve(items=2, people={"overlap": 1}, who=("ana", "ben"))
+    answer(page, "ana", 2)
+    lead = page.lead()
+    rows = "".join(json.dumps({"item": f"n{number}", "text": f"Näw {number}."}) + "\n" for number in range(2))
+    seen = preview(lead, "items", rows)
+    assert effects(seen) == [
+        "2 items more; annotators receive them from now on.",
+        "Remaining answers: 2 (2 items) after the change, 0 before it.",
+        "2 active annotators can give them.",
+        "All answers that were given are kept, and count.",
+    ]
+    assert len((page.folder / "items.jsonl").read_text().splitlines()) == 2
+    assert lead.form(SETTINGS, **hidden(seen)).status == 303
+    in_step(page)
+    assert (page.folder / "items.jsonl").read_text().splitlines()[3] == '{"item": "n1", "text": "Näw 1."}'
+    assert sorted(re.findall(r"Näw \d", " ".join(task.text for task in page.annotator("ben").work()))) == [
+        "Näw 0",
+        "Näw 1",
+    ]
+    assert logged(page) == [{"setting": "items", "before": "2", "after": "4", "words": "n0, n1"}]
+    assert len(stored_annotations(page.store)) == 2
+
+
+def test_items_are_added_from_an_uploaded_table(tmp_path: Path) -> None:
+    folder = write_study(tmp_path / "study", items=2)
+    (folder / "items.csv").write_bytes(b'\xef\xbb\xbfitem,text\r\na,"One, or two"\r\nb,Three')
+    path = folder / "study.yaml"
+    path.write_text(path.read_text().replace("items.jsonl", "items.csv"))
+    with Served(folder) as page:
+        lead = page.lead()
+        reply = upload(lead, "more.tsv", b"text\titem\nFour, five\tc\n")
+        assert effects(reply)[0] == "1 item more; annotators receive them from now on."
+        assert lead.form(SETTINGS, **hidden(reply)).status == 303
+        in_step(page)
+        expected = b'\xef\xbb\xbfitem,text\r\na,"One, or two"\r\nb,Three\r\nc,"Four, five"\r\n'
+        assert (folder / "items.csv").read_bytes() == expected
+        assert len(page.annotator().work()) == 3
+        reply = upload(lead, "more.xlsx", b"PK\x03\x04\xff")
+        assert words(reply) == "more.xlsx is not text in UTF-8; save it as csv or jsonl."
+
+
+def upload(lead: Annotator, name: str, content: bytes) -> Reply:
+    head = 'Content-Disposition: form-data; name="{}"'
+    parts = [f"--x\r\n{head.format('key')}\r\n\r\nitems\r\n".encode()]
+    parts += [f'--x\r\n{head.format("file")}; filename="{name}"\r\n\r\n'.encode(), content, b"\r\n--x--\r\n"]
+    return lead.send(
+        "POST", f"{SETTINGS}/preview", b"".join(parts), {"Content-Type": "multipart/form-data; boundary=x"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ('{"item": "i000", "text": "Again."}', "the study already has i000; give every new item a new id"),
+        ('{"item": "x", "text": "1"}\n{"item": "x", "text": "2"}', "the new items.jsonl: item 'x' appears twice"),
+        ('{"item": "x"}', "new item 1 lacks the column text"),
+        ('{"item": "x", "text": "1", "gold": 5}', "new item 1 has the column gold, which the items do not have"),
+        ('{"text": "1"}', "new item 1 lacks the column item"),
+        ('{"item": "", "text": "1"}', "the new items.jsonl: item 1 has no id in column 'item'"),
+        ("item,text\nx,1", "the new items are csv; the items of the study are jsonl"),
+        ('[{"item": "x", "text": "1"}]', "the new items are json; the items of the study are jsonl"),
+        ('{"item": "x", ', "the new items.jsonl, line 1: "),
+        ("", "the new items are csv"),
+        ('{"item": "c1", "text": "1"}', "c1 is in two of the files of items"),
+    ],
+)
+def test_items_that_do_not_fit_are_refused(serve: Callable[..., Served], rows: str, said: str) -> None:
+    checks = [{"item": "c1", "text": "Say 5.", "stars": 5}]
+    page = serve(items=2, people={"checks": {"file": "checks.jsonl", "every": 5}}, tables={"checks.jsonl": checks})
+    reply = preview(page.lead(), "items", rows)
+    assert reply.status == 422
+    assert said in words(reply), words(reply)
+    assert "/tmp" not in words(reply)
+    in_step(page)
+
+
+def test_items_in_a_spreadsheet_are_not_extended(serve: Callable[..., Served]) -> None:
+    page = serve(items=2)
+    path = page.folder / "items.json"
+    path.write_text(json.dumps([{"item": "a", "text": "A"}]))
+    file = page.folder / "study.yaml"
+    file.write_text(file.read_text().replace("items.jsonl", "items.json"))
+    with page.again() as now:
+        said = words(preview(now.lead(), "items", '{"item": "b", "text": "B"}'))
+    assert said.startswith("items.json cannot be extended here; add the rows to it in the study folder")
+
+
+def test_items_of_systems_are_added_in_the_folder(tmp_path: Path) -> None:
+    folder = systems_study(tmp_path / "s", people={"overlap": 1})
+    judge_study(load_study(folder), providers={"m1": Scripted(prefers_beta)})
+    with Served(folder) as page:
+        lead = page.lead()
+        assert "add further ones to this file, and run assay judge" in lead.send("GET", SETTINGS).text
+        reply = preview(lead, "items", '{"item": "new", "dialogue": "Hello."}')
+        assert words(reply).startswith("systems write about the items: add the rows to items.jsonl in the study folder")
+        assert change(lead, "overlap", "2").status == 303
+        in_step(page)
 
 
 # -- refusals -----------------------------------------------------------------------------------------

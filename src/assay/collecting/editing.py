@@ -153,6 +153,10 @@ def _edited_file(study: Study, edit: StudyEdit) -> tuple[Path, bytes, list[str]]
     """The file that a change is made in, its new content, and the ids of new items."""
     if edit.key == "items":
         path = study.folder / study.config.items.file
+        if study.systems:
+            raise StudyError(
+                f"systems write about the items: add the rows to {path.name} in the study folder, and run assay judge"
+            )
         suffix = Path(edit.of).suffix.lower() if edit.of else format_of_text(edit.value)
         content, names = with_more_items(path, study.config.items, edit.value, suffix)
         return path, content, names

@@ -30,6 +30,9 @@ EditKey = Literal["until", "quota", "overlap", "instructions", "guidelines", "it
 """The parts of a study that can be changed from the dashboard."""
 
 
+KEPT = "All answers that were given are kept, and count."
+
+
 def setting_words(design: StudyDesign, key: EditKey, of: str = "") -> str:
     """Return the value of a setting in words.
 
@@ -66,10 +69,11 @@ def effects(key: EditKey, before: StudyDesign, after: StudyDesign, db: Connectio
     if key == "until":
         return tuple(_of_end(before, after, db, now))
     if key in ("instructions", "guidelines"):
-        return tuple(_of_guides(before, after, db))
+        kept = (KEPT,) if key == "instructions" else ()
+        return (*_of_guides(before, after, db), *kept)
     lines = list(_of_quota(before, after, db)) if key == "quota" else []
     lines += _of_items(before, after) if key == "items" else []
-    return (*lines, *_of_remaining(before, after, db, now), "All answers that were given are kept, and count.")
+    return (*lines, *_of_remaining(before, after, db, now), KEPT)
 
 
 # -- annotators ---------------------------------------------------------------------------------------
@@ -114,17 +118,17 @@ def _of_end(before: StudyDesign, after: StudyDesign, db: Connection, now: float)
         until = datetime.fromtimestamp(last, UTC).strftime("%Y-%m-%d %H:%M UTC")
         each = "until" if end is not None else "each for their own time, at the latest until"
         yield f"{counted(len(rest), 'annotator')} can answer {each} {until}."
-    yield "All answers that were given are kept, and count."
+    yield KEPT
 
 
 def _of_guides(before: StudyDesign, after: StudyDesign, db: Connection) -> Iterator[str]:
-    begun = set[str]().union(*(given for _session, given in _given(after, db)), *(g for _s, g in _given(before, db)))
+    begun = {name for design in (before, after) for _session, given in _given(design, db) for name in given}
     people = [one for one in _active(after, db) if one.name in begun]
     number = after.guide_version[0]
     yield f"The instructions and guidelines become version {number} (now version {before.guide_version[0]})."
     if people:
-        who = counted(len(people), "annotator")
-        yield f"{who} who have begun see the changed passages once when they open the page, and later with the key I."
+        who = "1 annotator who has begun sees" if len(people) == 1 else f"{len(people):,} annotators who have begun see"
+        yield f"{who} the changed passages once when they open the page, and later with the key I."
 
 
 def _given(design: StudyDesign, db: Connection) -> Iterator[tuple[Session, dict[str, int]]]:
