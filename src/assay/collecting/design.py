@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property, lru_cache
@@ -224,6 +225,16 @@ class StudyDesign:
         self.form = self._keep_form()
         self.guide_version = self._guide_version()
         self.asked = lru_cache(maxsize=1000)(self._read_questions)
+
+    def with_people(self, study: Study) -> StudyDesign:
+        """Return the design with the overlap, quota and end of another version of the study; the rest is the same."""
+        made = copy(self)
+        made.study, made.people = study, study.config.people
+        parts = [copy(part) for part in self.parts]
+        for part in parts:
+            part.design, part.people = made, made.people
+        made.parts = tuple(parts)
+        return made
 
     # -- questions ------------------------------------------------------------------------------
 

@@ -23,8 +23,9 @@ from assay.reporting.page import atomic_write
 from assay.study.definition import STUDY_FILE, Study, load_study
 from assay.study.items import format_of_text, with_more_items
 from assay.study.rewriting import Step, rewritten
+from assay.study.store.connection import Connection
 from assay.study.store.events import record_event
-from assay.study.store.intake import SYNCED, digest_of_study, sync_study
+from assay.study.store.intake import SYNCED, digest_of_study, sync_people, sync_study
 from assay.study.store.items import form_of
 from assay.study.store.work import Changed
 
@@ -32,6 +33,9 @@ EDITED_ELSEWHERE = (
     "The study's folder was edited, and this page serves the earlier version. Restart assay serve to apply that edit; "
     "then change the study here."
 )
+
+OF_PEOPLE: tuple[EditKey, ...] = ("until", "quota", "overlap")
+"""Changes for which no item is read, so that annotators do not wait."""
 
 
 class StaleEditError(StudyError):
@@ -129,9 +133,7 @@ def apply_edit(design: StudyDesign, edit: StudyEdit, seen: str, changed: Changed
             raise StaleEditError("The study was changed after this preview. Go back and preview the change again.")
         path, content, added = _edited_file(study, edit)
         undo.enter_context(_replaced(path, content))
-        made = load_study(folder)
-        sync_study(store, made, changed)
-        after = StudyDesign(made, store)
+        after = _taken_in(design, load_study(folder), edit, changed)
         name, *values = _in_words(design, after, edit)
         about = dict(zip(("before", "after"), values, strict=True)) | {"by": by, "words": listing(added)}
         record_event(store, "study changed", setting=name, **about)
@@ -250,19 +252,32 @@ class _TakenBackError(Exception):
 
 
 def _tried(design: StudyDesign, candidate: Study, edit: StudyEdit, seen: str, changed: Changed | None) -> EditPreview:
-    """Take in a changed study, describe it, and take it back."""
-    store, found = design.store, list[EditPreview]()
+    """Describe a changed study; if texts or items change, take it in for that, and take it back."""
+    if edit.key in OF_PEOPLE:
+        with design.store.reading() as db:
+            return _described(design, design.with_people(candidate), edit, seen, db)
+    found = list[EditPreview]()
     try:
-        with store.exclusive() as db:
-            sync_study(store, candidate, changed)
-            after = StudyDesign(candidate, store)
-            name, before, now = _in_words(design, after, edit)
-            passages = guide_changes(*(guide_passages(form_of(store, one.form)) for one in (design, after)))
-            said = effects(edit.key, design, after, db, store.now(db))
-            found.append(EditPreview(edit, name, before, now, said, passages, "", seen))
+        with design.store.exclusive() as db:
+            found.append(_described(design, _taken_in(design, candidate, edit, changed), edit, seen, db))
             raise _TakenBackError
     except _TakenBackError:
         return found[0]
+
+
+def _taken_in(design: StudyDesign, study: Study, edit: StudyEdit, changed: Changed | None) -> StudyDesign:
+    """Take in a changed study, and return its design."""
+    if edit.key in OF_PEOPLE:
+        sync_people(design.store, study)
+        return design.with_people(study)
+    sync_study(design.store, study, changed)
+    return StudyDesign(study, design.store)
+
+
+def _described(design: StudyDesign, after: StudyDesign, edit: StudyEdit, seen: str, db: Connection) -> EditPreview:
+    passages = guide_changes(*(guide_passages(form_of(design.store, one.form)) for one in (design, after)))
+    said = effects(edit.key, design, after, db, design.store.now(db))
+    return EditPreview(edit, *_in_words(design, after, edit), said, passages, "", seen)
 
 
 def _in_words(before: StudyDesign, after: StudyDesign, edit: StudyEdit) -> tuple[str, str, str]:

@@ -62,7 +62,7 @@ def effects(key: EditKey, before: StudyDesign, after: StudyDesign, db: Connectio
     before, after : StudyDesign
         The study without and with the change.
     db : Connection
-        A transaction in which the store has the study after the change.
+        If texts or items change, a transaction in which the store has the study after the change.
     now : float
         Seconds since 1970.
     """

@@ -102,8 +102,21 @@ def sync_study(store: Store, study: Study, changed: Changed | None = None) -> No
         put_annotators(db, [(s.name, "judge", s.model_dump(mode="json") | WRITES) for s in study.systems])
         if labels is not None:
             _sync_labels(db, labels, study)
-        put_setting(db, CONFIG, study.config.model_dump(mode="json", exclude_unset=True))
-        put_setting(db, SYNCED, digest)
+        _keep_study(db, study, digest)
+
+
+def sync_people(store: Store, study: Study) -> None:
+    """Synchronize settings under ``people:`` that concern no item, question or label, and nothing else.
+
+    With 100,000 items `sync_study` takes 5 s, while annotators wait.
+    """
+    with store.together() as db:
+        _keep_study(db, study, digest_of_study(study))
+
+
+def _keep_study(db: sa.Connection, study: Study, digest: str) -> None:
+    put_setting(db, CONFIG, study.config.model_dump(mode="json", exclude_unset=True))
+    put_setting(db, SYNCED, digest)
 
 
 def digest_of_study(study: Study) -> str:
