@@ -386,7 +386,9 @@ def test_items_in_a_spreadsheet_are_not_extended(serve: Callable[..., Served]) -
     file = page.folder / "study.yaml"
     file.write_text(file.read_text().replace("items.jsonl", "items.json"))
     with page.again() as now:
-        said = words(preview(now.lead(), "items", '{"item": "b", "text": "B"}'))
+        lead = now.lead()
+        assert "does not add items to a file of this format" in lead.send("GET", SETTINGS).text
+        said = words(preview(lead, "items", '{"item": "b", "text": "B"}'))
     assert said.startswith("items.json cannot be extended here; add the rows to it in the study folder")
 
 

@@ -104,7 +104,9 @@ def preview_edit(design: StudyDesign, edit: StudyEdit) -> EditPreview:
         try:
             return _tried(design, candidate, edit, seen, None)
         except ChangedStudyError as error:
-            return replace(_tried(design, candidate, edit, seen, "new-version"), lost=error.what)
+            return replace(
+                _tried(design, candidate, edit, seen, "new-version"), lost=error.what.partition(", because")[0]
+            )
 
 
 def apply_edit(design: StudyDesign, edit: StudyEdit, seen: str, changed: Changed | None, by: str) -> None:

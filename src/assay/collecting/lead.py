@@ -54,7 +54,7 @@ from assay.data.annotations import Annotations
 from assay.data.scales import Label, RankedTexts, Scale
 from assay.errors import AssayError, StudyError
 from assay.statistics.outliers import LEAST_PEOPLE
-from assay.study.items import canonical
+from assay.study.items import EXTENDABLE, canonical
 from assay.study.schema import Role, kind_of, scale_of
 from assay.study.store import messages
 from assay.study.store import people as store_people
@@ -663,6 +663,7 @@ def settings_page(state: Shared) -> Response:
     design = state.design
     wanted = design.people.per_item
     role: Role = "source" if design.study.systems else "item"
+    file = design.study.config.items.file
     with state.store.reading() as db:
         now = state.store.now(db)
     return state.page(
@@ -676,7 +677,8 @@ def settings_page(state: Shared) -> Response:
         n_items=design.n_items,
         columns=[design.study.config.items.id, *next(iter(items(state.store, role)))[0].fields],
         systems=bool(design.study.systems),
-        file=design.study.config.items.file,
+        file=file,
+        formats=next((some for some in EXTENDABLE if Path(file).suffix in some), ()),
     )
 
 

@@ -219,7 +219,7 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
         raise StudyError(f"{path} must be .csv, .tsv, .json, .jsonl, .parquet or a spreadsheet (.xlsx, .xls, .ods)")
 
 
-_EXTENDABLE = ((".csv", ".tsv"), (".jsonl",))
+EXTENDABLE = ((".csv", ".tsv"), (".jsonl",))
 """Suffixes of files of items that `with_more_items` extends, with rows in a format of the same group."""
 
 
@@ -246,7 +246,7 @@ def with_more_items(path: Path, part: ItemsPart, text: str, suffix: str) -> tupl
     StudyError
         For a format or columns other than the file's, no or repeated ids, and ids that the file has.
     """
-    kinds = next((some for some in _EXTENDABLE if path.suffix in some), None)
+    kinds = next((some for some in EXTENDABLE if path.suffix in some), None)
     if kinds is None:
         raise StudyError(
             f"{path.name} cannot be extended here; add the rows to it in the study folder, and restart assay serve"
