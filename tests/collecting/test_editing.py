@@ -358,9 +358,9 @@ def upload(lead: Annotator, name: str, content: bytes) -> Reply:
     [
         ('{"item": "i000", "text": "Again."}', "the study already has i000; give every new item a new id"),
         ('{"item": "x", "text": "1"}\n{"item": "x", "text": "2"}', "the new items.jsonl: item 'x' appears twice"),
-        ('{"item": "x"}', "new item 1 lacks the column text"),
+        ('{"item": "x"}', "new item 1 has no column text"),
         ('{"item": "x", "text": "1", "gold": 5}', "new item 1 has the column gold, which the items do not have"),
-        ('{"text": "1"}', "new item 1 lacks the column item"),
+        ('{"text": "1"}', "new item 1 has no column item"),
         ('{"item": "", "text": "1"}', "the new items.jsonl: item 1 has no id in column 'item'"),
         ("item,text\nx,1", "the new items are csv; the items of the study are jsonl"),
         ('[{"item": "x", "text": "1"}]', "the new items are json; the items of the study are jsonl"),

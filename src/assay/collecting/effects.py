@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -167,7 +167,7 @@ def _of_items(before: StudyDesign, after: StudyDesign) -> list[str]:
 # -- remaining answers --------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Supply:
     """Answers that annotators can give, and answers beyond the overlap.
 
@@ -175,7 +175,7 @@ class _Supply:
     ----------
     missing, possible : int
         Missing answers; the most of them that annotators who are active now can give.
-    able : set of str
+    able : frozenset of str
         The annotators who can give any.
     beyond, items : int
         Answers beyond the overlap, and their items.
@@ -183,12 +183,19 @@ class _Supply:
         Items with all answers that further annotators have open now.
     """
 
-    missing: int
-    possible: int
-    able: set[str]
-    beyond: int
-    items: int
-    open: int
+    missing: int = 0
+    possible: int = 0
+    able: frozenset[str] = frozenset()
+    beyond: int = 0
+    items: int = 0
+    open: int = 0
+
+    def __add__(self, other: _Supply) -> _Supply:
+        """The supply of two groups or sessions."""
+        return _Supply(
+            *(self.missing + other.missing, self.possible + other.possible, self.able | other.able),
+            *(self.beyond + other.beyond, self.items + other.items, self.open + other.open),
+        )
 
 
 def _of_remaining(before: StudyDesign, after: StudyDesign, db: Connection, now: float) -> Iterator[str]:
@@ -221,51 +228,39 @@ def _of_remaining(before: StudyDesign, after: StudyDesign, db: Connection, now: 
 def _supply(design: StudyDesign, db: Connection, now: float) -> _Supply:
     """The answers that annotators can give, without drawn triplets and items that every annotator answers."""
     people = [one for one in _active(design, db) if not _is_over(design, one, now)]
-    found = _Supply(0, 0, set(), 0, 0, 0)
+    parties = {design.party(one.attributes) for one in all_people(db) if one.role != ADJUDICATOR}
+    found = _Supply()
     for session, given in _given(design, db):
-        wanted = design.people.per_item
-        everyone = {design.party(one.attributes) for one in people}
-        for party in wanted if isinstance(wanted, dict) else everyone | set(_parties(design, db)):
-            number = design.overlap(party)
-            if number is not None:
-                mine = [one.name for one in people if design.party(one.attributes) == party]
-                _add_supply(found, design, db, session, given, party, number, mine, now)
+        for party in parties.union(design.people.per_item if isinstance(design.people.per_item, dict) else ()):
+            mine = [one.name for one in people if design.party(one.attributes) == party]
+            quota = design.people.quota
+            room = {name: math.inf if quota is None else max(0, quota - given.get(name, 0)) for name in mine}
+            wanted = design.overlap(party)
+            if wanted is not None:
+                slot = Slot(session.part.counted, session.condition, party)
+                found += _supply_of(db, slot, session.part.names, wanted, room, now)
     return found
 
 
-def _parties(design: StudyDesign, db: Connection) -> Iterator[str]:
-    """The groups of all people."""
-    yield from (design.party(one.attributes) for one in all_people(db) if one.role != ADJUDICATOR)
-
-
-def _add_supply(
-    found: _Supply,
-    design: StudyDesign,
-    db: Connection,
-    session: Session,
-    given: dict[str, int],
-    party: str,
-    wanted: int,
-    people: list[str],
-    now: float,
-) -> None:
-    """Add the supply of one session and group."""
-    part, slot = session.part, Slot(session.part.counted, session.condition, party)
+def _supply_of(
+    db: Connection, slot: Slot, names: Sequence[str], wanted: int, room: Mapping[str, float], now: float
+) -> _Supply:
+    """The supply of one session and group; ``room`` has the further items that each annotator can receive."""
     answered, taken = (all_places_taken(db, slot, at) for at in (math.inf, now))
-    short = {name: wanted - answered.get(name, 0) for name in part.names if answered.get(name, 0) < wanted}
-    over = [answered[name] - wanted for name in part.names if answered.get(name, 0) > wanted]
+    short = {name: wanted - answered.get(name, 0) for name in names if answered.get(name, 0) < wanted}
+    over = [answered[name] - wanted for name in names if answered.get(name, 0) > wanted]
     lapsed = set(lapsed_tasks(db, slot, now))
-    had = [pair for pair in items_had(db, slot, list(short), people) if pair not in lapsed]
+    had = [pair for pair in items_had(db, slot, list(short), list(room)) if pair not in lapsed]
     held = {name: taken.get(name, 0) - answered.get(name, 0) for name in short}
     by_item, by_person = Counter(item for _, item in had), Counter(name for name, _ in had)
-    of_items = sum(min(lacks, len(people) - by_item[name] + held[name]) for name, lacks in short.items())
-    room = {name: len(short) - by_person[name] for name in people}
-    if design.people.quota is not None:
-        again = Counter(name for name, item in lapsed if item in short)
-        room = {n: min(one, max(0, design.people.quota - given.get(n, 0)) + again[n]) for n, one in room.items()}
-    found.missing += sum(short.values())
-    found.possible += min(of_items, sum(room.values()) + sum(held.values()))
-    found.able |= {name for name, one in room.items() if one > 0}
-    found.beyond += sum(over)
-    found.items += len(over)
-    found.open += sum(taken[name] - answered.get(name, 0) for name in taken if answered.get(name, 0) >= wanted)
+    again = Counter(name for name, item in lapsed if item in short)
+    of_items = sum(min(number, len(room) - by_item[name] + held[name]) for name, number in short.items())
+    most = {name: min(len(short) - by_person[name], more + again[name]) for name, more in room.items()}
+    return _Supply(
+        missing=sum(short.values()),
+        possible=int(min(of_items, sum(most.values()) + sum(held.values()))),
+        able=frozenset(name for name, number in most.items() if number > 0),
+        beyond=sum(over),
+        items=len(over),
+        open=sum(number - answered.get(name, 0) for name, number in taken.items() if answered.get(name, 0) >= wanted),
+    )

@@ -283,7 +283,7 @@ def _check_columns(rows: Sequence[dict[str, Any]], columns: Mapping[str, None], 
                 f"{listing(list(columns), 40)}"
             )
         if missing := [column for column in columns if column in shared and column not in row]:
-            raise StudyError(f"new item {number} lacks the column {listing(missing)}")
+            raise StudyError(f"new item {number} has no column {listing(missing)}")
 
 
 def _extended(path: Path, rows: Sequence[dict[str, Any]]) -> bytes:
