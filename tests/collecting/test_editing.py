@@ -194,6 +194,21 @@ def test_quota_that_is_too_small_for_the_rest(serve: Callable[..., Served]) -> N
     assert found[1] == "2 active annotators can give at most 4 of them; invite others for the rest."
 
 
+def test_preview_counts_the_answers_that_annotators_can_give_exactly(serve: Callable[..., Served]) -> None:
+    """Only Ana has not had i2 and i3, and the quota leaves her one item."""
+    page = serve(items=5, people={"overlap": 1, "order": "fixed", "ahead": 1}, who=("ana", "ben", "chi"))
+    for name in ("ana", "ben", "chi"):
+        person = page.annotator(name)
+        for task in person.work()[:2]:
+            assert person.answer(task, **({} if name == "ana" else {"skip": "unclear"})).status == 200
+    given = [(row.annotator, row.item) for row in page.rows(tables.tasks)]
+    assert given == [("ana", "i000"), ("ana", "i001"), *((who, i) for who in ("ben", "chi") for i in ("i002", "i003"))]
+    assert effects(preview(page.lead(), "quota", "3"))[:2] == [
+        "Remaining answers: 3 (3 items) after the change, 3 before it.",
+        "3 active annotators can give at most 2 of them; invite others for the rest.",
+    ]
+
+
 # -- end of annotation --------------------------------------------------------------------------------
 
 

@@ -824,6 +824,18 @@ class OpenPlaces:
         self.room[person] -= 1
         self.had.setdefault(person, set()).add(item)
 
+    def most_filled(self) -> int:
+        """Return the largest number of places that these people can fill."""
+        from scipy.sparse.csgraph import maximum_flow
+
+        names = [name for name, number in self.places.items() if number > 0]
+        people = [one for one, number in self.room.items() if number > 0]
+        if not names or not (people or self.lapsed):
+            return 0
+        links, room = self._links(names, people)
+        graph = _network(links, [self.places[name] for name in names], room)
+        return int(maximum_flow(graph, graph.shape[0] - 2, graph.shape[0] - 1).flow_value)
+
     def safe_for(self, person: str) -> set[str]:
         """Return the items that this person can receive without reducing the number of places that can be filled."""
         from scipy.sparse.csgraph import connected_components, maximum_flow

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from assay.collecting.assignment import stop_reasons
+from assay.collecting.assignment import OpenPlaces, stop_reasons
 from assay.collecting.design import Session, StudyDesign
 from assay.collecting.overview import Snapshot
 from assay.errors import counted, listing
@@ -234,33 +234,52 @@ def _supply(design: StudyDesign, db: Connection, now: float) -> _Supply:
         for party in parties.union(design.people.per_item if isinstance(design.people.per_item, dict) else ()):
             mine = [one.name for one in people if design.party(one.attributes) == party]
             quota = design.people.quota
-            room = {name: math.inf if quota is None else max(0, quota - given.get(name, 0)) for name in mine}
+            room = None if quota is None else {name: max(0, quota - given.get(name, 0)) for name in mine}
             wanted = design.overlap(party)
             if wanted is not None:
                 slot = Slot(session.part.counted, session.condition, party)
-                found += _supply_of(db, slot, session.part.names, wanted, room, now)
+                found += _supply_of(db, slot, session.part.names, wanted, mine, room, now)
     return found
 
 
 def _supply_of(
-    db: Connection, slot: Slot, names: Sequence[str], wanted: int, room: Mapping[str, float], now: float
+    db: Connection,
+    slot: Slot,
+    names: Sequence[str],
+    wanted: int,
+    people: Sequence[str],
+    room: Mapping[str, int] | None,
+    now: float,
 ) -> _Supply:
-    """The supply of one session and group; ``room`` has the further items that each annotator can receive."""
+    """The supply of one session and group; ``room`` has the further items for each annotator if there is a quota."""
     answered, taken = (all_places_taken(db, slot, at) for at in (math.inf, now))
     short = {name: wanted - answered.get(name, 0) for name in names if answered.get(name, 0) < wanted}
     over = [answered[name] - wanted for name in names if answered.get(name, 0) > wanted]
-    lapsed = set(lapsed_tasks(db, slot, now))
-    had = [pair for pair in items_had(db, slot, list(short), list(room)) if pair not in lapsed]
-    held = {name: taken.get(name, 0) - answered.get(name, 0) for name in short}
-    by_item, by_person = Counter(item for _, item in had), Counter(name for name, _ in had)
-    again = Counter(name for name, item in lapsed if item in short)
-    of_items = sum(min(number, len(room) - by_item[name] + held[name]) for name, number in short.items())
-    most = {name: min(len(short) - by_person[name], more + again[name]) for name, more in room.items()}
+    held = {name: min(number, taken.get(name, 0) - answered.get(name, 0)) for name, number in short.items()}
+    places = {name: number - held[name] for name, number in short.items()}
+    had = _items_by_person(items_had(db, slot, list(short), people))
+    open_to = _items_by_person(one for one in lapsed_tasks(db, slot, now) if one[0] in had and one[1] in short)
+    further = {name: len(short) if room is None else room[name] for name in people}
+    able = {name for name in people if open_to.get(name) or (further[name] and len(had.get(name, ())) < len(short))}
+    without = Counter(item for name, some in had.items() for item in some - open_to.get(name, set()))
+    possible = sum(min(number, len(people) - without[name]) for name, number in places.items())
+    if room is not None and len(places) * len(people) <= MOST_LINKS:
+        possible = OpenPlaces(places, dict(room), had, open_to).most_filled()
+    elif room is not None:
+        possible = min(possible, sum(further.values()) + sum(map(len, open_to.values())))
     return _Supply(
-        missing=sum(short.values()),
-        possible=int(min(of_items, sum(most.values()) + sum(held.values()))),
-        able=frozenset(name for name, number in most.items() if number > 0),
-        beyond=sum(over),
-        items=len(over),
+        *(sum(short.values()), possible + sum(held.values()), frozenset(able), sum(over), len(over)),
         open=sum(number - answered.get(name, 0) for name, number in taken.items() if answered.get(name, 0) >= wanted),
     )
+
+
+MOST_LINKS = 1_000_000
+"""Items times annotators up to which the answers that annotators can give are counted exactly if there is a quota: that
+takes 0.1 s. Above it, the number is an upper limit."""
+
+
+def _items_by_person(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name, item in pairs:
+        found.setdefault(name, set()).add(item)
+    return found
