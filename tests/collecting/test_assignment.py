@@ -387,6 +387,7 @@ def test_safe_items_lose_no_place(data):
     room = {name: data.draw(st.integers(0, 4)) for name in people}
     had = {name: set(data.draw(st.lists(st.sampled_from(items), max_size=4))) for name in people}
     before = most_filled(places, room, had)
+    assert OpenPlaces(dict(places), dict(room), {k: set(v) for k, v in had.items()}).most_filled() == before
     for name in people:
         safe = OpenPlaces(dict(places), dict(room), {k: set(v) for k, v in had.items()}).safe_for(name)
         expected = set()
@@ -1317,6 +1318,18 @@ def test_safe_items_keep_places_for_others(places, room, had, safe):
 )
 def test_safe_items_keep_places_for_future_annotators(places, room, lapsed, quota, safe):
     assert OpenPlaces(places, room, {}, lapsed, quota).safe_for("ana") == safe
+
+
+@pytest.mark.parametrize(
+    ("places", "room", "lapsed", "most"),
+    [
+        ({"a": 1, "b": 1}, {"ana": 1}, {"ben": {"a"}}, 2),
+        ({"a": 2, "b": 0}, {"ana": 0}, {"ben": {"a"}}, 1),  # b has no place, and ben alone can return to a
+        ({"a": 2}, {}, {}, 0),
+    ],
+)
+def test_most_filled_counts_expired_reservations(places, room, lapsed, most):
+    assert OpenPlaces(places, room, {}, lapsed).most_filled() == most
 
 
 def test_take_reduces_places_and_room():

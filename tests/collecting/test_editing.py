@@ -21,7 +21,8 @@ from assay.judging.run import judge_study
 from assay.study.definition import load_study
 from assay.study.store import tables
 from assay.study.store.connection import open_store
-from assay.study.store.intake import SYNCED, digest_of_study
+from assay.study.store.intake import CONFIG, SYNCED, digest_of_study, sync_study
+from assay.study.store.items import items, questions
 from assay.study.store.people import exclude, set_state
 from assay.study.store.table import stored_annotations
 
@@ -540,6 +541,22 @@ def test_folder_that_cannot_be_written_is_refused(
     assert "study.yaml cannot be written (Permission denied); allow the server to write to the study folder" in said
     assert sorted(one.name for one in page.folder.iterdir() if one.name.startswith(".")) == []
     in_step(page)
+
+
+@pytest.mark.parametrize(("key", "value"), [("overlap", "2"), ("quota", "3"), ("until", "2030-01-01T00:00Z")])
+def test_store_is_as_after_a_restart(serve: Callable[..., Served], tmp_path: Path, key: str, value: str) -> None:
+    """Settings that concern no item are taken in without the items; a new store of the folder has the same."""
+    page = serve(items=3, people={"overlap": 1}, who=("ana", "ben"))
+    assert change(page.lead(), key, value).status == 303
+    study = load_study(page.folder)
+    with open_store(study, str(tmp_path / "new.db")) as new:
+        sync_study(new, study)
+        for name in (CONFIG, SYNCED):
+            assert page.store.setting(name) == new.setting(name)
+        assert [(i.name, d) for i, d in items(page.store)] == [(i.name, d) for i, d in items(new)]
+        assert questions(page.store) == questions(new)
+    with page.again() as again:
+        in_step(again)
 
 
 # -- other processes and databases ---------------------------------------------------------------------
