@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
@@ -14,9 +15,10 @@ import pytest
 from annotating import SECRET, STARS, Annotator, Reply, Served, write_study
 from systems import Scripted, prefers_beta, systems_study
 
+import assay
 from assay.collecting import editing
 from assay.collecting.app import app_of
-from assay.errors import StudyError
+from assay.errors import ChangedStudyError, StudyError
 from assay.judging.run import judge_study
 from assay.study.definition import load_study
 from assay.study.store import tables
@@ -301,6 +303,52 @@ def test_guidelines_are_the_same_question_or_a_new_version(serve: Callable[..., 
     assert "the study has no question 'cost'" in words(preview(lead, "guidelines", "x", of="cost"))
 
 
+def test_guidelines_of_judges_are_announced(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    replies = [{"item": f"i{n:03d}", "judge": "m", "reply": json.dumps({"label": 3})} for n in range(3)]
+    judge = {"name": "m", "provider": "recorded", "file": "replies.jsonl"}
+    write_study(folder, items=3, tables={"replies.jsonl": replies}, judges=[judge])
+    assert assay.open_study(folder).ask(progress=False).answered == 3
+    with Served(folder) as page:
+        answer(page, "ana", 1)
+        lead = page.lead()
+        seen = preview(lead, "guidelines", "Whole stars only.", of="stars")
+        assert "4 answers to 'stars' (1 of people, 3 of judges) would no longer count" in unescape(seen.text)
+        assert "the next assay judge asks whether their labels count" in effects(seen)[-1]
+        assert lead.form(SETTINGS, **hidden(seen), changed="same-question").status == 303
+        in_step(page)
+        assert len(stored_annotations(page.store)) == 4
+        with pytest.raises(ChangedStudyError, match="3 of judges"):
+            assay.open_study(folder).ask(progress=False)
+        found = effects(preview(lead, "items", '{"item": "new", "text": "N."}'))
+        assert found[1] == "Judges have no labels for them: collect these with assay judge study."
+
+
+def test_triplets_are_drawn_for_a_higher_overlap(tmp_path: Path) -> None:
+    odd = {"name": "odd", "text": "Which is the odd one out?", "scale": "odd-one-out", "options": ["text"]}
+    with Served(write_study(tmp_path / "study", items=5, questions=[odd], people={"overlap": 1, "pairs": 1})) as page:
+        answer(page, "ana", 1)
+        lead = page.lead()
+        (remaining, _kept) = effects(preview(lead, "overlap", "2"))
+        assert remaining.startswith("Remaining answers: ")
+        assert len(effects(preview(lead, "quota", "1"))) == 2, "no annotator is counted by items"
+        assert change(lead, "items", '{"item": "new", "text": "N."}').status == 303
+        in_step(page)
+        assert load_study(page.folder).config.people.overlap == 1
+
+
+def test_overlap_of_each_group_is_changed(serve: Callable[..., Served]) -> None:
+    page = serve(items=2, people={"overlap": {"job": 1}}, who={"ana": {"job": "nurse"}, "eva": {"job": "doctor"}})
+    lead = page.lead()
+    found = effects(preview(lead, "overlap", "2"))
+    assert found[0] == "Remaining answers: 8 (4 items) after the change, 4 before it."
+    assert found[1] == "2 active annotators can give at most 4 of them; invite others for the rest."
+    assert change(lead, "overlap", "2").status == 303
+    in_step(page)
+    assert load_study(page.folder).config.people.overlap == {"job": 2}
+    assert "must be a whole number" in words(preview(lead, "overlap", ""))
+
+
 def test_guidelines_without_answers_need_no_decision(serve: Callable[..., Served]) -> None:
     page = serve(items=2)
     lead = page.lead()
@@ -462,6 +510,18 @@ def test_stale_preview_is_refused(serve: Callable[..., Served]) -> None:
         409, "The study was changed after this preview. Go back and preview the change again."
     )  # fmt: skip
     assert load_study(page.folder).config.people.overlap == 3
+    in_step(page)
+
+
+def test_one_of_two_simultaneous_changes_is_refused(serve: Callable[..., Served]) -> None:
+    page = serve(items=2, people={"overlap": 2})
+    leads = [page.lead() for _ in range(4)]
+    fields = [hidden(preview(lead, "overlap", str(3 + number))) for number, lead in enumerate(leads)]
+    with ThreadPoolExecutor(len(leads)) as pool:
+        replies = list(pool.map(lambda lead, own: lead.form(SETTINGS, **own).status, leads, fields))
+    assert sorted(replies) == [303, 409, 409, 409]
+    assert load_study(page.folder).config.people.overlap == 3 + replies.index(303)
+    assert len(logged(page)) == 1
     in_step(page)
 
 

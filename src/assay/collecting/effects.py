@@ -51,7 +51,7 @@ def setting_words(design: StudyDesign, key: EditKey, of: str = "") -> str:
 
 
 def _end_words(end: datetime | None) -> str:
-    return "" if end is None else end.isoformat(timespec="minutes")
+    return "" if end is None else end.isoformat(timespec="minutes" if end.second == 0 else "seconds")
 
 
 def effects(key: EditKey, before: StudyDesign, after: StudyDesign, db: Connection, now: float) -> tuple[str, ...]:
@@ -69,8 +69,9 @@ def effects(key: EditKey, before: StudyDesign, after: StudyDesign, db: Connectio
     if key == "until":
         return tuple(_of_end(before, after, db, now))
     if key in ("instructions", "guidelines"):
-        kept = (KEPT,) if key == "instructions" else ()
-        return (*_of_guides(before, after, db), *kept)
+        judges = key == "guidelines" and after.study.judge_names
+        of_judges = ["Judges receive guidelines too: the next assay judge asks whether their labels count."]
+        return (*_of_guides(before, after, db), *([KEPT] if key == "instructions" else of_judges if judges else []))
     lines = list(_of_quota(before, after, db)) if key == "quota" else []
     lines += _of_items(before, after) if key == "items" else []
     return (*lines, *_of_remaining(before, after, db, now), KEPT)
@@ -147,7 +148,7 @@ def _of_quota(before: StudyDesign, after: StudyDesign, db: Connection) -> Iterat
 
     def full(design: StudyDesign, name: str) -> bool:
         quota = design.people.quota
-        return quota is not None and all(number >= quota for number in had[name])
+        return quota is not None and min(had[name], default=0) >= quota
 
     closed = [one for one in people if full(after, one.name) and not full(before, one.name)]
     opened = [one for one in people if full(before, one.name) and not full(after, one.name)]
