@@ -329,11 +329,12 @@ def test_a_look_shows_its_report():
 
 
 WIDE = pl.DataFrame({
-    "ID": [f"i{i}" for i in range(12)], **{name: [1 + (i + k) * (i + 1) % 5 for i in range(12)] for k, name in
-    enumerate(("Ann", "Bob", "gpt-4o"))}, "Len": [30 + 7 * i for i in range(12)],
+    "ID": [f"i{i}" for i in range(12)],
+    **{name: [1 + (i + k) * (i + 1) % 5 for i in range(12)] for k, name in enumerate(("Ann", "Bob", "gpt-4o"))},
+    "Len": [30 + 7 * i for i in range(12)],
 })  # fmt: skip
 LONG = pl.DataFrame(
-    [(f"i{i}", who, 1 + i % 4 + ((i + k) % 3 == 0), "ab"[i % 2]) for i in range(20) for k, who in enumerate(("p", "q", "r"))],
+    [(f"i{i}", who, 1 + i % 4 + ((i + k) % 3 == 0), "ab"[i % 2]) for i in range(20) for k, who in enumerate("pqr")],
     schema=["post", "user", "stars", "part"], orient="row",
 )  # fmt: skip
 
