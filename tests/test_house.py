@@ -57,7 +57,7 @@ CORRIDOR = 150
 WRITTEN_TO = {
     "collecting.assignment.OpenPlaces",
     "collecting.look_page.DroppedFile",
-    "collecting.look_page.ReportProcess",
+    "collecting.report_process.ReportProcess",
     "data.chunk_store.Survey",
     "data.formats.intake.PlatformAnswer",
     "judging.client._Known",

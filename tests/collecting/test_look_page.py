@@ -204,7 +204,7 @@ def test_failed_report_shows_the_reason(tmp_path: Path) -> None:
     page.add("sheet.csv", SHEET.encode())
     page.do("report", {})
     assert page.run is not None
-    page.run.process.wait(60)
+    page.run.wait()
     html = page.html("/key")
     assert "The report could not be made: the file or folder &#39;gone.csv&#39; does not exist" in words(
         html.replace("&#39;", "&amp;#39;")

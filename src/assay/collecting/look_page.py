@@ -12,8 +12,6 @@ import re
 import secrets
 import shlex
 import shutil
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -27,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+from assay.collecting.report_process import REPORT_POLICY, ReportProcess
 from assay.data.joining import Match
 from assay.data.words import ROLES, analysis_line
 from assay.errors import AssayError
@@ -57,12 +56,6 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-_REPORT_POLICY = (
-    "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; script-src 'unsafe-inline'; "
-    "style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
-)
-"""The report has an origin that is not this page's, so it can reach none of its addresses."""
-
 _ADVICE = re.compile(r"\.? (?:If wrong, set|Set) --[a-z-]+ \S+$")
 """The end of an assumption; the page has a control for it."""
 
@@ -106,44 +99,6 @@ class DroppedFile:
     def reading(self) -> str:
         """The name of its file of reading options."""
         return f"{self.path.stem}.yaml"
-
-
-@dataclass
-class ReportProcess:
-    """The command that makes the report, in a separate process."""
-
-    words: str
-    folder: Path
-    started: float = field(default_factory=time.monotonic)
-
-    def __post_init__(self) -> None:
-        command = [sys.executable, "-m", "assay", *shlex.split(self.words)[1:], "--output", REPORT, "--force"]
-        with (self.folder / "said").open("w") as said, (self.folder / "refused").open("w") as refused:
-            self.process = subprocess.Popen(
-                command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=said, stderr=refused
-            )
-
-    @property
-    def running(self) -> bool:
-        """Whether the command still runs."""
-        return self.process.poll() is None
-
-    @property
-    def made(self) -> bool:
-        """Whether it has made the report."""
-        return not self.running and self.process.returncode == 0 and (self.folder / REPORT).exists()
-
-    @property
-    def said(self) -> str:
-        """What it printed: the result, or why there is none."""
-        text = (self.folder / ("said" if self.made else "refused")).read_text("utf-8", errors="replace").strip()
-        return text.removeprefix("assay: ")
-
-    def stop(self) -> None:
-        """Stop the command."""
-        if self.running:
-            self.process.kill()
-            self.process.wait()
 
 
 class LookPage:
@@ -191,7 +146,7 @@ class LookPage:
         self.refused = ""
         if Path(plain).suffix.lower() in _READ_ELSEWHERE:
             self.refused = f"{plain} states how another file is read; drop that file"
-        elif plain in (REPORT, NUMBERS, "said", "refused"):
+        elif plain in (REPORT, NUMBERS):
             self.refused = f"rename {plain}: the report has this name here"
         elif plain not in self.sheets and len(self.sheets) == MOST_FILES:
             self.refused = f"at most {MOST_FILES} files are joined; remove one first"
@@ -288,7 +243,7 @@ class LookPage:
         command = self.command
         if command is None:
             raise KeyError("report")
-        self.run = ReportProcess(command, self.folder)
+        self.run = ReportProcess(shlex.split(command)[1:], self.folder / REPORT, self.folder)
 
     def _changed(self, *, joined: bool = True) -> None:
         """Forget the report, and read the joined files again."""
@@ -443,7 +398,7 @@ class LookHandler(BaseHTTPRequestHandler):
             more = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
             self._send(HTTPStatus.OK, content, "application/octet-stream", **more)
         else:
-            self._send(HTTPStatus.OK, content, policy=_REPORT_POLICY)
+            self._send(HTTPStatus.OK, content, policy=REPORT_POLICY)
 
     def do_POST(self) -> None:
         """Take a file or a form, and lead back to the page."""
