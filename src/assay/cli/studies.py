@@ -724,6 +724,9 @@ def serve(
     number_in("workers", workers, low=1, whole=True)
     address = None if base_url is None else checked_address(base_url)
     loaded = load_study(study)
+    crowd = loaded.config.people.crowd
+    if crowd is not None and crowd.signed:
+        require_installed(("jwt", "cryptography"), "prolific", "checking the signature of Prolific's addresses")
     if check:
         settings: dict[str, Any] = {"host": host, "port": port, "store": store, "base_url": address}
         return _check_server(loaded, quiet, workers=workers, secret=secret, changed=change.given, **settings)
