@@ -56,6 +56,8 @@ CORRIDOR = 150
 
 WRITTEN_TO = {
     "collecting.assignment.OpenPlaces",
+    "collecting.look_page.DroppedFile",
+    "collecting.report_process.ReportProcess",
     "data.chunk_store.Survey",
     "data.formats.intake.PlatformAnswer",
     "judging.client._Known",

@@ -9,6 +9,7 @@ import pytest
 
 import assay
 from assay import looking
+from assay.errors import AssayError
 from assay.looking import Analysis, possible_slips, supported_analyses
 
 
@@ -325,3 +326,111 @@ def test_a_look_shows_its_report():
     found = assay.look(pl.DataFrame({"id": ["a", "b"], "ann": [1, 2], "bob": [1, 2], "gpt-4o": [1, 2]}))
     assert repr(found) == found.summary()
     assert repr(found).startswith("a table in memory: 2 rows × 4 columns")
+
+
+WIDE = pl.DataFrame({
+    "ID": [f"i{i}" for i in range(12)],
+    **{name: [1 + (i + k) * (i + 1) % 5 for i in range(12)] for k, name in enumerate(("Ann", "Bob", "gpt-4o"))},
+    "Len": [30 + 7 * i for i in range(12)],
+})  # fmt: skip
+LONG = pl.DataFrame(
+    [(f"i{i}", who, 1 + i % 4 + ((i + k) % 3 == 0), "ab"[i % 2]) for i in range(20) for k, who in enumerate("pqr")],
+    schema=["post", "user", "stars", "part"], orient="row",
+)  # fmt: skip
+
+
+def kinds(found: looking.Look) -> dict[str, str]:
+    return {one.name: one.kind for one in found.columns}
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "options", "read"),
+    [
+        ("Bob", "judge", {"columns": ["Ann", "Bob", "gpt-4o"], "judges": ["Bob", "gpt-4o"]}, (1, 2)),
+        ("gpt-4o", "item column", {"columns": ["Ann", "Bob"]}, (2, 0)),
+        ("gpt-4o", "person", {"columns": ["Ann", "Bob", "gpt-4o"], "humans": ["Ann", "Bob", "gpt-4o"]}, (3, 0)),
+        ("Len", "item", {"item": "Len", "columns": ["Ann", "Bob", "gpt-4o"], "judges": ["gpt-4o"]}, (2, 1)),
+    ],
+)
+def test_role_is_given_in_wide_table(column: str, kind: Any, options: dict[str, Any], read: tuple[int, int]) -> None:
+    found = assay.look(WIDE)
+    stated = found.with_role(column, kind, {})
+    assert stated == {"layout": "wide", "item": "ID", **options}
+    again = assay.look(WIDE, **stated)
+    assert again.labels is not None
+    assert (len(again.labels.humans), len(again.labels.judges)) == read
+    assert kinds(again) == {**kinds(found), **({"ID": "item column"} if kind == "item" else {}), column: kind}
+
+
+def test_ignored_column_states_nothing_about_others() -> None:
+    found = assay.look(WIDE)
+    assert found.with_role("Bob", "computed", {"scale": "1-9", "item": "Bob"}) == {"scale": "1-9", "exclude": ["Bob"]}
+    back = found.with_role("Bob", "person", {"exclude": ["Bob", "Len"], "scale": "1-9"})
+    assert back == {"scale": "1-9", "exclude": ["Len"], "layout": "wide", "item": "ID",
+                    "columns": ["Ann", "Bob", "gpt-4o"], "judges": ["gpt-4o"]}  # fmt: skip
+
+
+def test_computed_column_becomes_annotator() -> None:
+    frame = WIDE.with_columns(Mean=(pl.col("Ann") + pl.col("Bob")) / 2)
+    found = assay.look(frame)
+    assert kinds(found)["Mean"] == "computed"
+    again = assay.look(frame, **found.with_role("Mean", "person", {}))
+    assert again.labels is not None
+    assert again.labels.humans == ("Ann", "Bob", "Mean")
+
+
+def test_roles_are_swapped_in_long_table() -> None:
+    found = assay.look(LONG)
+    assert kinds(found) == {"post": "item", "user": "annotator", "stars": "label", "part": "item column"}
+    stated = found.with_role("user", "item", {"judges": ["r"]})
+    assert stated == {"judges": ["r"], "item": "user", "annotator": "post", "label": "stars"}
+    again = assay.look(LONG, **{**stated, "judges": ["i3"]})
+    assert again.labels is not None
+    assert (again.labels.n_items, again.labels.judges) == (3, ("i3",))
+    assert found.with_role("stars", "judge", {"label": "stars"}) == {
+        "layout": "wide", "item": "post", "columns": ["stars"], "judges": ["stars"],
+    }  # fmt: skip
+
+
+def test_role_is_given_in_table_of_annotators() -> None:
+    frame = pl.DataFrame({"Name": ["Ann", "Bob", "Cho", "Dee"], "Time": [9, 8, 7, 6],
+                          **{f"q{k}": [1 + (k * j) % 5 for j in range(4)] for k in range(12)}})  # fmt: skip
+    found = assay.look(frame, layout="transposed", annotator="Name")
+    stated = found.with_role("q3", "annotator column", {"layout": "transposed", "annotator": "Name"})
+    assert stated["columns"] == [one for one in found.options["columns"] if one != "q3"]
+    assert (stated["layout"], stated["annotator"]) == ("transposed", "Name")
+    assert list(found.roles_of(found.columns[0])) == ["annotator", "item", "annotator column", "computed"]
+
+
+@pytest.mark.parametrize("role", ["item", "annotator", "label", "criterion", "repeat"])
+@pytest.mark.parametrize("frame", [WIDE, LONG], ids=["wide", "long"])
+def test_stated_role_is_kept_or_refused(frame: pl.DataFrame, role: str) -> None:
+    """No column that the user gives a role gets another one, and no other column gets this role."""
+    for column in frame.columns:
+        try:
+            found = assay.look(frame, **{role: column})
+        except AssayError:
+            continue
+        if found.labels is not None:
+            assert found.options.get(role) == column, (column, found.options)
+
+
+def test_stated_annotator_of_a_form_is_kept() -> None:
+    stamps = [f"2026-03-0{day} 09:00" for day in range(1, 5)]
+    frame = pl.DataFrame({"Timestamp": stamps, "Name": ["Ann", "Bob", "Cho", "Dee"],
+                          **{f"Answer {k}": [1 + (k * j) % 5 for j in range(4)] for k in range(12)}})  # fmt: skip
+    assert assay.look(frame).options["annotator"] == "Name"
+    assert assay.look(frame, annotator="Timestamp").options["annotator"] == "Timestamp"
+
+
+def test_excluded_columns_have_no_role() -> None:
+    with pytest.raises(AssayError, match="no column with the labels was found"):
+        assay.read(LONG, exclude=["stars"])
+    with pytest.raises(AssayError, match="no column names who answered"):
+        assay.read(LONG.drop("part"), exclude=["user"])
+    assert assay.read(LONG, exclude=["part"]).n_items == 20
+
+
+def test_look_says_that_rows_are_numbered() -> None:
+    assert "no item id found; rows are numbered" in assay.look(WIDE.select("Ann", "Bob", "gpt-4o")).notes
+    assert "no item id found; rows are numbered" not in assay.look(WIDE).notes

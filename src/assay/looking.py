@@ -25,7 +25,7 @@ from assay.data.formats.registry import (
 from assay.data.names import IN_MEMORY, possible_judges
 from assay.data.role_names import same_except_spelling
 from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Text, range_of
-from assay.data.structure import Choice, Role, Shape, read_call
+from assay.data.structure import IGNORED, Choice, Role, RoleKind, Shape, read_call
 from assay.errors import AssayError, counted, listing
 from assay.estimation.options import question
 from assay.reading import read, read_apart, read_settings, rows_of_source, write_reading
@@ -160,6 +160,43 @@ class Look:
                          for a in self.analyses],
         }  # fmt: skip
 
+    def roles_of(self, column: Role) -> tuple[RoleKind, ...]:
+        """Return the roles that `with_role` can give a column, its own first."""
+        return (column.kind, *(one for one in _ROLES_TO_GIVE.get(self.shape or "", ()) if one != column.kind))
+
+    def with_role(self, column: str, kind: RoleKind, stated: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of `assay.read` with which a column has another role, and the others their own.
+
+        Parameters
+        ----------
+        column : str
+        kind : str
+            A role that `roles_of` returns. A column that had it before, if only one can, becomes metadata.
+        stated : mapping
+            Options that the user has stated before.
+
+        Examples
+        --------
+        >>> import assay, polars as pl
+        >>> frame = pl.DataFrame({"ID": ["a", "b", "c"], "Ann": [4, 2, 1], "Bob": [5, 2, 1], "Len": [4, 3, 1]})
+        >>> assay.look(frame).with_role("Len", "item column", {})
+        {'layout': 'wide', 'item': 'ID', 'columns': ['Ann', 'Bob']}
+        """
+        away = [one for one in stated.get("exclude", ()) if one != column]
+        if kind in IGNORED:  # says nothing about other columns
+            return {**_without(stated, column), "exclude": [*away, column]}
+        given = {name: value for name, value in stated.items() if name not in (*_ROLE_OPTIONS, "exclude")}
+        roles = {one.name: "computed" if one.name in away else one.kind for one in self.columns}
+        computed = kind in _LABELS and roles.get(column) == "computed" and column not in stated.get("exclude", ())
+        given |= {"exclude": away} if away or computed else {}  # an empty list keeps computed columns
+        if self.shape == "long":
+            given |= {name: stated[name] for name in ("judges", "humans") if name in stated and kind not in _LABELS}
+            if kind in (*_OF_ROWS, "item"):  # the column that had this role gets the other one
+                roles |= {name: roles[column] for name, its in roles.items() if its == kind}
+        elif kind in ("item", "annotator") and (kind == "annotator") == (self.shape == "transposed"):
+            roles |= {name: "item column" for name, its in roles.items() if its == kind}
+        return given | _options_of(roles | {column: kind}, kind, self.shape)
+
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Save the options as a file that `assay.read` and every command accept instead of the labels.
 
@@ -177,6 +214,46 @@ class Look:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.summary())}</pre>"
+
+
+_LABELS: tuple[RoleKind, ...] = ("person", "judge")
+_OF_ROWS: tuple[RoleKind, ...] = ("annotator", "label", "criterion", "repeat", "kind")
+"""Roles of columns in a table with one row per label; each has one column."""
+
+_ROLES_TO_GIVE: Mapping[str, tuple[RoleKind, ...]] = {
+    "wide": ("item", *_LABELS, "item column", "computed", "annotator", "label"),
+    "long": ("item", *_OF_ROWS, "computed", *_LABELS),
+    "transposed": ("annotator", "item", "annotator column", "computed"),
+}
+_ROLE_OPTIONS = ("layout", "item", "columns", "judges", "humans", *_OF_ROWS)
+
+
+def _options_of(roles: Mapping[str, RoleKind], latest: RoleKind, shape: Shape | None) -> dict[str, Any]:
+    """The options that state the roles of columns; the latest role can change the layout."""
+
+    def having(*kinds: RoleKind) -> list[str]:
+        return [name for name, its in roles.items() if its in kinds]
+
+    items = having("item")
+    of_rows: dict[str, Any] = {its: name for name, its in roles.items() if its in _OF_ROWS}
+    item: dict[str, Any] = {"item": items if len(items) > 1 else items[0]} if items else {}
+    if shape == "transposed" and latest not in _LABELS:
+        return {"layout": "transposed", **of_rows, "columns": items}
+    held = having(*_LABELS)
+    if latest in _LABELS or (held and latest not in _OF_ROWS):
+        judges = having("judge")
+        who = {"judges": judges} if judges else {"humans": held} if latest == "person" else {}
+        return {"layout": "wide", **item, "columns": held, **who}
+    return {**item, **of_rows}
+
+
+def _without(stated: Mapping[str, Any], column: str) -> dict[str, Any]:
+    """The options without those that give a column a role."""
+    of_role = {name: value for name, value in stated.items() if name in _ROLE_OPTIONS}
+    for name, value in of_role.items():
+        of_role[name] = [one for one in value if one != column] if isinstance(value, list | tuple) else value
+    gone = {name for name, value in of_role.items() if value in (column, [])}
+    return {name: of_role.get(name, value) for name, value in stated.items() if name not in gone}
 
 
 @question(ReadSettings)
@@ -229,11 +306,12 @@ def look(source: Any, settings: ReadSettings) -> Look:
 def _look_at_rows(rows: Rows, settings: ReadSettings, name: str, paths: tuple[Path, ...]) -> Look:
     columns: tuple[Role, ...] = ()
     shape: Shape | None = None
+    about_rows: list[str] = []
     options = given_options(settings)
     plain = rows.scales is None and isinstance(settings.item, str | int) and isinstance(settings.label, str | int)
     if plain and rows.labels.height:
         found = structure_of(rows, settings)
-        columns, shape = found.columns, found.shape
+        columns, shape, about_rows = found.columns, found.shape, found.row_notes()
         if not found.problems:
             options |= found.options
     problems: list[str] = []
@@ -253,7 +331,7 @@ def _look_at_rows(rows: Rows, settings: ReadSettings, name: str, paths: tuple[Pa
         if options.get("scale") == "preference":
             labels = table_of(rows, replace(settings, **options))
         doubts += possible_slips(labels, columns)
-    notes = tuple(labels.reading.lines()) if labels is not None else tuple(rows.reading.lines())
+    notes = tuple(dict.fromkeys([*about_rows, *(rows if labels is None else labels).reading.lines()]))
     width = len([c for c in rows.labels.columns if c != "_row"])
     return Look(name, rows.labels.height, width, shape, columns, notes, tuple(dict.fromkeys(doubts)), tuple(errors),
                 options, labels, paths, tuple(readings))  # fmt: skip

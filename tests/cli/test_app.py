@@ -225,6 +225,9 @@ Example:
   SOURCES...              A file, folder or study of labels; several files are
                           joined by item.
   --write                 Save the reading options to this file.
+  --browser               Open a local page: drop files, change roles by a
+                          click, make the report.
+  --port                  Port of the page, with --browser; 0 takes a free one.
   --item                  Column with the item id.
   --annotator             Column with the annotator.
   --label                 Column with the label.

@@ -92,7 +92,7 @@ def test_advised_reading_requires_yes_at_terminal(monkeypatch, typed, ends, hear
     monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: ends[1], write=said.append))
     typed("agreement", "a.csv")
     assert shared._accepts_reading(DataError("who judges?", advised={"judges": ["m"]})) is taken
-    wanted = "who judges?. If this is right, run: assay agreement a.csv --judges m\nRead it this way? [y/N] \n"
+    wanted = "who judges? If this is right, run: assay agreement a.csv --judges m\nRead it this way? [y/N] \n"
     assert "".join(said) == (wanted if all(ends) else "")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -101,10 +102,36 @@ def test_other_file_requires_force(run: Run, desk: Path, case: str) -> None:
     assert code == 2
     assert "exists and is not overwritten" in err
     assert place.read_text(encoding="utf-8") == "my own notes"
-    code, _, err = run(*typed(case, place.name, "--force"))
+    before = {*desk.iterdir()}
+    code, said, err = run(*typed(case, place.name, "--force"))
     assert code == 0, err
     assert place.read_text(encoding="utf-8") != "my own notes"
     assert not list(desk.glob(".*part*"))
+    for path in {*desk.iterdir()} - before | {place}:
+        assert re.search(rf"\b{re.escape(path.name)}\b", said + err), f"{path.name} is written and not named"
+
+
+@pytest.mark.parametrize("way", ["--json", "--csv"])
+@pytest.mark.parametrize("words", [WRITERS["report"][0][:-1], ("demo",)], ids=["report", "demo"])
+def test_numbers_alone_write_no_page(run: Run, desk: Path, words: tuple[str, ...], way: str) -> None:
+    before = {*desk.iterdir()}
+    code, said, err = run(*words, way)
+    assert code == 0, err
+    assert said.startswith("{" if way == "--json" else "judge,"), said[:80]
+    assert {*desk.iterdir()} == before
+    assert "written" not in err
+    assert run(*words, way, "-o", "page.html")[2].endswith("written to page.html, page.json\n")
+
+
+def test_gate_names_its_files(run: Run, desk: Path) -> None:
+    (desk / "assay.toml").write_text(
+        'labels = "labels.csv"\njudge = "gpt-4o"\n[read]\nitem = "id"\nannotator = "worker"\nlabel = "stars"\n'
+        'judges = ["gpt-4o", "llama"]\n[verdict]\nepsilon = 0.1\n',
+        encoding="utf-8",
+    )
+    err = run("gate", "assay.toml", "--comment", "comment.md", "--junit", "gate.xml")[2]
+    assert err.endswith("written to comment.md\nwritten to gate.xml\n"), err
+    assert {"comment.md", "gate.xml"} <= {one.name for one in desk.iterdir()}
 
 
 def test_own_page_is_overwritten(run: Run, desk: Path) -> None:
@@ -135,7 +162,7 @@ def test_command_defaults() -> None:
     assert len(made) > 50
     assert {name: default for name, default in made.items() if default is not False} == {
         "demo.seed": 7, "separability.n_pairs": 5, "split.test": 0.75, "split.seed": 0, "serve.port": 8321,
-        "serve.workers": 1,
+        "serve.workers": 1, "look.port": 0,
     }  # fmt: skip
 
 

@@ -203,22 +203,14 @@ def test_split_writes_table_or_study_file(study, tmp_path, capsys):
     assert capsys.readouterr().err == f"written to {study / 'split.csv'}\n"
 
 
-def test_serve_without_study_takes_only_port(monkeypatch):
-    served: list[int] = []
-    monkeypatch.setattr("assay.cli.studies._serve_upload", served.append)
-    serve()
-    for port in (1, 65535):
-        serve(port=port)
-    assert served == [8321, 1, 65535]
+def test_serve_without_study_names_the_page_for_files():
+    with pytest.raises(AssayError, match="serve requires a study: assay serve STUDY; a page for files: assay look --b"):
+        serve()
     for port in (0, 65536):
         with pytest.raises(AssayError, match="port must lie between 1 and 65535"):
             serve(port=port)
     with pytest.raises(AssayError, match="port must be a whole number from 1 to 65535"):
         serve(port=80.5)
-    for options in ({"host": "0.0.0.0"}, {"workers": 2}, {"base_url": "https://x.example"}, {"store": "s.db"}):
-        with pytest.raises(AssayError, match="takes only --port; name the study folder: assay serve STUDY"):
-            serve(**options)
-    assert len(served) == 3
 
 
 def test_serve_prints_address_and_invited(study, monkeypatch, capsys):

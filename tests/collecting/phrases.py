@@ -13,7 +13,7 @@ from assay.study.schema import KINDS
 
 ROOM = Path(assay.collecting.__file__).parent
 TEMPLATES = [path for path in sorted((ROOM / "templates").glob("*.html")) if not path.name.startswith("lead")]
-_LEAD = {"lead.py", "overview.py"}
+_LEAD = {"lead.py", "overview.py", "desk_report.py"}
 _SAY = re.compile(r'\bsay\(\s*"((?:[^"\\]|\\.)*)"')
 
 

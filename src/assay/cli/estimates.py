@@ -163,5 +163,6 @@ def gate(
         if path is not None:
             with atomic_write(path) as part:
                 part.write_text(text(), encoding="utf-8")
+            note(f"written to {path}")
     ask.output.words(found)
     return found.exit_code

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from assay.estimation.result import Result
     from assay.looking import Look
     from assay.reporting.page import NextStep
+    from assay.verdict.report import Report
 
 # -- how labels are read ------------------------------------------------------------------------------
 
@@ -240,7 +241,8 @@ def _advise_command(error: AssayError) -> str:
             lines = lines if len(lines) <= MOST_CHOICES else [*lines[:MOST_CHOICES], further_readings(len(lines))]
             end = "" if said.endswith("?") else "."
             return "\n".join([f"{as_typed(said, NAMES)}{end} {CHOOSE}", *lines])
-    return f"{as_typed(said, NAMES)}. If this is right, run: {whole_command(error.advised)}"
+    end = "" if said.endswith("?") else "."
+    return f"{as_typed(said, NAMES)}{end} If this is right, run: {whole_command(error.advised)}"
 
 
 def _accepts_reading(error: AssayError) -> bool:
@@ -468,7 +470,7 @@ def _question(row: Command) -> Callable[..., None]:
     return command
 
 
-_HTML = Annotated[Path, Parameter(name=["--output", "-o"])]
+_HTML = Annotated[Path | None, Parameter(name=["--output", "-o"], show_default="report.html")]
 
 _ALT_TEST_COLUMNS = ("statistic", "p", "p_reverse", "rejected_reverse", "quality", "difference")
 
@@ -478,7 +480,7 @@ DEMO_NOISE = {"careful": 0.2, "middling": 0.42, "careless": 0.9}
 """The judges of the demo, and the probability with which each answers at random."""
 
 
-def demo(*, out: _HTML = Path("report.html"), force: Force = False, seed: int = 7, output: Output = AS_TEXT) -> None:
+def demo(*, out: _HTML = None, force: Force = False, seed: int = 7, output: Output = AS_TEXT) -> None:
     """Run ``assay demo``.
 
     Parameters
@@ -491,7 +493,7 @@ def demo(*, out: _HTML = Path("report.html"), force: Force = False, seed: int = 
     from assay.simulation import simulate
     from assay.verdict.report import report as make
 
-    _report_target(out, force=force)
+    page = _report_target(out, output, force=force)
     labels = simulate(n_items=150, n_annotators=4, annotator_noise=0.3, judges=DEMO_NOISE, seed=seed)
     said = (
         "A simulated study, not real data: 4 annotators and 3 judges rate 150 items. Each gives the item's true\n"
@@ -503,14 +505,15 @@ def demo(*, out: _HTML = Path("report.html"), force: Force = False, seed: int = 
     title = "Demo: simulated judges and annotators"
     with progress_bar("Testing") as progress:
         found = make(labels, expertise="skilled", title=title, progress=progress)
-        path = found.made_by(command_line()).save(out)
     output.words(found)
-    note(f"written to {path}")
+    _save_report(found.made_by(command_line()), page)
 
 
 def look(
     *sources: str,
     write: Annotated[Path | None, Parameter(help="Save the reading options to this file.")] = None,
+    browser: Annotated[bool, Parameter(show_default=False), FIRST] = False,
+    port: int = 0,
     force: Force = False,
     labels: LabelOptions = PLAIN,
     output: Output = AS_TEXT,
@@ -524,12 +527,20 @@ def look(
     write
         Save the reading options to this file, such as reading.yaml; commands accept it instead of the labels, or as
         --reading.
+    browser
+        Open a local page: drop files, change roles by a click, make the report.
+    port
+        Port of the page, with --browser; 0 takes a free one.
     """
     from assay.looking import look as look_at
     from assay.reading import READING
 
+    if browser:
+        stated = labels.read_options(sources[0]) if sources else {}
+        _look_in_browser([*sources, *(labels.labels_from or ())], port, stated)
+        return
     if not sources:
-        raise AssayError("look requires a file: assay look FILE")
+        raise AssayError("look requires a file: assay look FILE, or assay look --browser")
     target(write, *sources, suffixes=READING, force=force)
     found = look_at(labels.changed(labels_from=list(sources[1:])).files(sources[0]), **labels.read_options(sources[0]))
     command = command_for(found, sources)
@@ -550,7 +561,28 @@ def look(
         note(f"written to {found.write(write)}; read it with: assay report {write}")
 
 
-def command_for(found: Look, sources: Sequence[str]) -> str | None:
+def _look_in_browser(sources: Sequence[str], port: int, stated: Mapping[str, Any]) -> None:
+    """Serve the page of files until Ctrl-C."""
+    import webbrowser
+
+    from assay.collecting.look_page import serving
+    from assay.estimation.options import number_in
+
+    number_in("port", port, low=0, high=65535, whole=True)
+    paths = [Path(one).expanduser() for one in sources]
+    for path in paths:
+        if not path.is_file():
+            raise AssayError(f"{path} is not a file; the page takes files: run assay look {path} without --browser")
+    with serving(port, partial(as_typed, typed=NAMES), command_for) as (server, page, address):
+        for path in paths:
+            page.add(path.name, path, stated)
+        say(f"Drop files at {address} (Ctrl-C to stop)", flush=True)
+        if sys.stdout.isatty():
+            webbrowser.open(address)
+        server.serve_forever()
+
+
+def command_for(found: Look, sources: Sequence[str], expertise: str | None = None) -> str | None:
     """The command of the first analysis that a table supports; None if there is none."""
     if found.labels is None or not any(one.supported for one in found.analyses):
         return None
@@ -565,6 +597,7 @@ def command_for(found: Look, sources: Sequence[str]) -> str | None:
             words, more = ["scales"], [] if condition == "scale" else ["--scale-column", condition]
         else:
             more = ["--where", f"{condition}={values[0]}"]
+    more += ["--expertise", expertise] if expertise is not None and words == ["report"] else []
     words += [sources[0], *(["--labels-from", ",".join(sources[1:])] if len(sources) > 1 else []), *more]
     return whole_command(found.options, words)
 
@@ -572,7 +605,7 @@ def command_for(found: Look, sources: Sequence[str]) -> str | None:
 def report(
     source: str,
     *more: str,
-    out: _HTML = Path("report.html"),
+    out: _HTML = None,
     pdf: bool = False,
     force: Force = False,
     tested: Tested = ALL_JUDGES,
@@ -591,35 +624,50 @@ def report(
     pdf
         Also print the page as .pdf; requires Chromium or Chrome.
     """
-    from assay.reporting.page import print_page
     from assay.verdict.preregistration import study_plan
     from assay.verdict.report import report as make
 
     labels = ask.labels.changed(labels_from=[*more, *(ask.labels.labels_from or ())] or None)
-    _report_target(out, source, *labels.other_inputs, pdf=pdf, force=force)
+    page = _report_target(out, ask.output, source, *labels.other_inputs, pdf=pdf, force=force)
     given = ask.options.options()
-    target(out.with_suffix(".json"), suffixes=(".json",), force=force)
     table = labels.read(source)
     given.setdefault("plan", study_plan(table))
     tested.among(table)
     with progress_bar("Testing") as progress:
         found = make(table, judges=tested.names(), progress=progress, **given)
-        path = found.made_by(command_line(), partial(_next_command, [source, *(labels.labels_from or ())])).save(out)
-        printed = print_page(path, path.with_suffix(".pdf")) if pdf else None
     ask.output.words(found)
-    note(f"written to {path}" + (f" and {printed}" if printed is not None else ""))
+    sources = [source, *(labels.labels_from or ())]
+    _save_report(found.made_by(command_line(), partial(_next_command, sources)), page, pdf=pdf)
 
 
-def _report_target(out: Path, *sources: str | Path | None, pdf: bool = False, force: bool = False) -> None:
-    """Refuse a report whose page, numbers or PDF would overwrite another file."""
+def _report_target(
+    out: Path | None, output: Output, *sources: str | Path | None, pdf: bool = False, force: bool = False
+) -> Path | None:
+    """The page to write, if any; refuse one that would overwrite another file by itself, its numbers or its PDF."""
     from assay.reporting.page import REPORTS
 
+    if out is None:
+        if not (output.as_text or pdf):
+            return None
+        out = Path("report.html")
     target(out, *sources, suffixes=REPORTS, force=force)
     target(out.with_suffix(".json"), *sources, suffixes=(".json",), force=force)
     if pdf:
         if out.suffix == ".md":
             raise AssayError("--pdf requires a page in HTML; name an --output that ends in .html")
         target(out.with_suffix(".pdf"), *sources, suffixes=(".pdf",), force=force)
+    return out
+
+
+def _save_report(found: Report, out: Path | None, *, pdf: bool = False) -> None:
+    """Write the page and its numbers, print the page as PDF, and name the files."""
+    from assay.reporting.page import print_page
+
+    if out is None:
+        return
+    path = found.save(out)
+    written = [path, path.with_suffix(".json"), *([print_page(path, path.with_suffix(".pdf"))] if pdf else [])]
+    note(f"written to {listing([str(one) for one in written])}")
 
 
 _READING_WORDS = frozenset(NAMES.values())

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from cyclopts.group import Group
 
 from assay.cli.commands import BY_NAME
-from assay.cli.labels import ASK, NAMES, PLAIN, Ask, LabelOptions, command_for
+from assay.cli.labels import ASK, NAMES, PLAIN, Ask, LabelOptions
 from assay.cli.output import (
     AS_TEXT,
     FIRST,
@@ -328,6 +328,8 @@ def judge(
 
     done = change.decided(ask)
     say(done.summary())
+    if record is not None and record.exists():
+        note(f"responses written to {record}")
     if store is not None and store != loaded.config.store:
         note(
             f"the labels are in {store_name(store)}, which study.yaml does not name: give --store to other commands "
@@ -689,7 +691,7 @@ def serve(
     Parameters
     ----------
     study
-        The study folder. Without one: serve a page that shows how a file will be read.
+        The study folder.
     host
         Address to listen on; 0.0.0.0 accepts other machines and requires a secret.
     port
@@ -710,12 +712,7 @@ def serve(
 
     number_in("port", port, low=1, high=65535, whole=True)
     if study is None:
-        if (host, workers, base_url, store, check) != ("127.0.0.1", 1, None, None, False):
-            raise AssayError("without a study, assay serve is local and takes only --port; name the study folder: "
-                             "assay serve STUDY")  # fmt: skip
-        _serve_upload(port)
-        return 0
-
+        raise AssayError("serve requires a study: assay serve STUDY; a page for files: assay look --browser")
     require_installed(
         ("sqlalchemy", "alembic", "fastapi", "uvicorn", "itsdangerous", "python_multipart"),
         "serve",
@@ -727,6 +724,9 @@ def serve(
     number_in("workers", workers, low=1, whole=True)
     address = None if base_url is None else checked_address(base_url)
     loaded = load_study(study)
+    crowd = loaded.config.people.crowd
+    if crowd is not None and crowd.signed:
+        require_installed(("jwt", "cryptography"), "prolific", "checking the signature of Prolific's addresses")
     if check:
         settings: dict[str, Any] = {"host": host, "port": port, "store": store, "base_url": address}
         return _check_server(loaded, quiet, workers=workers, secret=secret, changed=change.given, **settings)
@@ -754,16 +754,6 @@ def _check_server(study: Study, quiet: bool, **settings: Any) -> int:
         if one.state == "problem" or not quiet:
             say(f"{one.state:<8} {one.name:<8} {one.found}", flush=True)
     return int(status)
-
-
-def _serve_upload(port: int) -> None:
-    """Serve the page that shows how a file will be read, until Ctrl-C."""
-    from assay.collecting.upload import UploadPage, upload_server
-
-    page = UploadPage(lambda text: as_typed(text, NAMES), lambda found, name: command_for(found, [name]))
-    with upload_server(port, page) as server:
-        say(f"Drop a file at http://127.0.0.1:{server.server_address[1]}/ (Ctrl-C to stop)", flush=True)
-        server.serve_forever()
 
 
 def import_(

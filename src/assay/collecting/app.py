@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from assay._version import __version__
-from assay.collecting import crowd, lead, people, serving
+from assay.collecting import crowd, desk_report, lead, people, serving
 from assay.collecting.languages import Said
 from assay.collecting.serving import BIGGEST_BODY, POLICY, Refused, Serving
 from assay.study.definition import Study
@@ -156,7 +156,7 @@ async def _answer(send: Send, headers: dict[bytes, str], status: int, words: str
 # -- The application -------------------------------------------------------------------------------
 
 
-_ROUTERS = (serving.router, crowd.router, people.router, lead.entrance, lead.router)
+_ROUTERS = (serving.router, crowd.router, people.router, lead.entrance, lead.router, desk_report.router)
 # The routes are used directly: including a router in an application rebuilds each route, 0.1 s at the first request.
 _ROUTES = tuple(route for router in _ROUTERS for route in router.routes)
 

@@ -15,8 +15,9 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import RedirectResponse
@@ -27,7 +28,7 @@ from assay.collecting.invitations import LONGEST_NAME, secret_of
 from assay.collecting.languages import Said
 from assay.collecting.questionnaire import read_reply
 from assay.collecting.serving import PERSON_COOKIE, AppState, FormAnswers, Invited, Refused, Shared
-from assay.errors import StudyError
+from assay.errors import StudyError, require
 from assay.study.items import canonical
 from assay.study.schema import Crowd, Outcome, Pay
 from assay.study.store import people as store_people
@@ -83,11 +84,73 @@ OUTCOMES: dict[Outcome, tuple[Said, Said]] = {
 
 _ID = re.compile(rf"[\w.@:+-]{{1,{LONGEST_NAME}}}")
 
+TOKEN = "prolific_token"
+"""The parameter of Prolific's secured addresses."""
+
 _NOT_YET = "ASSIGNMENT_ID_NOT_AVAILABLE"
 """The assignment id that Mechanical Turk gives to workers who only preview a task."""
 
 
 # -- arrival -----------------------------------------------------------------------------------------
+
+
+KEYS = "https://api.prolific.com/.well-known/study/jwks.json"
+"""Where Prolific publishes the keys with which it signs addresses."""
+
+_LATER = 3600.0
+"""Seconds after the end of a signature in which a page that was opened before it can be sent."""
+
+
+def signed_parameters(query: Mapping[str, str], host: str, later: float = 0.0) -> dict[str, str]:
+    """Return the parameters in Prolific's token, after checking its signature, time and host.
+
+    Source: Prolific's API reference, *Retrieve JSON Web Key Set*: RS256, ``exp``, ``aud`` is the host of the tool, and
+    ``prolific`` has the parameters of the study's address.
+
+    Parameters
+    ----------
+    query : mapping
+        With ``prolific_token``.
+    host : str
+        The host of the page.
+    later : float
+        Seconds after its end in which the token is accepted.
+
+    Raises
+    ------
+    Refused
+        If the token is missing or not valid, or if the keys cannot be fetched.
+    """
+    jwt = require("jwt", "prolific", "checking the signature of Prolific's addresses")
+    try:
+        key = _keys(KEYS).get_signing_key_from_jwt(query.get(TOKEN, ""))
+        rules = {"require": ["exp", "aud"], "verify_aud": False}
+        found = jwt.decode(query.get(TOKEN, ""), key, algorithms=["RS256"], options=rules, leeway=later)
+    except jwt.PyJWKClientConnectionError:
+        words = Said("The keys of the platform cannot be fetched now. Open this address again in a minute.")
+        raise Refused(503, "The server cannot answer now", words) from None
+    except (jwt.PyJWTError, ValueError):
+        found = {}
+    aud = found.get("aud") or ()
+    named = [aud] if isinstance(aud, str) else aud
+    hosts = {urlsplit(one if "//" in one else f"//{one}").hostname for one in named}
+    given = found.get("prolific")
+    if host.lower() not in hosts or not isinstance(given, dict):
+        raise Refused(
+            403,
+            "This address is not signed by the platform",
+            Said(
+                "The signature is missing, has expired, or is for another address. "
+                "Open the study from the platform where you found it."
+            ),
+        )
+    return {str(name): str(value) for name, value in given.items()}
+
+
+@lru_cache(maxsize=4)
+def _keys(address: str) -> Any:
+    """The keys at an address, kept for a day."""
+    return require("jwt", "prolific", "checking addresses").PyJWKClient(address, lifespan=86400, timeout=10)
 
 
 def read_address(crowd: Crowd, query: Mapping[str, str]) -> tuple[str, dict[str, str]]:
@@ -304,13 +367,22 @@ def enter_page(request: Request, state: Shared) -> Response:
     crowd = _crowd(state)
     if not crowd.id_parameter and state.token_in(request, PERSON_COOKIE):
         return RedirectResponse("/work", 303)
-    read_address(crowd, request.query_params)  # report an invalid address before the screening question
-    given = json.dumps(
-        {name: request.query_params[name] for name in (crowd.id_parameter, *crowd.stored_parameters) if name}
-    )
-    known = crowd.id_parameter and _is_known(state, request.query_params[crowd.id_parameter].strip())
+    query: Mapping[str, str] = request.query_params
+    if crowd.signed:
+        given = json.dumps({TOKEN: query.get(TOKEN, "")})
+        query = signed_parameters(query, _host(state, request))
+    else:
+        names = (crowd.id_parameter, *crowd.stored_parameters)
+        given = json.dumps({name: query[name] for name in names if query.get(name)})
+    read_address(crowd, query)  # report an invalid address before the screening question
+    known = crowd.id_parameter and _is_known(state, query[crowd.id_parameter].strip())
     screening = () if known else state.design.people.asked("screening")
     return state.page("enter.html", request=request, given=given, screening=screening)
+
+
+def _host(state: AppState, request: Request) -> str:
+    """The host that participants see."""
+    return urlsplit(state.base_url or str(request.url)).hostname or ""
 
 
 def _is_known(state: AppState, name: str) -> bool:
@@ -329,6 +401,8 @@ def enter(given: Given, said: FormAnswers, state: Shared, request: Request) -> R
         raise Refused(
             422, "This request cannot be read", "Open the study again from the page where you found it."
         ) from None
+    if crowd.signed:
+        query = signed_parameters(query, _host(state, request), _LATER)
     name, kept = read_address(crowd, query)
     unanswered = [one for one in state.design.people.asked("screening") if not said.get(one.name, "").strip()]
     if unanswered and not _is_known(state, name):

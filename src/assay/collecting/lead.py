@@ -34,6 +34,7 @@ from assay.collecting.assignment import PAUSED, additions_words, failed_checks
 from assay.collecting.behaviour import FEWEST_ITEMS as FEWEST_COMPARED
 from assay.collecting.behaviour import label_words
 from assay.collecting.design import Asked, StudyDesign, is_wrong
+from assay.collecting.desk_report import report_on_desk
 from assay.collecting.editing import StaleEditError, StudyEdit, apply_edit, preview_edit
 from assay.collecting.effects import EditKey, setting_words
 from assay.collecting.overview import REASONS, DisagreementReason, ItemProgress, Moment, Overview, PersonRow
@@ -580,6 +581,7 @@ def items_page(
         number=len(rows),
         filters={name: (words, counts[name]) for name, (words, _) in filters.items()},
         blind=blind,
+        report=None if blind else report_on_desk(state),
         sort=sort,
         show=show,
         find=find.strip(),

@@ -649,7 +649,7 @@ class Snapshot:
 
     def verdict(self, tested: Collection[str]) -> VerdictProgress | None:
         """The items still required, by the plan in the study folder and the interim analyses recorded in its store."""
-        study, plan = self.design.study, _plan_of(self.design.study.folder)
+        study, plan = self.design.study, plan_of(self.design.study.folder)
         done = setting(self.db, LOOKS) or []
         if not self.design.listed or not (study.judge_names or plan or done):
             return None
@@ -729,7 +729,7 @@ FEWEST_ANSWERS = 2
 """Answers that a tested item must have, if neither the plan nor the overlap gives a number."""
 
 
-def _plan_of(folder: Path) -> Mapping[str, Any]:
+def plan_of(folder: Path) -> Mapping[str, Any]:
     """The plan in a study's folder; empty if there is none."""
     path = folder / PLAN_FILE
     try:

@@ -138,7 +138,7 @@ class Role:
 
 _EVIDENCE: Mapping[str, Evidence] = {
     "by name": "named", "name of a model": "named", "as specified": "stated", "listed in judges": "stated",
-    "listed in exclude": "stated",
+    "listed in exclude": "stated", "not in columns": "stated",
 }  # fmt: skip
 """Evidence by the reason of a role; other reasons describe the rows."""
 
@@ -206,9 +206,12 @@ class Structure:
             if there:
                 why = there[0].why if len({one.why for one in there}) == 1 else ""
                 found.append(words.role_note(kind, [one.name for one in there], why))
-        found += ["no item id found; rows are numbered"] if self.options.get("item") == ROWS else []
-        found += [f"row {_quote(names, 3)} ignored: {why}" for why, names in self.rows.items()]
-        return found
+        return found + self.row_notes()
+
+    def row_notes(self) -> list[str]:
+        """Return a note on rows without an id, and on those that are not items."""
+        numbered = ["no item id found; rows are numbered"] if self.options.get("item") == ROWS else []
+        return numbered + [f"row {_quote(names, 3)} ignored: {why}" for why, names in self.rows.items()]
 
 
 @dataclass(frozen=True)
@@ -312,16 +315,16 @@ def unclear(
     """
     whole = source if sources is None else list(sources)
     text = f"{source}: {'; '.join(problems)}"
+    end = "" if text.endswith(("?", ".")) else "."
     if len(readings) == 1 and readings[0][1]:
         options = readings[0][1]
         return UnclearTableError(
-            f"{text}. If that is right: {read_call(whole, options)}", problems, options, source, readings
+            f"{text}{end} If that is right: {read_call(whole, options)}", problems, options, source, readings
         )
     if readings:
         lines = [f"{said}: {read_call(whole, given)}" if given else said for said, given in readings]
         if len(lines) > MOST_CHOICES:
             lines = [*lines[:MOST_CHOICES], further_readings(len(lines))]
-        end = "" if text.endswith(("?", ".")) else "."
         text = "\n  ".join([f"{text}{end} {CHOOSE}", *lines]) + "\nState the options of one of them."
     return UnclearTableError(text, problems, None, source, readings)
 
@@ -418,6 +421,7 @@ class _Finder:
     def __init__(self, views: Mapping[str, ColumnView], stated: Stated, frame: pl.DataFrame) -> None:
         self.views, self.stated, self.frame = views, stated, frame
         self.plain = {name: plain_name(name) for name in views}
+        self.excluded = {*(stated.exclude or ())} - {stated.item, stated.annotator, stated.label}
         self.questions: list[Doubt] = []
         self.errors: list[str] = []
 
@@ -507,6 +511,7 @@ class _Finder:
             if v.name in stated or (
                 v.share_filled > LEAST_FILLED and 2 <= v.n_values <= LARGEST_ENTITY * rows and not v.dates
                 and (v.values is None or v.whole) and v.name != self.stated.label and v.name not in self._probabilities
+                and v.name not in self.excluded
             )
         ]  # fmt: skip
         fits.sort(key=lambda v: (v.name not in stated, -self._entity_rank(v)))
@@ -695,7 +700,9 @@ class _Finder:
             return None
         if not labels:
             return None
-        pairs = [(n, k) for k in keys for n in k if not any(self._is_extra(n, one) for one in ("criterion", "repeat"))]
+        stated = {self.stated.item, self.stated.criterion, self.stated.repeat}
+        pairs = [(n, k) for k in keys for n in k
+                 if n not in stated and not any(self._is_extra(n, one) for one in ("criterion", "repeat"))]  # fmt: skip
         if sure:
             pairs = list({n: (n, k) for n, k in reversed(pairs)}.values())[::-1]
         pairs = [one for one in pairs if not self._is_system(one[0])] or pairs
@@ -769,9 +776,10 @@ class _Finder:
         return repetition([self.views[n].codes for n in key.members if n in self.views]).repeats
 
     def _named_annotator(self) -> str | None:
-        fits = [(self._witness(n)[0], n) for n in self.views if self._repeats(n) and not self.views[n].free]
+        there = [n for n in self.views if n not in self.excluded]
+        fits = [(self._witness(n)[0], n) for n in there if self._repeats(n) and not self.views[n].free]
         fits = [(rank, n) for rank, n in fits if rank >= 1 and n not in (self.stated.item, self.stated.label)]
-        exact = [n for n in self.views if self.plain[n] == "annotator"]
+        exact = [n for n in there if self.plain[n] == "annotator" and n != self.stated.item]
         if exact and not any(rank >= 8 for rank, _ in fits):
             return exact[0]
         best = max((rank for rank, _ in fits), default=0)
@@ -783,8 +791,8 @@ class _Finder:
         return names[0] if names else None
 
     def _named_item(self, who: str) -> str | None:
-        fits = [n for n in self.views if n != who and n != self.stated.label and called(self.plain[n], "item")
-                and self.views[n].filled]  # fmt: skip
+        fits = [n for n in self.views if n not in (who, self.stated.label, *self.excluded)
+                and called(self.plain[n], "item") and self.views[n].filled]  # fmt: skip
         exact = [n for n in fits if self.plain[n] in ("item", "item id")]
         if exact:
             return exact[0]
@@ -830,7 +838,7 @@ class _Finder:
         same = {n for group in self._entities if group[0] in members for n in group}
         found = []
         for name, view in self.views.items():
-            if name in same or name in members or name in self._probabilities:
+            if name in same or name in members or name in self._probabilities or name in self.excluded:
                 continue
             if not view.could_be_labels or view.n_values < 2:
                 continue
@@ -850,7 +858,7 @@ class _Finder:
         exact = [n for n in open_ if self.plain[n] == "label"]
         named = exact or [n for n in open_ if called(self.plain[n], "label")]
         if not open_:
-            usual = [n for n in self.views if n not in key.members and called(self.plain[n], "label")
+            usual = [n for n in self.views if n not in (*key.members, *self.excluded) and called(self.plain[n], "label")
                      and self.views[n].filled and not self.views[n].counts_rows]  # fmt: skip
             return usual[:1], None
         # A name such as "seconds" puts a column out only if its values are unlike labels, or another is called a label.
@@ -1050,9 +1058,9 @@ class _Finder:
             self.errors.append(words.only_column(labels[0]))
         elif not judges and stated.alone and stated.shape is None and stated.columns is None and crossing is None:
             self._ask_people_or_questions(labels, options)
-        if stated.columns is None:
-            for name in (n for n, (kind, _) in roles.items() if kind == "unknown" and n not in labels):
-                roles[name] = ("item column", self._why_metadata(name))
+        for name in (n for n, (kind, _) in roles.items() if kind == "unknown" and n not in labels):
+            why = self._why_metadata(name) if stated.columns is None else "not in columns"
+            roles[name] = ("item column", why)
         columns = []
         for name, view in self.views.items():
             kind, why = roles.get(name, ("item", "as specified" if stated.item == name else self._why_item(view)))
@@ -1341,7 +1349,7 @@ class _Finder:
         """One row per annotator, one column per item, as forms write them."""
         stated = self.stated
         people = self._people_column() if stated.annotator is None else stated.annotator
-        stamps = people in self.views and self._by_name(str(people)) == "time stamp"
+        stamps = stated.annotator is None and people in self.views and self._by_name(str(people)) == "time stamp"
         asked = list(stated.columns or [n for n in self._form_questions() if n != people])
         options: dict[str, Any] = {"layout": "transposed"}
         if people == ROWS:

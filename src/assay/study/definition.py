@@ -587,7 +587,7 @@ def _crowd_problems(people: People) -> Iterator[Problem]:
         return
     if people.days is not None:
         yield ("people", "until"), "in days is for invited annotators; for a crowd, set crowd.minutes"
-    if crowd.platform == "prolific" and "completed" not in crowd.codes:
+    if crowd.platform in ("prolific", "prolific-signed") and "completed" not in crowd.codes:
         yield (
             ("people", "crowd", "codes"),
             "requires completed, the completion code that Prolific displays",

@@ -1039,6 +1039,13 @@ PLATFORMS: dict[str, Platform] = {
         "{{%%%s%%}}",
         "[0-9a-f]{24}",
     ),
+    # Its address has one parameter, prolific_token, in which Prolific signs these.
+    "prolific-signed": Platform(
+        ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
+        "https://app.prolific.com/submissions/complete?cc={code}",
+        "{{%%%s%%}}",
+        "[0-9a-f]{24}",
+    ),
     "mturk": Platform(("workerId", "assignmentId", "hitId"), "", "${%s}", "A[A-Z0-9]{9,30}"),
     "other": Platform(("id",), "", "<%s>"),
     "open": Platform((), "", ""),
@@ -1066,8 +1073,10 @@ PaidFor = Literal["completed", "screened", "failed", "late", "item", "hour"]
 class Crowd(StudyPart):
     """Participants who come by a public address, as from Prolific or Mechanical Turk, not by invitation."""
 
-    platform: Literal["prolific", "mturk", "other", "open"] = Field(
-        "other", description="sets the URL parameters and the return address; open: no id, one place per browser"
+    platform: Literal["prolific", "prolific-signed", "mturk", "other", "open"] = Field(
+        "other",
+        description="sets the URL parameters and the return address; prolific-signed: Prolific's secured address, "
+        "whose signature is checked; open: no id, one place per browser",
     )
     parameters: tuple[str, ...] | None = Field(
         None,
@@ -1099,6 +1108,11 @@ class Crowd(StudyPart):
     def id_parameter(self) -> str:
         """The parameter with the participant's id; empty if there is none."""
         return "" if self.platform == "open" else next(iter(self._parameters), "")
+
+    @property
+    def signed(self) -> bool:
+        """Whether the platform signs the parameters."""
+        return self.platform == "prolific-signed"
 
     @property
     def id_form(self) -> str:

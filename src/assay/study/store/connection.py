@@ -742,6 +742,16 @@ def _place(study: Study, url: str | None) -> str:
     return url or chosen or study.config.store or str(study.folder / STORE_FILE)
 
 
+def elsewhere(study: Study, store: Store) -> sa.URL | None:
+    """Return the address of an open store, unless it is where the study's folder says."""
+    usual, url = study.config.store or str(study.folder / STORE_FILE), store.engine.url
+    if url.get_backend_name() != "sqlite":
+        same = "://" in usual and sa.make_url(usual).set(drivername=url.drivername) == url
+        return None if same else url
+    place = sa.make_url(usual).database if "://" in usual else usual
+    return None if Path(place or "").resolve() == Path(url.database or "").resolve() else url
+
+
 @contextmanager
 def store_in_use(study: Study, url: str | None = None, *, opening: Opening = open_store) -> Iterator[Store]:
     """The study's database while it is worked with: a full disk or a server that stops is said in words.

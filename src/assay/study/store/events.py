@@ -14,7 +14,7 @@ from assay.study.store.connection import Store
 What = Literal[
     "invited", "resumed", "paused", "link ended", "excluded", "included", "new link", "new lead link",
     "lead link ended", "study open", "study paused", "reopened", "reason", "adjudicator", "message",
-    "blind phase ended", "study changed",
+    "blind phase ended", "study changed", "report",
 ]  # fmt: skip
 """The kinds of events."""
 

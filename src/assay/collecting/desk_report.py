@@ -1,0 +1,201 @@
+"""The report on the dashboard, after the blind phase: the verdict on each judge, and the card.
+
+The report is made by the command ``assay report``, so that a study that plans several analyses counts each of them,
+from the dashboard or not. Its page and its numbers lie in the study's folder. The store has when it was begun and how
+it ended, so that all workers show the same.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Form, Response
+from fastapi.responses import JSONResponse, RedirectResponse
+
+from assay.collecting.overview import Moment, plan_of
+from assay.collecting.report_process import REPORT_POLICY, ReportProcess, near
+from assay.collecting.serving import AppState, Refused, Shared, acting, lead
+from assay.study import LOOKS
+from assay.study.store.connection import Store, elsewhere, put_setting, setting
+from assay.study.store.events import ended_blind_phase, record_event
+
+router = APIRouter(prefix="/lead", dependencies=[Depends(lead)])
+
+REPORT = "report"
+"""Key of the state of the report in the store, and the name of its files."""
+
+LONGEST = 3600.0
+"""Seconds after which a report that has not ended was stopped with its server."""
+
+Expertise = Literal["expert", "skilled", "crowd"]
+"""As in `assay.replacement.panel`, which is not imported here."""
+
+log = logging.getLogger("assay.collecting")
+
+
+@dataclass(frozen=True)
+class ReportOnDesk:
+    """The report that the dashboard shows.
+
+    Attributes
+    ----------
+    cards : tuple of mapping
+        The verdicts of the last report, as in its JSON file.
+    marks : tuple of (str, mapping of str to str)
+        For each judge, and criterion if there are several, the mark of each dimension of the card.
+    dimensions : tuple of str
+    notices : tuple of str
+    made : Moment or None
+        When the last report was made.
+    state : str
+        ``running``, ``made``, ``failed``, or empty if none was asked for.
+    said : str
+        Why it failed.
+    done, planned : int
+        Interim analyses that were done, and that are planned.
+    decided : bool
+        Whether a plan decides the margin.
+    """
+
+    cards: tuple[Mapping[str, Any], ...]
+    marks: tuple[tuple[str, Mapping[str, str]], ...]
+    dimensions: tuple[str, ...]
+    notices: tuple[str, ...]
+    made: Moment | None
+    state: str
+    said: str
+    done: int
+    planned: int
+    decided: bool
+
+
+def report_on_desk(state: AppState) -> ReportOnDesk:
+    """Return the report of the study that is served."""
+    study, plan = state.design.study, plan_of(state.design.study.folder)
+    with state.store.reading() as db:
+        now, kept, looks = state.store.now(db), dict(setting(db, REPORT) or {}), list(setting(db, LOOKS) or [])
+    if kept.get("state") == "running" and now - kept["started"] > LONGEST:
+        kept = {**kept, "state": "failed", "said": "The server was stopped before the report was made."}
+    found = _numbers(study.folder) if kept.get("made") is not None else {}
+    rows = [row for row in (found.get("card") or {}).get("table", ()) if row["kind"] == "judge"]
+    one_criterion = len({row["criterion"] for row in rows}) == 1
+    marks: dict[str, dict[str, str]] = {}
+    for row in rows:
+        name = row["judge"] if one_criterion else f"{row['judge']}, {row['criterion']}"
+        marks.setdefault(name, {})[row["dimension"]] = row["mark"]
+    given = plan.get("verdict")
+    return ReportOnDesk(
+        tuple(found.get("cards", ())),
+        tuple(marks.items()),
+        tuple(dict.fromkeys(row["dimension"] for row in rows)),
+        tuple(found.get("notices", ())),
+        Moment(kept["made"], now - kept["made"]) if found else None,
+        kept.get("state", ""),
+        kept.get("said", ""),
+        len(looks),
+        (plan.get("looks") or 1) if plan else study.config.analyses or 1,
+        bool(isinstance(given, Mapping) and {"epsilon", "expertise"} & given.keys()),
+    )
+
+
+def _numbers(folder: Path) -> Mapping[str, Any]:
+    """The numbers of the report in a study's folder; empty if there is none."""
+    try:
+        found = json.loads((folder / f"{REPORT}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) and found.get("kind") == "Report" else {}
+
+
+def _refuse_blind(store: Store) -> None:
+    with store.reading() as db:
+        if ended_blind_phase(db) is None:
+            raise Refused(409, "The blind phase has not ended", "A report shows the labels of judges.")
+
+
+def _begin(store: Store) -> bool:
+    """Store that a report is being made; False if one is already."""
+    with store.exclusive() as db:
+        now, kept = store.now(db), dict(setting(db, REPORT) or {})
+        if kept.get("state") == "running" and now - kept["started"] <= LONGEST:
+            return False
+        put_setting(db, REPORT, {"made": kept.get("made"), "state": "running", "started": now})
+    return True
+
+
+def _end(store: Store, made: ReportProcess) -> None:
+    """Wait for the report, and store how it ended."""
+    made.wait()
+    if not made.made:
+        log.warning("The report of the dashboard could not be made: %s", made.said)
+    with store.exclusive() as db:
+        now, kept = store.now(db), dict(setting(db, REPORT) or {})
+        ended = {"state": "made", "made": now} if made.made else {"state": "failed", "said": made.said[-2000:]}
+        put_setting(db, REPORT, {"made": kept.get("made"), **ended})
+
+
+def _command(state: AppState, expertise: Expertise | None) -> ReportProcess:
+    """Begin the command; a password is not part of its words."""
+    study, url = state.design.study, elsewhere(state.design.study, state.store)
+    folder, place = study.folder.resolve(), Path.cwd()
+    words = ["report", near(folder, place)]
+    words += ["--expertise", expertise] if expertise is not None else []
+    more = {}
+    if url is not None and url.get_backend_name() == "sqlite":
+        words += ["--store", str(url.database)]
+    elif url is not None:
+        words += ["--store", url.set(drivername="postgresql", password=None).render_as_string()]
+        more = {} if url.password is None else {"PGPASSWORD": str(url.password)}
+    return ReportProcess(words, folder / f"{REPORT}.html", place, more)
+
+
+@router.get("/report")
+def report_page(state: Shared) -> Response:
+    """The verdicts and the card of the last report, and a form that makes one."""
+    _refuse_blind(state.store)
+    return state.page("lead_report.html", report=report_on_desk(state))
+
+
+@router.post("/report")
+def make_report(state: Shared, expertise: Annotated[Expertise | None, Form()] = None) -> Response:
+    """Make a report."""
+    _refuse_blind(state.store)
+    found = report_on_desk(state)
+    if expertise is None and not found.decided:
+        raise Refused(422, "Nothing was changed", "Choose the type of annotator.")
+    if _begin(state.store):
+        try:
+            made = _command(state, None if found.decided else expertise)
+        except OSError as error:
+            state.store.set(REPORT, {"made": None, "state": "failed", "said": str(error)})
+            raise Refused(503, "The report could not be made", str(error)) from None
+        record_event(state.store, "report", words=expertise or "", by=acting.get().name)
+        threading.Thread(target=_end, args=(state.store, made), daemon=True).start()
+    return RedirectResponse("/lead/report", 303)
+
+
+@router.get("/report/state")
+def report_state(state: Shared) -> Response:
+    """Whether a report is being made."""
+    return JSONResponse({"running": report_on_desk(state).state == "running"})
+
+
+@router.get("/report/{name}")
+def report_file(name: Literal["report.html", "report.json", "open"], state: Shared) -> Response:
+    """The last report: to read it, or as a download."""
+    _refuse_blind(state.store)
+    folder = state.design.study.folder
+    path = folder / (f"{REPORT}.html" if name == "open" else name)
+    if not _numbers(folder) or not path.exists():
+        raise Refused(404, "No report has been made", "Make the first one on this page: /lead/report")
+    headers = {"Content-Security-Policy": REPORT_POLICY}
+    if name != "open":
+        headers["Content-Disposition"] = f"attachment; filename={name}"
+    kind = "application/json" if name.endswith(".json") else "text/html; charset=utf-8"
+    return Response(path.read_bytes(), media_type=kind, headers=headers)

@@ -1,0 +1,180 @@
+"""The report on the dashboard: after the blind phase only, counted as an analysis, and the same for all workers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
+pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
+
+from annotating import STARS, Served
+from browsing import Browser, Site, fits, in_browser, no_violations, screenshot
+from test_leads import lead_link, opened
+
+import assay
+from assay.collecting.desk_report import LONGEST, report_on_desk
+from assay.collecting.report_process import ReportProcess
+from assay.study import LOOKS
+from waiting import wait_until
+
+N_ITEMS = 40
+ITEMS = [{"item": f"i{n}", "text": f"Review {n}."} for n in range(N_ITEMS)]
+STARS_OF = [1 + n % 5 for n in range(N_ITEMS)]
+
+
+def labelled(**study: Any) -> dict[str, Any]:
+    """A study whose labels of three annotators and replies of a judge are in files."""
+    people = [{"item": f"i{n}", "annotator": name, "label": min(5, max(1, star + (n % k == 0) * (-1) ** n))}
+              for k, name in ((7, "Ana"), (9, "Ben"), (11, "Cem")) for n, star in enumerate(STARS_OF)]  # fmt: skip
+    replies = [{"item": f"i{n}", "judge": "gpt-4o", "reply": json.dumps({"label": star})}
+               for n, star in enumerate(STARS_OF)]  # fmt: skip
+    return {
+        "items": ITEMS, "tables": {"labels.jsonl": people, "replies.jsonl": replies}, "labels": "labels.jsonl",
+        "judges": [{"name": "gpt-4o", "provider": "recorded", "file": "replies.jsonl"}], **study,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def page(serve: Callable[..., Served]) -> Served:
+    found = serve(**labelled(analyses=2))
+    assert assay.open_study(found.folder).ask(progress=False).answered == N_ITEMS
+    return found
+
+
+def wait(page: Served) -> None:
+    lead = page.lead()
+    wait_until(lambda: not lead.send("GET", "/lead/report/state").json()["running"], "it still runs", seconds=120)
+
+
+def test_report_is_made_after_the_blind_phase_and_counted(page: Served) -> None:
+    lead = page.lead()
+    for send in (lambda: lead.send("GET", "/lead/report"), lambda: lead.form("/lead/report", expertise="crowd")):
+        assert send().status == 409
+    assert lead.send("GET", "/lead/report/open").status == 409
+    assert "Verdict and card" not in lead.send("GET", "/lead/live").text
+    lead.form("/lead/blind")
+    assert "Verdict and card" in lead.send("GET", "/lead/live").text
+    before = lead.send("GET", "/lead/report").text
+    assert "interim analysis 1 of 2" in before
+    assert lead.send("GET", "/lead/report/open").status == 404
+    assert lead.form("/lead/report").status == 422, "the type of annotator is chosen"
+    assert lead.form("/lead/report", expertise="anybody").status == 422
+    assert lead.form("/lead/report", expertise="skilled").headers["location"] == "/lead/report"
+    assert "The report is being made" in lead.send("GET", "/lead/report").text
+    wait(page)
+    found = report_on_desk(page.app.state.assay.now())
+    assert (found.state, found.done, found.planned, found.said) == ("made", 1, 2, "")
+    assert len(page.store.setting(LOOKS)) == 1
+    (card,) = found.cards
+    text = lead.send("GET", "/lead/report").text
+    assert card["headline"] in text
+    assert "Interim analysis 1 of 2." in text
+    assert "interim analysis 2 of 2" in text
+    ((judge, marks),) = found.marks
+    numbers = lead.send("GET", "/lead/report/report.json").json()
+    rows = {row["dimension"]: row["mark"] for row in numbers["card"]["table"] if row["kind"] == "judge"}
+    assert (judge, marks) == ("gpt-4o", rows)
+    whole = lead.send("GET", "/lead/report/open")
+    assert whole.headers["content-security-policy"].startswith("sandbox ")
+    assert "a skilled annotator" in whole.text
+    assert str(page.folder) not in numbers["signature"]
+    assert lead.send("GET", "/lead/report/report.html").headers["content-disposition"].startswith("attachment")
+    assert card["headline"] in lead.send("GET", "/lead/items").text
+    assert ">report</th>" in lead.send("GET", "/lead/log").text
+
+
+def test_second_report_on_the_same_labels_is_no_further_analysis(page: Served) -> None:
+    lead = page.lead()
+    lead.form("/lead/blind")
+    for _ in range(2):
+        lead.form("/lead/report", expertise="crowd")
+        wait(page)
+    assert len(page.store.setting(LOOKS)) == 1
+
+
+def test_reader_sees_the_report_and_makes_none(page: Served) -> None:
+    lead = page.lead()
+    lead.form("/lead/blind")
+    lead.form("/lead/leads", name="Rio", role="reader")
+    rio = opened(page, lead_link(lead.send("GET", "/lead").text, "Rio"))
+    seen = rio.send("GET", "/lead/report")
+    assert (seen.status, 'action="/lead/report"' in seen.text) == (200, False)
+    assert rio.form("/lead/report", expertise="crowd").status == 403
+    assert report_on_desk(page.app.state.assay.now()).state == ""
+
+
+def test_only_one_report_is_made_at_a_time(page: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[ReportProcess] = []
+    begin = ReportProcess.__post_init__
+    monkeypatch.setattr(ReportProcess, "__post_init__", lambda self: (made.append(self), begin(self))[1])
+    lead = page.lead()
+    lead.form("/lead/blind")
+    for _ in range(3):
+        assert lead.form("/lead/report", expertise="crowd").status == 303
+    wait(page)
+    assert len(made) == 1
+
+
+def test_report_that_fails_says_why_and_the_last_one_stays(page: Served) -> None:
+    lead = page.lead()
+    lead.form("/lead/blind")
+    (page.folder / "report.html").write_text("my own notes", encoding="utf-8")
+    lead.form("/lead/report", expertise="crowd")
+    wait(page)
+    text = lead.send("GET", "/lead/report").text
+    assert "The last report could not be made:" in text
+    assert "exists and is not overwritten" in text
+    assert (page.folder / "report.html").read_text(encoding="utf-8") == "my own notes"
+
+
+def test_report_of_a_stopped_server_is_not_waited_for(page: Served) -> None:
+    page.lead().form("/lead/blind")
+    now = page.store.setting(LOOKS) or 0
+    page.store.set("report", {"state": "running", "started": now - LONGEST, "made": None})
+    found = report_on_desk(page.app.state.assay.now())
+    assert (found.state, found.said) == ("failed", "The server was stopped before the report was made.")
+
+
+def test_store_elsewhere_is_named_without_its_password(serve: Callable[..., Served], tmp_path: Path) -> None:
+    page = serve(**labelled(), store=str(tmp_path / "other.db"))
+    assay.open_study(page.folder, store=str(tmp_path / "other.db")).ask(progress=False)
+    lead = page.lead()
+    lead.form("/lead/blind")
+    lead.form("/lead/report", expertise="crowd")
+    wait(page)
+    assert report_on_desk(page.app.state.assay.now()).state == "made"
+
+
+@in_browser
+def test_report_is_made_in_browser(browser: Browser, tmp_path: Path) -> None:
+    study = labelled()
+    tables = {"items.jsonl": study.pop("items"), **study.pop("tables")}
+    about = {"name": "Stars", "items": {"file": "items.jsonl"}, "questions": [STARS], **study}
+    site = Site(tmp_path / "study", about, tables)
+    try:
+        assay.open_study(tmp_path / "study").ask(progress=False)
+        from annotating import lead_path
+
+        desk = browser.visit(site.url + lead_path(site.study, site.store), viewport={"width": 1280, "height": 800})
+        desk.wait_for_selector("#connection.is-live")
+        desk.get_by_text("End the blind phase …").click()
+        desk.get_by_role("button", name="End the blind phase").click()
+        desk.get_by_role("link", name="Verdict and card").click()
+        no_violations(desk, "before the report")
+        desk.get_by_label("Crowd workers").check()
+        desk.get_by_role("button", name="Make the report").click()
+        desk.get_by_role("heading", name="Verdict").wait_for(timeout=120_000)
+        no_violations(desk, "the report on the dashboard")
+        fits(desk)
+        screenshot(desk, "desk-report")
+        with desk.context.expect_page() as opened:
+            desk.get_by_role("link", name="Open the whole report").click()
+        opened.value.get_by_role("heading", name="Can gpt-4o replace a crowd worker?").wait_for()
+        assert opened.value.evaluate("window.origin") == "null"
+    finally:
+        site.close()
