@@ -783,7 +783,7 @@ def progressing(
     **study: Any,
 ) -> tuple[Any, list[int]]:
     """Items still required by a plan with 3 items answered, and the required number of annotators per item."""
-    monkeypatch.setattr(overview, "_plan_of", lambda folder: plan)
+    monkeypatch.setattr(overview, "plan_of", lambda folder: plan)
     monkeypatch.setattr(overview, "setting", lambda db, name: taken)
     about = {"folder": None, "judge_names": ("m1",), "config": SimpleNamespace(analyses=study.pop("looks", None))}
     people = SimpleNamespace(overlap=overlap)
@@ -969,17 +969,15 @@ def test_agreement_requires_five_items_with_two_annotators(
 
 
 def test_plan_is_read_again_only_after_a_change(tmp_path: Any) -> None:
-    assert overview._plan_of(tmp_path) == {}
+    assert overview.plan_of(tmp_path) == {}
     path = tmp_path / overview.PLAN_FILE
     path.write_text("looks: 3\n")
-    first = overview._plan_of(tmp_path)
+    first = overview.plan_of(tmp_path)
     assert first == {"looks": 3}
-    assert overview._plan_of(tmp_path) is first
+    assert overview.plan_of(tmp_path) is first
     for broken in ("[1, 2]", "a: [", "\x00"):
         path.write_text(broken * 3)
-        assert overview._plan_of(tmp_path) == {
-            "trouble": f"{path.name} cannot be read; run assay report for the reason"
-        }
+        assert overview.plan_of(tmp_path) == {"trouble": f"{path.name} cannot be read; run assay report for the reason"}
 
 
 @pytest.mark.parametrize(
