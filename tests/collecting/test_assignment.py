@@ -37,6 +37,7 @@ from assay.study.store import people, work
 from assay.study.store.connection import Store, open_store
 from assay.study.store.intake import sync_study
 from assay.study.store.items import items as store_items
+from assay.study.store.people import find
 from assay.study.store.table import stored_annotations
 from assay.study.store.work_log import WorkLog
 
@@ -467,7 +468,7 @@ def test_checks_come_after_n_items_and_do_not_count(site, tmp_path):
     assert [n for n, item in enumerate(order) if item.startswith("c")] == [3, 7]
     with made.store.reading() as db:
         session = made.design.sessions("ana")[0]
-        assert progress(made.design, db, made.person("ana"), session) == {"done": 10, "total": 10}
+        assert progress(made.design, db, made.person("ana"), session) == {"done": 10, "total": 10, "about": False}
     table = stored_annotations(made.store)
     assert not set(table.labels["item"]) & {"c1", "c2"}
     assert Exclusion("row", 2, "the item is an attention check") in table.reading.exclusions
@@ -939,7 +940,7 @@ def test_progress_counts_added_questions_if_total_is_known(monkeypatch, counted,
     monkeypatch.setattr(assignment, "tasks_of", lambda db, name: mine)
     design = SimpleNamespace(
         counted=counted,
-        people=SimpleNamespace(after_change="ask-again"),
+        people=SimpleNamespace(after_change="ask-again", group="role"),
         party=lambda attributes: "",
         expected_tasks=lambda party: expected,
         missing_questions=lambda had: tuple({1, 2} - set(itertools.chain(*had))),
@@ -949,6 +950,29 @@ def test_progress_counts_added_questions_if_total_is_known(monkeypatch, counted,
     monkeypatch.setattr(assignment.json, "loads", lambda numbers: numbers)
     found = progress(design, None, person, SimpleNamespace(condition="{}", part=design))
     assert (found["done"], found["total"]) == wanted
+
+
+@pytest.mark.parametrize(
+    ("people", "overlap", "wanted"),
+    [
+        (("ana", "ben"), 2, (0, 12, False)),  # everyone answers all items
+        (("ana", "ben"), 3, (0, 12, False)),
+        (("ana", "ben", "cem", "dan", "eva"), 2, (0, 5, True)),  # 24 answers of 5 annotators
+    ],
+)
+def test_total_of_a_study_with_overlap_is_an_equal_share(serve, people, overlap, wanted) -> None:
+    page = serve(who=people, people={"overlap": overlap})
+    with page.store.reading() as db:
+        session, person = page.design.sessions("ana")[0], find(db, "ana")
+        found = progress(page.design, db, person, session)
+    assert (found["done"], found["total"], found["about"]) == wanted
+    text = page.annotator("ana").send("GET", "/work").text
+    assert ("0 of about 5" if wanted[2] else "0 of 12") in text
+    if not wanted[2]:
+        return
+    page.lead().form("/lead/people/state", name="eva", state="paused")
+    with page.store.reading() as db:
+        assert progress(page.design, db, person, session)["total"] == 6
 
 
 @pytest.mark.parametrize(

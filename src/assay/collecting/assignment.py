@@ -48,6 +48,7 @@ from assay.study.store.people import (
     lapsed_tasks,
     left_out,
     newest_task,
+    number_active,
     places_of_others,
     places_taken,
     renew,
@@ -562,18 +563,26 @@ class _New:
 
 
 def progress(design: StudyDesign, db: Connection, person: Person, session: Session) -> dict[str, int | None]:
-    """Return the number of tasks of a session that a person has done, and the total; None if it is unknown."""
-    part = session.part
+    """Return the number of tasks of a session that a person has done, and the total; None if it is unknown.
+
+    With an overlap and without a quota the total is ``about`` an equal share of the answers; exactly all items if there
+    are no more annotators than answers of an item.
+    """
+    part, party = session.part, design.party(person.attributes)
     states = states_of(db, person.name, part.counted, session.condition)
     done = states.get("answered", 0) + states.get("skipped", 0)
-    expected = None if person.role == ADJUDICATOR else part.expected_tasks(design.party(person.attributes))
+    expected, about = None if person.role == ADJUDICATOR else part.expected_tasks(party), False
+    if expected is None and person.role != ADJUDICATOR and design.people.group is None:
+        crowd = design.people.crowd
+        annotators = number_active(db) if crowd is None else crowd.places
+        expected, about = part.expected_tasks(party, annotators), annotators > (design.overlap(party) or 0)
     total = None if expected is None else max(expected, done)
     if len(part.counted) > 1 and total is not None:
         mine = tasks_of(db, person.name)
         again = [t.state for t in mine if t.role == ADDED and part is design.part_of(json.loads(t.questions))]
         done += sum(state in ("answered", "skipped") for state in again)
         total += len(again) + len(additions(part, mine))
-    return {"done": done, "total": total}
+    return {"done": done, "total": total, "about": about and total is not None}
 
 
 # -- Questions that were added while annotators answered -------------------------------------------

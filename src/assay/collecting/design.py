@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -181,13 +182,19 @@ class DesignPart:
             orders[str(question.id)] = drawn
         return orders
 
-    def expected_tasks(self, party: str) -> int | None:
-        """Return the number of tasks of an annotator per session, with checks and repeated items; None if unknown."""
-        everything = self.design.overlap(party) is None and self.drawn_from is None
+    def expected_tasks(self, party: str, annotators: int | None = None) -> int | None:
+        """Return the number of tasks of an annotator per session, with checks and repeated items; None if unknown.
+
+        With an overlap and without a quota, it is an equal share of the answers of this number of ``annotators``.
+        """
+        overlap = self.design.overlap(party)
         quota = self.people.quota
-        if quota is None and not everything:
+        if quota is not None or (overlap is None and self.drawn_from is None):
+            number = quota if quota is not None and self.drawn_from else min(quota or self.n_items, self.n_items)
+        elif annotators and overlap and self.drawn_from is None:
+            number = math.ceil(self.n_items * min(overlap / annotators, 1))
+        else:
             return None
-        number = quota if quota is not None and self.drawn_from else min(quota or self.n_items, self.n_items)
         checks = 0
         if self.people.checks is not None and self.is_checked:
             checks = min(number // self.people.checks.every, len(known_items(self.design.store, "check")))

@@ -308,19 +308,22 @@ export function isCounted(entry) {
 }
 
 /** Show "13 of 16", including answers saved here and not sent yet. */
-function showProgress({ done, total }) {
+function showProgress({ done, total, about }) {
   const words = byId("progress-words");
   Object.assign(words.dataset, { done, total: total ?? "" });
+  words.toggleAttribute("data-about", about);
   const here = done + queue().filter(isCounted).length;
-  words.textContent = total === null ? say("{done} done", { done: here }) : say("{done} of {total}", { done: Math.min(here, total), total });
+  if (about) total = Math.max(total, here);
+  const given = { done: Math.min(here, total), total };
+  words.textContent = total === null ? say("{done} done", { done: here }) : about ? say("{done} of about {total}", given) : say("{done} of {total}", given);
   words.closest(".progress").hidden = total === null && !here;
   Object.assign(byId("progress-bar"), { hidden: total === null, max: total || 1, value: total ? Math.min(here, total) : 0 });
 }
 
 /** Update the count of answers; the server has now counted `more` of them. */
 export function progress(more = 0) {
-  const { done, total } = byId("progress-words").dataset;
-  showProgress({ done: Number(done) + more, total: total === "" ? null : Number(total) });
+  const { done, total, about } = byId("progress-words").dataset;
+  showProgress({ done: Number(done) + more, total: total === "" ? null : Number(total), about: about !== undefined });
 }
 
 /** Label the button below: save, wait for the server, or continue after feedback. */

@@ -331,6 +331,13 @@ def all_people(source: Store | sa.Connection) -> list[Person]:
         return [_person(row) for row in db.execute(_PEOPLE.order_by(p.invited_at, p.annotator))]
 
 
+def number_active(db: sa.Connection) -> int:
+    """Return the number of annotators who can answer: active, not excluded, no adjudicators."""
+    p = tables.people.c
+    wanted = (p.state == "active") & p.excluded_at.is_(None) & (p.role != ADJUDICATOR)
+    return int(db.execute(sa.select(sa.func.count()).where(wanted)).scalar_one())
+
+
 def invited_names(db: sa.Connection) -> set[str]:
     """The names of all who were invited."""
     return set(db.execute(sa.select(tables.people.c.annotator)).scalars())
