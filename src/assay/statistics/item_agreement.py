@@ -877,8 +877,9 @@ def _random_orders(part: bytes, many: int, seed: int) -> Ints:
     """
     strata = np.frombuffer(part, dtype=np.int64)
     rng = np.random.default_rng(seed)
-    sorted_by_part = np.argsort(strata, kind="stable")
-    order = np.empty((many, len(strata)), dtype=np.int64)
-    order[:, sorted_by_part] = np.argsort(strata + rng.random(order.shape), axis=1)
+    drawn = rng.random((many, len(strata)))
+    drawn += strata
+    place = np.argsort(np.argsort(strata, kind="stable"))
+    order: Ints = np.take(np.argsort(drawn, axis=1), place, axis=1)  # a third less time than to write to columns
     order.flags.writeable = False
     return order
