@@ -163,11 +163,25 @@ def served(folder: Path, steps: Callable[[Any], Any]) -> Any:
     return anyio.run(session)
 
 
-def test_server_offers_the_tools(folder: Path) -> None:
-    async def steps(client: Any) -> Any:
-        return (await client.list_tools()).tools
+@pytest.fixture(scope="module")
+def said(folder: Path) -> Any:
+    """The tools that a server offers, and its answers: to begin takes it a second and a half."""
 
-    tools = {tool.name: tool for tool in served(folder, steps)}
+    async def steps(client: Any) -> Any:
+        test = {"source": "labels.csv", "judge": "gpt-4o", "expertise": "crowd"}
+        offered = (await client.list_tools()).tools
+        unclear = await client.call_tool("alt_test", test)
+        answered = await client.call_tool("alt_test", {**test, "reading": READING, "options": QUICK})
+        option = await client.call_tool("agreement", {"source": "clear.csv", "options": {"coeficients": ["x"]}})
+        outside = await client.call_tool("look", {"source": "../secret.csv"})
+        looked = await client.call_tool("look", {"source": "clear.csv"})
+        return offered, (unclear, answered, option, outside, looked)
+
+    return served(folder, steps)
+
+
+def test_server_offers_the_tools(said: Any) -> None:
+    tools = {tool.name: tool for tool in said[0]}
     assert list(tools) == NAMES
     for tool in tools.values():
         assert tool.annotations.read_only_hint
@@ -176,17 +190,8 @@ def test_server_offers_the_tools(folder: Path) -> None:
     assert tools["alt_test"].input_schema["required"] == ["source", "judge"]
 
 
-def test_server_answers_and_refuses(folder: Path) -> None:
-    async def steps(client: Any) -> Any:
-        test = {"source": "labels.csv", "judge": "gpt-4o", "expertise": "crowd"}
-        unclear = await client.call_tool("alt_test", test)
-        answered = await client.call_tool("alt_test", {**test, "reading": READING, "options": QUICK})
-        option = await client.call_tool("agreement", {"source": "clear.csv", "options": {"coeficients": ["x"]}})
-        outside = await client.call_tool("look", {"source": "../secret.csv"})
-        looked = await client.call_tool("look", {"source": "clear.csv"})
-        return unclear, answered, option, outside, looked
-
-    unclear, answered, option, outside, looked = served(folder, steps)
+def test_server_answers_and_refuses(folder: Path, said: Any) -> None:
+    unclear, answered, option, outside, looked = said[1]
     assert unclear.is_error
     assert "judges=['gpt-4o', 'llama']" in unclear.content[0].text
     assert str(folder) not in unclear.content[0].text

@@ -105,7 +105,8 @@ def missing(value: float | None) -> bool:
     return value is None or math.isnan(value)
 
 
-def check(found: Any) -> None:
+def check(found: Any, first: int | None = None) -> None:
+    """Every row at the level asked; every row at another one too, or each third from ``first``."""
     found.summary()
     found.to_dict()
     table = found.table
@@ -114,19 +115,19 @@ def check(found: Any) -> None:
         assert missing(row["low"]) or row["low"] < row["high"], f"an interval of no width: {row}"
         if "reason" in row and "estimate" in row:
             assert row["reason"] or not missing(row["estimate"]), f"missing without a reason: {row}"
-    for one in found.row_estimates():
+    for one in found.row_estimates()[first :: 1 if first is None else 3]:
         if one is not None:
             low, high = one.interval(0.8)
             assert (missing(low) and missing(high)) or low < high
 
 
-def ask(question: str, labels: assay.Annotations) -> bool:
+def ask(question: str, labels: assay.Annotations, first: int | None = None) -> bool:
     """Whether there was an answer; none is an `AssayError`."""
     try:
         found = ASKED[question](labels)
     except assay.errors.AssayError:
         return False
-    check(found)
+    check(found, first)
     return True
 
 
@@ -151,12 +152,12 @@ def small(name: str, judges: tuple[str, ...]) -> assay.Annotations | None:
 
 @cache
 def answered(question: str, judges: tuple[str, ...]) -> dict[str, bool]:
-    """Whether each table had an answer."""
+    """Whether each table had an answer; the rows that are asked at another level differ from table to table."""
     found = {}
-    for name in TABLES:
+    for number, name in enumerate(TABLES):
         if (labels := small(name, judges)) is not None:
             try:
-                found[name] = ask(question, labels)
+                found[name] = ask(question, labels, number % 3)
             except Exception as error:
                 raise AssertionError(f"{question} of '{name}', judges {judges}") from error
     return found

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from sources import nodes_with_words
+
 PHRASES: dict[str, str] = {
     # the verdict
     r"stands? in for|standing in for": "replace",
@@ -66,6 +68,8 @@ KEPT = "# dialect: kept"
 """At the end of a line that must keep a phrase: a quotation, a file format, an input of a test."""
 
 _ALL = re.compile(rf"\b(?:{'|'.join(f'(?P<p{i}>{pattern})' for i, pattern in enumerate(PHRASES))})\b")
+# The same without groups, which finds them five times as fast: a branch is left at its first letter.
+_ANY = re.compile(rf"\b(?:{'|'.join(re.sub(r'[(](?![?])', '(?:', pattern) for pattern in PHRASES)})\b")
 _PAGES = (".md", ".html", ".toml", ".yaml", ".yml")
 
 
@@ -93,12 +97,12 @@ def texts_in(path: Path) -> Iterator[Text]:
 
 def _python(source: str) -> Iterator[Text]:
     # Tokens take most of the time: they are read only where a line has a phrase after a number sign.
-    if any("#" in line and _ALL.search(line.partition("#")[2].lower()) for line in source.splitlines()):
+    if any("#" in line and _ANY.search(line.partition("#")[2].lower()) for line in source.splitlines()):
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type == tokenize.COMMENT:
                 yield Text(token.start[0], token.string)
     inside: set[int] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_with_words(source):
         match node:
             case ast.JoinedStr():
                 inside |= {id(part) for part in node.values}
@@ -125,6 +129,7 @@ def found_in(path: Path) -> Iterator[str]:
     for line, words in texts_in(path):
         if line <= len(lines) and KEPT in lines[line - 1]:
             continue
-        for match in _ALL.finditer(words.lower()):
-            number = next(i for i in range(len(PHRASES)) if match[f"p{i}"])
+        for match in _ANY.finditer(words := words.lower()):
+            named = _ALL.match(words, match.start())
+            number = next(i for i in range(len(PHRASES)) if named[f"p{i}"])
             yield f"{path}:{line}: '{match[0]}' → {replacements[number]}"

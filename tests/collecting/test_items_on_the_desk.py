@@ -51,13 +51,21 @@ def desk(tmp_path):
         yield page
 
 
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """The same desk for every test that only reads it."""
+    with Served(study(tmp_path_factory.mktemp("desk") / "study"), ("ana", "ben", "cem")) as page:
+        answer_by_hand(page.annotator)
+        yield page
+
+
 def names(html: str) -> list[str]:
     return re.findall(r"/lead/item\?name=[^\"]*\"><bdi>(.*?)</bdi>", html)
 
 
-def test_counts_by_hand(desk):
+def test_counts_by_hand(shown):
     # r1: (4 + 2 + 2) / 3 pairs / a range of 4; the median of 10, 20 and 60 s.
-    assert desk.app.state.assay.now().watch.items() == (
+    assert shown.app.state.assay.now().watch.items() == (
         ItemProgress("r1", 3, 0, None, 0, 20.0, pytest.approx(2 / 3), False),
         ItemProgress("r2", 2, 0, None, 0, 3.0, 0.0, False),
         ItemProgress("r3", 1, 1, None, 1, 8.0, None, False),
@@ -96,17 +104,17 @@ def test_excluded_answers_do_not_count(desk):
         ("?page=99", ["r1", "r2", "r3", "r4"]),
     ],
 )
-def test_table_is_sorted_filtered_and_searched(desk, query, wanted):
-    reply = desk.lead().send("GET", f"/lead/items{query}")
+def test_table_is_sorted_filtered_and_searched(shown, query, wanted):
+    reply = shown.lead().send("GET", f"/lead/items{query}")
     assert (reply.status, names(reply.text)) == (200, wanted)
 
 
-def test_search_on_the_dashboard_finds_items(desk):
-    text = desk.lead().send("GET", "/lead?find=evening").text
+def test_search_on_the_dashboard_finds_items(shown):
+    text = shown.lead().send("GET", "/lead?find=evening").text
     assert 'href="/lead/items?find=evening">1 item</a>' in text
     assert "r2" in names(text)
-    assert "No matching item." in desk.lead().send("GET", "/lead?find=zzz").text
-    assert desk.annotator("ana").send("GET", "/lead/items").status in (401, 403)
+    assert "No matching item." in shown.lead().send("GET", "/lead?find=zzz").text
+    assert shown.annotator("ana").send("GET", "/lead/items").status in (401, 403)
 
 
 def test_a_long_table_has_pages(tmp_path):

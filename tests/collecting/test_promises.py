@@ -90,10 +90,10 @@ def test_kill_with_two_workers_loses_no_acknowledged_answer(tmp_path: Path, url:
 @pytest.mark.slow
 def test_fifty_people_and_five_kills(tmp_path: Path) -> None:
     """`benchmarks/collecting.py` does it with a hundred answers each and ten kills."""
-    people, wrong, kills, _ = simulate(tmp_path / "study", people=50, answers=15, think=1.0, kills=5)
+    people, wrong, kills, _ = simulate(tmp_path / "study", people=50, answers=10, think=1.0, kills=5)
     assert wrong == []
     assert kills == 5
-    assert sum(len(person.saved) for person in people) == 750
+    assert sum(len(person.saved) for person in people) == 500
 
 
 def test_killed_server_keeps_the_last_acknowledged_answer(tmp_path: Path) -> None:

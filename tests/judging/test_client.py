@@ -793,13 +793,17 @@ def test_show_equals_the_request(make_study, monkeypatch, provider):
         requests_of(study, "q99")
 
 
-def test_terminal_output_is_escaped(make_study):
+def test_terminal_output_is_escaped(make_study, run):
+    """In a separate process what goes through the log; in this one the commands that only print."""
     steering = "\x1b]0;pwned\x07\x1b[2J\x9b1m\u202e[red]4[/red]"
     shown = r"\u001b]0;pwned\u0007\u001b[2J\u009b1m\u202e[red]4[/red]"
 
-    def assay(*words):
+    def alone(*words):
         done = subprocess.run([sys.executable, "-m", "assay", *words], capture_output=True, encoding="utf-8")
-        out, err = done.stdout, done.stderr
+        return done.returncode, done.stdout, done.stderr
+
+    def assay(*words, by=run):
+        _, out, err = by(*words)
         text = (out + err).replace("\n", "").replace("\t", "")
         assert [one for one in text if ord(one) < 32 or 127 <= ord(one) < 160 or one == "\u202e"] == []
         return out + err
@@ -809,7 +813,8 @@ def test_terminal_output_is_escaped(make_study):
 
     with ChatServer(script) as server:
         folder = str(make_study(2, server.url).folder)
-        assert assay("judge", folder, "--verbose").count(f"no reply: HTTP 400: {shown}") == 2, "in the log and below it"
+        refusals = assay("judge", folder, "--verbose", by=alone).count(f"no reply: HTTP 400: {shown}")
+        assert refusals == 2, "in the log and below it"
         assert f"\n    {shown}\n" in assay("study", "responses", folder)
         assert shown in assay("study", "responses", folder, "--prompts")
         (reply,) = json.loads(assay("study", "responses", folder, "q00000", "--json"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 
@@ -549,11 +550,19 @@ def test_too_few_draws_are_reported_first(kind, monkeypatch):
     assert np.abs(found.severity.replicates.sum(axis=1)).max() < 1e-9
 
 
-@pytest.mark.slow  # ten seconds of compiling
+def hundred_draws():
+    """Ten seconds of compiling."""
+    truth = rated(40, (-0.6, 0.0, 0.6), (0.5, 0.5, 0.8), categories=3, seed=2)
+    return assay.rater_model(truth.labels, starts=1, chains=2, warmup=50, draws=100)
+
+
+first_hundred_draws = functools.cache(hundred_draws)
+
+
+@pytest.mark.slow
 def test_a_hundred_draws_of_the_sampler_are_not_enough():
     pytest.importorskip("numpyro")
-    truth = rated(40, (-0.6, 0.0, 0.6), (0.5, 0.5, 0.8), categories=3, seed=2)
-    found = assay.rater_model(truth.labels, starts=1, chains=2, warmup=50, draws=100)
+    found = first_hundred_draws()
     assert not found.converged
     assert found.summary().startswith("NOT CONVERGED: ")
 
@@ -583,8 +592,7 @@ def test_both_methods_agree():
 @pytest.mark.slow
 def test_one_seed_gives_the_same_draws():
     pytest.importorskip("numpyro")
-    labels = rated(30, (-0.3, 0.3), (0.5, 0.5), categories=3).labels
-    one, two = (assay.rater_model(labels, starts=1, chains=2, warmup=50, draws=100) for _ in range(2))
+    one, two = first_hundred_draws(), hundred_draws()
     np.testing.assert_array_equal(one.severity.replicates, two.severity.replicates)
 
 

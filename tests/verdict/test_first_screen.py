@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -36,6 +37,17 @@ def study(name: str) -> Any:
     return assay.report(labels, **QUICK)
 
 
+@pytest.fixture
+def page_of(without_pictures: None) -> Callable[[str], str]:
+    """The pages, made once and without pictures: tests read words and where they are."""
+    return page
+
+
+@cache
+def page(name: str) -> str:
+    return str(study(name).html())
+
+
 STUDIES = pytest.mark.parametrize("name", ["good and random", "few items", "two undecided", "one of two"])
 
 
@@ -53,8 +65,8 @@ def test_studies_have_each_kind_of_verdict() -> None:
 
 
 @STUDIES
-def test_the_verdict_is_before_the_card(name: str) -> None:
-    page, text = study(name).html(), study(name).markdown()
+def test_the_verdict_is_before_the_card(name: str, page_of: Callable[[str], str]) -> None:
+    page, text = page_of(name), study(name).markdown()
     headline = study(name).cards[0].headline
     assert 0 < page.index("<h2>") < page.index('<table class="card">')
     assert text.index(headline) < text.index("| Replacement |")
@@ -96,8 +108,8 @@ def test_the_next_step_takes_the_largest_need(name: str) -> None:
 
 
 @STUDIES
-def test_no_page_answers_before_its_tests(name: str) -> None:
-    words = " ".join(re.sub(r"<[^>]+>", " ", study(name).html()).split())
+def test_no_page_answers_before_its_tests(name: str, page_of: Callable[[str], str]) -> None:
+    words = " ".join(re.sub(r"<[^>]+>", " ", page_of(name)).split())
     assert not re.search(r"may [\w-]+ (stand in|replace)[^.]*\? *yes", words, flags=re.I)
     first = words.index(study(name).cards[0].headline)
     assert "may replace" not in words[:first]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import assay
+import assay.testing
 
 pytest_plugins = ["pytester"]
 
@@ -59,12 +59,15 @@ def source(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def labels(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Labels as CSV; made before pytester, which forgets the modules that are imported after it."""
+    """Labels as CSV, and their policy asked once: pytester forgets the modules that are imported after it."""
     path = tmp_path_factory.mktemp("labels") / "labels.csv"
     found = assay.simulate(
         n_items=200, n_annotators=3, annotator_noise=0.3, judges={"good": 0.2, "coin": 1.0}, scale="1-5", seed=4
     )
     found.labels.write_csv(path)
+    policy = path.with_name("assay.toml")
+    policy.write_text(POLICY.format(judge="good", before="labels.csv"), "utf-8")
+    assert assay.gate(str(policy)).exit_code == 0
     return path.read_text("utf-8")
 
 
@@ -77,7 +80,7 @@ def project(labels: str, pytester: pytest.Pytester) -> pytest.Pytester:
 
 def test_plugin_fixtures_fail_and_are_summarised(project: pytest.Pytester) -> None:
     project.makepyfile(test_judges=TESTS)
-    found = project.runpytest_subprocess(*PLUGIN, "--junit-xml=found.xml", "-o", "junit_family=xunit1")
+    found = project.runpytest_inprocess(*PLUGIN, "--junit-xml=found.xml", "-o", "junit_family=xunit1")
     found.assert_outcomes(passed=3, failed=1)
     text = found.stdout.str()
     found.stdout.fnmatch_lines(
@@ -96,19 +99,19 @@ def test_plugin_fixtures_fail_and_are_summarised(project: pytest.Pytester) -> No
 
 
 def test_policy_among_the_arguments_is_tested(project: pytest.Pytester) -> None:
-    found = project.runpytest_subprocess(*PLUGIN, "-v", "assay.toml")
+    found = project.runpytest_inprocess(*PLUGIN, "-v", "assay.toml")
     found.assert_outcomes(passed=2)
     found.stdout.fnmatch_lines(["assay.toml::verdict PASSED*", "assay.toml::drift PASSED*"])
 
 
 def test_policy_in_a_folder_is_not_collected(project: pytest.Pytester) -> None:
     project.makepyfile(test_judges="def test_one(): pass")
-    project.runpytest_subprocess(*PLUGIN, ".").assert_outcomes(passed=1)
+    project.runpytest_inprocess(*PLUGIN, ".").assert_outcomes(passed=1)
 
 
 def test_checks_fail_by_name_without_a_traceback(project: pytest.Pytester) -> None:
     project.makefile(".toml", gate=POLICY.format(judge="coin", before="nowhere.csv"))
-    found = project.runpytest_subprocess(*PLUGIN, "gate.toml")
+    found = project.runpytest_inprocess(*PLUGIN, "gate.toml")
     found.assert_outcomes(failed=2)
     text = found.stdout.str()
     assert "verdict: fail – Do not replace these annotators with coin" in text
@@ -123,19 +126,20 @@ def test_checks_fail_by_name_without_a_traceback(project: pytest.Pytester) -> No
 )
 def test_policy_with_an_error_fails(project: pytest.Pytester, text: str, words: str) -> None:
     project.makefile(".toml", assay=text)
-    found = project.runpytest_subprocess(*PLUGIN, "assay.toml")
+    found = project.runpytest_inprocess(*PLUGIN, "assay.toml")
     found.assert_outcomes(failed=1)
     assert words in found.stdout.str()
 
 
 def test_other_toml_files_are_not_policies(project: pytest.Pytester) -> None:
     project.makefile(".toml", other="[tool]\nname = 'x'\n")
-    found = project.runpytest_subprocess(*PLUGIN, "other.toml")
+    found = project.runpytest_inprocess(*PLUGIN, "other.toml")
     assert found.parseoutcomes().keys() <= {"error", "errors", "warnings"}
     assert "verdict" not in found.stdout.str()
 
 
 def test_results_of_workers_are_summarised(project: pytest.Pytester) -> None:
+    """In separate processes; the other tests run pytest in this one."""
     pytest.importorskip("xdist")
     project.makepyfile(test_judges=TESTS)
     found = project.runpytest_subprocess(*PLUGIN[:-2], "-n", "1", "-k", "good")

@@ -673,14 +673,14 @@ def hashes(values: pl.Series, column: str) -> Hashes:
 
     A whole number has the same hash as integer and as float. Values of other types are treated as text.
     """
-    if values.dtype.is_numeric():
+    numeric = values.dtype.is_numeric()
+    values = values.cast(pl.Float64 if numeric else pl.String)
+    there = None
+    if values.null_count():  # asked first: most columns have none, and small tables are many
         there = values.is_not_null().to_numpy()
-        found = _number_hashes(values.cast(pl.Float64).fill_null(0.0).to_numpy(), _salt(column))
-    else:
-        texts = values.cast(pl.String)
-        there = texts.is_not_null().to_numpy()
-        found = _text_hashes(texts.fill_null(""), _salt(column))
-    return found if there.all() else np.where(there, found, np.uint64(0))
+        values = values.fill_null(0.0 if numeric else "")
+    found = _number_hashes(values.to_numpy(), _salt(column)) if numeric else _text_hashes(values, _salt(column))
+    return found if there is None else np.where(there, found, np.uint64(0))
 
 
 def _salt(column: str) -> np.uint64:

@@ -553,9 +553,7 @@ def stems(items: Sequence[str] | pl.Series) -> NameParts | None:
     """
     names = items if isinstance(items, pl.Series) else pl.Series(items, dtype=pl.String)
     found: NameParts | None = None
-    for separator in SEPARATORS:
-        if not names.head(_GLANCE).str.contains(separator, literal=True).all() or len(names) < 2 * LEAST_SHARING:
-            continue
+    for separator in _separators(names) if len(names) >= 2 * LEAST_SHARING else ():
         # At the first occurrence, if names share nothing before the last.
         one = _cut(names, separator, _LAST, _FIRST)
         if one is not None and (found is None or len(one.stem.names) > len(found.stem.names)):
@@ -571,13 +569,17 @@ def common_suffix(names: pl.Series, least: int) -> Coded | None:
     For names with different stems, such as ``i0001__Color`` and ``i0002__Blue``, the ending is the question.
     None if no separator splits every name, or if all names have the same ending.
     """
-    for separator in SEPARATORS:
-        if not names.head(_GLANCE).str.contains(separator, literal=True).all():
-            continue
+    for separator in _separators(names):
         endings = names.str.extract(rf"(?s)^.+{re.escape(separator)}(.+)$")
         if not endings.null_count() and 1 < endings.n_unique() <= len(names) / least:
             return factorize(endings)
     return None
+
+
+def _separators(names: pl.Series) -> tuple[str, ...]:
+    """Return the separators that each of the first names contains."""
+    first = names.head(_GLANCE).drop_nulls().to_list()
+    return tuple(separator for separator in SEPARATORS if all(separator in name for name in first))
 
 
 _LAST, _FIRST = ".+", ".+?"
