@@ -120,6 +120,11 @@ class Criterion:
         core = None if named is None else self._by_fold.get(folded(named[0]))
         return None if core in (None, self.name) else self._rank_of(core, 4)
 
+    def is_other_usual(self, key: str) -> bool:
+        """Whether a key is the name of another criterion that is also a usual key of a label: ``stars``."""
+        found = self._exact.get(key.strip(), self._by_fold.get(folded(key)))
+        return found not in (None, self.name, _WHOLE) and folded(found) in _GENERIC
+
     def is_name(self, words: str) -> bool:
         """Whether words are the name of a criterion of the study, and nothing else."""
         return folded(words) not in self._labels and self._by_fold.get(folded(words), _WHOLE) != _WHOLE
