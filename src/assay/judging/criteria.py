@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from assay.data.scales import Label, Scale
@@ -33,6 +34,7 @@ def is_rejected(name: str, scale: Scale) -> bool:
     return name.startswith(("not_", "never_")) or (not answers and _REJECTED.fullmatch(name) is not None)
 
 
+@lru_cache(maxsize=4096)
 def folded(name: str) -> str:
     """A name without case, spaces, underscores, hyphens and other signs."""
     return "".join(c for c in unicodedata.normalize("NFKC", name).casefold() if c.isalnum())

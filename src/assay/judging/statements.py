@@ -82,7 +82,7 @@ of nothing else is read in a moment."""
 def is_json(text: str) -> bool:
     """Whether all of a reply is one JSON object, in which marks are words like others."""
     try:
-        return text.lstrip().startswith("{") and isinstance(json.loads(text, strict=False), dict)
+        return text.lstrip().startswith("{") and isinstance(DECODER.decode(text), dict)
     except (json.JSONDecodeError, RecursionError):
         return False
 
@@ -152,7 +152,7 @@ def _join_ranks(text: str, scale: Scale) -> Iterator[tuple[int, int, Any]]:
         if place is not None and is_next and isinstance(place[2], dict) and "rank" in place[2]:
             ranked.append(place)
             continue
-        first = _first_rank([one for _, _, one in ranked], scale)
+        first = _first_rank([one for _, _, one in ranked], scale) if ranked else None
         if first is None:
             yield from ranked
         else:
@@ -199,7 +199,7 @@ def arguments_of(value: Any) -> Any:
         if isinstance(inner, list) and len(inner) == 1:
             inner = inner[0]
         if isinstance(inner, str) and is_json(inner):
-            inner = json.loads(inner, strict=False)
+            inner = DECODER.decode(inner)
         if not isinstance(inner, dict):
             return value
         value = {key: one for key, one in inner.items() if str(key).casefold() not in _INPUTS}
