@@ -88,7 +88,7 @@ def test_ask_gives_each_row_its_own_score_of_a_metric_that_keeps_its_last_one(tm
 
     found = assay.ask(rows, {"m": separate}, cache=tmp_path / "each", **HOW)
     assert labels_of(found, "m") == {row["item"]: int(row["text"]) for row in rows}
-    assert running["most"] > 2, "results of their own, at the same time"
+    assert running["most"] > 2, "separate results, at the same time"
 
 
 def test_ask_gives_models_and_functions_in_one_table_and_asks_each_once(tmp_path):
