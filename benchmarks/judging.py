@@ -1,10 +1,11 @@
 """How much does keeping every answer cost? A judging run against a bare loop over the same provider call.
 
 Run as ``python benchmarks/judging.py [questions]``. A server on loopback, in a separate process, answers every call
-after 50 ms; ``--at-once`` calls are in flight. aiohttp alone posts the same bodies, made before; the bare loop makes
-the same calls through the same provider, from requests made before, and keeps nothing. Each figure is the best of
-``--rounds``, taken in turn and each in a separate process, from the first call to the last answer: libraries are
-imported before. With ``--images`` each item is an image of 2 MB. Where Inspect AI is installed in an environment of its
+after 50 ms, with each label of the scale in turn; ``--at-once`` calls are in flight. aiohttp alone posts the same
+bodies, made before; the bare loop makes the same calls through the same provider, from requests made before, and keeps
+nothing. Each way runs in a separate process, from the first call to the last answer: libraries are imported before. The
+ways take turns for ``--rounds``. Each figure is the median of the rounds, and each ratio the median of the ratios
+within a round. With ``--images`` each item is an image of 2 MB. Where Inspect AI is installed in an environment of its
 own (``--inspect /path/to/python``), it is asked the same.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import multiprocessing
 import random
@@ -22,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -53,20 +56,19 @@ asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
 def serve(port: multiprocessing.Queue[int]) -> None:
     from aiohttp import web
 
-    reply = {
-        "id": "x",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "tiny",
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": '{"label": 4}'}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
-    }
-    text = json.dumps(reply)
+    def reply(label: int) -> str:
+        message = {"role": "assistant", "content": json.dumps({"label": label})}
+        choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+        about = {"id": "x", "object": "chat.completion", "created": 1, "model": "tiny"}
+        return json.dumps(about | {"choices": choices, "usage": usage})
+
+    texts = itertools.cycle([reply(label) for label in range(1, 6)])
 
     async def chat(request: web.Request) -> web.Response:
         await request.read()
         await asyncio.sleep(DELAY)
-        return web.Response(text=text, content_type="application/json")
+        return web.Response(text=next(texts), content_type="application/json")
 
     async def main() -> None:
         app = web.Application(client_max_size=2**30)
@@ -205,31 +207,37 @@ def inspected(python: str, url: str, questions: int, at_once: int) -> float:
     return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()[-1])
 
 
+def ratio(one: list[dict[str, float]], other: list[dict[str, float]], key: str) -> float:
+    """The median over rounds of the ratio of two ways in the same round."""
+    return median(a[key] / b[key] for a, b in zip(one, other, strict=True))
+
+
 def compare(url: str, folder: Path, chosen: argparse.Namespace) -> None:
     make_study(folder, url, chosen.questions, chosen.at_once, images=chosen.images)
-    best: dict[str, float] = {}
-    used: dict[str, float] = {}
-    memory = 0.0
+    found: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
+    others: list[float] = []
     for _ in range(chosen.rounds):
         for way in WAYS:
-            found = in_own_process(way, folder, chosen.questions, chosen.at_once)
-            best[way] = max(best.get(way, 0.0), found["rate"])
-            used[way] = min(used.get(way, found["processor"]), found["processor"])
-            memory = found["memory"]
+            found[way].append(in_own_process(way, folder, chosen.questions, chosen.at_once))
         if chosen.inspect:
-            best["inspect"] = max(
-                best.get("inspect", 0.0), inspected(chosen.inspect, url, chosen.questions, chosen.at_once)
-            )
-    rate = best["judged"]
-    print(f"{chosen.questions} questions, {DELAY * 1000:g} ms each, {chosen.at_once} at once, best of {chosen.rounds}")
+            others.append(inspected(chosen.inspect, url, chosen.questions, chosen.at_once))
+    memory = found["judged"][-1]["memory"]
+    print(
+        f"{chosen.questions} questions, {DELAY * 1000:g} ms each, {chosen.at_once} at once, median of {chosen.rounds}"
+    )
     for way, what in (("raw", "aiohttp alone"), ("bare", "bare loop"), ("judged", "assay judge")):
-        each = 1000 * used[way] / chosen.questions
+        rate, used = (median(one[key] for one in found[way]) for key in ("rate", "processor"))
         print(
-            f"{what:14} {best[way]:7.0f}/s  {best[way] / best['raw']:4.0%} of aiohttp, {each:.2f} ms of processor each"
+            f"{what:14} {rate:7.0f}/s  {ratio(found[way], found['raw'], 'rate'):.2f} of aiohttp's rate, "
+            f"{1000 * used / chosen.questions:.2f} ms of processor each, "
+            f"{ratio(found[way], found['raw'], 'processor'):.2f} times aiohttp's"
         )
-    print(f"assay judge is at {rate / best['bare']:.0%} of the bare loop, with {memory:.0f} MB")
-    if chosen.inspect:
-        print(f"Inspect AI     {best['inspect']:7.0f}/s  assay is {rate / best['inspect']:.1f} times as fast")
+    print(
+        f"assay judge has {ratio(found['judged'], found['bare'], 'rate'):.2f} of the bare loop's rate, {memory:.0f} MB"
+    )
+    if others:
+        times = median(one["rate"] / other for one, other in zip(found["judged"], others, strict=True))
+        print(f"Inspect AI     {median(others):7.0f}/s  assay is {times:.1f} times as fast")
     if chosen.large:
         larger = folder / "large"
         larger.mkdir()

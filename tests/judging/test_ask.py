@@ -61,6 +61,36 @@ def test_ask_takes_every_kind_of_evaluator(tmp_path, judge, label):
     assert labels_of(found, "mine") == dict.fromkeys("abc", label)
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_ask_gives_each_row_its_own_score_of_a_metric_that_keeps_its_last_one(tmp_path, is_async):
+    rows = [{"item": f"q{n}", "text": str(n % 5 + 1)} for n in range(20)]
+    metric, running = SimpleNamespace(score=None), Counter()
+
+    def measure(row):
+        metric.score = int(row["text"])
+        threading.Event().wait(0.002)
+        return metric
+
+    async def measure_later(row):
+        metric.score = int(row["text"])
+        await asyncio.sleep(0.002)
+        return metric
+
+    found = assay.ask(rows, {"m": measure_later if is_async else measure}, cache=tmp_path / "one", **HOW)
+    assert labels_of(found, "m") == {row["item"]: int(row["text"]) for row in rows}
+
+    def separate(row):
+        running["now"] += 1
+        running["most"] = max(running["most"], running["now"])
+        threading.Event().wait(0.005)
+        running["now"] -= 1
+        return SimpleNamespace(score=int(row["text"]))
+
+    found = assay.ask(rows, {"m": separate}, cache=tmp_path / "each", **HOW)
+    assert labels_of(found, "m") == {row["item"]: int(row["text"]) for row in rows}
+    assert running["most"] > 2, "separate results, at the same time"
+
+
 def test_ask_gives_models_and_functions_in_one_table_and_asks_each_once(tmp_path):
     calls = Counter()
 

@@ -258,6 +258,55 @@ def test_read_reply_reads_the_words_that_the_question_gives_for_labels(text, lab
     assert read_reply(text, parse_scale("preference"), says={-1: "m", 1: "M", 0: "tie"}).label == label
 
 
+RANKED = '[{"model": "m", "rank": %s}, {"model": "M", "rank": %s}]'
+ORDERED = '{"concise_explanation": "M is longer.", "ordered_models": %s}'
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        (RANKED % (1, 2), -1), (RANKED % (2, 1), 1), (RANKED % ('"2"', '"1"'), 1), (RANKED % (1, 1), 0),
+        (RANKED % (2, 3), None), (RANKED.replace("M", "m") % (1, 2), None), ('[{"model": "m", "rank": 1}]', None),
+        (ORDERED % RANKED % (2, 1), 1), (f"The list:\n{RANKED % (1, 2)}\nIt is shorter.", -1),
+        (RANKED.replace('"', "'") % (2, 1), 1), ("[{'model': 'm', 'rank': 1}, {'model': 'M', 'ra", None),
+        (f'{{"name": "make_leaderboard", "arguments": {ORDERED % RANKED % (2, 1)}}}', 1),
+        (f"{RANKED % (1, 2)}\n\n{RANKED % (2, 1)} would be their order by length.", -1),
+        ('[{"score": 9, "rank": 1}, {"score": 8, "rank": 2}]', None),
+    ],
+)  # fmt: skip
+def test_read_reply_of_ranks_is_the_first(text, label):
+    for says, names in (({-1: "m", 1: "M", 0: "tie"}, ("m", "M")), ({}, ("A", "B"))):
+        said = text.replace('"m"', f'"{names[0]}"').replace('"M"', f'"{names[1]}"')
+        said = said.replace("'m'", f"'{names[0]}'").replace("'M'", f"'{names[1]}'")
+        assert read_reply(said, parse_scale("preference"), says=says).label == label
+
+
+def test_read_reply_of_ranked_labels_is_the_first():
+    text = '[{"label": "hate", "rank": 1}, {"label": "none", "rank": 2}]'
+    assert read_reply(text, parse_scale("nominal:hate,none")).label == "hate"
+    assert read_reply(text.replace("2", "1"), parse_scale("nominal:hate,none")).label is None
+    assert read_reply('[{"item": "4", "rank": 1}, {"item": "5", "rank": 2}]', parse_scale("1-5")).label is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{'scores': {'a': {'score': 4, 'why': 'Clear.'}, 'b': 2}}",
+     '{"scores": {"a": 4, "b": 2,},}', "{scores: {a: 4, b: 2}}",
+     '{"scores": [{"name": "a", "score": 4}, {"name": "b", "score": 2},]}'],
+)  # fmt: skip
+def test_read_reply_repairs_objects_in_objects(text):
+    assert [read_of(text, name, others=["a", "b"]) for name in "ab"] == [4, 2]
+
+
+def test_read_reply_of_a_line_does_not_take_the_line_of_a_criterion_with_a_usual_name():
+    names, text = ["food", "stars", "score"], "food: 2\nstars: 4\nScore: 3"
+    assert [read_of(text, name, others=names) for name in names] == [2, 4, 3]
+    assert [read_of('{"food": 2, "stars": 4, "score": 3}', name, others=names) for name in names] == [2, 4, 3]
+    assert [read_of("food: 2\nstars: 4\n\nOverall: 3", name, others=names) for name in names[:2]] == [2, 4]
+    assert read_of("stars: 4\nScore: 3", "food", others=names) == OTHER_CRITERIA
+    assert read_of("Score: 3", "food", others=names) == 3
+
+
 def test_stop_tokens_within_json_are_words():
     assert read_reply('{"reason": "It ends in </s>.", "label": 4}', STARS).label == 4
     assert read_reply('So: {"reason": "It ends in <|im_end|>.", "label": 4}</s>{"label": 1}', STARS).label == 4

@@ -235,6 +235,20 @@ def test_reply_off_the_scale_is_asked_again_with_the_complaint(make_study):
     assert study_labels(study).labels["label"].to_list() == [2, 2, 2]
 
 
+def test_equal_replies_are_parsed_by_their_end_and_their_own_item(make_study):
+    cut = iter(["stop", "length", "stop", "length"])
+    with ChatServer(lambda n, body, server: Say("Answer: 1", finish=next(cut, "length"))) as server:
+        done = judge_study(make_study(2, server.url, limits={"concurrency": 1, "timeout": 5}))
+        assert (done.answered, done.reasked) == (2, 1), "of a reply that is cut off, 1 may be the beginning of 10"
+    reply = '{"spans": [{"text": "@q00001@", "label": "place"}]}'
+    asked = [{"name": "where", "text": "Which places?", "scale": "spans:place", "show": ["text"]}]
+    with ChatServer(lambda n, body, server: Say(reply)) as server:
+        study = make_study(3, server.url, questions=asked)
+        done = judge_study(study, changed="new-version")
+    assert (done.answered, done.missing) == (1, 2)
+    assert {item.partition(":")[0] for item in study_labels(study).labels["item"]} == {"q00001"}
+
+
 @pytest.mark.parametrize(
     ("say", "reason"),
     [

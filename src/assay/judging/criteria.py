@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from assay.data.scales import Label, Scale
@@ -33,6 +34,7 @@ def is_rejected(name: str, scale: Scale) -> bool:
     return name.startswith(("not_", "never_")) or (not answers and _REJECTED.fullmatch(name) is not None)
 
 
+@lru_cache(maxsize=4096)
 def folded(name: str) -> str:
     """A name without case, spaces, underscores, hyphens and other signs."""
     return "".join(c for c in unicodedata.normalize("NFKC", name).casefold() if c.isalnum())
@@ -119,6 +121,11 @@ class Criterion:
         named = pattern.search(" ".join(words))
         core = None if named is None else self._by_fold.get(folded(named[0]))
         return None if core in (None, self.name) else self._rank_of(core, 4)
+
+    def is_other_usual(self, key: str) -> bool:
+        """Whether a key is the name of another criterion that is also a usual key of a label: ``stars``."""
+        found = self._exact.get(key.strip(), self._by_fold.get(folded(key)))
+        return found not in (None, self.name, _WHOLE) and folded(found) in _GENERIC
 
     def is_name(self, words: str) -> bool:
         """Whether words are the name of a criterion of the study, and nothing else."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from assay.judging.http import CallFailed, Request
+from assay.judging.http import CallFailed, Completion, Request
 from assay.judging.records import Program
 
 Evaluator = Callable[[dict[str, Any]], Any]
@@ -16,11 +16,28 @@ Evaluator = Callable[[dict[str, Any]], Any]
 
 
 class FunctionOfRow(Program):
-    """A function of the user's as a judge: given a row with the displayed columns, it gives a label."""
+    """A function of the user's as a judge: given a row with the displayed columns, it gives a label.
+
+    Calls are made one after the other until the results are known to be separate. A function can return the same
+    object for each row, such as a metric that keeps its last score: at the same time, it would give another row's.
+    """
 
     def __init__(self, judge: Any, function: Evaluator, timeout: float) -> None:
         super().__init__(judge, timeout)
         self._function = function
+        self._one_by_one = asyncio.Lock()
+        self._first: Any = None
+        """The first object that was returned."""
+        self._is_separate = False
+        """Whether each row has its own result."""
+
+    async def complete(self, request: Request) -> Completion:
+        """One call, at the same time as others if each row has its own result."""
+        if not self._is_separate:
+            async with self._one_by_one:
+                if not self._is_separate:
+                    return await super().complete(request)
+        return await super().complete(request)
 
     async def run(self, request: Request) -> Any:
         """Call it: in a thread, unless it is ``async``."""
@@ -30,9 +47,18 @@ class FunctionOfRow(Program):
                 getattr(self._function, "__call__", None)  # noqa: B004 - an object with an async __call__
             )
             found = self._function(row) if is_async else await asyncio.to_thread(self._function, row)
-            return _label_of(await found if inspect.isawaitable(found) else found)
+            found = await found if inspect.isawaitable(found) else found
+            self._compare(found)
+            return _label_of(found)
         except Exception as error:  # a function of the user's can raise anything
             raise CallFailed("rejected", f"{self.judge.name} raised {type(error).__name__}: {error}") from None
+
+    def _compare(self, found: Any) -> None:
+        """Note whether results are separate: values are, and objects if there are two of them."""
+        if self._is_separate or found is None:
+            return
+        self._first = found if self._first is None else self._first
+        self._is_separate = isinstance(found, str | int | float) or found is not self._first
 
 
 _LABELS = ("label", "score", "value")

@@ -27,6 +27,11 @@ THING = (
 )
 """What models call one of several texts."""
 
+_LETTERED = (
+    rf"(?:{THING}|feedback|comments?|remarks?|notes?|set(?: of {THING}s?| of notes)?|statement|passage|essay|story)"
+)
+"""And before the letter of one of them, as nothing else is in the words."""
+
 _DIGITS = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
 _UNIT = (
     r"(?:stars?|points?|pts|★|⭐|sterne?n?|punkte?n?|étoiles?|estrellas?|puntos?|stelle|punti|pontos?|балл(?:а|ов)?"
@@ -391,7 +396,7 @@ def _sign_side(one: str, sign: str, other: str, scale: Preference) -> int | None
 
 def _odd_letter(stated: str, _scale: Scale) -> str | None:
     differs = r"(?: (?:is the odd one(?: out)?|does not belong|doesn't belong|is different|differs)(?: from .*)?)?"
-    letter = re.fullmatch(rf"(?:{THING} )?([abc]){differs}", spoken(stated))
+    letter = re.fullmatch(rf"(?:the )?(?:{_LETTERED} )?([abc]){differs}", spoken(stated))
     return letter[1].upper() if letter else None
 
 

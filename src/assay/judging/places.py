@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from assay.data.scales import Scale
-from assay.judging.criteria import IN_BRACKETS, NAMING_KEYS, Criterion
+from assay.judging.criteria import IN_BRACKETS, NAMING_KEYS, Criterion, folded
 from assay.judging.label_words import (
     LONGEST_LINE,
     NEAR,
@@ -40,15 +40,19 @@ def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[
     """The lines and tags of a reply that label one criterion each: ``Coherence: 3``, ``<coherence>3</coherence>``.
 
     One of another criterion has `OF_OTHERS` for its label. ``Overall: 3`` is one of these if a label of a criterion
-    that the study asks about is there too.
+    that the study asks about is there too. So is ``Stars: 3``, the name of another criterion and a usual key of a
+    label, if the own criterion or a third one has a line.
     """
-    found, ranks = [], []
+    found, ranks, usual, has_own = [], [], [], False
     if not criterion.is_one_of_several:
         return []
     places = [(one, criterion.rank(one["name"])) for one in CRITERION_LINE.finditer(text)]
     places += [(one, criterion.rank(one["name"])) for one in _CRITERION_ROW.finditer(text)]
     places += [(one, _tag_rank(one["name"], criterion)) for one in _CRITERION_TAG.finditer(text)]
     for one, rank in sorted(places, key=lambda place: place[0].start()):
+        if rank is None and criterion.is_other_usual(one["name"]):
+            usual.append(Statement(one.start(), one.end(), OF_OTHERS, about=folded(one["name"])))
+        has_own |= rank is not None and rank >= 0
         if rank is None or (rank >= 0 and criterion.is_generic) or is_quoted(text, one.start("rest")):
             continue
         label = _cells_label(one["rest"], scale) if one[0].lstrip().startswith("|") else None
@@ -57,7 +61,9 @@ def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[
         if label is not None or is_number:
             found.append(Statement(one.start(), one.end(), label if rank >= 0 else OF_OTHERS, is_own=rank >= 0))
             ranks.append(rank)
-    return found if any(rank != Criterion.WHOLE for rank in ranks) else []
+    found = found if any(rank != Criterion.WHOLE for rank in ranks) else []
+    is_usual = has_own or len({one.about for one in usual}) > 1
+    return sorted([*usual, *found], key=lambda one: one.at) if is_usual else found
 
 
 def _tag_rank(tag: str, criterion: Criterion) -> int | None:

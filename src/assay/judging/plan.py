@@ -6,9 +6,9 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from assay.data.scales import Label, Listed, RankedTexts, Scale, parse_scale, pl
 from assay.errors import AssayError, DesignError, StudyError, counted, listing, unknown
 from assay.judging.http import Request, identity
 from assay.judging.prompts import Demonstration, Message, Prompt, complaint, reformat, reply_schema, with_words
+from assay.judging.replies import Reply, read_reply
 from assay.preference.separability import check_similarity, separability
 from assay.preference.votes import chosen_items, pairs_of
 from assay.reading import outputs_of
@@ -163,6 +164,10 @@ _ONE_LABEL, _LONG_REPLY = 512, 8192
 ten pages has 8,000."""
 
 
+_SHORT_REPLY, _SHORT_REPLIES = 100, 1_000
+"""Characters of a response that other items are likely to have as well, and number of these that are kept."""
+
+
 @dataclass(frozen=True)
 class Way:
     """What all assignments of one judge, one question and one condition have in common."""
@@ -175,6 +180,27 @@ class Way:
     schema: dict[str, Any] | None
     prompt: Prompt
     probe: str | None = None
+    others: tuple[str, ...] = ()
+    """The other criteria of the study."""
+
+    def read(self, text: str, finish: str, source: str) -> Reply:
+        """Parse a response; ``source`` is the text of which it quotes spans."""
+        if source or len(text) > _SHORT_REPLY:
+            return self._read(text, finish=finish, source=source)
+        return self._read_again(text, finish=finish)
+
+    @cached_property
+    def _read(self) -> Callable[..., Reply]:
+        asked = self.question.definition
+        says = asked.words_of_says(self.scale)
+        return partial(
+            read_reply, scale=self.scale, closed=asked.closed, criterion=asked.name, others=self.others, says=says
+        )
+
+    @cached_property
+    def _read_again(self) -> Callable[..., Reply]:
+        """The same of responses such as ``{"label": 4}``, each parsed once."""
+        return lru_cache(maxsize=_SHORT_REPLIES)(self._read)
 
     def request(
         self, messages: list[Message], about: dict[str, Any], columns: Mapping[str, Any] | None = None
@@ -709,7 +735,8 @@ class Plan:
         schema = None
         if judge.structured == "auto" and prompt.has_format:  # a prompt with its own format defines the response
             schema = reply_schema(asked, scale, reasoning=judge.reasons)
-        return Way(judge, question, asked, scale, schema, prompt, varied.get("probe"))
+        others = [one.definition.name for one in self.questions.values() if one.definition.name != asked.name]
+        return Way(judge, question, asked, scale, schema, prompt, varied.get("probe"), tuple(others))
 
     def _messages(self, way: Way, item: Item, order: tuple[str, ...]) -> list[Message]:
         """Return the prompt of one judge for one question."""

@@ -27,7 +27,7 @@ from assay.judging.likelihood import label_likelihood
 from assay.judging.plan import LEFT_TO_PEOPLE, Plan, check_comparisons, plan_study
 from assay.judging.providers import Service
 from assay.judging.records import Recording
-from assay.judging.replies import CUT_THINKING, read_reply
+from assay.judging.replies import CUT_THINKING
 from assay.study.definition import Study
 from assay.study.items import canonical
 from assay.study.schema import Judge
@@ -599,18 +599,7 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
     """Return the answer of a response, with its details."""
     way = plan.way(claim)
     asked = plan.questions[claim.question].definition
-    source = asked.marked_text(claim.item.fields)
-    others = [one.definition.name for one in plan.questions.values() if one.definition.name != asked.name]
-    reply = read_reply(
-        completion.text,
-        way.scale,
-        finish=completion.finish,
-        closed=asked.closed,
-        source=source,
-        criterion=asked.name,
-        others=others,
-        says=asked.words_of_says(way.scale),
-    )
+    reply = way.read(completion.text, completion.finish, asked.marked_text(claim.item.fields))
     kept = about | {
         "reply": completion.text,
         "reasoning": completion.reasoning or reply.reasoning,

@@ -82,7 +82,7 @@ of nothing else is read in a moment."""
 def is_json(text: str) -> bool:
     """Whether all of a reply is one JSON object, in which marks are words like others."""
     try:
-        return text.lstrip().startswith("{") and isinstance(json.loads(text, strict=False), dict)
+        return text.lstrip().startswith("{") and isinstance(DECODER.decode(text), dict)
     except (json.JSONDecodeError, RecursionError):
         return False
 
@@ -96,17 +96,20 @@ def objects(text: str) -> Iterator[tuple[int, int, Any]]:
         try:
             value, end = DECODER.raw_decode(text, position)
         except (json.JSONDecodeError, RecursionError):
-            flat = re.match(r"\{[^{}]*\}", text[position:])
-            value = None if flat is None else _repair(flat[0])
-            end = position + (flat.end() if flat is not None and value is not None else 1)
+            whole = _BRACES.match(text, position)
+            value = None if whole is None else _repair(whole[0])
+            end = position + 1 if whole is None or value is None else whole.end()
         if value is not None:
             yield position, end, value
         position = text.find("{", end)
 
 
+_BRACES = re.compile(r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}")
+"""An object that has objects in objects at most, as no JSON that a prompt requests has more."""
+
 _REPAIRS = (
     (r"//[^\n\"]*", ""),
-    (r",\s*}", "}"),
+    (r",\s*([}\]])", r"\1"),
     (r"([{,]\s*)'([^'\n]*)'\s*:", r'\1"\2":'),
     (r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":'),
     (r":\s*'([^'\n]*)'\s*([,}])", r': "\1"\2'),
@@ -128,9 +131,10 @@ def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) ->
 
     An object with keys of other criteria and without the own one says nothing, unless it has the key ``label``.
     """
-    for at, end, value in objects(text):
+    for at, end, value in _join_ranks(text, scale):
         value = arguments_of(value)
         if isinstance(value, dict):
+            value = _first_of_ranks(value, scale)
             found = _of_criterion(value, criterion)
             label, named = one_label([_inner_label(one, scale) for one in found.own]), bool(found.own)
             is_text = criterion is not None and (criterion.is_aside or all(map(is_sentence, found.own)))
@@ -138,6 +142,49 @@ def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) ->
             if not is_own:
                 label, named = (OF_OTHERS, True) if found.names_others else _object_label(value, scale)
             yield Statement(at, end, label, named and not is_reported(text, at, end), is_own=is_own)
+
+
+def _join_ranks(text: str, scale: Scale) -> Iterator[tuple[int, int, Any]]:
+    """The objects of a text; a list of objects with a rank each, ``[{"model": "m", "rank": 1}, …]``, as one winner."""
+    ranked: list[tuple[int, int, Any]] = []
+    for place in (*objects(text), None):
+        is_next = not ranked or (place is not None and not text[ranked[-1][1] : place[0]].strip(", \n"))
+        if place is not None and is_next and isinstance(place[2], dict) and "rank" in place[2]:
+            ranked.append(place)
+            continue
+        first = _first_rank([one for _, _, one in ranked], scale) if ranked else None
+        if first is None:
+            yield from ranked
+        else:
+            closed = re.compile(r"[\s,]*\]").match(text, ranked[-1][1])
+            yield ranked[0][0], ranked[-1][1] if closed is None else closed.end(), {"winner": first}
+        ranked = []
+        if place is not None:
+            ranked = [place] if isinstance(place[2], dict) and "rank" in place[2] else []
+            yield from () if ranked else [place]
+
+
+def _first_of_ranks(found: dict[Any, Any], scale: Scale) -> dict[Any, Any]:
+    """An object with the winner instead of its only list of ranks, as of the annotators of AlpacaEval:
+    ``{"ordered_models": [{"model": "m", "rank": 1}, …]}``."""
+    lists = [(key, one) for key, one in found.items() if isinstance(one, list) and one and isinstance(one[0], dict)]
+    first = _first_rank(lists[0][1], scale) if len(lists) == 1 else None
+    return found if first is None else {"winner": first} | {k: v for k, v in found.items() if k in ASIDE_KEYS}
+
+
+def _first_rank(entries: Sequence[Any], scale: Scale) -> Any:
+    """The name with rank 1, or a tie of two; None if the entries are no ranks of different labels."""
+    names: dict[Any, tuple[str, str]] = {}
+    for one in entries:
+        other = [value for key, value in one.items() if key != "rank"] if isinstance(one, dict) else []
+        label = label_on_scale(other[0], scale) if len(other) == 1 and isinstance(other[0], str) else None
+        if label is None or label in names or "rank" not in one:
+            return None
+        names[label] = other[0], str(one["rank"]).strip()
+    first = [name for name, rank in names.values() if rank == "1"]
+    if len(names) < 2 or not first or scale.numeric:
+        return None
+    return first[0] if len(first) == 1 else "tie" if scale.kind == "preference" else None
 
 
 def arguments_of(value: Any) -> Any:
@@ -152,7 +199,7 @@ def arguments_of(value: Any) -> Any:
         if isinstance(inner, list) and len(inner) == 1:
             inner = inner[0]
         if isinstance(inner, str) and is_json(inner):
-            inner = json.loads(inner, strict=False)
+            inner = DECODER.decode(inner)
         if not isinstance(inner, dict):
             return value
         value = {key: one for key, one in inner.items() if str(key).casefold() not in _INPUTS}
@@ -329,7 +376,7 @@ _DISMISSED = re.compile(
     re.IGNORECASE,
 )
 _WOULD = re.compile(
-    r"^[\s\"'`”)*_]*(?:would|could|might)\b(?!\s+be\s+(?:my|the|our|right|best|fair|appropriate))"
+    r"^[\s\"'`”)*_]*(?:would|could|might)\b(?!\s+be\s+(?:my|the|our|right|best|fair|appropriate)\b)"
     r"|^[\s\"'`”)*_]*(?:needs|requires|is\s+(?:reserved|meant)\s+for)\b",
     re.IGNORECASE,
 )
