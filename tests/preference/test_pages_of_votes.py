@@ -123,9 +123,7 @@ def test_sentences_on_bins_are_left_to_the_table():
     part = sets(("a", "b", None), ("a", "b", "low"), ("a", "b", "high"), lines=["whole", "low", "high", "trend"])
     assert part.words == ("whole", "trend")
     assert part.frames[0][1].columns[:2] == ["who", "bin"]
-    assert (
-        part.frames[0][0] == "Mean consistency of rating sets, and shares of unanimous, one-sided, mixed and tied sets."
-    )
+    assert part.frames[0][0] == "Mean consistency of rating sets; shares of unanimous, one-sided, mixed and tied sets."
 
 
 # -- separability and places --------------------------------------------------------------------------

@@ -155,7 +155,8 @@ def init(
     ask
         The question about each item.
     scale
-        Its scale, such as 1-5, interval:0-100, nominal:yes,no or ordinal:low<mid<high.
+        Its scale, such as 1-5, interval:0-100, nominal:yes,no, ordinal:low<mid<high, text, preference (two columns) or
+        spans:claim,evidence (parts of the text).
     id
         Column with the item ids; by default item, id, or the only one whose name ends in id. Without one, rows are
         numbered.

@@ -70,7 +70,7 @@ def consistency_parts(found: RatingSets) -> tuple[Part, ...]:
             (*whole, *said[found.headlines.height :]),
             (
                 (
-                    f"Mean {found.measure} of rating sets, and shares of unanimous, one-sided, mixed and tied sets.",
+                    f"Mean {found.measure} of rating sets; shares of unanimous, one-sided, mixed and tied sets.",
                     shown,
                 ),
             ),

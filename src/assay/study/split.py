@@ -64,8 +64,8 @@ class ItemSplit:
             documents = self.parts.group_by("document").agg(pl.len())
             lines.append(f"Items of one document stay together: {documents.height:,} documents, {self.grouped_by}.")
         if self.n_test is not None:
-            counts = self.table["test"]
-            low, high = counts.min(), counts.max()
+            counts = self.table["test"].to_list()
+            low, high = min(counts), max(counts)
             numbers = f"{low:,}" if low == high else f"{low:,} to {high:,}"
             of = f"each of {counted(len(counts), 'kind')} of {listing(self.strata)}" if self.strata else "the items"
             lines.append(f"Test set: {numbers} items of {of}.")
