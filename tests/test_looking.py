@@ -434,3 +434,21 @@ def test_excluded_columns_have_no_role() -> None:
 def test_look_says_that_rows_are_numbered() -> None:
     assert "no item id found; rows are numbered" in assay.look(WIDE.select("Ann", "Bob", "gpt-4o")).notes
     assert "no item id found; rows are numbered" not in assay.look(WIDE).notes
+
+
+def test_look_counts_annotators_per_item_and_items_per_annotator():
+    rows = [
+        ("a", "ann", 1),
+        ("a", "bob", 2),
+        ("a", "gpt-4o", 2),
+        ("b", "ann", 3),
+        ("b", "gpt-4o", 3),
+        ("c", "gpt-4o", 1),
+    ]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    said = assay.look(frame, judges=["gpt-4o"], scale="1-5").summary()
+    assert "2 items with human labels: 1 to 2 annotators per item, 1 to 2 items per annotator." in said
+    alone = assay.look(frame.filter(pl.col("annotator") == "ann"), humans=["ann"], scale="1-5").summary()
+    assert "2 items with human labels: 1 annotator per item, 2 items per annotator." in alone
+    judges = assay.look(frame.filter(pl.col("annotator") == "gpt-4o"), judges=["gpt-4o"], scale="1-5").summary()
+    assert "with human labels" not in judges

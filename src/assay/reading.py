@@ -75,7 +75,10 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
         from assay.study.definition import load_study
 
         study = load_study(paths[0])
-        return study_outputs(study) if settings.what == "outputs" else study_labels(study, only=_asked(study, settings))
+        if settings.what == "outputs":
+            return study_outputs(study)
+        made = study_spans if settings.what == "spans" else study_labels
+        return made(study, only=_asked(study, settings))
     return annotations_of(rows, settings)
 
 
@@ -89,7 +92,7 @@ def _asked(study: Study, settings: ReadSettings) -> list[str] | None:
         raise DesignError(unknown("question", wanted, list(asked), "study.yaml"), option="question")
     if settings.what == "labels":
         return None if wanted is None else names
-    kind = {"votes": "preference", "triplets": "odd-one-out"}[settings.what]
+    kind = {"votes": "preference", "triplets": "odd-one-out"}.get(settings.what, settings.what)
     if not (found := [name for name in names if asked[name] == kind]):
         raise DesignError(
             f"no question of this study is on the scale {kind}; its questions are {listing(names)}", option="what"
@@ -135,7 +138,7 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
             )
         return None, settings
     if settings.what != "labels":
-        kind = {"votes": "preference", "triplets": "odd-one-out", "outputs": "text"}[settings.what]
+        kind = {"votes": "preference", "triplets": "odd-one-out"}.get(settings.what, "text")
         words = f"only a study folder has {settings.what}; read those of other sources with scale='{kind}'"
         raise DesignError(words, option="what")
     items = [settings.item] if isinstance(settings.item, str | int) else settings.item
@@ -530,6 +533,22 @@ def study_labels(
             )
         kept = {"excluded_people": excluded_people, "probes": probes, "reasoning": reasoning}
         return stored_annotations(opened, notes, study.folder, **kept, only=only)
+
+
+def study_spans(study: Study, store: str | None = None, *, only: Collection[str] | None = None) -> Annotations:
+    """Return every marked span of a study's texts: its label is the text about it, otherwise its words.
+
+    Raises
+    ------
+    StudyError
+        If no span is marked yet.
+    """
+    from assay.study.store.connection import open_to_read
+
+    with open_to_read(study, store) as opened:
+        from assay.study.store.table import stored_spans
+
+        return stored_spans(opened, study.folder, only=only)
 
 
 def study_outputs(study: Study, store: str | None = None) -> Annotations:

@@ -27,7 +27,7 @@ from assay.collecting.design import Asked, StudyDesign
 from assay.collecting.overview import agreement_so_far
 from assay.collecting.people import AnswerBody
 from assay.data.scales import parse_scale
-from assay.errors import StudyError
+from assay.errors import DesignError, StudyError
 from assay.reading import study_labels
 from assay.study.definition import load_study
 from assay.study.schema import Question, scale_of
@@ -331,12 +331,49 @@ PAIRED = {"name": "better", "text": "?", "scale": "preference", "options": ["one
         ({"scale": "spans:person,place", "show": ["text"]}, '[[0,3,"person"],[9,14,"place"]]', (),
          "person: Ana; place: Paris"),
         ({"scale": "spans:person,place", "show": ["text"]}, "[]", (), "Nothing to mark"),
+        ({"scale": "spans:person", "of": {"text": "?"}}, '[[0,3,"person","a poet"]]', (),
+         "person: Ana (a poet)"),
     ],
 )  # fmt: skip
 def test_answer_words_describe_a_label(question: dict[str, Any], label: Any, order: Any, words: str) -> None:
     asked = Question.model_validate({"name": "q", "text": "Q?", **question})
     one = Asked(1, asked, parse_scale(asked.scale) if isinstance(asked.scale, str) else scale_of(asked.scale))
     assert answer_words(one, label, order, "Ana left Paris.") == words
+
+
+def test_spans_have_texts_if_the_question_asks_for_them(serve: Callable[..., Served], run: Any, tmp_path: Path) -> None:
+    items = [{"item": f"i{k}", "text": "Ana left Rome.", "topic": "t"} for k in range(2)]
+    plain = {"name": "names", "text": "?", "scale": "spans:person,place", "show": ["text"]}
+    asked = {**plain, "name": "notes", "of": {"text": "What is it?"}}
+    page = serve(items=items, who=("ana", "ben"), questions=[plain, asked], people={"order": "fixed"})
+    for name in ("ana", "ben"):
+        person = page.annotator(name)
+        (task, other), _ = person.pages()
+        names, notes = (question.id for question in task.questions)
+        about = [[9, 13, "place", f"a town, {name}"], [0, 3, "person"]]
+        refused = person.answer(task, {names: about, notes: about})
+        assert list(refused.json()["questions"]) == [str(names)]
+        assert person.answer(task, {names: [], notes: about}).status == 200
+        assert person.answer(other, {names: [[0, 3, "person"]], notes: []}).status == 200
+    assert '[[0,3,"person"],[9,13,"place","a town, ana"]]' in {row["label"] for row in page.history()}
+    folder = page.study.folder
+    found = assay.read(folder, what="spans")
+    assert (found.scale_of("notes: place").kind, len(found), found.criteria) == (
+        "text", 6, ("names: person", "notes: person", "notes: place"),
+    )  # fmt: skip
+    town = found.where(criterion="notes: place")
+    assert dict(town.labels.select("annotator", "label").iter_rows()) == {"ana": "a town, ana", "ben": "a town, ben"}
+    place = {"item": "i0: text 9-13", "span_of": "i0", "words": "Rome", "start": 9, "end": 13, "topic": "t"}
+    row = found.items.filter(pl.col("item") == place["item"]).row(0, named=True)
+    assert {name: row[name] for name in place} == place
+    assert found.where(criterion="notes: person").labels["label"].to_list() == ["Ana", "Ana"]
+    assert assay.read(folder, what="spans", question="names").criteria == ("names: person",)
+    with pytest.raises(DesignError, match=r"no question of this study is on the scale spans"):
+        assay.read(write_study(tmp_path / "other", items=2), what="spans")
+    code, out, _ = run("export", folder, folder / "spans.csv", "--what", "spans")
+    assert (code, pl.read_csv(folder / "spans.csv").height) == (0, 6)
+    code, out, _ = run("look", folder, "--what", "spans")
+    assert code == 0, out
 
 
 def test_drafts_have_at_most_twenty_levels() -> None:

@@ -285,6 +285,8 @@ def test_consent_to_the_current_text(serve: Any) -> None:
         ("interval:0-10", "1-5", 8.6, 4, True),
         ("interval", "interval", 3.0, 3, False),
         ("interval", "interval", 3.1, 3, True),
+        ("spans:a", "spans:a", '[[0,3,"a","why"]]', '[[0,3,"a"]]', False),
+        ("spans:a", "spans:a", '[[0,4,"a"]]', '[[0,3,"a"]]', True),
     ],
 )
 def test_failed_checks_are_counted(given_on: str, known_on: str, label: Any, known: Any, wrong: bool) -> None:

@@ -211,3 +211,50 @@ def _mark_spans(browser: Browser, site: Site) -> None:
     assert answer["label"] == place
     page.keyboard.press("u")  # back to the saved answer
     wait_until(lambda: spans() == place, "undo has not restored the saved answer")
+
+
+def test_comments_on_spans(browser: Browser, tmp_path: Path) -> None:
+    asked = {**SPANS["questions"][0], "of": {"text": "What do you notice?"}}
+    items = [{"item": f"i{k}", "text": "Ana Ruiz left Rome for her aunt."} for k in range(2)]
+    site = Site(tmp_path / "study", SPANS | {"questions": [asked]}, {"items.jsonl": items})
+    try:
+        in_thread(_comment_on_spans, browser=browser, site=site)
+    finally:
+        site.close()
+
+
+def _comment_on_spans(browser: Browser, site: Site) -> None:
+    page = browser.visit(site.invite("ana"))
+    form = page.locator("form.page:not([hidden])")
+
+    def spans() -> str:
+        return str(form.locator("[data-name=names]").get_attribute("data-spans") or "")
+
+    words, boxes = form.locator(".word"), form.locator(".span-text")
+    for word, key in ((0, "1"), (3, "2")):
+        words.nth(word).click()
+        page.keyboard.press(key)
+    boxes.nth(0).fill("the 1st name")
+    assert boxes.nth(1).get_attribute("aria-label") == "What do you notice? place: Rome"
+    boxes.nth(1).press_sequentially("2 towns ")  # digits and arrows are text in a box
+    assert spans() == '[[0,3,"person","the 1st name"],[14,18,"place","2 towns"]]'
+    no_violations(page, "desktop")
+    fits(page)
+    page.screenshot(path=str(SCREENSHOTS / "span-comments.png"))
+    # A longer span of the label keeps the text; a removed span takes its own along.
+    words.nth(1).click()
+    page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("1")
+    assert spans() == '[[0,8,"person","the 1st name"],[14,18,"place","2 towns"]]'
+    form.get_by_role("button", name="Remove place: Rome").click()
+    place = '[[0,8,"person","the 1st name"]]'
+    assert spans() == place
+    page.reload()
+    page.wait_for_selector("form.page:not([hidden])")
+    assert (spans(), boxes.nth(0).input_value()) == (place, "the 1st name")
+    page.set_viewport_size({"width": 360, "height": 740})
+    no_violations(page, "phone")
+    fits(page)
+    boxes.nth(0).press("Control+Enter")
+    (answer,) = site.wait_for("ana", 1)
+    assert answer["label"] == place

@@ -392,6 +392,17 @@ def test_spans_are_listed_in_text_order(said, read):
     assert SpanLabels(("person", "place")).read(said) == read
 
 
+def test_spans_can_have_texts():
+    scale = SpanLabels(("person", "place"))
+    said = [[8, 9, "place", " the town "], [0, 5, "person", "  "]]
+    assert scale.read(said) == '[[0,5,"person"],[8,9,"place","the town"]]'
+    assert scale.read(scale.read(said)) == scale.read(said)
+    assert scale.with_texts(said) == ((0, 5, "person", ""), (8, 9, "place", "the town"))
+    assert scale.chosen(said) == ((0, 5, "person"), (8, 9, "place"))
+    for text, valid in (("x" * 2000, True), ("x" * 2001, False), (3, False), (None, False)):
+        assert (scale.read([[0, 5, "person", text]]) is not None) == valid
+
+
 def test_spans_are_refused_for_tables():
     with pytest.raises(DataError, match=r"one item per word and one criterion.*scale='nominal:no,yes'"):
         scale_of("spans:person")

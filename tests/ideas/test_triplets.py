@@ -53,6 +53,20 @@ def test_equation_1_by_hand():
     assert np.isnan(alike[names.index("w"), names.index("z")])
     with pytest.raises(DataError, match="never compared"):
         found.of("w", "z")
+    # Of each text the mean over its pairs, x: (2/3 + 0 + 0) / 3; and the share of its choices in which it is odd.
+    texts = found.texts.select("text", "similarity", "estimate", "n").rows()
+    assert [row[0] for row in texts] == ["z", "x", "w", "y"]
+    wanted = [(0.0, 1.0, 2), (2 / 9, 1 / 3, 3), (1 / 2, 0.0, 1), (5 / 9, 0.0, 3)]
+    assert [row[1:] for row in texts] == [pytest.approx(one) for one in wanted]
+    low, high = wilson(np.array([1 / 3]), np.array([3.0]))
+    assert found.texts.row(1)[-3:-1] == (pytest.approx(low[0]), pytest.approx(high[0]))
+
+
+def test_interval_of_a_text_counts_its_triplets():
+    # Three people on one triplet are one triplet; the share is of all choices.
+    found = assay.triplet_similarity(read([("1", "x", "y", "z", "C", who) for who in ("ann", "bob", "cyd")]))
+    assert found.texts.row(0, named=True)["n"] == 3
+    assert found.texts.row(0)[-3:-1] == pytest.approx(tuple(end[0] for end in wilson(np.ones(1), np.ones(1))))
 
 
 def test_counts_agree_with_direct_computation():
@@ -330,7 +344,7 @@ def similarity(*rows, dependence=np.nan, unseen=0, floor=3):
                 "low": pl.Float64, "high": pl.Float64, "n": pl.Int64, "enough": pl.Boolean},
     )  # fmt: skip
     run = SimpleNamespace(settings=SimpleNamespace(floor=floor), closing=lambda intervals: [f"closing {intervals}"])
-    return TripletSimilarity(pairs, unseen, dependence, run, np.ones(len(rows)))
+    return TripletSimilarity(pairs, pl.DataFrame(), unseen, dependence, run, np.ones(len(rows)))
 
 
 THREE = [("d", "a", "b", 0.5, 4), ("d", "a", "c", 0.25, 2), ("d", "b", "c", 0.75, 3), ("e", "a", "b", 1.0, 1)]

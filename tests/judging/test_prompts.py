@@ -359,6 +359,24 @@ def test_judge_ranks_letters_in_the_order_shown(make_study):
         assert row["order"].split(">")[row["position"] - 1] == (first if row["label"] == -1 else second)
 
 
+def test_judge_comments_on_spans_if_the_question_asks_for_a_text():
+    about = {"name": "q", "text": "?", "scale": "spans:a,b", "show": []}
+    plain, asked = (Question.model_validate(about | {"of": of}) for of in ("text", {"text": "Why?"}))
+    on = scale_of(asked.scale)
+    assert "comment" not in json.dumps(reply_schema(plain, on, reasoning=False)) + describe_labels(plain, on)
+    schema = reply_schema(asked, on, reasoning=False)["properties"]["label"]["items"]
+    assert schema["required"] == ["text", "label", "comment"]
+    words = describe_labels(asked, on)
+    assert words.startswith('a JSON list of {"text": "…", "label": "…", "comment": "…"}, one for each span')
+    assert "one of a, b; comment: Why?; []" in words
+    shown = Demonstration(Item("d", None, {"text": "Old Ada."}), '[[4,7,"a","a name"]]')
+    messages = Prompt(Judge(name="j", model="m"), asked, on).messages(
+        Item("i", None, {"text": "Ana"}), demonstrations=[shown]
+    )
+    assert messages[-2]["content"] == '{"label":[{"comment":"a name","label":"a","text":"Ada"}]}'
+    assert '"comment": "…"' in messages[-1]["content"] + messages[0]["content"]
+
+
 def test_judge_quotes_spans_and_is_asked_again_for_what_does_not_occur(make_study):
     asked = {"name": "names", "text": "Who?", "scale": "spans:person,place", "of": "text", "show": []}
     shown = Demonstration(Item("d", None, {"text": "Old Ada."}), '[[4,7,"person"]]')

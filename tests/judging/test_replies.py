@@ -442,6 +442,13 @@ def test_quotes_are_spans_of_the_text(text, found):
         assert [tuple(one) for one in json.loads(reply.label)] == found
 
 
+@pytest.mark.parametrize(("comment", "kept"), [("why", ["why"]), ("x" * 3000, ["x" * 2000]), ("", []), (4, [])])
+def test_quotes_can_have_comments(comment, kept):
+    text = json.dumps({"label": [{"text": "York", "label": "place", "comment": comment}]})
+    reply = read_reply(text, parse_scale("spans:place"), source="in York")
+    assert json.loads(reply.label) == [[3, 7, "place", *kept]]
+
+
 def test_quote_keeps_the_signs_of_the_text():
     source = "a **bold** “claim” of *50%* <b>x</b> \\ done"
     scale = parse_scale("spans:claim")

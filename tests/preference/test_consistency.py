@@ -92,9 +92,9 @@ def test_bins_of_words_are_in_natural_order_and_one_number_is_one_bin():
 
 
 SETS = pl.DataFrame(
-    [("m", "judge", "a", "b", "lo", 2, "one-sided"), ("w2", "human", "a", "b", "lo", 3, "mixed"),
-     ("w10", "human", "a", "b", "hi", 1, "all ties"), ("w2", "human", "a", "c", "hi", 4, "one-sided")],
-    schema=["annotator", "kind", "first", "second", "bin", "n", "set"], orient="row",
+    [("m", "judge", "a", "b", "lo", 2, "one-sided", -1.0), ("w2", "human", "a", "b", "lo", 3, "mixed", 1 / 3),
+     ("w10", "human", "a", "b", "hi", 1, "all ties", 0.0), ("w2", "human", "a", "c", "hi", 4, "one-sided", 0.75)],
+    schema=["annotator", "kind", "first", "second", "bin", "n", "set", "strength"], orient="row",
 )  # fmt: skip
 
 
@@ -120,8 +120,8 @@ def test_a_row_counts_its_sets_and_votes_by_kind():
     group = everyone._replace(who="all", inside=np.array([True] * 4))
     assert _row(group, SETS) == {
         "first": None, "second": None, "who": "all", "bin": None, "sets": 4, "votes": 10, "one_sided": 0.5,
-        "mixed": 0.25, "all_ties": 0.25,
-    }  # fmt: skip
+        "mixed": 0.25, "all_ties": 0.25, "unanimous": 0.25,
+    }  # fmt: skip  # the set with a strength of 0.75 has a tie
     pair = _row(group._replace(pair=("a", "b"), bin="lo", inside=np.array([True, True, False, False])), SETS)
     assert (pair["first"], pair["second"], pair["bin"], pair["votes"], pair["one_sided"]) == ("a", "b", "lo", 5, 0.5)
 

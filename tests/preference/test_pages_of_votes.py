@@ -95,7 +95,8 @@ def test_pairs_moves_and_covariates_have_frames_where_there_are_some():
 
 def sets(*rows, lines):
     """Rows of (first, second, bin)."""
-    numbers = {"estimate": 0.5, "low": 0.4, "high": 0.6, "sets": 9, "one_sided": 0.5, "mixed": 0.3, "all_ties": 0.2}
+    numbers = {"estimate": 0.5, "low": 0.4, "high": 0.6, "sets": 9, "one_sided": 0.5, "mixed": 0.3, "all_ties": 0.2,
+               "unanimous": 0.4}  # fmt: skip
     frame = pl.DataFrame(
         [{"who": "m", "first": a, "second": b, "bin": bin_} | numbers for a, b, bin_ in rows],
         infer_schema_length=None, schema_overrides=dict.fromkeys(("first", "second", "bin"), pl.String),
@@ -109,7 +110,8 @@ def sets(*rows, lines):
 
 def test_rating_sets_name_the_pair_where_there_are_several_and_the_bin_where_there_is_one():
     one = sets(("a", "b", None), lines=["m, a and b"])
-    assert one.frames[0][1].columns == ["who", "estimate", "low", "high", "sets", "one_sided", "mixed", "all_ties"]
+    shares = ["unanimous", "one_sided", "mixed", "all_ties"]
+    assert one.frames[0][1].columns == ["who", "estimate", "low", "high", "sets", *shares]
     assert one.words == ("m, a and b",)
     # Several pairs have a row for all of them, without names.
     several = sets((None, None, None), ("a", "b", None), ("a", "c", None), lines=["all", "first", "second", "trend"])
@@ -121,7 +123,7 @@ def test_sentences_on_bins_are_left_to_the_table():
     part = sets(("a", "b", None), ("a", "b", "low"), ("a", "b", "high"), lines=["whole", "low", "high", "trend"])
     assert part.words == ("whole", "trend")
     assert part.frames[0][1].columns[:2] == ["who", "bin"]
-    assert part.frames[0][0] == "Mean consistency of rating sets, and shares of one-sided, mixed and tied sets."
+    assert part.frames[0][0] == "Mean consistency of rating sets; shares of unanimous, one-sided, mixed and tied sets."
 
 
 # -- separability and places --------------------------------------------------------------------------

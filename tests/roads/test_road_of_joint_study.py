@@ -9,9 +9,10 @@ from typing import Any
 
 import polars as pl
 import pytest
+import yaml
 from annotating import TaskOnPage, write_study
-from systems import BETTER, TASK, outputs, systems_study
-from walking import answer, models, said
+from systems import BETTER, TASK, outputs
+from walking import answer, begin_systems, models, said
 
 import assay
 from assay.errors import DesignError, StudyError
@@ -30,9 +31,13 @@ N = 8
 """Dialogues; each has 10 outputs and 3 pairs of them."""
 
 
-def joint(folder: Path, **more: Any) -> Path:
-    people = {"pairs": 1, "instructions": "Read everything."}
-    return systems_study(folder, **{"n": N, "comparisons": {"pairs": 3}, "questions": EVERY, "people": people} | more)
+PARTS = {"comparisons": {"pairs": 3}, "questions": EVERY, "people": {"pairs": 1, "instructions": "Read everything."}}
+
+
+def edit(folder: Path, **parts: Any) -> None:
+    """Change keys of the study's file."""
+    written = folder / "study.yaml"
+    written.write_text(yaml.safe_dump(yaml.safe_load(written.read_text("utf-8")) | parts), encoding="utf-8")
 
 
 def reply(request: Any) -> str:
@@ -52,8 +57,8 @@ def rule(chance: random.Random) -> Any:
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Path:
-    return joint(tmp_path / "my-study")
+def study(tmp_path: Path, run: Any) -> Path:
+    return begin_systems(run, tmp_path / "my-study", n=N, **PARTS)
 
 
 def test_one_study_answers_every_question(study, run, monkeypatch):
@@ -157,21 +162,21 @@ def test_question_is_about_outputs_no_more(study, monkeypatch):
     models(monkeypatch, reply)
     judge_study(load_study(study))
     before = len(assay.read(study, question="good"))
-    joint(study, questions=[TASK, CLEAR, BETTER])
+    edit(study, questions=[TASK, CLEAR, BETTER])
     judge_study(load_study(study), changed="new-version")
     table = assay.read(study)
     assert (before, table.criteria) == (10 * N, ("better", "clear"))
     assert "output" not in table.items["item_kind"].to_list()
-    joint(study)
+    edit(study, questions=EVERY)
     judge_study(load_study(study))
     assert len(assay.read(study, question="good")) == 10 * N
 
 
-def test_show_of_the_author_is_refused(tmp_path):
-    study = joint(tmp_path / "study", questions=[TASK, {**GOOD, "show": ["dialogue", "system"]}, BETTER])
+def test_show_of_the_author_is_refused(study):
+    edit(study, questions=[TASK, {**GOOD, "show": ["dialogue", "system"]}, BETTER])
     with pytest.raises(StudyError, match="'good' shows the column 'system', which names the author of a text"):
         judge_study(load_study(study))
-    study = joint(tmp_path / "other")
-    (study / "items.jsonl").write_text(json.dumps({"item": "d00", "dialogue": "x", "system": "y"}) + "\n")
+    edit(study, questions=EVERY)
+    (study / "my-study.jsonl").write_text(json.dumps({"item": "d00", "dialogue": "x", "system": "y"}) + "\n")
     with pytest.raises(StudyError, match="the items' column 'system' is reserved for the outputs of systems; rename"):
         judge_study(load_study(study))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from annotating import write_study
-from systems import prefers_beta, systems_study
-from walking import answer, models
+from systems import prefers_beta
+from walking import answer, begin_systems, models
 
 import assay
 from assay.judging.run import judge_study
@@ -22,8 +23,8 @@ EPSILON = ("--expertise", "crowd")
 
 
 @pytest.fixture
-def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return systems_study(tmp_path / "my-study", n=14, comparisons={"pairs": 3})
+def study(tmp_path: Path, run: Any) -> Path:
+    return begin_systems(run, tmp_path / "my-study", n=14, comparisons={"pairs": 3})
 
 
 def test_one_study_gives_outputs_votes_and_every_table(study, run, monkeypatch):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from annotating import Served, TaskOnPage
+from systems import BETTER, TASK, WORDS, outputs
 
 from assay.judging.http import Completion, Request
 from assay.judging.providers import Service
@@ -29,6 +30,17 @@ def begin(
     written = folder / "study.yaml"
     content = yaml.safe_load(written.read_text("utf-8"))
     written.write_text(yaml.safe_dump(content | edited, sort_keys=False), encoding="utf-8")
+    return folder
+
+
+def begin_systems(run: Any, folder: Path, n: int, alike: int = 4, **edited: Any) -> Path:
+    """Make a study of dialogues with ``assay init``, whose summaries by two systems are recorded in a file."""
+    rows = [{"item": f"d{number:02d}", "dialogue": f"What was said in d{number:02d}."} for number in range(n)]
+    systems = [{"name": name, "provider": "recorded", "file": "outputs.jsonl"} for name in WORDS]
+    parts = {"questions": [TASK, BETTER], "systems": systems, "judges": judges("m1")}
+    begin(run, folder, rows, "dialogue", TASK["text"], "text", **parts | edited)
+    made = outputs([row["item"] for row in rows], alike)
+    (folder / "outputs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made), encoding="utf-8")
     return folder
 
 

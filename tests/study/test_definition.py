@@ -145,6 +145,23 @@ def test_study_from_a_sheet_compares_the_texts_of_one_column(tmp_path):
         made_from(path, tmp_path / "t", **given | {"text": ["note", "lesson"]})
 
 
+@pytest.mark.parametrize(
+    ("scale", "text", "options", "shown"),
+    [
+        ("preference", ["one", "two"], ("one", "two"), ()),
+        ("ranking:3", ["one", "two", "task"], ("one", "two", "task"), ()),
+        ("spans:claim,reason", ["one"], (), ("one",)),
+        ("text", ["task"], (), ("task",)),
+    ],
+)
+def test_study_from_a_sheet_has_questions_about_columns(tmp_path, scale, text, options, shown):
+    path = tmp_path / "answers.csv"
+    path.write_text("id,task,one,two\n1,t,a,b\n2,t,c,d\n", encoding="utf-8")
+    (question,) = made_from(path, tmp_path / "s", text=text, scale=scale).config.questions
+    assert (question.scale, question.options, question.show) == (scale, options, shown)
+    assert question.marked == ("one" if scale.startswith("spans") else None)
+
+
 def test_study_from_a_sheet_keeps_zeros(tmp_path):
     path = tmp_path / "posts.jsonl"
     path.write_text('{"Post text": "a", "likes": 0, "by": null}\n{"Post text": "b", "likes": 2}\n', encoding="utf-8")
@@ -167,8 +184,12 @@ def test_study_from_a_sheet_takes_the_only_column_that_ends_in_id(tmp_path, name
     [
         ({"text": ["Post"]}, "column 'Post' is not in .*did you mean 'Post text'"),
         ({"scale": "one to five"}, "--scale: 'one to five' is not a scale"),
-        ({"scale": "preference"}, "--scale preference needs several columns; .*--kind preference"),
-        ({"scale": "spans:person"}, "--scale spans:person needs several columns"),
+        ({"scale": "preference"}, "--scale preference compares the texts of 2 columns; --text has 1"),
+        ({"scale": "ranking:3"}, "--scale ranking:3 compares the texts of 3 columns; --text has 1"),
+        (
+            {"scale": "spans:a", "text": ["Post text", "Id"]},
+            "--scale spans:a marks the text of one column; --text has 2",
+        ),
         ({"ask": " "}, "--ask must be the question"),
         ({"column": "Author"}, "item 'ana' appears twice; the second is item 2.*name it with --id"),
         ({"column": "Key"}, "column 'Key' is not in"),
@@ -355,6 +376,7 @@ CROWDS = [
         ),
         (on(STARS, options=["a", "b"]), {"questions.0.options": "is for preference, odd-one-out and ranking"}),
         (on(STARS, of="text"), {"questions.0.of": "is for spans"}),
+        (on(STARS, of={"text": "Why?"}), {"questions.0.of": "asks for a text about each span, which is for the scale"}),
         (on(STARS, scale="spans:a"), {"questions.0.of": "is missing: the column of the text in which"}),
         (
             {**on(STARS, scale="spans:a", show=["text"]), "items": {"markdown": ["text"]}},

@@ -52,6 +52,23 @@ def test_every_stratum_has_the_same_share(seed):
     assert "Stratified by topic: 80 to 80% of each of 2 kinds are in the test set." in found.summary()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_split_items_draws_a_number_of_each_stratum(seed):
+    whole = items(40).with_columns(document=pl.col("item"))  # each item alone: 90 on art, 30 on law
+    found = split_items(whole, strata=["topic"], document="document", n_test=25, seed=seed)
+    assert found.table.select("stratum", "development", "test").rows() == [("art", 65, 25), ("law", 5, 25)]
+    assert "Test set: 25 items of each of 2 kinds of topic." in found.summary()
+    # Documents of three sentences: 25 is nearest to 8 documents, 24 items; the next stratum does not make up for it.
+    found = split_items(items(40), strata=["topic"], n_test=25, seed=seed)
+    assert found.table["test"].to_list() == [24, 24]
+    with pytest.raises(DataError, match="'law' has 30 items; the test set requires 31 of each kind"):
+        split_items(items(40), strata=["topic"], n_test=31)
+    with pytest.raises(DataError, match="120 items cannot be split into two parts, 120 of each kind for the test"):
+        split_items(whole.with_columns(item=pl.Series(map(str, range(120)))), n_test=120)
+    with pytest.raises(DesignError, match="n_test"):
+        split_items(items(), n_test=0)
+
+
 def test_share_is_kept_over_all_strata_where_each_is_too_small_for_it():
     # Twelve strata of one document each: three of four documents, in any stratum.
     parts = draw_parts(list(range(12)), list(range(12)), test=0.75, seed=0)

@@ -155,7 +155,8 @@ def init(
     ask
         The question about each item.
     scale
-        Its scale, such as 1-5, interval:0-100, nominal:yes,no or ordinal:low<mid<high.
+        Its scale, such as 1-5, interval:0-100, nominal:yes,no, ordinal:low<mid<high, text, preference (two columns) or
+        spans:claim,evidence (parts of the text).
     id
         Column with the item ids; by default item, id, or the only one whose name ends in id. Without one, rows are
         numbered.
@@ -185,7 +186,8 @@ def init(
 def split(
     source: Path,
     *,
-    test: float = 0.75,
+    test: float | None = None,
+    n_test: int | None = None,
     item: str = "item",
     document: str | None = None,
     strata: Names = None,
@@ -200,7 +202,9 @@ def split(
     source
         A study folder, to write split.csv; or a table of items or labels, to add a column 'part'.
     test
-        Share of items in the test set.
+        Share of items in the test set; default: 0.75.
+    n_test
+        Number of items in the test set instead, in each stratum of --strata.
     item
         Column of a table with the item id.
     document
@@ -217,7 +221,10 @@ def split(
     from assay.study.definition import STUDY_FILE, load_study
     from assay.study.split import split_study, split_table
 
-    how: dict[str, Any] = {"document": document, "strata": strata or (), "test": test, "seed": seed}
+    if test is not None and n_test is not None:
+        raise AssayError("--test is a share and --n-test a number of items; give one")
+    how: dict[str, Any] = {"document": document, "strata": strata or (), "n_test": n_test, "seed": seed}
+    how |= {} if test is None else {"test": test}
     if (source / STUDY_FILE).is_file():
         if out is not None:
             raise AssayError("study split writes split.csv in the study folder; leave out --output")

@@ -220,8 +220,9 @@ class _AnswerWriter:
             return None
         label = one.scale.read(raw)
         if isinstance(one.scale, SpanLabels):
-            spans = one.scale.chosen(label) or ()
-            return label if all(end <= len(self._marked_text(one)) for _, end, _ in spans) else None
+            spans, most = one.scale.with_texts(label) or (), len(self._marked_text(one))
+            fits = all(end <= most and (one.definition.span_text or not about) for _, end, _, about in spans)
+            return label if fits else None
         return label
 
     def _marked_text(self, one: Asked) -> str:
@@ -363,8 +364,9 @@ def answer_words(one: Asked, label: Label, order: Sequence[str], text: str = "")
     """Return a label in words, with the options in the order shown; for spans, with their words in the text."""
     shown = one.definition.shuffle(label, order)
     if isinstance(one.scale, SpanLabels):
-        spans = one.scale.chosen(shown) or ()
-        return "; ".join(f"{name}: {text[start:end]}" for start, end, name in spans) or Said("Nothing to mark")
+        spans = one.scale.with_texts(shown) or ()
+        words = (f"{name}: {text[a:b]}" + (f" ({about})" if about else "") for a, b, name, about in spans)
+        return "; ".join(words) or Said("Nothing to mark")
     if isinstance(one.scale, Listed):
         joint = " > " if isinstance(one.scale, RankedTexts) else ", "
         return joint.join(one.scale.chosen(shown) or ()) or Said("None of these")

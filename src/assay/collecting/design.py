@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from assay.collecting.languages import Said, allowed_words
 from assay.collecting.markdown import GuideChange, guide_changes, guide_html, guide_passages, pictures_in
-from assay.data.scales import Label, Scale, parse_scale
+from assay.data.scales import Label, Scale, SpanLabels, parse_scale
 from assay.errors import StudyError, counted, listing, require
 from assay.study.checks import picture_problem, refuse_unaskable
 from assay.study.definition import Study
@@ -478,8 +478,11 @@ def is_wrong(label: Label | None, known: Label, given_on: Scale, known_on: Scale
 
     Categories and whole numbers must be equal. A number on a scale with fractions passes within a tenth of the scale's
     range; so does an answer on another scale than the known answer, after both are mapped to their ranges. If a scale
-    has no limits, the numbers must be equal. A graded preference is correct if its side is correct.
+    has no limits, the numbers must be equal. A graded preference is correct if its side is correct. Texts about spans
+    are not compared.
     """
+    if isinstance(given_on, SpanLabels) and label is not None:
+        return given_on.chosen(label) != given_on.chosen(known)
     if given_on.kind == "preference" and label is not None:
         return float(label) * float(known) <= 0 and label != known
     near = given_on != known_on or given_on.kind == "interval"

@@ -119,6 +119,8 @@ class QuestionForm:
     """The annotator's current answer as JSON; None if there is none."""
     marked: FormField | None = None
     """The text in which spans are marked, divided into words."""
+    span_text: str = ""
+    """The title of a box for a text about each marked span; empty for no box."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +208,7 @@ def question_form(
         allowed=_allowed_answers(question, scale),
         given=None if own is None else _browser_value(own, scale, tie),
         marked=None if question.marked is None else _words_apart(question, question.marked_text(item.fields)),
+        span_text=question.span_text,
     )
 
 

@@ -32,6 +32,9 @@ LETTERS = "ABCDEFGHI"
 MOST_SPANS = 500
 """Largest number of spans in one answer."""
 
+LONGEST_SPAN_TEXT = 2000
+"""Characters of a text about a span."""
+
 MOST_GRADES = 4
 """Largest number of grades on each side of a preference: nine answers, one for each digit key without zero."""
 
@@ -482,7 +485,8 @@ class RankedTexts(Listed):
 class SpanLabels(NamedLabels):
     """Spans of an item's text, each with a label: ``[[0, 5, "person"]]``, from and up to a character, counted from 0.
 
-    Spans of one label do not overlap; those of different labels can. In a table, every word is an item.
+    Spans of one label do not overlap; those of different labels can. In a table, every word is an item. A span can have
+    a text about it: ``[[0, 5, "person", "the narrator"]]``.
     """
 
     kind: ClassVar[str] = "spans"
@@ -494,6 +498,17 @@ class SpanLabels(NamedLabels):
 
     def chosen(self, label: object) -> tuple[tuple[int, int, str], ...] | None:
         """The spans, (start, end, label), in the order of the text."""
+        found = self.with_texts(label)
+        return None if found is None else tuple((a, b, name) for a, b, name, _ in found)
+
+    def read(self, label: object) -> Label | None:
+        """Convert one answer to JSON; a span without a text about it has three parts."""
+        found = self.with_texts(label)
+        spans = None if found is None else [one if one[3] else one[:3] for one in found]
+        return None if spans is None else json.dumps(spans, ensure_ascii=False, separators=(",", ":"))
+
+    def with_texts(self, label: object) -> tuple[tuple[int, int, str, str], ...] | None:
+        """The spans, (start, end, label, text about it), in the order of the text; the text is empty without one."""
         if isinstance(label, str):
             try:
                 label = json.loads(label)
@@ -502,7 +517,8 @@ class SpanLabels(NamedLabels):
         if not isinstance(label, list | tuple) or len(label) > MOST_SPANS or not all(map(self._is_span, label)):
             return None
         place = {name: k for k, name in enumerate(self.names)}
-        spans = sorted(((a, b, name) for a, b, name in label), key=lambda one: (one[0], one[1], place[one[2]]))
+        texts = ((a, b, name, about[0].strip() if about else "") for a, b, name, *about in label)
+        spans = sorted(texts, key=lambda one: (one[0], one[1], place[one[2]]))
         for name in self.names:
             own = [one for one in spans if one[2] == name]
             if any(one[1] > following[0] for one, following in pairwise(own)):
@@ -510,7 +526,9 @@ class SpanLabels(NamedLabels):
         return tuple(spans)
 
     def _is_span(self, one: object) -> bool:
-        if not isinstance(one, list | tuple) or len(one) != 3 or one[2] not in self.names:
+        if not isinstance(one, list | tuple) or len(one) not in (3, 4) or one[2] not in self.names:
+            return False
+        if len(one) == 4 and not (isinstance(one[3], str) and len(one[3]) <= LONGEST_SPAN_TEXT):
             return False
         return type(one[0]) is int and type(one[1]) is int and 0 <= one[0] < one[1]
 

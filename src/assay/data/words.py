@@ -112,6 +112,15 @@ def analysis_line(name: str, supported: bool, detail: str) -> str:
     return f"{'✓' if supported else '–'} {ANALYSES[name]}" + (f" ({detail})" if detail else "")
 
 
+def human_counts_line(n_items: int, of_item: tuple[int, int], of_annotator: tuple[int, int]) -> str:
+    """Return the line on human labels, with the smallest and the largest number of annotators and of items."""
+    numbers = [f"{low:,}" if low == high else f"{low:,} to {high:,}" for low, high in (of_item, of_annotator)]
+    noun = "annotator" if of_item == (1, 1) else "annotators"
+    return (
+        f"{counted(n_items, 'item')} with human labels: {numbers[0]} {noun} per item, {numbers[1]} items per annotator."
+    )
+
+
 def assumed_judges(names: Sequence[str]) -> str:
     """Return the sentence on annotators that are assumed to be judges."""
     quoted = listing([f"'{name}'" for name in names], 4)

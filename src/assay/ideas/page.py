@@ -78,7 +78,11 @@ def triplet_parts(found: TripletSimilarity) -> tuple[Part, ...]:
     return (
         Part(
             "Similarity of texts", tuple(found.summary().splitlines()[:-1]),
-            ((f"The {SHOWN} most similar pairs.", most), (f"The {SHOWN} least similar pairs.", least)),
+            (
+                (f"The {SHOWN} most similar pairs.", most), (f"The {SHOWN} least similar pairs.", least),
+                (f"The {SHOWN} texts least similar to the others: mean similarity of their pairs, and share of choices "
+                 "in which they are the odd one out.", filled(found.texts.head(SHOWN), found.counted)),
+            ),
             (("Similarities of texts, in percent", found.plot),), tuple(map(str, found.exclusions)),
         ),
     )  # fmt: skip

@@ -49,6 +49,10 @@ class TripletSimilarity(Result):
         One row a pair that was compared: ``document``, ``first``, ``second``, ``estimate`` (0 to 1; 1/3 is the mean of
         all pairs), ``low``, ``high``, ``n`` (choices that concern both), ``kept`` (those that keep both together),
         ``enough`` (whether ``n`` reaches the floor).
+    texts : polars.DataFrame
+        One row a text, the least similar to the others first: ``document``, ``text``, ``similarity`` (mean of its
+        pairs), ``estimate`` (share of its choices in which it is the odd one out; a third if no text stands out),
+        ``low``, ``high`` (Wilson, with the number of its triplets), ``n`` (choices that concern it).
     n_unseen : int
         Pairs of texts of one document that were never compared.
     dependence : float
@@ -61,6 +65,7 @@ class TripletSimilarity(Result):
     counted: ClassVar[str] = "comparisons"
 
     pairs: pl.DataFrame = field(metadata={"json": False})
+    texts: pl.DataFrame
     n_unseen: int
     dependence: float
     run: Run
@@ -190,7 +195,7 @@ def triplet_similarity(labels: Annotations | Chunks, settings: TripletSettings) 
         "triplet-similarity", settings, choices.data, choices.facts, how, choices.exclusions,
         cautions=_sparse_caution(pairs, floor, unseen),
     )  # fmt: skip
-    return TripletSimilarity(pairs, unseen, alike, run, independent)
+    return TripletSimilarity(pairs, _outlying_texts(choices, confidence), unseen, alike, run, independent)
 
 
 def similarities(choices: Choices, floor: int, confidence: float) -> tuple[pl.DataFrame, float, Floats]:
@@ -208,6 +213,26 @@ def similarities(choices: Choices, floor: int, confidence: float) -> tuple[pl.Da
         kept=pl.Series(pairs.kept), enough=pl.Series(pairs.n >= floor),
     )  # fmt: skip
     return found, alike, n
+
+
+def _outlying_texts(choices: Choices, confidence: float) -> pl.DataFrame:
+    """Mean similarity of each text that was compared, and how often it is the odd one out."""
+    size, pairs = choices.texts.height, choices.pairs
+    position = np.arange(len(choices))
+    odd = np.bincount(choices.member[position, choices.odd], minlength=size)
+    n = np.bincount(choices.member.ravel(), minlength=size)
+    _, first = np.unique(choices.item, return_index=True)
+    triplets = np.bincount(choices.member[first].ravel(), minlength=size)
+    ends = np.concatenate([pairs.first, pairs.second])
+    of_pairs = np.bincount(ends, minlength=size)
+    total = np.bincount(ends, weights=np.concatenate([pairs.share, pairs.share]), minlength=size)
+    seen = np.flatnonzero(n)
+    low, high = wilson(odd[seen] / n[seen], triplets[seen].astype(float), confidence)
+    found = choices.texts[seen].select("document", "text").with_columns(
+        similarity=pl.Series(total[seen] / of_pairs[seen]), estimate=pl.Series(odd[seen] / n[seen]),
+        low=pl.Series(low), high=pl.Series(high), n=pl.Series(n[seen]),
+    )  # fmt: skip
+    return found.sort("similarity", maintain_order=True)
 
 
 def _ends(kept: Ints, n: Ints, confidence: float) -> tuple[Floats, Floats]:

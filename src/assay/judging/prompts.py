@@ -513,8 +513,11 @@ class Prompt:
         if isinstance(self.scale, Listed):
             word = list(self.scale.chosen(label) or ())
         if isinstance(self.scale, SpanLabels):
-            text = self.question.marked_text(one.item.fields)
-            word = [{"text": text[start:end], "label": name} for start, end, name in word]
+            text, commented = self.question.marked_text(one.item.fields), bool(self.question.span_text)
+            word = [
+                {"text": text[start:end], "label": name} | ({"comment": about} if commented else {})
+                for start, end, name, about in self.scale.with_texts(label) or ()
+            ]
         reasons = str(one.item.fields.get(self.reasons) or "") if self.reasons else ""
         if self.answering:
             return {
@@ -628,7 +631,7 @@ def reply_schema(question: Question, scale: Scale, *, reasoning: bool) -> dict[s
     label: dict[str, Any] = {"type": "number" if scale.numeric else "string"}
     if isinstance(scale, Listed):
         names = {"type": "string", "enum": list(scale.names)}
-        label = {"type": "array", "items": _quote_schema(names) if isinstance(scale, SpanLabels) else names}
+        label = {"type": "array", "items": _quote_schema(names, question) if isinstance(scale, SpanLabels) else names}
     elif words:
         label["enum"] = list(words.values())
     elif scale.categories is not None:
@@ -638,9 +641,10 @@ def reply_schema(question: Question, scale: Scale, *, reasoning: bool) -> dict[s
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def _quote_schema(label: dict[str, Any]) -> dict[str, Any]:
-    """A span as judges write it: its words and its label."""
+def _quote_schema(label: dict[str, Any], question: Question) -> dict[str, Any]:
+    """A span as judges write it: its words, its label and, if the question asks for it, a text about it."""
     parts = {"text": {"type": "string"}, "label": label}
+    parts |= {"comment": {"type": "string"}} if question.span_text else {}
     return {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
 
 
@@ -648,10 +652,13 @@ def describe_labels(question: Question, scale: Scale) -> str:
     """Return the allowed labels, in words that fit after 'the label must be'."""
     words = question.judge_words(scale)
     if isinstance(scale, SpanLabels):
+        comment, about = (
+            ("", "") if not question.span_text else (', "comment": "…"', f"; comment: {question.span_text}")
+        )
         return (  # the words of stored requests
-            f'a JSON list of {{"text": "…", "label": "…"}}, '  # dialect: kept
+            f'a JSON list of {{"text": "…", "label": "…"{comment}}}, '  # dialect: kept
             f"one for each span of {question.marked} to be labelled, in order, "
-            f"with its words exactly as they stand there and one of {', '.join(scale.names)}; "
+            f"with its words exactly as they stand there and one of {', '.join(scale.names)}{about}; "
             "[] where there is none"
         )
     if isinstance(scale, Listed):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from assay.data.scales import Label, Listed, Nominal, Scale, SpanLabels
+from assay.data.scales import LONGEST_SPAN_TEXT, Label, Listed, Nominal, Scale, SpanLabels
 from assay.judging.criteria import LABEL_KEYS, REASON_KEYS, Criterion, values_of_criterion
 from assay.judging.label_words import (
     BULLET,
@@ -344,6 +344,7 @@ def _spans(answer: str, scale: SpanLabels, source: str, criterion: Criterion) ->
     if quotes is None:
         return None, NO_LABEL
     spans: list[tuple[int, int, str]] = []
+    texts: list[str] = []
     times: Counter[str] = Counter()
     for one in quotes:
         words, named = (one.get("text"), one.get("label")) if isinstance(one, dict) else (None, None)
@@ -357,8 +358,10 @@ def _spans(answer: str, scale: SpanLabels, source: str, criterion: Criterion) ->
         if place is None:
             return None, NOT_QUOTED
         spans.append((*place, str(names[0])))
+        about = one.get("comment")
+        texts.append(about[:LONGEST_SPAN_TEXT] if isinstance(about, str) else "")
         times[words] += 1
-    label = scale.read(spans)
+    label = scale.read([(*span, text) for span, text in zip(spans, texts, strict=True)])
     return label, OFF_SCALE if label is None else None
 
 

@@ -53,8 +53,9 @@ class RatingSets(ResultOfRows):
     rows : polars.DataFrame
         One row per pair of systems, rater (humans together, each judge, or each annotator) and bin: ``first``,
         ``second`` (the pair), ``who``, ``bin``, ``estimate``, ``low``, ``high``, ``sets`` (their number), ``votes``,
-        ``one_sided``, ``mixed``, ``all_ties`` (shares of the sets), ``reason``. Strength is −1 if every vote is for
-        the first of the pair, 1 if every vote is for the second.
+        ``one_sided``, ``mixed``, ``all_ties`` (shares of the sets), ``unanimous`` (share of the sets with every vote
+        for the same system: perfectly consistent), ``reason``. Strength is −1 if every vote is for the first of the
+        pair, 1 if every vote is for the second.
     sets : polars.DataFrame
         One row per rating set: ``item``, ``annotator``, ``kind``, ``first``, ``second``, ``n``, ``consistency``,
         ``strength``, ``set`` (one of "one-sided", "mixed", "all ties"), and ``bin``.
@@ -265,7 +266,7 @@ def _savings(sets: pl.DataFrame, votes: Votes, settings: SetSettings) -> dict[st
 _SCHEMA = {
     "first": pl.String, "second": pl.String, "who": pl.String, "bin": pl.String, "estimate": pl.Float64,
     "low": pl.Float64, "high": pl.Float64, "sets": pl.Int64, "votes": pl.Int64, "one_sided": pl.Float64,
-    "mixed": pl.Float64, "all_ties": pl.Float64, "reason": pl.String,
+    "mixed": pl.Float64, "all_ties": pl.Float64, "unanimous": pl.Float64, "reason": pl.String,
 }  # fmt: skip
 
 
@@ -353,7 +354,7 @@ def _row(group: _SetGroup, sets: pl.DataFrame) -> dict[str, object]:
     first, second = group.pair or (None, None)
     shares = {k.replace("-", "_").replace(" ", "_"): float((mine["set"] == k).mean()) for k in KINDS}  # type: ignore[arg-type]
     return {"first": first, "second": second, "who": group.who, "bin": group.bin, "sets": mine.height,
-            "votes": int(mine["n"].sum()), **shares}  # fmt: skip
+            "votes": int(mine["n"].sum()), **shares, "unanimous": float((mine["strength"].abs() == 1).mean())}  # type: ignore[arg-type]  # fmt: skip
 
 
 def _trends(groups: list[_SetGroup], found: Estimates, bins: list[str]) -> dict[str, Estimate]:

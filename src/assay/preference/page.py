@@ -58,7 +58,7 @@ def _drop_empty(frame: pl.DataFrame) -> pl.DataFrame:
 def consistency_parts(found: RatingSets) -> tuple[Part, ...]:
     """Consistency, or preference strength, of each rater's votes on an item."""
     pair = ["first", "second"] if found.rows["first"].n_unique() > 1 else []
-    shares = ("one_sided", "mixed", "all_ties")
+    shares = ("unanimous", "one_sided", "mixed", "all_ties")
     columns = ("who", *pair, *(["bin"] if found.rows["bin"].is_not_null().any() else []))
     shown = found.headlines.select(*columns, "estimate", "low", "high", "sets", *shares)
     # Sentences about whole rows and trends; the bins are in the table.
@@ -68,7 +68,12 @@ def consistency_parts(found: RatingSets) -> tuple[Part, ...]:
         Part(
             "Consistency of votes" if found.measure == "consistency" else "Preference strength",
             (*whole, *said[found.headlines.height :]),
-            ((f"Mean {found.measure} of rating sets, and shares of one-sided, mixed and tied sets.", shown),),
+            (
+                (
+                    f"Mean {found.measure} of rating sets; shares of unanimous, one-sided, mixed and tied sets.",
+                    shown,
+                ),
+            ),
             (
                 (f"Mean {found.measure} of rating sets", found.plot),
                 (f"Distribution of {found.measure} over rating sets", found.plot_values),

@@ -337,11 +337,13 @@ def _span_problems(config: StudyFile) -> Iterator[Problem]:
     """Find texts in which spans cannot be marked."""
     for position, question in enumerate(config.questions):
         where, column = ("questions", position, "of"), question.marked
-        of_outputs = question.of is not None and question.of == config.written
+        of_outputs = question.of is not None and question.subject == config.written
         if of_outputs and question.options:
             yield where, "cannot be used with options, which name what is compared"
         if not isinstance(scale_of(question.scale), SpanLabels):
-            if question.of is not None and not of_outputs:
+            if question.span_text:
+                yield where, "asks for a text about each span, which is for the scale spans"
+            elif question.of is not None and not of_outputs:
                 yield where, "is for spans, or names the question on the scale text that systems answer"
             continue
         if of_outputs:

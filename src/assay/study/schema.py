@@ -346,10 +346,11 @@ class Question(StudyPart):
         description="columns to display; all others stay hidden. {review: Text} also titles them on the annotation "
         "page, {review: {en: Text, ar: النص}} in each language",
     )
-    of: str | None = Field(
+    of: str | Annotated[dict[str, str], Field(min_length=1, max_length=1)] | None = Field(
         None,
-        description="for spans: column of the text to mark; not needed if show names a single column. With systems: "
-        "the question on the scale text, each of whose outputs this question is about",
+        description="for spans: column of the text to mark; not needed if show names a single column; {essay: Why?} "
+        "also asks for a text about each marked span, in a box with this title. With systems: the question on the "
+        "scale text, each of whose outputs this question is about",
     )
     options: tuple[str, ...] = Field(
         (),
@@ -498,7 +499,7 @@ class Question(StudyPart):
     @property
     def named_outputs(self) -> str | None:
         """What it is about if it is not every item: a question on the scale text, or a column."""
-        return self.options[0] if len(self.options) == 1 else self.of
+        return self.options[0] if len(self.options) == 1 else self.subject
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -513,9 +514,19 @@ class Question(StudyPart):
         return ("A", "B") if self.draws_pairs else self.kind.titles
 
     @property
+    def subject(self) -> str | None:
+        """The question, or the column with the text to mark, that `of` names."""
+        return next(iter(self.of)) if isinstance(self.of, dict) else self.of
+
+    @property
+    def span_text(self) -> str:
+        """The title of a box for a text about each marked span; empty for no box."""
+        return next(iter(self.of.values())).strip() if isinstance(self.of, dict) else ""
+
+    @property
     def marked(self) -> str | None:
         """The column of the text in which spans are marked; None for any other question."""
-        return self.of if isinstance(scale_of(self.scale), SpanLabels) else None
+        return self.subject if isinstance(scale_of(self.scale), SpanLabels) else None
 
     def marked_text(self, fields: Mapping[str, Any]) -> str:
         """Return the text of an item in which spans are marked."""
@@ -554,7 +565,7 @@ class Question(StudyPart):
         """Return the columns that are displayed with the options, in their order."""
         never = {*hidden, *(OUTPUT_ABOUT if self.of is not None else ())}
         wanted = list(self.show) if self.show is not None else [c for c in columns if c not in never]
-        wanted = wanted if self.of is None or self.of in wanted else [*wanted, self.of]
+        wanted = wanted if self.subject is None or self.subject in wanted else [*wanted, self.subject]
         drawn = PAIR_ABOUT if self.outputs_of else ()
         return [c for c in wanted if c not in (*self.choices, *TRIPLET_ITEMS, *drawn)]
 
@@ -577,7 +588,8 @@ class Question(StudyPart):
             "scale": scale_of(self.scale).spec,
             "meanings": {label: meaning for label, meaning in self.meanings.items() if meaning},
             "show": self.shown_columns(columns, hidden),
-            "of": self.of,
+            "of": self.subject,
+            "span_text": self.span_text,
             "options": list(self.options),
             "fixed": self.orders == "fixed" and bool(self.options),
             "without ties": self.ties is False and bool(self.kind.words),
@@ -630,7 +642,7 @@ def role_of(question: Question, written: str | None) -> Role:
         return "triplet"
     if written is None or question.outputs_of is not None:
         return "item"
-    return "output" if question.of == written else "source"
+    return "output" if question.subject == written else "source"
 
 
 def pool_of(question: Question, written: str | None) -> Role:
@@ -1394,7 +1406,7 @@ class StudyFile(StudyPart):
     def single_outputs(self) -> bool:
         """Whether outputs are items: a question is about each of them, or draws several of them."""
         written = self.written
-        return written is not None and any(written in (one.of, one.drawn_from) for one in self.questions)
+        return written is not None and any(written in (one.subject, one.drawn_from) for one in self.questions)
 
     @field_validator("store")
     @classmethod

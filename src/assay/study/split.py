@@ -1,7 +1,7 @@
 """Items set apart: some that prompts may see while they are written, and others on which judges are tested.
 
-Whole documents go to one part, and each stratum has the same share of both. Parts are drawn once: a study keeps them
-in ``split.csv``, and an item that is not named there is for the test.
+Whole documents go to one part, and each stratum has the same share of both, or the same number of items in the test
+set. Parts are drawn once: a study keeps them in ``split.csv``, and an item that is not named there is for the test.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ class ItemSplit:
     grouped_by: str
     strata: tuple[str, ...]
     seed: int
+    n_test: int | None = None
+    """The number of test items requested in each stratum; None for a share."""
 
     @property
     def table(self) -> pl.DataFrame:
@@ -61,7 +63,13 @@ class ItemSplit:
         if self.grouped_by:
             documents = self.parts.group_by("document").agg(pl.len())
             lines.append(f"Items of one document stay together: {documents.height:,} documents, {self.grouped_by}.")
-        if self.strata:
+        if self.n_test is not None:
+            counts = self.table["test"].to_list()
+            low, high = min(counts), max(counts)
+            numbers = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+            of = f"each of {counted(len(counts), 'kind')} of {listing(self.strata)}" if self.strata else "the items"
+            lines.append(f"Test set: {numbers} items of {of}.")
+        elif self.strata:
             shares = self.table["share"].to_numpy()
             low, high = 100 * float(shares.min()), 100 * float(shares.max())
             lines.append(
@@ -72,8 +80,9 @@ class ItemSplit:
 
 
 def split_items(
-    items: pl.DataFrame, *, document: str | None = None, strata: Sequence[str] = (), test: float = 0.75, seed: int = 0
-) -> ItemSplit:
+    items: pl.DataFrame, *, document: str | None = None, strata: Sequence[str] = (), test: float = 0.75,
+    n_test: int | None = None, seed: int = 0,
+) -> ItemSplit:  # fmt: skip
     """Draw the part of each item.
 
     Parameters
@@ -87,14 +96,20 @@ def split_items(
         Columns to distribute equally over both parts. A document's stratum is that of most of its items.
     test : float
         Share of the items for the test, above 0 and below 1.
+    n_test : int, optional
+        Number of items for the test in each stratum, instead of a share. Of documents, as close to it as whole
+        documents allow.
     seed : int
 
     Raises
     ------
     DataError
-        For a column that is not there, an empty cell, fewer than two documents, a table that is split already.
+        For a column that is not there, an empty cell, fewer than two documents, a stratum with fewer items than
+        ``n_test``, a table that is split already.
     """
     number_in("test", test, above=0, below=1)
+    if n_test is not None:
+        number_in("n_test", n_test, low=1, whole=True)
     if PART in items.columns:
         raise DataError(f"the items have a column '{PART}' already; remove or rename it to draw parts")
     for column in (document, *strata):
@@ -113,23 +128,37 @@ def split_items(
         grouped_by = f"by the text before '{shared.separator}' in their names"
         documents = shared.stem.column().to_list()
     kinds = [" | ".join(map(str, row)) for row in items.select(strata).iter_rows()] if strata else [None] * len(names)
-    parts = draw_parts(documents, kinds, test=test, seed=seed)
+    if n_test is None:
+        parts, wanted = draw_parts(documents, kinds, test=test, seed=seed), f"{100 * test:g}% for the test"
+    else:
+        _refuse_small_strata(kinds, n_test)
+        parts, wanted = draw_parts(documents, kinds, n_test=n_test, seed=seed), f"{n_test} of each kind for the test"
     if len(set(parts)) < len(PARTS):
         few = counted(len(set(documents)), "document" if grouped_by else "item")
-        raise DataError(f"{few} cannot be split into two parts, {100 * test:g}% for the test")
+        raise DataError(f"{few} cannot be split into two parts, {wanted}")
     found = pl.DataFrame(
         {"item": names, PART: parts, "document": documents if grouped_by else None, "stratum": kinds},
         schema_overrides={"stratum": pl.String},
         strict=False,
     )
-    return ItemSplit(found, grouped_by, tuple(strata), seed)
+    return ItemSplit(found, grouped_by, tuple(strata), seed, n_test)
 
 
-def draw_parts(documents: Sequence[Any], strata: Sequence[Any], *, test: float, seed: int) -> list[str]:
+def _refuse_small_strata(kinds: Sequence[str | None], n_test: int) -> None:
+    for kind, size in Counter(kinds).items():
+        if size < n_test:
+            where = "the table has" if kind is None else f"'{kind}' has"
+            raise DataError(f"{where} {counted(size, 'item')}; the test set requires {n_test:,} of each kind")
+
+
+def draw_parts(
+    documents: Sequence[Any], strata: Sequence[Any], *, test: float = 0.75, n_test: int | None = None, seed: int
+) -> list[str]:
     """Draw the part of each item, whole documents at a time.
 
     Documents come in a random order within their stratum, and each goes to the part that brings the share of test items
-    closer to the target; so each stratum has that share, as closely as its documents allow.
+    (or with ``n_test`` their number in the stratum) closer to the target; so each stratum has it, as closely as its
+    documents allow.
 
     Parameters
     ----------
@@ -148,9 +177,10 @@ def draw_parts(documents: Sequence[Any], strata: Sequence[Any], *, test: float, 
     for stratum in sorted(by_stratum):
         drawn = sorted(by_stratum[stratum], key=str)
         chance(seed, "split", stratum).shuffle(drawn)
+        lacking = lacking if n_test is None else n_test
         for document in drawn:
             size = len(whole[document])
-            lacking += test * size
+            lacking += test * size if n_test is None else 0
             if lacking >= size / 2:
                 lacking -= size
                 for place in whole[document]:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from assay.data.scales import OddOneOut, SpanLabels
+from assay.data.scales import OddOneOut, Scale, SpanLabels
 from assay.errors import DataError, StudyError, listing, unknown
 from assay.statistics.triplets import Sampler, Triplet, name_of
 from assay.study.definition import STUDY_FILE
@@ -97,7 +97,7 @@ def init_from_sheet(
     items : path
         CSV, TSV, JSON, JSONL, Parquet or a spreadsheet, one row per item.
     text : list of str
-        The columns to display; all others stay hidden.
+        The columns to display, or those to compare on the scales preference and ranking; all others stay hidden.
     ask : str
         The question.
     scale : str
@@ -124,11 +124,7 @@ def init_from_sheet(
         asked = scale_of(scale)
     except DataError as error:
         raise StudyError(f"--scale: {error}") from None
-    odd = isinstance(asked, OddOneOut)
-    if (kind_of(asked).places and not odd) or isinstance(asked, SpanLabels):
-        raise StudyError(f"--scale {scale} needs several columns; create a study with --kind preference and edit it")
-    if odd and len(text) != 1:
-        raise StudyError(f"--scale {scale} compares the texts of one column; --text has {len(text)}")
+    shown = _shown_columns(asked, scale, text)
     rows = list(read_rows(source))
     if not rows:
         raise StudyError(f"{source} has no items")
@@ -153,12 +149,25 @@ def init_from_sheet(
         name=_written(target.resolve().name),
         file=_written(name),
         id=_written(found),
-        shown=(_COMPARED if odd else _SHOWN).format(", ".join(map(_written, text))),
+        shown=shown,
         ask=_written(ask),
         scale=_written(scale),
-        people=_PAIRS if odd else _PEOPLE,
+        people=_PAIRS if isinstance(asked, OddOneOut) else _PEOPLE,
     )
     return _write_files(target, {STUDY_FILE: study, **files, ".gitignore": _IGNORED})
+
+
+def _shown_columns(asked: Scale, scale: str, text: Sequence[str]) -> str:
+    """The lines of a question about its columns: shown, compared or marked."""
+    odd = isinstance(asked, OddOneOut)
+    compared = 0 if odd else len(kind_of(asked).places)
+    if compared and len(text) != compared:
+        raise StudyError(f"--scale {scale} compares the texts of {compared} columns; --text has {len(text)}")
+    if (odd or isinstance(asked, SpanLabels)) and len(text) != 1:
+        verb = "compares the texts" if odd else "marks the text"
+        raise StudyError(f"--scale {scale} {verb} of one column; --text has {len(text)}")
+    lines = _PAIRED if compared else _COMPARED if odd else _MARKED if isinstance(asked, SpanLabels) else _SHOWN
+    return lines.format(", ".join(map(_written, text)))
 
 
 def _id_column(columns: Sequence[str], source: Path) -> str | None:
@@ -219,6 +228,14 @@ _SHOWN = """\
 _COMPARED = """\
     options: [{}]      # three items are compared by this column
     show: []               # other columns to show"""
+
+_PAIRED = """\
+    options: [{}]
+    show: []               # other columns to show"""
+
+_MARKED = """\
+    show: [{0}]        # words of this column are marked
+    # of: {{{0}: Why?}}    # a box for a text about each marked span"""
 
 _PEOPLE = """\
 # people:                  # the annotators, who use the page of assay serve

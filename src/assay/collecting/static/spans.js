@@ -43,11 +43,30 @@ export function showSpans(question, raw) {
 
 function list(question, spans, labels) {
   const place = question.querySelector(".marked");
-  place.replaceChildren(...spans.map((span) => row(span, wordsWithin(question, span), labels.indexOf(span[2]))));
+  const title = question.dataset.spanText;
+  place.replaceChildren(...spans.map((span, at) => row(span, wordsWithin(question, span), labels.indexOf(span[2]), title && boxFor(question, at, title))));
   place.hidden = !spans.length;
 }
 
-function row(span, words, place) {
+/** A box for the text about a span; what is written becomes part of the answer. */
+function boxFor(question, at, title) {
+  const box = document.createElement("textarea");
+  const [, , label, text] = spansIn(question)[at];
+  Object.assign(box, { value: text ?? "", rows: 1, maxLength: 2000, dir: "auto", placeholder: title });
+  box.className = "span-text";
+  box.setAttribute("aria-label", `${title} ${label}: ${wordsWithin(question, spansIn(question)[at])}`);
+  box.addEventListener("input", () => {
+    const spans = spansIn(question);
+    const said = box.value.trim();
+    spans[at] = [...spans[at].slice(0, 3), ...(said ? [said] : [])];
+    question.dataset.spans = JSON.stringify(spans);
+    const button = box.closest("li").querySelector("button");
+    button.dataset.span = JSON.stringify(spans[at]);
+  });
+  return box;
+}
+
+function row(span, words, place, box) {
   const [made, swatch, said, button] = ["li", "span", "span", "button"].map((name) => document.createElement(name));
   swatch.className = "swatch";
   swatch.style.setProperty("background-color", colour(place));
@@ -58,7 +77,7 @@ function row(span, words, place) {
   button.dataset.span = JSON.stringify(span);
   button.textContent = say("Remove");
   button.setAttribute("aria-label", say("Remove {label}: {words}", { label: span[2], words }));
-  made.append(swatch, said, button);
+  made.append(swatch, said, ...(box ? [box] : []), button);
   return made;
 }
 
@@ -175,8 +194,10 @@ function giveLabel(question, label) {
   const rest = spans.filter((one) => !joined.includes(one));
   const taken = joined.some((one) => one[0] === span[0] && one[1] === span[1]);
   const words = between(...ends);
+  const about = joined.map((one) => one[3]).filter(Boolean).join("\n");
+  const whole = [Math.min(span[0], ...joined.map((one) => one[0])), Math.max(span[1], ...joined.map((one) => one[1])), label, ...(about ? [about] : [])];
   unpick(question);
-  change(question, taken ? rest : [...rest, [Math.min(span[0], ...joined.map((one) => one[0])), Math.max(span[1], ...joined.map((one) => one[1])), label]]);
+  change(question, taken ? rest : [...rest, whole]);
   announce(question, taken ? say("Removed: {words}", { words }) : `${label}: ${words}`);
   return true;
 }

@@ -366,9 +366,9 @@ class ReadSettings(FrameSettings, FormatSettings):
         "`How helpful? [Answer 1]` with `Answer 1`, paths with names of files, and numbered ids by their number; "
         "`reading` shows the matches.",
     )
-    what: Literal["labels", "votes", "triplets", "outputs"] = option(
+    what: Literal["labels", "votes", "triplets", "outputs", "spans"] = option(
         "labels",
-        "Of a study: all labels, only votes or choices of triplets, or the outputs of its systems.",
+        "Of a study: all labels, only votes or choices of triplets, the outputs of its systems, or marked spans.",
         details="With outputs, each system is an annotator, and each of its outputs of an item a repeat; `output_id` "
         "is the item id of an output in ratings, votes and triplets.",
     )

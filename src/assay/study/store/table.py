@@ -207,6 +207,7 @@ def _counted_rows(
     *,
     excluded_people: bool,
     probes: bool,
+    spans: bool = False,
 ) -> tuple[list[dict[str, Any]], Counter[str]]:
     """The answers that count as rows, and how many do not, by reason."""
     a, s, i, p = (table.c for table in (tables.assignments, tables.answers, tables.items, tables.people))
@@ -237,7 +238,7 @@ def _counted_rows(
             number = numbers.get((row.question, row.item, row.content), 1)
             question = asked[row.question]
             rows += (
-                _label_rows(row, question, number, text)
+                (_span_rows if spans else _label_rows)(row, question, number, text)
                 if question.kind.lists
                 else [_label_row(row, question.name, row.label, number)]
             )
@@ -363,6 +364,58 @@ def _label_rows(row: Any, question: Question, content: int, text: str) -> Iterat
             shown = [one for one in row.shown["order"] if one in pairs[number][1:]]
             own |= {"order": ">".join(shown), "position": shown.index(pairs[number][1 + (label == 1)]) + 1}
         yield own
+
+
+def _span_rows(row: Any, question: Question, content: int, text: str) -> Iterator[dict[str, Any]]:
+    """An answer that marks spans as rows, one a span: the text about it, otherwise its words."""
+    scale = scale_of(question.scale)
+    assert isinstance(scale, SpanLabels)
+    for start, end, name, about in scale.with_texts(row.label) or ():
+        words = text[start:end]
+        span = {"item": f"{row.item}: {question.marked} {start}-{end}", "span_of": row.item, "words": words}
+        span |= {"start": start, "end": end}
+        yield _label_row(row, f"{question.name}: {name}", about or words, content) | {
+            "item": span["item"],
+            "_span": span,
+        }
+
+
+def stored_spans(store: Store, folder: Path, *, only: Collection[str] | None = None) -> Annotations:
+    """Every marked span of the answers that count, as the one table on the scale text.
+
+    An item is a span: ``ITEM: COLUMN START-END``, with ``span_of``, ``words``, ``start`` and ``end`` (in characters),
+    and the columns of the whole item. Its label is the text about it, otherwise its words; its criterion is
+    ``QUESTION: LABEL``.
+
+    Raises
+    ------
+    StudyError
+        If no span is marked yet.
+    """
+    with store.reading() as db:
+        asked = {q.id: q.definition for q in questions(db) if q.definition.marked is not None}
+        asked = {number: one for number, one in asked.items() if not only or one.name in only}
+        annotators = active_annotators(db)
+        names = {one["annotator"] for one in annotators}
+        rows, excluded = _counted_rows(
+            db, asked, names, [one.name for one in asked.values()], excluded_people=False, probes=False, spans=True
+        )
+        items = _items_frame(db, tables.items.c.role.in_(["item", "source"]))
+    if not rows:
+        raise StudyError(f"{folder} has no marked spans yet")
+    spans = pl.DataFrame([row["_span"] for row in rows]).unique("item", maintain_order=True)
+    items = spans.join(items, left_on="span_of", right_on="item", how="left", maintain_order="left", suffix="_of_item")
+    conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
+    frame = _frame(rows, conditions)
+    reading = Reading(
+        store.where, len(rows) + sum(excluded.values()), study=str(folder), clusters="span_of", drawn=("start", "end")
+    )
+    for reason, number in sorted(excluded.items()):
+        reading = reading.without(reason, number)
+    return Annotations.from_frame(
+        frame, scale=parse_scale("text"), spelling="apart", exclude=(), items=items, reading=reading,
+        conditions=[c for c in conditions if c in frame.columns], annotator_table=_annotators_frame(annotators),
+    )  # fmt: skip
 
 
 def _label_row(row: Any, criterion: str, label: Label, content: int) -> dict[str, Any]:
