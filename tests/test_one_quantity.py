@@ -1,7 +1,7 @@
 """One quantity by two methods: the ICCs of `icc` and the coefficients of `g_study` on items crossed with annotators.
 
-ICC(A,1) and Φ, ICC(C,1) and Eρ² are the same shares of variances. Both methods give the same number if no label is
-missing and the analysis of variance has no variance below 0; otherwise each result names its estimator.
+ICC(A,1) and Φ, ICC(C,1) and Eρ² are the same shares of variances. Both methods give the same number by REML, and if no
+label is missing and the analysis of variance has no variance below 0; otherwise each result names its estimator.
 """
 
 from __future__ import annotations
@@ -118,6 +118,61 @@ def test_icc_and_g_study_name_estimators_with_missing_labels() -> None:
     # The two complete items alone, by the analysis of variance.
     assert "analysis of variance" in assay.measures.icc(labels, estimator="anova").summary()
     assert NOT_REML not in assay.measures.icc(labels, estimator="anova").notes
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        INCOMPLETE,
+        [[1, 3], [2, 2], [1, 3], [2, 2]],  # no variance between items
+        [[5, 3, 4], [2, 1, None], [4, None, 4], [1, 1, 2], [3, 2, None]],
+    ],
+)
+def test_icc_by_reml_equals_g_study(grid: Grid) -> None:
+    labels = table(grid)
+    absolute, consistent = (assay.measures.icc(labels, form=f, estimator="reml") for f in ("ICC(A,1)", "ICC(C,1)"))
+    fitted = study(labels)
+    assert absolute.estimate == pytest.approx(fitted.dependability, abs=1e-6)
+    assert consistent.estimate == pytest.approx(fitted.generalizability, abs=1e-6)
+    variances = [absolute.variance_items, absolute.variance_annotators, absolute.variance_error]
+    assert variances == pytest.approx(fitted.components["estimate"].to_list(), abs=1e-5)
+    assert variances == pytest.approx(restricted(grid), abs=1e-5)
+    assert "restricted maximum likelihood (REML)" in absolute.summary()
+    assert NOT_REML not in absolute.notes
+    assert absolute.f_test is None
+    assert "estimator:reml" in absolute.signature
+
+
+def test_icc_by_reml_equals_g_study_in_many_tables() -> None:
+    rng = np.random.default_rng(3)
+    for n, m, missing, severity in ((40, 4, 0.3, 0.5), (30, 6, 0.6, 0.0), (25, 3, 0.2, 2.0), (15, 5, 0.0, 0.1)):
+        cells = rng.normal(size=(n, 1)) + severity * rng.normal(size=(1, m)) + 0.7 * rng.normal(size=(n, m))
+        there = rng.random((n, m)) >= missing
+        labels = table([[float(v) if known else None for v, known in zip(row, one, strict=True)]
+                        for row, one in zip(cells, there, strict=True)])  # fmt: skip
+        found = assay.measures.icc(labels, estimator="reml", method="none")
+        assert found.estimate == pytest.approx(study(labels).dependability, abs=1e-6)
+
+
+def test_icc_by_reml_has_intervals_and_limits() -> None:
+    rng = np.random.default_rng(4)
+    cells = rng.normal(size=(30, 1)) + 0.7 * rng.normal(size=(30, 4))
+    labels = table(cells.tolist())
+    whole, likely = (assay.measures.icc(labels, estimator=e) for e in ("anova", "reml"))
+    assert likely.estimate == pytest.approx(whole.estimate, abs=0.02)
+    assert (likely.low, likely.high) == pytest.approx((whole.low, whole.high), abs=0.05)
+    fixed = assay.measures.icc(labels, estimator="reml", raters="fixed", method="percentile", n_resamples=200)
+    assert fixed.low < fixed.estimate < fixed.high
+    one = assay.measures.icc(labels, form="ICC(1)", estimator="reml")
+    assert one.estimate == pytest.approx(assay.measures.icc(labels, form="ICC(1)").estimate, abs=1e-6), "balanced"
+    assert "one-way random, restricted maximum likelihood" in one.summary()
+    equal = table([[float(k)] * 3 for k in range(6)])
+    assert assay.measures.icc(equal, estimator="reml").estimate == pytest.approx(1)
+    table_ = assay.measures.icc_table(labels, estimator="reml")
+    assert table_.table["f_low"].null_count() == 10
+    many = table(rng.normal(size=(3, 31)).tolist())
+    with pytest.raises(assay.errors.DesignError, match="an ICC by REML allows 30 annotators, not 31"):
+        assay.measures.icc(many, estimator="reml")
 
 
 def test_g_study_names_henderson_with_missing_labels() -> None:

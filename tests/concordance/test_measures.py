@@ -298,7 +298,7 @@ def test_custom_distance_receives_original_labels():
         (lambda t: krippendorff_alpha(t["open"], level="ratio"), "labels of 0 or more"),
         (lambda t: within_agreement(t["interval"], k=-1), "0 or a larger number"),
         (lambda t: correlation(t["interval"], kind="rho"), "pearson, spearman or kendall"),
-        (lambda t: icc(t["interval"], estimator="reml"), "anova or components"),
+        (lambda t: icc(t["interval"], estimator="ml"), "anova, components or reml"),
     ],
 )
 def test_coefficients_refuse_with_reason(call, words):

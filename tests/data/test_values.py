@@ -97,7 +97,7 @@ def test_read_parses_number_notations(tmp_path, cells, options, wanted, scale, s
         (["04.05.2024", "x"], {}, "look like dates"),
         (["4-May", "3-4", "5-6"], {}, "'4-May' look like dates"),
         (["May 4", "good"], {}, "'May 4' look like dates"),
-        (["4 stars", "5 stars"], {}, "begin with a number"),
+        (["4 stars", "5 points"], {}, "begin with a number"),
         (["5 - agree", "1 - disagree"], {}, "begin with a number"),
         (["18-24", "25-34"], {}, "set scale='nominal' if they are categories"),
         (["$5", "$7"], {}, "begin with a number"),
@@ -407,7 +407,7 @@ def test_parse_numbers_with_words_and_marks():
     assert found.missing.to_list() == [False, True, False, False]
     assert found.mixed
     assert parse_numbers(pl.Series(["80%", "good"]), Interval(0, 100), None, ()).unread.to_list() == [True, True]
-    many = pl.Series([f"{n} texts" for n in range(MOST_CATEGORIES + 1)])
+    many = pl.Series([f"{n} texts here" for n in range(MOST_CATEGORIES + 1)])
     assert parse_numbers(many[:-1], None, None, ()).ambiguity is not None
     assert parse_numbers(many, None, None, ()) is None
     part = LabelColumn(pl.Series([*"abcdefg"]), pl.Series(range(2, 9)), "mood", "t.csv")

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 Who = Literal["humans", "judges", "pairs", "consensus", "rest", "human pairs", "random human"]
 CorrelationKind = Literal["pearson", "spearman", "kendall"]
-Estimator = Literal["anova", "components"]
+Estimator = Literal["anova", "components", "reml"]
 Model = Literal["random", "mixed"]
 
 
@@ -176,9 +176,9 @@ class ICCTableSettings(CoefficientSettings):
         None,
         "Estimator of the variances.",
         details="anova is the analysis of variance of complete items; items with a missing label are excluded and "
-        "counted. components uses incomplete tables whole, by Henderson's (1953) method 1. Default: anova for "
-        "complete tables, else components. g_study fits REML, which gives a different value if labels are missing or "
-        "a variance is below 0.",
+        "counted. components uses incomplete tables whole, by Henderson's (1953) method 1. reml is restricted maximum "
+        "likelihood, as in g_study, for up to 30 annotators; it differs from the others if labels are missing or a "
+        "variance would be below 0. Default: anova for complete tables, else components.",
     )
 
 

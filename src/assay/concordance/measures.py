@@ -61,7 +61,15 @@ from assay.statistics.categories import (
 )
 from assay.statistics.pairs import Distance, Kappa, Moments2, RankTable
 from assay.statistics.ranks import AlphaRanks
-from assay.statistics.variance import Components, Form, IntraclassCorrelation, OneWay, TwoWay
+from assay.statistics.variance import (
+    Components,
+    Form,
+    IntraclassCorrelation,
+    OneWay,
+    OneWayLikely,
+    TwoWay,
+    TwoWayLikely,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -598,8 +606,15 @@ TEN: tuple[tuple[str, Form, str], ...] = (
 
 ANOVA = "analysis of variance"
 
-ESTIMATORS: Mapping[Estimator, str] = {"anova": ANOVA, "components": "Henderson's method 1"}
-"""Names of the estimators of variances. In a complete table both give the same values."""
+ESTIMATORS: Mapping[Estimator, str] = {
+    "anova": ANOVA,
+    "components": "Henderson's method 1",
+    "reml": "restricted maximum likelihood (REML)",
+}
+"""Names of the estimators of variances. In a complete table all give the same values if none is below 0."""
+
+MOST_REML = 30
+"""Annotators up to which an ICC is estimated by REML: its sums are pairs of annotators."""
 
 MOST_ALONE = 10
 """There is no ICC with fewer items with several labels than this and at least this number of items with one label: the
@@ -657,13 +672,14 @@ class ICC(Coefficient):
         missing, the harmonic mean number of labels per item.
     variance_items, variance_annotators, variance_error : float
         The variance components; that of annotators is 0 in the one-way model. Estimates can be below 0 by chance.
-    estimator : {"anova", "components"}
+    estimator : {"anova", "components", "reml"}
         Their estimator: the analysis of variance of complete items or, for two-way models with missing labels,
-        Henderson's (1953) method 1. Neither is REML, which `g_study` fits.
+        Henderson's (1953) method 1; or REML, as in `g_study`.
     f_test : FTest or None
         The interval from F distributions, which assumes equal rater noise and normal labels. It is exact for forms 1
         and C if all items have the same number of labels; otherwise it uses the harmonic mean of the numbers. None if
-        there is no error variance, or if its lower end is below the least possible ICC.
+        there is no error variance, if its lower end is below the least possible ICC, or with REML, which has no mean
+        squares.
     """
 
     form: str
@@ -679,7 +695,8 @@ class ICC(Coefficient):
     @property
     def estimator_words(self) -> str:
         """The name of the estimator of the components."""
-        return ANOVA if self.model.startswith("one-way") else ESTIMATORS[self.estimator]
+        one_way = self.model.startswith("one-way") and self.estimator != "reml"
+        return ANOVA if one_way else ESTIMATORS[self.estimator]
 
     @property
     def table(self) -> pl.DataFrame:
@@ -862,7 +879,7 @@ def intraclass(form: Form) -> Measure:
 
 def _estimator_note(estimator: Estimator) -> str | None:
     """The note on the estimator of a two-way ICC if labels are missing."""
-    if estimator == "anova":
+    if estimator != "components":
         return None
     return (
         f"ICC: labels are missing, so variances are estimated by {ESTIMATORS[estimator]}; REML (g_study) gives "
@@ -883,7 +900,8 @@ def intraclass_statistic(
     Raises
     ------
     DesignError
-        If nearly every item has only one label: the error variance would depend on the few others.
+        If nearly every item has only one label: the error variance would depend on the few others. Or for REML with
+        more annotators than `MOST_REML`.
     """
     m = len(ratings.annotators)
     number = ratings.labels_of_item
@@ -893,9 +911,19 @@ def intraclass_statistic(
             f"an ICC requires items with two labels or more; only {several} of {single + several} items have them. "
             "Label more items twice, or use a coarser item (the lesson instead of its segments)"
         )
+    components: OneWay | OneWayLikely | TwoWay | Components | TwoWayLikely
+    sizes = tuple(int(n) for n in np.unique(number[number > 0]))
     if forms[0] in ("1", "k"):
-        return IntraclassCorrelation(OneWay(ratings.centre), forms, k)
-    components = TwoWay(ratings.centre, m) if estimator == "anova" else Components(ratings.centre, m)
+        components = OneWayLikely(ratings.centre, sizes) if estimator == "reml" else OneWay(ratings.centre)
+    elif estimator == "reml":
+        if m > MOST_REML:
+            raise DesignError(
+                f"an ICC by REML allows {MOST_REML} annotators, not {m}; use assay.g_study, or estimator='components'",
+                option="estimator",
+            )
+        components = TwoWayLikely(ratings.centre, m, sizes)
+    else:
+        components = TwoWay(ratings.centre, m) if estimator == "anova" else Components(ratings.centre, m)
     return IntraclassCorrelation(components, forms, k)
 
 
@@ -934,7 +962,7 @@ def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
     run = replace(base.run, notes=(*base.run.notes, note)) if note else base.run
     name, alias = FORMS[form]
     counts = _TableCounts.of(ratings, n_items, form, estimator)
-    f_test = _f_test(form, components, counts, averaged, found.confidence)
+    f_test = None if estimator == "reml" else _f_test(form, components, counts, averaged, found.confidence)
     return ICC(
         **{f.name: getattr(base, f.name) for f in fields(Coefficient) if f.name != "run"},
         run=run,

@@ -173,6 +173,18 @@ def total_of_counts(cells: NDArray[np.float64]) -> int:
     return int(total[0]) if whole and varied and total[0] > 1 and bool((total == total[0]).all()) else 0
 
 
+MOST_OF_VARIANCE = 0.6
+"""Variance of the sum of columns of counts, relative to the sum of their variances: a vote for one category is none for
+another. Columns of independent labels have 1, those of annotators who agree more."""
+
+
+def could_be_counts(cells: NDArray[np.float64]) -> bool:
+    """Return whether columns could count the annotators who chose each category, with different numbers of them."""
+    apart = float(np.var(cells, axis=0).sum())
+    varied = bool((cells == 0).any()) and bool((cells >= 0).all()) and cells.max() > 1 and apart > 0
+    return varied and float(np.var(cells.sum(axis=1))) < MOST_OF_VARIANCE * apart
+
+
 LEAST_SHARED = 0.5
 """Share of a column's cells that also occur in another file, from which both columns name the same items: annotators
 often label a sample of the items that a judge labels. Labels that happen to differ in every row are few."""
@@ -277,7 +289,7 @@ def _majority_of_words(view: ColumnView, others: Sequence[ColumnView]) -> str | 
 
 
 def _arithmetic(column: NDArray[np.float64], others: NDArray[np.float64]) -> str | None:
-    """How a column is computed from the others, by all rows: mean, median, total, majority or rounded mean."""
+    """How a column is computed from the others, by all rows: mean, median, total, range, majority or rounded mean."""
     there = np.isfinite(column) & (np.isfinite(others).sum(axis=0) >= 2)
     column, others = column[there], others[:, there]
     if not len(column):
@@ -291,11 +303,12 @@ def _arithmetic(column: NDArray[np.float64], others: NDArray[np.float64]) -> str
         "mean": np.nanmean(others, axis=0),
         "median": np.nanmedian(others, axis=0),
         "total": np.nansum(others, axis=0),
+        "range": np.nanmax(others, axis=0) - np.nanmin(others, axis=0),
     }
     few = uneven.sum() < MIN_DIFFERING_MAJORITY
     whole = bool((column % 1 == 0).all())
     for how, value in found.items():
-        by_chance = few and (how == "median" or (how == "mean" and whole))
+        by_chance = few and (how in ("median", "range") or (how == "mean" and whole))
         if not by_chance and bool((np.abs(column - value) <= step).all()):
             return how
     return "majority" if _is_majority(column, others, uneven) else _rounded_mean(column, others, found["mean"])

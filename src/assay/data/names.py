@@ -407,13 +407,14 @@ def spelling_key(names: pl.Series) -> pl.Series:
     return names.str.normalize("NFKC").str.to_lowercase().str.replace_all(_INSIDE, " ")
 
 
-_LABEL_MARKUP = r"[&<;|\[‘’“”‐‑–—]|, "
+_LABEL_MARKUP = r"[&<;|\[‘’“”‐‑–—_+/=-]|, |\.$"
 
 
 def label_key(labels: pl.Series) -> pl.Series:
     """Return keys that are equal if labels differ only in spelling, markup, quotes, dashes or the order of choices.
 
-    ``<p>Q&amp;A</p>`` has the key of ``Q&A``, and ``['joy', 'anger']`` that of ``['anger', 'joy']``.
+    ``<p>Q&amp;A</p>`` has the key of ``Q&A``, ``not_relevant`` that of ``Not relevant.``, ``3 + 4`` that of ``3+4``,
+    and ``['joy', 'anger']`` that of ``['anger', 'joy']``.
     """
     key = spelling_key(labels)
     if not key.str.contains(_LABEL_MARKUP).any():
@@ -422,7 +423,8 @@ def label_key(labels: pl.Series) -> pl.Series:
 
 
 def _label_key(text: str) -> str:
-    plain = unescape(re.sub(r"</?[a-z][^<>]*>", "", text)).translate(_QUOTES).strip()
+    plain = unescape(re.sub(r"</?[a-z][^<>]*>", "", text)).translate(_QUOTES).strip().removesuffix(".")
+    plain = re.sub(r"\s*([+/=])\s*", r"\1", re.sub(r"(?<=[^\W\d_])[-_](?=[^\W\d_])", " ", plain))
     inner = plain[1:-1] if plain[:1] + plain[-1:] in ("[]", "{}") else plain
     mark = next((one for one in (";", "|", ",") if one in inner), None)
     if mark is None or (mark == "," and inner == plain and len(plain.split()) > MOST_CHOICE_WORDS):

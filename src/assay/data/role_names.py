@@ -19,6 +19,12 @@ BY_NAME = ("time stamp", "technical", "computed", "gold", "comment", "item colum
 NUMBERED = re.compile(r"(|unnamed 0|unnamed|index|row|row ?names?|rownames|x|x 1|nr|no|column 1|number)")
 """Names of columns that number the rows."""
 
+COUNTED = re.compile(
+    r"(n|num|nr|no|number|count|anzahl|votes?|nombre|numero)( of| for)? .+|(?!(word|char|token|sentence|character|line|"
+    r"page|turn)s? ).+ (counts?|votes|n)"
+)
+"""Names of columns of counts: ``n_yes``, ``yes_count``."""
+
 ID = re.compile(r"\b(id|key|nr|no|number)$")
 """The last word of the name of a column of ids."""
 

@@ -20,13 +20,21 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data import words
-from assay.data.cells import ROWS_INSPECTED, ColumnView, computed_columns, total_of_counts
+from assay.data.cells import (
+    LEAST_COUNTED,
+    ROWS_INSPECTED,
+    ColumnView,
+    computed_columns,
+    could_be_counts,
+    total_of_counts,
+)
 from assay.data.dependence import crossed, dependence, repetition, sameness
-from assay.data.names import IN_MEMORY, KINDS, model_names, possible_judges, spelling_key
+from assay.data.names import IN_MEMORY, KINDS, label_key, model_names, possible_judges
 from assay.data.probabilities import PREFIXES, probability_columns
 from assay.data.role_names import (
     AVERAGE_ROW,
     BY_NAME,
+    COUNTED,
     ID,
     NUMBERED,
     CrossedNames,
@@ -94,6 +102,15 @@ USUAL_SCALE = -3, 10
 
 SWAPPED = 0.1
 """How much more labels can agree within annotators than within items: more suggests that the two are exchanged."""
+
+SYSTEM_NAME = re.compile(
+    r"(?i)(m?bart|pegasus|m?t5|bert|roberta|lead|baseline|transformer|seq2seq|pointer|lstm|rnn|nmt|electra|xlnet)"
+    r"([-_ ]?\w+)?|reference|human|sys(tem)?[-_ ]?\d+"
+)
+"""Names of systems that write texts, next to names of models."""
+
+RENAMED = 0.5
+"""Rows that break a dependence, relative to chance, up to which two columns hold the same labels in other words."""
 
 IGNORED: tuple[RoleKind, ...] = ("computed", "time stamp", "comment", "row number", "technical", "empty")
 """Roles of columns that are ignored."""
@@ -353,7 +370,7 @@ def on_one_scale(one: ColumnView, other: ColumnView) -> bool:
     if one.values is None or other.values is None:
         if one.values is not None or other.values is not None:
             return False
-        first, second = (set(spelling_key(v.distinct).to_list()) for v in (one, other))
+        first, second = (set(label_key(v.distinct).to_list()) for v in (one, other))
         shared = len(first & second)
         if min(one.filled, other.filled) < VERY_FEW_ROWS:
             return True
@@ -446,6 +463,11 @@ class _Finder:
             counts = self._counts()
             if counts:
                 return self._counted(counts)
+            shares = self._shares()
+            if shares:
+                columns = tuple(Role(n, "probability" if n in shares else "unknown", "", v.examples())
+                                for n, v in self.views.items())  # fmt: skip
+                return Structure("counts", columns, errors=(words.shares(shares),))
         key = self._key()
         if key is not None or shape == "long":
             return self._unread() if key is None else self.long(key)
@@ -468,6 +490,9 @@ class _Finder:
         for names in tried:
             if len(names) > 2 and total_of_counts(self._cells(names)):
                 return names
+        named = [n for n in self.views if COUNTED.fullmatch(self.plain[n]) and self.views[n].whole]
+        if len(named) > 1 and all((self.views[n].ends or (-1,))[0] >= 0 for n in named):
+            return named
         first = next(iter(self.views.values()), None)
         if first is not None and first.is_text and first.unique:
             others = [n for n in self.views if n != first.name]
@@ -479,8 +504,18 @@ class _Finder:
     def _counted(self, counts: list[str]) -> Structure:
         columns = [Role(n, "label" if n in counts else "item", "a count" if n in counts else "", v.examples())
                    for n, v in self.views.items()]  # fmt: skip
-        total = total_of_counts(self._cells(counts))
-        return Structure("counts", tuple(columns), errors=(words.counts(counts, total),))
+        named = {cell for v in self.views.values() if v.is_text for cell in v.distinct}
+        said = words.counts(counts, total_of_counts(self._cells(counts)), square=named >= set(counts))
+        return Structure("counts", tuple(columns), errors=(said,))
+
+    def _shares(self) -> list[str]:
+        """Columns with the share of each category, which sum to 1 (or 100) in each row; empty if there are none."""
+        numbers = [n for n, v in self.views.items() if v.numeric and v.share_filled == 1 and self._by_name(n) is None
+                   and not (v.unique and v.whole) and (v.ends or (-1,))[0] >= 0]  # fmt: skip
+        if len(numbers) < 3 or self.frame.height < LEAST_COUNTED or all(self.views[n].whole for n in numbers):
+            return []
+        sums = self._cells(numbers).sum(axis=1)
+        return numbers if any(bool(np.allclose(sums, total, atol=0.01 * total)) for total in (1, 100)) else []
 
     def _cells(self, names: Sequence[str]) -> NDArray[np.float64]:
         return np.column_stack([self.views[n].numbers.to_numpy() for n in names])  # type: ignore[union-attr]
@@ -871,11 +906,11 @@ class _Finder:
             for kind in (True, False)
         ]
         groups = sorted(filter(None, parts), key=lambda g: -len(g))
-        asked = [g for g in groups if any(called(self.plain[n], "questions") for n in g)]
+        asked = [g for g in groups if all(called(self.plain[n], "questions") for n in g)]
         if named:
             groups = [g for g in groups if any(n in named for n in g)]
             ranked = [*([named] if len(named) == 1 else []), *groups]
-        elif len(asked) == 1:
+        elif len(asked) == 1 and len(groups) == 1:
             return asked[0], None
         else:
             known = [g for g in groups if not all(self._by_name(n) is not None for n in g)]
@@ -1043,7 +1078,7 @@ class _Finder:
                 self._confirm(words.crossed_columns(crossing.ambiguity), {"split_columns": crossing.template})
         options["columns"] = labels
         if stated.split_columns is None:
-            self._name_judges(people, options)
+            self._ask_judges_or_systems(people, options)
         judges = {*options.get("judges", ()), *(stated.judges or ())}
         if stated.shape != "wide" and stated.columns is None:
             self._check_annotator_column(labels)
@@ -1073,6 +1108,19 @@ class _Finder:
         rows = {} if item is None else self._computed_rows(item, labels)
         return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
 
+    def _ask_judges_or_systems(self, names: Sequence[str], options: dict[str, Any]) -> None:
+        """Name the judges among columns; if all are called as systems, one person could have rated them."""
+        self._name_judges(names, options)
+        systems = [n for n in names if n in options.get("judges", ()) or SYSTEM_NAME.fullmatch(n)]
+        if len(names) < 2 or len(systems) < len(names) or self.stated.people:
+            return
+        self.questions.pop()
+        options["judges"] = list(names)
+        choices: tuple[Choice, ...] = (
+            (words.are_judges(list(names)), {"judges": list(names)}), (words.columns_are_rated(list(names)), {}),
+        )  # fmt: skip
+        self.questions.append(Doubt(words.all_models(list(names)), choices))
+
     def _without_models(self, names: list[str]) -> tuple[list[str], list[str]]:
         """Those of several columns that are called as systems are and contain names of models only; and the others."""
         cells = {name: [str(cell) for cell in self.views[name].distinct.to_list()] for name in names}
@@ -1101,6 +1149,9 @@ class _Finder:
             (words.columns_are_annotators(labels), {k: v for k, v in options.items() if k != "judges"}),
             (words.columns_are_questions(labels), {}),
         ]
+        views = [self.views[n] for n in labels]
+        if all(v.whole and v.share_filled == 1 for v in views) and could_be_counts(self._cells(labels)):
+            choices.append((words.columns_are_counts(labels), {}))
         who = next(
             (n for n, v in self.views.items() if v.unique and v.is_text and not v.free and n not in labels), None
         )
@@ -1234,13 +1285,23 @@ class _Finder:
             low, high = view.ends or (0, 0)
             why = f"{low:g} to {high:g}, while other columns end at {tops[(len(tops) - 1) // 2]:g}"
         roles[name] = ("item column", why)
-        stated = name in (self.stated.judges or ())
+        stated = next((role for role in ("judges", "humans") if name in (getattr(self.stated, role) or ())), None)
         if stated or model_names([name]):
-            said = words.judge_on_another_scale(name, why, stated=stated)
+            said = words.labels_on_another_scale(name, why, stated)
             if stated:
                 self.errors.append(said)
             else:
                 self.questions.append(Doubt(said))
+        elif view.values is None or others[0].values is None:
+            same = [one for one in others if self._renames(view, one)][:1]
+            self.questions += [Doubt(words.other_words(name, view.examples(), o.name, o.examples())) for o in same]
+
+    def _renames(self, one: ColumnView, other: ColumnView) -> bool:
+        """Whether a column seems to hold the labels of another one in other words: each nearly decides the other."""
+        if one.n_values != other.n_values or not 2 <= one.n_values <= MOST_SHARED_VALUES:
+            return False
+        both = dependence(one.codes, other.codes), dependence(other.codes, one.codes)
+        return all(found.holds is not None and found.broken <= RENAMED * found.chance for found in both)
 
     def _without_computed(self, labels: list[str], roles: dict[str, tuple[RoleKind, str]]) -> list[str]:
         models = {*model_names(labels, labels), *(self.stated.judges or ())}

@@ -120,7 +120,7 @@ def parse_numbers(
     if not len(unread):
         note = f"labels parsed as numbers with a decimal {decimal}" if decimal else ""
         return Numbers(read, missing, plain=decimal is None, note=note)
-    for notation in (_brackets, _percents, _parts, _decimals):
+    for notation in (_brackets, _footnotes, _units, _percents, _parts, _decimals):
         found = notation(texts, unread, scale, decimal)
         if found is not None:
             return replace(found, missing=missing)
@@ -171,6 +171,44 @@ def _brackets(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal:
         return None
     example = texts.filter(inner.is_not_null())[0]
     return _plain_reading(values, f"labels such as '{example}' parsed as numbers without brackets")
+
+
+_FOOTNOTED = r"^([+-]?\d+(?:[.,]\d+)?)\s*(?:[*†‡§¶⁰¹²³⁴⁵⁶⁷⁸⁹ᵃᵇᶜ]+|\^\w|\[\w\]|\([a-z]\))$"
+"""A number with the mark of a footnote: ``4*``, ``3¹``, ``2^a``."""
+
+
+def _footnotes(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: Decimal | None) -> Numbers | None:
+    """``4*`` among numbers: 4."""
+    bare = unread.str.extract(_FOOTNOTED, 1)
+    if bare.null_count() or len(unread) == len(texts.drop_nulls()):
+        return None
+    inner = parse_numbers(texts.str.replace(_FOOTNOTED, "${1}"), scale, decimal, ())
+    if inner is None or inner.ambiguity is not None or inner.values.null_count() > texts.null_count():
+        return None
+    known = set(inner.values.filter(~texts.is_in(unread.implode())).drop_nulls().to_list())
+    if not set(inner.values.filter(texts.is_in(unread.implode())).to_list()) <= known:
+        return None
+    note = f"labels such as '{unread[0]}' parsed as numbers without the marks of footnotes"
+    return _plain_reading(inner.values, "; ".join(filter(None, (note, inner.note))))
+
+
+_WITH_UNIT = r"^([+-]?\d+(?:[.,]\d+)?)\s*(\p{L}+\.?)$"
+
+
+def _units(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: Decimal | None) -> Numbers | None:
+    """``4 pts``: 4, if all labels have the same unit; ``1 point`` and ``2 points`` do."""
+    parts = texts.str.extract(_WITH_UNIT, 2).str.to_lowercase().str.strip_chars_end(".").str.strip_suffix("s")
+    units = parts.drop_nulls().unique().to_list()
+    if parts.null_count() > texts.null_count() or len(units) != 1 or len(units[0]) < LEAST_UNIT or len(unread) < 2:
+        return None
+    inner = parse_numbers(texts.str.extract(_WITH_UNIT, 1), scale, decimal, ())
+    if inner is None or inner.ambiguity is not None or inner.values.null_count() > texts.null_count():
+        return None
+    return _plain_reading(inner.values, f"labels such as '{unread[0]}' parsed as numbers without their unit")
+
+
+LEAST_UNIT = 2
+"""Letters of a unit, without the plural: ``3a`` and ``3b`` are names."""
 
 
 def _percents(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: Decimal | None) -> Numbers | None:
@@ -610,6 +648,54 @@ def refuse_slips(part: LabelColumn, labels: pl.Series) -> None:
     )
 
 
+SURVEY_CODES = (7, 8, 9)
+"""Digits that codes of missing answers repeat, as surveys and SPSS write them: 9, 99, 998."""
+
+LEAST_BEFORE_CODE = 20
+"""Labels on the scale from which a number beyond it can be such a code."""
+
+MOST_CODED = 0.25
+"""Largest share of labels that can be such codes."""
+
+
+def _is_survey_code(value: float) -> bool:
+    digits = f"{abs(value):g}"
+    leading = digits[:-1]
+    return value >= 0 and ((digits[-1] in "6789" and set(leading) <= {"9"}) or (
+        len(set(digits)) == 1 and digits[0] in map(str, SURVEY_CODES)))  # fmt: skip
+
+
+def refuse_survey_codes(part: LabelColumn, labels: pl.Series) -> None:
+    """Refuse numbers beyond all others with the form of codes for missing answers: 9 or 99 on a scale of 1 to 5.
+
+    Raises
+    ------
+    DataError
+        With their rows, and the option that accepts them as labels.
+    """
+    if not labels.dtype.is_numeric() or labels.n_unique() > 20 or not bool((labels % 1 == 0).all()):
+        return
+    counts = {float(value): n for value, n in labels.value_counts().iter_rows()}
+    scale = sorted(value for value in counts if not _is_survey_code(value))
+    for known in (scale, sorted(value for value in counts if not (_is_survey_code(value) and abs(value) > 9))):
+        codes = sorted(set(counts) - set(known))
+        if not codes or len(known) < 3 or known[-1] - known[0] != len(known) - 1 or known[0] not in (0, 1):
+            continue
+        beyond = [c for c in codes if c < known[0] - 1 or c > (3 * known[-1] if c > 9 else known[-1] + 2)]
+        coded = sum(counts[c] for c in codes)
+        enough = len(labels) - coded >= LEAST_BEFORE_CODE and coded <= MOST_CODED * len(labels)
+        if beyond == codes and enough:
+            marks: list[Label] = [int(c) for c in codes]
+            there = part.labels.is_in(marks).fill_null(False)
+            low, high = min(codes[0], known[0]), max(codes[-1], known[-1])
+            raise DataError(
+                f"{part.about()} can be codes of missing answers: {listing(marks, 4)} ({part.rows(there)}), while the "
+                f"others range from {known[0]:g} to {known[-1]:g}. Set missing={marks} if they are missing values, or "
+                f"{part.like(f'interval:{low:g}-{high:g}')} if they are labels",
+                advised={"missing": marks},
+            )
+
+
 def _numbers_as_text(part: LabelColumn, read: pl.Series, settings: LabelSettings) -> Settled:
     """Text with plain numbers, from a source that distinguishes both: it stays text, with a note."""
     scale, _ = infer_scale(read.drop_nulls(), None)
@@ -860,7 +946,24 @@ def _others(given: AnnotatorLabels) -> Iterator[tuple[str, NDArray[Any], NDArray
             yield name, given.values[own], given.values[~own]
 
 
+def _refuse_negative_code(given: AnnotatorLabels) -> None:
+    """Refuse one negative number of several annotators below a scale that begins at 0 or 1: -9 for a missing answer."""
+    below, scale = np.unique(given.values[given.values < 0]), np.unique(given.values[given.values >= 0])
+    least = LEAST_VALUES if len(below) == 1 and below[0] > -min(SURVEY_CODES) else 2
+    if len(below) != 1 or len(scale) < least or float(scale[0]) - float(below[0]) <= 1:
+        return
+    coded = given.values == below[0]
+    users = [given.names[code] for code in np.unique(given.annotator[coded])]
+    if len(users) > 1 and coded.sum() <= MOST_CODED * len(given.values):
+        mark = int(below[0]) if below[0] % 1 == 0 else float(below[0])
+        ends = float(scale[0]), float(scale[-1])
+        raise DataError(
+            sentences.negative_label(given.source, users, mark, int(coded.sum()), ends), advised={"missing": [mark]}
+        )
+
+
 def _refuse_other_range(given: AnnotatorLabels) -> None:
+    _refuse_negative_code(given)
     whole = bool((given.values % 1 == 0).all())
     found: list[tuple[float, str]] = []
     for name, own, others in _others(given):
@@ -870,7 +973,7 @@ def _refuse_other_range(given: AnnotatorLabels) -> None:
             mark = int(negative[0]) if whole else float(negative[0])
             number = int((own < 0).sum())
             raise DataError(
-                sentences.negative_label(given.source, name, mark, number, (low, high)), advised={"missing": [mark]}
+                sentences.negative_label(given.source, [name], mark, number, (low, high)), advised={"missing": [mark]}
             )
         # On a scale of a few whole numbers, an annotator can use a step that no other does.
         step = 1.0 if whole and max(high, float(own.max())) - min(low, float(own.min())) <= MOST_STEPS else 0.0

@@ -165,13 +165,27 @@ def one_value_each(columns: Sequence[str]) -> str:
     return f"one value for each {listing(list(columns))}"
 
 
-def counts(columns: Sequence[str], total: int) -> str:
+def counts(columns: Sequence[str], total: int, *, square: bool = False) -> str:
     """Return the sentence on a table of counts; ``total`` is the sum of each row, or 0."""
-    sums = f": each row sums to {total}" if total else ": rows and columns have the same names"
+    why = ": rows and columns have the same names" if square else ", by their names"
+    why = f": each row sums to {total}" if total else why
+    return f"{_names(columns)} hold counts, not labels{why}. A table of counts {_NOT_WHO}"
+
+
+_NOT_WHO = "does not say who gave which label; read one row per label, or one column per annotator"
+
+
+def shares(columns: Sequence[str]) -> str:
+    """Return the sentence on a table with the share of each category."""
     return (
-        f"{_names(columns)} hold counts, not labels{sums}. A table of counts does not say who gave which label; "
-        "read one row per label, or one column per annotator"
+        f"{_names(columns)} hold shares of categories, not labels: each row sums to one total. A table of shares "
+        f"{_NOT_WHO} (or set columns=[...] if they are labels)"
     )
+
+
+def columns_are_counts(columns: Sequence[str]) -> str:
+    """Return the answer that columns count the annotators who chose each category, which needs another table."""
+    return f"{_names(columns, 3)} count annotators per category: read one row per label"
 
 
 def who_answered(sizes: Mapping[str, int], key: Sequence[str] = ()) -> str:
@@ -239,6 +253,16 @@ def judges_or_systems(column: str) -> str:
     return f"'{column}' contains only models, which can be judges or the systems that are rated"
 
 
+def all_models(names: Sequence[str]) -> str:
+    """Return the question about columns that are all called as models or systems are."""
+    return f"{_names(names)} are names of models, which can be judges or the systems that are rated"
+
+
+def columns_are_rated(names: Sequence[str]) -> str:
+    """Return the answer that columns are systems that one person rated, which needs a column with the annotators."""
+    return f"{_names(names, 3)} are rated: add a column that names who answered"
+
+
 def is_rated(column: str, label: str) -> str:
     """Return the answer that a column names the systems whose outputs one person labelled."""
     return f"'{column}' is rated, and '{label}' has the labels of one person"
@@ -286,11 +310,19 @@ def repeated_item(item: str, *, stated: bool) -> str:
     )
 
 
-def judge_on_another_scale(name: str, reason: str, *, stated: bool) -> str:
-    """Return the problem of a judge's column with labels on another scale."""
-    kind = "is listed in judges" if stated else "has the name of a model"
+def labels_on_another_scale(name: str, reason: str, stated: str | None) -> str:
+    """Return the problem of a column with labels on another scale; ``stated`` is the option that lists it."""
+    kind = f"is listed in {stated}" if stated else "has the name of a model"
     end = "" if stated else ", or it is not a judge here"
     return f"'{name}' {kind}, but its column holds {reason}: write its labels as the annotators do{end}"
+
+
+def other_words(name: str, own: str, other: str, others: str) -> str:
+    """Return the doubt about a column that seems to hold an annotator's labels in other words."""
+    return (
+        f"'{name}' ({own}) seems to hold labels as those of '{other}' ({others}) in other words. If it is an "
+        "annotator, write its labels as the others do; if not, list the annotators' columns with columns=[...]"
+    )
 
 
 # -- labels that annotators write differently ----------------------------------------------------------------------
@@ -309,10 +341,11 @@ def other_range(source: str, name: str, own: tuple[float, float], others: tuple[
     )
 
 
-def negative_label(source: str, name: str, mark: float, number: int, others: tuple[float, float]) -> str:
-    """Return the doubt about a negative label that no other annotator gives."""
+def negative_label(source: str, names: Sequence[str], mark: float, number: int, others: tuple[float, float]) -> str:
+    """Return the doubt about a negative label below all others."""
+    have, rest = ("has", "labels of the other annotators") if len(names) == 1 else ("have", "the other labels")
     return (
-        f"{source}: '{name}' has the label {mark:g} in {counted(number, 'row')}, labels of the other annotators range "
+        f"{source}: {_names(names)} {have} the label {mark:g} in {counted(number, 'row')}, {rest} range "
         f"from {_range(others)}. Set missing=[{mark:g}] if it is a missing value, or scale='interval:{mark:g}-"
         f"{others[1]:g}' if it is a label"
     )

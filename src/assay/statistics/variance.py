@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.data.annotations import Answers
 from assay.estimation.statistic import Floats
@@ -203,10 +204,205 @@ class Components:
 
 
 @dataclass(frozen=True, eq=False)
+class TwoWayLikely:
+    """The three variances by restricted maximum likelihood, none below 0, in a table with or without missing labels.
+
+    The likelihood depends on sums over the items of each number of labels: their number, who labelled which together,
+    and totals. NaN in the cases of `Components`.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        The different numbers of labels that items have.
+    """
+
+    centre: float
+    n_annotators: int
+    sizes: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """How many moments there are."""
+        m = self.n_annotators
+        return 2 + m + len(self.sizes) * (2 + m + m * m)
+
+    def moments(self, data: Answers) -> Floats:
+        """Items, Σy², each annotator's y; of each size: items, (Σy)², each annotator's Σy of its items, and pairs."""
+        cells = grid(data) - self.centre
+        there = (~np.isnan(cells)).astype(float)
+        cells = np.where(there > 0, cells, 0.0)
+        number, total = there.sum(axis=1), cells.sum(axis=1)
+        place = (number[:, None] == np.array(self.sizes)).astype(float)
+        pairs = there[:, :, None] * there[:, None, :]
+        of_size = [place, place * total[:, None] ** 2, place[:, :, None] * (there * total[:, None])[:, None, :],
+                   place[:, :, None, None] * pairs[:, None]]  # fmt: skip
+        each = [np.stack([np.minimum(number, 1.0), (cells**2).sum(axis=1)], axis=1), cells]
+        return np.concatenate([*each, *(one.reshape(len(cells), -1) for one in of_size)], axis=1)
+
+    def value(self, sums: Floats) -> Floats:
+        """The variances at which the criterion is least: (..., 3)."""
+        flat = sums.reshape(-1, self.width)
+        found = np.full((len(flat), 3), np.nan)
+        parts = self._parts(flat)
+        rough = parts.henderson(self.centre)
+        known = np.flatnonzero(np.isfinite(rough).all(axis=1) & (parts.spread > 0))
+        if len(known):
+            start = np.maximum(rough[known], LEAST_START * parts.of(known).spread[:, None])
+            found[known] = _most_likely(parts.of(known), start)
+        return found.reshape(*sums.shape[:-1], 3)
+
+    def _parts(self, flat: Floats) -> _TwoWaySums:
+        m, k, n = self.n_annotators, len(self.sizes), len(flat)
+        ends = np.cumsum([1, 1, m, k, k, k * m])
+        items, squares, totals, count, square, mean, pairs = np.split(flat, ends, axis=1)
+        return _TwoWaySums(
+            np.array(self.sizes, dtype=float), items[:, 0], squares[:, 0], totals, count, square,
+            mean.reshape(n, k, m), pairs.reshape(n, k, m, m),
+        )  # fmt: skip
+
+
+LEAST_START = 0.01
+"""Least share of each variance in the whole at the start of the search."""
+
+LEAST_REST = 1e-8
+"""Share of the whole variance, below which that of the rest is 0: annotators agree up to their severity."""
+
+ROUNDED = 1e-11
+"""Share of the sum of squares, below which a variance is lost in rounding."""
+
+MOST_DEVIANT = 1e12
+"""The criterion of variances that cannot be computed."""
+
+MOST_STEPS = 60
+"""Steps of the search for the largest likelihood."""
+
+
+@dataclass(frozen=True, eq=False)
+class _TwoWaySums:
+    """Sums of tables, one table a row; see `TwoWayLikely.moments`."""
+
+    sizes: Floats
+    items: Floats
+    squares: Floats
+    totals: Floats
+    count: Floats
+    square: Floats
+    mean: Floats
+    pairs: Floats
+
+    def of(self, rows: NDArray[np.int64]) -> _TwoWaySums:
+        each = (self.items, self.squares, self.totals, self.count, self.square, self.mean, self.pairs)
+        return _TwoWaySums(self.sizes, *(one[rows] for one in each))
+
+    @property
+    def number(self) -> Floats:
+        """Labels of each annotator."""
+        found: Floats = np.einsum("bkii->bi", self.pairs)
+        return found
+
+    @property
+    def spread(self) -> Floats:
+        """The variance of all labels."""
+        labels = self.number.sum(axis=1)
+        return ratio(self.squares - ratio(self.totals.sum(axis=1) ** 2, labels), labels)
+
+    def henderson(self, centre: float) -> Floats:
+        """The variances by the analysis of variance: (tables, 3)."""
+        rows = (self.square / self.sizes).sum(axis=1)
+        of_items = np.stack([self.items, self.count @ self.sizes**2, self.squares, rows], axis=1)
+        sums = np.concatenate([of_items, self.totals, self.number], axis=1)
+        return Components(centre, self.totals.shape[1]).value(sums)
+
+    def criterion(self, roots: Floats) -> tuple[Floats, Floats]:
+        """The restricted deviance, and the variance of the rest: (tables,).
+
+        ``roots`` are those of the variances of items and annotators relative to the rest, (tables, 2).
+        """
+        of_item, of_annotator = (roots**2).T
+        weight = of_item[:, None] / (1 + self.sizes * of_item[:, None])
+        number = self.number
+        labels = number.sum(axis=1)
+        inner = -np.einsum("bk,bkij->bij", weight, self.pairs)
+        inner[:, np.arange(number.shape[1]), np.arange(number.shape[1])] += number
+        right = self.totals - np.einsum("bk,bki->bi", weight, self.mean)
+        square = self.squares - (weight * self.square).sum(axis=1)
+        ones = inner.sum(axis=2)
+        outer = np.eye(number.shape[1]) + of_annotator[:, None, None] * inner
+        both = np.stack([right, ones], axis=2)
+        solved = of_annotator[:, None, None] * (np.swapaxes(both, 1, 2) @ np.linalg.solve(outer, both))
+        information = ones.sum(axis=1) - solved[:, 1, 1]
+        about = square - solved[:, 0, 0] - ratio((right.sum(axis=1) - solved[:, 0, 1]) ** 2, information)
+        # Near 0 it is a difference of rounded numbers: the criterion is far above its minimum there.
+        known = (about > ROUNDED * self.squares) & (information > 0)
+        about, information = np.where(known, about, 1.0), np.where(known, information, 1.0)
+        rest = about / (labels - 1)
+        spread = (self.count * np.log1p(self.sizes * of_item[:, None])).sum(axis=1) + np.linalg.slogdet(outer)[1]
+        deviance = (labels - 1) * np.log(rest) + spread + np.log(information)
+        return np.where(known, deviance, MOST_DEVIANT), rest
+
+
+def _most_likely(tables: _TwoWaySums, rough: Floats) -> Floats:
+    """The variances of each table at the least criterion, from the better of two starts, all above 0: (tables, 3)."""
+    shares = rough[:, :2] / rough[:, 2:]
+    ends = [_descend(tables, np.sqrt(start)) for start in (shares, np.ones_like(shares))]
+    values = [tables.criterion(end)[0] for end in ends]
+    roots = np.where((values[0] <= values[1])[:, None], *ends)
+    # The derivative at a root of 0 is always 0.
+    for k in (0, 1):
+        without = roots.copy()
+        without[:, k] = 0.0
+        lower = tables.criterion(without)[0] <= tables.criterion(roots)[0]
+        roots = np.where(lower[:, None], without, roots)
+    rest = tables.criterion(roots)[1]
+    found = np.concatenate([roots**2, np.ones((len(roots), 1))], axis=1) * rest[:, None]
+    found[found[:, 2] <= LEAST_REST * found.sum(axis=1), 2] = 0.0
+    return found
+
+
+def _descend(tables: _TwoWaySums, roots: Floats) -> Floats:
+    """Newton's method on the roots, with differences for derivatives and steps that lower the criterion."""
+    roots, damping = roots.copy(), np.full(len(roots), 1e-3)
+    active = np.arange(len(roots))
+    for _ in range(MOST_STEPS):
+        here, at = tables.of(active), roots[active]
+        value = here.criterion(at)[0]
+        slope, bend = _derivatives(here, at, value)
+        least = (bend[:, 0, 0] + bend[:, 1, 1]) / 2 - np.hypot((bend[:, 0, 0] - bend[:, 1, 1]) / 2, bend[:, 0, 1])
+        shift = np.maximum(-1.1 * least, 0.0) + damping[active] * (1e-3 + np.abs(least))
+        step = -np.linalg.solve(bend + shift[:, None, None] * np.eye(2), slope[..., None])[..., 0]
+        step = np.clip(step, -0.5 * (1 + at), 0.5 * (1 + at))
+        moved = np.abs(at + step)
+        lower = here.criterion(moved)[0] <= value
+        roots[active] = np.where(lower[:, None], moved, at)
+        damping[active] = np.where(lower, damping[active] / 10, damping[active] * 10)
+        small = (np.abs(step) <= 1e-10 * (1 + at)).all(axis=1)
+        active = active[~small]
+        if not len(active):
+            break
+    return roots
+
+
+def _derivatives(tables: _TwoWaySums, at: Floats, value: Floats) -> tuple[Floats, Floats]:
+    """First and second derivatives of the criterion: (tables, 2) and (tables, 2, 2)."""
+    width = 1e-4 * (0.1 + at)
+    up, down = (
+        [tables.criterion(at + sign * width * unit)[0] for unit in (np.array([1, 0]), np.array([0, 1]), np.ones(2))]
+        for sign in (1, -1)
+    )
+    slope = np.stack([(up[k] - down[k]) / (2 * width[:, k]) for k in (0, 1)], axis=1)
+    own = [up[k] + down[k] - 2 * value for k in (0, 1)]
+    mixed = (up[2] + down[2] - 2 * value - own[0] - own[1]) / 2
+    a, b = width.T
+    bend = np.stack([np.stack([own[0] / a**2, mixed / (a * b)], axis=1),
+                     np.stack([mixed / (a * b), own[1] / b**2], axis=1)], axis=2)  # fmt: skip
+    return slope, bend
+
+
+@dataclass(frozen=True, eq=False)
 class IntraclassCorrelation:
     """One or more forms of ICC from variance components."""
 
-    components: OneWay | TwoWay | Components
+    components: OneWay | OneWayLikely | TwoWay | Components | TwoWayLikely
     forms: tuple[Form, ...]
     k: float
 

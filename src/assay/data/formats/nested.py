@@ -1,4 +1,4 @@
-"""Lists and objects in the cells of a table: one row per answer.
+"""Lists and objects in the cells of a table, and annotators next to their labels: one row per answer.
 
 Data sets on disagreement, summaries and dialogues store all answers on an item in one record: two lists of one length
 (annotators and labels), one list of objects, or an object of annotators and labels. They become rows of a long table
@@ -7,22 +7,30 @@ before the structure of the table is found. Annotators without names are named b
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from assay.data.cells import total_of_counts
 from assay.data.columns import column_of
 from assay.data.formats import Rows
-from assay.data.role_names import called, called_people, plain_name
+from assay.data.role_names import called, called_people, called_person_ids, plain_name
+from assay.data.words import counts
 from assay.errors import DataError, listing
 
 Record = dict[str, Any]
 
 MOST_LABEL = 40
 """Characters up to which a text is a label, not the text of an item."""
+
+MOST_NAME = 3
+"""Words up to which a name that ends in ``scores`` names a list of answers."""
 
 NAMES = "annotator"
 CHOICES = ("cat", "label", "categorie", "category")
@@ -72,6 +80,9 @@ def unfold(rows: Rows) -> Rows:
         If the lists of one record have different lengths.
     """
     frame, source = rows.labels.drop("_row", strict=False), rows.reading.source
+    if (numbered := _numbered(frame)) is not None:
+        who, answers = numbered
+        return _one_row_per_annotator(rows, who, answers)
     cells = {name: parsed for name in frame.columns if (parsed := _parsed(frame[name])) is not None}
     for name, values in cells.items():
         if any(_is_span(one) for each in values if isinstance(each, list) for one in each):
@@ -114,6 +125,62 @@ def unfold(rows: Rows) -> Rows:
     return replace(rows, labels=table, untyped=rows.untyped or bool(joined), reading=reading)
 
 
+_NUMBER = re.compile(r"[ _.-]?(\d+)(?=\D|$)")
+
+
+def _numbered(frame: pl.DataFrame) -> tuple[list[str], dict[str, list[str]]] | None:
+    """Columns that name annotators next to those of their labels, in order of their numbers; None if there are none.
+
+    ``rater1_id, rater1_score, rater2_id, rater2_score`` or ``worker_1, answer_1, worker_2, answer_2``.
+    """
+    stems: dict[str, dict[str, str]] = {}
+    for name in frame.columns:
+        found = _NUMBER.findall(name)
+        if len(found) == 1:
+            stems.setdefault(plain_name(_NUMBER.sub(" ", name)), {})[found[0]] = name
+    stems = {stem: columns for stem, columns in stems.items() if len(columns) > 1}
+    named = [one for one in stems if called_person_ids(one)] or [one for one in stems if called_people(one) == 2]
+    if len(named) != 1:
+        return None
+    who = stems[named[0]]
+    people = set(re.sub(r" (id|name|code|nr|no|number|email)$", "", named[0]).split())
+    answers = {
+        " ".join(part for part in stem.split() if part not in people) or stem: [columns[k] for k in who]
+        for stem, columns in stems.items()
+        if stem != named[0] and set(columns) == set(who)
+    }
+    usual = any(called(one, "label") for one in answers)
+    if not answers or not (usual or called_person_ids(named[0])):
+        return None
+    ids = frame.select(pl.col(list(who.values())).cast(pl.String))
+    apart = ids.filter(pl.all_horizontal(pl.all().is_not_null())).rows()
+    again = ids.unpivot()["value"].drop_nulls()
+    several = len(apart) >= LEAST_ROWS and all(len(set(row)) == len(row) for row in apart)
+    return (list(who.values()), answers) if several and again.n_unique() > len(who) else None
+
+
+LEAST_ROWS = 4
+"""Rows from which columns with different cells in each row name annotators."""
+
+
+def _one_row_per_annotator(rows: Rows, who: Sequence[str], answers: Mapping[str, Sequence[str]]) -> Rows:
+    used = {*who, *(name for columns in answers.values() for name in columns)}
+    rest = rows.labels.drop("_row", strict=False).drop(used)
+    single = len(answers) == 1
+    parts = [
+        rest.with_columns(
+            rows.labels[one].cast(pl.String).alias(NAMES),
+            *(rows.labels[columns[k]].alias("label" if single else name) for name, columns in answers.items()),
+        )
+        for k, one in enumerate(who)
+    ]
+    table = pl.concat(parts, how="vertical_relaxed").filter(pl.col(NAMES).is_not_null())
+    names = [name for columns in answers.values() for name in columns]
+    note = f"one row per answer in {listing(names, 4)}: {listing(list(who), 4)} name the annotators"
+    reading = replace(rows.reading.add_notes(note), rows=rows.reading.rows + max(table.height - rest.height, 0))
+    return replace(rows, labels=table, reading=reading)
+
+
 def _marked(values: Sequence[Any], name: str, source: str, *, alone: bool) -> list[Any] | None:
     """The categories that each object marks: ``{"good": 1, "bad": 0}`` is ``["good"]``; None for other objects.
 
@@ -153,8 +220,8 @@ def _parsed(column: pl.Series) -> list[Any] | None:
         found = column.to_list()
     elif column.dtype == pl.String and bool(column.drop_nulls().str.contains(r"^\s*[\[{]").all()):
         try:
-            found = [None if text is None else json.loads(text) for text in column]
-        except json.JSONDecodeError:
+            found = [None if text is None else _literal(text) for text in column]
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
             return None
     else:
         return None
@@ -162,9 +229,38 @@ def _parsed(column: pl.Series) -> list[Any] | None:
     return found if there and all(isinstance(one, list | dict) for one in there) else None
 
 
+_TOKEN = r"""'[^']*'|"[^"]*"|[-+\w.]+"""
+_PRINTED = re.compile(rf"\[\s*(?:(?:{_TOKEN})\s*)*\]")
+"""An array as NumPy prints it, without commas: ``['a' 'b']``, ``[1 0 1]``."""
+
+
+def _literal(text: str) -> Any:
+    """A list or object as JSON, Python or NumPy writes it.
+
+    Raises
+    ------
+    ValueError, SyntaxError
+        For other texts.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        if not _PRINTED.fullmatch(text.strip()):
+            return ast.literal_eval(text.strip())
+    return [_scalar(one) for one in re.findall(_TOKEN, text)]
+
+
+def _scalar(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
 def _joined(frame: pl.DataFrame) -> list[str]:
     """Columns of text with one comma-separated list in each cell: annotators, and answers of the same number."""
     texts = [n for n, dtype in frame.schema.items() if dtype == pl.String]
+    texts = [n for n in texts if not frame[n].str.contains(r"^\s*[\[{]").any()]
     half = frame.height / 2
     people = [n for n in texts if called_people(_single(n)) == 2 and frame[n].str.contains(",").sum() > half]
     if len(people) != 1:
@@ -177,7 +273,7 @@ def _unfold_records(records: list[Record], source: str) -> tuple[list[Record], l
     """One record per answer, by the first way that fits all records."""
     names = list(dict.fromkeys(key for one in records for key in one))
     cells = {name: [one[name] for one in records if one.get(name) is not None] for name in names}
-    for way in (_objects, _by_criterion, _side_by_side, _by_name):
+    for way in (_objects, _by_criterion, _by_person_and_criterion, _side_by_side, _by_name):
         found = way(records, cells, source)
         if found is not None:
             return found
@@ -251,7 +347,7 @@ def _side_by_side(
     lists = [n for n in _of_kind(cells, list) if all(_is_scalar(v) or v is None for each in cells[n] for v in each)]
     people = [n for n in lists if called_people(_single(n)) == 2]
     answers = [n for n in lists if n not in people and any(len(each) > 1 for each in cells[n])]
-    labels = [n for n in answers if called(_single(n), "label")]
+    labels = [n for n in answers if _holds_answers(n)]
     if not answers:
         return None
     if not people and (len(labels) != 1 or any(called_people(plain_name(n)) == 2 for n in cells)):
@@ -280,6 +376,45 @@ def _side_by_side(
     return found, notes + ([] if who is not None else [_places(used)])
 
 
+def _holds_answers(name: str) -> bool:
+    """Whether a list is called as labels are: ``scores``, ``human_scores``."""
+    parts = _single(name).split()
+    return called(" ".join(parts), "label") or (len(parts) <= MOST_NAME and called(parts[-1], "label"))
+
+
+def _by_person_and_criterion(
+    records: list[Record], cells: Mapping[str, Sequence[Any]], source: str
+) -> tuple[list[Record], list[str]] | None:
+    """An object of annotators and criteria, in either order: ``{"ann": {"fluency": 4, "tone": 3}}``.
+
+    Raises
+    ------
+    DataError
+        If neither its keys nor those inside are called as criteria are.
+    """
+    for name in _of_kind(cells, dict):
+        inner = [one for each in cells[name] for one in each.values()]
+        if not inner or not all(isinstance(one, dict) and one and all(map(_is_scalar, one.values())) for one in inner):
+            continue
+        outer = {key for each in cells[name] for key in each}
+        inside = {key for one in inner for key in one}
+        criteria = [sum(called(plain_name(key), "questions") for key in keys) / len(keys) for keys in (outer, inside)]
+        if criteria[0] == criteria[1] or any(called_people(plain_name(key)) == 2 for key in inside):
+            raise DataError(
+                f"{source}: '{name}' contains an object of objects, and it is uncertain which keys are annotators, "
+                f"which criteria ({listing(sorted(outer), 3)}; {listing(sorted(inside), 3)}); export one row per label"
+            )
+        swapped = criteria[0] > criteria[1]
+        found = [
+            {**_without(record, name), NAMES: b if swapped else a, "criterion": a if swapped else b, "label": label}
+            for record in records
+            for a, one in (record.get(name) or {}).items()
+            for b, label in one.items()
+        ]
+        return found, [f"one row per answer in {name}: its keys are the annotators and the criteria"]
+    return None
+
+
 def _by_name(
     records: list[Record], cells: Mapping[str, Sequence[Any]], source: str
 ) -> tuple[list[Record], list[str]] | None:
@@ -294,6 +429,10 @@ def _by_name(
     if len(named) != 1:
         return None
     name = named[0]
+    if name not in varied and all(type(v) is int for one in cells[name] for v in one.values()):
+        same = sorted(cells[name][0])
+        if total := total_of_counts(np.array([[one[key] for key in same] for one in cells[name]], float)):
+            raise DataError(f"{source}, '{name}': {counts(same, total)}")
     found = [
         {**_without(record, name), NAMES: str(who), "label": label}
         for record in records

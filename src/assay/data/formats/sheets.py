@@ -22,6 +22,7 @@ from typing import Any
 import polars as pl
 
 from assay.data.names import refuse_equal_names
+from assay.data.words import no_header
 from assay.errors import DataError, counted, listing, unknown
 
 SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -240,16 +241,23 @@ def _table_of(grid: pl.DataFrame, path: Path, first: int, notes: Sequence[str], 
         grid, first = grid[above:], first + above
     if not grid.height:
         return Sheet(grid, first, tuple(notes))
-    names, used, said = _header(grid.head(4).rows())
+    names, used, said = _header(grid.head(HEADER_ROWS).rows())
     frame = grid[used:]
     # Empty columns without a name to the right of the table.
     kept = [i for i, name in enumerate(names) if name or frame[:, i].null_count() < frame.height]
     names = [names[i] or ("" if not i else f"column {i + 1}") for i in kept]
+    twice = {name for name in names if names.count(name) > 1 and not _is_value(name)}
+    if any(name in frame[:, i] for i, name in zip(kept, names, strict=True) if name in twice):
+        raise DataError(f"{path}: {no_header(list(dict.fromkeys(names)))}")
     refuse_equal_names(path, names)
     columns = dict(zip([frame.columns[i] for i in kept], names, strict=True))
     frame = frame.select(pl.nth(kept)).rename(columns)
     frame, filled = _fill_merged(frame)
     return Sheet(frame, first + used, (*notes, *said, *filled))
+
+
+HEADER_ROWS = 12
+"""Rows in which the names of columns are found: words that come again below are labels."""
 
 
 def _count_filled(row: Sequence[str | None]) -> int:
@@ -289,7 +297,16 @@ def _header(rows: Sequence[Sequence[str | None]]) -> tuple[list[str], int, list[
         if not above[i] and texts[1][i] and above[i - 1] and texts[1][i - 1]:
             above[i] = above[i - 1]
     joined = [f"{a} / {b}" if a and b else a or b for a, b in zip(above, texts[1], strict=True)]
-    return joined, 2, [f"joined two header rows: {listing([repr(n) for n in joined if ' / ' in n], 3)}"]
+    notes = [f"joined two header rows: {listing([repr(n) for n in joined if ' / ' in n], 3)}"]
+    if len(texts) > 3 and _is_unit_row(texts[2]):
+        return joined, 3, [*notes, f"skipped a header row with the scale: {_quote_rows([texts[2]])}"]
+    return joined, 2, notes
+
+
+def _is_unit_row(texts: Sequence[str]) -> bool:
+    """Whether a row below the names contains only the scale of each column: ``(1-5)``."""
+    there = [text for text in texts if text]
+    return len(there) > 1 and len(set(there)) == 1 and re.fullmatch(r"[(\[].*\d.*[)\]]", there[0]) is not None
 
 
 def _two_rows(texts: Sequence[Sequence[str]]) -> bool:
@@ -301,9 +318,13 @@ def _two_rows(texts: Sequence[Sequence[str]]) -> bool:
     named = [name for name in first if name]
     repeated = len(named) - len(set(named))
     under = [second[i] for i in range(len(second)) if second[i]]
-    if not (blanks or repeated) or (blanks and not first[0] and second[0]):
+    title = len(named) == 1 and not first[0] and bool(second[0])
+    if not (blanks or repeated) or (blanks and title):
         return False
+    if any(cell and any(cell == row[i] for row in texts[2:] if i < len(row)) for i, cell in enumerate(second)):
+        return False  # labels, not names
     # Below a header are labels: numbers, or words that differ from the names above them.
+    third = texts[3] if len(texts) > 3 and _is_unit_row(third) else third
     values = sum(_is_value(cell) for cell in third)
     return values >= 2 or (bool(repeated) and len(set(under)) < len(under))
 

@@ -1,0 +1,639 @@
+"""Inputs as people of language technology, education and medicine write them, each with the correct reading.
+
+A table is read correctly, or refused with the correct reading among the calls that the message prints, each of which is
+run. An input without a correct reading (counts, questions to one person, another vocabulary) is refused in words that
+name the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from corpus import xlsx
+
+import assay
+from assay.errors import AssayError
+
+Rng = np.random.Generator
+Row = tuple[Any, Any, Any, Any]
+PEOPLE = ("ann", "bob", "cho")
+NAMED = {"humans": list(PEOPLE)}
+
+
+@dataclass(frozen=True)
+class Given:
+    """A source, with its labels (item, annotator, criterion, label), or words of the message that refuses it."""
+
+    source: Any
+    rows: Iterable[Row] = ()
+    refused: str = ""
+    options: Mapping[str, Any] | None = None
+    asked: bool = False
+    """Whether a question is right: its choices contain the correct reading."""
+
+
+INPUTS: dict[str, Callable[[Path, Rng], Given]] = {}
+
+
+def given(function: Callable[[Path, Rng], Given]) -> Callable[[Path, Rng], Given]:
+    INPUTS[function.__name__] = function
+    return function
+
+
+def scores(rng: Rng, n: int, k: int, top: int = 5) -> np.ndarray:
+    """Labels of ``k`` annotators who agree on ``n`` items."""
+    quality = rng.normal(size=(n, 1)) + 0.7 * rng.normal(size=(n, k))
+    return np.clip(np.rint((top + 1) / 2 + (top - 1) / 3.2 * quality), 1, top).astype(int)
+
+
+def written(folder: Path, columns: Mapping[str, Any] | pl.DataFrame, separator: str = ",") -> Path:
+    frame = columns if isinstance(columns, pl.DataFrame) else pl.DataFrame(columns, strict=False)
+    frame.write_csv(folder / "t.csv", separator=separator)
+    return folder / "t.csv"
+
+
+def text(folder: Path, content: str, name: str = "t.csv") -> Path:
+    (folder / name).write_text(content, encoding="utf-8")
+    return folder / name
+
+
+def records(folder: Path, rows: Sequence[Any]) -> Path:
+    return text(folder, "\n".join(json.dumps(row) for row in rows), "t.jsonl")
+
+
+def long(folder: Path, names: Sequence[str], rows: Sequence[Sequence[Any]], **options: Any) -> Path:
+    return written(folder, pl.DataFrame(rows, schema=list(names), orient="row"), **options)
+
+
+def wide(folder: Path, columns: Mapping[str, Sequence[Any]], item: str = "item_id", separator: str = ",") -> Path:
+    n = len(next(iter(columns.values())))
+    cells = {name: [str(cell) for cell in column] for name, column in columns.items()}
+    return written(folder, {item: [f"i{k:02}" for k in range(n)], **cells}, separator)
+
+
+def cells_of(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
+    return [(f"i{k:02}", who, "", cell) for who, column in columns.items() for k, cell in enumerate(column)]
+
+
+def words(rng: Rng, labels: Sequence[str], n: int = 40) -> dict[str, list[str]]:
+    truth = rng.choice(len(labels), n)
+    return {who: [labels[k if rng.random() < 0.8 else rng.choice(len(labels))] for k in truth] for who in PEOPLE}
+
+
+def numbers(rng: Rng, n: int = 30, top: int = 5) -> dict[str, list[Any]]:
+    return dict(zip(PEOPLE, scores(rng, n, 3, top).T.tolist(), strict=True))
+
+
+# -- leftover columns ----------------------------------------------------------------------------------------
+
+
+@given
+def reader_study(folder: Path, rng: Rng) -> Given:
+    """Readers of scans, with their experience and the time of each reading."""
+    birads, years = scores(rng, 40, 8), rng.integers(2, 25, 8).tolist()
+    pairs = [(i, w) for i in range(40) for w in rng.choice(8, 3, replace=False).tolist()]
+    rows = [(f"1.2.840.{i}", f"reader{w}", years[w], "abcd"[i % 4], int(birads[i, w]), 20 + 7 * i % 90)
+            for i, w in pairs]  # fmt: skip
+    names = ("study_uid", "reader", "years_experience", "density", "birads", "read_seconds")
+    return Given(long(folder, names, rows), [(r[0], r[1], "", r[4]) for r in rows])
+
+
+@given
+def score_annotator_and_annotation_type(folder: Path, rng: Rng) -> Given:
+    rows = [(f"tw{i}", kind, who, int(label)) for i in range(30) for kind in ("sentiment", "irony")
+            for who, label in zip(("mk", "jl", "rs"), scores(rng, 1, 3)[0], strict=True)]  # fmt: skip
+    path = long(folder, ("text_id", "annotation_type", "score_annotator", "rater_score"), rows)
+    return Given(path, [(i, who, kind, label) for i, kind, who, label in rows])
+
+
+@given
+def variable_and_value(folder: Path, rng: Rng) -> Given:
+    """As `melt` of pandas writes them."""
+    rows = [(f"e{i}", w, kind, int(label)) for i in range(30) for kind in ("voice", "structure", "evidence")
+            for w, label in zip((11, 12, 13), scores(rng, 1, 3)[0], strict=True)]  # fmt: skip
+    return Given(
+        long(folder, ("essay", "scorer", "variable", "value"), rows), [(i, who, kind, x) for i, who, kind, x in rows]
+    )
+
+
+@given
+def label_id_of_each_row(folder: Path, rng: Rng) -> Given:
+    found = words(rng, ("neg", "neu", "pos"))
+    rows = [(9000 + 3 * k + w, f"s{k}", who, found[who][k]) for k in range(40) for w, who in enumerate(PEOPLE)]
+    path = long(folder, ("label_id", "sentence_id", "coder", "code"), rows)
+    return Given(path, [(i, who, "", label) for _, i, who, label in rows])
+
+
+@given
+def label_id_next_to_label_name(folder: Path, rng: Rng) -> Given:
+    found, ids = words(rng, ("neg", "neu", "pos")), {"neg": 1, "neu": 2, "pos": 3}
+    rows = [(f"s{k}", who, ids[found[who][k]], found[who][k]) for k in range(40) for who in PEOPLE]
+    path = long(folder, ("sentence_id", "annotator_id", "label_id", "label_name"), rows)
+    return Given(path, [(i, who, "", label) for i, who, _, label in rows], asked=True)
+
+
+@given
+def confidence_on_the_scale_of_the_label(folder: Path, rng: Rng) -> Given:
+    toxicity, sure = scores(rng, 50, 6), rng.integers(1, 6, (50, 6))
+    rows = [(f"c{i}", f"w{w}", int(toxicity[i, w]), int(sure[i, w])) for i in range(50)
+            for w in rng.choice(6, 3, replace=False).tolist()]  # fmt: skip
+    path = long(folder, ("comment_id", "worker", "toxicity", "how_sure"), rows)
+    return Given(path, [(i, who, "", label) for i, who, label, _ in rows], asked=True)
+
+
+@given
+def stations_of_an_examination(folder: Path, rng: Rng) -> Given:
+    """Two examiners per student and station, with a total and a global rating."""
+    rows, right = [], list[Row]()
+    for student in range(31000, 31020):
+        for station in range(1, 5):
+            quality = rng.normal()
+            for who in rng.choice(["Huber", "Klein", "Lang", "Moser"], 2, replace=False).tolist():
+                total = int(np.clip(18 + 5 * (quality + 0.5 * rng.normal()), 0, 30))
+                rating = int(np.clip(np.rint(3 + 1.2 * (quality + 0.7 * rng.normal())), 1, 5))
+                rows.append((student, station, who, total, rating, "12.03.2024"))
+                item = f"{student}/{station}"
+                right += [(item, who, "checklist_total", total), (item, who, "global_rating", rating)]
+    names = ("student_no", "station", "examiner", "checklist_total", "global_rating", "exam_date")
+    return Given(long(folder, names, rows), right, asked=True)
+
+
+# -- questions, systems and worker ids -----------------------------------------------------------------------
+
+
+@given
+def questions_without_annotator(folder: Path, rng: Rng) -> Given:
+    names = ("Q1_clear", "Q2_fair", "Q3_useful")
+    path = wide(folder, dict(zip(names, scores(rng, 30, 3).T.tolist(), strict=True)), "essay")
+    return Given(path, refused="are they annotators, or questions to one person")
+
+
+@given
+def systems_with_rater(folder: Path, rng: Rng) -> Given:
+    names = ("bart", "pegasus", "t5")
+    rows = [(f"d{i}", who, *scores(rng, 1, 3)[0].tolist()) for i in range(25) for who in PEOPLE]
+    right = [(r[0], r[1], name, r[2 + k]) for r in rows for k, name in enumerate(names)]
+    return Given(long(folder, ("doc", "rater", *names), rows), right, asked=True)
+
+
+@given
+def systems_without_rater(folder: Path, rng: Rng) -> Given:
+    names = ("BART", "PEGASUS", "T5", "GPT-3")
+    path = wide(folder, dict(zip(names, scores(rng, 30, 4).T.tolist(), strict=True)), "doc")
+    return Given(path, refused="are rated: add a column that names who answered")
+
+
+@given
+def workers_next_to_answers(folder: Path, rng: Rng) -> Given:
+    labels, columns, right = scores(rng, 30, 3), dict[str, list[int]](), list[Row]()
+    workers = np.array([rng.choice(9, 3, replace=False) + 100 for _ in range(30)])
+    for k in range(3):
+        columns |= {f"worker_{k + 1}": workers[:, k].tolist(), f"answer_{k + 1}": labels[:, k].tolist()}
+        right += [(f"i{i:02}", workers[i, k], "", labels[i, k]) for i in range(30)]
+    return Given(wide(folder, columns, "text_id"), right)
+
+
+@given
+def rater_ids_next_to_scores(folder: Path, rng: Rng) -> Given:
+    labels, raters = scores(rng, 40, 2, 6), np.array([rng.choice(7, 2, replace=False) + 1 for _ in range(40)])
+    names = ("rater1_id", "rater1_score", "rater2_id", "rater2_score")
+    columns = dict(zip(names, np.stack([raters, labels], axis=2).reshape(40, 4).T.tolist(), strict=True))
+    right = [(f"i{i:02}", raters[i, k], "", labels[i, k]) for i in range(40) for k in (0, 1)]
+    return Given(wide(folder, columns, "essay_id"), right)
+
+
+@given
+def respondents_in_rows(folder: Path, rng: Rng) -> Given:
+    labels = scores(rng, 8, 25)
+    columns = {"respondent": [f"P{i}" for i in range(25)], **{f"Q{k + 1}": labels[k].tolist() for k in range(8)}}
+    right = [(f"Q{k + 1}", f"P{i}", "", labels[k, i]) for k in range(8) for i in range(25)]
+    return Given(written(folder, columns), right, asked=True)
+
+
+@given
+def lessons_of_teachers(folder: Path, rng: Rng) -> Given:
+    names, rows = ("CLAS_PC", "CLAS_TS", "CLAS_QF"), []
+    for teacher in range(12):
+        for lesson in range(1, 4):
+            both = rng.choice(["AB", "CD", "EF", "GH"], 2, replace=False).tolist()
+            rows += [(f"T{teacher:02}", lesson, who, *scores(rng, 1, 3, 7)[0].tolist()) for who in both]
+    right = [(f"{r[0]}/{r[1]}", r[2], name, r[3 + k]) for r in rows for k, name in enumerate(names)]
+    return Given(long(folder, ("TeacherID", "Lesson", "Observer", *names), rows), right, asked=True)
+
+
+@given
+def physician_and_nurse(folder: Path, rng: Rng) -> Given:
+    pain = np.clip(rng.normal(50, 20, (40, 1)) + rng.normal(0, 8, (40, 2)), 0, 100).astype(int).tolist()
+    rows = [(f"pt{k // 2:02}", k % 2 + 1, *pain[k]) for k in range(40)]
+    names = ("physician_vas", "nurse_vas")
+    right = [(f"{r[0]}/{r[1]}", name, "", r[2 + k]) for r in rows for k, name in enumerate(names)]
+    return Given(long(folder, ("patient", "visit", *names), rows), right, asked=True)
+
+
+# -- counts and shares ---------------------------------------------------------------------------------------
+
+
+def counted(rng: Rng, least: int, most: int) -> np.ndarray:
+    return np.array([rng.multinomial(rng.integers(least, most + 1), rng.dirichlet([0.5] * 3)) for _ in range(40)])
+
+
+@given
+def counts_with_total(folder: Path, rng: Rng) -> Given:
+    yes, no = rng.integers(0, 6, (2, 40))
+    columns = {"comment_id": range(40), "n_yes": yes, "n_no": no, "n_total": yes + no}
+    return Given(written(folder, columns), refused="hold counts, not labels, by their names")
+
+
+@given
+def counts_of_different_numbers(folder: Path, rng: Rng) -> Given:
+    columns = dict(zip(("positive", "neutral", "negative"), counted(rng, 3, 6).T.tolist(), strict=True))
+    return Given(wide(folder, columns, "tweet_id"), refused="count annotators per category: read one row per label")
+
+
+@given
+def crossed_counts_with_margins(folder: Path, rng: Rng) -> Given:
+    path = text(folder, "ann \\ bob,yes,no,All\nyes,22,3,25\nno,4,11,15\nAll,26,14,40\n")
+    return Given(path, refused="rows and columns have the same names")
+
+
+@given
+def shares_of_labels(folder: Path, rng: Rng) -> Given:
+    columns = dict(zip(("entailment", "neutral", "contradiction"), (counted(rng, 5, 5) / 5).T.tolist(), strict=True))
+    return Given(wide(folder, columns, "snippet_id"), refused="hold shares of categories, not labels")
+
+
+@given
+def counts_in_objects(folder: Path, rng: Rng) -> Given:
+    rows = [{"uid": f"u{i}", "votes": {"yes": int(n), "no": 5 - int(n)}} for i, n in enumerate(rng.integers(0, 6, 30))]
+    return Given(records(folder, rows), refused="hold counts, not labels: each row sums to 5")
+
+
+# -- matrices ------------------------------------------------------------------------------------------------
+
+
+@given
+def raters_in_rows(folder: Path, rng: Rng) -> Given:
+    labels, who = scores(rng, 15, 4), ["Dr. Weiß", "Dr. Braun", "Dr. Roth", "Dr. Grün"]
+    columns = {"Rater": who, **{f"Slide{k}": labels[k].tolist() for k in range(15)}}
+    right = [(f"Slide{k}", name, "", labels[k, j]) for k in range(15) for j, name in enumerate(who)]
+    return Given(written(folder, columns), right, asked=True)
+
+
+@given
+def no_header(folder: Path, rng: Rng) -> Given:
+    path = text(folder, "".join(f"doc{i},{','.join(rng.choice(['yes', 'no', 'unsure'], 3))}\n" for i in range(25)))
+    return Given(path, refused="so the first row seems to be data")
+
+
+# -- lists and objects ---------------------------------------------------------------------------------------
+
+
+def answers_of(rng: Rng, n: int = 30) -> list[dict[str, int]]:
+    """The answers 0 or 1 of three of six workers on each item."""
+    found = []
+    for _ in range(n):
+        truth = int(rng.integers(0, 2))
+        found.append({f"a{w}": truth if rng.random() < 0.8 else 1 - truth for w in rng.choice(6, 3, replace=False)})
+    return found
+
+
+def answered(answers: Sequence[Mapping[str, int]]) -> list[Row]:
+    return [(f"x{i}", who, "", label) for i, one in enumerate(answers) for who, label in one.items()]
+
+
+@given
+def objects_by_annotator(folder: Path, rng: Rng) -> Given:
+    answers = answers_of(rng)
+    rows = {
+        f"x{i}": {"text": f"Tweet {i}", "number of annotations": 3, "annotators": ",".join(one), "annotations": one,
+                  "soft_label": {"0": 0.25, "1": 0.75}}
+        for i, one in enumerate(answers)
+    }  # fmt: skip
+    return Given(text(folder, json.dumps(rows), "t.json"), answered(answers))
+
+
+@given
+def lists_as_python_prints_them(folder: Path, rng: Rng) -> Given:
+    answers = answers_of(rng)
+    rows = [(f"x{i}", str(list(one)), str(list(one.values()))) for i, one in enumerate(answers)]
+    return Given(long(folder, ("id", "annotators", "annotations"), rows), answered(answers))
+
+
+@given
+def lists_as_numpy_prints_them(folder: Path, rng: Rng) -> Given:
+    answers = answers_of(rng)
+    rows = [(f"x{i}", str(np.array(list(one))), str(np.array(list(one.values())))) for i, one in enumerate(answers)]
+    return Given(long(folder, ("id", "worker_ids", "labels"), rows), answered(answers))
+
+
+@given
+def objects_as_python_prints_them(folder: Path, rng: Rng) -> Given:
+    answers = answers_of(rng)
+    return Given(long(folder, ("id", "annotations"), [(f"x{i}", str(one)) for i, one in enumerate(answers)]),
+                 answered(answers))  # fmt: skip
+
+
+@given
+def lists_of_objects(folder: Path, rng: Rng) -> Given:
+    answers = answers_of(rng)
+    rows = [{"case_id": f"x{i}", "ratings": [{"rater": w, "score": v, "when": "2024-01-01"} for w, v in one.items()]}
+            for i, one in enumerate(answers)]  # fmt: skip
+    return Given(records(folder, rows), answered(answers))
+
+
+@given
+def scores_without_names(folder: Path, rng: Rng) -> Given:
+    labels = scores(rng, 30, 3).tolist()
+    rows = [{"qid": f"q{i}", "answer": f"Some answer {i} to it", "human_scores": one} for i, one in enumerate(labels)]
+    return Given(records(folder, rows), [(f"q{i}", k + 1, "", v) for i, one in enumerate(labels)
+                                         for k, v in enumerate(one)])  # fmt: skip
+
+
+@given
+def objects_by_annotator_and_criterion(folder: Path, rng: Rng) -> Given:
+    rows, right = [], list[Row]()
+    for i in range(25):
+        found = dict(zip(PEOPLE, scores(rng, 3, 2).tolist(), strict=True))
+        evals = {who: {"fluency": one[0], "relevance": one[1]} for who, one in found.items()}
+        rows.append({"id": f"x{i}", "evals": evals})
+        right += [(f"x{i}", who, criterion, v) for who, one in evals.items() for criterion, v in one.items()]
+    return Given(records(folder, rows), right)
+
+
+# -- one label in two spellings ------------------------------------------------------------------------------
+
+
+def respelled(folder: Path, rng: Rng, labels: Sequence[str], spell: Callable[[str], str], refused: str = "") -> Given:
+    """One annotator spells the labels of the others differently."""
+    columns = words(rng, labels)
+    right = () if refused else cells_of(columns)
+    columns["cho"] = [spell(label) for label in columns["cho"]]
+    return Given(wide(folder, columns), right, refused, NAMED, asked=True)
+
+
+@given
+def decomposed_letters(folder: Path, rng: Rng) -> Given:
+    return respelled(folder, rng, ("Übung", "Prüfung"), lambda label: unicodedata.normalize("NFD", label))
+
+
+@given
+def underscores_and_capitals(folder: Path, rng: Rng) -> Given:
+    labels = ("not relevant", "somewhat relevant", "relevant")
+    return respelled(folder, rng, labels, lambda label: label.upper().replace(" ", "_"), "differ only in spelling")
+
+
+@given
+def hyphens_and_periods(folder: Path, rng: Rng) -> Given:
+    labels = ("agree", "strongly agree", "disagree")
+    return respelled(folder, rng, labels, lambda label: label.replace(" ", "-") + ".", "differ only in spelling")
+
+
+@given
+def spaces_in_sums(folder: Path, rng: Rng) -> Given:
+    found = respelled(folder, rng, ("3+3", "3+4", "4+4"), lambda x: x.replace("+", " + "), "differ only in spelling")
+    return Given(found.source, (), found.refused, {**NAMED, "scale": "nominal"})
+
+
+@given
+def another_language(folder: Path, rng: Rng) -> Given:
+    return respelled(folder, rng, ("no", "yes"), {"no": "non", "yes": "oui"}.__getitem__, "'cho' is listed in humans")
+
+
+@given
+def another_language_of_an_unnamed_annotator(folder: Path, rng: Rng) -> Given:
+    found = another_language(folder, rng)
+    return Given(found.source, (), "in other words. If it is an annotator, write its labels", {"layout": "wide"})
+
+
+@given
+def numbers_with_words(folder: Path, rng: Rng) -> Given:
+    said = {"1": "1 = never", "2": "2 = sometimes", "3": "3 = always"}
+    return respelled(folder, rng, ("1", "2", "3"), said.__getitem__, "'cho' is listed in humans")
+
+
+# -- other ranges, and codes of missing answers --------------------------------------------------------------
+
+
+@given
+def judge_up_to_hundred(folder: Path, rng: Rng) -> Given:
+    columns = numbers(rng, 40) | {"llama": [20 * v for v in numbers(rng, 40)["ann"]]}
+    return Given(wide(folder, columns), refused="'llama' is listed in judges, but", options={"judges": ["llama"]})
+
+
+def coded(folder: Path, rng: Rng, code: int, words_: str) -> Given:
+    """Every annotator has two missing answers with a code."""
+    columns = numbers(rng, 60)
+    for column in columns.values():
+        for k in rng.choice(60, 2, replace=False):
+            column[k] = code
+    right = [row for row in cells_of(columns) if row[3] != code]
+    return Given(wide(folder, columns), right, words_, NAMED)
+
+
+@given
+def missing_answers_as_99(folder: Path, rng: Rng) -> Given:
+    return coded(folder, rng, 99, "can be codes of missing answers: 99 (row")
+
+
+@given
+def missing_answers_as_9(folder: Path, rng: Rng) -> Given:
+    return coded(folder, rng, 9, "Set missing=[9] if they are missing values")
+
+
+@given
+def missing_answers_as_minus_9(folder: Path, rng: Rng) -> Given:
+    return coded(folder, rng, -9, "'ann', 'bob', 'cho' have the label -9 in 6 rows, the other labels range from 1 to 5")
+
+
+@given
+def missing_answers_as_998_and_999(folder: Path, rng: Rng) -> Given:
+    labels = scores(rng, 60, 3, 7).tolist()
+    rows = [(f"i{i}", f"R{k}", {5: 998, 11: 999}.get(i, labels[i][k])) for i in range(60) for k in range(3)]
+    right = [(i, who, "", label) for i, who, label in rows if label < 900]
+    said = "can be codes of missing answers: 998, 999"
+    return Given(long(folder, ("case_id", "rater", "severity"), rows), right, said)
+
+
+# -- ranks ---------------------------------------------------------------------------------------------------
+
+
+@given
+def ranks_of_systems(folder: Path, rng: Rng) -> Given:
+    rows = [(f"q{i}", who, *(rng.permutation(3) + 1).tolist()) for i in range(25) for who in PEOPLE]
+    right = [(r[0], r[1], name, r[2 + k]) for r in rows for k, name in enumerate(("sysA", "sysB", "sysC"))]
+    return Given(long(folder, ("query", "annotator", "sysA", "sysB", "sysC"), rows), right, asked=True)
+
+
+# -- spreadsheets --------------------------------------------------------------------------------------------
+
+
+def marked(folder: Path, rng: Rng, *marks: str, end: str = "") -> Given:
+    columns = numbers(rng)
+    path = wide(folder, {who: [f"{v}{marks[k % len(marks)] if k in (3, 9) and who == 'bob' else ''}"
+                               for k, v in enumerate(column)] for who, column in columns.items()})  # fmt: skip
+    return Given(text(folder, path.read_text() + end), cells_of(columns), options=NAMED)
+
+
+@given
+def footnote_stars(folder: Path, rng: Rng) -> Given:
+    return marked(folder, rng, "*", "**", end=",,,\n* the rater was unsure,,,\n")
+
+
+@given
+def footnote_numbers(folder: Path, rng: Rng) -> Given:
+    return marked(folder, rng, "†", "¹")
+
+
+@given
+def unit_of_all_labels(folder: Path, rng: Rng) -> Given:
+    columns = numbers(rng)
+    found = {who: [f"{v} pt{'s' * (v > 1)}" for v in column] for who, column in columns.items()}
+    return Given(wide(folder, found), cells_of(columns), options=NAMED)
+
+
+@given
+def three_header_rows(folder: Path, rng: Rng) -> Given:
+    labels = scores(rng, 20, 4).tolist()
+    names = [("Coherence", "Ann"), ("Coherence", "Bob"), ("Fluency", "Ann"), ("Fluency", "Bob")]
+    head = [["", "Coherence", "", "Fluency", ""], ["ID", "Ann", "Bob", "Ann", "Bob"], ["", *["(1-5)"] * 4]]
+    path = xlsx(folder / "t.xlsx", {"Sheet1": [*head, *([f"i{k}", *row] for k, row in enumerate(labels))]})
+    right = [(f"i{k}", who, kind, v) for k, row in enumerate(labels) for (kind, who), v in zip(names, row, strict=True)]
+    return Given(path, right)
+
+
+def two_levels(rng: Rng) -> tuple[pd.DataFrame, list[Row]]:
+    labels = scores(rng, 20, 4)
+    columns = pd.MultiIndex.from_product([["ann", "bob"], ["clarity", "tone"]], names=["rater", "criterion"])
+    frame = pd.DataFrame(labels, index=pd.Index([f"i{k}" for k in range(20)], name="item"), columns=columns)
+    return frame, [(f"i{k}", who, kind, labels[k, j]) for k in range(20) for j, (who, kind) in enumerate(columns)]
+
+
+@given
+def columns_with_two_levels(folder: Path, rng: Rng) -> Given:
+    return Given(*two_levels(rng))
+
+
+@given
+def columns_with_two_levels_in_a_file(folder: Path, rng: Rng) -> Given:
+    frame, right = two_levels(rng)
+    frame.to_csv(folder / "t.csv")
+    return Given(folder / "t.csv", right)
+
+
+@given
+def rows_with_two_levels(folder: Path, rng: Rng) -> Given:
+    labels = scores(rng, 20, 3)
+    index = pd.MultiIndex.from_product([[f"i{k}" for k in range(20)], PEOPLE], names=["item", "rater"])
+    right = [(f"i{k}", who, "", labels[k, j]) for k in range(20) for j, who in enumerate(PEOPLE)]
+    return Given(pd.Series(labels.ravel(), index=index, name="score").to_frame(), right)
+
+
+@given
+def missing_values_of_mysql(folder: Path, rng: Rng) -> Given:
+    labels = scores(rng, 30, 4).tolist()
+    rows = [(i, f"u{w}", r"\N" if (i + w) % 9 == 0 else str(labels[i][w]), r"\N" if i % 3 else "a comment here")
+            for i in range(30) for w in range(4)]  # fmt: skip
+    path = long(folder, ("item_id", "user_id", "rating", "comment"), rows, separator="\t")
+    return Given(path, [(i, who, "", label) for i, who, label, _ in rows if label != r"\N"])
+
+
+@given
+def labels_that_became_dates(folder: Path, rng: Rng) -> Given:
+    columns = words(rng, ("2024-02-01", "2024-04-03", "2024-06-05"))
+    return Given(wide(folder, columns), refused="look like dates", options={"columns": list(PEOPLE)})
+
+
+@given
+def german_grades(folder: Path, rng: Rng) -> Given:
+    grades = {who: [(v + 1) / 2 for v in column] for who, column in numbers(rng, 40, 11).items()}
+    rows = [(f"i{k:02}", who, f"{v:.1f}".replace(".", ","), "31.12.2023") for who, column in grades.items()
+            for k, v in enumerate(column)]  # fmt: skip
+    return Given(long(folder, ("Aufsatz", "Prüfer", "Note", "Datum"), rows, separator=";"), cells_of(grades))
+
+
+@given
+def mean_and_range_of_raters(folder: Path, rng: Rng) -> Given:
+    columns = numbers(rng)
+    rows = np.array(list(columns.values()))
+    computed = {"Ø": rows.mean(axis=0).round(2).tolist(), "Diff": np.ptp(rows, axis=0).tolist()}
+    return Given(wide(folder, columns | computed), cells_of(columns), options=NAMED)
+
+
+@given
+def errors_of_formulas(folder: Path, rng: Rng) -> Given:
+    columns = numbers(rng)
+    columns["bob"][4], columns["cho"][7] = "#N/A", "#REF!"
+    right = [row for row in cells_of(columns) if not str(row[3]).startswith("#")]
+    return Given(wide(folder, columns), right, options=NAMED)
+
+
+@given
+def words_for_missing_values(folder: Path, rng: Rng) -> Given:
+    columns = numbers(rng, 40)
+    columns["ann"][3], columns["cho"][9] = "n/a (image too dark)", "not assessable"
+    right = [row for row in cells_of(columns) if isinstance(row[3], int)]
+    return Given(wide(folder, columns), right, options=NAMED, asked=True)
+
+
+@given
+def rows_of_sections(folder: Path, rng: Rng) -> Given:
+    columns = numbers(rng)
+    lines = wide(folder, columns).read_text().splitlines()
+    for k in (21, 11, 1):
+        lines.insert(k, f"Class {k},,,")
+    return Given(text(folder, "\n".join(lines)), cells_of(columns), options=NAMED)
+
+
+# -- the test ------------------------------------------------------------------------------------------------
+
+
+def plain(value: Any) -> str:
+    try:
+        return str(round(float(value), 6))
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def wanted(rows: Iterable[Row]) -> Counter[tuple[str, ...]]:
+    return Counter((str(item), str(who), str(kind), plain(label)) for item, who, kind, label in rows)
+
+
+def found(labels: assay.Annotations) -> Counter[tuple[str, ...]]:
+    rows = labels.labels.iter_rows(named=True)
+    return wanted((row["item"], row["annotator"], row.get("criterion") or "", row["label"]) for row in rows)
+
+
+def test_inputs_of_users_are_many() -> None:
+    assert len(INPUTS) >= 50
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_read_inputs_of_users(name: str, tmp_path: Path) -> None:
+    case = INPUTS[name](tmp_path, np.random.default_rng(sum(map(ord, name))))
+    options, right = dict(case.options or {}), wanted(case.rows)
+    error = None
+    try:
+        labels = assay.read(case.source, **options)
+    except AssayError as refusal:
+        error = refusal
+    else:
+        assert not case.refused, f"read as {labels!r}"
+        assert found(labels) == right
+    if error is not None:
+        assert case.refused or case.asked, error
+        assert case.refused in str(error)
+        choices = [dict(one) for _, one in getattr(error, "choices", ()) if one] or [dict(error.advised or {})]
+        # Every printed call reads the table, and one of them reads it correctly.
+        readings = [found(assay.read(case.source, **options, **one)) for one in choices if one]
+        assert not right or not readings or right in readings
+        assert not case.asked or case.refused or right in readings
