@@ -21,6 +21,14 @@ def found_in(table: dict[str, list[Any]] | pl.DataFrame, /, **stated: Any) -> St
     return find_structure(frame, views_of(frame), Stated(**stated))
 
 
+def rows_of(keys: dict[str, Any], n: int = 30) -> dict[str, list[Any]]:
+    """Three rows for each of ``n`` things, with a score and the values of functions of thing and row."""
+    places = [(i, k) for i in range(n) for k in range(3)]
+    return {name: [value(i, k) for i, k in places] for name, value in keys.items()} | {
+        "score": [(3 * i + 2 * k) % 5 + 1 for i, k in places]
+    }
+
+
 def texts(found: Structure) -> tuple[str, ...]:
     return tuple(one.text for one in found.questions)
 
@@ -955,3 +963,27 @@ def test_find_structure_asks_nothing_about_labels_that_agree_in_no_unit():
     for _ in range(20):
         table = {"doc_id": one["item"], "coder": one["who"], "score": rng.integers(0, 2, len(one["who"])).tolist()}
         assert not found_in(table).questions
+
+
+def test_texts_belong_to_items_if_two_columns_are_named_as_annotators():
+    """Workers wrote the texts that raters rated."""
+    text = "worker {} wrote this about the {} things of the day".format
+    keys = {"worker_id": "w{}".format, "rater_id": lambda i, k: f"r{k}", "text": lambda i, k: text(i, 7 * i)}
+    found = found_in(rows_of(keys))
+    assert (texts(found), found.errors) == ((), ())
+    assert (found.options["item"], found.options["annotator"]) == ("worker_id", "rater_id")
+
+
+def test_column_named_as_annotators_is_offered_first_if_others_are_the_key():
+    found = found_in(rows_of({"kb": "d{}".format, "xx": lambda i, k: f"w{k}", "rater": lambda i, k: f"r{i % 5}"}))
+    assert "no name says who answered: is the annotator 'rater' (5 values), " in texts(found)[0]
+    assert found.questions[0].choices[0] == (
+        "'rater' names the annotators (r0, r1) of each kb, xx",
+        {"item": ["kb", "xx"], "annotator": "rater", "label": "score"},
+    )
+
+
+def test_named_labels_are_recognised_if_another_role_is_missing():
+    found = found_in({"who": ["a", "b", "c"] * 10, "label": [1, 2, 3, 4, 5] * 6}, annotator="who")
+    assert roles(found) == {"who": "annotator", "label": "label"}
+    assert found.errors == ("no column with the item id was found (set item=...)",)

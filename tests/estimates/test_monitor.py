@@ -253,6 +253,23 @@ def test_values_of_a_known_baseline_and_of_the_gap():
     assert wide.now.estimate == pytest.approx(1 + 2 * judge[400:].mean())
 
 
+def test_known_baseline_is_tested_by_likelihood_ratios():
+    """Of shares .05 and .1 above and below .4: each start k ≤ t counts 1/T of the ratio of its labels, later ones 1."""
+    labels, horizon = stream(7, 60), 50
+    judge = labels.where(annotator="judge").labels.sort("item")["label"].to_list()
+    wanted = []
+    for t in range(60):
+        first = 0 if t < horizon else horizon
+        ratios = [
+            np.prod([q / 0.4 if label else (1 - q) / 0.6 for label in judge[k : t + 1]])
+            for q in (0.3, 0.35, 0.45, 0.5)
+            for k in range(first, t + 1)
+        ]
+        wanted.append(sum(ratios) / 4 / horizon + 1 - (t - first + 1) / horizon)
+    found = assay.monitor(labels, baseline_mean=0.4, horizon=horizon)
+    np.testing.assert_allclose(found.detector_values, np.array(wanted) * 0.05, rtol=1e-9)
+
+
 def numbers(values, *, scale, categories=None, **options):
     answers = SimpleNamespace(value=np.array(values), categories=categories)
     ratings = SimpleNamespace(answers=answers, scale=scale)
