@@ -15,6 +15,7 @@ import assay
 from assay.errors import DataError, DesignError
 from assay.estimates import monitor as monitoring
 from assay.estimates.monitor import MonitorSettings, _base_estimate, _change_point, baseline_ends, detector, sequence
+from selection import keep_rows
 
 ALPHA = 0.05
 
@@ -151,7 +152,7 @@ def test_no_alarm_is_said_with_how_near_it_was():
 def test_more_labels_change_nothing_of_before():
     long, short = stream(3, 1500), stream(3, 1500)
     kept = short.labels["item"] < "i01200"
-    one, other = assay.monitor(long, baseline=500), assay.monitor(short._keep_rows(kept), baseline=500)
+    one, other = assay.monitor(long, baseline=500), assay.monitor(keep_rows(short, kept), baseline=500)
     np.testing.assert_array_equal(one.detector_values[:700], other.detector_values)
 
 
