@@ -434,7 +434,7 @@ def test_item_columns_are_checked_by_level_or_mean():
     assert words([1], [2], [3], [4], [5], [6], [7], [8]) == []
     texts = [f"t{i}" for i in range(11)]
     assert words(*texts) == []
-    assert len(words(*texts[:10], None)) == 10
+    assert len(words(*texts[:10], "t0")) == 10
 
 
 def test_doubts_are_corrected_for_their_number_and_the_worst_comes_first():
