@@ -14,7 +14,7 @@ from scipy import stats
 import assay
 from assay.errors import DataError, DesignError
 from assay.estimates import monitor as monitoring
-from assay.estimates.monitor import MonitorSettings, _base_estimate, _change_point, baseline_ends, detector, sequence
+from assay.estimates.monitor import _change_point, baseline_ends, detector, sequence
 from selection import keep_rows
 
 ALPHA = 0.05
@@ -304,13 +304,15 @@ def test_shared_documents_are_noticed():
 
 
 def test_baseline_estimate_in_scale_units():
-    """On 1 to 5 the mean of .25, .5, .5, .75 is 3; the ends move with it; a known one has none."""
-    base = np.array([0.25, 0.5, 0.5, 0.75])
-    found = _base_estimate(base, MonitorSettings(alpha=0.1), 1.0, 4.0)
-    assert (found.estimate, found.standard_error) == (3, pytest.approx(4 * math.sqrt(0.125 / 4) / 2))
+    """On 1 to 5 the mean of 2, 3, 3, 4 is 3; the ends move with it; a known one has none."""
+    base = np.tile([0.25, 0.5, 0.5, 0.75], 10)
+    frame = pl.DataFrame({"item": [f"i{k:02}" for k in range(60)], "annotator": "judge", "label": [2, 3, 3, 4] * 15})
+    labels = assay.read(frame, judges=["judge"], scale="1-5")
+    found = assay.monitor(labels, baseline=40, alpha=0.1).base
+    assert (found.estimate, found.standard_error) == (3, pytest.approx(4 * math.sqrt(0.125 / 4 / 40)))
     assert (found.low, found.high) == tuple(1 + 4 * end for end in baseline_ends(base, 0.1))
     assert found.interval(0.99) == pytest.approx([1 + 4 * end for end in baseline_ends(base, 0.01)])
-    known = _base_estimate(base, MonitorSettings(baseline_mean=2.0), 1.0, 4.0)
+    known = assay.monitor(labels, baseline_mean=2.0).base
     assert (known.estimate, known.reason, math.isnan(known.low)) == (2.0, "known value", True)
 
 
