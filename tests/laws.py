@@ -61,6 +61,7 @@ from assay.verdict.gate import GateSettings
 from assay.verdict.probes import ProbeSettings
 from assay.verdict.report import ReportSettings
 from assay.verdict.validate import ValidateVerdictSettings
+from selection import keep_rows
 
 JUDGES = ("gpt", "llama")
 QUICK = {"n_resamples": 60}
@@ -439,7 +440,7 @@ def colours_alone(texts: Sequence[str]) -> Any:
 def first_anchors() -> Annotations:
     """Half of the first run."""
     labels = ratings()
-    return labels._keep_rows(labels.labels["item"].str.contains("[02468]$"))
+    return keep_rows(labels, labels.labels["item"].str.contains("[02468]$"))
 
 
 # -- questions --------------------------------------------------------------------------------------

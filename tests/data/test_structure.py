@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assay.data.cells import ROWS_INSPECTED, ColumnView, _arithmetic, _is_majority, views_of
+from assay.data.cells import ROWS_INSPECTED, ColumnView, computed_columns, views_of
 from assay.data.dependence import dependence, repetition, sameness
 from assay.data.role_names import crossed_names, plain_name, same_except_spelling
 from assay.data.structure import ROWS, Role, Stated, Structure, _Finder, find_structure, read_call, unclear
@@ -19,6 +19,14 @@ from assay.data.values import MOST_CATEGORIES
 def found_in(table: dict[str, list[Any]] | pl.DataFrame, /, **stated: Any) -> Structure:
     frame = pl.DataFrame(table, strict=False)
     return find_structure(frame, views_of(frame), Stated(**stated))
+
+
+def rows_of(keys: dict[str, Any], n: int = 30) -> dict[str, list[Any]]:
+    """Three rows for each of ``n`` things, with a score and the values of functions of thing and row."""
+    places = [(i, k) for i in range(n) for k in range(3)]
+    return {name: [value(i, k) for i, k in places] for name, value in keys.items()} | {
+        "score": [(3 * i + 2 * k) % 5 + 1 for i, k in places]
+    }
 
 
 def texts(found: Structure) -> tuple[str, ...]:
@@ -257,38 +265,50 @@ OTHERS = np.array(
 )
 
 
+def computed(column: Any, others: Any) -> str | None:
+    """How a column ``x`` is computed from others."""
+    rows = {f"p{k}": [None if np.isnan(v) else v for v in row] for k, row in enumerate([*others, column])}
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(rows, pl.Float64))
+    found = [one for one in computed_columns(views_of(frame), frame.columns, set()) if one.name == frame.columns[-1]]
+    assert all(one.of == tuple(frame.columns[:-1]) for one in found)
+    return found[0].how if found else None
+
+
 @pytest.mark.parametrize("how", ["mean", "median", "total"])
 def test_find_structure_computed_requires_three_differing_rows(how):
     each = {"mean": np.mean, "median": np.median, "total": np.sum}[how](OTHERS, axis=0)
-    assert _arithmetic(each, OTHERS) == how
-    assert _arithmetic(each + np.eye(11)[3], OTHERS) is None
+    assert computed(each, OTHERS) == how
+    assert computed(each + np.eye(11)[3], OTHERS) is None
     if how != "median":  # in fewer than ten rows an annotator can give the median by chance
-        assert _arithmetic(each[:3], OTHERS[:, :3]) == how
-    assert _arithmetic(each[:2], OTHERS[:, :2]) is None
+        assert computed(each[:3], OTHERS[:, :3]) == how
+    assert computed(each[:2], OTHERS[:, :2]) is None
     gaps = each.copy()
     gaps[4:8] = np.nan
-    assert _arithmetic(gaps, OTHERS) == (how if how != "median" else None)
+    assert computed(gaps, OTHERS) == (how if how != "median" else None)
 
 
 def test_find_structure_mean_matches_printed_digits():
     mean = OTHERS.mean(axis=0)
     for digits in (1, 2):
-        assert _arithmetic(mean.round(digits), OTHERS) == "mean"
+        assert computed(mean.round(digits), OTHERS) == "mean"
         off = mean.round(digits)
         off[0] += 0.6 * 10.0**-digits + (mean[0] - off[0])
-        assert _arithmetic(off.round(digits + 2), OTHERS) is None
-    assert _arithmetic(np.array([]), OTHERS[:, :0]) is None
+        assert computed(off.round(digits + 2), OTHERS) is None
+    assert computed(np.array([]), OTHERS[:, :0]) is None
 
 
 def test_find_structure_majority_requires_ten_differing_rows():
     votes = np.array([[1, 1, 2], [2, 1, 2], [3, 3, 1], [1, 2, 1], [4, 4, 2]] * 2, dtype=float).T
     most = np.array([1, 2, 3, 1, 4] * 2, dtype=float)
     # The majority of three is also their median, which is found first.
-    assert _arithmetic(most, votes) == "median"
+    assert computed(most, votes) == "median"
     five = np.vstack([votes, votes[:1] * 0 + 9, votes[:1] * 0 + 8])
-    assert _arithmetic(most, five) == "majority"
-    assert _arithmetic(most[1:], five[:, 1:]) is None
-    assert _arithmetic(np.where(np.arange(10) == 2, 1.0, most), five) is None
+    assert computed(most, five) == "majority"
+    assert computed(most[1:], five[:, 1:]) is None
+    assert computed(np.where(np.arange(10) == 2, 1.0, most), five) is None
+    assert computed(most, five[[0, 3]]) is None
+    tie = np.array([[1], [2], [3], [9], [8]], dtype=float)  # in a row without a majority any number can be given
+    assert computed(np.append(most, 7), np.hstack([five, tie])) == "majority"
 
 
 # -- who is a judge ----------------------------------------------------------------------------------------
@@ -645,19 +665,7 @@ def test_find_computed_from_humans_only():
     ],
 )  # fmt: skip
 def test_arithmetic_recognises_quantities(column, others, how):
-    assert _arithmetic(np.array(column, float), np.array(others, float)) == how
-
-
-def test_is_majority_requires_three_and_a_leading_label():
-    others = np.array([[1, 2], [1, 3], [9, 2]], float).repeat(5, axis=1)
-    most = np.array([1, 2], float).repeat(5)
-    uneven = np.ones(10, bool)
-    assert _is_majority(most, others, uneven)
-    assert not _is_majority(most, others[:2], uneven)
-    assert not _is_majority(most[1:], others[:, 1:], uneven[1:])
-    assert not _is_majority(np.where(np.arange(10) == 4, 9, most), others, uneven)
-    ties = np.concatenate([others, [[1], [2], [3]]], axis=1)  # a tie is not informative
-    assert _is_majority(np.r_[most, 7], ties, np.ones(11, bool))
+    assert computed(np.array(column, float), np.array(others, float)) == how
 
 
 @pytest.mark.parametrize(
@@ -955,3 +963,27 @@ def test_find_structure_asks_nothing_about_labels_that_agree_in_no_unit():
     for _ in range(20):
         table = {"doc_id": one["item"], "coder": one["who"], "score": rng.integers(0, 2, len(one["who"])).tolist()}
         assert not found_in(table).questions
+
+
+def test_texts_belong_to_items_if_two_columns_are_named_as_annotators():
+    """Workers wrote the texts that raters rated."""
+    text = "worker {} wrote this about the {} things of the day".format
+    keys = {"worker_id": "w{}".format, "rater_id": lambda i, k: f"r{k}", "text": lambda i, k: text(i, 7 * i)}
+    found = found_in(rows_of(keys))
+    assert (texts(found), found.errors) == ((), ())
+    assert (found.options["item"], found.options["annotator"]) == ("worker_id", "rater_id")
+
+
+def test_column_named_as_annotators_is_offered_first_if_others_are_the_key():
+    found = found_in(rows_of({"kb": "d{}".format, "xx": lambda i, k: f"w{k}", "rater": lambda i, k: f"r{i % 5}"}))
+    assert "no name says who answered: is the annotator 'rater' (5 values), " in texts(found)[0]
+    assert found.questions[0].choices[0] == (
+        "'rater' names the annotators (r0, r1) of each kb, xx",
+        {"item": ["kb", "xx"], "annotator": "rater", "label": "score"},
+    )
+
+
+def test_named_labels_are_recognised_if_another_role_is_missing():
+    found = found_in({"who": ["a", "b", "c"] * 10, "label": [1, 2, 3, 4, 5] * 6}, annotator="who")
+    assert roles(found) == {"who": "annotator", "label": "label"}
+    assert found.errors == ("no column with the item id was found (set item=...)",)

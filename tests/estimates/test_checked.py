@@ -20,16 +20,10 @@ from assay.estimates.checked import (
     REFUSED,
     SamplingCheck,
     SpotChecks,
-    _check_column,
-    _check_judges,
     _column_numbers,
-    _hypergeometric,
-    _level,
-    _measure_shift,
     _merge_counts,
     _read_slice,
     _ridge,
-    _test_mean,
     item_column,
     judge_of,
     sampling_checks,
@@ -317,88 +311,118 @@ def test_whose_judge_is_meant():
 # -- may it be a sample? ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "count", "n_all"), [(4, 3, 8), (10, 40, 50), (3, 0, 9), (5, 9, 9), (6, 6, 12)])
-def test_hypergeometric_doubles_smaller_tail(n, count, n_all):
+def column_checks(*values, **more) -> list[SamplingCheck]:
+    """The checks of a column ``x`` of the items; another check is of the order of names, and p-values are doubled."""
+    about = pl.DataFrame({"item": [f"i{i}" for i in range(len(values))], "x": pl.Series(values, strict=False)})
+    found = sampling_checks(eight(n_all=len(values), judges=(), table=replace(table(), items=about), **more))
+    checks = [one for one in found if "'x'" in one.words]
+    assert len(found) == 1 + len(checks)
+    return checks
+
+
+@pytest.mark.parametrize(("n", "count", "n_all"), [(4, 3, 8), (10, 40, 50), (3, 1, 9), (5, 9, 9), (6, 6, 12)])
+def test_shares_have_exact_tails_and_the_smaller_is_doubled(n, count, n_all):
+    """The judge has one label, given to ``count`` items, of which k of n have human labels."""
     one = stats.hypergeom(n_all, count, n)
     for k in range(max(0, n + count - n_all), min(n, count) + 1):
-        assert _hypergeometric(k, n, count, n_all) == pytest.approx(min(2 * min(one.cdf(k), one.sf(k - 1)), 1))
+        values = np.full((n_all, 1), NAN)
+        values[:k] = values[n : n + count - k] = 1
+        some = np.arange(n)
+        checks = eight(n_all=n_all, values=values, position=some, judged=values[:n], row=some, person=0 * some,
+                       y=1.0 * some, weight=np.ones(n))  # fmt: skip
+        (found,) = sampling_checks(checks)
+        assert found.p == pytest.approx(min(2 * min(one.cdf(k), one.sf(k - 1)), 1))
 
 
 def test_mean_shift_uses_design_error():
-    """Labels 1, 3, 4, 2 have mean 2.5; of all it is 3 with variance 12/7; 4 of 8 are drawn."""
-    t = 0.5 / math.sqrt(12 / 7 / 4 * (1 - 4 / 8))
-    found = _test_mean(eight(), JUDGED, JUDGED[[0, 2, 3, 6]], "words")
-    assert found == SamplingCheck(pytest.approx(2 * stats.t.sf(t, 3)), "words")
-    tabled = eight(counts=np.array([1.0, 2, 1, 2, 1, 1]))
-    again = _test_mean(tabled, np.array([1.0, 2, 3, 4, 5, NAN]), JUDGED[[0, 2, 3, 6]], "words")
-    assert again.p == pytest.approx(found.p)
-    # Who has no label of the judge counts as the mean.
-    lacking = _test_mean(eight(), JUDGED, np.array([1.0, 3, 4, NAN]), "words")
-    assert lacking.p == pytest.approx(2 * stats.t.sf(0.25 / math.sqrt(12 / 7 / 4 / 2), 3))
+    """Values 1, 3, 4, 2 have mean 2.5; of all it is 3 with variance 12/7; 4 of 8 are drawn."""
+    (found,) = column_checks(*JUDGED)
+    p = 2 * stats.t.sf(0.5 / math.sqrt(12 / 7 / 4 * (1 - 4 / 8)), 3)
+    assert found == SamplingCheck(pytest.approx(2 * p), "the mean of 'x' is 2.5 on them and 3 on all")
+    # An item without a value counts as the mean: of −2, 0, 1 and 0 the mean is −.25.
+    (lacking,) = column_checks(1.0, 2.0, 3.0, 4.0, 5.0, 2.0, None, 4.0)
+    p = 2 * stats.t.sf(0.25 / math.sqrt(12 / 7 / 4 * (1 - 4 / 8)), 3)
+    assert lacking.p == pytest.approx(min(2 * p, 1))
 
 
 def test_weights_clusters_and_strata_have_their_own_error():
-    off = np.array([-2.0, 0.5, 1.0, 2.0])
-    weighted = eight(weight=np.array([1.0, 1, 2, 4]))
+    """Items 0, 2, 3 and 6 are labelled; the mean of all is 0."""
+    x = (2.0, -5.5, 0.5, 1.0, 0.0, 0.0, 2.0, 0.0)
+    off = np.array([2, 0.5, 1, 2])
+    (found,) = column_checks(*x, weight=np.array([1.0, 1, 2, 4]))
     each = np.array([1, 1, 2, 4]) / 8 * off
-    found = _measure_shift(weighted, off, 1.0, "w")
-    assert found.p == pytest.approx(2 * stats.t.sf(each.sum() / math.sqrt(each @ each), 3))
-    clusters = eight(cluster=np.array([0, 1, 0, 1, 1, 1, 1, 2]))  # items 0 and 2; 3 and 6
-    units = np.array([-1.5, 3.0]) / 4
-    found = _measure_shift(clusters, off, 1.0, "w")
-    assert found.p == pytest.approx(2 * stats.t.sf(units.sum() / math.sqrt(units @ units), 1))
-    strata = eight(stratum=np.array([0, 1, 0, 1, 1, 1, 1, 1]))
-    within = np.array([-1.25, 1.25, -0.5, 0.5]) / 4
-    found = _measure_shift(strata, off, 1.0, "w")
-    assert found.p == pytest.approx(2 * stats.t.sf(1.5 / 4 / math.sqrt(within @ within), 3))
-    assert math.isnan(_measure_shift(weighted, np.zeros(4), 1.0, "w").p)
+    assert found.p == pytest.approx(2 * 2 * stats.t.sf(each.sum() / math.sqrt(each @ each), 3))
+    (found,) = column_checks(*x, cluster=np.array([0, 1, 0, 1, 1, 1, 1, 2]))  # items 0 and 2; 3 and 6
+    units = np.array([2.5, 3]) / 4
+    assert found.p == pytest.approx(2 * 2 * stats.t.sf(units.sum() / math.sqrt(units @ units), 1))
+    (found,) = column_checks(*x, stratum=np.array([0, 1, 0, 1, 1, 1, 1, 1]))
+    within = np.array([0.75, -0.75, -0.5, 0.5]) / 4
+    assert found.p == pytest.approx(2 * 2 * stats.t.sf(5.5 / 4 / math.sqrt(within @ within), 3))
+    # Equal to the mean of all: no error by the weights, and no check.
+    assert column_checks(0, 1, 0, 0, -1, 2, 0, -2, weight=np.array([1.0, 1, 2, 4])) == []
+    (even,) = column_checks(0, 1, 0, 0, -1, 2, 0, -2)
+    assert even.p == 1
 
 
 def test_level_has_exact_tail_for_equal_probabilities():
-    everywhere, here = JUDGED >= 4, np.array([False, False, True, False])
-    found = _level(eight(), everywhere, here, "{} of them, {} of all")
-    assert found.words == "25% of them, 38% of all"
-    assert found.p == pytest.approx(_hypergeometric(1, 4, 3, 8))
-    tabled = eight(counts=np.array([1.0, 2, 1, 2, 1, 1]))
-    again = _level(tabled, np.array([0, 0, 0, 1, 1, 0], dtype=bool), here, "{} of them, {} of all")
-    assert again == SamplingCheck(pytest.approx(found.p), found.words)
+    """All four labelled items have b, as no other item: twice 1 / (8 over 4), and three checks."""
+    values = ["b" if i in (0, 2, 3, 6) else "a" for i in range(8)]
+    found = column_checks(*values)
+    assert {one.words for one in found} == {
+        "'x' is b for 100% of them and 50% of all",
+        "'x' is a for 0% of them and 50% of all",
+    }
+    assert [one.p for one in found] == pytest.approx([3 * 2 / 70] * 2)
     for more in ({"weight": np.array([1.0, 1, 1, 2])}, {"cluster": np.arange(8)}):
-        assert math.isnan(_level(eight(**more), everywhere, here, "{}{}").p)  # 1.5 are expected, five are needed
+        assert column_checks(*values, **more) == []  # two are expected, five are needed
+
+
+def test_level_has_a_shift_for_unequal_probabilities():
+    """The judge labels 50 of 400 items: of 40 labelled items an eighth is expected, five."""
     n, big = np.arange(40), np.arange(400) % 8 == 0
-    many = eight(n_all=400, position=n, row=n, person=0 * n, y=1.0 * n, weight=1.0 + (n > 20), judged=big[:40, None])
-    assert _level(many, big, big[:40], "{}{}").p == pytest.approx(
-        _test_mean(many, big.astype(float), big[:40].astype(float), "").p
-    )  # an eighth of 40 is five
+    big[[0, 1, 2, 3]] = True
+    big[[200, 208, 216]] = False
+
+    def checks(labelled) -> list[SamplingCheck]:
+        values = np.where(labelled, 1.0, NAN)[:, None]
+        return sampling_checks(eight(n_all=400, values=values, position=n, row=n, person=0 * n, y=1.0 * n,
+                                     weight=1.0 + (n > 20), judged=values[:40]))  # fmt: skip
+
+    (found,) = checks(big)
+    each = (1.0 + (n > 20)) / (40 + 19) * (big[:40] - 1 / 8)
+    assert found.p == pytest.approx(2 * stats.t.sf(abs(each.sum()) / math.sqrt(each @ each), 39))
+    assert found.words == "'m' labels 20% of them and 12% of all as 1"
     fewer = big & (np.arange(400) > 0)
-    assert math.isnan(_level(many, fewer, fewer[:40], "{}{}").p)
-    assert math.isnan(_level(many, ~fewer, ~fewer[:40], "{}{}").p)
+    assert checks(fewer) == checks(~fewer) == []
 
 
 def test_few_judge_labels_are_checked_one_by_one():
-    found = _check_judges(eight())
-    assert [one.words for one in found] == [
+    def words(**more) -> set[str]:
+        return {one.words for one in sampling_checks(eight(**more))}
+
+    assert words() == {
         "'m' labels 25% of them and 12% of all as 1", "'m' labels 25% of them and 25% of all as 2",
         "'m' labels 25% of them and 12% of all as 3", "'m' labels 25% of them and 25% of all as 4",
         "'m' labels 0% of them and 12% of all as 5",
-    ]  # fmt: skip
-    words = eight(
+    }  # fmt: skip
+    assert words(values=np.array([[1.0], [2], [3], [4], [5], [NAN]]), counts=np.array([1.0, 2, 1, 2, 1, 1])) == words()
+    assert words(
         categories=("no", "maybe", "yes"), scale=Nominal(("no", "maybe", "yes")),
         values=np.array([[0.0], [2], [2], [0], [0], [NAN], [0], [0]]), judged=np.array([[0.0], [2], [0], [0]]),
-    )  # fmt: skip
-    assert [one.words for one in _check_judges(words)] == [
-        "'m' labels 75% of them and 62% of all as no", "'m' labels 25% of them and 25% of all as yes",
-    ]  # fmt: skip
+    ) == {"'m' labels 75% of them and 62% of all as no", "'m' labels 25% of them and 25% of all as yes"}  # fmt: skip
     ten, eleven = (np.arange(22.0) % k for k in (10, 11))
     some = {"n_all": 22, "position": np.arange(4), "judged": np.arange(4.0)[:, None]}
-    assert len(_check_judges(eight(values=ten[:, None], **some))) == 10
-    (mean,) = _check_judges(eight(values=eleven[:, None], **some))
+    assert len(sampling_checks(eight(values=ten[:, None], **some))) == 10
+    (mean,) = sampling_checks(eight(values=eleven[:, None], **some))
     assert mean.words == "the mean label of 'm' is 1.5 on them and 5 on all"
-    assert mean.p == _test_mean(eight(**some), eleven, np.arange(4.0), "").p
+    assert mean.p == pytest.approx(2 * stats.t.sf(3.5 / math.sqrt(10 / 4 * (1 - 4 / 22)), 3))
+    (tabled,) = sampling_checks(eight(values=np.arange(11.0)[:, None], counts=np.full(11, 2.0), **some))
+    assert tabled == SamplingCheck(pytest.approx(mean.p), mean.words)
 
 
 def test_item_columns_are_checked_by_level_or_mean():
     def words(*values) -> list[str]:
-        return [one.words for one in _check_column(eight(), pl.Series(values), "x")]
+        return sorted(one.words for one in column_checks(*values))
 
     assert words(*"abababa", None) == [
         "'x' is a for 75% of them and 50% of all", "'x' is b for 25% of them and 38% of all"
@@ -409,9 +433,8 @@ def test_item_columns_are_checked_by_level_or_mean():
     assert words(None, 1.0, None, None, 2.0, 3.0, None, 4.0) == []
     assert words([1], [2], [3], [4], [5], [6], [7], [8]) == []
     texts = [f"t{i}" for i in range(11)]
-    wide = eight(n_all=11)
-    assert _check_column(wide, pl.Series(texts), "x") == []
-    assert len(_check_column(wide, pl.Series([*texts[:10], "t0"]), "x")) == 10
+    assert words(*texts) == []
+    assert len(words(*texts[:10], "t0")) == 10
 
 
 def test_doubts_are_corrected_for_their_number_and_the_worst_comes_first():

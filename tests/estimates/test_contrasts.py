@@ -26,6 +26,7 @@ from assay.estimates.contrasts import (
 )
 from assay.estimates.words import contrast_sentence
 from assay.estimation.intervals import Estimate, missing
+from selection import keep_rows
 
 
 def two_systems(
@@ -269,14 +270,14 @@ def test_unequal_labelling_of_systems_is_a_valid_sample():
         & labels.labels["item"].str.starts_with("old")
         & ~labels.labels["item"].is_in(few.implode())
     )
-    found = contrast(labels._keep_rows(kept))
+    found = contrast(keep_rows(labels, kept))
     assert [line.n for line in found.lines] == [80, 25]
     assert not found.cautions
     first = two_systems(2)
     early = first.labels["item"].str.slice(4) < "0080"
     only = (first.labels["annotator"] == "judge") | early
     with pytest.raises(DesignError, match="early in the order"):
-        contrast(first._keep_rows(only))
+        contrast(keep_rows(first, only))
 
 
 def test_people_like_these_widen_a_difference_by_how_they_lean():
@@ -339,7 +340,7 @@ def test_finite_contrast_with_different_sources_per_system():
     gone = ((given == "p0") & item.str.starts_with("new") & (number < 40)) | (
         (given == "p1") & item.str.starts_with("old") & (number > 60)
     )
-    labels = labels._keep_rows(~gone)
+    labels = keep_rows(labels, ~gone)
     wide, narrow = spread(labels)
     columns = {}
     for system, sign in (("new", 1), ("old", -1)):
@@ -383,7 +384,7 @@ def same_outputs(seed: int, design: str) -> tuple[assay.Annotations, float]:
     if design == "loads":
         lazy = (whole.labels["annotator"] == "p0").to_numpy()
         kept &= ~lazy | (rng.permutation(200) < 80)[number]
-    return whole._keep_rows(pl.Series(kept) | ~person), truth
+    return keep_rows(whole, pl.Series(kept) | ~person), truth
 
 
 @pytest.mark.slow

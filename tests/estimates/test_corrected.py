@@ -44,6 +44,7 @@ from assay.estimates.difference import MeanSpread
 from assay.estimates.words import estimate_lines
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.result import Run
+from selection import keep_rows
 
 
 def estimated(labels, **options):
@@ -296,7 +297,7 @@ def flagged() -> assay.Annotations:
     labels = checked_study(300, 1000)
     best = labels.labels.filter((pl.col("annotator") == "judge") & (pl.col("label") == 5))["item"]
     keep = labels.labels["annotator"].is_in(["judge", "other"]) | labels.labels["item"].is_in(best.implode())
-    return labels._keep_rows(keep)
+    return keep_rows(labels, keep)
 
 
 @pytest.mark.slow
@@ -318,7 +319,7 @@ def test_bad_input_is_a_sentence_each():
     apart = pl.concat([labels.where(annotator="judge").labels, others])
     with pytest.raises(DesignError, match="no item has both a label of 'judge' and a human label"):
         estimated(assay.read(apart, judges=["judge"], scale="1-5"))
-    one = labels._keep_rows((labels.column("kind") == "judge") | (labels.labels["item"] == people.labels["item"][0]))
+    one = keep_rows(labels, (labels.column("kind") == "judge") | (labels.labels["item"] == people.labels["item"][0]))
     with pytest.raises(DesignError, match="humans labelled one item, which is not enough"):
         estimated(one)
     with pytest.raises(DataError, match="9"):

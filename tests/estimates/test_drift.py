@@ -33,6 +33,7 @@ from assay.estimates.drift import (
 )
 from assay.estimates.words import drift_lines
 from assay.estimation.intervals import Estimate
+from selection import keep_rows
 
 
 def runs(
@@ -116,7 +117,7 @@ def test_anchors_that_are_no_sample_of_the_later_run_are_refused():
     for seed in range(10):
         before, after, anchors = runs(seed, shift=0.05, old_texts=True, anchors=600)
         short = anchors.items.filter(pl.col("text").str.len_chars() < 70)["item"]
-        few = anchors._keep_rows(anchors.labels["item"].is_in(short.implode()))
+        few = keep_rows(anchors, anchors.labels["item"].is_in(short.implode()))
         found = assay.drift(before, after, anchors=few)
         refused += found.not_apportioned is not None and "not a random sample of the later run" in found.not_apportioned
     assert refused == 10

@@ -15,6 +15,7 @@ import assay
 from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError
 from assay.estimates.judge_means import CrossedLabels, mean_of_cells, mean_of_judges
+from selection import keep_rows
 
 
 def crossed(values: np.ndarray, scale: Any = None, **items: Sequence[Any]) -> Annotations:
@@ -162,7 +163,7 @@ def rotated(values: np.ndarray, judge: np.ndarray, shared: Sequence[int] = (), *
     place = {f"i{i:04d}": f"j{judge[i]}" for i in range(len(values))}
     every = {f"i{i:04d}" for i in shared}
     kept = [who == place[item] or item in every for item, who in whole.labels.select("item", "annotator").iter_rows()]
-    return whole._keep_rows(pl.Series(kept))
+    return keep_rows(whole, pl.Series(kept))
 
 
 def test_rotated_judges_have_the_spread_of_their_means() -> None:
@@ -239,7 +240,7 @@ def dealt_to_cells(
     whole = crossed(x)
     kept = [not np.isnan(values[int(item[1:]), int(who[1:]), int(prompt[1:])])
             for item, who, prompt in whole.labels.select("item", "annotator", "prompt").iter_rows()]  # fmt: skip
-    return whole._keep_rows(pl.Series(kept)), values
+    return keep_rows(whole, pl.Series(kept)), values
 
 
 @pytest.mark.parametrize("all_prompts", [False, True])

@@ -14,7 +14,8 @@ from scipy import stats
 import assay
 from assay.errors import DataError, DesignError
 from assay.estimates import monitor as monitoring
-from assay.estimates.monitor import MonitorSettings, _base_estimate, _change_point, baseline_ends, detector, sequence
+from assay.estimates.monitor import _change_point, baseline_ends, detector, sequence
+from selection import keep_rows
 
 ALPHA = 0.05
 
@@ -151,7 +152,7 @@ def test_no_alarm_is_said_with_how_near_it_was():
 def test_more_labels_change_nothing_of_before():
     long, short = stream(3, 1500), stream(3, 1500)
     kept = short.labels["item"] < "i01200"
-    one, other = assay.monitor(long, baseline=500), assay.monitor(short._keep_rows(kept), baseline=500)
+    one, other = assay.monitor(long, baseline=500), assay.monitor(keep_rows(short, kept), baseline=500)
     np.testing.assert_array_equal(one.detector_values[:700], other.detector_values)
 
 
@@ -253,6 +254,23 @@ def test_values_of_a_known_baseline_and_of_the_gap():
     assert wide.now.estimate == pytest.approx(1 + 2 * judge[400:].mean())
 
 
+def test_known_baseline_is_tested_by_likelihood_ratios():
+    """Of shares .05 and .1 above and below .4: each start k ≤ t counts 1/T of the ratio of its labels, later ones 1."""
+    labels, horizon = stream(7, 60), 50
+    judge = labels.where(annotator="judge").labels.sort("item")["label"].to_list()
+    wanted = []
+    for t in range(60):
+        first = 0 if t < horizon else horizon
+        ratios = [
+            np.prod([q / 0.4 if label else (1 - q) / 0.6 for label in judge[k : t + 1]])
+            for q in (0.3, 0.35, 0.45, 0.5)
+            for k in range(first, t + 1)
+        ]
+        wanted.append(sum(ratios) / 4 / horizon + 1 - (t - first + 1) / horizon)
+    found = assay.monitor(labels, baseline_mean=0.4, horizon=horizon)
+    np.testing.assert_allclose(found.detector_values, np.array(wanted) * 0.05, rtol=1e-9)
+
+
 def numbers(values, *, scale, categories=None, **options):
     answers = SimpleNamespace(value=np.array(values), categories=categories)
     ratings = SimpleNamespace(answers=answers, scale=scale)
@@ -286,13 +304,15 @@ def test_shared_documents_are_noticed():
 
 
 def test_baseline_estimate_in_scale_units():
-    """On 1 to 5 the mean of .25, .5, .5, .75 is 3; the ends move with it; a known one has none."""
-    base = np.array([0.25, 0.5, 0.5, 0.75])
-    found = _base_estimate(base, MonitorSettings(alpha=0.1), 1.0, 4.0)
-    assert (found.estimate, found.standard_error) == (3, pytest.approx(4 * math.sqrt(0.125 / 4) / 2))
+    """On 1 to 5 the mean of 2, 3, 3, 4 is 3; the ends move with it; a known one has none."""
+    base = np.tile([0.25, 0.5, 0.5, 0.75], 10)
+    frame = pl.DataFrame({"item": [f"i{k:02}" for k in range(60)], "annotator": "judge", "label": [2, 3, 3, 4] * 15})
+    labels = assay.read(frame, judges=["judge"], scale="1-5")
+    found = assay.monitor(labels, baseline=40, alpha=0.1).base
+    assert (found.estimate, found.standard_error) == (3, pytest.approx(4 * math.sqrt(0.125 / 4 / 40)))
     assert (found.low, found.high) == tuple(1 + 4 * end for end in baseline_ends(base, 0.1))
     assert found.interval(0.99) == pytest.approx([1 + 4 * end for end in baseline_ends(base, 0.01)])
-    known = _base_estimate(base, MonitorSettings(baseline_mean=2.0), 1.0, 4.0)
+    known = assay.monitor(labels, baseline_mean=2.0).base
     assert (known.estimate, known.reason, math.isnan(known.low)) == (2.0, "known value", True)
 
 

@@ -14,10 +14,8 @@ from assay.errors import DataError, DesignError
 from assay.estimates.route import (
     Route,
     RouteSettings,
-    _advantages,
     _signal,
     _test_advantage,
-    _thresholds,
     largest,
 )
 from assay.estimates.words import route_lines
@@ -182,30 +180,26 @@ def test_clusters_are_sampled_units():
     assert (one["low"] != other["low"]).any()
 
 
+def pairs_of(labels_of, n=24, scale="1-5", sure=lambda i: i / 10):
+    """Items whose labels and signals are given by their number."""
+    rows = [(f"i{i:02}", who, label, sure(i)) for i in range(n) for who, label in labels_of(i).items()]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "sure"], orient="row")
+    return assay.read(frame, judges=["judge"], scale=scale)
+
+
+def all_items(labels, epsilon=0.1, **options):
+    """The agreement of the judge, its advantage, and the number of items, if the judge labels all items."""
+    row = assay.route(labels, signal="sure", epsilon=epsilon, **options).table.row(-1, named=True)
+    return row["agreement"], row["estimate"], row["n"]
+
+
 def test_shares_and_thresholds_of_a_signal():
     """40 items of the signals 1 to 30, ten without one: a share of .2 is the surest eight, .75 and more are all 30."""
-    shares, thresholds = _thresholds(np.r_[np.arange(1.0, 31.0), np.full(10, np.nan)])
-    assert shares.tolist() == [
-        0.2,
-        0.25,
-        0.3,
-        0.35,
-        0.4,
-        0.45,
-        0.5,
-        0.55,
-        0.6,
-        0.65,
-        0.7,
-        0.75,
-        0.8,
-        0.85,
-        0.9,
-        0.95,
-        1,
-    ]
-    assert thresholds[:4].tolist() == [23.0, 21.0, 19.0, 17.0]
-    assert thresholds[10:].tolist() == [3.0, *[1.0] * 6]
+    labels = pairs_of(lambda i: {"judge": 3, "a": 1 + i % 2, "b": 2}, 40, sure=lambda i: i + 1.0 if i < 30 else None)
+    curve = assay.route(labels, signal="sure", epsilon=0.1).curve
+    shares, thresholds = curve["share"].to_list(), curve["threshold"].to_list()
+    assert shares == pytest.approx([k / 20 for k in range(4, 16)] + [0.75] * 5)
+    assert thresholds == [31 - 2.0 * k for k in range(4, 16)] + [1.0] * 5
 
 
 def test_one_share_is_tested_on_the_items_it_keeps():
@@ -233,31 +227,21 @@ def test_one_share_is_tested_on_the_items_it_keeps():
 
 
 def test_advantage_is_difference_in_agreement_plus_epsilon():
-    """24 items on a scale 1-5: judge 3, humans 1 and 5 and missing; or judge 5, people 5, 4 and 1."""
-    rows = []
-    for i in range(24):
-        given = {"judge": 3, "a": 1, "b": 5} if i % 2 else {"judge": 5, "a": 5, "b": 4, "c": 1}
-        rows += [(f"i{i:02}", who, label, i) for who, label in given.items()]
-    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "sure"], orient="row")
-    labels = assay.read(frame, judges=["judge"], scale="1-5")
-    d, agree, position, n_all, *_ = _advantages(labels, "judge", RouteSettings(signal="sure", epsilon=0.1))
-    assert (len(position), n_all) == (24, 24)
-    with_judge = [(1 + 0.75 + 0) / 3, 0.5]  # on a span of 4
-    among = [(0.75 + 0 + 0.25) / 3, 0.0]
-    assert agree[:2].tolist() == pytest.approx(with_judge)
-    assert d[:2].tolist() == pytest.approx([w - a + 0.1 for w, a in zip(with_judge, among, strict=True)])
-    found = assay.route(labels, signal="sure", epsilon=0.1, price=2.0)
-    assert found.cost_humans_only == pytest.approx(24 * 2.5 * 2)
-    named = assay.read(frame.with_columns(pl.col("label").replace_strict({1: "a", 3: "b", 4: "c", 5: "d"})),
-                       judges=["judge"], scale="nominal:a,b,c,d")  # fmt: skip
-    _, agree, *_ = _advantages(named, "judge", RouteSettings(signal="sure", epsilon=0.1))
-    assert agree[:2].tolist() == pytest.approx([1 / 3, 0.0])
-    # Without ends of the scale the span is that of the labels: from 3 to 7 here, of 4.
-    open_ended = assay.read(frame.with_columns(pl.col("label") + 2), judges=["judge"], scale="interval")
-    _, agree, *_ = _advantages(open_ended, "judge", RouteSettings(signal="sure", epsilon=0.1))
-    assert agree[:2].tolist() == pytest.approx(with_judge)
-    fewer = labels.where(item=labels.items["item"].to_list()[:20])
-    assert len(_advantages(fewer, "judge", RouteSettings(signal="sure", epsilon=0.1))[2]) == 20
+    """On a scale 1-5: judge 3, humans 1 and 5 and missing; or judge 5, people 5, 4 and 1."""
+    two, three = {"judge": 3, "a": 1, "b": 5}, {"judge": 5, "a": 5, "b": 4, "c": 1}
+    words = {1: "a", 3: "b", 4: "c", 5: "d"}
+    # On a span of 4: with the judge, and among people.
+    for given, agree, among in ((two, 0.5, 0.0), (three, (1 + 0.75 + 0) / 3, (0.75 + 0 + 0.25) / 3)):
+        assert all_items(pairs_of(lambda _, given=given: given)) == pytest.approx((agree, agree - among + 0.1, 24))
+        # Without ends of the scale the span is that of the labels: from 3 to 7 here, of 4.
+        more = {who: label + 2 for who, label in given.items()}
+        assert all_items(pairs_of(lambda _, more=more: more, scale="interval"))[0] == pytest.approx(agree)
+        named = {who: words[label] for who, label in given.items()}
+        table = pairs_of(lambda _, named=named: named, scale="nominal:a,b,c,d")
+        assert all_items(table)[0] == pytest.approx(1 / 3 if given is three else 0)
+    both = pairs_of(lambda i: two if i % 2 else three)
+    assert assay.route(both, signal="sure", epsilon=0.1, price=2.0).cost_humans_only == pytest.approx(24 * 2.5 * 2)
+    assert all_items(both.where(item=both.items["item"].to_list()[:20]))[2] == 20
 
 
 def test_signals_made_of_labels_are_shares():
@@ -337,43 +321,32 @@ def test_route_settings_accept_valid_options():
     assert (one.judge, one.clusters, one.annotators) == (None,) * 3
 
 
-def pairs_of(labels_of, n=24, scale="1-5"):
-    """Items whose labels are given by their number."""
-    rows = [(f"i{i:02}", who, label, i / 10) for i in range(n) for who, label in labels_of(i).items()]
-    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "sure"], orient="row")
-    return assay.read(frame, judges=["judge"], scale=scale)
-
-
 def test_twenty_items_need_the_judge_and_two_people():
     def given(without):
         return lambda i: {"judge": 3, "a": 1 + i % 2, "b": 2} if i >= without else {"a": 1, "b": 2, "c": 1}
 
-    settings = RouteSettings(signal="sure", epsilon=0.1)
-    found = _advantages(pairs_of(given(4)), "judge", settings)
-    assert found[2].tolist() == list(range(4, 24))
-    assert found[3] == 24
-    assert found[4] == [f"i{i:02}" for i in range(24)]
+    found = assay.route(pairs_of(given(4)), signal="sure", epsilon=0.1)
+    assert found.table["n"][-1] == 20
+    assert found.signals["item"].to_list() == [f"i{i:02}" for i in range(24)]
     with pytest.raises(DesignError, match=r"^19 items with the judge's label and those of two humans; 20 are required"):
-        _advantages(pairs_of(given(5)), "judge", settings)
+        assay.route(pairs_of(given(5)), signal="sure", epsilon=0.1)
     with pytest.raises(
         DesignError, match="a route requires two human annotators for agreement among humans; the table has 1"
     ):
-        _advantages(pairs_of(lambda i: {"judge": 1, "a": 1}), "judge", settings)
+        assay.route(pairs_of(lambda i: {"judge": 1, "a": 1}), signal="sure", epsilon=0.1)
 
 
 def test_constant_labels_agree_for_any_span():
     same = pairs_of(lambda i: {"judge": 3, "a": 3, "b": 3}, scale="interval")
-    d, agree, *_ = _advantages(same, "judge", RouteSettings(signal="sure", epsilon=0.1))
-    assert agree.tolist() == [1] * 24
-    assert d == pytest.approx(np.full(24, 0.1))
+    assert all_items(same) == pytest.approx((1, 0.1, 24))
 
 
 def test_sides_of_a_comparison_agree_or_do_not():
     """A tie lies between two sides, but is neither."""
-    pairs = pairs_of(lambda i: {"judge": "tie", "a": "first", "b": "tie" if i else "second"}, scale="preference")
-    d, agree, *_ = _advantages(pairs, "judge", RouteSettings(signal="sure", epsilon=0.0))
-    assert agree[:2].tolist() == [0, 0.5]
-    assert d[:2].tolist() == [0, 0.5]
+    for b, both in (("second", (0, 0)), ("tie", (0.5, 0.5))):
+        given = {"judge": "tie", "a": "first", "b": b}
+        table = pairs_of(lambda _, given=given: given, scale="preference")
+        assert all_items(table, epsilon=0.0) == pytest.approx((*both, 24))
 
 
 def test_route_from_labels_to_costs():

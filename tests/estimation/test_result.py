@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import pickle
 
 import pytest
 
 import assay
 from assay.errors import DesignError
-from assay.estimation.result import OTHER_NAMES, Result
+from assay.estimation.result import OTHER_NAMES, Result, fingerprint_with
 
 ONE, TWO = [1, 2, 3, 3, 1] * 6, [1, 2, 3, 2, 1] * 6
 
@@ -74,3 +75,11 @@ def test_a_notebook_shows_one_screen():
     assert f"… and {found.table.height - 20} more rows: <code>.table</code>" in shown
     assert "<th>interval</th>" not in shown
     assert len(shown) < 8_000
+
+
+def test_fingerprint_with_further_values_by_hand():
+    """The first six bytes of BLAKE2b, as those of labels: twelve digits, in the order of the names."""
+    mixed = hashlib.blake2b(b"abc\0file\0\1\2\0unit\0'doc'", digest_size=6).hexdigest()
+    assert fingerprint_with("abc", unit="doc", file=b"\1\2", absent=None) == mixed
+    assert len(mixed) == 12
+    assert fingerprint_with("abc", absent=None) == "abc"

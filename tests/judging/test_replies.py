@@ -233,6 +233,8 @@ def test_kinds_of_replies_are_many_and_different():
         ("Feedback: 3 of 5 facts. [RESULT] 7", "0-10", [7]),
         ("4 von 5", "1-5", [4]), ("4 sur 5", "1-5", [4]), ("4점", "1-5", [4]), ("It's a tie.", "preference", [0]),
         ("Overall, 4 seems fair.", "1-5", [4]), ("<good>", "ordinal:bad<fair<good", ["good"]),
+        ("The label is <18.", "nominal:<18,18-65,65>", ["<18"]), ('"65>"', "nominal:<18,18-65,65>", ["65>"]),
+        ("<18.", "nominal:18,65", [None]),
     ],
 )  # fmt: skip
 def test_read_reply_of_forms_that_were_misread_or_missing(text, spec, labels):

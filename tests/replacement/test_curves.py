@@ -189,6 +189,20 @@ def test_draw_panels_uses_annotators_with_shared_items():
     assert drawn.max() < 50
 
 
+def test_panels_draw_from_items_of_their_own():
+    """Annotators 0 and 1 share items 0 to 39, and 2 and 3 items 40 to 99."""
+    answered = np.zeros((100, 4), dtype=bool)
+    answered[:40, :2] = True
+    answered[40:, 2:] = True
+    rng = np.random.default_rng(0)
+    panels = draw_panels(answered, 2, 20, rng)
+    first = panels.members[:, 0] == 0
+    assert 0 < first.sum() < 20
+    drawn = panels.draw(300, rng)
+    assert set(drawn[first].ravel()) == set(range(40))
+    assert set(drawn[~first].ravel()) == set(range(40, 100))
+
+
 def test_draw_panels_is_uniform():
     panels = draw_panels(np.ones((40, 5), dtype=bool), 3, 1000, np.random.default_rng(0))
     found = [tuple(m) for m in panels.members]

@@ -108,6 +108,16 @@ def test_texts_without_words_are_no_topic(make):
     assert "; 2 of 47 different texts have no topic" in make().fitted([*texts, "", "123 ?"]).about
 
 
+def test_lda_learns_from_two_texts_with_words_and_not_from_one():
+    alone = [f"{number} and the" for number in range(10)]
+    found = lda(iterations=20).model([*alone, "rivers and fish", "rivers and boats"])
+    assert found.topic[:10].tolist() == [-1] * 10
+    assert (found.topic[10:] >= 0).all()
+    assert {"rivers", "fish", "boats"} <= {word for topic in found.words for word in topic}
+    with pytest.raises(assay.errors.DesignError, match="no two texts share words except the most common ones"):
+        lda().model([*alone, "rivers and fish"])
+
+
 def test_texts_are_not_alike_for_having_no_topic():
     """Else a clustering that leaves most texts out would call them all the same."""
     texts = [

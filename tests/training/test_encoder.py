@@ -190,10 +190,14 @@ def test_sizes_for_replaces_given_values():
 
 
 def test_paper_sizes_are_those_of_hardy():
-    """Hardy (2025, appendix D): 8 layers of 32 heads and a width of 1,024, dropout of .75, windows of 140 sentences."""
+    """Hardy (2025, appendix D): 8 layers of 32 heads and a width of 1,024, dropout of .75, windows of 140 sentences.
+
+    "a 1,000 step linear ramp, followed by exponential decay with gamma = 0.9995".
+    """
     paper = SIZES["paper"]
     assert (paper.layers, paper.heads, paper.width, paper.feedforward, paper.dropout) == (8, 32, 1024, 2048, 0.75)
     assert (paper.window, paper.learning_rate, paper.batch) == (140, 2.5e-5, 8)
+    assert (paper.warm_up, paper.decay) == (1000, 0.9995)
 
 
 @pytest.mark.parametrize("name", SIZES)

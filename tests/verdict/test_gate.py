@@ -17,7 +17,6 @@ import yaml
 
 import assay
 from assay.cli import app as cli
-from assay.errors import DesignError
 from assay.estimation.intervals import Estimate
 from assay.testing import assert_gate, assert_may_replace
 from assay.verdict import gate
@@ -287,24 +286,36 @@ def test_estimate_check_status_and_advice(monkeypatch, one, bounds, status, advi
     assert gate._estimate_check(bounds, "estimate 1", {"judge": "m"}, None).words == "did you mean 'mean'?"
 
 
-def test_policy_numbers_are_finite():
-    assert [gate._number({"most": v}, "most", "drift") for v in (None, 0, 0.5, -1)] == [None, 0, 0.5, -1]
-    for bad in (True, "1", math.inf, math.nan):
-        with pytest.raises(DesignError, match=r"\[drift\] of the policy: most must be a number; got "):
-            gate._number({"most": bad}, "most", "drift")
+@pytest.mark.parametrize("bad", ["true", '"1"', "inf", "nan"])
+def test_policy_numbers_are_finite(folder, bad):
+    path = policy(folder, f"[drift]\nbefore = 'labels.csv'\nmost = {bad}\n[[estimate]]\nat_most = {bad}\n")
+    found = assay.gate(path)
+    assert [check.status for check in found.checks] == ["error", "error"]
+    assert found.checks[0].words.startswith("[drift] of the policy: most must be a number; got ")
+    assert found.checks[1].words.startswith("[estimate] of the policy: at_most must be a number; got ")
 
 
-def test_verdicts_has_one_check_per_criterion():
-    labels = assay.simulate(60, 3, judges={"good": 0.2}, scale="1-5", criteria=["tone", "style"], seed=1)
-    for given, names in (
-        ({}, ["verdict of style", "verdict of tone"]),
-        ({"criteria": ["style"]}, ["verdict of style"]),
-    ):
-        checks, _ = gate._verdicts({"judge": "good", "verdict": {"expertise": "crowd"} | given}, labels)
-        assert sorted(check.name for check in checks) == names
-    plain = assay.simulate(60, 3, judges={"good": 0.2}, scale="1-5", seed=1)
-    (alone,), _ = gate._verdicts({"judge": "good", "verdict": {"expertise": "crowd"}}, plain)
-    assert alone.name == "verdict"
+def test_policy_numbers_can_be_zero_or_negative(folder):
+    found = assay.gate(policy(folder, "[[estimate]]\nat_least = -1\n[[estimate]]\nat_least = 0\n"))
+    assert [check.status for check in found.checks] == ["pass", "pass"]
+
+
+@pytest.mark.parametrize(
+    ("criteria", "given", "names"),
+    [
+        (["tone", "style"], "", ["verdict of style", "verdict of tone"]),
+        (["tone", "style"], 'criteria = ["style"]\n', ["verdict of style"]),
+        (None, "", ["verdict"]),
+    ],
+)
+def test_verdict_has_one_check_per_criterion(tmp_path, criteria, given, names):
+    labels = assay.simulate(60, 3, judges={"good": 0.2}, scale="1-5", criteria=criteria, seed=1)
+    labels.labels.write_csv(tmp_path / "labels.csv")
+    path = tmp_path / "assay.toml"
+    path.write_text(
+        f'labels = "labels.csv"\njudge = "good"\n[read]\njudges = ["good"]\nscale = "1-5"\n{VERDICT}{given}'
+    )
+    assert sorted(check.name for check in assay.gate(str(path)).checks) == names
 
 
 # -- the result as text, Markdown and JUnit --------------------------------------------------------------

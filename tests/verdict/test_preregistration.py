@@ -308,18 +308,26 @@ def test_beyond_planned_analyses() -> None:
     ]
 
 
+@pytest.mark.parametrize("key", ["looks", "items", "annotators"])
 @pytest.mark.parametrize("value", [0, -1, True, 1.0, "2"])
-def test_whole_rejects_other_values(value: Any) -> None:
-    with pytest.raises(DesignError, match=rf"^plan: 'looks' must be a whole number of at least 1; got {value!r}$"):
-        preregistration._whole(value, "looks", "plan")
+def test_plan_numbers_are_whole_and_at_least_1(tmp_path, key, value) -> None:
+    path = written(tmp_path, **{key: value})
+    with pytest.raises(DesignError, match=rf": '{key}' must be a whole number of at least 1; got {value!r}$"):
+        Preregistration.read(path)
 
 
-def test_plan_values_are_read_by_kind() -> None:
-    assert [preregistration._whole(value, "looks", "plan") for value in (None, 1, 3)] == [None, 1, 3]
-    assert preregistration._mapping(None, "verdict", "plan") == {}
-    assert preregistration._mapping({"a": 1}, "verdict", "plan") == {"a": 1}
-    with pytest.raises(DesignError, match=r"^plan: 'verdict' must be a mapping of names to values$"):
-        preregistration._mapping([1], "verdict", "plan")
+def test_plan_values_are_read_by_kind(tmp_path) -> None:
+    path = tmp_path / "plan.yaml"
+    text = yaml.safe_load(Path(written(tmp_path)).read_text())
+    for key, value, wanted in (("items", 1, 1), ("items", None, None), ("annotators", 3, 3), ("looks", 3, 3)):
+        path.write_text(yaml.safe_dump(text | {key: value}))
+        names = {"items": "n_items", "annotators": "n_annotators", "looks": "looks"}
+        assert getattr(Preregistration.read(path), names[key]) == wanted
+    path.write_text(yaml.safe_dump({k: v for k, v in text.items() if k not in ("looks", "verdict")}))
+    assert (Preregistration.read(path).looks, Preregistration.read(path).verdict) == (1, {})
+    path.write_text(yaml.safe_dump(text | {"verdict": [1]}))
+    with pytest.raises(DesignError, match=r": 'verdict' must be a mapping of names to values$"):
+        Preregistration.read(path)
 
 
 @pytest.mark.parametrize(
@@ -406,14 +414,6 @@ def test_plan_options_do_not_override_given_options() -> None:
     assert decided(expertise="crowd") == decided(epsilon=0.2) == {"alpha": 0.01, "analyses": 3}
     assert decided(expertise=None) == {"epsilon": 0.1, "alpha": 0.01, "analyses": 3}
     assert "analyses" not in Preregistration(verdict={}).options(AltTestSettings, {})
-
-
-@pytest.mark.parametrize("bad", [0, -1, True, 1.0, "3"])
-def test_plan_numbers_are_whole_and_at_least_1(bad: Any) -> None:
-    assert preregistration._whole(None, "items", "p") is None
-    assert preregistration._whole(1, "items", "p") == 1
-    with pytest.raises(DesignError, match="p: 'items' must be a whole number of at least 1; got"):
-        preregistration._whole(bad, "items", "p")
 
 
 def test_count_look_counts_new_labels_of_test_items(labels, monkeypatch) -> None:

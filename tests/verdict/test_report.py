@@ -36,6 +36,7 @@ from assay.reporting import pictures, references, tables
 from assay.reporting.page import Card, NextStep, Part
 from assay.verdict import report as plots
 from assay.verdict.report import FURTHER, Report, ReportPart, ReportSettings, further_parts, report
+from selection import keep_rows
 
 pytestmark = [
     pytest.mark.xdist_group("report"),  # one process, so that the page is made once
@@ -573,7 +574,7 @@ def test_replace_verdict_mentions_precision_of_other_labels():
 
     def checked(items: np.ndarray) -> assay.Annotations:
         some = full.items["item"].gather(items).implode()
-        return full._keep_rows((full.column("kind") == "judge") | full.labels["item"].is_in(some))
+        return keep_rows(full, (full.column("kind") == "judge") | full.labels["item"].is_in(some))
 
     labels = checked(np.sort(rng.permutation(600)[:200]))
     good, bad = assay.report(labels, expertise="skilled", n_resamples=40).cards

@@ -1,6 +1,7 @@
 """Simulated studies with planted judges: the counts, the shape of a pilot, and the rejection of useless judges."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,14 +22,11 @@ from assay.verdict.validate import (
     JudgeRate,
     ValidateVerdictSettings,
     VerdictValidation,
-    _describe_studies,
     _most_common,
     _noise_of,
     _plant_copy,
     _plant_judges,
     _point,
-    _shape_of_pilot,
-    _tests_fairness,
 )
 
 SMALL = {"n_items": 40, "n_annotators": 3, "epsilon": 0.2, "n_studies": 6}
@@ -36,6 +34,15 @@ SMALL = {"n_items": 40, "n_annotators": 3, "epsilon": 0.2, "n_studies": 6}
 
 def settings(**given):
     return ValidateVerdictSettings(**{**SMALL, **given})
+
+
+def studies(**given):
+    """What the summary says of the studies that are simulated, of which one is."""
+    size = {} if "pilot" in given else {"n_items": 40, "n_annotators": 3}
+    found = validate(**{"epsilon": 0.2, "n_studies": 1, **size, **given})
+    first, _, said = found.summary().splitlines()[0].partition(": ")
+    assert first == "1 simulated studies"
+    return said
 
 
 def test_planted_judges_label_as_described():
@@ -106,7 +113,7 @@ def validation(n: int = 100, seconds: float | None = None, **counts: tuple[int, 
                   for name, both in counts.items())  # fmt: skip
     s = settings(seconds=seconds)
     return VerdictValidation(
-        rates, n, _describe_studies(s), Run("validate", s, "none", {}, "95% intervals of simulation")
+        rates, n, "40 items, 3 annotators", Run("validate", s, "none", {}, "95% intervals of simulation")
     )
 
 
@@ -123,10 +130,7 @@ def test_validation_sentences_and_summary():
         "Next: estimate the number of items that the verdict needs with assay.plan.alt_test (assay plan alt-test).",
     ]
     lines = found.summary().splitlines()
-    assert lines[0] == (
-        "100 simulated studies: 40 items, 3 annotators with noise 0.30, labels one of a, b, c, d, shares drawn for "
-        "each study."
-    )
+    assert lines[0] == "100 simulated studies: 40 items, 3 annotators."
     assert " ".join(lines[3].split()) == "good replace 0.60 [0.50, 0.69] 0.03 [0.01, 0.08] 0.37"
     row = found.table.row(0, named=True)
     assert (row["estimate"], row["wrong"], row["undecided"], row["n"]) == pytest.approx((0.6, 0.03, 0.37, 100))
@@ -139,15 +143,17 @@ def test_validation_sentences_and_summary():
     assert len(kept) == 3  # Wilson's upper end of 75 in 100 is .825: not often missed
 
 
-def test_describe_studies():
-    assert _describe_studies(settings(categories="1-3", prior=(0.25, 0.25, 0.5), labels_per_item=2, documents=10)) == (
-        "40 items of 10 documents, 3 annotators, 2 per item with noise 0.30, labels a whole number from 1 to 3, "
-        "shares 0.25, 0.25, 0.5"
-    )  # fmt: skip
-    assert _describe_studies(settings(categories="interval:0-1", n_items=1234)).startswith(
-        "1,234 items, 3 annotators with"
+def test_summary_describes_the_studies():
+    assert studies() == (
+        "40 items, 3 annotators with noise 0.30, labels one of a, b, c, d, shares drawn for each study."
     )
-    assert _describe_studies(settings(categories="interval:0-1")).endswith(", uniform")
+    assert studies(categories="1-3", prior=(0.25, 0.25, 0.5), labels_per_item=2, documents=10) == (
+        "40 items of 10 documents, 3 annotators, 2 per item with noise 0.30, labels a whole number from 1 to 3, "
+        "shares 0.25, 0.25, 0.5."
+    )  # fmt: skip
+    assert studies(categories="interval:0-1", n_items=1234) == (
+        "1,234 items, 3 annotators with noise 0.30, labels a number from 0 to 1, uniform."
+    )
     assert settings(categories="1-5", skew=0.6).shares == pytest.approx((0.1, 0.1, 0.1, 0.1, 0.6))
 
 
@@ -185,11 +191,14 @@ def test_shape_of_pilot():
     """3,000 items recover the simulated numbers, shares and noise."""
     pilot = simulate(3000, 4, scale="1-3", prior=(0.2, 0.3, 0.5), annotator_noise=0.35, labels_per_item=3, documents=60,
                      seed=2)  # fmt: skip
-    s, name = _shape_of_pilot(ValidateVerdictSettings(pilot=pilot, epsilon=0.1, document="document", n_annotators=6))
-    assert name == pilot.fingerprint
-    assert (s.n_items, s.n_annotators, s.labels_per_item, s.documents) == (3000, 6, 3, 60)
-    assert s.prior == pytest.approx((0.2, 0.3, 0.5), abs=0.03)
-    assert s.annotator_noise == pytest.approx(0.35, abs=0.03)
+    found = validate(pilot=pilot, epsilon=0.1, document="document", n_annotators=6, n_items=60, n_studies=1)
+    assert found.run.data == pilot.fingerprint
+    said = re.fullmatch(
+        r"1 simulated studies: 60 items of 60 documents, 6 annotators, 3 per item with noise (.+), labels a whole "
+        r"number from 1 to 3, shares (.+), (.+), (.+)\.",
+        found.summary().splitlines()[0],
+    )
+    assert [float(number) for number in said.groups()] == pytest.approx([0.35, 0.2, 0.3, 0.5], abs=0.03)
     found = validate(pilot=pilot.where(item=pilot.items["item"].head(40).to_list()), epsilon=0.2, n_studies=1)
     assert "40 items, 4 annotators, 3 per item with noise 0." in found.summary()
     assert found.run.data == found.settings.pilot
@@ -215,8 +224,8 @@ def test_validate_rejects_impossible_shape(options, words):
 
 
 def test_pilot_requires_two_annotators():
-    s, _ = _shape_of_pilot(ValidateVerdictSettings(pilot=simulate(20, 2, scale="1-5", seed=1), epsilon=0.1))
-    assert (s.n_items, s.n_annotators, s.labels_per_item, len(s.prior)) == (20, 2, None, 5)
+    said = studies(pilot=simulate(20, 2, scale="1-5", seed=1))
+    assert re.fullmatch(r"20 items, 2 annotators with noise .+ from 1 to 5, shares [\d.]+(, [\d.]+){4}\.", said)
 
 
 def test_validate_rejects_uninformative_pilot():
@@ -302,7 +311,11 @@ def test_topics_of_many_labels_are_four_ranges():
      (90, None, 3, False), (90, None, Interval(0, 1), True)],
 )  # fmt: skip
 def test_fairness_requires_numbers_and_ten_units_per_group(items, documents, scale, asked):
-    assert _tests_fairness(settings(n_items=items, documents=documents, categories=scale)) is asked
+    found = validate(**SMALL | {"n_items": items, "documents": documents, "categories": scale, "n_studies": 1})
+    assert ({"fair", "unfair"} <= {one.judge for one in found.rates}) is asked
+    units = "items" if documents is None else "documents"
+    said = f"fairness is not tested: it requires an ordered scale of numbers, and 10 {units} in each of two groups"
+    assert found.notes == (() if asked else (said,))
 
 
 @pytest.mark.parametrize(
@@ -475,8 +488,9 @@ def test_labels_per_item_is_median_of_items_with_several(answered, each):
     rows += [("x", "c", 1)]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
     pilot = Annotations.from_frame(frame, judges=[], scale="1-2")
-    s, _ = _shape_of_pilot(ValidateVerdictSettings(pilot=pilot, epsilon=0.1))
-    assert (s.n_items, s.n_annotators, s.labels_per_item) == (4 * len(answered) + 1, 3, each)
+    said = studies(pilot=pilot)
+    size = f"{4 * len(answered) + 1} items, 3 annotators" + ("" if each is None else f", {each} per item")
+    assert said.startswith(f"{size} with noise ")
     ones = sum(row[2] == 1 for row in rows) / len(rows)
-    assert s.prior == pytest.approx((ones, 1 - ones))
-    assert _shape_of_pilot(ValidateVerdictSettings(pilot=pilot, epsilon=0.1, skew=0.6))[0].prior is None
+    assert said.endswith(f", shares {ones:.2g}, {1 - ones:.2g}.")
+    assert studies(pilot=pilot, skew=0.6).endswith(", shares 0.4, 0.6.")
