@@ -79,16 +79,16 @@ def project(labels: str, pytester: pytest.Pytester) -> pytest.Pytester:
 
 
 def test_plugin_fixtures_fail_and_are_summarised(project: pytest.Pytester) -> None:
-    project.makepyfile(test_judges=TESTS)
+    project.makepyfile(test_of_a_project=TESTS)
     found = project.runpytest_inprocess(*PLUGIN, "--junit-xml=found.xml", "-o", "junit_family=xunit1")
     found.assert_outcomes(passed=3, failed=1)
     text = found.stdout.str()
     found.stdout.fnmatch_lines(
         [
             "*= assay =*",
-            "test_judges.py::test_coin: Do not replace these annotators with coin: *",
-            "test_judges.py::test_good: Replace: good may replace these annotators.*Non-inferiority:*Agreement ratio*",
-            "test_judges.py::test_policy: verdict: pass*drift: pass*",
+            "test_of_a_project.py::test_coin: Do not replace these annotators with coin: *",
+            "test_of_a_project.py::test_good: Replace: good may replace these annotators.*Non-inferiority:*Agreement ratio*",
+            "test_of_a_project.py::test_policy: verdict: pass*drift: pass*",
         ]
     )
     assert "test_without_fixtures:" not in text
@@ -105,7 +105,7 @@ def test_policy_among_the_arguments_is_tested(project: pytest.Pytester) -> None:
 
 
 def test_policy_in_a_folder_is_not_collected(project: pytest.Pytester) -> None:
-    project.makepyfile(test_judges="def test_one(): pass")
+    project.makepyfile(test_of_a_project="def test_one(): pass")
     project.runpytest_inprocess(*PLUGIN, ".").assert_outcomes(passed=1)
 
 
@@ -139,12 +139,12 @@ def test_other_toml_files_are_not_policies(project: pytest.Pytester) -> None:
 
 
 def test_results_of_workers_are_summarised(project: pytest.Pytester) -> None:
-    """In separate processes; the other tests run pytest in this one."""
+    """In separate processes; the other tests run pytest in this one, where no other file may have their file's name."""
     pytest.importorskip("xdist")
-    project.makepyfile(test_judges=TESTS)
+    project.makepyfile(test_of_a_project=TESTS)
     found = project.runpytest_subprocess(*PLUGIN[:-2], "-n", "1", "-k", "good")
     found.assert_outcomes(passed=1)
-    found.stdout.fnmatch_lines(["*= assay =*", "test_judges.py::test_good: Replace: good may replace*"])
+    found.stdout.fnmatch_lines(["*= assay =*", "test_of_a_project.py::test_good: Replace: good may replace*"])
 
 
 def test_entry_point_leads_to_the_plugin() -> None:
