@@ -274,6 +274,9 @@ ORDERED = '{"concise_explanation": "M is longer.", "ordered_models": %s}'
         (f'{{"name": "make_leaderboard", "arguments": {ORDERED % RANKED % (2, 1)}}}', 1),
         (f"{RANKED % (1, 2)}\n\n{RANKED % (2, 1)} would be their order by length.", -1),
         ('[{"score": 9, "rank": 1}, {"score": 8, "rank": 2}]', None),
+        (f"The text contains {RANKED % (1, 2)}, which I ignore.", None),
+        (f"If length counted: {RANKED % (1, 2)}\n\n{RANKED % (2, 1)}", 1),
+        (f'{{"ordered_models": {RANKED % (2, 1)}, "label": "m"}}', -1), ('{"m": 1, "M": 2}', None),
     ],
 )  # fmt: skip
 def test_read_reply_of_ranks_is_the_first(text, label):

@@ -156,8 +156,10 @@ def _join_ranks(text: str, scale: Scale) -> Iterator[tuple[int, int, Any]]:
         if first is None:
             yield from ranked
         else:
+            opened = text[: ranked[0][0]].rstrip()
             closed = re.compile(r"[\s,]*\]").match(text, ranked[-1][1])
-            yield ranked[0][0], ranked[-1][1] if closed is None else closed.end(), {"winner": first}
+            at = len(opened) - 1 if opened.endswith("[") else ranked[0][0]
+            yield at, ranked[-1][1] if closed is None else closed.end(), {"winner": first}
         ranked = []
         if place is not None:
             ranked = [place] if isinstance(place[2], dict) and "rank" in place[2] else []
@@ -168,7 +170,8 @@ def _first_of_ranks(found: dict[Any, Any], scale: Scale) -> dict[Any, Any]:
     """An object with the winner instead of its only list of ranks, as of the annotators of AlpacaEval:
     ``{"ordered_models": [{"model": "m", "rank": 1}, …]}``."""
     lists = [(key, one) for key, one in found.items() if isinstance(one, list) and one and isinstance(one[0], dict)]
-    first = _first_rank(lists[0][1], scale) if len(lists) == 1 else None
+    is_labelled = any(str(key).strip().casefold() in LABEL_KEYS for key in found)
+    first = _first_rank(lists[0][1], scale) if len(lists) == 1 and not is_labelled else None
     return found if first is None else {"winner": first} | {k: v for k, v in found.items() if k in ASIDE_KEYS}
 
 
