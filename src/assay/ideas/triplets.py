@@ -51,7 +51,7 @@ class TripletSimilarity(Result):
         ``enough`` (whether ``n`` reaches the floor).
     texts : polars.DataFrame
         One row a text, the least similar to the others first: ``document``, ``text``, ``similarity`` (mean of its
-        pairs), ``estimate`` (share of its choices in which it is the odd one out; a third if no text stands out),
+        pairs), ``estimate`` (share of its choices in which it is the odd one out; a third on average),
         ``low``, ``high`` (Wilson, with the number of its triplets), ``n`` (choices that concern it).
     n_unseen : int
         Pairs of texts of one document that were never compared.
