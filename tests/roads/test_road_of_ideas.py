@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from walking import answer, begin, judges, models, said
 
@@ -73,3 +74,34 @@ def test_one_study_gives_choices_and_every_table(study, run):
     assert "first" not in strata
     labels = assay.read(study)
     assert {"first", "second", "third", "first_item"} <= set(labels.reading.drawn)
+
+
+def test_comments_on_essays_become_texts_of_triplets(tmp_path, run):
+    """Figures 5 and 6: marked passages, each with what it shows; then triplets of what was written."""
+    essays = [{"item": f"e{n}", "essay": f"Claim {n} fails. A reason follows. It ends {n}."} for n in range(3)]
+    asked = {"name": "notes", "text": "Mark passages.", "scale": "spans:strength,weakness", "show": ["essay"],
+             "of": {"essay": "What do you notice?"}}  # fmt: skip
+    folder = begin(run, tmp_path / "essays", essays, "essay", asked["text"], asked["scale"], questions=[asked])
+
+    def comment(name, task):
+        (one,) = task.questions
+        return {one.id: json.dumps([[0, 5, "strength", f"{name} likes it"], [8, 13, "weakness", f"{name}: vague"]])}
+
+    assert answer(folder, ("ana", "ben"), comment) == 6
+    code, out, _ = run("agreement", folder)
+    assert code == 0, out
+    spans, drawn = tmp_path / "spans.csv", tmp_path / "drawn.csv"
+    code, out, _ = run("export", folder, spans, "--what", "spans")
+    assert code == 0, out
+    texts = pl.read_csv(spans)
+    assert texts.filter(pl.col("span_of") == "e0").select("annotator", "criterion", "words", "label").rows() == [
+        (name, f"notes: {label}", words, text)
+        for name in ("ana", "ben")
+        for label, words, text in (("strength", "Claim", f"{name} likes it"), ("weakness", "fails", f"{name}: vague"))
+    ]  # fmt: skip
+    code, out, err = run(
+        "plan", "triplets", spans, "--text", "label", "--name", "label", "--document", "span_of", "--floor", "1",
+        "-o", drawn,
+    )  # fmt: skip
+    assert code == 0, err
+    assert set(pl.read_csv(drawn)["document"]) == {"e0", "e1", "e2"}

@@ -36,6 +36,9 @@ def validation_parts(found: SimilarityValidation) -> tuple[Part, ...]:
         frames.append(("All settings of sweeps. The best of many is optimistic.", filled(found.sweeps, found.counted)))
     if found.by_document["document"].n_unique() > 1:
         frames.append(("ρ in each document.", filled(found.by_document, found.counted)))
+    if found.by_authors.height:
+        words = "Experts' mean similarity of texts by their authors, and differences, over new texts by these authors."
+        frames.append((words, filled(found.by_authors, found.counted)))
     return (
         Part(
             "Validity of similarity measures", (*found.sentences(), *found.footnotes(), *found.cautions),

@@ -20,6 +20,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
+from assay.data.columns import natural
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import Estimate, Estimates, wilson, wilson_estimate
 from assay.estimation.options import LEAST_RESAMPLES, IntervalSettings, Method, question
@@ -51,7 +52,7 @@ class TripletSimilarity(Result):
         ``enough`` (whether ``n`` reaches the floor).
     texts : polars.DataFrame
         One row a text, the least similar to the others first: ``document``, ``text``, ``similarity`` (mean of its
-        pairs), ``estimate`` (share of its choices in which it is the odd one out; a third if no text stands out),
+        pairs), ``estimate`` (share of its choices in which it is the odd one out; a third on average),
         ``low``, ``high`` (Wilson, with the number of its triplets), ``n`` (choices that concern it).
     n_unseen : int
         Pairs of texts of one document that were never compared.
@@ -456,3 +457,107 @@ def _resample(choices: Choices, dimensions: int, start: Floats, settings: Embedd
         which = np.concatenate([order[starts[t] : starts[t + 1]] for t in drawn.tolist()])
         rows.append(of(_fit(choices.where(which), dimensions, settings.seed, start)))  # type: ignore[operator]
     return np.array(rows) if rows else np.empty((0, 0))
+
+
+# -- similarity by authors, such as people with people and people with models ---------------------------------
+#
+# Pairs share texts, so that intervals leave out one text at a time (Arvesen 1969): with n texts by an author and d the
+# mean without each of them,
+#
+#     variance = Σ over authors (n − 1) / n · Σ (d − mean d)²
+
+MOST_AUTHORS = 6
+"""Authors whose pairs are compared: beyond, there are over 21 means of few pairs, and `same author` is the measure."""
+
+LEAST_TEXTS = 3
+"""Texts by an author without which there is no interval."""
+
+_BY_AUTHORS = {
+    "authors": pl.String, "estimate": pl.Float64, "low": pl.Float64, "high": pl.Float64, "n": pl.Int64,
+    "reason": pl.String,
+}  # fmt: skip
+
+
+def similarity_by_authors(
+    first: Ints, second: Ints, share: Floats, authors: Sequence[str], confidence: float
+) -> pl.DataFrame:
+    """Mean similarity of the pairs of every two authors, then differences of pairs by one author and by two.
+
+    Parameters
+    ----------
+    first, second : (pairs,) int
+        The texts of each pair.
+    share : (pairs,) float
+        Equation 1, 0 to 1.
+    authors : list of str
+        Of each text.
+    confidence : float
+
+    Returns
+    -------
+    polars.DataFrame
+        ``authors`` (``people and models``, or ``people and people − people and models``), ``estimate``, ``low``,
+        ``high``, ``n`` (pairs; of a difference those of both), ``reason``. Empty for one author and for more than six.
+
+    Examples
+    --------
+    >>> first, second = np.array([0, 0, 1]), np.array([1, 2, 2])
+    >>> found = similarity_by_authors(first, second, np.array([1.0, 0.0, 0.5]), ["a", "a", "b"], 0.95)
+    >>> found.select("authors", "estimate", "n").rows()
+    [('a and a', 1.0, 1), ('a and b', 0.25, 2), ('a and a − a and b', 0.75, 3)]
+    """
+    names = natural(set(authors))
+    if not 2 <= len(names) <= MOST_AUTHORS:
+        return pl.DataFrame(schema=_BY_AUTHORS)
+    code = np.array([names.index(one) for one in authors])
+    ends = np.sort(np.stack([code[first], code[second]]), axis=0)
+    means: dict[tuple[int, int], tuple[Floats, int]] = {}
+    for pair in itertools.combinations_with_replacement(range(len(names)), 2):
+        mine = (ends[0] == pair[0]) & (ends[1] == pair[1])
+        if mine.any():
+            means[pair] = _without_each(first[mine], second[mine], share[mine], len(code)), int(mine.sum())
+    used = np.unique(np.concatenate([first, second]))
+    about = (code, used, names, confidence)
+    rows = [_row_of_authors(_both(pair, names), pair, value, n, *about) for pair, (value, n) in means.items()]
+    for (a, b), (value, n) in means.items():
+        for one in (a, b) if a != b else ():
+            if (one, one) in means:
+                own, more = means[one, one]
+                line = f"{_both((one, one), names)} − {_both((a, b), names)}"
+                rows.append(_row_of_authors(line, (a, b), own - value, more + n, *about))
+    return pl.DataFrame(rows, schema=_BY_AUTHORS, orient="row")
+
+
+def _both(pair: tuple[int, int], names: Sequence[str]) -> str:
+    return " and ".join(names[one] for one in pair)
+
+
+def _without_each(first: Ints, second: Ints, share: Floats, n_texts: int) -> Floats:
+    """The mean of all pairs, then without each text: (1 + texts,); NaN if no pair is left."""
+    sums = np.bincount(first, share, n_texts) + np.bincount(second, share, n_texts)
+    counts = np.bincount(first, minlength=n_texts) + np.bincount(second, minlength=n_texts)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        without = (share.sum() - sums) / (len(share) - counts)
+    return np.concatenate([[share.mean()], without])
+
+
+def _row_of_authors(
+    line: str, pair: tuple[int, int], value: Floats, n: int, code: Ints, used: Ints, names: Sequence[str],
+    confidence: float,
+) -> tuple[str, float, float | None, float | None, int, str | None]:  # fmt: skip
+    """A mean or a difference with its interval."""
+    from scipy.special import stdtrit
+
+    variance, least = 0.0, len(used)
+    for author in set(pair):
+        mine = used[code[used] == author]
+        if len(mine) < LEAST_TEXTS:
+            why = f"{counted(len(mine), 'text')} by {names[author]}; an interval requires {LEAST_TEXTS}"
+            return line, float(value[0]), None, None, n, why
+        without = value[1 + mine]
+        variance += (len(mine) - 1) / len(mine) * float(((without - without.mean()) ** 2).sum())
+        least = min(least, len(mine))
+    if not np.isfinite(variance) or variance == 0:
+        return line, float(value[0]), None, None, n, "the pairs are of too few texts, or have the same value"
+    half = float(stdtrit(least - 1, (1 + confidence) / 2)) * variance**0.5
+    return line, float(value[0]), float(value[0]) - half, float(value[0]) + half, n, None

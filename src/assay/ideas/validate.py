@@ -40,6 +40,7 @@ from assay.ideas.measures import (
     name_measures,
     signed_measures,
 )
+from assay.ideas.triplets import similarity_by_authors
 from assay.ideas.words import CEILINGS, SimilarityVerdict
 from assay.reporting import pictures
 from assay.reporting.tables import clip_name, said
@@ -115,6 +116,9 @@ class SimilarityValidation(ResultOfRows):
         ``difference_low``, ``difference_high`` (ρ minus that of the best), ``reason``.
     by_document : polars.DataFrame
         ``document``, ``measure``, ``estimate``, ``low``, ``high``, ``n``, ``reason``.
+    by_authors : polars.DataFrame
+        The experts' mean similarity of texts by every two authors, and differences, over new texts:
+        ``authors``, ``estimate``, ``low``, ``high``, ``n`` (pairs), ``reason``. Empty without two to six authors.
     sweeps : polars.DataFrame
         Every setting of a measure with several: ``family``, ``measure``, ``estimate``, ``low``, ``high``, ``best``. The
         best of many is optimistic: ``rows`` have its ρ from nested choice.
@@ -126,6 +130,7 @@ class SimilarityValidation(ResultOfRows):
 
     rows: pl.DataFrame = field(metadata={"json": False})
     by_document: pl.DataFrame
+    by_authors: pl.DataFrame
     sweeps: pl.DataFrame
     run: Run
     verdicts: dict[str, MeasureVerdict]
@@ -434,8 +439,8 @@ class _MeasureComparison:
         )  # fmt: skip
         influences = {m.name: one for m, one in zip(self.measures, self.influences, strict=True)}
         return SimilarityValidation(
-            rows, self.document_rows(), self.sweep_rows(), run, verdicts, self.published_ceiling(), estimates,
-            influences, self.inference,
+            rows, self.document_rows(), self.author_rows(), self.sweep_rows(), run, verdicts,
+            self.published_ceiling(), estimates, influences, self.inference,
         )  # fmt: skip
 
     # -- verdicts -------------------------------------------------------
@@ -549,6 +554,12 @@ class _MeasureComparison:
                 rows.append({"document": names[d], "measure": one.name, **found.row(),
                              "n": int(self.robin.pairs[d]), "reason": found.reason})  # fmt: skip
         return pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None)
+
+    def author_rows(self) -> pl.DataFrame:
+        """Mean similarity by authors of the compared pairs."""
+        pairs, above = self.pairs, self.experts.pairs.n >= self.settings.floor
+        share, authors = self.experts.pairs.share[above], pairs.authors or ()
+        return similarity_by_authors(pairs.first, pairs.second, share, authors, self.settings.confidence)
 
     def sweep_rows(self) -> pl.DataFrame:
         """Every setting of every sweep."""
