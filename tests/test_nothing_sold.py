@@ -85,6 +85,30 @@ def test_a_gate_passes_no_useless_judge(judge, tmp_path: Path):
     assert "may replace" not in found.summary()
 
 
+@cache
+def votes(seed: int) -> assay.Annotations:
+    """Three annotators and three judges on pairs of outputs: a good one, one that takes the first, and a coin."""
+    rng = np.random.default_rng(seed)
+    better = rng.normal(size=300)
+    columns = {f"h{j}": better + 0.8 * rng.normal(size=300) > 0 for j in range(3)}
+    columns |= {"good": better + 0.8 * rng.normal(size=300) > 0, "first": better > -9, "coin": rng.random(300) < 0.5}
+    rows = [(f"q{k:03}", who, 1 if v else -1) for who, each in columns.items() for k, v in enumerate(each)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    return assay.Annotations.from_frame(frame, judges=["good", "first", "coin"], scale=assay.Preference())
+
+
+@pytest.mark.parametrize("judge", ["first", "coin"])
+def test_no_command_grants_useless_votes(judge):
+    labels = votes(0)
+    assert assay.alt_test(labels, judge, epsilon=0.15).verdict != "replace"
+    one = labels.where(annotator=["h0", "h1", "h2", judge])
+    assert "✓" not in assay.card(one, epsilon=0.15).rows[0].marks.values()
+    other = "coin" if judge == "first" else "first"
+    assert not assay.compare_judges(labels, epsilon=0.15, judges=[judge, other]).lead_is_clear
+    good = assay.card(labels.where(annotator=["h0", "h1", "h2", "good"]), epsilon=0.15).rows[0].marks
+    assert good["replacement"] == "✓"
+
+
 @pytest.mark.slow
 def test_useless_judges_are_sold_in_few_studies():
     sold = dict.fromkeys(USELESS, 0)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -246,6 +247,26 @@ def test_evidence_of_the_agreement_ratio():
     assert said({"p_ratio_above": 0.051}) == undecided
     assert "above the required 0.40" in said({}, min_agreement_ratio=0.4)
     assert said({}, strata=("topic",)).startswith("Agreement ratio within “topic”: R = ")
+
+
+def test_lower_agreement_of_a_judge_as_close_as_annotators_names_both_measures():
+    rng = np.random.default_rng(0)
+    quality = rng.normal(size=300)
+    people = [np.clip(np.rint(3 + 1.3 * (quality + rng.normal(size=300))), 1, 5) for _ in range(3)]
+    careful = np.clip(np.rint(3 + 0.45 * quality + 0.3 * rng.normal(size=300)), 2, 4)
+    rows = [(f"k{k:04}", who, int(v)) for who, each in (*zip("abc", people, strict=True), ("m", careful))
+            for k, v in enumerate(each)]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    labels = assay.Annotations.from_frame(frame, judges=["m"], scale=assay.Ordinal(1, 5))
+    test = assay.alt_test(labels, "m", epsilon=0.1)
+    assert test.agreement_ratio.high < 1
+    evidence = words.evidence(test)
+    assert "as good as at least 2 of 3 annotators" in evidence[0]
+    said = "It agrees with annotators less than they agree with each other (R corrects for agreement by chance; the"
+    assert f"{said} comparison within ε, by neg_rmse, does not)." in evidence[2]
+    strict = assay.alt_test(labels, "m", epsilon=0.01)
+    assert strict.verdict_tests.p_noninferior > strict.verdict_tests.alpha
+    assert "less than they agree with each other." in words.evidence(strict)[2], "no second measure to name"
 
 
 def test_evidence_of_a_constant_judge_has_a_ratio_without_an_interval():

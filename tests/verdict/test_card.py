@@ -398,6 +398,24 @@ def test_categories_have_no_severity_and_their_agreement_is_by_equal_labels():
     assert agreement.judge == pytest.approx((np.mean(pairs) - chance) / (1 - chance), abs=1e-9)
 
 
+def test_ordered_words_and_votes_are_numbered_in_the_order_of_their_scale():
+    rng = np.random.default_rng(2)
+    quality = rng.normal(size=80)
+    answers = {who: np.clip(np.rint(quality + 0.5 * rng.normal(size=80)), -1, 1).astype(int) for who in "abcm"}
+
+    def rows_of(label, scale):
+        rows = [(f"k{k:02}", who, label(int(v))) for who, each in answers.items() for k, v in enumerate(each)]
+        frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+        found = card(Annotations.from_frame(frame, judges=["m"], scale=scale), epsilon=0.15)
+        return {row["dimension"]: row["estimate"] for row in found.table.iter_rows(named=True)}
+
+    numbers = rows_of(lambda v: v + 2, assay.Ordinal(1, 3))
+    # "high" is the first and "low" the second word of the alphabet.
+    ordered = rows_of(lambda v: ["low", "mid", "high"][v + 1], assay.Ordinal(["low", "mid", "high"]))
+    assert ordered["concordance"] == pytest.approx(numbers["concordance"])
+    assert rows_of(lambda v: v, assay.Preference())["concordance"] == pytest.approx(numbers["concordance"])
+
+
 def test_bias_is_compared_with_spread_of_annotators():
     d = np.array([0.1, -0.2, 0.3, 0.0, -0.1, 0.2])
     near, far = (SpreadContrast(phi, d, 0.001, 1.5, 0.05) for phi in (0.05, 2.0))

@@ -190,7 +190,9 @@ def ratio_meaning(test: AltTest) -> list[str]:
     if not math.isfinite(ratio.low + ratio.high) or test.settings.fixed_reference:
         return []
     if ratio.high < 1:
-        found.append("It agrees with annotators less than they agree with each other")
+        closer = test.verdict_tests.p_noninferior <= test.verdict_tests.alpha
+        measures = f" (R corrects for agreement by chance; the comparison within ε, by {test.score}, does not)"
+        found.append(f"It agrees with annotators less than they agree with each other{measures if closer else ''}")
     if low < NEARLY_ALL:
         worth = f"{low:.0f}" if round(low) == round(high) else f"{low:.0f} to {high:.0f}"
         found.append(

@@ -376,7 +376,7 @@ class _Criterion:
 
     def _codes(self) -> _Codes:
         labels, s = self.labels, self.settings
-        if not self.scale.ordered:
+        if not self.scale.numeric:
             labels = _number_labels(labels, self.criterion)
         facets = {"i": s.object or "item", "o": s.lesson or "item", "s": "item", "r": "annotator"}
         found = facet_ratings(labels, facets)
@@ -528,8 +528,12 @@ def fairness_mark(labels: Annotations, judge: str, *, group: str, object: str | 
 
 
 def _number_labels(labels: Annotations, criterion: str | None) -> Annotations:
-    """Categories coded as numbers by their position."""
-    place = labels.labels["label"].cast(pl.String).rank("dense").cast(pl.Float64)
+    """Categories coded as numbers, by the order of the scale if it has one."""
+    label, scale = labels.labels["label"], labels.scale_of(criterion)
+    if scale.ordered:
+        place = pl.Series(scale.values(label), dtype=pl.Float64)
+    else:
+        place = label.cast(pl.String).rank("dense").cast(pl.Float64)
     return replace(
         labels, labels=labels.labels.with_columns(label=place), scales={criterion: Interval(), None: Interval()}
     )
