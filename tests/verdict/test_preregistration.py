@@ -300,14 +300,6 @@ def test_plain_value_rejects_function() -> None:
     assert preregistration._plain_value(0.12345678906, "epsilon") == 0.1234567891  # ten digits
 
 
-def test_beyond_planned_analyses() -> None:
-    beyond = [preregistration._beyond(*numbers) for numbers in ((2, 1), (5, 3))]
-    assert beyond == [
-        "analysis 2, but 1 planned: the significance level no longer holds",
-        "analysis 5, but 3 planned: the significance level no longer holds",
-    ]
-
-
 @pytest.mark.parametrize("key", ["looks", "items", "annotators"])
 @pytest.mark.parametrize("value", [0, -1, True, 1.0, "2"])
 def test_plan_numbers_are_whole_and_at_least_1(tmp_path, key, value) -> None:
