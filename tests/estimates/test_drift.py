@@ -492,27 +492,42 @@ SIX = ["i0", "i1", "i2", "i3", "i4", "i5"]
 END = "; have the earlier version label a random sample of its texts (anchors=...)"
 
 
-def test_anchors_that_are_no_sample_of_the_later_run():
-    """Of 12 items six are anchors; in the words the likelier of what differs."""
-    same = [1, 2, 3] * 4
-    assert unlike(later(same), SIX) is None
-    far = [1, 2, 3] * 2 + [6, 7, 8] * 2
-    said = "anchors are not a random sample of the later run: "
-    assert unlike(later(far), SIX) == f"{said}the judge's mean label is 2 on anchors and 7 on the other texts{END}"
-    assert unlike(later(far), ["gone"]) is None  # none of its texts is an anchor
-    assert unlike(later(far), [f"i{k}" for k in range(12)]) is None  # every one is
-    long = ["x" * k for k in (1, 2, 3, 4, 5, 6)] + ["x" * k for k in (81, 82, 83, 84, 85, 87)]
-    assert unlike(later(same, long), long[:6], "text") == (
-        f"{said}anchors have 4 characters on average, the other texts 84{END}"
+def apportioned(value, anchors=range(12), names=None, text=None, **columns) -> str | None:
+    """Why the change is not apportioned, if these of 24 texts of the later run were labelled before."""
+    names = names or [f"i{k:02}" for k in range(24)]
+    rows = pl.DataFrame({"item": names, "annotator": "m", "label": value})
+    items = pl.DataFrame({"item": names, **columns})
+    before, after = (
+        assay.Annotations.from_frame(rows[some], judges=["m"], scale=assay.Interval(), items=items[some])
+        for some in (list(anchors), list(range(24)))
     )
-    assert unlike(later(same, long), long[:6]) is None  # names of items are no texts
-    columns = {"words": [1, 2, 3] * 2 + [60, 70, 80] * 2, "kind": ["x"] * 12}
-    assert unlike(later(same, **columns), SIX) == f"{said}the mean of 'words' is 2 on anchors, 70 elsewhere{END}"
-    assert unlike(later(same, **columns), SIX, "words") is None  # the text's own column
-    gaps = {"words": [1.0, 2, 3, None, None, None, 70, 71, 72, None, None, None]}
-    assert "'words' is 2 on anchors, 71 else" in unlike(later(same, **gaps), SIX)
-    for at in (0, 6):  # two numbers of either side are too few
-        assert unlike(later(same, words=[None if k == at else x for k, x in enumerate(gaps["words"])]), SIX) is None
+    return assay.drift(before, after, text=text).not_apportioned
+
+
+def test_anchors_that_are_no_sample_of_the_later_run():
+    """Of 24 items twelve are anchors; in the words the likelier of what differs."""
+    same = [1, 2, 3] * 8
+    assert apportioned(same) is None
+    far = [1, 2, 3] * 4 + [6, 7, 8] * 4
+    said = "anchors are not a random sample of the later run: "
+    assert apportioned(far) == f"{said}the judge's mean label is 2 on anchors and 7 on the other texts{END}"
+    assert apportioned(far, range(24)) is None  # every one is
+    columns = {"words": [1, 2, 3] * 4 + [60, 70, 80] * 4, "kind": ["x"] * 24}
+    assert apportioned(same, **columns) == f"{said}the mean of 'words' is 2 on anchors, 70 elsewhere{END}"
+    gaps = [1.0, 2, 3, *[None] * 9, 70, 71, 72, *[None] * 9]
+    assert "'words' is 2 on anchors, 71 else" in apportioned(same, words=gaps)
+    for at in (0, 12):  # two numbers of either side are too few
+        assert apportioned(same, words=[None if k == at else x for k, x in enumerate(gaps)]) is None
+
+
+def test_anchors_with_short_texts_are_no_sample():
+    same, long = [1, 2, 3] * 8, ["x" * k for k in (*range(1, 12), 18, *range(80, 91), 97)]
+    said = "anchors have 7 characters on average, the other texts 86"
+    assert apportioned(same, text="page", page=long) == f"anchors are not a random sample of the later run: {said}{END}"
+    assert apportioned(same, names=long) is None  # names of items are no texts
+    numbers = [*range(10, 22), *range(60, 72)]
+    assert apportioned(same, page=numbers) is not None
+    assert apportioned(same, text="page", page=numbers) is None  # the text's own column
 
 
 @pytest.mark.parametrize(("key", "tested"), [("item", 1), ("text", 2)])
