@@ -1,4 +1,4 @@
-"""Some rows of a table, made anew from its frames as a user does."""
+"""Some rows of a table, read from its frames as by a user."""
 
 from __future__ import annotations
 

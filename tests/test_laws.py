@@ -350,7 +350,7 @@ def test_a_result_draws_says_and_stores_itself(name, further):
 
 @EVERY_PART
 def test_results_can_be_compared_and_kept_in_a_set(name, further):
-    """Each is itself alone, whatever arrays and tables it holds."""
+    """Each is equal to itself only, with any arrays and tables in it."""
     found = list(answers(name, further).values())
     assert len({*found, *found}) == len({id(one) for one in found})
     assert [found.index(one) for one in found] == [[id(each) for each in found].index(id(one)) for one in found]

@@ -37,12 +37,12 @@ def typed() -> Iterator[Callable[..., object]]:
     ],
 )  # fmt: skip
 def test_scale_option_takes_one_or_several(given, scale):
-    assert shared._scale(given) == scale
+    assert LabelOptions(scale=given).read_options("a.csv") == ({} if given is None else {"scale": scale})
 
 
 def test_scale_option_requires_criteria_for_several():
     with pytest.raises(AssayError, match=r"^for several scales give CRITERION=SCALE; got '1-5'$"):
-        shared._scale(["stars=1-5", "1-5"])
+        LabelOptions(scale=["stars=1-5", "1-5"]).read_options("a.csv")
     found = [LabelOptions(item=names).read_options("a.csv") for names in (None, [], ["id"], ["id", "page"])]
     assert found == [{}, {"item": "item"}, {"item": "id"}, {"item": ["id", "page"]}]
 

@@ -27,10 +27,8 @@ from assay.estimates.corrected import (
     EstimateSettings,
     _codes,
     _fit_estimator,
-    _fit_target,
     _has_several,
     _is,
-    _judges_of,
     _labels_of,
     _labels_saved,
     _ppi_line,
@@ -700,7 +698,8 @@ def test_options_that_can_be_and_their_defaults():
 @pytest.mark.parametrize(
     ("target", "numbers", "numeric", "refused"),
     [
-        ("mean", 2, True, None), ("mean", 2, False, "a mean requires numbers; the labels are on the scale 'some'"),
+        ("mean", 2, True, None),
+        ("mean", 2, False, "a mean requires numbers; the labels are on the scale 'nominal:w00,w01'"),
         ("quantiles", 10, True, None), ("quantiles", 10, False, "a mean requires numbers"),
         ("quantiles", 9, True, "9 different labels are too few for quantiles"),
         ("shares", 40, True, None), ("shares", 2, False, None),
@@ -710,31 +709,31 @@ def test_options_that_can_be_and_their_defaults():
     ],
 )  # fmt: skip
 def test_target_requires_suitable_labels(target, numbers, numeric, refused):
-    """Numbers of people and of the judge count together; a label that is not there does not."""
-    values = np.r_[np.arange(float(numbers)), math.nan]
-    checks = SimpleNamespace(
-        scale=SimpleNamespace(numeric=numeric, spec="some", categories=None), y=values[1:3], judged=values[:, None],
-        values=values[:, None], categories=None,
-    )  # fmt: skip
+    """Numbers of people and of the judge count together: two annotators give two of them."""
+    words = (lambda k: k) if numeric else "w{:02}".format
+    rows = [(f"i{k:03}", "m", words(k % numbers)) for k in range(90)]
+    rows += [(f"i{k:03}", who, words(k % 2)) for k in range(45) for who in ("ann", "bob")]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    scale = assay.Interval() if numeric else assay.Nominal(tuple(words(k) for k in range(numbers)))
+    labels = assay.Annotations.from_frame(frame, judges=["m"], scale=scale)
     if refused is None:
-        _fit_target(checks, target)
+        assert assay.estimate(labels, target=target, sampling="trust").lines
         return
     with pytest.raises(DesignError) as found:
-        _fit_target(checks, target)
+        assay.estimate(labels, target=target, sampling="trust")
     assert str(found.value).startswith(refused)
     assert found.value.option == "target"
 
 
 def test_whose_labels_are_corrected():
-    def of(judge, *there):
-        return _judges_of(SimpleNamespace(judges=there), EstimateSettings(judge))
-
-    assert (of("m", "a", "b"), of(["m", "n"]), of(None, "a")) == (["m"], ["m", "n"], ["a"])
+    labels = checked_study(40, 200)
+    alone = labels.where(annotator=["judge", "ann_1", "ann_2"])
+    assert estimated(alone, judge=None).table.equals(estimated(alone).table)
     with pytest.raises(DesignError, match=r"with judge=...; the table has no judge") as refused:
-        of(None)
+        assay.estimate(labels.where(annotator=["ann_1", "ann_2"]))
     assert refused.value.option == "judge"
-    with pytest.raises(DesignError, match=r"the table has a, b"):
-        of(None, "a", "b")
+    with pytest.raises(DesignError, match=r"the table has judge, other"):
+        assay.estimate(labels)
 
 
 def test_labels_have_numbers():

@@ -19,11 +19,9 @@ from assay.estimates.drift import (
     DriftSettings,
     ScoredRun,
     _agreement_ratio,
-    _changes,
     _check_anchors,
     _mean_estimate,
     _moments_of,
-    _pair_anchors,
     _ratio_changes,
     _run_of,
     _same_codes,
@@ -210,6 +208,18 @@ def test_bad_runs_are_refused_in_words():
         assay.drift(before, after, text="txt")
 
 
+def drifted(old, new, scale=None, **options) -> Drift:
+    """The drift of a judge from labels of texts by their names."""
+    tables = [
+        assay.Annotations.from_frame(
+            pl.DataFrame({"item": list(run), "annotator": "m", "label": list(run.values())}), judges=["m"],
+            scale=scale or assay.Interval(),
+        )
+        for run in (old, new)
+    ]  # fmt: skip
+    return assay.drift(*tables, **options)
+
+
 def test_means_and_their_differences_are_those_of_scipy():
     rng = np.random.default_rng(3)
     d, other = rng.normal(0.3, 1, 25), rng.normal(0, 2, 14)
@@ -239,12 +249,11 @@ def test_total_and_system_change_by_hand():
     """Old texts a to e and new ones c to g, c to e anchors; numbers without ends."""
     old = {"a": 1.0, "b": 2.0, "c": 4.0, "d": 5.0, "e": 3.0}
     new = {"c": 5.0, "d": 7.0, "e": 3.0, "f": 2.0, "g": 4.0}
-    pairs = _pair_anchors(old, new)
-    assert (pairs.names, pairs.d.tolist()) == (["c", "d", "e"], [1.0, 2.0, 0.0])
-    found, n, reason = _changes(old, new, pairs, None, DriftSettings())
-    assert reason.startswith("3 anchor items; ")
+    found = drifted(old, new)
+    assert found.not_apportioned.startswith("3 anchor items; ")
+    n = dict(found.table.select("quantity", "n").iter_rows())
     assert n == {"total change": 7, "judge drift": 3, "changed labels": 3, "system change": 3}
-    whole = found["total change"]
+    whole = found.lines["total change"]
     each = {k: (new[k] - 4.2) / 5 * (k in new) - (old[k] - 3.0) / 5 * (k in old) if k in old and k in new else
             (new[k] - 4.2) / 5 if k in new else -(old[k] - 3.0) / 5 for k in "abcdefg"}  # fmt: skip
     assert whole.estimate == pytest.approx(1.2)
@@ -252,9 +261,9 @@ def test_total_and_system_change_by_hand():
     names = [f"t{i:02}" for i in range(30)]
     old = dict.fromkeys(names, 1.0) | dict.fromkeys(names[::3], 3.0) | {"old": 2.0}
     new = {k: v + (i % 4) for i, (k, v) in enumerate(list(old.items())[:30])} | {"new": 9.0}
-    pairs = _pair_anchors(old, new)
-    found, _, reason = _changes(old, new, pairs, None, DriftSettings())
-    assert reason is None
+    whole = drifted(old, new)
+    assert whole.not_apportioned is None
+    found = whole.lines
     d = np.array([i % 4 for i in range(30)], dtype=float)
     assert found["judge drift"].standard_error == pytest.approx(d.std(ddof=1) / np.sqrt(30))
     assert found["changed labels"].estimate == pytest.approx(22 / 30)
@@ -335,39 +344,45 @@ def test_agreement_change_and_sentences():
 
 
 def changes(old, new, ends):
-    old, new = (dict(zip("abcdefghijkl", labels, strict=True)) for labels in (old, new))
-    found, counts, reason = _changes(old, new, _pair_anchors(old, new), ends, DriftSettings(confidence=0.9))
-    assert (counts["judge drift"], reason) == (12, None)
-    return found
+    """The quantities of twelve texts judged in both runs, on a scale with these ends."""
+    names = [f"t{k:02}" for k in range(12)]
+    scale = None if ends is None else assay.Interval(*ends)
+    found = drifted(dict(zip(names, old, strict=True)), dict(zip(names, new, strict=True)), scale, confidence=0.9)
+    assert (found.table.row(0, named=True)["n"], found.not_apportioned) == (12, None)
+    return found.lines
+
+
+def mean_ends(d):
+    """Of a mean of numbers: Student's."""
+    return tuple(stats.ttest_1samp(d, 0).confidence_interval(0.9))
 
 
 def test_which_interval_the_judge_s_change_has():
     """Two labels: Tango's. More with ends: of fewer than five changes by what may have changed. Else a mean's."""
     two = [0.0] * 6 + [3.0] * 6
     more = [*two[:5], 3.0, *two[6:]]
-    found = changes(two, more, 3.0)["judge drift"]
+    found = changes(two, more, (0, 3))["judge drift"]
     wanted = tango(np.array(two) > 0, np.array(more) > 0, 3.0, 0.9)
     assert (found.estimate, found.low, found.high) == (pytest.approx(3 / 12), wanted.low, wanted.high)
-    same = changes([2.0] * 12, [2.0] * 12, 3.0)["judge drift"]
+    same = changes([2.0] * 12, [2.0] * 12, (0, 3))["judge drift"]
     still = tango(np.ones(12, dtype=bool), np.ones(12, dtype=bool), 1.0, 0.9)
     assert (same.estimate, same.low, same.high) == (0, still.low, still.high)
     three = [0.0, 1.0] * 3 + [2.0] * 6
-    for changed, ends in ((4, 2.0), (5, 2.0), (4, None)):
-        d = np.r_[np.ones(changed), np.zeros(12 - changed)]
+    for changed, ends in ((4, (0, 3)), (5, (0, 3)), (4, None)):
+        d = np.r_[np.zeros(12 - changed), np.ones(changed)]
         found = changes(three, np.array(three) + d, ends)["judge drift"]
-        few = few_changed(d, 2.0, 0.9)
-        mean = _mean_estimate(float(d.mean()), (d - d.mean()) / 12, 0.9, 12)
-        wanted = few if changed == 4 and ends else mean
-        assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high))
-        assert few.low != pytest.approx(mean.low)
+        few = few_changed(d, 3.0, 0.9)
+        wanted = (few.low, few.high) if changed == 4 and ends else mean_ends(d)
+        assert (found.low, found.high) == pytest.approx(wanted)
+        assert few.low != pytest.approx(mean_ends(d)[0])
     # Of two labels without ends, as of numbers, it is a mean.
     d = np.array(more) - two
-    found, mean = changes(two, more, None)["judge drift"], _mean_estimate(0.25, (d - 0.25) / 12, 0.9, 12)
-    assert (found.low, found.high) == pytest.approx((mean.low, mean.high))
+    found = changes(two, more, None)["judge drift"]
+    assert (found.low, found.high) == pytest.approx(mean_ends(d))
 
 
 def test_changed_labels_are_a_share_and_the_same_texts_leave_nothing_to_the_systems():
-    found = changes([0.0, 1.0, 2.0] * 4, [0.0, 2.0, 2.0] * 4, 2.0)
+    found = changes([0.0, 1.0, 2.0] * 4, [0.0, 2.0, 2.0] * 4, (0, 2))
     flips = found["changed labels"]
     assert flips.estimate == pytest.approx(1 / 3)
     t = stats.norm.ppf(0.95)
@@ -381,14 +396,16 @@ def test_change_requires_ten_anchors():
     old = {f"i{k:02}": float(k % 3) for k in range(12)}
     for common, reason in ((9, "9 anchor items; 10 are required; have the earlier version label"), (10, None)):
         new = dict.fromkeys(list(old)[:common], 1.0) | {"new": 2.0}
-        found, counts, why = _changes(old, new, _pair_anchors(old, new), 2.0, DriftSettings())
+        found = drifted(old, new, assay.Interval(0, 2))
+        why = found.not_apportioned
         assert (why is None) is (reason is None)
         assert reason is None or why.startswith(reason)
-        assert (counts["judge drift"], found["judge drift"].reason) == (common, why)
-    found, _, why = _changes(old, {"new": 1.0, "other": 0.0}, _pair_anchors(old, {"new": 1.0}), 2.0, DriftSettings())
-    assert why.startswith("no text was labelled in both runs; have the earlier version label")
-    assert np.isnan([found[k].low for k in ("judge drift", "system change", "changed labels")]).all()
-    assert np.isfinite(found["total change"].low)
+        counts = dict(found.table.select("quantity", "n").iter_rows())
+        assert (counts["judge drift"], found.lines["judge drift"].reason) == (common, why)
+    found = drifted(old, {"new": 1.0, "other": 0.0}, assay.Interval(0, 2))
+    assert found.not_apportioned.startswith("no text was labelled in both runs; have the earlier version label")
+    assert np.isnan([found.lines[k].low for k in ("judge drift", "system change", "changed labels")]).all()
+    assert np.isfinite(found.lines["total change"].low)
 
 
 @pytest.mark.parametrize(
@@ -413,31 +430,30 @@ def test_tango_s_standard_error_is_that_of_changed_labels():
     assert (still.low, still.high) == pytest.approx((-3 * z2 / (12 + z2), 3 * z2 / (12 + z2)))
 
 
-def judged_by(*judges: str) -> assay.Annotations:
-    rows = [(f"i{i}", who, (i + j) % 2) for i in range(4) for j, who in enumerate((*judges, "ann"))]
+def judged_by(*judges: str, items: int = 4) -> assay.Annotations:
+    rows = [(f"i{i}", who, (i + j) % 2) for i in range(items) for j, who in enumerate((*judges, "ann"))]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
     return assay.Annotations.from_frame(frame, judges=list(judges), scale=assay.Interval(0, 1))
 
 
 def test_which_judge_of_a_run_is_compared():
-    one, two = judged_by("m"), judged_by("m", "n")
-    both = DriftSettings(judge="m", judge_after="n")
-    assert (_run_of(two, "before", both).judge, _run_of(two, "after", both).judge) == ("m", "n")
-    same = DriftSettings(judge="m")
-    assert (_run_of(two, "before", same).judge, _run_of(two, "after", same).judge) == ("m", "m")
-    assert _run_of(one, "before", DriftSettings()).judge == _run_of(one, "after", DriftSettings()).judge == "m"
+    """Judge m gives 0 to even items and 1 to odd ones, n the reverse."""
+    one, two = judged_by("m", items=12), judged_by("m", "n", items=12)
+
+    def changed(before, after, **options) -> float:
+        return assay.drift(before, after, **options).lines["changed labels"].estimate
+
+    assert changed(two, two, judge="m", judge_after="n") == 1
+    assert changed(two, two, judge="m") == changed(two, two, judge="n") == changed(one, one) == 0
+    assert changed(one, two, judge="m", judge_after="n") == 1
     with pytest.raises(DesignError, match=r"specify the judge with judge=\.\.\.; the run before has m") as found:
-        _run_of(two, "before", DriftSettings())
+        assay.drift(two, one)
     assert found.value.option == "judge"
     with pytest.raises(DesignError, match=r"specify the judge with judge_after=\.\.\.; the run after has m") as found:
-        _run_of(two, "after", DriftSettings())
+        assay.drift(one, two)
     assert found.value.option == "judge_after"
     with pytest.raises(DataError, match="'q'"):
-        _run_of(two, "before", DriftSettings(judge="q"))
-    run = _run_of(one, "before", DriftSettings())
-    assert (run.item, run.value.tolist()) == (["i0", "i1", "i2", "i3"], [0, 1, 0, 1])
-    assert run.people == {"i0": [1.0], "i1": [0.0], "i2": [1.0], "i3": [0.0]}
-    assert run.labels_by("item") == {"i0": 0, "i1": 1, "i2": 0, "i3": 1}
+        assay.drift(two, two, judge="q")
 
 
 def test_categories_have_one_code_in_both_runs():
@@ -476,27 +492,42 @@ SIX = ["i0", "i1", "i2", "i3", "i4", "i5"]
 END = "; have the earlier version label a random sample of its texts (anchors=...)"
 
 
-def test_anchors_that_are_no_sample_of_the_later_run():
-    """Of 12 items six are anchors; in the words the likelier of what differs."""
-    same = [1, 2, 3] * 4
-    assert unlike(later(same), SIX) is None
-    far = [1, 2, 3] * 2 + [6, 7, 8] * 2
-    said = "anchors are not a random sample of the later run: "
-    assert unlike(later(far), SIX) == f"{said}the judge's mean label is 2 on anchors and 7 on the other texts{END}"
-    assert unlike(later(far), ["gone"]) is None  # none of its texts is an anchor
-    assert unlike(later(far), [f"i{k}" for k in range(12)]) is None  # every one is
-    long = ["x" * k for k in (1, 2, 3, 4, 5, 6)] + ["x" * k for k in (81, 82, 83, 84, 85, 87)]
-    assert unlike(later(same, long), long[:6], "text") == (
-        f"{said}anchors have 4 characters on average, the other texts 84{END}"
+def apportioned(value, anchors=range(12), names=None, text=None, **columns) -> str | None:
+    """Why the change is not apportioned, if these of 24 texts of the later run were labelled before."""
+    names = names or [f"i{k:02}" for k in range(24)]
+    rows = pl.DataFrame({"item": names, "annotator": "m", "label": value})
+    items = pl.DataFrame({"item": names, **columns})
+    before, after = (
+        assay.Annotations.from_frame(rows[some], judges=["m"], scale=assay.Interval(), items=items[some])
+        for some in (list(anchors), list(range(24)))
     )
-    assert unlike(later(same, long), long[:6]) is None  # names of items are no texts
-    columns = {"words": [1, 2, 3] * 2 + [60, 70, 80] * 2, "kind": ["x"] * 12}
-    assert unlike(later(same, **columns), SIX) == f"{said}the mean of 'words' is 2 on anchors, 70 elsewhere{END}"
-    assert unlike(later(same, **columns), SIX, "words") is None  # the text's own column
-    gaps = {"words": [1.0, 2, 3, None, None, None, 70, 71, 72, None, None, None]}
-    assert "'words' is 2 on anchors, 71 else" in unlike(later(same, **gaps), SIX)
-    for at in (0, 6):  # two numbers of either side are too few
-        assert unlike(later(same, words=[None if k == at else x for k, x in enumerate(gaps["words"])]), SIX) is None
+    return assay.drift(before, after, text=text).not_apportioned
+
+
+def test_anchors_that_are_no_sample_of_the_later_run():
+    """Of 24 items twelve are anchors; in the words the likelier of what differs."""
+    same = [1, 2, 3] * 8
+    assert apportioned(same) is None
+    far = [1, 2, 3] * 4 + [6, 7, 8] * 4
+    said = "anchors are not a random sample of the later run: "
+    assert apportioned(far) == f"{said}the judge's mean label is 2 on anchors and 7 on the other texts{END}"
+    assert apportioned(far, range(24)) is None  # every one is
+    columns = {"words": [1, 2, 3] * 4 + [60, 70, 80] * 4, "kind": ["x"] * 24}
+    assert apportioned(same, **columns) == f"{said}the mean of 'words' is 2 on anchors, 70 elsewhere{END}"
+    gaps = [1.0, 2, 3, *[None] * 9, 70, 71, 72, *[None] * 9]
+    assert "'words' is 2 on anchors, 71 else" in apportioned(same, words=gaps)
+    for at in (0, 12):  # two numbers of either side are too few
+        assert apportioned(same, words=[None if k == at else x for k, x in enumerate(gaps)]) is None
+
+
+def test_anchors_with_short_texts_are_no_sample():
+    same, long = [1, 2, 3] * 8, ["x" * k for k in (*range(1, 12), 18, *range(80, 91), 97)]
+    said = "anchors have 7 characters on average, the other texts 86"
+    assert apportioned(same, text="page", page=long) == f"anchors are not a random sample of the later run: {said}{END}"
+    assert apportioned(same, names=long) is None  # names of items are no texts
+    numbers = [*range(10, 22), *range(60, 72)]
+    assert apportioned(same, page=numbers) is not None
+    assert apportioned(same, text="page", page=numbers) is None  # the text's own column
 
 
 @pytest.mark.parametrize(("key", "tested"), [("item", 1), ("text", 2)])

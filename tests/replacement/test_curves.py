@@ -189,7 +189,7 @@ def test_draw_panels_uses_annotators_with_shared_items():
     assert drawn.max() < 50
 
 
-def test_panels_draw_from_items_of_their_own():
+def test_panels_draw_from_their_items():
     """Annotators 0 and 1 share items 0 to 39, and 2 and 3 items 40 to 99."""
     answered = np.zeros((100, 4), dtype=bool)
     answered[:40, :2] = True

@@ -289,23 +289,15 @@ def my_score(label: Any, others: list[Any]) -> float:
     ],
 )  # fmt: skip
 def test_value_words(value: Any, words: str) -> None:
-    assert preregistration._value_words(value) == words
+    assert Preregistration(verdict={"score": value}).summary() == f"score {words}"
 
 
-def test_plain_value_rejects_function() -> None:
-    assert preregistration._value_words(my_score)  # a deviation names the function
+def test_plan_rejects_function_and_rounds_numbers() -> None:
     with pytest.raises(DesignError, match=r"a plan file cannot store a function; set score=\.\.\. to a name"):
-        preregistration._plain_value(my_score, "score")
-    assert preregistration._plain_value(0.1 + 0.2, "epsilon") == 0.3
-    assert preregistration._plain_value(0.12345678906, "epsilon") == 0.1234567891  # ten digits
-
-
-def test_beyond_planned_analyses() -> None:
-    beyond = [preregistration._beyond(*numbers) for numbers in ((2, 1), (5, 3))]
-    assert beyond == [
-        "analysis 2, but 1 planned: the significance level no longer holds",
-        "analysis 5, but 3 planned: the significance level no longer holds",
-    ]
+        planned(score=my_score)
+    assert Preregistration(verdict={"score": my_score}).summary().startswith("score my_score@")
+    assert planned(epsilon=0.1 + 0.2).verdict["epsilon"] == 0.3
+    assert planned(epsilon=0.12345678906).verdict["epsilon"] == 0.1234567891  # ten digits
 
 
 @pytest.mark.parametrize("key", ["looks", "items", "annotators"])

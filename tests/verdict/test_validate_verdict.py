@@ -37,7 +37,7 @@ def settings(**given):
 
 
 def studies(**given):
-    """What the summary says of the studies that are simulated, of which one is."""
+    """What the summary says of simulated studies, for one study."""
     size = {} if "pilot" in given else {"n_items": 40, "n_annotators": 3}
     found = validate(**{"epsilon": 0.2, "n_studies": 1, **size, **given})
     first, _, said = found.summary().splitlines()[0].partition(": ")
