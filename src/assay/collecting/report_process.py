@@ -46,9 +46,12 @@ class ReportProcess:
     started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        command = [sys.executable, "-m", "assay", *self.words, "--output", near(self.page, self.place)]
+        # -P: no Python file of the place, such as statistics.py, is imported
+        command = [sys.executable, "-P", "-m", "assay", *self.words, "--output", near(self.page, self.place)]
+        paths = [str(Path(one).resolve()) for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **self.environment}
         self._process = subprocess.Popen(
-            command, cwd=self.place, env={**os.environ, **self.environment}, stdin=subprocess.DEVNULL,
+            command, cwd=self.place, env=environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self._printed: tuple[bytes, bytes] = b"", b""
