@@ -76,9 +76,10 @@ class ReportProcess:
         """What it printed in the end: the result, or why there is none."""
         return self._printed[0 if self.made else 1].decode("utf-8", "replace").strip().removeprefix("assay: ")
 
-    def wait(self) -> None:
-        """Wait for the end of the command."""
-        self._end.join()
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end of the command, or for some seconds; return whether it still runs."""
+        self._end.join(seconds)
+        return self.running
 
     def stop(self) -> None:
         """Stop the command."""
