@@ -452,3 +452,27 @@ def test_look_counts_annotators_per_item_and_items_per_annotator():
     assert "2 items with human labels: 1 annotator per item, 2 items per annotator." in alone
     judges = assay.look(frame.filter(pl.col("annotator") == "gpt-4o"), judges=["gpt-4o"], scale="1-5").summary()
     assert "with human labels" not in judges
+
+
+def test_role_of_one_column_is_that_of_an_annotator_of_several_criteria() -> None:
+    parts = [f"{who}_{part}" for part in ("tone", "facts") for who in ("Ann", "Bob", "gpt")]
+    rows = {one: [1 + (i + k) * (i + 1) % 5 for i in range(20)] for k, one in enumerate(parts)}
+    frame = pl.DataFrame({"ID": [f"i{i}" for i in range(20)], **rows})
+    found = assay.look(frame)
+    assert found.labels is not None
+    assert (found.labels.judges, found.labels.criteria) == (("gpt",), ("facts", "tone"))
+    stated = found.with_role("Ann_facts", "judge", {})
+    again = assay.look(frame, **stated)
+    assert again.labels is not None
+    assert again.labels.judges == ("Ann", "gpt")
+    back = assay.look(frame, **again.with_role("gpt_tone", "person", stated))
+    assert back.labels is not None
+    assert (back.labels.humans, back.labels.judges) == (("Bob", "gpt"), ("Ann",))
+
+
+def test_stated_column_of_humans_and_judges_is_shown() -> None:
+    frame = LONG.with_columns(type=pl.when(pl.col("user") == "r").then(pl.lit("judge")).otherwise(pl.lit("human")))
+    found = assay.look(frame, item="post", annotator="user", label="stars", kind="type")
+    assert kinds(found)["type"] == "kind"
+    assert found.labels is not None
+    assert found.labels.judges == ("r",)

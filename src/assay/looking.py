@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -22,7 +22,7 @@ from assay.data.formats.registry import (
     structure_of,
     table_of,
 )
-from assay.data.names import IN_MEMORY, possible_judges
+from assay.data.names import IN_MEMORY, model_names, possible_judges
 from assay.data.role_names import same_except_spelling
 from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Text, range_of
 from assay.data.structure import IGNORED, Choice, Role, RoleKind, Shape, read_call
@@ -184,6 +184,7 @@ class Look:
         {'layout': 'wide', 'item': 'ID', 'columns': ['Ann', 'Bob']}
         """
         away = [one for one in stated.get("exclude", ()) if one != column]
+        who = {name: stated[name] for name in ("judges", "humans") if name in stated}
         if kind in IGNORED:  # says nothing about other columns
             return {**_without(stated, column), "exclude": [*away, column]}
         given = {name: value for name, value in stated.items() if name not in (*_ROLE_OPTIONS, "exclude")}
@@ -191,12 +192,25 @@ class Look:
         computed = kind in _LABELS and roles.get(column) == "computed" and column not in stated.get("exclude", ())
         given |= {"exclude": away} if away or computed else {}  # an empty list keeps computed columns
         if self.shape == "long":
-            given |= {name: stated[name] for name in ("judges", "humans") if name in stated and kind not in _LABELS}
             if kind in (*_OF_ROWS, "item"):  # the column that had this role gets the other one
                 roles |= {name: roles[column] for name, its in roles.items() if its == kind}
         elif kind in ("item", "annotator") and (kind == "annotator") == (self.shape == "transposed"):
             roles |= {name: "item column" for name, its in roles.items() if its == kind}
-        return given | _options_of(roles | {column: kind}, kind, self.shape)
+        roles[column] = kind
+        names = self._annotators
+        if kind in _LABELS:  # an annotator of several criteria has several columns
+            roles |= {one: kind for one, name in names.items() if name == names.get(column)}
+        elif (self.shape == "long" and kind != "kind") or (self.shape == "transposed" and kind != "annotator"):
+            given |= who
+        return given | _options_of(roles, kind, self.shape, names, stated=bool(who))
+
+    @cached_property
+    def _annotators(self) -> dict[str, str]:
+        """The annotator of each column of labels, which can be a part of its name."""
+        people = [] if self.labels is None else [*self.labels.humans, *self.labels.judges]
+        held = [one.name for one in self.columns if one.kind in _LABELS]
+        parts = {one: [p for p in people if one.startswith(p) or one.endswith(p)] for one in held}
+        return {one: one if one in people else max(parts[one], key=len, default=one) for one in held}
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Save the options as a file that `assay.read` and every command accept instead of the labels.
@@ -239,23 +253,38 @@ _ROLES_TO_GIVE: Mapping[str, tuple[RoleKind, ...]] = {
 _ROLE_OPTIONS = ("layout", "item", "columns", "judges", "humans", *_OF_ROWS)
 
 
-def _options_of(roles: Mapping[str, RoleKind], latest: RoleKind, shape: Shape | None) -> dict[str, Any]:
-    """The options that state the roles of columns; the latest role can change the layout."""
+def _having(roles: Mapping[str, RoleKind], *kinds: RoleKind) -> list[str]:
+    return [name for name, its in roles.items() if its in kinds]
 
-    def having(*kinds: RoleKind) -> list[str]:
-        return [name for name, its in roles.items() if its in kinds]
 
-    items = having("item")
+def _options_of(
+    roles: Mapping[str, RoleKind], latest: RoleKind, shape: Shape | None, names: Mapping[str, str], *, stated: bool
+) -> dict[str, Any]:
+    """The options that state the roles of columns; the latest role can change the layout.
+
+    ``names`` has the annotators of columns. If the user has ``stated`` who is human, names decide about no column.
+    """
+    items = _having(roles, "item")
     of_rows: dict[str, Any] = {its: name for name, its in roles.items() if its in _OF_ROWS}
     item: dict[str, Any] = {"item": items if len(items) > 1 else items[0]} if items else {}
     if shape == "transposed" and latest not in _LABELS:
         return {"layout": "transposed", **of_rows, "columns": items}
-    held = having(*_LABELS)
+    held = _having(roles, *_LABELS)
     if latest in _LABELS or (held and latest not in _OF_ROWS):
-        judges = having("judge")
-        who = {"judges": judges} if judges else {"humans": held} if latest == "person" else {}
+        judges = list(dict.fromkeys(names.get(one, one) for one in _having(roles, "judge")))
+        humans = list(dict.fromkeys(names.get(one, one) for one in _having(roles, "person")))
+        who: dict[str, Any] = {"judges": judges} if judges else {"humans": humans} if latest == "person" else {}
+        who |= who_answered(judges, humans) if stated else {}
         return {"layout": "wide", **item, "columns": held, **who}
     return {**item, **of_rows}
+
+
+def who_answered(judges: Sequence[str], humans: Sequence[str]) -> dict[str, list[str]]:
+    """Return the options of `assay.read` that make these annotators judges and humans, whatever their names are."""
+    if not judges:
+        return {"humans": [*humans]}
+    doubtful = model_names(humans)
+    return {"judges": [*judges], **({"humans": doubtful} if doubtful else {})}
 
 
 def _without(stated: Mapping[str, Any], column: str) -> dict[str, Any]:

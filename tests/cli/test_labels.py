@@ -281,3 +281,10 @@ def test_look_at_platform_export_has_no_columns(capsys):
     assert sheet[2].split() == ["column", "role", "reason", "examples", "evidence"]
     assert [line.split()[0] for line in sheet[3:6]] == ["id", "worker", "stars"]
     assert sheet[6] == ""
+
+
+def test_look_types_the_options_of_a_format(run, monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2] / "examples")
+    code, said, _ = run("look", "export.json", "--item", "key", "--option", "users=users.json")
+    assert code == 0
+    assert "Next command:   assay agreement export.json --option users=users.json --item key --scale 1-5" in said

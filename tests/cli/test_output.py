@@ -288,3 +288,13 @@ def test_only_output_module_prints():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     }
     assert {one for one in printing if one[0] != "output.py"} == {("app.py", None), ("studies.py", "Your choice: ")}
+
+
+@pytest.mark.parametrize("names", [["Smith, Ann", "Bob"], ['the "old" one', " x "], ["icc(a,1)", "b"], ['"q", r']])
+def test_names_are_read_as_they_are_typed(names: list[str]) -> None:
+    assert output.commas(None, tokens(output.typed_list(names))) == names
+
+
+def test_message_types_names_with_commas() -> None:
+    said = output.as_typed("set columns=['Smith, Ann', 'Bob']", {"columns": "--columns"})
+    assert said == """set --columns '"Smith, Ann",Bob'"""

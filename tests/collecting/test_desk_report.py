@@ -140,6 +140,58 @@ def test_report_of_a_stopped_server_is_not_waited_for(page: Served) -> None:
     assert (found.state, found.said) == ("failed", "The server was stopped before the report was made.")
 
 
+def test_long_report_shows_signs_of_life(page: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay.collecting.desk_report.BEAT", 0.01)
+    lead = page.lead()
+    lead.form("/lead/blind")
+    lead.form("/lead/report", expertise="crowd")
+    kept = page.store.setting("report")
+    wait_until(lambda: "alive" in (page.store.setting("report") or kept), "there is none")
+    page.store.set("report", {**page.store.setting("report"), "started": 0.0})
+    assert report_on_desk(page.app.state.assay.now()).state in ("running", "made"), "it is not taken for a stopped one"
+    wait(page)
+    assert report_on_desk(page.app.state.assay.now()).state == "made"
+
+
+@pytest.mark.parametrize("cards", ["x", [{}], [{"headline": "Yes"}]])
+def test_numbers_of_another_form_are_no_report(page: Served, cards: Any) -> None:
+    lead = page.lead()
+    lead.form("/lead/blind")
+    lead.form("/lead/report", expertise="crowd")
+    wait(page)
+    (page.folder / "report.json").write_text(json.dumps({"kind": "Report", "cards": cards}), encoding="utf-8")
+    for path in ("/lead/report", "/lead/items"):
+        assert lead.send("GET", path).status == 200
+    assert report_on_desk(page.app.state.assay.now()).cards == ()
+
+
+def test_second_analysis_without_a_plan_is_warned_of(serve: Callable[..., Served]) -> None:
+    page = serve(**labelled())
+    assay.open_study(page.folder).ask(progress=False)
+    lead = page.lead()
+    lead.form("/lead/blind")
+    assert "One analysis is planned." in lead.send("GET", "/lead/report").text
+    lead.form("/lead/report", expertise="crowd")
+    wait(page)
+    text = lead.send("GET", "/lead/report").text
+    assert "The planned analysis is done: after a further one on new answers" in text
+    assert "One analysis is planned." not in text
+    assert '<th scope="col">Replacement</th>' in text
+    assert "– insufficient data" in text
+
+
+def test_python_files_of_the_current_folder_are_not_imported(
+    page: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "statistics.py").write_text("raise SystemExit('imported')", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    lead = page.lead()
+    lead.form("/lead/blind")
+    lead.form("/lead/report", expertise="crowd")
+    wait(page)
+    assert report_on_desk(page.app.state.assay.now()).state == "made"
+
+
 def test_store_elsewhere_is_named_without_its_password(serve: Callable[..., Served], tmp_path: Path) -> None:
     page = serve(**labelled(), store=str(tmp_path / "other.db"))
     assay.open_study(page.folder, store=str(tmp_path / "other.db")).ask(progress=False)

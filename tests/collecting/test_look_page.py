@@ -300,3 +300,71 @@ def test_file_of_the_command_is_copied_and_read_as_stated(page: LookPage, tmp_pa
     page.add(path.name, path, {"judges": ["nobody"]})
     assert page.sheets["sheet.csv"].stated == {}, "options of another file do not hold for this one"
     assert path.read_text() == SHEET
+
+
+def test_files_of_the_same_stem_are_joined(client: Client) -> None:
+    people = "".join(f"{','.join(line.split(',')[:4])}\n" for line in SHEET.splitlines())
+    client.drop("labels.csv", people)
+    client.do("answer", file="labels.csv", answer="'Ann', 'Bob', 'Cho' are annotators")
+    said = words(client.drop("labels.tsv", "ID\tgpt-4o\n" + "".join(f"q{i}\t{row[3]}\n" for i, row in enumerate(ROWS))))
+    assert "120 labels, 30 items, 3 humans, 1 judge" in said
+    assert "assay report labels.yaml --labels-from labels.tsv.yaml" in said
+    assert "read:\n- labels.tsv\n" in client.get("/download/labels.tsv.yaml")
+
+
+@pytest.mark.parametrize(("column", "role"), [("ID", "computed"), ("Mean", "item column")])
+def test_role_that_changes_nothing_is_refused(client: Client, column: str, role: str) -> None:
+    before = roles(client.drop("sheet.csv", SHEET))
+    html = client.do("role", file="sheet.csv", column=column, role=role)
+    assert f"This is not possible: column '{column}' would still be read as {before[column]};" in words(html)
+    assert roles(html) == before
+    assert "Undo my changes" not in html
+
+
+@pytest.mark.parametrize("chosen", [[], ["Ann"]])
+def test_annotator_who_is_no_judge_stays_human(client: Client, chosen: list[str]) -> None:
+    client.drop("sheet.csv", SHEET)
+    client.do("judges", file="sheet.csv", judge=chosen)
+    html = client.do("role", file="sheet.csv", column="Bob", role="item column")
+    assert roles(html)["gpt-4o"] == "human labels", "the user has said so, whatever its name is"
+    assert f"{3 - len(chosen)} humans, {len(chosen)} judge" in words(html)
+
+
+def test_column_of_humans_and_judges_is_a_role(client: Client) -> None:
+    rows = "".join(
+        f"q{i},{who},{label},{'judge' if who == 'm' else 'human'}\n"
+        for i, row in enumerate(ROWS)
+        for who, label in zip(("ann", "bob", "m"), row, strict=False)
+    )
+    client.drop("long.csv", "item,who,score,type\n" + rows)
+    html = client.do("role", file="long.csv", column="type", role="kind")
+    assert roles(html)["type"] == "human or judge"
+    assert "2 humans, 1 judge" in words(html)
+    assert "--kind type" in words(html)
+
+
+def test_report_is_made_of_names_with_commas_and_dashes(page: LookPage) -> None:
+    sheet = SHEET.replace("Ann,Bob", '"Smith, Ann",-Bob', 1)
+    page.add("-sheet.csv", sheet.encode())
+    (page.folder / "json.py").write_text("raise SystemExit('imported')")
+    page.do("report", {})
+    assert page.run is not None
+    page.run.wait()
+    assert page.run.made, page.run.said
+    table = json.loads(page.download("report.json"))
+    assert "Smith, Ann" in json.dumps(table)
+
+
+def test_old_page_makes_no_report_of_other_labels(client: Client) -> None:
+    html = client.drop("sheet.csv", SHEET)
+    (version,) = re.findall(r'name="version" value="(\d+)"', html)
+    client.do("role", file="sheet.csv", column="Ann", role="judge")
+    html = client.do("report", expertise="crowd", version=version)
+    assert "the files were changed in another window" in words(html)
+    assert "Making the report" not in html
+
+
+def test_impossible_name_is_refused(page: LookPage) -> None:
+    page.add("x" * 300 + ".csv", SHEET.encode())
+    assert "cannot be written" in page.refused
+    assert not page.sheets

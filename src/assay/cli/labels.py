@@ -17,6 +17,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
@@ -44,6 +45,7 @@ from assay.cli.output import (
     say,
     target,
     typed_fields,
+    typed_list,
     typed_value,
     write_page,
 )
@@ -191,7 +193,7 @@ class ReadOptions:
 READ_OPTIONS: Mapping[str, tuple[Any, Any]]
 _PARTS, READ_OPTIONS, _ = typed_fields(
     [ReadSettings],
-    without=("kind", "reading", *(f.name for f in fields(FormatSettings) if f.name not in ("sheet", "question"))),
+    without=("reading", *(f.name for f in fields(FormatSettings) if f.name not in ("sheet", "question"))),
     repeated=("scale",),
     kinds={"scale": list[str], "missing": list[str], "items": Path, "annotator_table": Path, "codes": str},
 )
@@ -261,17 +263,20 @@ def whole_command(options: Mapping[str, Any], words: Sequence[str] | None = None
     """The command that runs, or other words of a command, with further options of `assay.read`."""
     words = list(TYPED.get() if words is None else words)
     for name, value in options.items():
-        option = NAMES[name]
-        typed = [option, _typed_list(value)]
+        option, start = NAMES.get(name, "--option"), "" if name in NAMES else f"{name}="  # else a format's own option
+        typed = [option, f"{start}{_typed_list(value)}"]
         if isinstance(value, Mapping):
             typed = [word for pair in value.items() for word in (option, "=".join(map(str, pair)))]
+        elif typed[1].startswith("-"):
+            typed = ["=".join(typed)]
         if (default := _READ_DEFAULTS.get(name)) is not None and value == default:
             continue
         if name == "layout" and value == "wide":
             option, typed = "--wide", ["--wide"]
-        for at in (i for i, word in enumerate(words) if word == option or word.startswith(f"{option}=")):
-            del words[at : at + (1 if "=" in words[at] or option == "--wide" else 2)]
-            break
+        for at, (word, after) in enumerate(pairwise([*words, ""])):
+            if word.startswith(f"{option}={start}") or (word == option and after.startswith(start)):
+                del words[at : at + (1 if "=" in word or option == "--wide" else 2)]
+                break
         words += typed
     if words and words[0] in _NEEDS_EPSILON and not {"--epsilon", "--expertise", "--gold"} & {*words}:
         words += ["--expertise", "crowd"]
@@ -279,7 +284,7 @@ def whole_command(options: Mapping[str, Any], words: Sequence[str] | None = None
 
 
 def _typed_list(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return typed_list(value) if isinstance(value, list | tuple) else str(value)
 
 
 @Parameter(name="*")
@@ -307,7 +312,7 @@ class Tested:
         chosen = self.names()
         if chosen and not labels.judges:
             raise AssayError(
-                f"the table does not name its judges. Name all judges with --judges {typed_value(','.join(chosen))}, "
+                f"the table does not name its judges. Name all judges with --judges {typed_value(typed_list(chosen))}, "
                 "and the judges to test with --only"
             )
         return list(labels.judges) if chosen is None else chosen
@@ -598,7 +603,8 @@ def command_for(found: Look, sources: Sequence[str], expertise: str | None = Non
         else:
             more = ["--where", f"{condition}={values[0]}"]
     more += ["--expertise", expertise] if expertise is not None and words == ["report"] else []
-    words += [sources[0], *(["--labels-from", ",".join(sources[1:])] if len(sources) > 1 else []), *more]
+    first = f"./{sources[0]}" if sources[0].startswith("-") else sources[0]
+    words += [first, *(["--labels-from", typed_list(sources[1:])] if len(sources) > 1 else []), *more]
     return whole_command(found.options, words)
 
 

@@ -242,10 +242,23 @@ def _whole(results: Sequence[Result]) -> DataFrame:
 _LISTS: Mapping[Any, Any] = {int: list[int], float: list[float]}
 
 
+_NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*(?:,|$)|((?:\([^)]*\)|[^,])*)(?:,|$))')
+
+
 def commas(_: Any, tokens: Sequence[Any]) -> list[str]:
-    """``a,b,c`` as a list; ``icc(a,1)`` is one name."""
-    parts = (part.strip() for token in tokens for part in re.split(r",(?![^(]*\))", token.value))
-    return [part for part in parts if part]
+    """``a,b,c`` as a list; ``icc(a,1)`` is one name, and ``"Smith, Ann"`` in double quotes is another."""
+    return [name for token in tokens for name in _names_in(token.value)]
+
+
+def _names_in(text: str) -> list[str]:
+    found = (m[2].strip() if m[1] is None else m[1].replace('""', '"') for m in _NAME.finditer(text))
+    return [name for name in found if name]
+
+
+def typed_list(names: Iterable[Any]) -> str:
+    """Names as `commas` reads them."""
+    each = [str(name) for name in names]
+    return ",".join(name if _names_in(name) == [name] else '"' + name.replace('"', '""') + '"' for name in each)
 
 
 Names = Annotated[list[str] | None, Parameter(converter=commas, n_tokens=1)]
@@ -532,7 +545,7 @@ def _plain(value: str) -> str:
     if value[:1] == "{":
         return "'" + re.sub(r"'([^']*)': '([^']*)'", r"\1=\2", value[1:-1]) + "'"
     if value[:1] == "[":
-        value = ",".join(part.strip(" '\"") for part in value[1:-1].split(","))
+        value = typed_list(part.strip("'\"") for part in re.findall(r"'[^']*'|\"[^\"]*\"|[^,\s]+", value[1:-1]))
     return "..." if value.startswith("assay.") else typed_value(value.strip("'"))
 
 

@@ -30,8 +30,14 @@ router = APIRouter(prefix="/lead", dependencies=[Depends(lead)])
 REPORT = "report"
 """Key of the state of the report in the store, and the name of its files."""
 
-LONGEST = 3600.0
-"""Seconds after which a report that has not ended was stopped with its server."""
+LONGEST = 120.0
+"""Seconds without a sign of life after which a report was stopped with its server."""
+
+BEAT = 15.0
+"""Seconds between the signs of life of a report that is being made."""
+
+_OF_VERDICT = {"headline", "evidence", "tone", "domain"}
+_OF_MARK = {"kind", "judge", "criterion", "dimension", "mark"}
 
 Expertise = Literal["expert", "skilled", "crowd"]
 """As in `assay.replacement.panel`, which is not imported here."""
@@ -80,7 +86,7 @@ def report_on_desk(state: AppState) -> ReportOnDesk:
     study, plan = state.design.study, plan_of(state.design.study.folder)
     with state.store.reading() as db:
         now, kept, looks = state.store.now(db), dict(setting(db, REPORT) or {}), list(setting(db, LOOKS) or [])
-    if kept.get("state") == "running" and now - kept["started"] > LONGEST:
+    if _stopped(kept, now):
         kept = {**kept, "state": "failed", "said": "The server was stopped before the report was made."}
     found = _numbers(study.folder) if kept.get("made") is not None else {}
     rows = [row for row in (found.get("card") or {}).get("table", ()) if row["kind"] == "judge"]
@@ -105,12 +111,19 @@ def report_on_desk(state: AppState) -> ReportOnDesk:
 
 
 def _numbers(folder: Path) -> Mapping[str, Any]:
-    """The numbers of the report in a study's folder; empty if there is none."""
+    """The numbers of the report in a study's folder; empty if there is none, or if another version has made it."""
     try:
         found = json.loads((folder / f"{REPORT}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        cards, rows = found["cards"], (found.get("card") or {}).get("table", ())
+        known = all({*one} >= _OF_VERDICT for one in cards) and all({*one} >= _OF_MARK for one in rows)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return {}
-    return found if isinstance(found, dict) and found.get("kind") == "Report" else {}
+    return found if known and found.get("kind") == "Report" else {}
+
+
+def _stopped(kept: Mapping[str, Any], now: float) -> bool:
+    """Whether a report was being made by a server that was stopped."""
+    return kept.get("state") == "running" and now - kept.get("alive", kept["started"]) > LONGEST
 
 
 def _refuse_blind(store: Store) -> None:
@@ -123,7 +136,7 @@ def _begin(store: Store) -> bool:
     """Store that a report is being made; False if one is already."""
     with store.exclusive() as db:
         now, kept = store.now(db), dict(setting(db, REPORT) or {})
-        if kept.get("state") == "running" and now - kept["started"] <= LONGEST:
+        if kept.get("state") == "running" and not _stopped(kept, now):
             return False
         put_setting(db, REPORT, {"made": kept.get("made"), "state": "running", "started": now})
     return True
@@ -131,7 +144,9 @@ def _begin(store: Store) -> bool:
 
 def _end(store: Store, made: ReportProcess) -> None:
     """Wait for the report, and store how it ended."""
-    made.wait()
+    while made.wait(BEAT):
+        with store.exclusive() as db:
+            put_setting(db, REPORT, {**dict(setting(db, REPORT) or {}), "alive": store.now(db)})
     if not made.made:
         log.warning("The report of the dashboard could not be made: %s", made.said)
     with store.exclusive() as db:

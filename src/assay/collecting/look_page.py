@@ -71,6 +71,8 @@ class DroppedFile:
     name : str
     path : Path
         In the temporary folder.
+    reading : str
+        The name of its file of reading options.
     stated : dict
         The options of `assay.read` that the user has stated.
     found : Look or None
@@ -81,6 +83,7 @@ class DroppedFile:
 
     name: str
     path: Path
+    reading: str
     stated: dict[str, Any] = field(default_factory=dict)
     found: Look | None = None
     problem: str = ""
@@ -94,11 +97,6 @@ class DroppedFile:
             self.found, self.stated = look(str(self.path), **stated), dict(stated)
         except AssayError as error:
             self.problem = str(error)
-
-    @property
-    def reading(self) -> str:
-        """The name of its file of reading options."""
-        return f"{self.path.stem}.yaml"
 
 
 class LookPage:
@@ -127,6 +125,8 @@ class LookPage:
         self.expertise, self.refused = "crowd", ""
         self.run: ReportProcess | None = None
         self.lock = threading.Lock()
+        self.version = 0
+        """Counts the changes of what the report is made of."""
 
     # -- what the user does ------------------------------------------------------------------------------------
 
@@ -152,11 +152,17 @@ class LookPage:
             self.refused = f"at most {MOST_FILES} files are joined; remove one first"
         else:
             path = self.folder / plain
-            if isinstance(content, Path):
-                shutil.copyfile(content, path)
-            else:
-                path.write_bytes(content)
-            sheet = DroppedFile(plain, path)
+            try:
+                if isinstance(content, Path):
+                    shutil.copyfile(content, path)
+                else:
+                    path.write_bytes(content)
+            except (OSError, ValueError) as error:  # the name is too long, or the disk is full
+                self.refused = f"{plain[:80]} cannot be written: {getattr(error, 'strerror', None) or error}"
+                return
+            taken = {one.reading for one in self.sheets.values() if one.name != plain}
+            names = (f"{path.stem}.yaml", f"{plain}.yaml", *(f"{plain}-{i}.yaml" for i in range(2, MOST_FILES + 2)))
+            sheet = DroppedFile(plain, path, next(one for one in names if one not in taken))
             sheet.read(stated or {})
             if stated and (sheet.found is None or sheet.found.labels is None):  # they are for another file
                 sheet.read({})
@@ -202,18 +208,29 @@ class LookPage:
         sheet, found = self._sheet(given)
         column = {one.name: one for one in found.columns}[given["column"][0]]
         kind = {one: one for one in found.roles_of(column)}[cast(Any, given["role"][0])]
-        if kind != column.kind:
-            self._state(sheet, found.with_role(column.name, kind, sheet.stated))
+        if kind == column.kind:
+            return
+        kept = sheet.stated
+        self._state(sheet, found.with_role(column.name, kind, kept))
+        if sheet.found is not None and not sheet.problem and _content(sheet.found) == _content(found):
+            sheet.found, sheet.stated = found, kept
+            sheet.problem = (
+                f"column '{column.name}' would still be read as {ROLES[column.kind]}; "
+                "change the roles of other columns first"
+            )
 
     def _judges(self, given: Mapping[str, list[str]]) -> None:
         """State which annotators are judges; without any, that all are human."""
+        from assay.looking import who_answered
+
         sheet, found = self._sheet(given)
         if found.labels is None:
             raise KeyError(sheet.name)
         everyone = [*found.labels.humans, *found.labels.judges]
         judges = [one for one in everyone if one in given.get("judge", ())]
         rest = {name: value for name, value in sheet.stated.items() if name not in ("judges", "humans")}
-        self._state(sheet, {**rest, **({"judges": judges} if judges else {"humans": everyone})}, whole=True)
+        humans = [one for one in everyone if one not in judges]
+        self._state(sheet, {**rest, **who_answered(judges, humans)}, whole=True)
 
     def _scale(self, given: Mapping[str, list[str]]) -> None:
         sheet, _ = self._sheet(given)
@@ -239,6 +256,10 @@ class LookPage:
     def _report(self, given: Mapping[str, list[str]]) -> None:
         kinds = ("crowd", "skilled", "expert")
         self.expertise = dict(zip(kinds, kinds, strict=True))[given.get("expertise", [self.expertise])[0]]
+        if given.get("version", [str(self.version)])[0] != str(self.version):
+            self.refused = "the files were changed in another window; check them, and make the report again"
+            return
+        self.refused = ""
         self._changed(joined=False)
         command = self.command
         if command is None:
@@ -252,6 +273,7 @@ class LookPage:
             self.run = None
         for name in (REPORT, NUMBERS):
             (self.folder / name).unlink(missing_ok=True)
+        self.version += joined
         for name in ("whole", "command") if joined else ("command",):
             self.__dict__.pop(name, None)
 
@@ -309,7 +331,7 @@ class LookPage:
             problem=self._said(problem), loose=loose, match=self.match, analyses=analyses, command=self.command,
             asks_expertise=(self.command or "").startswith("assay report"), expertise=self.expertise,
             has_judge=whole is not None and whole.labels is not None and bool(whole.labels.judges), run=self.run,
-            has_data=(self.folder / NUMBERS).exists(),
+            has_data=(self.folder / NUMBERS).exists(), version=self.version,
         )  # fmt: skip
 
     def _file(self, sheet: DroppedFile) -> dict[str, Any]:
@@ -352,6 +374,11 @@ class LookPage:
         if name not in (*made, *(one.reading for one in self.sheets.values())) or not (self.folder / name).exists():
             raise KeyError(name)
         return (self.folder / name).read_bytes()
+
+
+def _content(found: Look) -> tuple[str, ...]:
+    """The roles of the columns, and what the table contains."""
+    return (*(one.kind for one in found.columns), repr(found.labels), *found.errors)
 
 
 def _in_words(labels: Any) -> str:

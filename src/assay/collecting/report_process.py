@@ -46,9 +46,12 @@ class ReportProcess:
     started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        command = [sys.executable, "-m", "assay", *self.words, "--output", near(self.page, self.place)]
+        # -P: no Python file of the place, such as statistics.py, is imported
+        command = [sys.executable, "-P", "-m", "assay", *self.words, "--output", near(self.page, self.place)]
+        paths = [str(Path(one).resolve()) for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **self.environment}
         self._process = subprocess.Popen(
-            command, cwd=self.place, env={**os.environ, **self.environment}, stdin=subprocess.DEVNULL,
+            command, cwd=self.place, env=environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self._printed: tuple[bytes, bytes] = b"", b""
@@ -73,9 +76,10 @@ class ReportProcess:
         """What it printed in the end: the result, or why there is none."""
         return self._printed[0 if self.made else 1].decode("utf-8", "replace").strip().removeprefix("assay: ")
 
-    def wait(self) -> None:
-        """Wait for the end of the command."""
-        self._end.join()
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end of the command, or for some seconds; return whether it still runs."""
+        self._end.join(seconds)
+        return self.running
 
     def stop(self) -> None:
         """Stop the command."""

@@ -240,6 +240,7 @@ class Stated:
     label: str | None = None
     criterion: str | None = None
     repeat: str | None = None
+    kind: str | None = None
     columns: tuple[str, ...] | None = None
     judges: tuple[str, ...] | None = None
     humans: tuple[str, ...] | None = None
@@ -889,7 +890,7 @@ class _Finder:
         if stated is not None:
             return [stated], None
         open_ = self._label_candidates(key)
-        open_ = [n for n in open_ if n != "kind" or not self._is_kind(n)]
+        open_ = [n for n in open_ if n != self.stated.kind and (n != "kind" or not self._is_kind(n))]
         exact = [n for n in open_ if self.plain[n] == "label"]
         named = exact or [n for n in open_ if called(self.plain[n], "label")]
         if not open_:
@@ -940,7 +941,8 @@ class _Finder:
         found = key.options
         if labels:
             found["label"] = labels[0] if len(labels) == 1 else labels
-        kind = next((n for n in self.views if self.plain[n] == "kind" and self._is_kind(n)), None)
+        kinds = (n for n in self.views if self.plain[n] == "kind" and self._is_kind(n))
+        kind = stated.kind or next(kinds, None)
         options = {role: name for role, name in found.items() if name != role}
         if not labels:
             self.errors.append(words.missing_role("label"))

@@ -638,8 +638,9 @@ def structure_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> S
     for name in columns or ():
         if name not in known:
             raise DataError(unknown("column", name, known, source))
+    kind = str(settings.kind) if settings.kind in known else None
     stated = Stated(
-        **specified, columns=columns, judges=_as_names(settings.judges), humans=_as_names(settings.humans),
+        **specified, kind=kind, columns=columns, judges=_as_names(settings.judges), humans=_as_names(settings.humans),
         shape=None if settings.layout == "auto" else settings.layout,
         exclude=None if settings.exclude is None else settings.excluded, split_columns=settings.split_columns,
         alone=alone, by_name=frozenset(role for role in asked if role not in settings.changed()),
