@@ -148,13 +148,13 @@ def test_long_report_shows_signs_of_life(page: Served, monkeypatch: pytest.Monke
     kept = page.store.setting("report")
     wait_until(lambda: "alive" in (page.store.setting("report") or kept), "there is none")
     page.store.set("report", {**page.store.setting("report"), "started": 0.0})
-    assert report_on_desk(page.app.state.assay.now()).state in ("running", "made"), "it is not taken for a stopped one"
+    assert report_on_desk(page.app.state.assay.now()).state in ("running", "made"), "it is not treated as a stopped one"
     wait(page)
     assert report_on_desk(page.app.state.assay.now()).state == "made"
 
 
 @pytest.mark.parametrize("cards", ["x", [{}], [{"headline": "Yes"}]])
-def test_numbers_of_another_form_are_no_report(page: Served, cards: Any) -> None:
+def test_numbers_of_another_form_are_ignored(page: Served, cards: Any) -> None:
     lead = page.lead()
     lead.form("/lead/blind")
     lead.form("/lead/report", expertise="crowd")

@@ -87,7 +87,7 @@ def test_plugin_fixtures_fail_and_are_summarised(project: pytest.Pytester) -> No
         [
             "*= assay =*",
             "test_of_a_project.py::test_coin: Do not replace these annotators with coin: *",
-            "test_of_a_project.py::test_good: Replace: good may replace these annotators.*Non-inferiority:*Agreement ratio*",
+            "*::test_good: Replace: good may replace these annotators.*Non-inferiority:*Agreement ratio*",
             "test_of_a_project.py::test_policy: verdict: pass*drift: pass*",
         ]
     )
