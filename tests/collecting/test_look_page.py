@@ -322,7 +322,7 @@ def test_role_that_changes_nothing_is_refused(client: Client, column: str, role:
 
 
 @pytest.mark.parametrize("chosen", [[], ["Ann"]])
-def test_annotator_who_stays_human_stays_human(client: Client, chosen: list[str]) -> None:
+def test_annotator_called_as_a_model_stays_human(client: Client, chosen: list[str]) -> None:
     client.drop("sheet.csv", SHEET)
     client.do("judges", file="sheet.csv", judge=chosen)
     html = client.do("role", file="sheet.csv", column="Bob", role="item column")
