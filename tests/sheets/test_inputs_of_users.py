@@ -442,12 +442,12 @@ def coded(folder: Path, rng: Rng, code: int, words_: str) -> Given:
 
 @given
 def missing_answers_as_99(folder: Path, rng: Rng) -> Given:
-    return coded(folder, rng, 99, "can be codes of missing answers: 99 (row")
+    return coded(folder, rng, 99, "'ann', 'bob', 'cho' have the label 99 in 6 rows")
 
 
 @given
 def missing_answers_as_9(folder: Path, rng: Rng) -> Given:
-    return coded(folder, rng, 9, "Set missing=[9] if they are missing values")
+    return coded(folder, rng, 9, "Set missing=[9] if it is a missing value")
 
 
 @given
@@ -460,7 +460,7 @@ def missing_answers_as_998_and_999(folder: Path, rng: Rng) -> Given:
     labels = scores(rng, 60, 3, 7).tolist()
     rows = [(f"i{i}", f"R{k}", {5: 998, 11: 999}.get(i, labels[i][k])) for i in range(60) for k in range(3)]
     right = [(i, who, "", label) for i, who, label in rows if label < 900]
-    said = "can be codes of missing answers: 998, 999"
+    said = "have the labels 998, 999 in 6 rows, the other labels range from 1 to 7. Set missing=[998, 999]"
     return Given(long(folder, ("case_id", "rater", "severity"), rows), right, said)
 
 

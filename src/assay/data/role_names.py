@@ -19,9 +19,9 @@ BY_NAME = ("time stamp", "technical", "computed", "gold", "comment", "item colum
 NUMBERED = re.compile(r"(|unnamed 0|unnamed|index|row|row ?names?|rownames|x|x 1|nr|no|column 1|number)")
 """Names of columns that number the rows."""
 
+_MEASURED = "(words?|chars?|characters?|tokens?|sentences?|lines?|pages?|turns?|letters?|errors?|items?)"
 COUNTED = re.compile(
-    r"(n|num|nr|no|number|count|anzahl|votes?|nombre|numero)( of| for)? .+|(?!(word|char|token|sentence|character|line|"
-    r"page|turn)s? ).+ (counts?|votes|n)"
+    rf"(n|num|nr|no|number|count|anzahl|votes?)( of| for)? (?!{_MEASURED}$).+|(?!{_MEASURED} ).+ (counts?|votes)"
 )
 """Names of columns of counts: ``n_yes``, ``yes_count``."""
 
