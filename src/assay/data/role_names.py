@@ -29,7 +29,10 @@ ID = re.compile(r"\b(id|key|nr|no|number)$")
 """The last word of the name of a column of ids."""
 
 _ID_WORDS = r"( ?(?P<id>id|ids|name|code|nr|no|number|email))?"
-_HUMAN = re.compile(r"(?i)^(human|rater|annotator|person|people|expert|worker|coder|crowd|reviewer|grader|h)(?![a-z])")
+_HUMAN = re.compile(
+    r"(?i)^(human|rater|annotator|person|people|expert|worker|coder|crowd|reviewer|grader|h|reader|observer|examiner|"
+    r"radiologist|pathologist|evaluator|assessor|scorer|labell?er|dr|prof)(?![a-z])"
+)
 _LETTER = re.compile(r"(?i)[ahrpwc]\d+")
 """Names such as A1, A2, M1, in which a letter distinguishes annotators from models."""
 MACHINE = re.compile(r"(?i)[mjgl]\d*")
