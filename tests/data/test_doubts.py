@@ -144,3 +144,42 @@ def test_read_accepts_labels_that_differ_only_in_case():
         for j, w in enumerate("xyz")
     ]
     assert len(assay.read(pl.DataFrame(rows), label_spelling="apart")) == 27
+
+
+@pytest.mark.parametrize("top", [5, 7, 9, 10, 20])
+def test_labels_of_few_high_items_are_no_codes_of_missing_answers(top):
+    """Counts in which one item is far above the others, for all annotators."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        errors = np.minimum(rng.poisson(1.5 * np.exp(0.8 * rng.normal(size=40))), top)
+        labels = {who: np.minimum(errors + rng.integers(0, 2, 40), top).tolist() for who in "abc"}
+        assert len(assay.read(table(**labels))) == 120
+
+
+@pytest.mark.parametrize(("code", "most"), [(9, 9), (99, 99), (-9, 5)])
+def test_codes_of_missing_answers_of_all_annotators_are_refused(code, most):
+    labels = people()
+    for k, who in enumerate("abcj"):
+        labels[who][5 * k] = labels[who][5 * k + 3] = code
+    with pytest.raises(
+        DataError, match=f"have the label {code} in 8 rows, the other labels range from 1 to 5"
+    ) as error:
+        assay.read(table(**labels))
+    assert error.value.advised == {"missing": [code]}
+    assert len(assay.read(table(**labels), missing=[code])) == 152
+    assert len(assay.read(table(**labels), scale=f"interval:{min(code, 1)}-{most}")) == 160
+
+
+def test_a_column_of_the_same_labels_in_other_words_is_a_doubt():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 60)
+    draw = lambda: np.where(rng.random(60) < 0.1, 1 - truth, truth)  # noqa: E731
+    names = [f"i{k}" for k in range(60)]
+    columns = {"item": names, "ann": ["ny"[v] for v in draw()], "bob": ["ny"[v] for v in draw()]}
+    topic = {"topic": [("sport", "news")[v] for v in rng.integers(0, 2, 60)]}
+    labels = assay.read(pl.DataFrame(columns | topic), layout="wide")
+    assert labels.humans == ("ann", "bob"), "an unrelated column with as many values describes the items"
+    french = pl.DataFrame(columns | {"cho": [("non", "oui")[v] for v in draw()]})
+    with pytest.raises(DataError, match=r"'cho' \(.*\) seems to hold labels as those of 'ann'"):
+        assay.read(french, layout="wide")
+    assert assay.read(french, layout="wide", columns=["ann", "bob"]).humans == ("ann", "bob")

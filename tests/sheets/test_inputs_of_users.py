@@ -168,6 +168,25 @@ def stations_of_an_examination(folder: Path, rng: Rng) -> Given:
     return Given(long(folder, names, rows), right, asked=True)
 
 
+@given
+def histology_next_to_doctors(folder: Path, rng: Rng) -> Given:
+    """The gold standard has the categories of the doctors and of the judge."""
+    found = words(rng, ("benign", "malignant"), 60)
+    columns = {"Dr. A": found["ann"], "Dr. B": found["bob"], "AI": found["cho"]}
+    gold = {"histology": [a if k % 4 else b for k, (a, b) in enumerate(zip(*list(found.values())[:2], strict=True))]}
+    return Given(wide(folder, columns | gold, "case"), cells_of(columns), options={"judges": ["AI"]})
+
+
+@given
+def named_raters_next_to_scores(folder: Path, rng: Rng) -> Given:
+    labels, names = scores(rng, 30, 2, 6), np.array(["Smith", "Jones", "Kim", "Lee", "Roth"])
+    who = np.array([rng.choice(5, 2, replace=False) for _ in range(30)])
+    columns = {"rater_1": names[who[:, 0]], "rater_2": names[who[:, 1]], "score_1": labels[:, 0],
+               "score_2": labels[:, 1], "final score": labels.mean(axis=1)}  # fmt: skip
+    right = [(f"i{i:02}", names[who[i, k]], "", labels[i, k]) for i in range(30) for k in (0, 1)]
+    return Given(wide(folder, columns, "essay"), right)
+
+
 # -- questions, systems and worker ids -----------------------------------------------------------------------
 
 
@@ -442,12 +461,12 @@ def coded(folder: Path, rng: Rng, code: int, words_: str) -> Given:
 
 @given
 def missing_answers_as_99(folder: Path, rng: Rng) -> Given:
-    return coded(folder, rng, 99, "can be codes of missing answers: 99 (row")
+    return coded(folder, rng, 99, "'ann', 'bob', 'cho' have the label 99 in 6 rows")
 
 
 @given
 def missing_answers_as_9(folder: Path, rng: Rng) -> Given:
-    return coded(folder, rng, 9, "Set missing=[9] if they are missing values")
+    return coded(folder, rng, 9, "Set missing=[9] if it is a missing value")
 
 
 @given
@@ -460,7 +479,7 @@ def missing_answers_as_998_and_999(folder: Path, rng: Rng) -> Given:
     labels = scores(rng, 60, 3, 7).tolist()
     rows = [(f"i{i}", f"R{k}", {5: 998, 11: 999}.get(i, labels[i][k])) for i in range(60) for k in range(3)]
     right = [(i, who, "", label) for i, who, label in rows if label < 900]
-    said = "can be codes of missing answers: 998, 999"
+    said = "have the labels 998, 999 in 6 rows, the other labels range from 1 to 7. Set missing=[998, 999]"
     return Given(long(folder, ("case_id", "rater", "severity"), rows), right, said)
 
 

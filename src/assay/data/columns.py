@@ -43,7 +43,6 @@ from assay.data.values import (
     refuse_differing_labels,
     refuse_off_scale,
     refuse_slips,
-    refuse_survey_codes,
     settle_labels,
     word_order,
 )
@@ -871,7 +870,6 @@ def _settle_criterion(
     if not len(there):
         return pl.Series("label", [None] * len(blank), dtype=found.labels.dtype), None, notes, found.marks
     if scale is None:
-        refuse_survey_codes(part._replace(labels=found.labels), there)
         refuse_slips(part._replace(labels=found.labels), there)
         scale, note = infer_scale(there, found.scale)
         remedy = "If wrong, set scale=..."

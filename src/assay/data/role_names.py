@@ -19,9 +19,9 @@ BY_NAME = ("time stamp", "technical", "computed", "gold", "comment", "item colum
 NUMBERED = re.compile(r"(|unnamed 0|unnamed|index|row|row ?names?|rownames|x|x 1|nr|no|column 1|number)")
 """Names of columns that number the rows."""
 
+_MEASURED = "(words?|chars?|characters?|tokens?|sentences?|lines?|pages?|turns?|letters?|errors?|items?)"
 COUNTED = re.compile(
-    r"(n|num|nr|no|number|count|anzahl|votes?|nombre|numero)( of| for)? .+|(?!(word|char|token|sentence|character|line|"
-    r"page|turn)s? ).+ (counts?|votes|n)"
+    rf"(n|num|nr|no|number|count|anzahl|votes?)( of| for)? (?!{_MEASURED}$).+|(?!{_MEASURED} ).+ (counts?|votes)"
 )
 """Names of columns of counts: ``n_yes``, ``yes_count``."""
 
@@ -29,7 +29,10 @@ ID = re.compile(r"\b(id|key|nr|no|number)$")
 """The last word of the name of a column of ids."""
 
 _ID_WORDS = r"( ?(?P<id>id|ids|name|code|nr|no|number|email))?"
-_HUMAN = re.compile(r"(?i)^(human|rater|annotator|person|people|expert|worker|coder|crowd|reviewer|grader|h)(?![a-z])")
+_HUMAN = re.compile(
+    r"(?i)^(human|rater|annotator|person|people|expert|worker|coder|crowd|reviewer|grader|h|reader|observer|examiner|"
+    r"radiologist|pathologist|evaluator|assessor|scorer|labell?er|dr|prof)(?![a-z])"
+)
 _LETTER = re.compile(r"(?i)[ahrpwc]\d+")
 """Names such as A1, A2, M1, in which a letter distinguishes annotators from models."""
 MACHINE = re.compile(r"(?i)[mjgl]\d*")

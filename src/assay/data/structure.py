@@ -491,8 +491,9 @@ class _Finder:
         for names in tried:
             if len(names) > 2 and total_of_counts(self._cells(names)):
                 return names
-        named = [n for n in self.views if COUNTED.fullmatch(self.plain[n]) and self.views[n].whole]
-        if len(named) > 1 and all((self.views[n].ends or (-1,))[0] >= 0 for n in named):
+        named = [n for n in whole if COUNTED.fullmatch(self.plain[n])]
+        further = {n for n in whole if not self.views[n].unique} - {*named}
+        if len(named) > 1 and not further and not self._names_people:
             return named
         first = next(iter(self.views.values()), None)
         if first is not None and first.is_text and first.unique:
@@ -501,6 +502,11 @@ class _Finder:
             if square and all(self.views[n].numeric and self.views[n].whole for n in others):
                 return others
         return []
+
+    @cached_property
+    def _names_people(self) -> bool:
+        """Whether a column is called as those of annotators are."""
+        return any(called_people(plain) == 2 for plain in self.plain.values())
 
     def _counted(self, counts: list[str]) -> Structure:
         columns = [Role(n, "label" if n in counts else "item", "a count" if n in counts else "", v.examples())
@@ -513,9 +519,11 @@ class _Finder:
         """Columns with the share of each category, which sum to 1 (or 100) in each row; empty if there are none."""
         numbers = [n for n, v in self.views.items() if v.numeric and v.share_filled == 1 and self._by_name(n) is None
                    and not (v.unique and v.whole) and (v.ends or (-1,))[0] >= 0]  # fmt: skip
-        if len(numbers) < 3 or self.frame.height < LEAST_COUNTED or all(self.views[n].whole for n in numbers):
+        if len(numbers) < 3 or self._names_people or all(self.views[n].whole for n in numbers):
             return []
         sums = self._cells(numbers).sum(axis=1)
+        if len(sums) < LEAST_COUNTED:
+            return []
         return numbers if any(bool(np.allclose(sums, total, atol=0.01 * total)) for total in (1, 100)) else []
 
     def _cells(self, names: Sequence[str]) -> NDArray[np.float64]:

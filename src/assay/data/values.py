@@ -648,54 +648,6 @@ def refuse_slips(part: LabelColumn, labels: pl.Series) -> None:
     )
 
 
-SURVEY_CODES = (7, 8, 9)
-"""Digits that codes of missing answers repeat, as surveys and SPSS write them: 9, 99, 998."""
-
-LEAST_BEFORE_CODE = 20
-"""Labels on the scale from which a number beyond it can be such a code."""
-
-MOST_CODED = 0.25
-"""Largest share of labels that can be such codes."""
-
-
-def _is_survey_code(value: float) -> bool:
-    digits = f"{abs(value):g}"
-    leading = digits[:-1]
-    return value >= 0 and ((digits[-1] in "6789" and set(leading) <= {"9"}) or (
-        len(set(digits)) == 1 and digits[0] in map(str, SURVEY_CODES)))  # fmt: skip
-
-
-def refuse_survey_codes(part: LabelColumn, labels: pl.Series) -> None:
-    """Refuse numbers beyond all others with the form of codes for missing answers: 9 or 99 on a scale of 1 to 5.
-
-    Raises
-    ------
-    DataError
-        With their rows, and the option that accepts them as labels.
-    """
-    if not labels.dtype.is_numeric() or labels.n_unique() > 20 or not bool((labels % 1 == 0).all()):
-        return
-    counts = {float(value): n for value, n in labels.value_counts().iter_rows()}
-    scale = sorted(value for value in counts if not _is_survey_code(value))
-    for known in (scale, sorted(value for value in counts if not (_is_survey_code(value) and abs(value) > 9))):
-        codes = sorted(set(counts) - set(known))
-        if not codes or len(known) < 3 or known[-1] - known[0] != len(known) - 1 or known[0] not in (0, 1):
-            continue
-        beyond = [c for c in codes if c < known[0] - 1 or c > (3 * known[-1] if c > 9 else known[-1] + 2)]
-        coded = sum(counts[c] for c in codes)
-        enough = len(labels) - coded >= LEAST_BEFORE_CODE and coded <= MOST_CODED * len(labels)
-        if beyond == codes and enough:
-            marks: list[Label] = [int(c) for c in codes]
-            there = part.labels.is_in(marks).fill_null(False)
-            low, high = min(codes[0], known[0]), max(codes[-1], known[-1])
-            raise DataError(
-                f"{part.about()} can be codes of missing answers: {listing(marks, 4)} ({part.rows(there)}), while the "
-                f"others range from {known[0]:g} to {known[-1]:g}. Set missing={marks} if they are missing values, or "
-                f"{part.like(f'interval:{low:g}-{high:g}')} if they are labels",
-                advised={"missing": marks},
-            )
-
-
 def _numbers_as_text(part: LabelColumn, read: pl.Series, settings: LabelSettings) -> Settled:
     """Text with plain numbers, from a source that distinguishes both: it stays text, with a note."""
     scale, _ = infer_scale(read.drop_nulls(), None)
@@ -946,24 +898,60 @@ def _others(given: AnnotatorLabels) -> Iterator[tuple[str, NDArray[Any], NDArray
             yield name, given.values[own], given.values[~own]
 
 
-def _refuse_negative_code(given: AnnotatorLabels) -> None:
-    """Refuse one negative number of several annotators below a scale that begins at 0 or 1: -9 for a missing answer."""
-    below, scale = np.unique(given.values[given.values < 0]), np.unique(given.values[given.values >= 0])
-    least = LEAST_VALUES if len(below) == 1 and below[0] > -min(SURVEY_CODES) else 2
-    if len(below) != 1 or len(scale) < least or float(scale[0]) - float(below[0]) <= 1:
+SURVEY_CODES = (7, 8, 9)
+"""Digits that codes of missing answers repeat, as surveys and SPSS write them: 9, 99, 998, -9."""
+
+LEAST_BEFORE_CODE = 20
+"""Labels on the scale from which a number beyond it can be such a code."""
+
+MOST_CODED = 0.25
+"""Largest share of labels that can be such codes."""
+
+
+def _is_survey_code(value: float) -> bool:
+    digits = f"{abs(value):g}"
+    repeated = len(set(digits)) == 1 and digits[0] in map(str, SURVEY_CODES)
+    return value == -1 or repeated or (digits[-1] in "6789" and set(digits[:-1]) == {"9"})
+
+
+def _refuse_codes(given: AnnotatorLabels) -> None:
+    """Refuse numbers beyond all others that have the form of codes for missing answers: 9 or 99 on a scale of 1 to 5.
+
+    The others are whole numbers without a gap from 0 or 1 on. One digit is such a code if other annotators gave other
+    labels to most of its items: an item far above the others has such labels from all annotators.
+    """
+    known = np.unique(given.values)
+    if len(known) > MOST_STEPS or not bool((known % 1 == 0).all()):
         return
-    coded = given.values == below[0]
+    codes = [float(v) for v in known if _is_survey_code(v)]
+    for marks in (codes, [v for v in codes if not 0 <= v <= SURVEY_CODES[-1]]):
+        scale = [float(v) for v in known if v not in marks]
+        if (
+            not marks
+            or len(scale) < LEAST_VALUES - 1
+            or scale[-1] - scale[0] != len(scale) - 1
+            or scale[0] not in (0, 1)
+        ):
+            continue
+        coded = np.isin(given.values, marks)
+        below, digit = [v for v in marks if v < 0], [v for v in marks if 0 <= v <= SURVEY_CODES[-1]]
+        beyond = all(v < scale[0] - 1 for v in below) and all(v > scale[-1] + 2 for v in digit)
+        beyond = beyond and all(v > FAR * scale[-1] for v in marks if v > SURVEY_CODES[-1])
+        beyond = beyond and bool(np.isin(given.item[coded], given.item[~coded]).mean() >= (0.5 if digit else 0))
+        if beyond and (~coded).sum() >= LEAST_BEFORE_CODE and coded.sum() <= MOST_CODED * len(coded):
+            _refuse_marked(given, [int(v) for v in marks], coded, (scale[0], scale[-1]))
+
+
+def _refuse_marked(
+    given: AnnotatorLabels, marks: list[int], coded: NDArray[np.bool_], ends: tuple[float, float]
+) -> None:
     users = [given.names[code] for code in np.unique(given.annotator[coded])]
-    if len(users) > 1 and coded.sum() <= MOST_CODED * len(given.values):
-        mark = int(below[0]) if below[0] % 1 == 0 else float(below[0])
-        ends = float(scale[0]), float(scale[-1])
-        raise DataError(
-            sentences.negative_label(given.source, users, mark, int(coded.sum()), ends), advised={"missing": [mark]}
-        )
+    text = sentences.possible_codes(given.source, users, marks, int(coded.sum()), ends)
+    raise DataError(text, advised={"missing": marks})
 
 
 def _refuse_other_range(given: AnnotatorLabels) -> None:
-    _refuse_negative_code(given)
+    _refuse_codes(given)
     whole = bool((given.values % 1 == 0).all())
     found: list[tuple[float, str]] = []
     for name, own, others in _others(given):
@@ -972,9 +960,8 @@ def _refuse_other_range(given: AnnotatorLabels) -> None:
         if low >= 0 and len(negative) == 1 and (own >= 0).any() and float(own[own >= 0].min()) - negative[0] > 1:
             mark = int(negative[0]) if whole else float(negative[0])
             number = int((own < 0).sum())
-            raise DataError(
-                sentences.negative_label(given.source, [name], mark, number, (low, high)), advised={"missing": [mark]}
-            )
+            text = sentences.possible_codes(given.source, [name], [mark], number, (low, high))
+            raise DataError(text, advised={"missing": [mark]})
         # On a scale of a few whole numbers, an annotator can use a step that no other does.
         step = 1.0 if whole and max(high, float(own.max())) - min(low, float(own.min())) <= MOST_STEPS else 0.0
         outside = float(np.mean((own < low - step) | (own > high + step)))

@@ -341,13 +341,18 @@ def other_range(source: str, name: str, own: tuple[float, float], others: tuple[
     )
 
 
-def negative_label(source: str, names: Sequence[str], mark: float, number: int, others: tuple[float, float]) -> str:
-    """Return the doubt about a negative label below all others."""
+def possible_codes(
+    source: str, names: Sequence[str], marks: Sequence[float], number: int, others: tuple[float, float]
+) -> str:
+    """Return the doubt about numbers beyond all other labels, which can be codes of missing answers."""
+    single = len(marks) == 1
     have, rest = ("has", "labels of the other annotators") if len(names) == 1 else ("have", "the other labels")
+    shown = ", ".join(f"{mark:g}" for mark in marks)
+    ends = f"{min(*marks, others[0]):g}-{max(*marks, others[1]):g}"
+    missing, label = ("it is a missing value", "it is a label") if single else ("they are missing", "they are labels")
     return (
-        f"{source}: {_names(names)} {have} the label {mark:g} in {counted(number, 'row')}, {rest} range "
-        f"from {_range(others)}. Set missing=[{mark:g}] if it is a missing value, or scale='interval:{mark:g}-"
-        f"{others[1]:g}' if it is a label"
+        f"{source}: {_names(names)} {have} the {'label' if single else 'labels'} {shown} in {counted(number, 'row')}, "
+        f"{rest} range from {_range(others)}. Set missing=[{shown}] if {missing}, or scale='interval:{ends}' if {label}"
     )
 
 
