@@ -269,7 +269,7 @@ def _options_of(
 
 
 def who_answered(judges: Sequence[str], humans: Sequence[str]) -> dict[str, list[str]]:
-    """Return the options of `assay.read` that make these annotators judges and humans, whatever their names are."""
+    """Return the options of `assay.read` that make these annotators judges and humans; their names decide nothing."""
     if not judges:
         return {"humans": [*humans]}
     doubtful = model_names(humans)

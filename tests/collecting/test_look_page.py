@@ -322,11 +322,11 @@ def test_role_that_changes_nothing_is_refused(client: Client, column: str, role:
 
 
 @pytest.mark.parametrize("chosen", [[], ["Ann"]])
-def test_annotator_who_is_no_judge_stays_human(client: Client, chosen: list[str]) -> None:
+def test_human_annotator_stays_human(client: Client, chosen: list[str]) -> None:
     client.drop("sheet.csv", SHEET)
     client.do("judges", file="sheet.csv", judge=chosen)
     html = client.do("role", file="sheet.csv", column="Bob", role="item column")
-    assert roles(html)["gpt-4o"] == "human labels", "the user has said so, whatever its name is"
+    assert roles(html)["gpt-4o"] == "human labels", "the user has stated it"
     assert f"{3 - len(chosen)} humans, {len(chosen)} judge" in words(html)
 
 
