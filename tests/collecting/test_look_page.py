@@ -362,6 +362,7 @@ def test_old_page_makes_no_report_of_other_labels(client: Client) -> None:
     html = client.do("report", expertise="crowd", version=version)
     assert "the files were changed in another window" in words(html)
     assert "Making the report" not in html
+    assert "in another window" not in client.do("role", file="sheet.csv", column="Ann", role="person")
 
 
 def test_impossible_name_is_refused(page: LookPage) -> None:
