@@ -148,7 +148,7 @@ def test_long_report_shows_signs_of_life(page: Served, monkeypatch: pytest.Monke
     kept = page.store.setting("report")
     wait_until(lambda: "alive" in (page.store.setting("report") or kept), "there is none")
     page.store.set("report", {**page.store.setting("report"), "started": 0.0})
-    assert report_on_desk(page.app.state.assay.now()).state in ("running", "made"), "it is not treated as a stopped one"
+    assert report_on_desk(page.app.state.assay.now()).state in ("running", "made"), "it still runs"
     wait(page)
     assert report_on_desk(page.app.state.assay.now()).state == "made"
 
@@ -200,6 +200,25 @@ def test_store_elsewhere_is_named_without_its_password(serve: Callable[..., Serv
     lead.form("/lead/report", expertise="crowd")
     wait(page)
     assert report_on_desk(page.app.state.assay.now()).state == "made"
+
+
+def test_command_does_not_contain_the_password(
+    serve: Callable[..., Served], postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[ReportProcess] = []
+    begin = ReportProcess.__post_init__
+    monkeypatch.setattr(ReportProcess, "__post_init__", lambda self: (made.append(self), begin(self))[1])
+    store = postgres.replace("assay@", "assay:a%40b@")
+    page = serve(**labelled(), store=store)
+    assay.open_study(page.folder, store=store).ask(progress=False)
+    lead = page.lead()
+    lead.form("/lead/blind")
+    lead.form("/lead/report", expertise="crowd")
+    wait(page)
+    (one,) = made
+    assert (report_on_desk(page.app.state.assay.now()).state, one.environment) == ("made", {"PGPASSWORD": "a@b"})
+    address = one.words[one.words.index("--store") + 1]
+    assert address.startswith("postgresql://assay@"), "SQLAlchemy writes a password as ***"
 
 
 @in_browser

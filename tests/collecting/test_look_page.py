@@ -322,11 +322,11 @@ def test_role_that_changes_nothing_is_refused(client: Client, column: str, role:
 
 
 @pytest.mark.parametrize("chosen", [[], ["Ann"]])
-def test_annotator_called_as_a_model_stays_human(client: Client, chosen: list[str]) -> None:
+def test_human_annotator_stays_human(client: Client, chosen: list[str]) -> None:
     client.drop("sheet.csv", SHEET)
     client.do("judges", file="sheet.csv", judge=chosen)
     html = client.do("role", file="sheet.csv", column="Bob", role="item column")
-    assert roles(html)["gpt-4o"] == "human labels", "the user has stated it, although the name is of a model"
+    assert roles(html)["gpt-4o"] == "human labels", "the user has stated it"
     assert f"{3 - len(chosen)} humans, {len(chosen)} judge" in words(html)
 
 
@@ -362,6 +362,7 @@ def test_old_page_makes_no_report_of_other_labels(client: Client) -> None:
     html = client.do("report", expertise="crowd", version=version)
     assert "the files were changed in another window" in words(html)
     assert "Making the report" not in html
+    assert "in another window" not in client.do("role", file="sheet.csv", column="Ann", role="person")
 
 
 def test_impossible_name_is_refused(page: LookPage) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import sqlalchemy as sa
 from fastapi import APIRouter, Depends, Form, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 
@@ -143,7 +144,7 @@ def _begin(store: Store) -> bool:
 
 
 def _end(store: Store, made: ReportProcess) -> None:
-    """Wait for the report, and store how it ended."""
+    """Wait for the report, and store every few seconds that it is being made, and how it ended."""
     while made.wait(BEAT):
         with store.exclusive() as db:
             put_setting(db, REPORT, {**dict(setting(db, REPORT) or {}), "alive": store.now(db)})
@@ -165,7 +166,8 @@ def _command(state: AppState, expertise: Expertise | None) -> ReportProcess:
     if url is not None and url.get_backend_name() == "sqlite":
         words += ["--store", str(url.database)]
     elif url is not None:
-        words += ["--store", url.set(drivername="postgresql", password=None).render_as_string()]
+        plain = sa.URL.create("postgresql", url.username, None, url.host, url.port, url.database, url.query)
+        words += ["--store", plain.render_as_string()]
         more = {} if url.password is None else {"PGPASSWORD": str(url.password)}
     return ReportProcess(words, folder / f"{REPORT}.html", place, more)
 

@@ -182,7 +182,9 @@ class LookPage:
             "again": self._again, "remove": self._remove, "match": self._match, "report": self._report,
             "stop": lambda _: self._changed(),
         }  # fmt: skip
-        acts[act](given)
+        take = acts[act]
+        self.refused = ""
+        take(given)
 
     def _sheet(self, given: Mapping[str, list[str]]) -> tuple[DroppedFile, Look]:
         sheet = self.sheets[given["file"][0]]
@@ -245,7 +247,7 @@ class LookPage:
     def _remove(self, given: Mapping[str, list[str]]) -> None:
         sheet = self.sheets.pop(given["file"][0])
         sheet.path.unlink(missing_ok=True)
-        self.match, self.refused = "exact", ""
+        self.match = "exact"
         self._changed()
 
     def _match(self, given: Mapping[str, list[str]]) -> None:
@@ -259,7 +261,6 @@ class LookPage:
         if given.get("version", [str(self.version)])[0] != str(self.version):
             self.refused = "the files were changed in another window; check them, and make the report again"
             return
-        self.refused = ""
         self._changed(joined=False)
         command = self.command
         if command is None:
