@@ -141,7 +141,8 @@ class Look:
             left = ["Choose one:", *left] if left else []
             return [*lines, *([""] if lines else []), "This file cannot be read without more options:", *errors, *left]
         supported = [f"  {words.analysis_line(a.name, a.supported, a.detail)}" for a in self.analyses]
-        return [*lines, *([""] if lines else []), f"Read as {self.labels!r}.", "Supported analyses:", *supported]
+        read_as = [f"Read as {self.labels!r}.", *_human_counts(self.labels)]
+        return [*lines, *([""] if lines else []), *read_as, "Supported analyses:", *supported]
 
     def summary(self) -> str:
         """Return the roles of the columns, the assumptions, the supported analyses and the call."""
@@ -230,6 +231,16 @@ class Look:
         return f"<pre>{escape(self.summary())}</pre>"
 
 
+def _human_counts(labels: Annotations) -> list[str]:
+    """One line with the numbers of annotators of an item and of items of an annotator; none without annotators."""
+    pairs = labels.labels.filter(pl.col("annotator").is_in(labels.humans)).select("item", "annotator").unique()
+    if not pairs.height:
+        return []
+    of_item, of_annotator = (pairs[column].value_counts()["count"] for column in ("item", "annotator"))
+    ends = [(int(one.min()), int(one.max())) for one in (of_item, of_annotator)]  # type: ignore[arg-type]
+    return [words.human_counts_line(of_item.len(), *ends)]
+
+
 _LABELS: tuple[RoleKind, ...] = ("person", "judge")
 _OF_ROWS: tuple[RoleKind, ...] = ("annotator", "label", "criterion", "repeat", "kind")
 """Roles of columns in a table with one row per label; each has one column."""
@@ -269,7 +280,7 @@ def _options_of(
 
 
 def who_answered(judges: Sequence[str], humans: Sequence[str]) -> dict[str, list[str]]:
-    """Return the options of `assay.read` that make these annotators judges and humans; their names decide nothing."""
+    """Return the options of `assay.read` that make these annotators judges and humans, with any names."""
     if not judges:
         return {"humans": [*humans]}
     doubtful = model_names(humans)
