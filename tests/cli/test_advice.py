@@ -318,7 +318,7 @@ ROOMS = (
 )  # fmt: skip
 ONLY_PYTHON = {
     "bias", "cache", "family", "who", "annotators", "document", "n", "prior", "ranges", "sets", "judge", "min_items",
-    "n_items",
+    "n_items", "estimator",
 }  # fmt: skip
 """Options that only messages in Python advise, or that have another name on the command line."""
 
