@@ -182,7 +182,7 @@ def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cases = pl.when(one & two).then(pl.lit("Good")).when(one).then(pl.lit("good")).otherwise(pl.lit("bad"))
     marks = pl.when(pl.col("label") == 5).then(pl.lit("N/A")).otherwise(pl.format("{} of all", "label"))
     for name, label in {
-        "thousands": pl.format("{},250", "label"), "stars": pl.format("{} stars", "label"),
+        "thousands": pl.format("{},250", "label"), "stars": pl.format("{} of the stars", "label"),
         "dates": pl.format("2024-05-0{}", "label"), "marks": marks, "cases": cases,
     }.items():  # fmt: skip
         m.with_columns(label=label).write_csv(folder / f"{name}.csv")
@@ -318,7 +318,7 @@ ROOMS = (
 )  # fmt: skip
 ONLY_PYTHON = {
     "bias", "cache", "family", "who", "annotators", "document", "n", "prior", "ranges", "sets", "judge", "min_items",
-    "n_items",
+    "n_items", "estimator",
 }  # fmt: skip
 """Options that only messages in Python advise, or that have another name on the command line."""
 

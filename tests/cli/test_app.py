@@ -239,7 +239,7 @@ Example:
   --reading               File of reading options, from assay look FILE --write.
   --json                  Print the result as JSON.
 
-27 more options: assay look --help-all
+28 more options: assay look --help-all
 """
 
 

@@ -58,7 +58,7 @@ def test_reading_file_is_never_overwritten_by_a_page(run: Run, sheets: Path) -> 
 def test_reading_options_are_those_of_read() -> None:
     own = {name for name, (_, limits) in hints_of(ReadSettings).items() if not limits.hidden}
     formats = set(hints_of(FormatSettings)) - {"sheet", "question"}
-    assert {*READ_OPTIONS} == own - formats - {"kind", "reading"}
+    assert {*READ_OPTIONS} == own - formats - {"reading"}
     offered = {one.name: one for one in visible_arguments("agreement")}
     for name, (_, limits) in READ_OPTIONS.items():
         option = offered[NAMES[name]]

@@ -309,6 +309,7 @@ def test_find_structure_majority_requires_ten_differing_rows():
     assert computed(most, five[[0, 3]]) is None
     tie = np.array([[1], [2], [3], [9], [8]], dtype=float)  # in a row without a majority any number can be given
     assert computed(np.append(most, 7), np.hstack([five, tie])) == "majority"
+    assert computed(np.append(most, 7), np.hstack([votes, tie[:3]])) == "majority"
 
 
 # -- who is a judge ----------------------------------------------------------------------------------------
