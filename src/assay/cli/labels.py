@@ -596,7 +596,7 @@ def command_for(found: Look, sources: Sequence[str], expertise: str | None = Non
     words = ["ratings"] if "preference" in kinds else ["ideas"] if kinds & {"odd-one-out", "text"} else words
     words = ["separability"] if any(one.name == "separability" and one.supported for one in found.analyses) else words
     more = list[str]()
-    if (condition := found.labels.crossed_condition) is not None:
+    if (condition := found.labels.with_one_vote.crossed_condition) is not None:
         values = found.labels.values_of(condition)
         if found.labels.judges and found.labels.humans and all(range_of(str(value)) for value in values):
             words, more = ["scales"], [] if condition == "scale" else ["--scale-column", condition]

@@ -21,7 +21,7 @@ from assay.data.columns import Reading as Reading
 from assay.data.joining import Match, joined
 from assay.data.names import Coded, Names, Utf8, any_twice, cell_numbers, codes_in, factorize, natural, sort_cells
 from assay.data.probabilities import PREFIXES, probability_columns
-from assay.data.scales import Interval, Label, Scale, scale_named
+from assay.data.scales import Interval, Label, Preference, Scale, scale_named
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import one_of, question_of_two
 from assay.reporting.tables import printable
@@ -433,6 +433,8 @@ class Annotations:
             For an unknown rule, for repeats without a rule, for the mean of labels that are not numbers.
         """
         one_of("repeats", how, get_args(Repeats))
+        if (votes := self.with_one_vote).labels is not self.labels:
+            return votes.resolve_repeats(how)
         if not self.has_repeats:
             if "repeat" not in self.labels.columns:
                 return self
@@ -466,6 +468,33 @@ class Annotations:
             scales=scales,
             reading=self.reading.add_notes(f"repeated labels: used their {how}"),
         )
+
+    @cached_property
+    def with_one_vote(self) -> Annotations:
+        """The table with one vote where an annotator compared two texts in both orders.
+
+        It is the common side of the two votes, with the weaker grade, or a tie if they name different sides (Zheng et
+        al. 2023, *Judging LLM-as-a-judge*, section 3.4). Other tables are returned unchanged.
+        """
+        votes = all(isinstance(scale, Preference) for scale in self.scales.values())
+        if "order" not in self.conditions or not votes or not self.labels["label"].dtype.is_numeric():
+            return self
+        key = [k for k in (*KEY, *self.conditions) if k in self.labels.columns and k != "order"]
+        if not self.labels.select(key).is_duplicated().any():
+            return self
+        low, high = (getattr(pl.col("label"), end)().over(key) for end in ("min", "max"))
+        several = pl.len().over(key) > 1
+        side = pl.when(low > 0).then(low).when(high < 0).then(high).otherwise(0).cast(self.labels["label"].dtype)
+        shown = [name for name in ("order", "position") if name in self.labels.columns]
+        joined = self.labels.with_columns(
+            pl.when(several).then(side).otherwise(pl.col("label")).alias("label"),
+            *(pl.when(~several).then(pl.col(name)).alias(name) for name in shown),
+            _apart=several & (low < high),
+        ).unique(key, keep="first", maintain_order=True)
+        apart = int(joined["_apart"].sum())
+        note = f"votes in both orders: {len(self.labels) - joined.height:,} pairs of votes count as one"
+        note += f", {apart:,} of them with different votes as ties" if apart else ""
+        return replace(self, labels=joined.drop("_apart"), reading=self.reading.add_notes(note))
 
     def _repeats_as_annotators(self) -> Annotations:
         name = pl.format("{} (repeat {})", "annotator", "repeat")
@@ -517,7 +546,7 @@ class Annotations:
                 f"choose one with labels.where(criterion=...){self.reading.pooled_by}"
             )
         single = self.resolve_repeats("error")
-        if (name := self.crossed_condition) is not None:
+        if (name := single.crossed_condition) is not None:
             raise DesignError(f"{self.crossing_words(name)}; choose one with labels.where({name}=...)")
         labels = single.labels["label"]
         items, annotators = single._code_column("item").names, single._code_column("annotator").names

@@ -383,7 +383,7 @@ def before_verdict(
     """
     study = study_of(labels)
     planned = None if plan is None else Preregistration.read(plan)
-    lines = [*tuned_on(labels, judges, study), *_pooled_words(labels)]
+    lines = [*tuned_on(labels, judges, study), *_pooled_words(labels), *_order_words(labels)]
     stated = 1 if study is None else study.config.analyses or 1
     looks = stated if planned is None else planned.looks
     look = 1
@@ -434,6 +434,14 @@ def _pooled_words(labels: Annotations) -> list[str]:
         f"The item ids contain {len(parts.suffix.names)} criteria ({listing(parts.suffix.names.to_list(), 5)}), which "
         "are pooled. For a separate verdict on each, read with split_item='auto' (--split-item auto)."
     ]
+
+
+def _order_words(labels: Annotations) -> list[str]:
+    """A notice of votes in both orders, which count as one."""
+    if (votes := labels.with_one_vote).labels is labels.labels:
+        return []
+    note = votes.reading.lines()[-1]
+    return [f"{note[:1].upper()}{note[1:]}. For one order alone, read with where(order=...) (--where order=...)."]
 
 
 def _set_look(settings: S, look: int, looks: int) -> S:

@@ -1,0 +1,86 @@
+"""Votes of a judge in both orders: one vote for tests and coefficients, both for the bias of position."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import assay
+from assay.data.scales import Preference
+
+
+def votes(scale: Preference | None = None, n: int = 40) -> assay.Annotations:
+    """Three annotators with one order each, and a judge with both: of every fifth pair it chooses the first place."""
+    rows: list[tuple[str, str, int, str]] = []
+    for i in range(n):
+        side = (-1, 1)[i % 2]
+        for k, name in enumerate(("ann", "bob", "cem")):
+            rows.append((f"i{i}", name, -side if (i + k) % 9 == 0 else side, ("a>b", "b>a")[(i + k) % 2]))
+        rows += [(f"i{i}", "gpt", side, "a>b"), (f"i{i}", "gpt", -side if i % 5 == 0 else side, "b>a")]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "order"], orient="row")
+    return assay.read(frame, judges=["gpt"], scale="preference", conditions=["order"])
+
+
+def test_equal_votes_are_one_and_different_ones_a_tie() -> None:
+    labels = votes()
+    one = labels.resolve_repeats("error")
+    judge = one.where(annotator="gpt").labels
+    assert judge.height == 40
+    assert judge["label"].to_list() == [0 if i % 5 == 0 else (-1, 1)[i % 2] for i in range(40)]
+    assert judge["order"].null_count() == 40
+    assert "votes in both orders: 40 pairs of votes count as one, 8 of them with different votes as ties" in (
+        one.reading.lines()
+    )
+    # Those who saw one order keep it.
+    assert (
+        one.where(annotator="ann").labels["order"].to_list() == labels.where(annotator="ann").labels["order"].to_list()
+    )
+    assert one.resolve_repeats("error").labels.equals(one.labels)
+
+
+@pytest.mark.parametrize(
+    ("given", "one"), [((-2, -1), -1), ((2, 2), 2), ((1, 2), 1), ((-1, 2), 0), ((0, 2), 0), ((0, 0), 0)]
+)
+def test_weaker_grade_of_one_side(given: tuple[int, int], one: int) -> None:
+    frame = pl.DataFrame(
+        {"item": ["i"] * 3, "annotator": ["gpt", "gpt", "ann"], "label": [*given, 1], "order": ["a>b", "b>a", "a>b"]}
+    )
+    labels = assay.read(frame, judges=["gpt"], scale="preference:slightly<much", conditions=["order"])
+    assert labels.resolve_repeats("error").where(annotator="gpt").labels["label"].to_list() == [one]
+
+
+def test_repeats_in_both_orders_are_combined_by_their_rule() -> None:
+    rows = [
+        ("i", "gpt", label, order, repeat)
+        for repeat, both in ((1, (1, 1)), (2, (-1, 1)), (3, (1, 1)))
+        for order, label in zip(("a>b", "b>a"), both)
+    ]
+    frame = pl.DataFrame([*rows, ("i", "ann", 1, "a", 1)],
+                         schema=["item", "annotator", "label", "order", "repeat"], orient="row")  # fmt: skip
+    labels = assay.read(frame, judges=["gpt"], scale="preference", conditions=["order"])
+    found = labels.resolve_repeats("majority").where(annotator="gpt").labels["label"].to_list()
+    assert found == [1]
+    each = labels.resolve_repeats("each").where(kind="judge").labels.sort("annotator")["label"].to_list()
+    assert each == [1, 0, 1]
+
+
+def test_other_conditions_are_still_refused() -> None:
+    frame = pl.DataFrame({"item": ["i", "i", "i"], "annotator": ["gpt", "gpt", "ann"], "label": [1, -1, 1],
+                          "temperature": [0.0, 1.0, None], "order": ["a>b", "a>b", "a>b"]})  # fmt: skip
+    labels = assay.read(frame, judges=["gpt"], scale="preference", conditions=["temperature", "order"])
+    with pytest.raises(assay.errors.DesignError, match="several values of 'temperature'"):
+        labels.answers()
+
+
+def test_report_of_votes_in_both_orders() -> None:
+    labels = votes()
+    found = assay.report(labels, epsilon=0.2)
+    assert found.cards[0].headline
+    assert any("40 pairs of votes count as one, 8 of them" in line for line in found.page.notices)
+    test = assay.alt_test(labels, "gpt", epsilon=0.2)
+    rows = labels.resolve_repeats("error").labels
+    by_hand = assay.alt_test(
+        assay.read(rows.select("item", "annotator", "label"), judges=["gpt"], scale="preference"), "gpt", epsilon=0.2
+    )
+    assert test.advantage_probability == by_hand.advantage_probability
+    assert assay.position_bias(labels).table["n"].max() > 40, "the bias of position uses both votes"
