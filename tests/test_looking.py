@@ -431,6 +431,20 @@ def test_excluded_columns_have_no_role() -> None:
     assert assay.read(LONG, exclude=["part"]).n_items == 20
 
 
+def test_short_texts_of_a_judge_next_to_texts_of_annotators_are_free_text() -> None:
+    long = [
+        f"The writer of number {i} says that the claim is not supported by the evidence in the text" for i in range(30)
+    ]
+    frame = pl.DataFrame({"id": [f"i{i}" for i in range(30)], "ann": long, "bob": [f"{one}, too" for one in long],
+                          "gpt-4o": [f"unsupported {i}" for i in range(30)]})  # fmt: skip
+    found = assay.look(frame)
+    assert found.labels is not None
+    assert (found.labels.humans, found.labels.judges, found.labels.scale.kind) == (("ann", "bob"), ("gpt-4o",), "text")
+    named = frame.with_columns(pl.Series("gpt-4o", ["yes", "no"] * 15))
+    assert assay.look(named).labels.judges == ("gpt-4o",)
+    assert assay.look(named).labels.humans == (), "categories of a judge are labels; texts describe the item"
+
+
 def test_look_says_that_rows_are_numbered() -> None:
     assert "no item id found; rows are numbered" in assay.look(WIDE.select("Ann", "Bob", "gpt-4o")).notes
     assert "no item id found; rows are numbered" not in assay.look(WIDE).notes

@@ -213,6 +213,15 @@ def test_serve_without_study_names_the_page_for_files():
         serve(port=80.5)
 
 
+def test_serve_of_signed_addresses_requires_the_public_address(study, monkeypatch):
+    pytest.importorskip("jwt", reason='needs the extra "prolific"')
+    pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
+    with (study / "study.yaml").open("a") as file:
+        file.write("people: {crowd: {platform: prolific-signed, places: 2, codes: {completed: C1}}}\n")
+    with pytest.raises(AssayError, match="prolific-signed requires --base-url, the address in Prolific's form"):
+        serve(study)
+
+
 def test_serve_prints_address_and_invited(study, monkeypatch, capsys):
     pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
     from assay.collecting import server

@@ -108,6 +108,13 @@ def test_reader_sees_the_report_and_makes_none(page: Served) -> None:
     assert report_on_desk(page.app.state.assay.now()).state == ""
 
 
+def test_study_without_judges_has_no_report(serve: Callable[..., Served]) -> None:
+    page = serve()
+    lead = page.lead()
+    for reply in (lead.send("GET", "/lead/report"), lead.form("/lead/report", expertise="crowd")):
+        assert (reply.status, "Add judges to study.yaml" in reply.text) == (404, True)
+
+
 def test_only_one_report_is_made_at_a_time(page: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[ReportProcess] = []
     begin = ReportProcess.__post_init__

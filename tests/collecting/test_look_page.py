@@ -281,6 +281,10 @@ def test_more_than_32_mb_and_more_than_four_files_are_refused(client: Client, mo
         assert f"s{number}.csv" in client.drop(f"s{number}.csv", SHEET)
     assert "at most 4 files are joined; remove one first" in client.drop("s4.csv", SHEET)
     assert "at most" not in client.drop("s3.csv", SHEET), "a file of the same name is replaced"
+    client.do("role", file="s3.csv", column="Ann", role="judge")
+    assert "s3.csv replaces the file of this name, and is read without your changes to it" in client.drop(
+        "s3.csv", SHEET
+    )
 
 
 def test_port_in_use_is_refused(client: Client) -> None:

@@ -734,6 +734,8 @@ def serve(
     crowd = loaded.config.people.crowd
     if crowd is not None and crowd.signed:
         require_installed(("jwt", "cryptography"), "prolific", "checking the signature of Prolific's addresses")
+        if address is None:
+            raise AssayError("platform: prolific-signed requires --base-url, the address in Prolific's form")
     if check:
         settings: dict[str, Any] = {"host": host, "port": port, "store": store, "base_url": address}
         return _check_server(loaded, quiet, workers=workers, secret=secret, changed=change.given, **settings)

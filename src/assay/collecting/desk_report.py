@@ -127,10 +127,14 @@ def _stopped(kept: Mapping[str, Any], now: float) -> bool:
     return kept.get("state") == "running" and now - kept.get("alive", kept["started"]) > LONGEST
 
 
-def _refuse_blind(store: Store) -> None:
-    with store.reading() as db:
-        if ended_blind_phase(db) is None:
-            raise Refused(409, "The blind phase has not ended", "A report shows the labels of judges.")
+def _refuse(state: AppState) -> None:
+    """Refuse a report of a study without judges, or before the end of the blind phase."""
+    with state.store.reading() as db:
+        blind = ended_blind_phase(db) is None
+    if not state.design.study.judge_names:
+        raise Refused(404, "This study has no judge", "Add judges to study.yaml; then query them with assay judge.")
+    if blind:
+        raise Refused(409, "The blind phase has not ended", "A report shows the labels of judges.")
 
 
 def _begin(store: Store) -> bool:
@@ -175,14 +179,14 @@ def _command(state: AppState, expertise: Expertise | None) -> ReportProcess:
 @router.get("/report")
 def report_page(state: Shared) -> Response:
     """The verdicts and the card of the last report, and a form that makes one."""
-    _refuse_blind(state.store)
+    _refuse(state)
     return state.page("lead_report.html", report=report_on_desk(state))
 
 
 @router.post("/report")
 def make_report(state: Shared, expertise: Annotated[Expertise | None, Form()] = None) -> Response:
     """Make a report."""
-    _refuse_blind(state.store)
+    _refuse(state)
     found = report_on_desk(state)
     if expertise is None and not found.decided:
         raise Refused(422, "Nothing was changed", "Choose the type of annotator.")
@@ -206,7 +210,7 @@ def report_state(state: Shared) -> Response:
 @router.get("/report/{name}")
 def report_file(name: Literal["report.html", "report.json", "open"], state: Shared) -> Response:
     """The last report: to read it, or as a download."""
-    _refuse_blind(state.store)
+    _refuse(state)
     folder = state.design.study.folder
     path = folder / (f"{REPORT}.html" if name == "open" else name)
     if not _numbers(folder) or not path.exists():

@@ -163,6 +163,8 @@ class LookPage:
             taken = {one.reading for one in self.sheets.values() if one.name != plain}
             names = (f"{path.stem}.yaml", f"{plain}.yaml", *(f"{plain}-{i}.yaml" for i in range(2, MOST_FILES + 2)))
             sheet = DroppedFile(plain, path, next(one for one in names if one not in taken))
+            if plain in self.sheets and self.sheets[plain].stated:
+                self.refused = f"{plain} replaces the file of this name, and is read without your changes to it"
             sheet.read(stated or {})
             if stated and (sheet.found is None or sheet.found.labels is None):  # they are for another file
                 sheet.read({})

@@ -1068,8 +1068,9 @@ class _Finder:
             labels = self._without_computed(labels, roles)
         options: dict[str, Any] = {"layout": "wide"}
         free = [n for n, (kind, why) in roles.items() if kind == "comment" and why.startswith("free text")]
-        if not labels and len(free) > 1 and stated.columns is None:
-            labels = free
+        short = labels if free and labels and all(map(self._is_short_text_of_model, labels)) else []
+        if (short or not labels) and len(free) + len(short) > 1 and stated.columns is None:
+            labels = [n for n in self.views if n in free or n in short]
             options["scale"] = "text"
             self._confirm(words.free_text_labels(free), {"scale": "text"})
         # In a table with one row per item, text that is not a label usually is the item that was judged.
@@ -1130,6 +1131,11 @@ class _Finder:
             (words.are_judges(list(names)), {"judges": list(names)}), (words.columns_are_rated(list(names)), {}),
         )  # fmt: skip
         self.questions.append(Doubt(words.all_models(list(names)), choices))
+
+    def _is_short_text_of_model(self, name: str) -> bool:
+        """Whether a column is called as a model is, and has almost as many texts as rows: it has no categories."""
+        view = self.views[name]
+        return bool(model_names([name])) and view.is_text and view.n_values > view.filled / 2 > VERY_FEW_ROWS / 2
 
     def _without_models(self, names: list[str]) -> tuple[list[str], list[str]]:
         """Those of several columns that are called as systems are and contain names of models only; and the others."""
