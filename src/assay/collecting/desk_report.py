@@ -96,15 +96,15 @@ def report_on_desk(state: AppState) -> ReportOnDesk:
     for row in rows:
         name = row["judge"] if one_criterion else f"{row['judge']}, {row['criterion']}"
         marks.setdefault(name, {})[row["dimension"]] = row["mark"]
-    given = plan.get("verdict")
+    given, here = plan.get("verdict"), f"{study.folder.resolve().parent}/"  # readers see no paths of the server
     return ReportOnDesk(
         tuple(found.get("cards", ())),
         tuple(marks.items()),
         tuple(dict.fromkeys(row["dimension"] for row in rows)),
-        tuple(found.get("notices", ())),
+        tuple(str(one).replace(here, "") for one in found.get("notices", ())),
         Moment(kept["made"], now - kept["made"]) if found else None,
         kept.get("state", ""),
-        kept.get("said", ""),
+        kept.get("said", "").replace(here, ""),
         len(looks),
         (plan.get("looks") or 1) if plan else study.config.analyses or 1,
         bool(isinstance(given, Mapping) and {"epsilon", "expertise"} & given.keys()),
