@@ -54,7 +54,7 @@ def test_added_question_is_not_asked_about_answered_items(serve: Any) -> None:
     with changed(first, [STARS, WHY]) as now:
         ana = now.annotator()
         assert ana.work() == []
-        assert ana.pages()[1]["progress"] == {"done": 6, "total": 6}
+        assert ana.pages()[1]["progress"] == {"done": 6, "total": 6, "about": False}
         assert len(stored_annotations(now.store)) == 6
         said = now.lead().send("GET", "/lead").text
         assert "Questions added later, not asked about items answered before: &#39;why&#39; (6 items). To ask" in said
@@ -89,7 +89,7 @@ def test_added_question_is_asked_with_new_items_and_alone_about_earlier_ones(ser
     assert [ana.answer(task).status for task in held[:1]] == [200]
     with changed(first, [STARS, TONE], after_change="ask-again") as now:
         ana = now.annotator()
-        assert ana.pages()[1]["progress"] == {"done": 1, "total": 7}
+        assert ana.pages()[1]["progress"] == {"done": 1, "total": 7, "about": False}
         ana.join()
         asked: list[tuple[str, tuple[str, ...]]] = []
         while tasks := ana.work():
@@ -98,7 +98,7 @@ def test_added_question_is_asked_with_new_items_and_alone_about_earlier_ones(ser
         alone = {item for item, questions in asked if questions == ("tone",)}
         assert alone == set(items_of(now, held)), "one was answered, and one was unanswered, before it was added"
         assert Counter(questions for _, questions in asked) == {("stars",): 1, ("tone",): 2, ("stars", "tone"): 4}
-        assert ana.pages()[1]["progress"] == {"done": 8, "total": 8}
+        assert ana.pages()[1]["progress"] == {"done": 8, "total": 8, "about": False}
         table = stored_annotations(now.store).labels
         assert Counter(table["criterion"]) == {"stars": 6, "tone": 6}
 

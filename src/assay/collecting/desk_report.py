@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import sqlalchemy as sa
 from fastapi import APIRouter, Depends, Form, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 
@@ -162,18 +161,13 @@ def _end(store: Store, made: ReportProcess) -> None:
 
 def _command(state: AppState, expertise: Expertise | None) -> ReportProcess:
     """Begin the command; a password is not part of its words."""
-    study, url = state.design.study, elsewhere(state.design.study, state.store)
+    study = state.design.study
     folder, place = study.folder.resolve(), Path.cwd()
     words = ["report", near(folder, place)]
     words += ["--expertise", expertise] if expertise is not None else []
-    more = {}
-    if url is not None and url.get_backend_name() == "sqlite":
-        words += ["--store", str(url.database)]
-    elif url is not None:
-        plain = sa.URL.create("postgresql", url.username, None, url.host, url.port, url.database, url.query)
-        words += ["--store", plain.render_as_string()]
-        more = {} if url.password is None else {"PGPASSWORD": str(url.password)}
-    return ReportProcess(words, folder / f"{REPORT}.html", place, more)
+    address, password = elsewhere(study, state.store) or ("", None)
+    words += ["--store", address] if address else []
+    return ReportProcess(words, folder / f"{REPORT}.html", place, {} if password is None else {"PGPASSWORD": password})
 
 
 @router.get("/report")

@@ -742,14 +742,19 @@ def _place(study: Study, url: str | None) -> str:
     return url or chosen or study.config.store or str(study.folder / STORE_FILE)
 
 
-def elsewhere(study: Study, store: Store) -> sa.URL | None:
-    """Return the address of an open store, unless it is where the study's folder says."""
+def elsewhere(study: Study, store: Store) -> tuple[str, str | None] | None:
+    """Return the address of an open store and its password, unless it is where the study's folder says.
+
+    The address does not contain the password.
+    """
     usual, url = study.config.store or str(study.folder / STORE_FILE), store.engine.url
     if url.get_backend_name() != "sqlite":
-        same = "://" in usual and sa.make_url(usual).set(drivername=url.drivername) == url
-        return None if same else url
+        if "://" in usual and sa.make_url(usual).set(drivername=url.drivername) == url:
+            return None
+        plain = sa.URL.create("postgresql", url.username, None, url.host, url.port, url.database, url.query)
+        return plain.render_as_string(), None if url.password is None else str(url.password)
     place = sa.make_url(usual).database if "://" in usual else usual
-    return None if Path(place or "").resolve() == Path(url.database or "").resolve() else url
+    return None if Path(place or "").resolve() == Path(url.database or "").resolve() else (str(url.database), None)
 
 
 @contextmanager
