@@ -99,6 +99,7 @@ def test_advised_reading_requires_yes_at_terminal(monkeypatch, typed, ends, hear
 def look(scale: str, *people: str, judges: tuple[str, ...] = ()) -> Any:
     scales = {"stars": assay.Ordinal(1, 5), "votes": assay.Preference(), "text": assay.Text()}
     labels = SimpleNamespace(scales={"": scales[scale]}, humans=people, judges=judges, crossed_condition=None)
+    labels.with_one_vote = labels
     analyses = [
         SimpleNamespace(name="agreement", supported=False),
         SimpleNamespace(name="agreement", supported=len(people) + len(judges) > 1 or scale == "votes"),

@@ -136,7 +136,7 @@ def test_report_that_fails_says_why_and_the_last_one_stays(page: Served) -> None
     text = lead.send("GET", "/lead/report").text
     assert "The last report could not be made:" in text
     assert "exists and is not overwritten" in text
-    assert str(page.folder.parent) not in text, "paths of the server are not shown"
+    assert str(page.folder.parent) not in text, "a reader sees no paths of the server"
     assert (page.folder / "report.html").read_text(encoding="utf-8") == "my own notes"
 
 

@@ -1068,11 +1068,11 @@ class _Finder:
             labels = self._without_computed(labels, roles)
         options: dict[str, Any] = {"layout": "wide"}
         free = [n for n, (kind, why) in roles.items() if kind == "comment" and why.startswith("free text")]
-        short = labels if free and labels and all(map(self._is_short_text_of_model, labels)) else []
-        if (short or not labels) and len(free) + len(short) > 1 and stated.columns is None:
-            labels = [n for n in self.views if n in free or n in short]
-            options["scale"] = "text"
-            self._confirm(words.free_text_labels(free), {"scale": "text"})
+        texts = [n for n in self.views if n in free or n in labels]
+        no_labels = all(map(self._is_short_text_of_model, labels))
+        if free and len(texts) > 1 and no_labels and stated.columns is None:
+            labels, options["scale"] = texts, "text"
+            self._confirm(words.free_text_labels(texts), {"scale": "text"})
         # In a table with one row per item, text that is not a label usually is the item that was judged.
         roles.update({name: ("item column", roles[name][1]) for name in free if name not in labels})
         if joint is not None:
