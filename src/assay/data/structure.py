@@ -1069,8 +1069,7 @@ class _Finder:
         options: dict[str, Any] = {"layout": "wide"}
         free = [n for n, (kind, why) in roles.items() if kind == "comment" and why.startswith("free text")]
         texts = [n for n in self.views if n in free or n in labels]
-        no_labels = all(map(self._is_short_text_of_model, labels))
-        if free and len(texts) > 1 and no_labels and stated.columns is None:
+        if len(texts) > 1 and free and stated.columns is None and all(map(self._is_short_text_of_model, labels)):
             labels, options["scale"] = texts, "text"
             self._confirm(words.free_text_labels(texts), {"scale": "text"})
         # In a table with one row per item, text that is not a label usually is the item that was judged.
