@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from test_leads import lead_link, opened
 import assay
 from assay.collecting.desk_report import LONGEST, report_on_desk
 from assay.collecting.report_process import ReportProcess
+from assay.replacement.panel import EPSILON
 from assay.study import LOOKS
 from waiting import wait_until
 
@@ -61,6 +63,8 @@ def test_report_is_made_after_the_blind_phase_and_counted(page: Served) -> None:
     assert "Verdict and card" in lead.send("GET", "/lead/live").text
     before = lead.send("GET", "/lead/report").text
     assert "interim analysis 1 of 2" in before
+    for kind, epsilon in EPSILON.items():
+        assert re.search(rf'value="{kind}" required> [^<]*ε = {str(epsilon).removeprefix("0")}<', before), kind
     assert lead.send("GET", "/lead/report/open").status == 404
     assert lead.form("/lead/report").status == 422, "the type of annotator is chosen"
     assert lead.form("/lead/report", expertise="anybody").status == 422

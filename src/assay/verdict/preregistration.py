@@ -441,7 +441,7 @@ def _order_words(labels: Annotations) -> list[str]:
     if (votes := labels.with_one_vote).labels is labels.labels:
         return []
     note = votes.reading.lines()[-1]
-    return [f"{note[:1].upper()}{note[1:]}. For one order alone, read with where(order=...) (--where order=...)."]
+    return [f"{note[:1].upper()}{note[1:]}."]
 
 
 def _set_look(settings: S, look: int, looks: int) -> S:
