@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
@@ -17,6 +17,14 @@ from numpy.typing import NDArray
 
 from assay.data import words as sentences
 from assay.data.names import Coded, Spelling, factorize, label_key, strip_spaces, unify_spelling
+from assay.data.notations import (
+    MONTH,
+    codes_of_numbers,
+    options_in_words,
+    order_by_numbers,
+    repeated_symbols,
+    undone_dates,
+)
 from assay.data.scales import Interval, Label, Nominal, Ordinal, Scale, Text
 from assay.errors import DataError, counted, listing
 from assay.estimation.options import Settings, option
@@ -38,11 +46,10 @@ _NOTATIONS: dict[Decimal, str] = {
 }
 _PERCENT = r"^(.*\d)\s*%$"
 _PART_OF = r"^(\d+(?:[.,]\d+)?)\s*(?:/|of|out of)\s*(\d+)$"
-_MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mär|mai|okt|dez)[a-zä]*\.?"
 _DATES = (
     r"^(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4})([T ]\d{1,2}:\d{2}(:\d{2})?.*)?$",
-    rf"^\d{{1,4}}[-/. ]+{_MONTH}([-/. ]+\d{{1,4}})?$",
-    rf"^{_MONTH}[-/. ]+\d{{1,4}}(,? \d{{4}})?$",
+    rf"^\d{{1,4}}[-/. ]+{MONTH}([-/. ]+\d{{1,4}})?$",
+    rf"^{MONTH}[-/. ]+\d{{1,4}}(,? \d{{4}})?$",
 )
 _BEGINS = r"^[<>≤≥~≈≥$€£¥#(\[]?\s*[+-]?\.?\d"
 
@@ -65,6 +72,8 @@ class Numbers:
         How labels are parsed, if they are not in plain notation.
     ambiguity : function of the labels, or None
         Makes the message why they cannot be parsed, with the option that resolves it.
+    advised : mapping
+        The options of `assay.read` that resolve it, if one reading is left.
     """
 
     values: pl.Series
@@ -73,6 +82,7 @@ class Numbers:
     scale: Scale | None = None
     note: str = ""
     ambiguity: Callable[[Any], str] | None = None
+    advised: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def unread(self) -> pl.Series:
@@ -120,7 +130,7 @@ def parse_numbers(
     if not len(unread):
         note = f"labels parsed as numbers with a decimal {decimal}" if decimal else ""
         return Numbers(read, missing, plain=decimal is None, note=note)
-    for notation in (_brackets, _footnotes, _units, _percents, _parts, _decimals):
+    for notation in (_symbols, _brackets, _footnotes, _units, _percents, _parts, _grouped, _fractions, _decimals):
         found = notation(texts, unread, scale, decimal)
         if found is not None:
             return replace(found, missing=missing)
@@ -158,6 +168,45 @@ def _decimals(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal:
         f"such as '{unread[0]}' are ambiguous: the comma can separate decimals or thousands. Set decimal='comma' or "
         "decimal='point'" + (", and write all labels in the same notation" if decimals else ""),
     )
+
+
+def _symbols(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: Decimal | None) -> Numbers | None:
+    """``★★★`` and ``★★★☆☆``: 3."""
+    there = texts.drop_nulls()
+    found = repeated_symbols(there.to_list()) if len(there) <= MOST_CATEGORIES else {}
+    if not found:
+        return None
+    values = texts.replace_strict(found, default=None, return_dtype=pl.Float64)
+    return _plain_reading(values, f"labels such as '{there[0]}' parsed as the number of symbols")
+
+
+_APOSTROPHES = r"^[+-]?\d{1,3}(['’\u00a0\u2009\u202f]\d{3})+([.,]\d+)?$"
+
+
+def _grouped(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: Decimal | None) -> Numbers | None:
+    """``2'250`` and ``2 250`` with a narrow space: 2250."""
+    if not unread.str.contains(_APOSTROPHES).all():
+        return None
+    bare = texts.str.replace_all(r"['’\u00a0\u2009\u202f]", "")
+    return _rewritten(bare, texts, f"labels such as '{unread[0]}' parsed as numbers with marks between thousands")
+
+
+_FRACTIONS = {one: f"{value:.3f}"[1:] for one, value in zip("½¼¾⅓⅔⅛⅜⅝⅞", (
+    1 / 2, 1 / 4, 3 / 4, 1 / 3, 2 / 3, 1 / 8, 3 / 8, 5 / 8, 7 / 8), strict=True)}  # fmt: skip
+
+
+def _fractions(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: Decimal | None) -> Numbers | None:
+    """``2½``: 2.5."""
+    if not unread.str.contains(r"^[+-]?\d*\s?[½¼¾⅓⅔⅛⅜⅝⅞]$").all():
+        return None
+    bare = texts.str.replace_many(_FRACTIONS).str.replace_all(r"\s", "")
+    return _rewritten(bare, texts, f"labels such as '{unread[0]}' parsed as numbers with fractions")
+
+
+def _rewritten(bare: pl.Series, texts: pl.Series, note: str) -> Numbers | None:
+    """Labels in another notation as plain numbers; None if that is none."""
+    values = plain_numbers(bare)
+    return None if values.null_count() > texts.null_count() else _plain_reading(values, note)
 
 
 _BRACKETED = r"^[\[({*]+\s*(-?\d+(?:\.\d+)?)\s*[\])}*]+$"
@@ -239,6 +288,11 @@ def _parts(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: De
     """``4/5``: 4, on a scale that ends at 5."""
     part = texts.str.extract(_PART_OF, 1).str.replace(",", ".").cast(pl.Float64, strict=False)
     whole = texts.str.extract(_PART_OF, 2).cast(pl.Int64, strict=False)
+    if part.null_count() > texts.null_count() and scale is None and len(whole.drop_nulls().unique()) == 1:
+        # Other labels are the same numbers without their scale, if they are whole and reach its end.
+        rest, top = plain_numbers(texts.filter(part.is_null() & texts.is_not_null())), whole.drop_nulls()[0]
+        if not rest.null_count() and bool((rest % 1 == 0).all()) and 1 < rest.max() == top and rest.min() >= 0:  # type: ignore[operator]
+            part, whole = part.fill_null(plain_numbers(texts)), whole.fill_null(top)
     # An integer with more digits than a float can hold is not parsed.
     if part.null_count() > texts.null_count() or whole.null_count() > texts.null_count():
         return None
@@ -271,7 +325,9 @@ def _find_ambiguity(texts: pl.Series, read: pl.Series) -> Numbers | None:
     begin = bool(there.str.contains(_BEGINS).all()) and read.null_count() == len(read)
     words = _date_words(there) if few or begin else None
     if words or (few and begin):
-        return _ambiguous_reading(texts, words or _beginning_words(there))
+        advised = undone_dates(there.to_list()) if words else order_by_numbers(there.to_list())
+        found = _ambiguous_reading(texts, words or _beginning_words(there))
+        return replace(found, advised=advised)
     return Numbers(read, texts.is_null()) if read.null_count() < len(read) else None
 
 
@@ -574,7 +630,9 @@ def _settle_numbers(
     """Labels parsed as numbers."""
     read = numbers.values
     if numbers.ambiguity:
-        raise DataError(f"{part.about()} {numbers.ambiguity(part)}")
+        # A scale or codes of one criterion are not those of the others.
+        advised = {} if part.criterion else numbers.advised
+        raise DataError(f"{part.about()} {numbers.ambiguity(part)}{_or_set(advised)}", advised=advised)
     strange = distinct.filter(numbers.unread)
     if len(strange) and scale is not None:
         off = distinct.filter(numbers.unread | ~scale.valid(read).fill_null(True))
@@ -582,10 +640,13 @@ def _settle_numbers(
     if len(strange):
         unread = part.labels.is_in(strange.implode()).fill_null(False)
         text = counted(int(unread.sum()), "row")
+        plain = distinct.filter(~numbers.unread & ~numbers.missing).to_list()
+        codes = {} if part.criterion else codes_of_numbers(strange.to_list(), plain)
         raise DataError(
             f"{part.about()} mix numbers and text; {text} of text ({part.rows(unread)}). Correct them, specify their "
-            f"scale ({part.like('nominal')} if they are categories), or set missing=[...] for missing values",
-            advised=_missing_words(part.labels, unread, settings),
+            f"scale ({part.like('nominal')} if they are categories), or set missing=[...] for missing values"
+            f"{_or_set(codes)}",
+            advised=codes or _missing_words(part.labels, unread, settings),
         )
     whole = read.cast(pl.Int64, strict=False)
     if whole.null_count() == read.null_count() and bool((read == whole).all()):
@@ -595,6 +656,11 @@ def _settle_numbers(
     if numbers.missing.any():
         notes.append(f"{listing([repr(v) for v in distinct.filter(numbers.missing)], 4)} treated as missing")
     return Settled(values.alias(part.labels.name), numbers.scale if scale is None else None, tuple(notes))
+
+
+def _or_set(advised: Mapping[str, Any]) -> str:
+    """The end of a message, with the options of the one reading that is left."""
+    return f"; their numbers suggest {options_in_words(advised)}" if advised else ""
 
 
 MOST_WORDS = 5

@@ -1,0 +1,132 @@
+"""Notations of labels that all labels together explain: ``1 = never``, ``6-10``, ``10-Jun`` for ``6-10``, ``★★★``.
+
+The options of `assay.read` that are returned state the one reading that is left; they are empty if there are several.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+_MONTHS = (
+    ("jan",), ("feb", "fév"), ("mar", "mär", "mrz"), ("apr", "avr"), ("may", "mai"), ("jun", "juin"), ("jul", "juil"),
+    ("aug", "aoû"), ("sep",), ("oct", "okt"), ("nov",), ("dec", "dez", "déc"),
+)  # fmt: skip
+MONTH = rf"(?i:{'|'.join(name for month in _MONTHS for name in month)})[a-zä]*\.?"
+"""The name of a month, as spreadsheets write it."""
+
+_DAY_OF_MONTH = re.compile(rf"(?P<day>\d{{1,2}})(?P<point>\.?)[-/ ]*(?P<month>{MONTH})")
+_WORDED = re.compile(r"([+-]?\d+)\s*(?:[=:.)\]–—-]\s*|(?=\())(\(?[^\W\d_][^\d<]*)")
+"""A whole number and its meaning: ``1 = never``, ``5 (very much)``, ``2. agree``."""
+
+_RANGE = re.compile(r"(\d+)\s*[-–]\s*(\d+)")
+_PAIR = re.compile(r"(\d+)([-/])(\d+)")
+
+
+def number_before_words(labels: Iterable[str]) -> dict[str, str]:
+    """Return the number of each label that has a number and its meaning, such as ``1 = never``.
+
+    The result is empty if a number has several meanings, or a meaning several numbers.
+    """
+    found = {label: parts for label in labels if (parts := _WORDED.fullmatch(label.strip())) is not None}
+    found = {label: parts for label, parts in found.items() if not _DAY_OF_MONTH.fullmatch(label.strip())}
+    numbers = {int(parts[1]) for parts in found.values()}
+    meanings = {parts[2].strip("() ").lower() for parts in found.values()}
+    return {label: str(int(parts[1])) for label, parts in found.items()} if (
+        len(numbers) == len(meanings) == len(found)
+    ) else {}  # fmt: skip
+
+
+def order_by_numbers(labels: Sequence[str]) -> dict[str, str]:
+    """Return the scale of labels that all have a number and its meaning, or are ranges of numbers, in their order."""
+    numbers = number_before_words(labels)
+    if len(numbers) == len(labels) > 1:
+        return {"scale": "ordinal:" + "<".join(sorted(labels, key=lambda label: int(numbers[label])))}
+    ranges = _ascending(labels)
+    return {"scale": "ordinal:" + "<".join(ranges)} if len(ranges) > 1 else {}
+
+
+def codes_of_numbers(texts: Sequence[str], numbers: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the codes of texts that have a number and its meaning, next to labels that are plain numbers."""
+    found = number_before_words(texts)
+    if len(found) < len(texts):
+        return {}
+    return {"codes": {**found, **{one: one for one in numbers}}}
+
+
+def _ascending(labels: Iterable[str]) -> list[str]:
+    """The labels in their order, if they are ranges of numbers that do not overlap; a single number is a range."""
+    ends: dict[str, tuple[int, int]] = {}
+    for label in labels:
+        parts = _RANGE.fullmatch(label.strip())
+        if parts is None and not label.strip().isdecimal():
+            return []
+        ends[label] = (int(parts[1]), int(parts[2])) if parts else (int(label), int(label))
+    order = sorted(ends, key=ends.__getitem__)
+    rising = all(low <= high for low, high in ends.values()) and any(low < high for low, high in ends.values())
+    return order if rising and all(ends[one][1] < ends[other][0] for one, other in pairwise(order)) else []
+
+
+def undone_dates(labels: Sequence[str]) -> dict[str, Any]:
+    """Return the codes that undo the conversion of labels to dates by a spreadsheet, ``10-Jun`` for ``6-10``.
+
+    The other labels show how labels are written, and in which order the day and the month were. A day with a period
+    is first in the languages that write it, and such spreadsheets convert decimals: ``03. Mai`` is 3.5.
+    """
+    dates = {label: parts for label in labels if (parts := _DAY_OF_MONTH.fullmatch(label.strip())) is not None}
+    others = [label for label in labels if label not in dates]
+    pairs = [parts for label in others if (parts := _PAIR.fullmatch(label.strip())) is not None]
+    marks = {parts[2] for parts in pairs}
+    if not dates or (len(marks) != 1 and (marks or not others)):
+        return {}
+    days = {label: (int(parts["day"]), _month(parts["month"])) for label, parts in dates.items()}
+    same = {label: label for label in others}
+    if not marks:
+        decimal = all(parts["point"] for parts in dates.values()) and all(one.strip().isdecimal() for one in others)
+        return {"codes": {label: f"{d}.{m}" for label, (d, m) in days.items()} | same} if decimal else {}
+    mark = marks.pop()
+    fits = []
+    for codes in (
+        {label: f"{m}{mark}{d}" for label, (d, m) in days.items()},
+        {label: f"{d}{mark}{m}" for label, (d, m) in days.items()},
+    ):
+        written = list(dict.fromkeys([*codes.values(), *others]))
+        order = _ascending(written) if mark == "-" else []
+        parts = len({one.partition(mark)[2] for one in written}) == 1 if mark == "/" else False
+        if (order or parts) and codes not in [one["codes"] for one in fits]:
+            fits.append({"codes": codes | same} | ({"scale": "ordinal:" + "<".join(order)} if order else {}))
+    return fits[0] if len(fits) == 1 else {}
+
+
+def _month(name: str) -> int:
+    return next(n for n, names in enumerate(_MONTHS, 1) if name.lower().startswith(names))
+
+
+def repeated_symbols(labels: Sequence[str]) -> dict[str, float]:
+    """Return the number of symbols of each label, ``★★★`` or ``★★★☆☆``; empty if labels are not written so.
+
+    A second symbol stands for the rest of the scale, and labels then have equal lengths.
+    """
+    bare = {label: label.strip().replace("\ufe0f", "") for label in labels}
+    symbols = list(dict.fromkeys(one for text in bare.values() for one in text))
+    if not symbols or len(symbols) > 2 or not all(_is_symbol(one) for one in symbols):
+        return {}
+    if len(symbols) == 2 and len({len(text) for text in bare.values()}) > 1:
+        return {}
+    for full in symbols:
+        counts = {label: text.count(full) for label, text in bare.items()}
+        if max(counts.values()) > 1 and all(text.startswith(full * counts[one]) for one, text in bare.items()):
+            return {label: float(count) for label, count in counts.items()} if len(set(counts.values())) > 1 else {}
+    return {}
+
+
+def _is_symbol(one: str) -> bool:
+    return one in "+*•" or unicodedata.category(one) == "So"
+
+
+def options_in_words(options: Mapping[str, Any]) -> str:
+    """Return options as a call states them: ``missing=[99]``."""
+    return " and ".join(f"{name}={value!r}" for name, value in options.items())
