@@ -185,6 +185,20 @@ def could_be_counts(cells: NDArray[np.float64]) -> bool:
     return varied and float(np.var(cells.sum(axis=1))) < MOST_OF_VARIANCE * apart
 
 
+def last_is_total(cells: NDArray[np.float64]) -> bool:
+    """Return whether the last row, of (rows, columns), has the total or the mean of each column above it.
+
+    A mean needs a fraction among whole numbers: labels of an item can be the whole means by chance.
+    """
+    above, last = cells[:-1], cells[-1]
+    if len(above) < LEAST_COUNTED or not np.isfinite(last).all() or not np.ptp(above[np.isfinite(above).all(axis=1)]):
+        return False
+    if bool((np.abs(np.nansum(above, axis=0) - last) <= 1e-6).all()):
+        return True
+    fractions = bool((last % 1 != 0).any()) and bool((above[np.isfinite(above)] % 1 == 0).all())
+    return fractions and bool((np.abs(np.nanmean(above, axis=0) - last) <= 0.05 + 1e-9).all())
+
+
 LEAST_SHARED = 0.5
 """Share of a column's cells that also occur in another file, from which both columns name the same items: annotators
 often label a sample of the items that a judge labels. Labels that happen to differ in every row are few."""

@@ -28,7 +28,7 @@ COUNTED = re.compile(
 ID = re.compile(r"\b(id|key|nr|no|number)$")
 """The last word of the name of a column of ids."""
 
-_ID_WORDS = r"( ?(?P<id>id|ids|name|code|nr|no|number|email))?"
+_ID_WORDS = r"( ?(?P<id>id|ids|name|code|nr|no|number|email|index))?"
 _HUMAN = re.compile(
     r"(?i)^(human|rater|annotator|person|people|expert|worker|coder|crowd|reviewer|grader|h|reader|observer|examiner|"
     r"radiologist|pathologist|evaluator|assessor|scorer|labell?er|dr|prof)(?![a-z])"
@@ -41,8 +41,8 @@ AVERAGE_ROW = re.compile(
     r"standard deviation|count|min|max|mittelwert|durchschnitt|summe|moyenne)s?"
 )
 _ANNOTATOR_DATA = re.compile(
-    r"(.+)[ _.:/-]+(conf(idence)?|certainty|time|seconds|duration|comments?|notes?|reasons?|rationale|explanation|"
-    r"time ?stamp|justification)"
+    r"(.+)[ _.:/-]+(conf(idence)?|certainty|log[ _-]?prob(abilitie)?s?|time|seconds|duration|"
+    r"comments?|notes?|reasons?|rationale|explanation|time ?stamp|justification)"
 )
 """Other data of an annotator next to a label: ``Ann_confidence``."""
 
@@ -100,10 +100,16 @@ def data_of(name: str, names: Iterable[str]) -> bool:
 
 def human_names(names: Sequence[str]) -> list[str]:
     """Return the names that say that they are a person's: ``rater_1``, ``A1``, ``R2``."""
-    people = [n for n in names if _HUMAN.match(n) or _LETTER.fullmatch(n)]
-    if not all(_HUMAN.match(n) or MACHINE.fullmatch(n) for n in names if n not in people):
-        people = [n for n in people if _HUMAN.match(n)]
+    people = [n for n in names if _is_human(n) or _LETTER.fullmatch(n)]
+    if not all(_is_human(n) or MACHINE.fullmatch(n) for n in names if n not in people):
+        people = [n for n in people if _is_human(n)]
     return people
+
+
+def _is_human(name: str) -> bool:
+    """Whether a name says that it is a person's, with a number or a letter: ``rater_1``, ``Korrektor A``."""
+    numbered = re.fullmatch(r"(.+?)[ _.-]*(\d+|(?<=[ _.-])[A-Za-z])", name.strip())
+    return bool(_HUMAN.match(name)) or (numbered is not None and called_people(plain_name(numbered[1])) == 2)
 
 
 _BETWEEN = (" / ", "__", ": ", " - ", "/", ":", "_", "-", ".", " ")

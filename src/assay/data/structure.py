@@ -26,6 +26,7 @@ from assay.data.cells import (
     ColumnView,
     computed_columns,
     could_be_counts,
+    last_is_total,
     total_of_counts,
 )
 from assay.data.dependence import crossed, dependence, repetition, sameness
@@ -47,7 +48,7 @@ from assay.data.role_names import (
     human_names,
     plain_name,
 )
-from assay.data.values import MOST_CATEGORIES
+from assay.data.values import MOST_CATEGORIES, TICKS
 from assay.errors import DataError, counted, listing
 
 RoleKind = Literal[
@@ -630,7 +631,9 @@ class _Finder:
         view, stated = self.views[name], self.stated
         if stated.annotator == name:
             return 9, "as specified"
-        if name in (stated.item, stated.label, stated.criterion, stated.repeat):
+        if name in (stated.item, stated.label, stated.criterion, stated.repeat) or name in stated.people:
+            return 0, ""
+        if name in self._labels_of_people:
             return 0, ""
         cells = view.distinct.to_list() if view.values is None else []
         if stated.people and stated.people & set(cells):
@@ -648,6 +651,16 @@ class _Finder:
         if strength:
             return 2, "by its name"
         return (1, "names of models") if called(self.plain[name], "system") and models else (0, "")
+
+    @cached_property
+    def _labels_of_people(self) -> set[str]:
+        """Columns of numbers on one scale, each called as an annotator is, in a table without a column of labels."""
+        if any(called(plain, "label") for plain in self.plain.values()):
+            return set()
+        named = [n for n, v in self.views.items() if v.numeric and not v.counts_rows and n not in self.excluded
+                 and called_people(self.plain[n]) == 2 and not called_person_ids(self.plain[n])]  # fmt: skip
+        groups = scale_groups(named, self.views)
+        return set(groups[0]) if groups and len(groups[0]) > 1 else set()
 
     def _key(self) -> _Key | None:
         """Who answered, and on which item; None, perhaps with a question, if the table has no row per label."""
@@ -760,7 +773,9 @@ class _Finder:
         # A column of one annotator for each item is named as such, and not part of a key.
         inside = {n for k in keys for n in k}
         outside = [n for n in self.views if n not in inside and called_people(self.plain[n]) == 2]
-        pairs = [*((n, (*keys[0], n)) for n in outside if sure), *pairs]
+        # It also can be that each item has one answer of each annotator, and that a further column describes it.
+        single = [(n, (m, n)) for n in outside for m in keys[0] if sure and not self._twice((m, n))]
+        pairs = [*single, *((n, (*keys[0], n)) for n in outside if sure), *pairs]
         choices = [one for n, k in pairs[: MOST_READINGS // 2] for one in self._choices(n, k)][:MOST_READINGS]
         if people:
             item = list(keys[0]) if len(keys[0]) > 1 else keys[0][0]
@@ -813,17 +828,17 @@ class _Finder:
             # Outputs of several systems on one document are several items.
             finer = key._replace(item=(item, systems[0]))
             several = dependence(self.views[systems[0]].codes, self.views[item].codes).broken > 0
-            key = finer if several and not self._twice(finer) else key
+            key = finer if several and not self._twice(finer.members) else key
         return key
 
-    def _twice(self, key: _Key) -> int:
-        return repetition([self.views[n].codes for n in key.members if n in self.views]).repeats
+    def _twice(self, names: Sequence[str]) -> int:
+        return repetition([self.views[n].codes for n in names if n in self.views]).repeats
 
     def _named_annotator(self) -> str | None:
         there = [n for n in self.views if n not in self.excluded]
         fits = [(self._witness(n)[0], n) for n in there if self._repeats(n) and not self.views[n].free]
         fits = [(rank, n) for rank, n in fits if rank >= 1 and n not in (self.stated.item, self.stated.label)]
-        exact = [n for n in there if self.plain[n] == "annotator" and n != self.stated.item]
+        exact = [n for n in there if self.plain[n] == "annotator" and n not in (self.stated.item, *self.stated.people)]
         if exact and not any(rank >= 8 for rank, _ in fits):
             return exact[0]
         best = max((rank for rank, _ in fits), default=0)
@@ -953,7 +968,10 @@ class _Finder:
         kind = stated.kind or next(kinds, None)
         options = {role: name for role, name in found.items() if name != role}
         if not labels:
-            self.errors.append(words.missing_role("label"))
+            once = [v for n, v in self.views.items() if n not in key.members and v.n_values == 1 and v.filled < v.rows]
+            marked = [v.name for v in once if v.distinct[0] == once[0].distinct[0]]
+            said = words.only_marks(once[0].distinct[0], marked) if len(marked) > 1 else words.missing_role("label")
+            self.errors.append(said)
         if question is not None:
             self.questions.append(question)
         said = {role for role in ("item", "annotator") if getattr(stated, role) is not None} - stated.by_name
@@ -1093,7 +1111,10 @@ class _Finder:
         if stated.shape != "wide" and stated.columns is None:
             self._check_annotator_column(labels)
         repeated = self._repeated_items(item)
-        if not labels:
+        cells = {cell for n in labels if n in self.views for cell in self.views[n].distinct}
+        if len(cells) == 1 and cells <= {*TICKS} and any(self.views[n].share_filled < 1 for n in labels):
+            self.errors.append(words.only_marks(*cells, labels))
+        elif not labels:
             self.errors.append("no column could hold an annotator's labels: set columns=[...]")
         elif repeated:
             self.errors.append(repeated)
@@ -1167,16 +1188,18 @@ class _Finder:
         views = [self.views[n] for n in labels]
         if all(v.whole and v.share_filled == 1 for v in views) and could_be_counts(self._cells(labels)):
             choices.append((words.columns_are_counts(labels), {}))
-        who = next(
-            (n for n, v in self.views.items() if v.unique and v.is_text and not v.free and n not in labels), None
-        )
-        if (
-            who is not None
-            and self.frame.height <= MOST_PEOPLE
-            and not (called(self.plain[who], "item") or NUMBERED.fullmatch(self.plain[who]))
-        ):
+        unique = [n for n, v in self.views.items() if v.unique and n not in labels
+                  and (called_people(self.plain[n]) == 2 or (v.is_text and not v.free))]  # fmt: skip
+        technical = {n for n in unique if self._by_name(n) == "technical" and not ID.search(self.plain[n])}
+        who = min(unique, key=lambda n: (-called_people(self.plain[n]), n in technical), default=None)
+        named = who is not None and not (called(self.plain[who], "item") or NUMBERED.fullmatch(self.plain[who]))
+        if not named and any(self._by_name(n) == "time stamp" for n in self.views):
+            # A row with a time is one submission, such as a form that one annotator has filled in.
+            item = options.get("item", ROWS)
+            who, named = (item if isinstance(item, str) else ROWS), True
+        if named and self.frame.height <= MOST_PEOPLE:
             turned = {"layout": "transposed", "annotator": who, "columns": labels}
-            choices.append((words.rows_are_annotators(who), turned))
+            choices.append((words.rows_are_annotators(None if who == ROWS else who), turned))
         self.questions.append(Doubt(words.people_or_questions(labels, self._why_labels(self.views[labels[0]])),
                                        tuple(choices)))  # fmt: skip
 
@@ -1236,6 +1259,7 @@ class _Finder:
         found = [
             n for n, v in self.views.items()
             if v.unique and self._by_name(n) not in _NO_IDENTIFIER and called_people(self.plain[n]) < 2
+            and (self._by_name(n) != "technical" or ID.search(self.plain[n]))
             and ((v.is_text and not (v.free and v.spaced))
                  or ((v.is_text or v.whole) and bool(ID.search(self.plain[n]))))
         ]  # fmt: skip
@@ -1273,7 +1297,18 @@ class _Finder:
             best, open_ = [n for n in best if n not in about], [n for n in open_ if n not in about]
         for name in (n for n in open_ if n not in best):
             self._make_metadata(name, best, roles)
+        if crossing is None:
+            self._ask_siblings(best, [n for n in roles if n not in best])
         return best, crossing
+
+    def _ask_siblings(self, labels: list[str], others: Sequence[str]) -> None:
+        """Ask about columns with other cells that are numbered as those of the labels: ``rater2`` of three."""
+        stems = {_stem(self.plain[n]) for n in labels}
+        left = [n for n in others if self.views[n].filled and _stem(self.plain[n]) in stems]
+        if len(labels) > 1 and len(stems) == 1 and left and not any(self.plain[n] in stems for n in labels):
+            every = [n for n in self.views if n in labels or n in left]
+            choices = ((words.labels_are(every), {"columns": every}), (words.labels_are(labels), {"columns": labels}))
+            self.questions.append(Doubt(words.left_out(left, self.views[left[0]].examples(), labels), choices))
 
     def _mixed(self, open_: Sequence[str]) -> None:
         texts = [n for n in open_ if self.views[n].is_text]
@@ -1301,8 +1336,10 @@ class _Finder:
             why = f"{low:g} to {high:g}, while other columns end at {tops[(len(tops) - 1) // 2]:g}"
         roles[name] = ("item column", why)
         stated = next((role for role in ("judges", "humans") if name in (getattr(self.stated, role) or ())), None)
-        if stated or model_names([name]):
-            said = words.labels_on_another_scale(name, why, stated)
+        models = model_names([name])
+        if stated or models or (human_names([name]) and len(model_names(labels)) == len(labels)):
+            kind = f"is listed in {stated}" if stated else f"has the name of {'a model' if models else 'an annotator'}"
+            said = words.labels_on_another_scale(name, why, kind)
             if stated:
                 self.errors.append(said)
             else:
@@ -1336,7 +1373,12 @@ class _Finder:
         """Rows that are not items: averages and totals of the rows above them."""
         if item not in self.views or not labels or self.stated.exclude == ():
             return {}
-        named = [t for i, t in enumerate(self.views[item].texts.to_list()) if t and i >= 2 and AVERAGE_ROW.fullmatch(t)]
+        names = self.views[item].texts.to_list()
+        named = [t for i, t in enumerate(names) if t and i >= 2 and AVERAGE_ROW.fullmatch(t)]
+        views = [self.views[n] for n in labels if n in self.views]
+        numbers = len(views) == len(labels) > 1 and all(v.numeric for v in views)
+        if not named and names[-1] and numbers and last_is_total(self._cells(labels)):
+            named = [names[-1]]
         return {"computed from the rows above it": tuple(named)} if named else {}
 
     # -- roles by name -----------------------------------------------------------------------------------------
@@ -1385,9 +1427,12 @@ class _Finder:
         people = self._people_column()
         if self._rows_of_annotators is not None:
             return [name for name in asked if name != people]
+        stems = [_stem(self.plain[name]) for name in asked if self.views[name].n_values > 1]
+        # A constant column, such as consent or a page, is no question; one of several numbered questions can be.
+        asked = [name for name in asked if self.views[name].n_values > 1 or _stem(self.plain[name]) in stems]
         if people is None or len(asked) < 3:
             return []
-        numbered = {re.sub(r"\d+", "0", self.plain[name]) for name in asked}
+        numbered = set(stems)
         many = len(asked) >= self.frame.height or len(asked) > MOST_PEOPLE
         return asked if many or len(numbered) <= max(1, len(asked) // 4) or _grid(asked) else []
 
@@ -1469,6 +1514,11 @@ def _grid(names: Sequence[str]) -> str | None:
     items, criteria = ({pair[i] for pair in pairs} for i in (0, 1))
     whole = bool(names) and all(found) and len(pairs) == len(names) == len(items) * len(criteria)
     return _GRID if whole and min(len(items), len(criteria)) > 1 else None
+
+
+def _stem(plain: str) -> str:
+    """A name without its number or single letter: ``rater 2`` and ``rater b`` have one stem."""
+    return re.sub(r" ?\d+| [a-z]$", " 0", plain)
 
 
 def _hold(columns: Sequence[str]) -> str:

@@ -210,6 +210,15 @@ def labels_are(columns: Sequence[str]) -> str:
     return f"{_names(columns)} {'hold' if len(columns) > 1 else 'holds'} the labels"
 
 
+def only_marks(mark: str, columns: Sequence[str] = ()) -> str:
+    """Return the problem of labels that are all one mark, next to empty cells."""
+    where = f"{_names(columns)} contain" if columns else "labels are"
+    return (
+        f"{where} only '{mark}' or empty; if an empty cell means that it was not chosen, write a label there as well, "
+        "such as no"
+    )
+
+
 def several_labels(columns: Sequence[str]) -> str:
     """Return the question about the columns that hold labels."""
     return f"{_names(columns, 6)} could each hold labels (set label=...)"
@@ -230,9 +239,10 @@ def columns_are_questions(columns: Sequence[str]) -> str:
     return f"{_names(columns, 3)} are questions: add a column that names who answered"
 
 
-def rows_are_annotators(column: str) -> str:
-    """Return the answer that each row is an annotator."""
-    return f"each row is an annotator, named by '{column}', and each column an item"
+def rows_are_annotators(column: str | None) -> str:
+    """Return the answer that each row is an annotator; ``column`` names them, if one does."""
+    named = f", named by '{column}'," if column else ""
+    return f"each row is an annotator{named} and each column an item"
 
 
 def people_or_questions(columns: Sequence[str], scale: str) -> str:
@@ -310,10 +320,15 @@ def repeated_item(item: str, *, stated: bool) -> str:
     )
 
 
-def labels_on_another_scale(name: str, reason: str, stated: str | None) -> str:
-    """Return the problem of a column with labels on another scale; ``stated`` is the option that lists it."""
-    kind = f"is listed in {stated}" if stated else "has the name of a model"
-    end = "" if stated else ", or it is not a judge here"
+def left_out(columns: Sequence[str], examples: str, labels: Sequence[str]) -> str:
+    """Return the question about columns that are named as those of the labels, but have other cells."""
+    are, does = ("are", "do they") if len(columns) > 1 else ("is", "does it")
+    return f"{_names(columns)} ({examples}) {are} named as {_names(labels)} {are}: {does} also hold labels?"
+
+
+def labels_on_another_scale(name: str, reason: str, kind: str) -> str:
+    """Return the problem of a column with labels on another scale; ``kind`` says who gave them, and why."""
+    end = ", or it is not a judge here" if "model" in kind else ""
     return f"'{name}' {kind}, but its column holds {reason}: write its labels as the annotators do{end}"
 
 

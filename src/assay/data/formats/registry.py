@@ -725,12 +725,30 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
         long = [_standard_names(part, replace(settings, item=item)) for part, item in zip(parts, items, strict=True)]
     except UnclearTableError as error:
         raise of_several(error, [part.reading.source for part in parts], given_options(settings)) from error
+    long = _named_by_files(long, settings)
     back = ReadSettings()
     standard = ("item", "annotator", "label", "layout", "columns", "split_columns")
     roles: dict[str, Any] = {name: getattr(back, name) for name in standard}
     settings = replace(settings, **roles)
     long = _with_first_ids(_with_whole_ids(long, settings), "item", settings.match)
     return _note_items(join_files(long), long, settings), settings
+
+
+def _named_by_files(parts: list[Rows], settings: ReadSettings) -> list[Rows]:
+    """Name annotators by their files, if each file has one column of labels, all of one name, for the same items."""
+    names = {name for part in parts for name in part.labels["annotator"].unique().to_list()}
+    files = [Path(part.reading.source).stem for part in parts]
+    people = {*(_as_names(settings.judges) or ()), *(_as_names(settings.humans) or ())}
+    if len(names) != 1 or names & people or len(set(files)) < len(files) or any(p.scales is not None for p in parts):
+        return parts
+    items = [part.labels["item"].cast(pl.String).unique() for part in parts]
+    if not pl.concat(items).is_duplicated().any():
+        return parts  # parts of one table
+    note = f"annotators are named by their files, which all have their labels in '{names.pop()}'"
+    return [
+        replace(part, labels=part.labels.with_columns(annotator=pl.lit(name)), reading=part.reading.add_notes(note))
+        for part, name in zip(parts, files, strict=True)
+    ]
 
 
 def _with_first_ids(parts: list[Rows], item: str, match: Match) -> list[Rows]:

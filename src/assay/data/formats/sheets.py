@@ -91,9 +91,12 @@ def _spreadsheet(path: Path, wanted: str | None) -> tuple[pl.DataFrame, list[str
     # A key of codes or a read-me in the same workbook is a small part of it.
     rivals = [name for name, grid in tables.items() if name != largest and grid.height * grid.width > 0.34 * size]
     if rivals:
+        heads = {name: grid.row(0) for name, grid in tables.items()}
+        alike = len(set(heads.values())) == 1
+        each = ". If each sheet has the labels of one annotator, save each as a CSV file and read all of them"
         raise DataError(
             f"{path} contains several tables, in the sheets {listing([repr(n) for n in tables], 6)}; select one with "
-            f"sheet='{largest}'",
+            f"sheet='{largest}'{each if alike else ''}",
             advised={"sheet": largest},
         )
     others = [name for name in found if name != largest]
@@ -166,6 +169,17 @@ def _read_head(path: Path) -> tuple[str, list[str]]:
         return start[:cut].decode("cp1252", errors="replace"), []
 
 
+MOST_ADJACENT = 0.5
+"""Largest share of letters beyond ASCII that stand next to another one in a Latin script: few words have two accents in
+a row, and other scripts have little else."""
+
+
+def _is_latin(data: bytes) -> bool:
+    """Whether bytes can be text in a Latin script, by the letters beyond ASCII, one byte each."""
+    runs = [len(run) for run in re.findall(rb"[\x80-\xff]+", data)]
+    return sum(n for n in runs if n > 1) <= MOST_ADJACENT * sum(runs)
+
+
 def _wide_encoding(start: bytes) -> str | None:
     """The encoding of the byte order mark at the start of a file; None for a single-byte encoding."""
     marks = {b"\xff\xfe\0\0": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
@@ -212,7 +226,13 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
 
 def _recode(path: Path, encoding: str) -> io.BytesIO:
     try:
-        return io.BytesIO(path.read_bytes().decode(encoding).encode())
+        data = path.read_bytes()
+        if encoding == "cp1252" and not _is_latin(data):
+            raise DataError(
+                f"{path} is not UTF-8, and its letters are of no Latin script, so its encoding is unknown; save it "
+                "as UTF-8"
+            )
+        return io.BytesIO(data.decode(encoding).encode())
     except UnicodeDecodeError:
         raise DataError(f"{path} is neither UTF-8 nor UTF-16 nor Windows text (cp1252); save it as UTF-8") from None
 
@@ -291,6 +311,8 @@ def _header(rows: Sequence[Sequence[str | None]]) -> tuple[list[str], int, list[
         return names, used, [f"skipped {counted(used - 1, 'further header row')} of Qualtrics"]
     if len(texts) < 3 or not _two_rows(texts):
         return names, 1, []
+    if len(texts[1]) > 2 and all(texts[1]) and all(names[:2]) and not any(names[2:]):
+        return texts[1], 2, [f"skipped the header row of a pivot table: {_quote_rows([names])}"]
     above = list(names)
     for i in range(1, len(above)):
         # A merged cell has its text in its first column; a column without a name in both rows is unnamed.

@@ -494,6 +494,7 @@ def _json_lines(path: Path) -> pl.DataFrame:
 def _json(path: Path) -> pl.DataFrame:
     values = load_json(path)
     found = records_in(values)
+    found = _of_pandas(values) if found is None else found
     if found is not None:
         return records(found, str(path))
     if isinstance(values, dict) and values and all(isinstance(v, dict) for v in values.values()):
@@ -504,6 +505,23 @@ def _json(path: Path) -> pl.DataFrame:
             raise DataError(f"{path}: the columns have different lengths")
         return pl.DataFrame({k: column_of(k, v, str(path)) for k, v in values.items()})
     return records(values, str(path))
+
+
+def _of_pandas(values: Any) -> list[dict[str, Any]] | None:
+    """The records of a frame as `pandas.DataFrame.to_json` writes it, by columns or split; None for other objects."""
+    if not isinstance(values, dict) or not values:
+        return None
+    if values.keys() == {"columns", "index", "data"}:
+        return [dict(zip(map(str, values["columns"]), row, strict=True)) for row in values["data"]]
+    columns = list(values.values())
+    rows = list(columns[0]) if all(isinstance(one, dict) for one in columns) else []
+    if rows != [str(i) for i in range(len(rows))] or any(list(one) != rows for one in columns):
+        return None
+    kinds = [{type(v) for v in one.values() if v is not None} for one in columns]
+    # Labels by annotator and item have the same form, but the same type everywhere.
+    if not rows or all({str} == kind for kind in kinds) or not any(str in kind for kind in kinds):
+        return None
+    return [{name: one[row] for name, one in values.items()} for row in rows]
 
 
 def nested_labels(values: dict[str, dict[str, Any]], source: str) -> pl.DataFrame:
@@ -655,6 +673,8 @@ def arena_rows(
     named = asked[0] if len(asked) == 1 else next((c for c in usual if c in rest), None)
     people = sorted((c for c in rest if called_people(plain_name(c))), key=lambda c: -called_people(plain_name(c)))
     voter = annotator or next((c for c in (*VOTERS, *people) if c in rest and c != named), None)
+    if named is None and not asked and voter is not None:
+        named = _question_of(frame, [c for c in frame.columns if c not in (voter, battle.winner, "_row")], voter)
     label = votes_in(frame, battle)
     graded = bool((label.abs() > 1).any())
     sides = dict(zip(battle[:2], PAIR, strict=True)) if battle.systems else {}
@@ -691,6 +711,19 @@ def arena_rows(
         kept = kept.drop("annotator")
     scale = Preference(GRADES) if graded else Preference()
     return Rows(kept, reading=Reading(source, frame.height, exclusions=gone, notes=tuple(notes)), scales={None: scale})
+
+
+def _question_of(frame: pl.DataFrame, columns: Sequence[str], voter: str) -> str | None:
+    """The column whose values come again, once for each of several voters; None if no votes share one."""
+    for name in columns:
+        again = frame[name].n_unique() < frame.height / MIN_VOTES and not frame[name].null_count()
+        if again and frame.select(name, voter).is_unique().all():
+            return name
+    return None
+
+
+MIN_VOTES = 1.5
+"""Votes per question from which a column without a usual name identifies the questions."""
 
 
 def read_battles(rows: Rows, item: str | Sequence[str] | None, annotator: str | None) -> Rows:
