@@ -16,7 +16,7 @@ from assay.data.annotations import Annotations, Reading
 from assay.data.cells import total_of_counts
 from assay.data.columns import column_of, to_polars
 from assay.data.formats import Rows
-from assay.data.formats.marked import choices_of_marks
+from assay.data.formats.marked import add_choices
 from assay.data.formats.nested import unfold
 from assay.data.formats.registry import (
     ReadSettings,
@@ -149,7 +149,7 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
     paths = _files_of_annotators(paths, settings)
     parts = [rows_of(path, settings) for path in paths] if paths else [_rows_of_frame(source, settings)]
     _refuse_unknown_exclusions(parts, settings.excluded)
-    parts = [part if _has_roles(part, settings) else _unfolded(part, settings) for part in parts]
+    parts = [part if _has_roles(part, settings) else _read_plain(part, settings) for part in parts]
     return join_tables(_with_file_names(parts, paths, settings), settings)
 
 
@@ -188,16 +188,9 @@ def _with_file_names(parts: list[Rows], paths: Sequence[Path], settings: ReadSet
     ]
 
 
-def _unfolded(rows: Rows, settings: ReadSettings) -> Rows:
-    """A plain table with one label per cell or row, unless the user states the columns with labels."""
-    rows = unfold(rows)
-    if not {"label", "columns", "split_columns"} & settings.changed().keys():
-        rows = choices_of_marks(rows)
-    return _read_battles(rows, settings)
-
-
-def _read_battles(rows: Rows, settings: ReadSettings) -> Rows:
-    """Read a plain table as votes if it contains battles, unless its labels or its layout are specified."""
+def _read_plain(rows: Rows, settings: ReadSettings) -> Rows:
+    """Read the lists and marks of a plain table, and its battles, unless its labels or its layout are specified."""
+    rows = add_choices(unfold(rows))
     changed = settings.changed()
     usual = "label" in rows.labels.columns or {"label", "layout", "columns", "criterion", "scale"} & changed.keys()
     if rows.scales is not None or usual:

@@ -613,6 +613,318 @@ def rows_of_sections(folder: Path, rng: Rng) -> Given:
     return Given(text(folder, "\n".join(lines)), cells_of(columns), options=NAMED)
 
 
+# -- labels in other notations -------------------------------------------------------------------------------
+
+
+def rewritten(folder: Path, rng: Rng, write: Callable[[int], str], n: int = 30, top: int = 5, **given: Any) -> Given:
+    """Labels of three annotators, each written by a function of its number."""
+    columns = numbers(rng, n, top)
+    path = wide(folder, {who: [write(v) for v in column] for who, column in columns.items()})
+    return Given(path, cells_of(columns), options=NAMED, **given)
+
+
+@given
+def filled_and_empty_stars(folder: Path, rng: Rng) -> Given:
+    return rewritten(folder, rng, lambda v: "★" * v + "☆" * (5 - v))
+
+
+@given
+def plus_signs(folder: Path, rng: Rng) -> Given:
+    return rewritten(folder, rng, lambda v: "+" * v, top=3)
+
+
+@given
+def minus_and_plus_signs(folder: Path, rng: Rng) -> Given:
+    """A minus is a missing value among numbers, and the lowest label of pathologists."""
+    found = rewritten(folder, rng, lambda v: "-+"[v > 1] * max(v - 1, 1), top=4)
+    return Given(found.source, refused="'-' next to '+' can be missing values or the lowest label", options=NAMED)
+
+
+@given
+def apostrophes_between_thousands(folder: Path, rng: Rng) -> Given:
+    columns = {who: [250 * v for v in column] for who, column in numbers(rng, 30, 20).items()}
+    path = wide(folder, {who: [f"{v:,}".replace(",", "'") for v in column] for who, column in columns.items()})
+    return Given(path, cells_of(columns), options=NAMED)
+
+
+@given
+def fractions_in_one_letter(folder: Path, rng: Rng) -> Given:
+    columns = {who: [(v + 1) / 2 for v in column] for who, column in numbers(rng, 30, 9).items()}
+    path = wide(folder, {who: [f"{int(v)}{'½' * (v % 1 > 0)}" for v in column] for who, column in columns.items()})
+    return Given(path, cells_of(columns), options=NAMED)
+
+
+@given
+def judge_writes_parts_of_five(folder: Path, rng: Rng) -> Given:
+    columns = numbers(rng, 40)
+    path = wide(folder, {who: [f"{v}/5" if who == "cho" else str(v) for v in each] for who, each in columns.items()})
+    return Given(path, cells_of(columns), options={"judges": ["cho"], "humans": ["ann", "bob"]})
+
+
+MEANINGS = {1: "1 = never", 2: "2 = sometimes", 3: "3 = always"}
+
+
+@given
+def numbers_with_their_meaning(folder: Path, rng: Rng) -> Given:
+    found = rewritten(folder, rng, MEANINGS.__getitem__, top=3)
+    right = [(i, who, kind, MEANINGS[v]) for i, who, kind, v in found.rows]
+    return Given(found.source, right, "ordinal:1 = never<2 = sometimes<3 = always", NAMED, asked=True)
+
+
+@given
+def meaning_of_the_ends_only(folder: Path, rng: Rng) -> Given:
+    write = {1: "1 (not at all)", 5: "5 (very much)"}
+    return rewritten(folder, rng, lambda v: write.get(v, str(v)), refused="mix numbers and text", asked=True)
+
+
+@given
+def grades_with_a_plus(folder: Path, rng: Rng) -> Given:
+    """Labels 0, 1+, 2+ and 3+."""
+    columns = numbers(rng, 30, 4)
+    path = wide(folder, {who: [f"{v - 1}+" if v > 1 else "0" for v in column] for who, column in columns.items()})
+    return Given(path, [(*row[:3], row[3] - 1) for row in cells_of(columns)], "codes=", NAMED, asked=True)
+
+
+@given
+def meaning_in_some_columns(folder: Path, rng: Rng) -> Given:
+    """Two of three annotators write the meaning of each number."""
+    labels = scores(rng, 30, 3, 3).tolist()
+    rows = {f"rater{w + 1}": [str(v[w]) if w == 2 else MEANINGS[v[w]] for v in labels] for w in range(3)}
+    right = [(f"i{k:02}", f"rater{w + 1}", "", v[w]) for k, v in enumerate(labels) for w in range(3)]
+    return Given(wide(folder, rows), right, "does it also hold labels?", asked=True)
+
+
+def converted(folder: Path, rng: Rng, dates: Mapping[str, str], labels: Sequence[str], who: Iterable[str]) -> Given:
+    """A spreadsheet has converted some labels of these annotators to dates."""
+    found = words(rng, labels)
+    rows = {f"rater {k + 1}": [dates.get(v, v) if name in who else v for v in found[name]]
+            for k, name in enumerate(PEOPLE)}  # fmt: skip
+    right = [(f"i{k:02}", f"rater {w + 1}", "", v) for w, one in enumerate(found.values()) for k, v in enumerate(one)]
+    return Given(wide(folder, rows, separator=";"), right, "look like dates", asked=True)
+
+
+@given
+def ranges_that_became_dates(folder: Path, rng: Rng) -> Given:
+    return converted(folder, rng, {"1-5": "5-Jan", "6-10": "10-Jun"}, ("1-5", "6-10", "11-15"), PEOPLE)
+
+
+@given
+def ranges_of_one_annotator_that_became_dates(folder: Path, rng: Rng) -> Given:
+    return converted(folder, rng, {"1-2": "02-Jan", "3-4": "04-Mar"}, ("1-2", "3-4", "5-6"), ["bob"])
+
+
+@given
+def decimals_that_became_dates(folder: Path, rng: Rng) -> Given:
+    return converted(folder, rng, {"1.5": "01. Mai", "2.5": "02. Mai"}, ("1", "1.5", "2", "2.5", "3"), PEOPLE)
+
+
+@given
+def dates_of_either_order(folder: Path, rng: Rng) -> Given:
+    """Nothing shows whether the labels were 1/2 or 2/1."""
+    found = converted(folder, rng, {"1/2": "2-Jan", "2/1": "1-Feb"}, ("1/2", "2/1"), PEOPLE)
+    return Given(found.source, (), "look like dates", {"columns": ["rater 1", "rater 2", "rater 3"]})
+
+
+@given
+def ranges_of_ages(folder: Path, rng: Rng) -> Given:
+    columns = words(rng, ("18-24", "25-34", "35-44"))
+    return Given(wide(folder, columns), cells_of(columns), "ordinal:18-24<25-34<35-44", NAMED, asked=True)
+
+
+# -- crosses -------------------------------------------------------------------------------------------------
+
+
+def crossed(folder: Path, rng: Rng, names: Mapping[str, str]) -> Given:
+    """One row per item and annotator, and a cross in the column of the label."""
+    found = words(rng, list(names), 20)
+    rows = [(f"d{k}", who, *("x" if label == one else "" for one in names))
+            for who, labels in found.items() for k, label in enumerate(labels)]  # fmt: skip
+    right = [(f"d{k}", who, "", label) for who, labels in found.items() for k, label in enumerate(labels)]
+    return Given(long(folder, ("document", "rater", *names.values()), rows), right)
+
+
+@given
+def crosses_under_categories(folder: Path, rng: Rng) -> Given:
+    return crossed(folder, rng, {"ok": "ok", "minor": "minor", "major": "major"})
+
+
+@given
+def crosses_under_categories_of_a_question(folder: Path, rng: Rng) -> Given:
+    return crossed(folder, rng, {"warm": "tone:::warm", "cold": "tone:::cold"})
+
+
+@given
+def several_crosses_in_a_row(folder: Path, rng: Rng) -> Given:
+    rows = [(f"d{k}", who, "x", "" if k % 3 else "x", "x" if k % 2 else "") for k in range(20) for who in PEOPLE]
+    path = long(folder, ("document", "rater", "joy", "anger", "fear"), rows)
+    return Given(path, refused="'anger', 'fear' contain only 'x' or empty")
+
+
+@given
+def crosses_for_yes(folder: Path, rng: Rng) -> Given:
+    columns = {f"rater{k}": ["x" if v == "yes" else "" for v in one]
+               for k, one in enumerate(words(rng, ("yes", "no")).values())}  # fmt: skip
+    return Given(wide(folder, columns), refused="contain only 'x' or empty; if an empty cell means")
+
+
+# -- forms, markers and totals -------------------------------------------------------------------------------
+
+
+@given
+def form_with_consent_and_address(folder: Path, rng: Rng) -> Given:
+    labels = scores(rng, 6, 9)
+    columns = {"Start Date": [f"2024-01-01 10:0{w}:00" for w in range(9)],
+               "IP Address": [f"1.1.1.{w}" for w in range(9)],
+               "Respondent ID": [f"{7000 + 13 * w}" for w in range(9)], "Collector ID": ["4022"] * 9,
+               "Q1": ["Yes"] * 9, **{f"{k + 1}_Q2": labels[k].tolist() for k in range(6)}}  # fmt: skip
+    right = [(f"{k + 1}_Q2", 7000 + 13 * w, "", labels[k, w]) for k in range(6) for w in range(9)]
+    return Given(written(folder, columns), right, asked=True)
+
+
+@given
+def second_marker_of_some(folder: Path, rng: Rng) -> Given:
+    labels, rows = scores(rng, 20, 2, 25), []
+    for k in range(20):
+        both = rng.choice(["AB", "CD", "EF"], 2, replace=False)
+        rows += [
+            (2000 + k, place, both[w], int(labels[k, w])) for w, place in enumerate(("1st", "2nd")) if w * (k % 2) < 1
+        ]
+    right = [(candidate, who, "", mark) for candidate, _, who, mark in rows]
+    return Given(long(folder, ("Candidate No", "Marking", "Marker", "Mark"), rows), right, asked=True)
+
+
+@given
+def first_and_second_marker(folder: Path, rng: Rng) -> Given:
+    labels = scores(rng, 20, 2, 20).T.tolist()
+    columns = {
+        "First marker": labels[0],
+        "Second marker": labels[1],
+        "Agreed": [max(v) for v in zip(*labels, strict=True)],
+    }
+    return Given(wide(folder, columns, "script"), cells_of({n: columns[n] for n in list(columns)[:2]}), asked=True)
+
+
+@given
+def markers_in_french(folder: Path, rng: Rng) -> Given:
+    columns = {f"Correcteur {k + 1}": one for k, one in enumerate(numbers(rng, 20, 20).values())}
+    return Given(wide(folder, columns, "copie", separator=";"), cells_of(columns))
+
+
+@given
+def column_called_judge(folder: Path, rng: Rng) -> Given:
+    columns = dict(zip(("rater1", "rater2", "judge"), numbers(rng).values(), strict=True))
+    more = {"judge_logprob": rng.uniform(-1, 0, 30).round(3).tolist()}
+    return Given(wide(folder, columns | more), cells_of(columns), options={"judges": ["judge"]})
+
+
+@given
+def texts_of_a_judge(folder: Path, rng: Rng) -> Given:
+    columns = {"human": numbers(rng)["ann"], "gpt-4o": [f"It is fine. Rating: {k % 5 + 1}" for k in range(30)]}
+    return Given(wide(folder, columns), refused="'human' has the name of an annotator, but its column holds numbers")
+
+
+def with_last_row(folder: Path, rng: Rng, name: str, of: Callable[[np.ndarray], np.ndarray]) -> Given:
+    labels = scores(rng, 12, 3)
+    rows = [(f"i{k:02}", *one) for k, one in enumerate(labels.tolist())]
+    names = ("rater1", "rater2", "rater3")
+    path = long(folder, ("essay", *names), [*rows, (name, *of(labels).round(2).tolist())])
+    return Given(path, cells_of(dict(zip(names, labels.T.tolist(), strict=True))))
+
+
+@given
+def totals_in_the_last_row(folder: Path, rng: Rng) -> Given:
+    return with_last_row(folder, rng, "Gesamtergebnis", lambda labels: labels.sum(axis=0).astype(float))
+
+
+@given
+def means_in_the_last_row(folder: Path, rng: Rng) -> Given:
+    return with_last_row(folder, rng, "Klasse", lambda labels: labels.mean(axis=0))
+
+
+@given
+def pivot_table(folder: Path, rng: Rng) -> Given:
+    columns = numbers(rng, 12)
+    lines = wide(folder, columns, "Row Labels").read_text()
+    return Given(text(folder, f"Average of Score,Column Labels,,\n{lines}"), cells_of(columns), options=NAMED)
+
+
+# -- files ---------------------------------------------------------------------------------------------------
+
+
+@given
+def file_of_each_annotator(folder: Path, rng: Rng) -> Given:
+    columns, files = numbers(rng, 15), []
+    for who, labels in columns.items():
+        wide(folder, {"score": labels}, "essay").rename(folder / f"{who}.csv")
+        files.append(folder / f"{who}.csv")
+    return Given(files, cells_of(columns))
+
+
+@given
+def file_of_each_annotator_with_criteria(folder: Path, rng: Rng) -> Given:
+    files, right = [], list[Row]()
+    for who in PEOPLE:
+        columns = dict(zip(("clarity", "tone"), scores(rng, 15, 2).T.tolist(), strict=True))
+        wide(folder, columns, "essay").rename(folder / f"{who}.csv")
+        files.append(folder / f"{who}.csv")
+        right += [(i, who, criterion, v) for i, criterion, _, v in cells_of(columns)]
+    return Given(files, right)
+
+
+@given
+def frame_as_pandas_writes_it(folder: Path, rng: Rng) -> Given:
+    columns = numbers(rng, 12)
+    frame = pd.DataFrame({"item": [f"i{k:02}" for k in range(12)], **columns})
+    return Given(text(folder, frame.to_json(), "t.json"), cells_of(columns), options=NAMED)
+
+
+@given
+def frame_as_pandas_splits_it(folder: Path, rng: Rng) -> Given:
+    columns = numbers(rng, 12)
+    frame = pd.DataFrame({"item": [f"i{k:02}" for k in range(12)], **columns})
+    return Given(text(folder, frame.to_json(orient="split"), "t.json"), cells_of(columns), options=NAMED)
+
+
+@given
+def encoding_of_another_script(folder: Path, rng: Rng) -> Given:
+    path = wide(folder, dict(zip(("张三", "李四", "王五"), numbers(rng, 12).values(), strict=True)), "编号")
+    path.write_bytes(path.read_text().encode("gbk"))
+    return Given(path, refused="is neither UTF-8 nor UTF-16 nor Windows text")
+
+
+@given
+def objects_in_text_in_objects(folder: Path, rng: Rng) -> Given:
+    """As workers of Ground Truth answer."""
+    answers = answers_of(rng)
+    rows = [{"datasetObjectId": f"x{i}", "annotations": [
+        {"workerId": f"private.{w}", "annotationData": {"content": json.dumps({"class": {"label": v}})}}
+        for w, v in one.items()]} for i, one in enumerate(answers)]  # fmt: skip
+    return Given(
+        text(folder, json.dumps(rows), "t.json"), [(i, f"private.{w}", "", v) for i, w, _, v in answered(answers)]
+    )
+
+
+@given
+def objects_of_another_form(folder: Path, rng: Rng) -> Given:
+    rows = [{"id": f"x{i}", "content": f"text {i}", "classes": [
+        {"classname": "good", "annotated_by": [{"annotator": who} for who in PEOPLE]}]} for i in range(10)]  # fmt: skip
+    return Given(
+        records(folder, rows), refused="'classes' contains objects of another form than those that assay reads"
+    )
+
+
+@given
+def several_voters_on_one_instruction(folder: Path, rng: Rng) -> Given:
+    """As AlpacaEval writes the annotations of several people."""
+    rows, right = [], list[Row]()
+    for k in range(12):
+        for w, vote in enumerate(rng.integers(1, 3, 4).tolist()):
+            rows.append({"instruction": f"do {k}", "output_1": f"first text {k}", "output_2": f"second text {k}",
+                         "annotator_index": w, "preference": vote})  # fmt: skip
+            right.append((f"do {k}", w, "", 2 * vote - 3))
+    return Given(text(folder, json.dumps(rows), "t.json"), right)
+
+
 # -- the test ------------------------------------------------------------------------------------------------
 
 

@@ -19,8 +19,8 @@ MONTH = rf"(?i:{'|'.join(name for month in _MONTHS for name in month)})[a-zä]*\
 """The name of a month, as spreadsheets write it."""
 
 _DAY_OF_MONTH = re.compile(rf"(?P<day>\d{{1,2}})(?P<point>\.?)[-/ ]*(?P<month>{MONTH})")
-_WORDED = re.compile(r"([+-]?\d+)\s*(?:[=:.)\]–—-]\s*|(?=\())(\(?[^\W\d_][^\d<]*)")
-"""A whole number and its meaning: ``1 = never``, ``5 (very much)``, ``2. agree``."""
+_WORDED = re.compile(r"([+-]?\d+)\s*(?:[=:.)\]–—-]\s*|(?=[(+]))(\(?[^\W\d_][^\d<]*|\+)")
+"""A whole number and its meaning: ``1 = never``, ``5 (very much)``, ``2. agree``; and ``3+``, as pathologists write."""
 
 _RANGE = re.compile(r"(\d+)\s*[-–]\s*(\d+)")
 _PAIR = re.compile(r"(\d+)([-/])(\d+)")
@@ -34,10 +34,10 @@ def number_before_words(labels: Iterable[str]) -> dict[str, str]:
     found = {label: parts for label in labels if (parts := _WORDED.fullmatch(label.strip())) is not None}
     found = {label: parts for label, parts in found.items() if not _DAY_OF_MONTH.fullmatch(label.strip())}
     numbers = {int(parts[1]) for parts in found.values()}
-    meanings = {parts[2].strip("() ").lower() for parts in found.values()}
-    return {label: str(int(parts[1])) for label, parts in found.items()} if (
-        len(numbers) == len(meanings) == len(found)
-    ) else {}  # fmt: skip
+    meanings = {parts[0] if parts[2] == "+" else parts[2].strip("() ").lower() for parts in found.values()}
+    if not len(numbers) == len(meanings) == len(found):
+        return {}
+    return {label: str(int(parts[1])) for label, parts in found.items()}
 
 
 def order_by_numbers(labels: Sequence[str]) -> dict[str, str]:

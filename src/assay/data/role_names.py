@@ -107,9 +107,9 @@ def human_names(names: Sequence[str]) -> list[str]:
 
 
 def _is_human(name: str) -> bool:
-    """Whether a name says that it is a person's, with a number or a letter: ``rater_1``, ``Korrektor A``."""
-    numbered = re.fullmatch(r"(.+?)[ _.-]*(\d+|(?<=[ _.-])[A-Za-z])", name.strip())
-    return bool(_HUMAN.match(name)) or (numbered is not None and called_people(plain_name(numbered[1])) == 2)
+    """Whether a name says that it is a person's: ``rater_1``, ``Korrektor A``, ``second marker``."""
+    plain = plain_name(re.sub(r"[ _.-]*(\d+|(?<=[ _.-])[A-Za-z])$", "", name.strip()))
+    return bool(_HUMAN.match(name)) or (called_people(plain) == 2 and not called_person_ids(plain))
 
 
 _BETWEEN = (" / ", "__", ": ", " - ", "/", ":", "_", "-", ".", " ")

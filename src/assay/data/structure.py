@@ -1069,7 +1069,10 @@ class _Finder:
                 return
             reason = f"the name differs from {_quote(people, 4)}"
         options["judges"] = models
-        self.questions.append(Doubt(possible_judges(models, reason), ((words.are_judges(models), {"judges": models}),)))
+        choices: list[Choice] = [(words.are_judges(models), {"judges": models})]
+        if not reason.startswith("name") and len(names) - len(models) > 1:
+            choices.append((words.no_annotators(models), {"judges": (), "exclude": models}))
+        self.questions.append(Doubt(possible_judges(models, reason), tuple(choices)))
 
     # -- one row per item ------------------------------------------------------------------------------------
 
@@ -1112,16 +1115,18 @@ class _Finder:
             self._check_annotator_column(labels)
         repeated = self._repeated_items(item)
         cells = {cell for n in labels if n in self.views for cell in self.views[n].distinct}
+        nested = [n for n, v in self.views.items() if v.filled and v.distinct.str.contains(r"^(\[\s*)?\{").all()]
         if len(cells) == 1 and cells <= {*TICKS} and any(self.views[n].share_filled < 1 for n in labels):
             self.errors.append(words.only_marks(*cells, labels))
         elif not labels:
-            self.errors.append("no column could hold an annotator's labels: set columns=[...]")
+            said = "no column could hold an annotator's labels: set columns=[...]"
+            self.errors.append(words.unread_objects(nested) if nested else said)
         elif repeated:
             self.errors.append(repeated)
         elif models and len(labels) == 1 and stated.columns is None and isinstance(item, str):
             self._ask_judge_or_system(models[0], labels[0], item)
         elif len(labels) == 1 and stated.alone and stated.shape != "wide" and not judges.intersection(labels):
-            self.errors.append(words.only_column(labels[0]))
+            self.errors.append(words.unread_objects(nested) if nested else words.only_column(labels[0]))
         elif not judges and stated.alone and stated.shape is None and stated.columns is None and crossing is None:
             self._ask_people_or_questions(labels, options)
         for name in (n for n, (kind, _) in roles.items() if kind == "unknown" and n not in labels):
@@ -1295,20 +1300,21 @@ class _Finder:
             about = [n for n in best if n not in humans and n not in known and called(self.plain[n], "label")]
             roles.update(dict.fromkeys(about, ("item column", "by name")))
             best, open_ = [n for n in best if n not in about], [n for n in open_ if n not in about]
+        siblings = [] if crossing else self._siblings(best, [n for n in roles if n not in best])
         for name in (n for n in open_ if n not in best):
-            self._make_metadata(name, best, roles)
-        if crossing is None:
-            self._ask_siblings(best, [n for n in roles if n not in best])
+            self._make_metadata(name, best, roles, asked=name in siblings)
+        if siblings:
+            every = [n for n in self.views if n in best or n in siblings]
+            choices = ((words.labels_are(every), {"columns": every}), (words.labels_are(best), {"columns": best}))
+            said = words.left_out(siblings, self.views[siblings[0]].examples(), best)
+            self.questions.append(Doubt(said, choices))
         return best, crossing
 
-    def _ask_siblings(self, labels: list[str], others: Sequence[str]) -> None:
-        """Ask about columns with other cells that are numbered as those of the labels: ``rater2`` of three."""
+    def _siblings(self, labels: list[str], others: Sequence[str]) -> list[str]:
+        """Columns with other cells that are numbered as those of the labels: ``rater2`` of three."""
         stems = {_stem(self.plain[n]) for n in labels}
-        left = [n for n in others if self.views[n].filled and _stem(self.plain[n]) in stems]
-        if len(labels) > 1 and len(stems) == 1 and left and not any(self.plain[n] in stems for n in labels):
-            every = [n for n in self.views if n in labels or n in left]
-            choices = ((words.labels_are(every), {"columns": every}), (words.labels_are(labels), {"columns": labels}))
-            self.questions.append(Doubt(words.left_out(left, self.views[left[0]].examples(), labels), choices))
+        numbered = len(labels) > 1 and len(stems) == 1 and not any(self.plain[n] in stems for n in labels)
+        return [n for n in others if numbered and self.views[n].filled and _stem(self.plain[n]) in stems]
 
     def _mixed(self, open_: Sequence[str]) -> None:
         texts = [n for n in open_ if self.views[n].is_text]
@@ -1320,7 +1326,9 @@ class _Finder:
                 ((words.labels_are(likely), {"columns": likely}),),
             ))  # fmt: skip
 
-    def _make_metadata(self, name: str, labels: Sequence[str], roles: dict[str, tuple[RoleKind, str]]) -> None:
+    def _make_metadata(
+        self, name: str, labels: Sequence[str], roles: dict[str, tuple[RoleKind, str]], *, asked: bool
+    ) -> None:
         """Make a column with values on another scale item metadata; for a judge's column, report the problem."""
         view, others = self.views[name], [self.views[n] for n in labels]
         if view.is_text or others[0].is_text:
@@ -1335,6 +1343,8 @@ class _Finder:
             low, high = view.ends or (0, 0)
             why = f"{low:g} to {high:g}, while other columns end at {tops[(len(tops) - 1) // 2]:g}"
         roles[name] = ("item column", why)
+        if asked:
+            return
         stated = next((role for role in ("judges", "humans") if name in (getattr(self.stated, role) or ())), None)
         models = model_names([name])
         if stated or models or (human_names([name]) and len(model_names(labels)) == len(labels)):
@@ -1427,12 +1437,12 @@ class _Finder:
         people = self._people_column()
         if self._rows_of_annotators is not None:
             return [name for name in asked if name != people]
-        stems = [_stem(self.plain[name]) for name in asked if self.views[name].n_values > 1]
+        varied = {_stem(self.plain[name]) for name in asked if self.views[name].n_values > 1}
         # A constant column, such as consent or a page, is no question; one of several numbered questions can be.
-        asked = [name for name in asked if self.views[name].n_values > 1 or _stem(self.plain[name]) in stems]
+        asked = [name for name in asked if not varied or _stem(self.plain[name]) in varied]
         if people is None or len(asked) < 3:
             return []
-        numbered = set(stems)
+        numbered = {_stem(self.plain[name]) for name in asked}
         many = len(asked) >= self.frame.height or len(asked) > MOST_PEOPLE
         return asked if many or len(numbered) <= max(1, len(asked) // 4) or _grid(asked) else []
 

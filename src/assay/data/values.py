@@ -132,6 +132,10 @@ def parse_numbers(
         return Numbers(read, missing, plain=decimal is None, note=note)
     for notation in (_symbols, _brackets, _footnotes, _units, _percents, _parts, _grouped, _fractions, _decimals):
         found = notation(texts, unread, scale, decimal)
+        if found is not None and notation is _symbols and missing.any() and texts.str.contains(r"\+").any():
+            mark = bare.filter(missing)[0]
+            words = f"such as '{mark}' next to '+' can be missing values or the lowest label: set missing=['{mark}']"
+            return _ambiguous_reading(texts, f"{words}, or write 0 for the lowest (codes={{...}})")
         if found is not None:
             return replace(found, missing=missing)
     found = _find_ambiguity(texts, read) if scale is None else Numbers(read, missing)

@@ -212,7 +212,7 @@ def labels_are(columns: Sequence[str]) -> str:
 
 def only_marks(mark: str, columns: Sequence[str] = ()) -> str:
     """Return the problem of labels that are all one mark, next to empty cells."""
-    where = f"{_names(columns)} contain" if columns else "labels are"
+    where = f"{_names(columns)} {'contain' if len(columns) > 1 else 'contains'}" if columns else "labels are"
     return (
         f"{where} only '{mark}' or empty; if an empty cell means that it was not chosen, write a label there as well, "
         "such as no"
@@ -283,6 +283,11 @@ def are_judges(names: Sequence[str]) -> str:
     return f"{_names(names)} {'are judges' if len(names) > 1 else 'is a judge'}"
 
 
+def no_annotators(names: Sequence[str]) -> str:
+    """Return the answer that columns or names are not annotators."""
+    return f"{_names(names)} {'are not annotators' if len(names) > 1 else 'is not an annotator'}"
+
+
 def free_text_labels(columns: Sequence[str]) -> str:
     """Return the finding that columns of free text could be labels."""
     hold = f"columns {_names(columns)} hold" if len(columns) > 1 else f"column {_names(columns)} holds"
@@ -297,6 +302,12 @@ def crossed_columns(doubt: str) -> str:
 def only_column(name: str) -> str:
     """Return the problem of a wide table with one column of labels."""
     return f"only '{name}' could hold an annotator's labels; if it does, set layout='wide' and columns=['{name}']"
+
+
+def unread_objects(columns: Sequence[str]) -> str:
+    """Return the problem of a table whose labels could be in objects of an unknown form."""
+    contain = "contain" if len(columns) > 1 else "contains"
+    return f"{_names(columns)} {contain} objects of another form than those that assay reads; write one row per label"
 
 
 def could_name_annotators(name: str) -> str:

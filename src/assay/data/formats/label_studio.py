@@ -225,7 +225,8 @@ class _Export:
     def flat(self, rows: list[dict[str, Any]], named: set[str]) -> None:
         """Read JSON_MIN, CSV and TSV: one row per annotation, with answers and data in columns."""
         kinds = {key: known[0] for row in rows for key, cell in row.items() if (known := _typed_cell(cell)) is not None}
-        answers = [c for c in dict.fromkeys([*kinds, *sorted(named)]) if any(c in row for row in rows)]
+        found = [*kinds, *sorted(named)] if named else [*kinds, *_varied(rows)]
+        answers = [c for c in dict.fromkeys(found) if any(c in row for row in rows)]
         data_columns = [c for c in dict.fromkeys(k for r in rows for k in r) if c not in {*SYSTEM_COLUMNS, *answers}]
         if not answers:
             raise DataError(
@@ -256,6 +257,16 @@ class _Export:
                 for control, cell in given.items():
                     kind, raw = _typed_cell(cell) or ("choices" if isinstance(cell, str) else "textarea", cell)
                     self.answer(control, kind, raw, base, about, {**row, **data})
+
+
+def _varied(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns that differ between annotations of one task, as its data cannot."""
+    cells: dict[str, dict[Any, set[str]]] = {}
+    for row in rows:
+        for name, cell in row.items():
+            if name not in SYSTEM_COLUMNS and cell not in (None, ""):
+                cells.setdefault(name, {}).setdefault(row.get("id"), set()).add(str(cell))
+    return [name for name, tasks in cells.items() if any(len(values) > 1 for values in tasks.values())]
 
 
 def _controls(result: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str, Any]]:

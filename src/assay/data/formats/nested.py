@@ -8,6 +8,7 @@ before the structure of the table is found. Annotators without names are named b
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -290,7 +291,9 @@ def _objects(
     """Lists of objects, one per answer: ``[{"coherence": 4, "fluency": 5}, ...]``."""
     lists = [n for n in _of_kind(cells, list) if any(cells[n]) and
              all(isinstance(one, dict) and one for each in cells[n] for one in each)]  # fmt: skip
-    lists = [n for n in lists if all(any(_answers(k, v) for k, v in one.items()) for each in cells[n] for one in each)]
+    records = [{k: [*map(_flat, v)] if k in lists and v else v for k, v in record.items()} for record in records]
+    objects = {n: [one for record in records for one in record.get(n) or ()] for n in lists}
+    lists = [n for n in lists if all(any(_answers(k, v) for k, v in one.items()) for one in objects[n])]
     if not lists:
         return None
     found, unnamed = [], False
@@ -298,7 +301,7 @@ def _objects(
         rest = {k: v for k, v in record.items() if k not in lists}
         for name in lists:
             for place, answer in enumerate(record.get(name) or (), 1):
-                who = next((k for k in answer if called_people(plain_name(k))), None)
+                who = next((k for k in answer if called_people(_last(k))), None)
                 unnamed |= who is None
                 named = answer[who] if who else (f"{name} {place}" if len(lists) > 1 else str(place))
                 own = {(k if k not in rest else f"{name} {k}"): v for k, v in answer.items() if k != who}
@@ -309,9 +312,26 @@ def _objects(
     return found, notes + ([_places(lists)] if unnamed else [])
 
 
+def _flat(answer: Mapping[str, Any]) -> Record:
+    """An object without objects inside, also in JSON text: ``{"data": {"label": 4}}`` becomes ``{"data.label": 4}``."""
+    found: Record = {}
+    for key, value in answer.items():
+        if isinstance(value, str) and value.startswith("{"):
+            with contextlib.suppress(ValueError):
+                value = json.loads(value)
+        inner = _flat(value) if isinstance(value, dict) else {}
+        found |= {f"{key}.{name}": one for name, one in inner.items()} if inner else {key: value}
+    return found
+
+
+def _last(key: str) -> str:
+    """The plain name of the last part of a key: that of the annotator in ``created.user``."""
+    return plain_name(key.rpartition(".")[2] or key)
+
+
 def _answers(key: str, value: Any) -> bool:
     """Whether a key and its value are a label: a number, or a short text under a usual name."""
-    return _is_scalar(value) and (not isinstance(value, str) or called(plain_name(key), "label"))
+    return _is_scalar(value) and (not isinstance(value, str) or called(_last(key), "label"))
 
 
 def _by_criterion(
@@ -321,7 +341,8 @@ def _by_criterion(
     for name in _of_kind(cells, dict):
         inner = [one for each in cells[name] for one in each.values()]
         dicts = bool(inner) and all(isinstance(one, dict) for one in inner)
-        key = next((k for k in SCORES if dicts and all(isinstance(one.get(k), list) for one in inner)), None)
+        lists = {k: [one.get(k) for one in inner] for k in SCORES if dicts}
+        key = next((k for k, found in lists.items() if all(map(_is_list_of_answers, found))), None)
         if key is None:
             continue
         _refuse_uneven(key, [len(one[key]) for one in inner], source)
@@ -338,6 +359,10 @@ def _by_criterion(
         ]
         return found, [f"one row per answer in {name}", _places([name])]
     return None
+
+
+def _is_list_of_answers(value: Any) -> bool:
+    return isinstance(value, list) and all(_is_scalar(one) or one is None for one in value)
 
 
 def _side_by_side(

@@ -42,6 +42,7 @@ from assay.data.formats.tables import (
 )
 from assay.data.joining import Match, match_ids, rename_ids
 from assay.data.names import QUESTION_SEPARATOR, natural, questions_in, spelling_key, strip_spaces
+from assay.data.role_names import called, plain_name
 from assay.data.scales import Preference, Scale
 from assay.data.sides import PAIR_OF
 from assay.data.structure import (
@@ -725,7 +726,7 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
         long = [_standard_names(part, replace(settings, item=item)) for part, item in zip(parts, items, strict=True)]
     except UnclearTableError as error:
         raise of_several(error, [part.reading.source for part in parts], given_options(settings)) from error
-    long = _named_by_files(long, settings)
+    long = _named_by_files(long, parts, settings)
     back = ReadSettings()
     standard = ("item", "annotator", "label", "layout", "columns", "split_columns")
     roles: dict[str, Any] = {name: getattr(back, name) for name in standard}
@@ -734,21 +735,25 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
     return _note_items(join_files(long), long, settings), settings
 
 
-def _named_by_files(parts: list[Rows], settings: ReadSettings) -> list[Rows]:
-    """Name annotators by their files, if each file has one column of labels, all of one name, for the same items."""
-    names = {name for part in parts for name in part.labels["annotator"].unique().to_list()}
-    files = [Path(part.reading.source).stem for part in parts]
-    people = {*(_as_names(settings.judges) or ()), *(_as_names(settings.humans) or ())}
-    if len(names) != 1 or names & people or len(set(files)) < len(files) or any(p.scales is not None for p in parts):
-        return parts
+def _named_by_files(parts: list[Rows], sources: Sequence[Rows], settings: ReadSettings) -> list[Rows]:
+    """Name annotators by their files where columns of labels are called ``score``, or as criteria in all files."""
+    names = [part.labels["annotator"].cast(pl.String).unique().to_list() for part in parts]
     items = [part.labels["item"].cast(pl.String).unique() for part in parts]
-    if not pl.concat(items).is_duplicated().any():
-        return parts  # parts of one table
-    note = f"annotators are named by their files, which all have their labels in '{names.pop()}'"
-    return [
-        replace(part, labels=part.labels.with_columns(annotator=pl.lit(name)), reading=part.reading.add_notes(note))
-        for part, name in zip(parts, files, strict=True)
-    ]
+    people = {*(_as_names(settings.judges) or ()), *(_as_names(settings.humans) or ())}
+    files = [Path(part.reading.source).stem for part in parts]
+    alike, made = len({frozenset(own) for own in names}) == 1, []
+    for k, (part, own) in enumerate(zip(parts, names, strict=True)):
+        usual = ["label", *(["questions"] if alike else [])]
+        unnamed = all(any(called(plain_name(name), role) for role in usual) for name in own)
+        others = pl.concat([one for i, one in enumerate(items) if i != k])
+        wide = set(own) <= {*sources[k].labels.columns} - people and len(set(files)) == len(files)
+        if unnamed and wide and "criterion" not in part.labels.columns and items[k].is_in(others.implode()).any():
+            criterion = [] if len(own) == 1 else [pl.col("annotator").alias("criterion")]
+            labels = part.labels.with_columns(*criterion, annotator=pl.lit(files[k]))
+            note = f"the annotator is named by the file; labels are in {listing([repr(n) for n in natural(own)], 4)}"
+            part = replace(part, labels=labels, reading=part.reading.add_notes(note))
+        made.append(part)
+    return made
 
 
 def _with_first_ids(parts: list[Rows], item: str, match: Match) -> list[Rows]:

@@ -169,15 +169,15 @@ def _read_head(path: Path) -> tuple[str, list[str]]:
         return start[:cut].decode("cp1252", errors="replace"), []
 
 
-MOST_ADJACENT = 0.5
-"""Largest share of letters beyond ASCII that stand next to another one in a Latin script: few words have two accents in
-a row, and other scripts have little else."""
+LONGEST_RUN = 3
+"""Letters beyond ASCII that stand next to each other in a Latin script: few words have more accents in a row, and words
+of other scripts consist of them."""
 
 
 def _is_latin(data: bytes) -> bool:
     """Whether bytes can be text in a Latin script, by the letters beyond ASCII, one byte each."""
     runs = [len(run) for run in re.findall(rb"[\x80-\xff]+", data)]
-    return sum(n for n in runs if n > 1) <= MOST_ADJACENT * sum(runs)
+    return 2 * sum(n for n in runs if n > LONGEST_RUN) <= sum(runs)
 
 
 def _wide_encoding(start: bytes) -> str | None:
@@ -228,13 +228,14 @@ def _recode(path: Path, encoding: str) -> io.BytesIO:
     try:
         data = path.read_bytes()
         if encoding == "cp1252" and not _is_latin(data):
-            raise DataError(
-                f"{path} is not UTF-8, and its letters are of no Latin script, so its encoding is unknown; save it "
-                "as UTF-8"
-            )
+            raise DataError(_no_encoding(path))
         return io.BytesIO(data.decode(encoding).encode())
     except UnicodeDecodeError:
-        raise DataError(f"{path} is neither UTF-8 nor UTF-16 nor Windows text (cp1252); save it as UTF-8") from None
+        raise DataError(_no_encoding(path)) from None
+
+
+def _no_encoding(path: Path) -> str:
+    return f"{path} is neither UTF-8 nor UTF-16 nor Windows text (cp1252); save it as UTF-8"
 
 
 def _safely(path: Path, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:

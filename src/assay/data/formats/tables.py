@@ -514,7 +514,9 @@ def _of_pandas(values: Any) -> list[dict[str, Any]] | None:
     if values.keys() == {"columns", "index", "data"}:
         return [dict(zip(map(str, values["columns"]), row, strict=True)) for row in values["data"]]
     columns = list(values.values())
-    rows = list(columns[0]) if all(isinstance(one, dict) for one in columns) else []
+    if not all(isinstance(one, dict) for one in columns):
+        return None
+    rows = list(columns[0])
     if rows != [str(i) for i in range(len(rows))] or any(list(one) != rows for one in columns):
         return None
     kinds = [{type(v) for v in one.values() if v is not None} for one in columns]
