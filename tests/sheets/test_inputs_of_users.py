@@ -914,6 +914,18 @@ def objects_of_another_form(folder: Path, rng: Rng) -> Given:
 
 
 @given
+def flat_export_of_label_studio(folder: Path, rng: Rng) -> Given:
+    """The labels differ between the annotations of one task, the text does not."""
+    rows, right = [], list[Row]()
+    for who, labels in words(rng, ("good", "bad"), 12).items():
+        for k, label in enumerate(labels):
+            rows.append((k + 1, 100 + len(rows), who, f"text {k}", label, 3.5, "2024-03-01", "2024-03-01"))
+            right.append((k + 1, who, "tone", label))
+    names = ("id", "annotation_id", "annotator", "text", "tone", "lead_time", "created_at", "updated_at")
+    return Given(long(folder, names, rows), right)
+
+
+@given
 def several_voters_on_one_instruction(folder: Path, rng: Rng) -> Given:
     """As AlpacaEval writes the annotations of several people."""
     rows, right = [], list[Row]()

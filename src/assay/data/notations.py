@@ -88,15 +88,15 @@ def undone_dates(labels: Sequence[str]) -> dict[str, Any]:
         decimal = all(parts["point"] for parts in dates.values()) and all(one.strip().isdecimal() for one in others)
         return {"codes": {label: f"{d}.{m}" for label, (d, m) in days.items()} | same} if decimal else {}
     mark = marks.pop()
-    fits = []
+    fits: list[dict[str, Any]] = []
     for codes in (
         {label: f"{m}{mark}{d}" for label, (d, m) in days.items()},
         {label: f"{d}{mark}{m}" for label, (d, m) in days.items()},
     ):
         written = list(dict.fromkeys([*codes.values(), *others]))
         order = _ascending(written) if mark == "-" else []
-        parts = len({one.partition(mark)[2] for one in written}) == 1 if mark == "/" else False
-        if (order or parts) and codes not in [one["codes"] for one in fits]:
+        one_scale = mark == "/" and len({one.partition(mark)[2] for one in written}) == 1
+        if (order or one_scale) and codes not in [one["codes"] for one in fits]:
             fits.append({"codes": codes | same} | ({"scale": "ordinal:" + "<".join(order)} if order else {}))
     return fits[0] if len(fits) == 1 else {}
 

@@ -968,10 +968,7 @@ class _Finder:
         kind = stated.kind or next(kinds, None)
         options = {role: name for role, name in found.items() if name != role}
         if not labels:
-            once = [v for n, v in self.views.items() if n not in key.members and v.n_values == 1 and v.filled < v.rows]
-            marked = [v.name for v in once if v.distinct[0] == once[0].distinct[0]]
-            said = words.only_marks(once[0].distinct[0], marked) if len(marked) > 1 else words.missing_role("label")
-            self.errors.append(said)
+            self.errors.append(self._only_marks(key) or words.missing_role("label"))
         if question is not None:
             self.questions.append(question)
         said = {role for role in ("item", "annotator") if getattr(stated, role) is not None} - stated.by_name
@@ -989,6 +986,12 @@ class _Finder:
         if kind is None:
             self._name_judges(names, options)
         return Structure("long", tuple(columns), options, self._asked(), tuple(self.errors))
+
+    def _only_marks(self, key: _Key) -> str:
+        """The problem of several columns with one mark or nothing, in a table without labels; empty without them."""
+        once = [v for n, v in self.views.items() if n not in key.members and v.n_values == 1 and v.filled < v.rows]
+        marked = [v.name for v in once if v.distinct[0] == once[0].distinct[0]]
+        return words.only_marks(once[0].distinct[0], marked) if len(marked) > 1 else ""
 
     def _long_role(self, name: str, taken: Mapping[str, RoleKind], key: _Key) -> Role:
         view = self.views[name]
@@ -1113,20 +1116,13 @@ class _Finder:
         judges = {*options.get("judges", ()), *(stated.judges or ())}
         if stated.shape != "wide" and stated.columns is None:
             self._check_annotator_column(labels)
-        repeated = self._repeated_items(item)
-        cells = {cell for n in labels if n in self.views for cell in self.views[n].distinct}
-        nested = [n for n, v in self.views.items() if v.filled and v.distinct.str.contains(r"^(\[\s*)?\{").all()]
-        if len(cells) == 1 and cells <= {*TICKS} and any(self.views[n].share_filled < 1 for n in labels):
-            self.errors.append(words.only_marks(*cells, labels))
-        elif not labels:
-            said = "no column could hold an annotator's labels: set columns=[...]"
-            self.errors.append(words.unread_objects(nested) if nested else said)
-        elif repeated:
-            self.errors.append(repeated)
+        refused = self._refused(labels, item)
+        if refused:
+            self.errors.append(refused)
         elif models and len(labels) == 1 and stated.columns is None and isinstance(item, str):
             self._ask_judge_or_system(models[0], labels[0], item)
         elif len(labels) == 1 and stated.alone and stated.shape != "wide" and not judges.intersection(labels):
-            self.errors.append(words.unread_objects(nested) if nested else words.only_column(labels[0]))
+            self.errors.append(self._unread_objects() or words.only_column(labels[0]))
         elif not judges and stated.alone and stated.shape is None and stated.columns is None and crossing is None:
             self._ask_people_or_questions(labels, options)
         for name in (n for n, (kind, _) in roles.items() if kind == "unknown" and n not in labels):
@@ -1143,6 +1139,20 @@ class _Finder:
             columns.append(Role(name, kind, why, view.examples(3 if name in labels else 2)))
         rows = {} if item is None else self._computed_rows(item, labels)
         return Structure("wide", tuple(columns), options, self._asked(), tuple(self.errors), rows)
+
+    def _refused(self, labels: Sequence[str], item: str | None) -> str:
+        """Why a table with one row per item cannot be read; empty if it can."""
+        cells = {cell for n in labels if n in self.views for cell in self.views[n].distinct}
+        if len(cells) == 1 and cells <= {*TICKS} and any(self.views[n].share_filled < 1 for n in labels):
+            return words.only_marks(cells.pop(), labels)
+        if not labels:
+            return self._unread_objects() or "no column could hold an annotator's labels: set columns=[...]"
+        return self._repeated_items(item)
+
+    def _unread_objects(self) -> str:
+        """The problem of columns with objects, if there are any."""
+        found = [n for n, v in self.views.items() if v.filled and v.distinct.str.contains(r"^(\[\s*)?\{").all()]
+        return words.unread_objects(found) if found else ""
 
     def _ask_judges_or_systems(self, names: Sequence[str], options: dict[str, Any]) -> None:
         """Name the judges among columns; if all are called as systems, one person could have rated them."""
@@ -1438,13 +1448,14 @@ class _Finder:
         if self._rows_of_annotators is not None:
             return [name for name in asked if name != people]
         varied = {_stem(self.plain[name]) for name in asked if self.views[name].n_values > 1}
-        # A constant column, such as consent or a page, is no question; one of several numbered questions can be.
-        asked = [name for name in asked if not varied or _stem(self.plain[name]) in varied]
-        if people is None or len(asked) < 3:
-            return []
-        numbered = {_stem(self.plain[name]) for name in asked}
-        many = len(asked) >= self.frame.height or len(asked) > MOST_PEOPLE
-        return asked if many or len(numbered) <= max(1, len(asked) // 4) or _grid(asked) else []
+        # A constant column between numbered questions, such as consent or a page, is no question.
+        for names in (asked, [name for name in asked if _stem(self.plain[name]) in varied]):
+            numbered = {_stem(self.plain[name]) for name in names}
+            many = len(names) >= self.frame.height or len(names) > MOST_PEOPLE
+            few_kinds = len(numbered) <= max(1, len(names) // 4)
+            if people is not None and len(names) >= 3 and (many or few_kinds or _grid(names)):
+                return names
+        return []
 
     @cached_property
     def _rows_of_annotators(self) -> str | None:

@@ -51,7 +51,8 @@ def _marks(column: pl.Series) -> NDArray[np.bool_] | None:
 
 def _groups(marks: dict[str, NDArray[np.bool_]]) -> list[list[str]]:
     """Columns next to each other of which each row has exactly one mark."""
-    found, group = [], list[str]()
+    found: list[list[str]] = []
+    group: list[str] = []
     for name in marks:
         group.append(name)
         total = np.sum([marks[n] for n in group], axis=0)
