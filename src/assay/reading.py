@@ -16,8 +16,7 @@ from assay.data.annotations import Annotations, Reading
 from assay.data.cells import total_of_counts
 from assay.data.columns import column_of, to_polars
 from assay.data.formats import Rows
-from assay.data.formats.marked import add_choices
-from assay.data.formats.nested import unfold
+from assay.data.formats.nested import add_choices, unfold
 from assay.data.formats.registry import (
     ReadSettings,
     annotations_of,

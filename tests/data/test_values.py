@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import assay
+from assay.data.notations import are_dates
 from assay.data.scales import Interval, Nominal, Ordinal
 from assay.data.values import (
     LADDERS,
     MOST_CATEGORIES,
     LabelColumn,
-    are_dates,
     parse_numbers,
     refuse_slips,
     word_order,

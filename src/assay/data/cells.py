@@ -11,7 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.names import strip_spaces
-from assay.data.values import MARKS, MOST_CATEGORIES, are_dates, is_free_text, parse_numbers
+from assay.data.notations import are_dates
+from assay.data.values import MARKS, MOST_CATEGORIES, is_free_text, parse_numbers
 
 ROWS_INSPECTED = 20_000
 """Rows from which roles are detected: sheets kept by hand have fewer, and larger tables repeat themselves."""

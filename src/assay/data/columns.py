@@ -30,6 +30,7 @@ from assay.data.names import (
     unify_spelling,
 )
 from assay.data.names import natural as natural
+from assay.data.notations import are_dates
 from assay.data.role_names import called, plain_name
 from assay.data.scales import Label, Nominal, Ordinal, Preference, Scale, scale_of
 from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_as_swapped, side_columns, swap_sides
@@ -37,7 +38,6 @@ from assay.data.values import (
     AnnotatorLabels,
     LabelColumn,
     LabelSettings,
-    are_dates,
     infer_scale,
     plain_numbers,
     refuse_differing_labels,

@@ -11,19 +11,37 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import polars as pl
+
 _MONTHS = (
     ("jan",), ("feb", "fév"), ("mar", "mär", "mrz"), ("apr", "avr"), ("may", "mai"), ("jun", "juin"), ("jul", "juil"),
     ("aug", "aoû"), ("sep",), ("oct", "okt"), ("nov",), ("dec", "dez", "déc"),
 )  # fmt: skip
-MONTH = rf"(?i:{'|'.join(name for month in _MONTHS for name in month)})[a-zä]*\.?"
+_MONTH = rf"(?i:{'|'.join(name for month in _MONTHS for name in month)})[a-zä]*\.?"
 """The name of a month, as spreadsheets write it."""
 
-_DAY_OF_MONTH = re.compile(rf"(?P<day>\d{{1,2}})(?P<point>\.?)[-/ ]*(?P<month>{MONTH})")
+_DATES = (
+    r"^(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4})([T ]\d{1,2}:\d{2}(:\d{2})?.*)?$",
+    rf"^\d{{1,4}}[-/. ]+{_MONTH}([-/. ]+\d{{1,4}})?$",
+    rf"^{_MONTH}[-/. ]+\d{{1,4}}(,? \d{{4}})?$",
+)
+_DAY_OF_MONTH = re.compile(rf"(?P<day>\d{{1,2}})(?P<point>\.?)[-/ ]*(?P<month>{_MONTH})")
 _WORDED = re.compile(r"([+-]?\d+)\s*(?:[=:.)\]–—-]\s*|(?=[(+]))(\(?[^\W\d_][^\d<]*|\+)")
 """A whole number and its meaning: ``1 = never``, ``5 (very much)``, ``2. agree``; and ``3+``, as pathologists write."""
 
 _RANGE = re.compile(r"(\d+)\s*[-–]\s*(\d+)")
 _PAIR = re.compile(r"(\d+)([-/])(\d+)")
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a date or a time, as spreadsheets write it."""
+    return any(re.match(form, text) for form in _DATES)
+
+
+def are_dates(distinct: pl.Series) -> bool:
+    """Whether most of the distinct cells of a column are dates or times."""
+    some = distinct.head(200).to_list()
+    return sum(map(is_date, some)) > 0.8 * len(some)
 
 
 def number_before_words(labels: Iterable[str]) -> dict[str, str]:
@@ -108,7 +126,7 @@ def _month(name: str) -> int:
 def repeated_symbols(labels: Sequence[str]) -> dict[str, float]:
     """Return the number of symbols of each label, ``★★★`` or ``★★★☆☆``; empty if labels are not written so.
 
-    A second symbol stands for the rest of the scale, and labels then have equal lengths.
+    A second symbol is for the rest of the scale, and labels then have equal lengths.
     """
     bare = {label: label.strip().replace("\ufe0f", "") for label in labels}
     symbols = list(dict.fromkeys(one for text in bare.values() for one in text))

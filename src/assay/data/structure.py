@@ -1448,7 +1448,7 @@ class _Finder:
         if self._rows_of_annotators is not None:
             return [name for name in asked if name != people]
         varied = {_stem(self.plain[name]) for name in asked if self.views[name].n_values > 1}
-        # A constant column between numbered questions, such as consent or a page, is no question.
+        # A constant column next to numbered questions, such as consent or a page, is not a question.
         for names in (asked, [name for name in asked if _stem(self.plain[name]) in varied]):
             numbered = {_stem(self.plain[name]) for name in names}
             many = len(names) >= self.frame.height or len(names) > MOST_PEOPLE

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from assay.data import words as sentences
 from assay.data.names import Coded, Spelling, factorize, label_key, strip_spaces, unify_spelling
 from assay.data.notations import (
-    MONTH,
     codes_of_numbers,
+    is_date,
     options_in_words,
     order_by_numbers,
     repeated_symbols,
@@ -46,11 +46,6 @@ _NOTATIONS: dict[Decimal, str] = {
 }
 _PERCENT = r"^(.*\d)\s*%$"
 _PART_OF = r"^(\d+(?:[.,]\d+)?)\s*(?:/|of|out of)\s*(\d+)$"
-_DATES = (
-    r"^(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4})([T ]\d{1,2}:\d{2}(:\d{2})?.*)?$",
-    rf"^\d{{1,4}}[-/. ]+{MONTH}([-/. ]+\d{{1,4}})?$",
-    rf"^{MONTH}[-/. ]+\d{{1,4}}(,? \d{{4}})?$",
-)
 _BEGINS = r"^[<>≤≥~≈≥$€£¥#(\[]?\s*[+-]?\.?\d"
 
 
@@ -335,15 +330,9 @@ def _find_ambiguity(texts: pl.Series, read: pl.Series) -> Numbers | None:
     return Numbers(read, texts.is_null()) if read.null_count() < len(read) else None
 
 
-def are_dates(distinct: pl.Series) -> bool:
-    """Whether most of the distinct cells of a column are dates or times."""
-    some = distinct.head(200).to_list()
-    return sum(any(re.match(form, text) for form in _DATES) for text in some) > 0.8 * len(some)
-
-
 def _date_words(there: pl.Series) -> str | None:
     """Return the message if some labels look like dates."""
-    example = next((text for text in there.head(1_000) if any(re.match(form, text) for form in _DATES)), None)
+    example = next((text for text in there.head(1_000) if is_date(text)), None)
     if example is None:
         return None
     return (

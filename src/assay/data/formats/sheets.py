@@ -170,7 +170,7 @@ def _read_head(path: Path) -> tuple[str, list[str]]:
 
 
 LONGEST_RUN = 3
-"""Letters beyond ASCII that stand next to each other in a Latin script: few words have more accents in a row, and words
+"""Most letters beyond ASCII next to each other in a Latin script: few words have more accents in a row, and words
 of other scripts consist of them."""
 
 
