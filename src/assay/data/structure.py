@@ -1447,15 +1447,16 @@ class _Finder:
         people = self._people_column()
         if self._rows_of_annotators is not None:
             return [name for name in asked if name != people]
-        varied = {_stem(self.plain[name]) for name in asked if self.views[name].n_values > 1}
+        varied = {_stem(self.plain[name]) for name in asked if self.views[name].n_values > 1 and name != people}
         # A constant column next to numbered questions, such as consent or a page, is not a question.
-        for names in (asked, [name for name in asked if _stem(self.plain[name]) in varied]):
-            numbered = {_stem(self.plain[name]) for name in names}
-            many = len(names) >= self.frame.height or len(names) > MOST_PEOPLE
-            few_kinds = len(numbered) <= max(1, len(names) // 4)
-            if people is not None and len(names) >= 3 and (many or few_kinds or _grid(names)):
-                return names
-        return []
+        numbered = [name for name in asked if _stem(self.plain[name]) in varied]
+        if people is not None and len(numbered) >= 3 and len(varied) <= max(1, len(numbered) // 4):
+            return numbered
+        if people is None or len(asked) < 3:
+            return []
+        kinds = {_stem(self.plain[name]) for name in asked}
+        many = len(asked) >= self.frame.height or len(asked) > MOST_PEOPLE
+        return asked if many or len(kinds) <= max(1, len(asked) // 4) or _grid(asked) else []
 
     @cached_property
     def _rows_of_annotators(self) -> str | None:

@@ -729,7 +729,8 @@ def _settle_categories(part: LabelColumn, settings: LabelSettings) -> Settled:
     _refuse_marks(part, settings.marks)
     labels, notes = _trim_labels(part.labels)
     there = labels.is_not_null()
-    if not there.all() and labels.n_unique() == 2 and labels.drop_nulls()[0] in TICKS:
+    several = LEAST_LABELS <= there.sum() < len(labels)
+    if several and labels.n_unique() == 2 and labels.drop_nulls()[0] in TICKS:
         raise DataError(f"{part.source}: {sentences.only_marks(labels.drop_nulls()[0])}")
     found = factorize(labels.filter(there))
     spelled, merged = unify_spelling(found, "label", settings.label_spelling, part.source)
