@@ -377,13 +377,11 @@ def _take_images(value: Any, images: list[str]) -> Any:
 
 
 def cached_call(sent: Sent) -> tuple[str, str]:
-    """The fingerprint of a call, and the text under which its body is kept."""
-    if not sent.has_images:
-        text = sent.text
-        if ";base64," not in text and '"data": "' not in text and not (sent.key and _may_show(text, sent.key)):
-            return fingerprint(sent.body), text  # the usual call, unchanged
-    body = keepable(sent.body, sent.key)
-    return fingerprint(body), json.dumps(body)
+    """The text of a call's body as it is kept, and its fingerprint, by which it is found."""
+    text = "" if sent.has_images else sent.text
+    if not text or ";base64," in text or '"data": "' in text or (sent.key and _may_show(text, sent.key)):
+        text = json.dumps(keepable(sent.body, sent.key))  # any but the usual call, which is kept as it was sent
+    return _sha256(text), text
 
 
 def identity(request: Request) -> str:
