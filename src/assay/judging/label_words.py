@@ -56,7 +56,9 @@ _ENDS = r"\s+[-—–]+\s|[.!]\s|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|:\s|,?\s+(?:
 _LINE_SPLITS = re.compile(_ENDS, re.IGNORECASE)
 """The end of the words of a label, before its explanation."""
 
-_SPLITS = re.compile(rf"{_ENDS}|\s+(?:for|on|in|with|which|but|although|though|or|and|to|over|than|from)\b", re.IGNORECASE)
+_SPLITS = re.compile(
+    rf"{_ENDS}|\s+(?:for|on|in|with|which|but|although|though|or|and|to|over|than|from)\b", re.IGNORECASE
+)
 """The same for a text that certainly states a label: ``5 for its wit``."""
 
 BULLET = re.compile(

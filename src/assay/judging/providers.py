@@ -516,4 +516,8 @@ async def _text(response: Any) -> str:
                 raise CallFailed("rejected", f"the reply has more than {LARGEST_REPLY:,} bytes")
             parts.append(part)
         said = b"".join(parts)
-    return said.decode(response.charset or "utf-8", "replace")
+    try:
+        text = said.decode(response.charset or "utf-8", "replace")
+    except LookupError:  # a charset that is none
+        text = said.decode("utf-8", "replace")
+    return text.removeprefix("\ufeff")

@@ -440,7 +440,10 @@ _ABROAD_ENDS = re.compile(r"[。!?\n]|\s*(?:です|である|だ|입니다|이�
 
 def find_in_other_languages(text: str, scale: Scale) -> Iterator[Statement]:
     """ "Die Antwort lautet 4", "la réponse est 4", "ich gebe 4", "答案是4": as in English, the last counts."""
-    for one in [*list(_ABROAD.finditer(text))[-MOST_STATEMENTS:], *list(_GIVEN_ABROAD.finditer(text))[-MOST_STATEMENTS:]]:
+    for one in [
+        *list(_ABROAD.finditer(text))[-MOST_STATEMENTS:],
+        *list(_GIVEN_ABROAD.finditer(text))[-MOST_STATEMENTS:],
+    ]:
         if _SUPPOSED_ABROAD.search(clause_before(text, one.start())):
             continue
         rest = _ABROAD_ENDS.split(text[one.end() : one.end() + NEAR], maxsplit=1)[0]
@@ -657,7 +660,8 @@ def _last_sentence(line: str, scale: Scale) -> Any:
 
 
 _SENTENCES = re.compile(
-    r"(?:(?<=[a-z)\"'”*]{3}[.!?])(?<!\b(?:vol|fig|etc|sec|app|def|eqn)\.)|(?<=[\d%][.!?]))\s+|,\s+(?=so\s)", re.IGNORECASE
+    r"(?:(?<=[a-z)\"'”*]{3}[.!?])(?<!\b(?:vol|fig|etc|sec|app|def|eqn)\.)|(?<=[\d%][.!?]))\s+|,\s+(?=so\s)",
+    re.IGNORECASE,
 )
 """Ends of sentences; the point of a short word may be that of an abbreviation (``No. 2``)."""
 
