@@ -6,6 +6,7 @@ paid twice that cannot come out differently.
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 from collections.abc import Iterator
@@ -37,7 +38,10 @@ def behaviours() -> Iterator[Any]:
 
 @contextmanager
 def playing(replies: list[Any], ok: Any) -> Iterator[tuple[str, list[Any]]]:
-    """A server that gives the replies in order, and the last one from then on; and the requests."""
+    """A server that gives the replies in order, and the last one from then on; and the requests.
+
+    A reply with ``pack`` is compressed, and one with ``cut`` ends after so many bytes.
+    """
     requests: list[Any] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -49,9 +53,12 @@ def playing(replies: list[Any], ok: Any) -> Iterator[tuple[str, list[Any]]]:
             self.send_response(reply.get("status", 200))
             for name, value in {"Content-Type": "application/json", **reply.get("headers", {})}.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(text.encode())))
-            self.end_headers()
-            self.wfile.write(text.encode())
+            said = gzip.compress(text.encode()) if reply.get("pack") else text.encode()
+            self.send_header("Content-Length", str(len(said)))
+            if reply.get("cut") != 0:
+                self.end_headers()
+                self.wfile.write(said[: reply.get("cut")])
+            self.close_connection = "cut" in reply
 
         def log_message(self, *_: Any) -> None:
             return None
@@ -102,7 +109,7 @@ def test_behaviour_of_a_service_gives_a_label_or_true_words(make_study, monkeypa
 
 def test_wires_have_every_service_and_many_behaviours():
     found = [one.values for one in behaviours()]
-    assert len(found) >= 86
+    assert len(found) >= 128
     assert {service["provider"] for service, _ in found} >= {
         "openai-compatible", "azure", "openai-responses", "anthropic", "google", "mistral",
     }  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -345,14 +344,14 @@ def test_claims_are_the_first_open_ones_of_these_judges_with_what_is_needed_to_a
         (["empty"], ("", "")), ([], None),
     ],
 )  # fmt: skip
-def test_claim_has_the_unparseable_response(statuses, unread):
-    row = SimpleNamespace(
-        id=1, item="r1", document=None, fields={}, question=1, annotator="m", condition="{}", repeat=1, shown=None
-    )
-    earlier = [SimpleNamespace(status=status, reply=f"r{n}", reason=f"w{n}") for n, status in enumerate(statuses, 1)]
-    if statuses == ["empty"]:
-        earlier = [SimpleNamespace(status="unreadable", reply=None, reason=None)]
-    found = work._claim(row, earlier)
+def test_claim_has_the_unparseable_response(store, statuses, unread):
+    number = assign(store)
+    for n, status in enumerate(statuses, 1):
+        about = {"reply": None, "reason": None} if status == "empty" else {"reply": f"r{n}", "reason": f"w{n}"}
+        answer(store, number, "unreadable" if status == "empty" else status, run=run(store), **about)
+    with store.writing() as db:
+        db.execute(sa.update(tables.assignments).values(status="open"))
+    (found,) = work.claim(store, run(store), ["m"], 9)
     assert (found.revision, found.unread) == (len(statuses), unread)
 
 

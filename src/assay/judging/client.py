@@ -500,8 +500,9 @@ class Budget:
 
     def home(self, place: Reservation) -> None:
         """Release the reserve of a finished call, whose cost is in ``spent``."""
-        if place in self._flying:
-            self._flying.remove(place)
+        if self.most is None:
+            return
+        self._flying.remove(place)
         self.wake()
 
     def wake(self) -> None:

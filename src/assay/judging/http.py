@@ -148,10 +148,14 @@ def failure(status: int, body: str, wait: float | None, key: str | None) -> Call
     codes = _codes(body)
     if status == 429 and _is_used_up(body):
         return CallFailed("fatal", message, status=status)
-    if status < 500 and (codes & _FILTERED or _FILTER_WORDS.search(said)):
+    if status < 500 and (codes & _FILTERED or _FILTER_WORDS.search(said) or _is_flagged(body)):
         return CallFailed("filtered", f"a content filter of the service rejects the item ({message})", status=status)
     kind: FailureKind = "rejected"
-    if status in (408, 409, 425, 429) or (status >= 500 and status not in (501, 505)) or codes & _BUSY:
+    if (
+        status in (408, 409, 425, 429)
+        or (status >= 500 and status not in (501, 505))
+        or (codes & _BUSY and status not in _FOR_GOOD)
+    ):
         kind = "retry"
     elif status in (401, 402, 403, 404) or codes & _USED_UP:
         kind = "fatal"
@@ -164,6 +168,9 @@ def failure(status: int, body: str, wait: float | None, key: str | None) -> Call
     )
     return CallFailed(kind, message, status=status, wait=wait if kind == "retry" else None, starting=starting)
 
+
+_FOR_GOOD = (401, 402, 404, 413)
+"""Statuses that no wait changes, with any code: Groq says of a request that is too large that a limit is exceeded."""
 
 _REFUSED = re.compile(
     r"(?:unsupported|unknown|unrecognized|not supported|not permitted|does not support)[^\n]{0,80}?"
@@ -182,14 +189,26 @@ _KEYS = {
 _FILTERED = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
 """Codes of a service that rejects a request because of its content."""
 
-_FILTER_WORDS = re.compile(r"blocked by (?:the )?content filter", re.IGNORECASE)
-"""Anthropic's words for the same: its error has the type of any invalid request."""
+_FILTER_WORDS = re.compile(
+    r"blocked by (?:the )?content filter|content violates (?:our |the )?usage guidelines|ContentPolicyViolationError",
+    re.IGNORECASE,
+)
+"""Words for the same of Anthropic, xAI and LiteLLM, whose errors have the type of any invalid request."""
+
+
+def _is_flagged(body: str) -> bool:
+    """Whether OpenRouter's moderation rejects the input, with the status of a key without permission."""
+    error = _error_of(body)
+    about = error.get("metadata") if isinstance(error, Mapping) else None
+    return isinstance(about, Mapping) and "flagged_input" in about
+
 
 _BUSY = frozenset(
     {
         *("rate_limit_exceeded", "rate_limit_error", "overloaded_error", "overloaded", "server_error", "api_error"),
         *("timeout_error", "resource_exhausted", "unavailable", "deadline_exceeded", "internal", "throttlingexception"),
-        *("serviceunavailableexception", "modelnotreadyexception", "engine_overloaded", "too_many_requests"),
+        *("serviceunavailableexception", "modelnotreadyexception", "modelerrorexception", "engine_overloaded"),
+        "too_many_requests",
     }
 )
 """Codes, types and states of errors after which the same request can succeed, with any status."""
@@ -200,7 +219,8 @@ def _codes(body: str) -> frozenset[str]:
     error = _error_of(body)
     found: set[str] = set()
     while isinstance(error, Mapping):
-        found |= {str(error[key]).casefold() for key in ("code", "type", "status", "__type") if key in error}
+        named = (str(error[key]) for key in ("code", "type", "status", "__type") if key in error)
+        found |= {one.rpartition("#")[2].casefold() for one in named}  # com.amazon.…#ThrottlingException
         error = error.get("innererror")
     return frozenset(found)
 
@@ -377,13 +397,11 @@ def _take_images(value: Any, images: list[str]) -> Any:
 
 
 def cached_call(sent: Sent) -> tuple[str, str]:
-    """The fingerprint of a call, and the text under which its body is kept."""
-    if not sent.has_images:
-        text = sent.text
-        if ";base64," not in text and '"data": "' not in text and not (sent.key and _may_show(text, sent.key)):
-            return fingerprint(sent.body), text  # the usual call, unchanged
-    body = keepable(sent.body, sent.key)
-    return fingerprint(body), json.dumps(body)
+    """The text of a call's body as it is kept, and its fingerprint, by which it is found."""
+    text = "" if sent.has_images else sent.text
+    if not text or ";base64," in text or '"data": "' in text or (sent.key and _may_show(text, sent.key)):
+        text = json.dumps(keepable(sent.body, sent.key))  # any but the usual call, which is kept as it was sent
+    return _sha256(text), text
 
 
 def identity(request: Request) -> str:

@@ -56,18 +56,20 @@ _ENDS = r"\s+[-—–]+\s|[.!]\s|;|\n|\s*\(|\s*\||[\"'`]\s*[,}]|,\s|:\s|,?\s+(?:
 _LINE_SPLITS = re.compile(_ENDS, re.IGNORECASE)
 """The end of the words of a label, before its explanation."""
 
-_SPLITS = re.compile(rf"{_ENDS}|\s+(?:for|on|in|with|which|but|although|though|or|and|to|over|than)\b", re.IGNORECASE)
+_SPLITS = re.compile(
+    rf"{_ENDS}|\s+(?:for|on|in|with|which|but|although|though|or|and|to|over|than|from)\b", re.IGNORECASE
+)
 """The same for a text that certainly states a label: ``5 for its wit``."""
 
 BULLET = re.compile(
-    r"^(?:[\s>#]|\*\*|\*(?!\w))*(?:[-*]\s+)?(?:\[x\]\s+)?"
+    r"^(?:[\s>#]|\*\*|\*(?!\w))*(?:[-*]\s+)?(?:(?:\[[x✓✔✅]\]|\([x✓✔✅]\))\s+)?"
     r"(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+)?",
     re.IGNORECASE,
 )
 """The beginnings of a line."""
 
 _LEADING = re.compile(
-    r"^(?:(?:an?|the|my|final)\s+)*(?:(?:option|answer|label|category|choice|class|rating|score|grade|verdict|model|response)s?\b)?"
+    r"^(?:(?:an?|the|my|final)\s+)*(?:(?:strong|solid|clear|firm)\s+(?=\d))?(?:(?:option|answer|label|category|choice|class|rating|score|grade|verdict|model|response)s?\b)?"
     r"[\s:=]*(?:(?:of|as|is)\b)?[\s:]*",
     re.IGNORECASE,
 )
@@ -92,13 +94,18 @@ _IN_PART = re.compile(
 )
 """What makes less of a label: ``correct (partially)``, ``yes, mostly``."""
 
-_DENIED = re.compile(r"^\s*[:=(–—-]\s*(?:no|not|false|none|absent|n/a|0(?:\.0+)?)\b(?!\s+\w)", re.IGNORECASE)
+_DENIED = re.compile(r"^\s*[:=(–—-]\s*(?:no|not|false|none|absent|n/a|0(?:\.0+)?(?!\.?\d))\b(?!\s+\w)", re.IGNORECASE)
 """What takes a label back: ``hate: no``."""
 
-_BEGUN = re.compile(r"^,?\s+(?:let(?:'s|\s+me|\s+us)|I(?:'ll|\s+will|\s+need))\b", re.IGNORECASE)
-"""What follows a word that only begins a talk: ``Okay, let me look``."""
+_BEGUN = re.compile(
+    r"^[,.]?\s+(?:let(?:'s|\s+me|\s+us)|I(?:'ll|\s+will|\s+need))\b"
+    r"|^[,.]?\s+(?:(?:but\s+)?(?:I(?:'m|\s+am)\s+)?sorry\b|I\s+(?:can(?:no|')t|cannot|won't|will\s+not)\s+"
+    r"(?:help|assist|comply|provide|rate|do\s+(?:this|that|so))\b)",
+    re.IGNORECASE,
+)
+"""What follows a word that only begins a talk, or a refusal: ``Okay, let me look``, ``No, I can't help with that``."""
 
-_RANGE = re.compile(r"^\s*[-—–~]\s*\d|^\s*[,/&]\s*\d|^\s+(?:on|for|in)\b[^.;\n]*\d")
+_RANGE = re.compile(r"^\s*[-—–~]\s*\d|^\s*[,/&]\s*\d|^\s+(?:on|for|in|from)\b[^.;\n]*\d")
 _LIST = re.compile(r"^\s*[,/&]\s*[ABC]\b|^[.:)]\s.*\b[BC][.:)]\s")
 
 _PLACES = re.compile(r"\b(?:[ABC]|first|second|tie)\b")
@@ -122,7 +129,7 @@ def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
     """
     if not isinstance(stated, str):
         return label_on_scale(stated, scale)
-    if scale.numeric and is_bound(stated):
+    if (scale.numeric and is_bound(stated)) or (line and scale.kind in _READERS and _BEGINNING.match(stated)):
         return None
     words = _strip_markdown(BULLET.sub("", stated)).strip()
     splits = list((_LINE_SPLITS if line else _SPLITS).finditer(words, 0, NEAR))
@@ -135,6 +142,10 @@ def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
             if label is not None:
                 return DOUBTFUL if is_in_doubt(rest, label, scale) else label
     return _number_in_brackets(words, scale)
+
+
+_BEGINNING = re.compile(r"\W*(?:first|second)(?:ly)?,\s+(?!because|since|as\b|for\b|by\b)\w", re.IGNORECASE)
+"""The beginning of an argument, which is no option: ``First, consider A``."""
 
 
 def _strip_lead(words: str, scale: Scale) -> str:
@@ -305,6 +316,7 @@ def _value(stated: str, scale: Scale) -> float:
     stars = _STARS.fullmatch(words)
     if stars:
         return float(len(stars[1]))
+    words = re.sub(r"^[\U0001F300-\U0001FAFF\s]+|[\U0001F300-\U0001FAFF\s]+$", "", words)
     words = WORD.sub(lambda found: str(_WORDS.index(found[0].casefold())), words)
     full = _FULL_MARKS.match(words)
     if full and scale.bounds is not None and float(full["top"]) == scale.bounds[1]:
@@ -320,8 +332,12 @@ def _value(stated: str, scale: Scale) -> float:
 
 _FIRST = {"first", "a", "former", "a > b", "a >> b", "b < a"}
 _SECOND = {"second", "b", "latter", "b > a", "b >> a", "a < b"}
-_TIE = {"tie", "tied", "a tie", "draw", "neither", "equal", "equally good", "no preference", "a = b", "both equal"}
-_TIE |= {"both equally good", "both are equal", "both are equally good", "they are equal", "they are equally good"}
+_TIE = {"tie", "tied", "a tie", "draw", "neither", "equal", "equally good", "no preference", "a = b"}
+_TIE |= {"both equal", "both are equal", "they are equal"}
+_EQUALLY = re.compile(
+    r"(?:(?:both|they)(?: are)? )?equally \w+(?: written)?|(?:it is |it's )?(?:a )?(?:tie|draw) between (?:a and b|the two)"
+)
+_WORSE = re.compile(r"(?P<side>a|b|first|second) is (?:clearly |slightly |much )?(?:worse|inferior|weaker) than .*")
 
 
 def _preference(stated: str, scale: Scale) -> int | None:
@@ -332,6 +348,8 @@ def _preference(stated: str, scale: Scale) -> int | None:
     )
     words = signs if re.search(r"\w [<>=]+ \w", signs) else spoken(stated)
     words = re.sub(rf"^(?:both|the two|they)(?: of them| {THING}s)?(?: are)? (?=equal|tied?\b)", "", words)
+    if _EQUALLY.fullmatch(words):
+        return 0
     words = re.sub(rf"^(?:it's|it is|this is|that's|i call it) |^(?:the )?{THING} |^the ", "", words)
     for number, name in ((r"(?:1|one)", "first"), (r"(?:2|two)", "second")):
         if re.match(rf"\W*(?:the\s+)?{THING}\s", stated, re.IGNORECASE):
@@ -342,6 +360,8 @@ def _preference(stated: str, scale: Scale) -> int | None:
         words,
     )
     words = re.sub(rf" (?:one|{THING})$", "", words)
+    if worse := _WORSE.fullmatch(words):
+        return 1 if worse["side"] in _FIRST else -1
     return -1 if words in _FIRST else 1 if words in _SECOND else 0 if words in _TIE else None
 
 
@@ -365,7 +385,7 @@ def _grade_side(stated: str, scale: Preference) -> int | None:
         rf"^(?:it's|it is|this is) |^the |\bis (?:the )?|\b(?:{THING}|one)\b", "", spoken(stated).replace(":", " ")
     )
     words = " ".join(words.replace("-", " ").split())
-    if words in _TIE:
+    if words in _TIE or _EQUALLY.fullmatch(words):
         return 0
     names = {" ".join(spoken(scale.word(n)).replace(":", " ").replace("-", " ").split()): n for n in scale.categories}
     found = names.get(words)

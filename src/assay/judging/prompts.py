@@ -410,8 +410,8 @@ class Prompt:
             "high": high,
             "format": answer_format(scale, reasoning=judge.reasons),
         }
-        self._shown_columns = lru_cache(maxsize=16)(lambda columns: question.shown_columns(columns, hidden))
-        """By the columns that an item has, of which there is one set as a rule."""
+        self._wanted = lru_cache(maxsize=128)(self._shown_columns)
+        """By the columns that an item has, of which there is one set as a rule, and the order of the options."""
         self._key = hashlib.sha256(canonical([question.text, text]).encode()).hexdigest()[:12]
         self._once: dict[Turn, str] = {}
 
@@ -445,10 +445,13 @@ class Prompt:
         return messages
 
     def _filling(self, item: Item, order: Sequence[str], mark: str | None) -> _Filling:
-        wanted = tuple(dict.fromkeys([*self._shown_columns(tuple(item.fields)), *order]))
+        wanted = self._wanted(tuple(item.fields), tuple(order))
         return _Filling(
             item, order, self.question, wanted, mark, self.images, self.folder, self.allow_private, self.closed
         )
+
+    def _shown_columns(self, columns: Sequence[str], order: Sequence[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([*self.question.shown_columns(columns, self.hidden), *order]))
 
     def _mark(self, sent: Sequence[Item]) -> str:
         """Return the name of the tag around item text: the same for all items, so that prompts share a prefix.

@@ -314,12 +314,12 @@ class Service:
     """Any service that is reached by one POST a call."""
 
     def __init__(self, form: ServiceFormat, here: _Here, *, timeout: float, connections: int) -> None:
-        self.format, self.here = form, here
+        self.format, self.here, self._query = form, here, urlencode(here.judge.query)
         self._timeout = timeout
         self._connections = connections
         self._session: Any = None
         self._forms: dict[str, _BodyForm] = {}
-        """The form that a model was found to take, if it refused the usual one."""
+        """The form of each model's calls: the usual one, or the one that it was found to take instead."""
 
     async def complete(self, request: Request) -> Completion:
         """One POST; a further one without the schema, or with the limit's other name, if the endpoint refuses these.
@@ -327,9 +327,8 @@ class Service:
         Calls in flight that are refused are each sent again; calls that begin later have the new form at once.
         """
         form = usual = self._form(request)
-        tried: set[_BodyForm] = set()
+        tried = [form]
         while True:
-            tried.add(form)
             try:
                 completion = await self._post(request, form)
             except CallFailed as error:
@@ -337,23 +336,24 @@ class Service:
                 if other is None or other in tried:
                     raise
                 form = other
+                tried.append(form)
             else:
                 self._learn(request.model, usual, form)
                 return completion
 
     def _learn(self, model: str, usual: _BodyForm, taken: _BodyForm) -> None:
         """Store the form that a model accepts instead of the usual one, together with findings of other calls."""
-        if taken != usual:
-            known = self._forms.get(model, usual)
+        if taken is not usual:
+            known = self._forms[model]
             most = known.most if taken.most == usual.most else taken.most
             self._forms[model] = _BodyForm(most, known.has_schema and taken.has_schema)
 
     def _form(self, request: Request) -> _BodyForm:
         """The form of the next call."""
-        if request.model in self._forms:
-            return self._forms[request.model]
-        usual = self.format.name_of_most(request.model) if isinstance(self.format, ChatFormat) else None
-        return _BodyForm(usual)
+        if request.model not in self._forms:
+            usual = self.format.name_of_most(request.model) if isinstance(self.format, ChatFormat) else None
+            self._forms[request.model] = _BodyForm(usual)
+        return self._forms[request.model]
 
     def _other_form(self, request: Request, form: _BodyForm, error: CallFailed) -> _BodyForm | None:
         """The form to send a refused call in; None if the refusal is about something else."""
@@ -386,8 +386,7 @@ class Service:
 
     def address(self, url: str) -> str:
         """An address, with the judge's query."""
-        query = urlencode(self.here.judge.query)
-        return f"{url}{'&' if '?' in url else '?'}{query}" if query else url
+        return f"{url}{'&' if '?' in url else '?'}{self._query}" if self._query else url
 
     async def _post(self, request: Request, form: _BodyForm) -> Completion:
         sent = self._sent_in(request, form)
@@ -506,10 +505,19 @@ def _redirected(status: int, address: str | None) -> CallFailed:
 
 async def _text(response: Any) -> str:
     """A reply's text, unless it has no end."""
-    parts, size = [], 0
-    async for part in response.content.iter_any():
-        size += len(part)
-        if size > LARGEST_REPLY:
-            raise CallFailed("rejected", f"the reply has more than {LARGEST_REPLY:,} bytes")
-        parts.append(part)
-    return b"".join(parts).decode(response.charset or "utf-8", "replace")
+    length = None if "Content-Encoding" in response.headers else response.content_length
+    if length is not None and length <= LARGEST_REPLY:  # the usual reply: not part by part
+        said = await response.read()
+    else:
+        parts, size = [], 0
+        async for part in response.content.iter_any():
+            size += len(part)
+            if size > LARGEST_REPLY:
+                raise CallFailed("rejected", f"the reply has more than {LARGEST_REPLY:,} bytes")
+            parts.append(part)
+        said = b"".join(parts)
+    try:
+        text = said.decode(response.charset or "utf-8", "replace")
+    except LookupError:  # a charset that is none
+        text = said.decode("utf-8", "replace")
+    return text.removeprefix("\ufeff")

@@ -147,6 +147,7 @@ def read_reply(
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
     asked = _criterion(criterion, tuple(others), tuple(map(str, scale.categories or ())))
+    answer = _without_bounds(answer, scale)
     if isinstance(scale, SpanLabels):
         spans, why = _spans(answer, scale, source, asked)
         why = TRUNCATED if why and finish == "length" else why
@@ -162,7 +163,8 @@ def read_reply(
         if label is OF_OTHERS:
             return Reply(None, TRUNCATED if finish == "length" else OTHER_CRITERIA, reasoning)
         if label is None or label is DOUBTFUL:
-            return Reply(None, OFF_SCALE if label is None else AMBIGUOUS, reasoning)
+            why = REFUSED if _REFUSALS.search(answer) else AMBIGUOUS
+            return Reply(None, OFF_SCALE if label is None else why, reasoning)
         if label in closed:
             return Reply(None, OFF_SCALE, reasoning)
         return Reply(label, None, reasoning or _reasons(answer))
@@ -175,6 +177,20 @@ def read_reply(
 
 _criterion = lru_cache(maxsize=1_000)(Criterion)
 """Made once for a question: its patterns take a tenth of a millisecond."""
+
+
+def _without_bounds(text: str, scale: Scale) -> str:
+    """A text without the ends of the scale at the beginning of a line: ``(1-5): 3``, ``On the 0-10 scale: 8``."""
+    if not scale.numeric or scale.bounds is None:
+        return text
+    low, high = (re.escape(f"{one:g}") for one in scale.bounds)
+    lead = r"(?:(?:on|using|with)\s+(?:an?|the)\s+)?(?:scale\s+(?:of|from)\s+)?"
+    return re.sub(
+        rf"^[\s*_#(]*{lead}\(?{low}\s*(?:-|to)\s*{high}\)?(?:\s+scale)?[*_]*\s*[:=]\s*(?=\S)",
+        "",
+        text,
+        flags=re.IGNORECASE | re.MULTILINE,
+    )
 
 
 def _usual_sides(text: str, says: Mapping[Label, str]) -> str:
@@ -249,8 +265,8 @@ _BOX = re.compile(
 )
 _POINT = re.compile(r"^[ \t>]*(?:[-*•+]|\d+[.)])[ \t]+(?P<name>[^\n]+)$")
 _ANSWERED = re.compile(
-    r"^[ \t>*_•-]*(?P<name>[^\n:=|]{1,100}?)[*_ \t]*[:=|][*_ \t]*"
-    r"(?P<said>yes|no|true|false|present|absent|[✓✔✅✗❌])[.*_ \t|]*$",
+    r"^[ \t>*_•|-]*(?P<name>[^\n:=|]{1,100}?)[*_ \t]*"
+    r"(?P<said>(?<=[:=|\s])[✓✔✅✗❌]|[:=|][*_ \t]*(?:yes|no|true|false|present|absent|[✓✔✅✗❌]))[.*_ \t|]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _TICKED = frozenset({"x", "✓", "✔", "✅", "☑", "☒", "yes", "true", "present"})
@@ -264,7 +280,7 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
     names = given
     if given is None:
         boxes = [(one["in"] or one["sign"] or "", one["name"]) for one in _BOX.finditer(answer)]
-        boxes = boxes or [(one["said"], one["name"]) for one in _ANSWERED.finditer(answer)]
+        boxes = boxes or [(one["said"].strip(":=|*_ \t"), one["name"]) for one in _ANSWERED.finditer(answer)]
         lists = re.findall(r"\[[^\[\]]*\]", answer)
         if boxes:
             if any(not _names_of(name, scale) for _, name in boxes):
@@ -277,8 +293,7 @@ def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label |
         if lead is not None and _WITHOUT.search(lead[0]):
             return None
         words = names.strip()[0 if lead is None else lead.end() :].strip(WRAPPING)
-        none = spoken(words) in ("", "none", "none of these", "none apply", "no label")
-        names = [] if none else re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", words)
+        names = [] if _NONE.fullmatch(spoken(words)) else re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", words)
     if not isinstance(names, list):
         return None
     if any(_EXCLUDED.search(str(one)) for one in names):
@@ -299,6 +314,11 @@ def _names_of(words: str, scale: Listed) -> list[Label]:
 _WITHOUT = re.compile(r"\b(?:not|no|without|missing|absent|excluded|rejected)\b", re.IGNORECASE)
 _EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing|n/a)\b", re.IGNORECASE)
 """What a point says of a name that is not in the list: ``cost: not mentioned``."""
+
+_NONE = re.compile(
+    r"(?:none(?: of (?:these|them|the (?:labels|categories|tags|options|above)))?(?: (?:apply|applies|fit|fits))?|no labels?)?"
+)
+"""Words of a list that is empty."""
 
 _UNMARKED = re.compile(r"[*`]")
 
@@ -457,7 +477,7 @@ _NEXT = re.compile(
     r"|\n[ \t]{0,8}#{2,6}[ \t]*(?:human|user|instruction|input|question)\b"
     rf"|\n(?:[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}})?[^\w\n]{{0,12}}{_ITEM}\s?#?\d+\b"
     rf"|\n[ \t]{{0,8}}[-*_=]{{3,80}}[ \t]*\n\s{{0,8}}[^\w\n]{{0,12}}{_ITEM}\b"
-    r"|(?P<weak>\n[ \t]*\n[*_]{0,3}(?:review|text|input|post|comment|tweet|sentence|item)[*_]{0,3}[ \t]*:)",
+    r"|(?P<weak>\n[ \t]*\n[*_]{0,3}(?:review|text|input|post|comment|tweet|sentence|item|question)[*_]{0,3}[ \t]*:)",
     re.IGNORECASE,
 )
 """The beginning of another turn or item, which a model without a stop token makes up."""
@@ -621,7 +641,8 @@ def _last_of(found: list[Statement], answer: str) -> Statement:
     last = found[-1]
     for before in found[-2:-1]:
         between = answer[before.end : last.at].strip(" \n`").casefold()
-        if between in (",", "or", "and") or between.startswith(("or ", "and ")):
+        two = not between and all(answer.startswith("{", one.at) for one in (before, last))
+        if two or between in (",", "or", "and") or between.startswith(("or ", "and ")):
             return _agreement([before, last])
     others = [one for one in found if one.about and last.about and one.about != last.about]
     return _agreement([*others, last])

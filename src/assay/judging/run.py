@@ -15,7 +15,7 @@ from functools import partial
 from html import escape
 from pathlib import Path
 from queue import SimpleQueue
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, Literal, NamedTuple
 
 from assay.errors import AssayError, JudgeError, StudyError
@@ -716,12 +716,16 @@ def _first(group: BaseExceptionGroup[Any]) -> BaseException:
 
 # -- the store's thread ----------------------------------------------------------------------------------
 
+PAUSE = 0.005
+"""Seconds between transactions with answers: each takes as long as writing two further answers. An answer that comes
+alone is written at once."""
+
 
 class StoreThread:
     """A thread in which the store is used, one thing after the other, while the calls go on.
 
     An executor wakes the loop for every result; this thread wakes it once for all that are there. Answers that arrive
-    while it writes others are written together, by ``write``.
+    while it writes others, and up to `PAUSE` later, are written together, by ``write``.
     """
 
     def __init__(self, write: Callable[[Sequence[NewAnswer]], list[bool | Exception]]) -> None:
@@ -730,6 +734,7 @@ class StoreThread:
         self._work: SimpleQueue[tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]] | None] = SimpleQueue()
         self._arrived: deque[tuple[asyncio.Future[bool], NewAnswer]] = deque()
         self._to_write = False
+        self._written_at = 0.0
         self._done: deque[tuple[asyncio.Future[Any], Any, Exception | None]] = deque()
         self._woken = False
         self._thread = threading.Thread(target=self._go, name="assay-store", daemon=True)
@@ -751,6 +756,7 @@ class StoreThread:
         return result
 
     def _write_arrived(self) -> None:
+        sleep(max(0.0, self._written_at + PAUSE - monotonic()))
         self._to_write = False  # before looking: what comes from now on is written by the next
         arrived = [self._arrived.popleft() for _ in range(len(self._arrived))]
         if not arrived:
@@ -759,6 +765,7 @@ class StoreThread:
             found = self._write_all([answer for _, answer in arrived])
         except Exception as error:  # passed to the caller that waits for one of them
             found = [error] * len(arrived)
+        self._written_at = monotonic()
         for (result, _), one in zip(arrived, found, strict=True):
             self._done.append((result, None, one) if isinstance(one, Exception) else (result, one, None))
 

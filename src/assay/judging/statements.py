@@ -108,13 +108,14 @@ _BRACES = re.compile(r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}")
 """An object that has objects in objects at most, as no JSON that a prompt requests has more."""
 
 _REPAIRS = (
-    (r"//[^\n\"]*", ""),
+    (r"//[^\n\"]*|/\*[^\"]*?\*/", ""),
+    (r"(?<=[\"\d\]}el])(\s+\"[\w ]+\"\s*:)", r",\1"),
     (r",\s*([}\]])", r"\1"),
     (r"([{,]\s*)'([^'\n]*)'\s*:", r'\1"\2":'),
     (r"([{,]\s*)([A-Za-z_]\w*)\s*:", r'\1"\2":'),
     (r":\s*'([^'\n]*)'\s*([,}])", r': "\1"\2'),
 )
-"""Return JSON for the usual deviations of models: comments, a last comma, single quotes, bare keys."""
+"""Return JSON for the usual deviations of models: comments, a missing or last comma, single quotes, bare keys."""
 
 
 def _repair(text: str) -> Any:
@@ -311,10 +312,10 @@ def find_in_marks(text: str, scale: Scale) -> Iterator[Statement]:
 
 _NOUN = (
     rf"(?:label|answer|rating|score|verdict|choice|judge?ment|grade|category|class|classification|relation|decision"
-    rf"|preference|prediction|annotation|assessment|result|overall|winner|edit|correction|update|revision|stars?|odd[\s-]one(?:[\s-]out)?"
+    rf"|preference|prediction|annotation|assessment|result|overall|winner|edit|correction|update|revision|reflection|second\s+thoughts?|stars?|odd[\s-]one(?:[\s-]out)?"
     rf"|(?:better|preferred|best)\s+(?:one|{THING}))"
 )
-_CLOSING = r"[*_`'\")\]\\]*"
+_CLOSING = r"[*_`'\"“”)\]\\]*"
 _STATED = re.compile(
     rf"\b{_NOUN}\b{_CLOSING}(?:"
     rf"(?P<sure>(?:\s*\([^()\n]{{0,60}}\))?"
@@ -326,8 +327,8 @@ _STATED = re.compile(
 )
 _I_GIVE = re.compile(
     rf"\bI(?:'d|'ll|\s+would|\s+will|\s+therefore|\s+thus|\s+finally|\s+now|\s+have\s+to|\s+must)*\s+"  # dialect: kept
-    r"(?:rate|give|assign|choose|pick|select|go\s+with|label|classify|score|grade|prefer|say|settle\s+on|vote\s+for)\b"
-    rf"|\b(?:it|this|(?:this|the)\s+(?:review|essay|post|comment|pair|story|{THING}))\s+"
+    r"(?:rate|give|assign|choose|pick|select|go\s+with|label|classify|score|grade|prefer|say|settle\s+on|vote\s+for|mark)\b"
+    rf"|\b(?:it|this|(?:this|the)\s+(?:one|review|essay|post|comment|pair|story|{THING}))\s+"
     r"(?:deserves|gets|earns|merits|scores|warrants)\b"
     r"|\b(?P<is>(?:it|this|that)(?:'s|\s+is)|makes\s+it)(?=\s+an?\s)",
     re.IGNORECASE,
@@ -423,8 +424,14 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
 
 _ABROAD = re.compile(
     r"\b(?:antwort|bewertung|wertung|einstufung|réponse|note|étiquette|respuesta|calificación|puntuación|etiqueta|risposta"
-    r"|valutazione|etichetta|resposta|avaliação|nota)\b[*_]*\s+(?:lautet|ist|est|es|è|é)\b\s*:?\s*"
+    r"|valutazione|etichetta|resposta|avaliação|nota)\b[*_]*(?:\s+(?:correct[ae]|corretta|richtige|final[ea]?))?"
+    r"\s+(?:lautet|beträgt|ist|est|es|è|é)\b\s*:?\s*"
     r"|(?:答案|评分|評分|分数|标签|答え|回答|評価|スコア)(?:是|为|為|は)\s*:?\s*|(?:정답|답변|답|점수)(?:은|는)\s*",
+    re.IGNORECASE,
+)
+_GIVEN_ABROAD = re.compile(
+    r"\b(?:ich\s+(?:schätze|gebe|vergebe|wähle|bewerte)|je\s+(?:donne|choisis|note|mets)|(?:le|me|la)\s+doy|(?:do|assegno)\s+un"
+    r"|eu\s+(?:dou|daria))\b|打(?=\s*\d)|给(?:出|予)?(?=\s*\d)",
     re.IGNORECASE,
 )
 _SUPPOSED_ABROAD = re.compile(r"\b(?:wenn|falls|si|se|erste|première|primera)\b|如果|若|もし|만약", re.IGNORECASE)
@@ -432,11 +439,15 @@ _ABROAD_ENDS = re.compile(r"[。!?\n]|\s*(?:です|である|だ|입니다|이�
 
 
 def find_in_other_languages(text: str, scale: Scale) -> Iterator[Statement]:
-    """ "Die Antwort lautet 4", "la réponse est 4", "答案是4": as in English, the last counts."""
-    for one in list(_ABROAD.finditer(text))[-MOST_STATEMENTS:]:
+    """ "Die Antwort lautet 4", "la réponse est 4", "ich gebe 4", "答案是4": as in English, the last counts."""
+    for one in [
+        *list(_ABROAD.finditer(text))[-MOST_STATEMENTS:],
+        *list(_GIVEN_ABROAD.finditer(text))[-MOST_STATEMENTS:],
+    ]:
         if _SUPPOSED_ABROAD.search(clause_before(text, one.start())):
             continue
-        label = stated_label(_ABROAD_ENDS.split(text[one.end() : one.end() + NEAR], maxsplit=1)[0], scale)
+        rest = _ABROAD_ENDS.split(text[one.end() : one.end() + NEAR], maxsplit=1)[0]
+        label = stated_label(rest, scale) if one.re is _ABROAD else _label_among(rest.split(), scale)[0]
         if label is not None:
             yield Statement(one.start(), one.end(), label)
 
@@ -470,15 +481,22 @@ def find_given(text: str, scale: Scale) -> Iterator[Statement]:
         if _AT_FIRST.search(before) or _OF_OTHERS.search(before) or _SUPPOSED.match(before):
             continue
         words = re.split(r"[\n!?]|\.(?!\d)", text[one.end() : one.end() + NEAR], maxsplit=1)[0].split()
-        for skipped in range(min(6, len(words))):  # "I would give this lovely review a 4": five words before it
-            rest = " ".join(words[skipped:])
-            label = stated_label(rest, scale)
-            if label is not None:
-                yield Statement(one.start(), one.end(), label, about=_part(rest))
-                break
-            other = re.search(r"\d|^(?:not|no|never|neither)$", words[skipped])
-            if other or label_on_scale(words[skipped], scale) is not None:
-                break
+        label, rest = _label_among(words, scale)
+        if label is not None:
+            yield Statement(one.start(), one.end(), label, about=_part(rest))
+
+
+def _label_among(words: Sequence[str], scale: Scale) -> tuple[Any, str]:
+    """The first label of these words, and the words from there: "this lovely review a 4" has four words before it."""
+    for skipped in range(min(6, len(words))):
+        rest = " ".join(words[skipped:])
+        label = stated_label(rest, scale)
+        if label is not None:
+            return label, rest
+        other = re.search(r"\d|^(?:not|no|never|neither|nicht|kein\w*|pas|non|não)$", words[skipped])
+        if other or label_on_scale(words[skipped], scale) is not None:
+            break
+    return None, ""
 
 
 _SEEMS = re.compile(
@@ -629,11 +647,30 @@ def find_in_lines(text: str, scale: Scale) -> Iterator[Statement]:
 
 
 def _last_sentence(line: str, scale: Scale) -> Any:
-    """The preference that all of the last sentence states; in doubt if another sentence states a different one."""
-    if scale.kind != "preference":
+    """The label that all of the last sentence states; in doubt if all of another sentence states a different one."""
+    parts = _SENTENCES.split(line)
+    if is_quoted(parts[-1], len(parts[-1])) or (scale.numeric and is_bound(parts[-1])):
         return None
-    found = [label_on_scale(BULLET.sub("", one), scale) for one in re.split(r"(?<=[.!])\s+", line)]
+    lead = _LEAD.match(parts[-1])
+    is_key = lead is not None and ":" in lead[0] and len(parts) == 1  # see `find_in_keyed_lines`
+    if lead is not None and not (is_key or _ASIDE.search(lead[0]) or _OPPOSITE.search(lead[0])):
+        parts[-1] = parts[-1][lead.end() :]
+    found = [label_on_scale(BULLET.sub("", one), scale) for one in parts]
     return one_label(found) if found[-1] is not None else None
+
+
+_SENTENCES = re.compile(
+    r"(?:(?<=[a-z)\"'”*]{3}[.!?])(?<!\b(?:vol|fig|etc|sec|app|def|eqn)\.)|(?<=[\d%][.!?]))\s+|,\s+(?=so\s)",
+    re.IGNORECASE,
+)
+"""Ends of sentences; the point of a short word may be that of an abbreviation (``No. 2``)."""
+
+_LEAD = re.compile(
+    r"(?:as\s+it\s+(?:stands|is)|as\s+is|still|in\s+(?:short|sum|the\s+end)|all\s+in\s+all|on\s+balance|so)\b[,:]?\s+"
+    r"|[^\W\d]\w*(?:\s[^\W\d]\w*)?\s*:\s+",
+    re.IGNORECASE,
+)
+"""What leads to a label at the end: ``As it stands, 3``, ``Severity: minor``."""
 
 
 def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
@@ -662,11 +699,13 @@ def find_bold_ending(text: str, scale: Scale) -> Iterator[Statement]:
             yield Statement(found.start(), found.end(), DOUBTFUL if two else label)
 
 
-_UNTICKED = re.compile(r"^\s*(?:[-*]\s*)?\[\s\]")
+_UNTICKED = re.compile(r"^\s*(?:[-*]\s*)?(?:\[\s?\]|\(\s?\)|[☐○◯⬜])")
+_NEXT_BOX = re.compile(r"(?<=\S)[ \t]+(?=(?:\[[ xX✓✔✅]\]|\([ xX✓✔✅]\))\s+\S)")
+"""Before a check box that is not the first of its line."""
 
 
 def _lines(text: str) -> list[str]:
-    lines = (line for line in text.splitlines() if not _UNTICKED.match(line))
+    lines = (line for line in _NEXT_BOX.sub("\n", text).splitlines() if not _UNTICKED.match(line))
     return [line for line in lines if line.strip(WRAPPING + "-") or re.search("[★⭐]", line)]
 
 

@@ -96,9 +96,19 @@ _CLOSE_REVISION = sa.text(
 
 
 def _row(answer: Answer, assignment: int, run: int | None, revision: int) -> dict[str, Any]:
-    row = {k: _storable(v) if isinstance(v, str) else v for k, v in vars(answer).items() if k != "prompt"}
-    row |= {"assignment": assignment, "run": run, "revision": revision}
-    return row | {"request_key": f"{assignment}:{revision}", "answered_at": time.time()}
+    row = vars(answer) | {
+        **{"assignment": assignment, "run": run, "revision": revision},
+        **{"request_key": f"{assignment}:{revision}", "answered_at": time.time()},
+    }
+    del row["prompt"]
+    for name in _TEXTS:
+        if isinstance(row[name], str):
+            row[name] = _storable(row[name])
+    return row
+
+
+_TEXTS = ("label", "reason", "reply", "reasoning", "model")
+"""Columns that can have any text."""
 
 
 def _storable(text: str) -> str:

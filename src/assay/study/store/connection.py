@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Self
@@ -63,7 +65,29 @@ _ROW = (
     *("run", "model", "fingerprint", "tokens_in", "tokens_out", "cost", "latency", "answered_at"),
 )
 _JSON_PLACES = (_ROW.index("label"), _ROW.index("shown"))
-_ADD_SQLITE = f"insert into answers ({', '.join(_ROW)}) values ({', '.join('?' * len(_ROW))}) on conflict do nothing"
+_IN_ORDER = itemgetter(*_ROW)
+_AT_ONCE = 32
+"""Maximum number of rows of one statement. SQLite lets the other threads run during each statement and then waits for
+them, so one statement for many answers takes three quarters of the time."""
+
+
+@lru_cache(maxsize=32)
+def _insert_sqlite(table: str, columns: tuple[str, ...], number: int) -> str:
+    row = f"({', '.join('?' * len(columns))})"
+    return f"insert into {table} ({', '.join(columns)}) values {', '.join([row] * number)} on conflict do nothing"
+
+
+def _put_sqlite(connection: Any, table: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]) -> int:
+    """Insert rows, in statements of a few sizes, which SQLite prepares once; return how many were new."""
+    new, start = 0, 0
+    while rest := len(rows) - start:
+        number = min(_AT_ONCE, 1 << rest.bit_length() - 1)
+        values = [value for row in rows[start : start + number] for value in row]
+        new += connection.execute(_insert_sqlite(table, columns, number), values).rowcount
+        start += number
+    return new
+
+
 _FOLLOW_SQLITE = f"""
 create temp trigger answer_arrived after insert on main.answers begin
     update assignments set {CLOSING} where id = new.assignment and {CLOSES};
@@ -79,11 +103,8 @@ with new as (
 ), charged as (
     update runs set cost = runs.cost + new.cost from new where runs.id = new.run and new.cost > 0
 ) select id from new"""
-_ADD = {False: _ADD_SQLITE, True: _ADD_POSTGRES}
-_PROMPT = {
-    postgres: f"insert into prompts (fingerprint, body) values ({mark}, {mark}) on conflict do nothing"
-    for postgres, mark in ((False, "?"), (True, "%s"))
-}
+_PROMPT = ("fingerprint", "body")
+_PROMPT_POSTGRES = f"insert into prompts ({', '.join(_PROMPT)}) values (%s, %s) on conflict do nothing"
 
 
 class AnswerRow(NamedTuple):
@@ -94,11 +115,15 @@ class AnswerRow(NamedTuple):
 
 
 def _values(row: Mapping[str, Any]) -> list[Any]:
-    values = [row[c] for c in _ROW]
+    values = [*_IN_ORDER(row)]
     for place in _JSON_PLACES:
         if values[place] is not None:
             values[place] = json.dumps(values[place])
     return values
+
+
+class _KnownAnswerError(Exception):
+    """One of several answers was there already: written one by one, each says whether it was."""
 
 
 def _explain_error(error: Exception) -> sa.exc.DBAPIError:
@@ -148,9 +173,17 @@ class AnswerFeed:
         prompts = sorted({(one.row["fingerprint"], one.prompt) for one in arrived if one.prompt is not None})
         try:
             connection = self._connection()
-            connection.execute("begin" if self._postgres else "begin immediate")
-            connection.cursor().executemany(_PROMPT[self._postgres], prompts)
-            new = [connection.execute(_ADD[self._postgres], values).rowcount > 0 for values in rows]
+            if self._postgres:
+                connection.execute("begin")
+                connection.cursor().executemany(_PROMPT_POSTGRES, prompts)
+                new = [connection.execute(_ADD_POSTGRES, values).rowcount > 0 for values in rows]
+            else:
+                connection.execute("begin immediate")
+                _put_sqlite(connection, "prompts", _PROMPT, prompts)
+                number = _put_sqlite(connection, "answers", _ROW, rows)
+                if 1 < len(rows) != number:
+                    raise _KnownAnswerError
+                new = [number > 0] * len(rows)
             connection.execute("commit")
         except BaseException:
             self._drop_connection()

@@ -599,21 +599,24 @@ def _claims(db: sa.Connection, ids: Sequence[int]) -> list[Claim]:
         *(i.c.item, i.c.document, i.c.fields),
     )
     wanted = wanted.select_from(tables.join(a, i)).where(a.c.id.in_(ids)).order_by(a.c.id)
-    return [_claim(row, earlier.get(row.id, [])) for row in db.execute(wanted)]
+    return [_claim(*row, earlier=earlier.get(row[0], ())) for row in db.execute(wanted)]
 
 
-def _claim(row: Any, earlier: Sequence[Any]) -> Claim:
+def _claim(
+    number: int, question: int, annotator: str, condition: str, repeat: int, shown: dict[str, Any] | None,
+    *item: Any, earlier: Sequence[Any],
+) -> Claim:  # fmt: skip
     # A missing question starts again: its unparseable response is of no further use.
     last = next((answer for answer in reversed(earlier) if answer.status != "failed"), None)
     unread = last if last is not None and last.status == "unreadable" else None
     return Claim(
-        id=row.id,
-        item=Item(row.item, row.document, row.fields),
-        question=row.question,
-        annotator=row.annotator,
-        condition=json.loads(row.condition),
-        repeat=row.repeat,
-        shown=row.shown,
+        id=number,
+        item=Item(*item),
+        question=question,
+        annotator=annotator,
+        condition={} if condition == "{}" else json.loads(condition),
+        repeat=repeat,
+        shown=shown,
         revision=len(earlier),
         unread=None if unread is None else (unread.reply or "", unread.reason or ""),
     )
