@@ -23,6 +23,7 @@ table = assay.read(
 judges = assay.compare_judges(table, expertise="crowd")
 tests = list(judges.tests.values())
 votes = assay.read("examples/votes.csv", scale="preference", repeat="repeat", judges=["gpt-4o"])
+pandalm = assay.read("examples/pandalm/votes.csv", judges=["gpt-3.5-turbo", "PandaLM-7B"])
 comments = assay.read("examples/opinions.csv", judges=["gpt-4o", "llama", "mistral"], scale="ordinal:no<somewhat<yes")
 essays = assay.read("examples/panel.csv", judges=["m1", "m2", "m3", "m4", "m5", "m6"], scale="1-5")
 odd = assay.read("examples/odd_ones.csv", scale="odd-one-out", judges=["gpt-4o"])
@@ -77,6 +78,7 @@ pictures = {
     "opinions": lambda: assay.opinions(comments).plot(),
     "spread": lambda: assay.opinions(comments).plot_spread(),
     "panel": lambda: assay.panel(essays).plot(),
+    "leaderboards": lambda: assay.ratings(pandalm, clusters="task").plot(),
     "wins": lambda: assay.ratings(votes).plot_wins(),
     "separability": lambda: assay.separability(outputs()).plot(),
     "annotators": lambda: assay.annotator_similarity(answers()).plot(),

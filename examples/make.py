@@ -1,6 +1,7 @@
 """Writes the simulated tables of this folder that the documents use: python examples/make.py.
 
-All data are simulated. ``labels.csv``, ``votes.csv``, ``odd_ones.csv`` and ``checked.csv`` stay as they are.
+All data are simulated, except those in ``pandalm``. ``labels.csv``, ``votes.csv``, ``odd_ones.csv`` and
+``checked.csv`` stay as they are.
 """
 
 import csv
@@ -299,21 +300,6 @@ def form() -> None:
     )
 
 
-def arena() -> None:
-    """Votes of a panel of three people and a model between the answers of three systems to 120 prompts."""
-    rng = np.random.default_rng(31)
-    strength = {"aspen": -0.5, "birch": 0.0, "cedar": 0.5}
-    rows: list[dict[str, object]] = []
-    for i in range(120):
-        first, second = rng.permutation(list(strength))[:2].tolist()
-        truth = strength[first] - strength[second] + rng.normal(0, 1.5)
-        for who, noise in {"ann": 0.6, "bob": 0.6, "cho": 0.7, "gpt-4o": 0.35}.items():
-            seen = truth + rng.normal(0, noise)
-            vote = "tie" if abs(seen) < 0.15 else "first" if seen > 0 else "second"
-            rows.append({"item": f"p{i + 1:03}", "annotator": who, "first": first, "second": second, "label": vote})
-    write("arena.csv", rows)
-
-
 NOTEBOOKS = {"verdict.ipynb": "tutorial-notebook.md", "scales.ipynb": "grading-scales.md"}
 """Notebooks, and the page whose text and Python each has."""
 
@@ -342,6 +328,5 @@ def notebooks() -> None:
 
 
 if __name__ == "__main__":
-    for make in (opinions, panel, sheet, lessons, outputs, months, ranges, battles, texts, export, form, arena,
-                 notebooks):  # fmt: skip
+    for make in (opinions, panel, sheet, lessons, outputs, months, ranges, battles, texts, export, form, notebooks):
         make()

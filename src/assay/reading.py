@@ -32,7 +32,7 @@ from assay.data.formats.sheets import SPREADSHEETS
 from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_battles, read_table
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
 from assay.data.role_names import called_people, plain_name
-from assay.data.scales import parse_scale
+from assay.data.scales import Preference, parse_scale
 from assay.data.structure import UnclearTableError, read_call, unclear
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError, counted, listing, unknown
 from assay.estimation.options import question
@@ -191,10 +191,15 @@ def _read_plain(rows: Rows, settings: ReadSettings) -> Rows:
     """Read the lists and marks of a plain table, and its battles, unless its labels or its layout are specified."""
     rows = add_choices(unfold(rows))
     changed = settings.changed()
-    usual = "label" in rows.labels.columns or {"label", "layout", "columns", "criterion", "scale"} & changed.keys()
-    if rows.scales is not None or usual:
+    usual = "label" in rows.labels.columns or {"label", "criterion"} & changed.keys()
+    other = "scale" in changed and not (
+        isinstance(settings.scale, Preference) or str(settings.scale).startswith(Preference.kind)
+    )
+    if rows.scales is not None or usual or other:
         return rows
-    return read_battles(rows, settings.own_item(), str(settings.annotator) if "annotator" in changed else None)
+    annotator = str(settings.annotator) if "annotator" in changed else None
+    wide = bool({"layout", "columns", "scale"} & changed.keys())
+    return read_battles(rows, settings.own_item(), annotator, wide=wide)
 
 
 MOST_SUGGESTED = 1000

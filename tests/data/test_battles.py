@@ -11,7 +11,7 @@ import pytest
 
 import assay
 from assay.data.cells import views_of
-from assay.data.sides import Battle, find_battle, votes_in
+from assay.data.sides import Battle, find_battles, votes_in
 from assay.errors import DataError
 
 SYSTEMS = ["oak", "elm", "ash", "fir"]
@@ -42,8 +42,7 @@ WAYS = {
 def test_read_battles_by_any_names(way):
     winner, names = WAYS[way]
     frame = battles(winner, names)
-    found = find_battle(frame, views_of(frame))
-    assert found is not None
+    (found,) = find_battles(frame, views_of(frame))
     assert {found.first, found.second} == set(names[:2])
     assert found.winner == names[2]
     labels = assay.read(frame, item="prompt_id", annotator="voter")
@@ -74,9 +73,9 @@ def test_find_battle_ignores_other_tables():
         "item": [f"i{k}" for k in range(n)], "rater_a": rng.integers(1, 6, n), "rater_b": rng.integers(1, 6, n),
         "label_c": rng.integers(1, 6, n),
     })  # fmt: skip
-    assert find_battle(raters, views_of(raters)) is None
+    assert find_battles(raters, views_of(raters)) == []
     pairs = pl.DataFrame({"from": rng.choice(["x", "y"], n), "to": rng.choice(["x", "y"], n), "choice": ["ok"] * n})
-    assert find_battle(pairs, views_of(pairs)) is None
+    assert find_battles(pairs, views_of(pairs)) == []
 
 
 def test_read_battles_refuses_unknown_winners():
@@ -104,3 +103,34 @@ def test_read_battles_finds_the_question():
         rows, schema=["qid", "resp_left", "resp_right", "annotator_id", "preferred_side"], orient="row"
     )
     assert assay.read(frame).n_items == 12
+
+
+@pytest.mark.parametrize("way", ["by name", "left and right", "letters", "without names"])
+def test_read_takes_each_column_that_names_the_winner_as_a_rater(way):
+    """In wide tables of votes, under any words for the sides; the first column is not the only one that is read."""
+    winner, names = WAYS[way]
+    long = battles(winner, names).filter(pl.col("voter") == "uma").drop("voter")
+    raters = ["annotator1", "annotator2", "gpt"]
+    wide = long.rename({names[2]: "annotator1"}).with_columns(annotator2="annotator1", gpt="annotator1")
+    swapped = battles(lambda won, a, b: winner(-won, a, b), names).filter(pl.col("voter") == "uma")
+    wide = wide.with_columns(swapped[names[2]].alias("annotator2"))
+    for options in ({}, {"layout": "wide", "columns": raters}, {"scale": "preference"}):
+        labels = assay.read(wide, item="prompt_id", judges=["gpt"], **options)
+        assert (labels.humans, labels.judges, labels.scale.spec) == (
+            ("annotator1", "annotator2"),
+            ("gpt",),
+            "preference",
+        )
+        one, other, same = (wins(labels.where(annotator=name)) for name in raters)
+        assert one == same == wins(assay.read(long.with_columns(voter=pl.lit("uma")), item="prompt_id"))
+        assert other == wins(assay.read(swapped, item="prompt_id")) != one
+        assert set(assay.ratings(labels, prior=1, n_resamples=20).table["system"]) >= {str(v) for v in wide[names[0]]}
+
+
+def test_read_refuses_wide_votes_whose_columns_can_be_criteria():
+    winner, names = WAYS["by name"]
+    wide = battles(winner, names).filter(pl.col("voter") == "uma").drop("voter")
+    wide = wide.with_columns(clear=pl.col("preferred"), kind=pl.col("preferred")).drop("preferred")
+    wide = wide.rename({"kind": "safe"})
+    with pytest.raises(DataError, match="are they annotators, or questions to one person"):
+        assay.read(wide, item="prompt_id")

@@ -588,7 +588,8 @@ class _Sheet:
 
     def _names_sides(self, labels: pl.Series) -> bool:
         """Whether labels are the names of the columns of two systems, or ties."""
-        if not set(PAIR) <= set(self.table.columns) or labels.dtype.is_numeric() or labels.dtype == pl.Boolean:
+        known = {*self.table.columns, *(() if self.items is None else self.items.columns)}
+        if not set(PAIR) <= known or labels.dtype.is_numeric() or labels.dtype == pl.Boolean:
             return False
         words = set(labels.drop_nulls().unique().cast(pl.String).str.strip_chars().str.to_lowercase().to_list()) - {""}
         return bool(words & set(PAIR)) and words <= set(Preference.WORDS.values())

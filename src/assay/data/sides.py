@@ -8,7 +8,7 @@ swap them back.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -119,13 +119,15 @@ def votes_in(table: pl.DataFrame, battle: Battle) -> pl.Series:
     return frame.select(pl.coalesce(by_name, "label", graded).cast(pl.Int64).alias("label")).to_series()
 
 
-def find_battle(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> Battle | None:
+def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[Battle]:
     """Find the columns of battles: two sides of one vocabulary that never meet themselves, and a winner.
+
+    Several battles have the same sides, and as many columns that name the winner equally well: one for each rater.
 
     Parameters
     ----------
     table : polars.DataFrame
-        One row per battle and voter.
+        One row per battle and voter, or one row per battle.
     views : mapping
         Views of its columns.
     """
@@ -144,7 +146,8 @@ def find_battle(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> Battle 
                     cell.lower() for cell in views[winner].distinct.head(9).to_list()
                 }
                 found.append((rank + 4 * bool(own), battle))
-    return max(found, key=lambda one: one[0])[1] if found else None
+    best = [battle for rank, battle in found if rank == max(found, key=lambda one: one[0])[0]]
+    return [battle for battle in best if battle[:2] == best[0][:2]]
 
 
 MOST_COLUMNS = 40
@@ -180,6 +183,26 @@ def _says_who_won(table: pl.DataFrame, view: ColumnView, battle: Battle) -> bool
     there = votes.filter(view.texts.is_not_null())
     read = there.drop_nulls()
     return len(read) >= LEAST_READ * len(there) > 0 and bool((read < 0).any()) and bool((read > 0).any())
+
+
+def name_sides(table: pl.DataFrame, battles: Sequence[Battle]) -> pl.DataFrame:
+    """Return a table with a column of votes for each rater, with its sides called `PAIR` and the votes in those words.
+
+    Votes with grades, and cells that name no winner, stay as they are.
+    """
+    first, second = battles[0][:2]
+    votes = {battle.winner: votes_in(table, battle) for battle in battles}
+    taken = ({*PAIR} & {*table.columns}) - {first, second}
+    if taken or any((vote.abs() > 1).any() for vote in votes.values()):
+        return table
+    words = {-1: PAIR[0], 0: "tie", 1: PAIR[1]}
+    named = table.with_columns(
+        pl.coalesce(
+            vote.replace_strict(words, default=None, return_dtype=pl.String), pl.col(name).cast(pl.String)
+        ).alias(name)
+        for name, vote in votes.items()
+    )
+    return named.rename({first: PAIR[0], second: PAIR[1]}) if battles[0].systems else named
 
 
 class Sides:

@@ -48,6 +48,7 @@ from assay.data.role_names import (
     human_names,
     plain_name,
 )
+from assay.data.sides import find_battles
 from assay.data.values import MOST_CATEGORIES, TICKS
 from assay.errors import DataError, counted, listing
 
@@ -447,13 +448,14 @@ class _Finder:
     def find(self) -> Structure:
         """Return the structure, by the shape that the user or the rows decide."""
         stated, shape = self.stated, self.stated.shape
-        if shape is None and stated.columns is not None:
-            shape = "wide"
+        said = any(getattr(stated, role) is not None for role in ("shape", "columns", "item", "annotator", "label"))
+        plain = shape is None and stated.annotator is None and stated.label is None
+        if stated.columns is not None or (plain and len(find_battles(self.frame, self.views)) > 1):
+            shape = shape or "wide"
         headless = [n for n, v in self.views.items() if v.filled and n in set(v.distinct.to_list())]
         places = sorted(int(n) for n in headless if n.isdigit())
         # Columns can be numbered: 1, 2, 3.
         numbered = len(places) == len(headless) and places == [places[0] + k for k in range(len(places))]
-        said = any(getattr(stated, role) is not None for role in ("shape", "columns", "item", "annotator", "label"))
         if len(headless) > 1 and not said and not numbered and 2 * len(headless) >= len(self.views):
             columns = tuple(Role(n, "unknown", "", v.examples(), "doubtful") for n, v in self.views.items())
             return Structure("long", columns, errors=(words.no_header(headless),))

@@ -27,7 +27,7 @@ from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
 from assay.data.names import IN_MEMORY, any_twice, cell_numbers, factorize, refuse_equal_names, strip_spaces
 from assay.data.role_names import ID, called, called_people, plain_name
 from assay.data.scales import Preference
-from assay.data.sides import GRADES, PAIR, PAIR_OF, Battle, Sides, find_battle, pair_names, votes_in
+from assay.data.sides import GRADES, PAIR, PAIR_OF, Battle, Sides, find_battles, name_sides, pair_names, votes_in
 from assay.data.structure import ROWS
 from assay.data.values import MARKS, parse_numbers
 from assay.errors import AssayError, DataError, counted, listing, require, unknown
@@ -728,12 +728,20 @@ MIN_VOTES = 1.5
 """Votes per question from which a column without a usual name identifies the questions."""
 
 
-def read_battles(rows: Rows, item: str | Sequence[str] | None, annotator: str | None) -> Rows:
-    """Read the rows of a table as votes if they are battles, by any names; unchanged otherwise."""
-    battle = find_battle(rows.labels, rows.views)
-    if battle is None:
+def read_battles(rows: Rows, item: str | Sequence[str] | None, annotator: str | None, *, wide: bool) -> Rows:
+    """Read the rows of a table as votes if they are battles, by any names; unchanged otherwise.
+
+    If each rater has a column of votes, only their words change; ``wide`` reads no other tables.
+    """
+    battles = find_battles(rows.labels, rows.views)
+    if len(battles) > 1:
+        named = name_sides(rows.labels, battles)
+        note = f"comparisons read as votes: first is {battles[0].first}, second is {battles[0].second}"
+        same = named.equals(rows.labels)
+        return rows if same else replace(rows, labels=named, reading=rows.reading.add_notes(note))
+    if wide or not battles:
         return rows
-    made = arena_rows(rows.labels, rows.reading.source, item, battle, annotator)
+    made = arena_rows(rows.labels, rows.reading.source, item, battles[0], annotator)
     reading = replace(rows.reading.add_notes(*made.reading.notes), exclusions=made.reading.exclusions)
     return replace(made, items=rows.items, annotators=rows.annotators, reading=reading, untyped=rows.untyped)
 
