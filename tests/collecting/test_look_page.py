@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import tempfile
 import threading
@@ -369,10 +370,38 @@ def test_old_page_makes_no_report_of_other_labels(client: Client) -> None:
     assert "in another window" not in client.do("role", file="sheet.csv", column="Ann", role="person")
 
 
-def test_impossible_name_is_refused(page: LookPage) -> None:
-    page.add("x" * 300 + ".csv", SHEET.encode())
-    assert "cannot be written" in page.refused
-    assert not page.sheets
+@pytest.mark.parametrize("name", ["x" * 300 + ".csv", "two\0parts.csv"])
+def test_impossible_name_is_refused(client: Client, name: str) -> None:
+    html = client.drop(name, SHEET)
+    assert "cannot be written" in words(html)
+    assert "<section" not in html
+
+
+def test_judges_are_kept_in_a_table_with_one_row_per_annotator(client: Client) -> None:
+    marks = {"ann": 0, "bob": 1, "cho": 2, "helper": 1}
+    rows = "".join(f"{who},{','.join(str(1 + (3 * n + j * j) % 5) for j in range(9))}\n" for who, n in marks.items())
+    client.drop("form.csv", f"annotator,{','.join(f'q{j}' for j in range(9))}\n" + rows)
+    assert "3 humans, 1 judge" in words(client.do("judges", file="form.csv", judge="helper"))
+    html = client.do("role", file="form.csv", column="q1", role="computed")
+    assert "3 humans, 1 judge" in words(html)
+    html = client.do("role", file="form.csv", column="q2", role="annotator column")
+    assert "3 humans, 1 judge" in words(html)
+    assert "--judges helper" in words(html)
+
+
+def test_command_finds_packages_of_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command runs in the folder of the page, and paths of Python are relative to that of ``assay look``."""
+    for name in ("page", "lib"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "lib" / "sitecustomize.py").write_text(f"open({str(tmp_path / 'found')!r}, 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["lib", os.environ.get("PYTHONPATH", "")]))
+    page = LookPage(tmp_path / "page", WORDS, lambda *_: "assay --version")
+    page.add("sheet.csv", SHEET.encode())
+    page.do("report", {})
+    assert page.run is not None
+    page.run.wait()
+    assert (tmp_path / "found").exists()
 
 
 def test_messages_name_the_controls_of_the_page(client: Client) -> None:
