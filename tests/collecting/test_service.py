@@ -229,7 +229,7 @@ def test_serve_starts_workers_that_take_twelve_seconds(tmp_path: Path, monkeypat
 def busy_machine(number: int, seconds: float) -> Iterator[None]:
     """So many processes that compute, a little after others in the queue; they end by themselves, too."""
     program = f"import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"
-    started = [subprocess.Popen([sys.executable, "-c", program], preexec_fn=lambda: os.nice(5)) for _ in range(number)]
+    started = [subprocess.Popen([sys.executable, "-c", program], preexec_fn=lambda: os.nice(10)) for _ in range(number)]
     try:
         yield
     finally:
@@ -246,8 +246,8 @@ def test_serve_starts_two_workers_at_a_load_of_forty(tmp_path: Path) -> None:
         links = invite_people(study, store, ["ana"])
     server = Server(folder, workers=2)
     try:
-        with busy_machine(40, seconds=120):
-            server.start(wait=120)  # about 20 s on two cores
+        with busy_machine(40, seconds=240):
+            server.start(wait=240)
             assert len(workers_of(server)) == 2
         ana = Annotator(Network(server.url, timeout=30), links["ana"])
         assert ana.join().status == 200

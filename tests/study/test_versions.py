@@ -299,7 +299,7 @@ def test_estimate_writes_nothing(folder: Folder) -> None:
     before = everything(folder)
     estimate = estimate_study(folder.ask(text=B))
     assert [one.calls for one in estimate.judges] == [6, 6]
-    assert "12 answers to 'quality' (12 of judges) would no longer count" in estimate.summary()
+    assert "12 answers to 'quality' (12 by judges) would no longer count" in estimate.summary()
     assert everything(folder) == before
     assert [one.calls for one in estimate_study(folder.study, changed="same-question").judges] == [0, 0]
 
