@@ -241,7 +241,7 @@ def test_command_does_not_contain_the_password(
         "question: alt-test\nverdict: 1",
     ],
 )
-def test_file_that_is_no_plan_decides_nothing(page: Served, plan: str) -> None:
+def test_file_that_is_not_a_plan_decides_nothing(page: Served, plan: str) -> None:
     lead = page.lead()
     lead.form("/lead/blind")
     path = page.folder / "plan.yaml"

@@ -318,7 +318,7 @@ def test_guidelines_of_judges_are_announced(tmp_path: Path) -> None:
         assert lead.form(SETTINGS, **hidden(seen), changed="same-question").status == 303
         in_step(page)
         assert len(stored_annotations(page.store)) == 4
-        with pytest.raises(ChangedStudyError, match="3 of judges"):
+        with pytest.raises(ChangedStudyError, match="3 by judges"):
             assay.open_study(folder).ask(progress=False)
         found = effects(preview(lead, "items", '{"item": "new", "text": "N."}'))
         assert found[1] == "Judges have no labels for them: collect these with assay judge study."

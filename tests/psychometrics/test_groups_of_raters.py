@@ -56,7 +56,7 @@ def test_group_of_one_rater_is_not_compared() -> None:
     assert "gender f and m: severity not compared, a group has fewer than 2 annotators." in found.summary()
 
 
-def test_columns_of_items_and_annotators_are_told_apart() -> None:
+def test_columns_of_items_and_annotators_are_distinguished() -> None:
     labels = grouped(["f", "f", "m", "m"])
     with pytest.raises(DesignError, match=r"'gender' describes annotators, .* compare groups .* with by='gender'"):
         assay.rater_model(labels, group="gender", **QUICK)
