@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import assay
 from assay.replacement import words
-from assay.replacement.limitations import Limitation, limitations_of
+from assay.replacement.limitations import Limitation, _welch_p, limitations_of
 
 N = 240
 
@@ -114,6 +115,13 @@ def test_limitations_of_numbers_use_squared_distances():
     assert groups[0].here == pytest.approx(np.mean((among - apart)[:60]))
     assert groups[0].elsewhere == pytest.approx(np.mean((among - apart)[60:]))
     assert "squared distance among annotators" in words._limitation(groups[0], numeric=True)
+
+
+def test_welch_p_is_that_of_scipy():
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(0, 1, 20), rng.normal(0.3, 2, 50)
+    assert _welch_p(a, b) == pytest.approx(stats.ttest_ind(a, b, equal_var=False, alternative="less").pvalue)
+    assert _welch_p(np.ones(5), np.ones(5)) == 1
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson
 from assay.estimation.options import Settings, level_option, option, question_of_two
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Bools, Floats
-from assay.statistics.means import MeanDifference
+from assay.statistics.means import WelchDifference
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -455,7 +455,7 @@ def _check_anchors(new: ScoredRun, pairs: AnchorPairs, key: str) -> str | None:
 
 def _two_means(x: Floats, y: Floats) -> float:
     """Welch's two-sided p."""
-    return 1.0 if min(len(x), len(y)) < 2 else MeanDifference.of(x, y).p()
+    return 1.0 if min(len(x), len(y)) < 2 else WelchDifference.of(x, y).p()
 
 
 # -- agreement with humans -------------------------------------------------------------------------------------

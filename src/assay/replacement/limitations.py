@@ -19,7 +19,6 @@ import numpy as np
 from assay.estimation.intervals import adjust_p
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement.panel import AltTestTable
-from assay.statistics.means import MeanDifference
 from assay.statistics.panels import Panel
 from assay.statistics.strata import ORDER, quantile_parts
 
@@ -203,8 +202,7 @@ def _of_groups(advantage: Floats, columns: Iterator[tuple[str, Ints, Sequence[st
             if len(here) < FEWEST_OF_GROUP or len(elsewhere) < FEWEST_OF_GROUP:
                 continue
             means = float(here.mean()), float(elsewhere.mean())
-            p = MeanDifference.of(here, elsewhere).p_below()
-            yield Limitation("worst_group", name, value, len(here), *means, p)
+            yield Limitation("worst_group", name, value, len(here), *means, _welch_p(here, elsewhere))
 
 
 def _orders(table: AltTestTable) -> Iterator[tuple[str, Floats]]:
@@ -235,5 +233,16 @@ def _of_order(advantage: Floats, orders: Iterator[tuple[str, Floats]]) -> Iterat
             p = float(stdtr(n - 2, r * math.sqrt((n - 2) / max(1 - r**2, 1e-12))))
             means = float(here.mean()), float(elsewhere.mean())
             yield Limitation("decline", name, "", n, *means, p)
-            lower = MeanDifference.of(here, elsewhere).p_below()
-            yield Limitation("worst_group", name, "the last third", len(here), *means, lower)
+            yield Limitation("worst_group", name, "the last third", len(here), *means, _welch_p(here, elsewhere))
+
+
+def _welch_p(here: Floats, elsewhere: Floats) -> float:
+    """Return the one-sided p-value of H0: the mean here is not lower (Welch's t)."""
+    from scipy.special import stdtr
+
+    parts = [each.var(ddof=1) / len(each) for each in (here, elsewhere)]
+    total = sum(parts)
+    if not total > 0:
+        return 1.0
+    df = total**2 / sum(part**2 / (len(each) - 1) for part, each in zip(parts, (here, elsewhere), strict=True))
+    return float(stdtr(df, (here.mean() - elsewhere.mean()) / math.sqrt(total)))

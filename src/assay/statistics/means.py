@@ -9,7 +9,7 @@ from assay.estimation.statistic import Floats
 
 
 @dataclass(frozen=True)
-class MeanDifference:
+class WelchDifference:
     """The mean of one sample minus that of another, by Welch's t (1947), for unequal variances.
 
     Attributes
@@ -26,13 +26,13 @@ class MeanDifference:
     df: float
 
     @classmethod
-    def of(cls, x: Floats, y: Floats) -> MeanDifference:
+    def of(cls, x: Floats, y: Floats) -> WelchDifference:
         """Compare two samples of at least two numbers.
 
         Examples
         --------
         >>> import numpy as np
-        >>> found = MeanDifference.of(np.array([1.0, 2, 3]), np.array([4.0, 5, 6]))
+        >>> found = WelchDifference.of(np.array([1.0, 2, 3]), np.array([4.0, 5, 6]))
         >>> found.estimate, round(found.df, 3), round(found.p(), 3)
         (-3.0, 4.0, 0.021)
         """
@@ -42,12 +42,6 @@ class MeanDifference:
             return cls(estimate, 0.0, math.nan)
         df = total**2 / sum(part**2 / (len(one) - 1) for part, one in zip(parts, (x, y), strict=True))
         return cls(estimate, math.sqrt(total), float(df))
-
-    def p_below(self) -> float:
-        """The one-sided p-value of H0: the first mean is not lower; 1 without a standard error."""
-        from scipy.special import stdtr
-
-        return float(stdtr(self.df, self.estimate / self.error)) if self.error else 1.0
 
     def p(self) -> float:
         """The two-sided p-value of equal means; 1 without a standard error."""

@@ -15,7 +15,7 @@ from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.raters.density import Density, point_probabilities
 from assay.psychometrics.raters.fit import MOST_RHAT, STEEP, RaterFit, rhat_and_samples
 from assay.psychometrics.raters.linear import LinearDensity, linear_ideal, linear_predictive, linear_traits
-from assay.statistics.means import MeanDifference
+from assay.statistics.means import WelchDifference
 
 # -- May the fit be trusted ------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ def between_groups(found: RaterFit, groups: Mapping[str, Sequence[str]]) -> pl.D
             if min(len(x), len(y)) < LEAST_OF_GROUP:
                 row["reason"] = f"a group has fewer than {LEAST_OF_GROUP} annotators"
             else:
-                apart = MeanDifference.of(x, y)
+                apart = WelchDifference.of(x, y)
                 low, high = (float(back(end)) for end in apart.interval(level))
                 row |= {"estimate": float(back(apart.estimate)), "low": low, "high": high, "p": apart.p()}
             rows.append(row)
