@@ -876,7 +876,7 @@ QUESTIONS = (
     Question(
         "rater_model", lambda labels, **options: assay.rater_model(labels, **options), RaterSettings,
         {"annotators": [("ann_1", "ann_2", "gpt")], "repeats": ["first", "last", "majority", "each"], "reverse": [],
-         "object": ["document"], "confidence": [0.8], "seed": [3], "group": ["language"],
+         "object": ["document"], "confidence": [0.8], "seed": [3], "group": ["language"], "by": ["team"],
          "baseline": [{"group": "language", "baseline": "en"}],
          "reference": [{"group": "language", "reference": "humans"}, {"group": "language", "reference": "judges"}],
          "rope": [{"group": "language", "rope": 0.3}], "distribution": ["normal"], "traits": [], "quick": [],

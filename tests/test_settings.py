@@ -402,6 +402,7 @@ OPTIONS = {
         "draws": "1000 >= 100",
         "progress": "None hidden transient",
         "group": "None first",
+        "by": "None first",
         "traits": "None first",
     },
     DriftSettings: {

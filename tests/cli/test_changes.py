@@ -35,7 +35,7 @@ def versions(folder: Path) -> list[tuple[int, str]]:
     return found
 
 
-SAYS = "8 answers to 'stars' (8 of judges) would no longer count"
+SAYS = "8 answers to 'stars' (8 by judges) would no longer count"
 
 
 @pytest.mark.parametrize("command", ["judge", "people invite", "serve"])

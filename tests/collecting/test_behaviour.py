@@ -30,7 +30,8 @@ def numbers(rows: list[tuple[str, int, float]], span: float = 4.0) -> LabelsInOr
     people = tuple(sorted({who for who, _, _ in rows}))
     who, item, value = zip(*rows, strict=True)
     codes = np.array([people.index(one) for one in who])
-    return LabelsInOrder(people, np.array(item), codes, np.array(value, dtype=float), span)
+    given = np.array(value, dtype=float)
+    return LabelsInOrder(people, np.array(item), codes, given, given, span)
 
 
 class TestMeasuresOfAnnotators:
@@ -177,6 +178,22 @@ def test_dashboard_marks_the_one_with_the_reason(desk: Served) -> None:
     assert "at most one in twenty marks any" in sheet
     assert 'name="reason" value="1.5 s per item' in sheet or "same answer as before" in sheet
     assert "Not out of line with the others" in lead.send("GET", "/lead/person?name=ana").text
+
+
+def test_annotator_who_always_chooses_the_left_is_marked(tmp_path: Path) -> None:
+    rows = [{"item": f"r{n}", "one": f"First {n}", "two": f"Second {n}"} for n in range(24)]
+    better = {"name": "better", "text": "Which is better?", "scale": "preference", "options": ["one", "two"]}
+    with Served(write_study(tmp_path / "pairs", items=rows, questions=[better]), PEOPLE) as page:
+        for name in PEOPLE:
+            person, chance = page.annotator(name), random.Random(name)
+            for _ in range(24):
+                (task,) = person.work()[:1]
+                label = "first" if name == "fay" else chance.choice(["first", "second"])  # as the page shows them
+                assert person.answer(task, {task.questions[0].id: label}, seconds=20).status == 200
+            person.wire.close()
+        sheet = page.lead().send("GET", "/lead/person?name=fay").text
+        assert "same answer as before in 100% (others " in sheet
+        assert "same answer as before" not in page.lead().send("GET", "/lead/person?name=ana").text
 
 
 def test_annotator_is_paused_excluded_and_readmitted_on_their_page(desk: Served) -> None:

@@ -168,7 +168,7 @@ def test_changed_item_is_asked_again_as_new_version(serve: Any) -> None:
     first = serve(items=3, people={"after_change": "ask-again", "overlap": 1}, who=("ana", "ben"))
     assert finish(first.annotator()) == 3
     rewrite(first, 1, "Another text.")
-    with pytest.raises(ChangedStudyError, match=r"1 answer to 'stars' \(1 of people\) would no longer count"):
+    with pytest.raises(ChangedStudyError, match=r"1 answer to 'stars' \(1 by annotators\) would no longer count"):
         first.again()
     with first.again("new-version") as now:
         assert now.annotator("ben").work() == [], "the place still belongs to its person"

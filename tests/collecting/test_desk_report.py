@@ -233,6 +233,29 @@ def test_command_does_not_contain_the_password(
     assert address.startswith("postgresql://assay@"), "SQLAlchemy writes a password as ***"
 
 
+@pytest.mark.parametrize(
+    "plan",
+    [
+        "verdict: {expertise: expert}",
+        "question: alt-test\nverdict: {expertise: cook}",
+        "question: alt-test\nverdict: 1",
+    ],
+)
+def test_file_that_is_not_a_plan_decides_nothing(page: Served, plan: str) -> None:
+    lead = page.lead()
+    lead.form("/lead/blind")
+    path = page.folder / "plan.yaml"
+    path.write_text("question: alt-test\nverdict: {expertise: expert}\n")
+    assert "The plan decides the margin ε." in lead.send("GET", "/lead/report").text
+    path.write_text(f"# changed\n{plan}\n")
+    text = lead.send("GET", "/lead/report").text
+    assert "plan.yaml cannot be read; run assay report for the reason." in text
+    assert ("The plan decides" in text, "Make the report</button>" in text) == (False, False)
+    assert lead.form("/lead/report", expertise="crowd").status == 409, "a report would be refused for the same reason"
+    path.unlink()
+    assert "Whose place would the judge take?" in lead.send("GET", "/lead/report").text
+
+
 @in_browser
 def test_report_is_made_in_browser(browser: Browser, tmp_path: Path) -> None:
     study = labelled()

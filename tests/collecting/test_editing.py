@@ -287,7 +287,7 @@ def test_guidelines_are_the_same_question_or_a_new_version(serve: Callable[..., 
     answer(page, "ana", 2)
     lead = page.lead()
     seen = preview(lead, "guidelines", "Whole stars only.", of="stars")
-    assert "2 answers to 'stars' (2 of people) would no longer count" in unescape(seen.text)
+    assert "2 answers to 'stars' (2 by annotators) would no longer count" in unescape(seen.text)
     reply = lead.form(SETTINGS, **hidden(seen))
     assert reply.status == 422
     assert "would no longer count" in words(reply), "the lead has to decide"
@@ -313,12 +313,12 @@ def test_guidelines_of_judges_are_announced(tmp_path: Path) -> None:
         answer(page, "ana", 1)
         lead = page.lead()
         seen = preview(lead, "guidelines", "Whole stars only.", of="stars")
-        assert "4 answers to 'stars' (1 of people, 3 of judges) would no longer count" in unescape(seen.text)
+        assert "4 answers to 'stars' (1 by annotators, 3 by judges) would no longer count" in unescape(seen.text)
         assert "the next assay judge asks whether their labels count" in effects(seen)[-1]
         assert lead.form(SETTINGS, **hidden(seen), changed="same-question").status == 303
         in_step(page)
         assert len(stored_annotations(page.store)) == 4
-        with pytest.raises(ChangedStudyError, match="3 of judges"):
+        with pytest.raises(ChangedStudyError, match="3 by judges"):
             assay.open_study(folder).ask(progress=False)
         found = effects(preview(lead, "items", '{"item": "new", "text": "N."}'))
         assert found[1] == "Judges have no labels for them: collect these with assay judge study."

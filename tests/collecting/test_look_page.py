@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import tempfile
 import threading
@@ -101,8 +102,8 @@ def test_dropped_file_shows_roles_analyses_and_command(client: Client) -> None:
     assert "my sheet.csv Remove my sheet.csv 30 rows × 6 columns" in said
     assert "120 labels, 30 items, 3 humans, 1 judge, ordinal:1-5" in said
     assert roles(html)["Mean"] == "computed (ignored)"
-    assert "Assumed that 'gpt-4o' is a judge (by name) " in said
-    assert "--judges ..." not in said, "the page has a control for it"
+    assert "Assumed that 'gpt-4o' is a judge (by name). Tick the judges " in said, "the page has a control for it"
+    assert "Assumed scale 1-5. If wrong, set the scale " in said
     assert "✓ replacement test (gpt-4o)" in said
     assert re.search(r"assay report 'my sheet.csv' --expertise crowd --wide --item ID .*--judges gpt-4o", said)
     assert "/assay-" not in html, "the temporary folder does not appear"
@@ -369,7 +370,71 @@ def test_old_page_makes_no_report_of_other_labels(client: Client) -> None:
     assert "in another window" not in client.do("role", file="sheet.csv", column="Ann", role="person")
 
 
-def test_impossible_name_is_refused(page: LookPage) -> None:
-    page.add("x" * 300 + ".csv", SHEET.encode())
-    assert "cannot be written" in page.refused
-    assert not page.sheets
+@pytest.mark.parametrize("name", ["x" * 300 + ".csv", "two\0parts.csv"])
+def test_impossible_name_is_refused(client: Client, name: str) -> None:
+    html = client.drop(name, SHEET)
+    assert "cannot be written" in words(html)
+    assert "<section" not in html
+
+
+def test_judges_are_kept_in_a_table_with_one_row_per_annotator(client: Client) -> None:
+    marks = {"ann": 0, "bob": 1, "cho": 2, "helper": 1}
+    rows = "".join(f"{who},{','.join(str(1 + (3 * n + j * j) % 5) for j in range(9))}\n" for who, n in marks.items())
+    client.drop("form.csv", f"annotator,{','.join(f'q{j}' for j in range(9))}\n" + rows)
+    assert "3 humans, 1 judge" in words(client.do("judges", file="form.csv", judge="helper"))
+    html = client.do("role", file="form.csv", column="q1", role="computed")
+    assert "3 humans, 1 judge" in words(html)
+    html = client.do("role", file="form.csv", column="q2", role="annotator column")
+    assert "3 humans, 1 judge" in words(html)
+    assert "--judges helper" in words(html)
+
+
+def test_command_finds_packages_of_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command runs in the folder of the page, and paths of Python are relative to that of ``assay look``."""
+    for name in ("page", "lib"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "lib" / "sitecustomize.py").write_text(f"open({str(tmp_path / 'found')!r}, 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["lib", os.environ.get("PYTHONPATH", "")]))
+    page = LookPage(tmp_path / "page", WORDS, lambda *_: "assay --version")
+    page.add("sheet.csv", SHEET.encode())
+    page.do("report", {})
+    assert page.run is not None
+    page.run.wait()
+    assert (tmp_path / "found").exists()
+
+
+def test_messages_name_the_controls_of_the_page(client: Client) -> None:
+    nines = "".join(f"q{i},{1 + i % 5},{9 if i % 6 == 0 else 1 + i % 4}\n" for i in range(24))
+    said = words(client.drop("my nines.csv", "ID,Ann,Bob\n" + nines))
+    assert (
+        "Run assay look 'my nines.csv' --browser --missing 9 if it is a missing value, or set the scale to "
+        "interval:1-9 if it is a label" in said
+    ), "no control of the page has codes of missing values"
+    said = words(client.drop("one.csv", "item,label\n" + "".join(f"q{i},{1 + i % 5}\n" for i in range(24))))
+    assert "no column with the annotators was found (change the roles of columns)" in said
+    apart = "".join(f"q{i},{1 + i % 5},{10 * (i % 10)}\n" for i in range(24))
+    said = words(client.drop("apart.csv", "ID,Ann,Bob\n" + apart))
+    assert "Convert them to one scale, or set the scale)" in said, "also in a reading that is not possible yet"
+    long = "".join(f"q{i // 2},a{i % 2},{('Yes', 'yes', 'no')[i % 3]}\n" for i in range(24))
+    said = words(client.drop("long.csv", "item,annotator,label\n" + long))
+    assert "Run assay look long.csv --browser --label-spelling merge if they are the same, or run" in said
+
+
+def test_scale_of_a_file_that_is_not_readable_yet_is_set(client: Client) -> None:
+    apart = "".join(f"q{i},{1 + i % 5},{10 * (i % 10)}\n" for i in range(24))
+    client.drop("apart.csv", "ID,Ann,Bob\n" + apart)
+    html = client.do("scale", file="apart.csv", scale="interval:0-90")
+    (answer,) = (unescape(one) for one in re.findall(r'name="answer" value="(.*?)"', html))
+    said = words(client.do("answer", file="apart.csv", answer=answer))
+    assert "48 labels, 24 items, 2 humans, 0 judges, interval:0-90" in said
+
+
+def test_ignored_item_of_a_table_with_one_row_per_annotator_is_ignored(client: Client) -> None:
+    rows = "".join(f"ann{i},{','.join(str(1 + (3 * i + j * j) % 5) for j in range(9))}\n" for i in range(3))
+    client.drop("form.csv", f"annotator,{','.join(f'q{j}' for j in range(9))}\n" + rows)
+    html = client.do("role", file="form.csv", column="q1", role="computed")
+    assert (roles(html)["q0"], roles(html)["q1"]) == ("item id", "computed (ignored)")
+    assert "24 labels, 8 items, 3 humans" in words(html)
+    html = client.do("role", file="form.csv", column="q1", role="item")
+    assert (roles(html)["q1"], "27 labels, 9 items" in words(html)) == ("item id", True)

@@ -973,9 +973,9 @@ def test_agreement_requires_five_items_with_two_annotators(
 def test_plan_is_read_again_only_after_a_change(tmp_path: Any) -> None:
     assert overview.plan_of(tmp_path) == {}
     path = tmp_path / overview.PLAN_FILE
-    path.write_text("looks: 3\n")
+    path.write_text("question: alt-test\nlooks: 3\n")
     first = overview.plan_of(tmp_path)
-    assert first == {"looks": 3}
+    assert first == {"question": "alt-test", "looks": 3}
     assert overview.plan_of(tmp_path) is first
     for broken in ("[1, 2]", "a: [", "\x00"):
         path.write_text(broken * 3)

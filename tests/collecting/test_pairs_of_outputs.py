@@ -177,7 +177,7 @@ def test_changed_outputs_give_new_pairs_and_require_a_decision_on_old_votes(tmp_
     (folder / "study.yaml").write_text(content.replace("top: 6", "top: 4"))
     with pytest.raises(StudyError, match=r"not drawn yet \(all outputs exist\)"):
         Served(folder)
-    with pytest.raises(ChangedStudyError, match=r"10 answers to 'better' \(10 of judges\)"):
+    with pytest.raises(ChangedStudyError, match=r"10 answers to 'better' \(10 by judges\)"):
         judged(folder)
     run = judged(folder, changed="new-version")
     assert run.answered == 0

@@ -653,7 +653,7 @@ def test_changed_words_make_a_new_version_and_answers_keep_theirs(serve: Any) ->
         shown = [forms[row["shown"]["form"]] for row in second.history()]
         assert shown[0] == "As it was."
     words = {"text": "How many stars, really?"}
-    with pytest.raises(ChangedStudyError, match=r"2 answers to 'stars' \(2 of people"):
+    with pytest.raises(ChangedStudyError, match=r"2 answers to 'stars' \(2 by annotators"):
         edited(first, lambda study: study["questions"][0].update(words))
     with first.again("new-version") as third:
         ana = third.annotator()

@@ -13,6 +13,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -222,6 +223,38 @@ def test_serve_starts_workers_that_take_twelve_seconds(tmp_path: Path, monkeypat
         started = workers_of(server)
         assert len(started) == 2
         assert "worker process" not in server.log.read_text()  # none was replaced
+
+
+@contextlib.contextmanager
+def busy_machine(number: int, seconds: float) -> Iterator[None]:
+    """So many processes that compute, a little after others in the queue; they end by themselves, too."""
+    program = f"import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"
+    started = [subprocess.Popen([sys.executable, "-c", program], preexec_fn=lambda: os.nice(10)) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+
+
+@pytest.mark.served
+def test_serve_starts_two_workers_at_a_load_of_forty(tmp_path: Path) -> None:
+    folder = write_study(tmp_path / "study", items=4)
+    study = load_study(folder)
+    with open_store(study) as store:
+        links = invite_people(study, store, ["ana"])
+    server = Server(folder, workers=2)
+    try:
+        with busy_machine(40, seconds=240):
+            server.start(wait=240)
+            assert len(workers_of(server)) == 2
+        ana = Annotator(Network(server.url, timeout=30), links["ana"])
+        assert ana.join().status == 200
+        assert ana.answer(ana.work()[0]).status == 200
+        ana.wire.close()
+    finally:
+        server.close()
 
 
 @pytest.mark.served

@@ -245,6 +245,7 @@ def test_summary_starts_with_convergence(method, unfair, monkeypatch):
         diagnostics=SimpleNamespace(
             rows=pl.DataFrame({"rhat": [1.001, 1.004], "effective_draws": [1234.0, 2000]}), problems=("it stopped.",)
         ),
+        groups=None,
         fairness=SimpleNamespace(sentences=lambda rope, unit: [f"unfair {rope} {unit}"]) if unfair else None,
     )  # fmt: skip
     found = list(module._sentences(model))

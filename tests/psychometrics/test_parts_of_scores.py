@@ -75,7 +75,7 @@ def rater_model(fair=None, checked=0, modes=1) -> SimpleNamespace:
     rhat = pl.DataFrame({"quantity": [f"q{k}" for k in range(checked)], "rhat": [1 + k / 100 for k in range(checked)]},
                         schema={"quantity": pl.String, "rhat": pl.Float64})  # fmt: skip
     return told(
-        rows=ROWS, plot_ideal="ideal", plot_fairness="unfair", fairness=fair,
+        rows=ROWS, plot_ideal="ideal", plot_fairness="unfair", fairness=fair, groups=None,
         diagnostics=SimpleNamespace(rows=rhat), modes=pl.DataFrame({"mode": range(modes)}),
         fitted=SimpleNamespace(rope=0.25), unit="points",
     )  # fmt: skip

@@ -256,7 +256,7 @@ def test_labels_of_people_alone_are_their_frame(store):
         assert newest_answer(db) == 26
     assert found.height == 24
     assert set(found["annotator"].to_list()) == {"ana", "ben", "chi"}
-    assert found.columns == ["assignment", "question", "condition", "item", "annotator", "repeat", "label"]
+    assert found.columns == ["assignment", "question", "condition", "item", "annotator", "repeat", "label", "position"]
 
 
 def test_there_is_no_newest_answer_before_the_first(url):
@@ -330,7 +330,7 @@ def test_new_plan_retires_what_it_does_not_hold_and_finds_old_answers_again(stor
     run = work.start_run(store)
     claim = work.claim(store, run, ["example"], 1)[0]
     add_answer(store, claim, run, Answer("valid", 4), 1)
-    with pytest.raises(ChangedStudyError, match=r"1 answer to 'stars' \(1 of judges\)"):
+    with pytest.raises(ChangedStudyError, match=r"1 answer to 'stars' \(1 by judges\)"):
         plan(store, digest="two", recipe="other")
     plan(store, digest="two", recipe="other", changed="new-version")
     assert work.counts(store, ["example"]) == {"open": 8}

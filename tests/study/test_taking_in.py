@@ -212,7 +212,7 @@ def test_after_change_ask_again_reopens_tasks(store, tmp_path, new_text, changed
     given(store)
     changing = study(tmp_path, people={"after_change": new_text}, files=NEW_TEXT)
     if again:
-        with pytest.raises(ChangedStudyError, match=r"1 answer to 'stars' \(1 of people\) would no longer count"):
+        with pytest.raises(ChangedStudyError, match=r"1 answer to 'stars' \(1 by annotators\) would no longer count"):
             sync(store, changing)
     sync(store, changing, changed)
     with store.reading() as db:

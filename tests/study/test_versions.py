@@ -164,7 +164,7 @@ def test_change_of_one_judge_affects_that_judge_only(folder: Folder, change: Cal
     judge_study(folder.study)
     prompt(folder, "Say a label.")
     change(folder)
-    with pytest.raises(ChangedStudyError, match=r"6 answers to 'quality' \(6 of judges"):
+    with pytest.raises(ChangedStudyError, match=r"6 answers to 'quality' \(6 by judges"):
         judge_study(folder.study)
     assert judge_study(folder.study, changed="new-version").answered == 6
     assert folder.versions() == [(1, 1)], "people were shown the same"
@@ -252,7 +252,7 @@ def test_arm_that_is_added_costs_that_arm_alone(folder: Folder) -> None:
     assert sorted(labels.labels.group_by("annotator", "prompt").len()["len"]) == [6, 6, 6, 6]
     del folder.content["conditions"]
     folder.save()
-    with pytest.raises(ChangedStudyError, match=r"12 answers to 'quality' \(12 of judges\)"):
+    with pytest.raises(ChangedStudyError, match=r"12 answers to 'quality' \(12 by judges\)"):
         judge_study(folder.study)
     assert judge_study(folder.study, changed="new-version").answered == 0
     assert len(study_labels(folder.study).where(kind="judge")) == 12
@@ -299,7 +299,7 @@ def test_estimate_writes_nothing(folder: Folder) -> None:
     before = everything(folder)
     estimate = estimate_study(folder.ask(text=B))
     assert [one.calls for one in estimate.judges] == [6, 6]
-    assert "12 answers to 'quality' (12 of judges) would no longer count" in estimate.summary()
+    assert "12 answers to 'quality' (12 by judges) would no longer count" in estimate.summary()
     assert everything(folder) == before
     assert [one.calls for one in estimate_study(folder.study, changed="same-question").judges] == [0, 0]
 

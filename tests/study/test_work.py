@@ -41,9 +41,9 @@ def test_change_says_what_it_loses_by_question_and_kind():
     said = "would no longer count, because the study has changed since they were given"
     assert Change(db, None).words == ""
     one = Change(db, None, Counter({("quality", "human"): 12, ("quality", "judge"): 8}))
-    assert one.words == f"20 answers to 'quality' (12 of people, 8 of judges) {said}"
+    assert one.words == f"20 answers to 'quality' (12 by annotators, 8 by judges) {said}"
     two = Change(db, None, Counter({("tone", "judge"): 1, ("quality", "human"): 2}))
-    assert two.words == f"2 answers to 'quality' (2 of people), 1 answer to 'tone' (1 of judges) {said}"
+    assert two.words == f"2 answers to 'quality' (2 by annotators), 1 answer to 'tone' (1 by judges) {said}"
 
 
 COUNTING: list[tuple[dict[str, Any] | str, str | None]] = [
@@ -78,7 +78,7 @@ def test_change_that_loses_answers_needs_a_word(store):
             change.db.execute(sa.update(q).where(q.c.id == 2).values(current=False))
         return change
 
-    words = "3 answers to 'quality' (1 of people, 2 of judges) would no longer count, because the study has changed"
+    words = "3 answers to 'quality' (1 by annotators, 2 by judges) would no longer count, because the study has changed"
     with pytest.raises(ChangedStudyError) as refused:
         losing(None)
     assert refused.value.what.startswith(words)

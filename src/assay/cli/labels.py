@@ -1182,13 +1182,12 @@ def raters(
     _refuse_other_variants(given, row)
     with progress_bar(row.bar) as progress:
         found = import_named(row.ask)(table, progress=progress, **given)
-    if ask.output.as_text and found.fairness is not None:
-        from assay.reporting import tables
+    fair = None if found.fairness is None else found.fairness.rows
+    for frame, symbol in ((fair, "Δφ"), (found.groups, "estimate")):
+        if ask.output.as_text and frame is not None:
+            from assay.reporting import tables
 
-        say(
-            tables.to_text(tables.shown(found.fairness.rows, drop=hidden_columns(found.fairness.rows), symbol="Δφ"))
-            + "\n"
-        )
+            say(tables.to_text(tables.shown(frame, drop=hidden_columns(frame), symbol=symbol)) + "\n")
     ask.show(row, found, out)
 
 

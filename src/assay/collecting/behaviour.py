@@ -32,6 +32,9 @@ Measure = Literal["time", "agreement", "repeats"]
 MEASURES: tuple[Measure, ...] = ("time", "agreement", "repeats")
 """Seconds per item; chance-corrected agreement with others; answers that equal the one before."""
 
+MOST_OPTIONS = 100
+"""More options than a question can have: places are below this number."""
+
 HALF = 0.5
 """A time, or an agreement, is marked only if it is also below this multiple of the others' median, because small
 differences are significant with many items."""
@@ -45,7 +48,8 @@ class OutOfLine:
     ----------
     measure : str
         ``time``: median seconds per item; ``agreement``: chance-corrected agreement with others, 1 at most;
-        ``repeats``: share of answers that equal the answer before.
+        ``repeats``: share of answers that equal the answer before, on the page: always
+        the left one of two is one answer.
     value, others : float
         The annotator's value, and the median of the others.
     p : float
@@ -166,6 +170,9 @@ class LabelsInOrder:
     item, person : (labels,) int
     value : (labels,) float
         Codes of categories; numbers on a scale with an order.
+    place : (labels,) float
+        The label as it is on the page: the place of the chosen option, whose order is drawn for each item; otherwise
+        equal if labels are.
     span : float
         The distance that counts as disagreement in full; 0 for categories, any two of which disagree.
     """
@@ -174,6 +181,7 @@ class LabelsInOrder:
     item: Ints
     person: Ints
     value: Floats
+    place: Floats
     span: float
 
 
@@ -195,8 +203,8 @@ def _asked_on(labels: DataFrame, spec: str | None) -> DataFrame:
 def _numbers(scale: Scale, labels: DataFrame) -> LabelsInOrder:
     import polars as pl
 
-    frame = labels.sort("assignment").select("annotator", "item", "condition", read_labels(labels))
-    label = frame["label"]
+    frame = labels.sort("assignment").select("annotator", "item", "condition", "position", read_labels(labels))
+    label, position = frame["label"], frame["position"].cast(pl.Float64)
     if scale.numeric and label.dtype.is_numeric():
         value = label.cast(pl.Float64).to_numpy()
         span = _range(scale, value)
@@ -208,7 +216,8 @@ def _numbers(scale: Scale, labels: DataFrame) -> LabelsInOrder:
     people = tuple(sorted(set(names)))
     number = {name: i for i, name in enumerate(people)}
     code = np.array([number[name] for name in names], dtype=np.int64)
-    return LabelsInOrder(people, items, code, value, span)
+    kinds = label.rank("dense").cast(pl.Float64) + MOST_OPTIONS
+    return LabelsInOrder(people, items, code, value, position.fill_null(kinds).to_numpy(), span)
 
 
 def _log_time(seconds: Sequence[float]) -> tuple[float, float]:
@@ -278,11 +287,11 @@ def _closeness(one: Any, others: Floats, span: float) -> Floats:
 
 def _repeats(numbers: LabelsInOrder, name: str) -> tuple[float, float, int]:
     """The share of answers that equal the answer before, as its arcsine, whose standard error is 1 / (2 √n)."""
-    value = numbers.value[numbers.person == numbers.people.index(name)]
-    n = len(value) - 1
+    place = numbers.place[numbers.person == numbers.people.index(name)]
+    n = len(place) - 1
     if n + 1 < FEWEST_ITEMS:
         return np.nan, np.nan, 0
-    return float(np.arcsin(np.sqrt(np.mean(value[1:] == value[:-1])))), float(1 / (2 * np.sqrt(n))), n
+    return float(np.arcsin(np.sqrt(np.mean(place[1:] == place[:-1])))), float(1 / (2 * np.sqrt(n))), n
 
 
 def _pooled(each: Sequence[tuple[float, float, int]]) -> tuple[float, float]:

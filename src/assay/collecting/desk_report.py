@@ -67,6 +67,8 @@ class ReportOnDesk:
         Interim analyses that were done, and that are planned.
     decided : bool
         Whether a plan decides the margin.
+    trouble : str
+        Why the plan cannot be read; empty if it can, or if there is none.
     """
 
     cards: tuple[Mapping[str, Any], ...]
@@ -79,6 +81,7 @@ class ReportOnDesk:
     done: int
     planned: int
     decided: bool
+    trouble: str
 
 
 def report_on_desk(state: AppState) -> ReportOnDesk:
@@ -107,6 +110,7 @@ def report_on_desk(state: AppState) -> ReportOnDesk:
         len(looks),
         (plan.get("looks") or 1) if plan else study.config.analyses or 1,
         bool(isinstance(given, Mapping) and {"epsilon", "expertise"} & given.keys()),
+        str(plan.get("trouble", "")),
     )
 
 
@@ -182,6 +186,8 @@ def make_report(state: Shared, expertise: Annotated[Expertise | None, Form()] = 
     """Make a report."""
     _refuse(state)
     found = report_on_desk(state)
+    if found.trouble:
+        raise Refused(409, "Nothing was changed", f"{found.trouble}.")
     if expertise is None and not found.decided:
         raise Refused(422, "Nothing was changed", "Choose the type of annotator.")
     if _begin(state.store):

@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -56,8 +56,20 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-_ADVICE = re.compile(r"\.? (?:If wrong, set|Set) --[a-z-]+ \S+$")
-"""The end of an assumption; the page has a control for it."""
+_OPTION = r"--(wide|[a-z-]+ (?:'[^']*'|\.\.\.|[^\s;]*[^\s;,.)](?:,?\.\.\.)?))"
+_OPTIONS = re.compile(rf"(?:\b(set|use|with|in|the same) )?({_OPTION}(?:(?:, and|,| and) {_OPTION})*)", re.IGNORECASE)
+"""Options of the command in a message, and the word before them."""
+
+_ROLES = "change the roles of columns", "the roles of columns"
+_TICKS = "tick the judges", "the ticks of judges"
+_SCALE = "set the scale", "the scale"
+_CONTROLS = {
+    **dict.fromkeys(
+        ("wide", "layout", "columns", "item", "annotator", "label", "criterion", "repeat", "kind", "exclude"), _ROLES
+    ),
+    **dict.fromkeys(("judges", "humans"), _TICKS), "scale": _SCALE,
+}  # fmt: skip
+"""The control of the page that does the same as an option: what to do with it, and what it is."""
 
 REPORT, NUMBERS = "report.html", "report.json"
 
@@ -198,7 +210,8 @@ class LookPage:
         """Read a file again; a ``whole`` statement is refused if it makes a table unreadable."""
         before, kept = sheet.found, sheet.stated
         sheet.read(stated)
-        if whole and sheet.found is not None and sheet.found.labels is None:
+        readable = before is not None and before.labels is not None
+        if whole and readable and sheet.found is not None and sheet.found.labels is None:
             sheet.problem, sheet.found, sheet.stated = "; ".join(sheet.found.errors), before, kept
         self._changed()
 
@@ -340,8 +353,8 @@ class LookPage:
     def _file(self, sheet: DroppedFile) -> dict[str, Any]:
         """What the page shows of a file."""
         found = sheet.found
-        shown: dict[str, Any] = {"name": sheet.name, "address": quote(sheet.name), "problem": self._said(sheet.problem),
-                                 "found": found is not None}  # fmt: skip
+        shown: dict[str, Any] = {"name": sheet.name, "address": quote(sheet.name), "found": found is not None,
+                                 "problem": self._said(sheet.problem, sheet)}  # fmt: skip
         if found is None:
             return shown
         labels = found.labels
@@ -351,19 +364,26 @@ class LookPage:
             "stated": bool(sheet.stated),
             "reading": quote(sheet.reading),
             "columns": [(one, [(kind, ROLES[kind]) for kind in found.roles_of(one)]) for one in found.columns],
-            "checks": [self._said(one) for one in (*found.ambiguities, *found.notes)],
-            "errors": [self._said(one) for one in found.errors],
-            "answers": [(said, bool(more)) for said, more in found.readings],
+            "checks": [self._said(one, sheet) for one in (*found.ambiguities, *found.notes)],
+            "errors": [self._said(one, sheet) for one in found.errors],
+            "answers": [(said, True) if more else (self._said(said, sheet), False) for said, more in found.readings],
             "labels": None if labels is None else _in_words(labels),
             "people": people if len(people) <= MOST_ANNOTATORS else [],
             "judges": () if labels is None else labels.judges,
             "scale": "" if labels is None else " | ".join(sorted({scale.spec for scale in labels.scales.values()})),
         }
 
-    def _said(self, text: str) -> str:
-        """A message in the words of the command line, without the temporary folder and the option that changes it."""
+    def _said(self, text: str, sheet: DroppedFile | None = None) -> str:
+        """A message without the temporary folder, in the words of this page.
+
+        An option is the control that does the same, or, if there is none, a part of the command with which the page
+        can be opened. ``sheet`` is the file that the message is about, if it is about one.
+        """
+        sheets = list(self.sheets.values()) if sheet is None else [sheet]
+        name = shlex.quote(sheets[0].name) if len(sheets) == 1 else "FILE"
+        controls = {one for each in sheets for one in _controls_of(each)}
         plain = self._words(text).replace(f"{self.folder}/", "").replace(str(self.folder), "")
-        return _ADVICE.sub("", plain)
+        return _OPTIONS.sub(lambda match: _in_page(match, controls, name), plain)
 
     def download(self, name: str) -> bytes:
         """A file that the page offers: the report, its numbers, or the reading options of a file.
@@ -377,6 +397,34 @@ class LookPage:
         if name not in (*made, *(one.reading for one in self.sheets.values())) or not (self.folder / name).exists():
             raise KeyError(name)
         return (self.folder / name).read_bytes()
+
+
+def _controls_of(sheet: DroppedFile) -> Iterator[tuple[str, str]]:
+    """The controls that the page shows for a file."""
+    if sheet.found is None:
+        return
+    if sheet.found.columns:
+        yield from (_ROLES, _SCALE)
+    if sheet.found.labels is not None:
+        yield from (_SCALE, _TICKS)
+
+
+def _in_page(match: re.Match[str], controls: Collection[tuple[str, str]], name: str) -> str:
+    """Options of the command in words of the page: for its controls, or else the command."""
+    before, options = match[1] or "", re.findall(_OPTION, match[2])
+    each = dict.fromkeys(_CONTROLS.get(one.partition(" ")[0], ("", "")) for one in options)
+    shown, noun = set(each) <= set(controls), before.casefold() in ("with", "in")
+    if before.casefold() == "the same":
+        return " and ".join(what.replace("the", before, 1) for _, what in each) if shown else match[0]
+    if shown:
+        value = options[0].partition(" ")[2].strip("'")
+        to = f" to {value}" if list(each) == [_SCALE] and value.strip(".") else ""
+        said = " and ".join(what if noun else f"{act}{to}" for act, what in each)
+    else:
+        said = f"assay look {name} --browser {' '.join(f'--{one}' for one in options)}"
+        said = said if noun else f"run {said}"
+    start = said[0].upper() if before[:1].isupper() else said[0]
+    return f"{before} {said}" if noun else start + said[1:]
 
 
 def _content(found: Look) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from assay.collecting.design import DesignPart, Session, StudyDesign
 from assay.data.columns import PARTS
 from assay.data.scales import Preference, Scale, parse_scale
 from assay.errors import AssayError, listing
-from assay.study import LOOKS, PLAN_FILE, items_at_look
+from assay.study import LOOKS, PLAN_FILE, PLAN_QUESTION, items_at_look
 from assay.study.schema import Question, kind_of
 from assay.study.store import table
 from assay.study.store.answers import newest_answer
@@ -748,7 +748,22 @@ def _read_plan(path: Path, _stamp: tuple[int, int]) -> Mapping[str, Any]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         content = None
     reason = f"{path.name} cannot be read; run assay report for the reason"
-    return content if isinstance(content, dict) else {"trouble": reason}
+    return content if isinstance(content, dict) and _is_plan(content) else {"trouble": reason}
+
+
+def _is_plan(content: Mapping[str, Any]) -> bool:
+    """Whether a command would accept a plan: its question, and the values of the options that it decides."""
+    from assay.replacement.panel import AltTestSettings
+
+    verdict = content.get("verdict") or {}
+    if content.get("question") != PLAN_QUESTION or not isinstance(verdict, dict):
+        return False
+    margin = {} if {"epsilon", "expertise"} & verdict.keys() else {"epsilon": 0.1}
+    try:
+        AltTestSettings.of({**verdict, **margin}, PLAN_FILE)
+    except AssayError:
+        return False
+    return True
 
 
 def _whole(value: Any) -> int | None:

@@ -11,18 +11,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations
-from assay.data.columns import natural
 from assay.data.ratings import Ratings
-from assay.errors import DesignError, listing
+from assay.errors import listing
 from assay.estimation.intervals import adjust_p
 from assay.estimation.statistic import Bools, Floats
 
 DRAWS = 9_999
 """Random assignments of annotators to two groups."""
-
-MOST_GROUPS = 12
-"""Most values of a column of groups; more are names or numbers."""
 
 MOST_PRODUCTS = 2e10
 """Most multiplications for all assignments, which are fewer for hundreds of annotators."""
@@ -144,36 +139,6 @@ def _by_assignment(
         # An assignment in which a group has no two labels of one item has no difference: it counts against the claim.
         reached += int(np.count_nonzero(~(found < estimate - 1e-12)))
     return (1 + reached) / (1 + draws), None
-
-
-def groups_of(labels: Annotations, by: str) -> dict[str, list[str]]:
-    """Return the humans of each value of a column of the annotators.
-
-    Raises
-    ------
-    DataError, DesignError
-        For an unknown column, one of the items or labels, or one with a single value or too many.
-    """
-    by = labels.column_name(by)
-    if by not in labels.annotators.columns or by in ("annotator", "kind"):
-        known = [c for c in labels.annotators.columns if c not in ("annotator", "kind")]
-        raise DesignError(
-            f"'{by}' does not describe annotators; by=... compares groups of annotators ({listing(known)}). For groups "
-            "of items use agreement, which has this option as well"
-            if known
-            else "no column describes the annotators, whose groups are compared; name a table of them with "
-            "annotator_table=..."
-        )
-    people = labels.annotators.filter((pl.col("kind") == "human") & pl.col(by).is_not_null())
-    values = people[by].cast(pl.String)
-    found = {
-        value: people.filter(values == value)["annotator"].to_list() for value in natural(values.unique().to_list())
-    }
-    if not 2 <= len(found) <= MOST_GROUPS:
-        raise DesignError(
-            f"'{by}' has {len(found)} values among the humans; comparing groups requires 2 to {MOST_GROUPS}"
-        )
-    return found
 
 
 def group_frame(rows: Sequence[Mapping[str, Any]], confidence: float) -> pl.DataFrame:

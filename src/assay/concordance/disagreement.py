@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from assay.concordance import plots, words
-from assay.concordance.between_groups import group_frame, group_rows, groups_of
+from assay.concordance.between_groups import group_frame, group_rows
 from assay.concordance.coefficient import (
     CoefficientSettings,
     Measure,
@@ -24,6 +24,7 @@ from assay.concordance.coefficient import (
 from assay.concordance.measures import fleiss, scott
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
+from assay.data.groups import annotator_groups
 from assay.data.ratings import Ratings
 from assay.data.scales import Nominal
 from assay.errors import DesignError, unknown
@@ -194,7 +195,8 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
     items, rows, confusions, estimates, compared = [], [], [], [], []
     if settings.by is not None and settings.repeats == "each" and labels.has_repeats:
         raise DesignError("each annotator counts once with by=...; use another repeats=...")
-    groups = None if settings.by is None else groups_of(resolved, settings.by)
+    other = "use agreement, which has this option as well"
+    groups = None if settings.by is None else annotator_groups(resolved, settings.by, of_items=other)
     exclusions: list[Exclusion] = []
     data, how, agreed, several = labels.fingerprint, "", 0, 0
     if groups is not None and (out := len(resolved.humans) - sum(map(len, groups.values()))):

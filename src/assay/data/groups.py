@@ -1,4 +1,4 @@
-"""What groups the items of the one table: strata that are known without reading them, and documents.
+"""What groups the items of the one table: strata that are known without reading them, and documents; and annotators.
 
 Columns are compared by their values, never by their type: ``4``, ``4.0`` and ``" 4 "`` are one number, and give the
 same groups.
@@ -14,8 +14,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from assay.data.annotations import Annotations
 from assay.data.cells import ColumnView
+from assay.data.names import natural
 from assay.data.role_names import ID, called_judged, plain_name
+from assay.errors import DesignError, listing
 
 Codes = NDArray[np.int64]
 Reason = Literal[
@@ -218,3 +221,47 @@ def copied_items(items: pl.DataFrame, labels: pl.DataFrame) -> list[str]:
     further = both.filter(~pl.struct(about).is_first_distinct())["item"].to_list()
     copies = both.filter(~pl.struct([*about, "\x1fanswers"]).is_first_distinct())["item"].to_list()
     return copies if copies == further and len(copies) >= FEWEST_COPIES else []
+
+
+# -- groups of annotators ----------------------------------------------------------------------------
+
+MOST_GROUPS = 12
+"""Most values of a column of groups; more are names or numbers."""
+
+
+def annotator_groups(labels: Annotations, by: str, *, of_items: str) -> dict[str, list[str]]:
+    """Return the humans of each value of a column of the annotators.
+
+    Parameters
+    ----------
+    labels : Annotations
+    by : str
+        The column.
+    of_items : str
+        What to do instead for groups of items; ends the message.
+
+    Raises
+    ------
+    DataError, DesignError
+        For an unknown column, one of the items or labels, or one with a single value or too many.
+    """
+    by = labels.column_name(by)
+    if by not in labels.annotators.columns or by in ("annotator", "kind"):
+        known = [c for c in labels.annotators.columns if c not in ("annotator", "kind")]
+        raise DesignError(
+            f"'{by}' does not describe annotators; by=... compares groups of annotators ({listing(known)}). For groups "
+            f"of items {of_items}"
+            if known
+            else "no column describes the annotators, whose groups are compared; name a table of them with "
+            "annotator_table=..."
+        )
+    people = labels.annotators.filter((pl.col("kind") == "human") & pl.col(by).is_not_null())
+    values = people[by].cast(pl.String)
+    found = {
+        value: people.filter(values == value)["annotator"].to_list() for value in natural(values.unique().to_list())
+    }
+    if not 2 <= len(found) <= MOST_GROUPS:
+        raise DesignError(
+            f"'{by}' has {len(found)} values among the humans; comparing groups requires 2 to {MOST_GROUPS}"
+        )
+    return found

@@ -1492,10 +1492,10 @@ class _Finder:
 
     def transposed(self) -> Structure:
         """One row per annotator, one column per item, as forms write them."""
-        stated = self.stated
+        stated, excluded = self.stated, self.stated.exclude or ()
         people = self._people_column() if stated.annotator is None else stated.annotator
         stamps = stated.annotator is None and people in self.views and self._by_name(str(people)) == "time stamp"
-        asked = list(stated.columns or [n for n in self._form_questions() if n != people])
+        asked = list(stated.columns or [n for n in self._form_questions() if n not in (people, *excluded)])
         options: dict[str, Any] = {"layout": "transposed"}
         if people == ROWS:
             options["annotator"] = ROWS
@@ -1519,7 +1519,7 @@ class _Finder:
             kind, why = self._other_role(name)
             if name == people and not stamps:
                 kind, why = "annotator", "a different annotator in each row"
-            elif name in asked:
+            elif name in asked and name not in excluded:
                 kind, why = "item", "a question"
             elif kind == "unknown":
                 kind, why = "technical", "not a question"

@@ -30,6 +30,7 @@ from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson
 from assay.estimation.options import Settings, level_option, option, question_of_two
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Bools, Floats
+from assay.statistics.means import WelchDifference
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -454,13 +455,7 @@ def _check_anchors(new: ScoredRun, pairs: AnchorPairs, key: str) -> str | None:
 
 def _two_means(x: Floats, y: Floats) -> float:
     """Welch's two-sided p."""
-    if len(x) < 2 or len(y) < 2:
-        return 1.0
-    v = x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)
-    if not sum(v) > 0:
-        return 1.0
-    df = sum(v) ** 2 / (v[0] ** 2 / (len(x) - 1) + v[1] ** 2 / (len(y) - 1))
-    return float(2 * stdtr(df, -abs(float(x.mean() - y.mean())) / math.sqrt(sum(v))))
+    return 1.0 if min(len(x), len(y)) < 2 else WelchDifference.of(x, y).p()
 
 
 # -- agreement with humans -------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.errors import DesignError
+from assay.psychometrics import words
 from assay.psychometrics.d_study import DStudy
 from assay.psychometrics.disattenuation import Disattenuation, disattenuated_correlation
 from assay.psychometrics.g_study import GStudy, g_study
@@ -102,6 +103,10 @@ def rater_parts(found: RaterModel) -> tuple[Part, ...]:
         lines = tuple(fair.sentences(found.fitted.rope, found.unit))
         tables = tuple(frames if fair.families.height else frames[:1])
         parts.append(Part(f"Differential severity by {fair.group}", lines, tables, pictures))
+    if found.groups is not None:
+        about = f"Mean φ in {found.unit}, and geometric mean of ψ, of the annotators of two groups."
+        lines = tuple(words.group_lines(found.groups, found.fitted.settings.by or "", found.unit))
+        parts.append(Part(f"Groups of annotators by {found.fitted.settings.by}", lines, ((about, found.groups),)))
     checked = found.diagnostics.rows
     if checked.height or found.modes.height > 1:
         frames = [("Local optima, and the largest differences of their φ and ψ from the best.", found.modes)]

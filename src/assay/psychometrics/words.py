@@ -262,6 +262,28 @@ def _group_counts(rows: pl.DataFrame, differing: int, rope: float, unit: str) ->
     return "; ".join(parts)
 
 
+def group_lines(rows: pl.DataFrame, by: str, unit: str = "categories") -> Iterator[str]:
+    """Whether two groups of annotators differ in mean severity and in variability."""
+    n = rows["p"].drop_nulls().len()
+    for row in rows.iter_rows(named=True):
+        pair = f"{by} {row['group']} and {row['other']}"
+        if row["p"] is None:
+            yield f"{pair}: {row['quantity']} not compared, {row['reason']}."
+            continue
+        ends, p = interval(row["low"], row["high"]), p_value(row["p_adjusted"])
+        if row["quantity"] == "severity":
+            apart = f"{signed(row['estimate'])} {unit} {ends}"
+            how = "severe" if row["estimate"] < 0 else "lenient"
+        else:
+            apart = f"ψ {row['estimate']:.2f} times as large {ends}"
+            how = "variable" if row["estimate"] > 1 else "consistent"
+        several = f" adjusted for {n} comparisons" if n > 1 else ""
+        if row["significant"]:
+            yield f"{by} {row['group']} is significantly more {how} than {row['other']}: {apart}, {p}{several}."
+        else:
+            yield f"{pair}: no significant difference in {row['quantity']} ({apart}, {p}{several})."
+
+
 def rasch_lines(rows: pl.DataFrame, bias: pl.DataFrame, separation: pl.DataFrame, alpha: float) -> Iterator[str]:
     """Severity, fit and bias of raters in a many-facet Rasch model, and reliabilities of separation."""
     yield from severity_lines(rows, alpha, "logits", 1)

@@ -3,6 +3,9 @@
 PLAN_FILE = "plan.yaml"
 """The preregistered plan in a study's folder."""
 
+PLAN_QUESTION = "alt-test"
+"""The analysis of a plan file, its key ``question``."""
+
 LOOKS = "looks"
 """The setting of a study's store with its interim analyses: fingerprint of the labels, number of items, time."""
 

@@ -23,7 +23,7 @@ from assay.data.names import questions_in
 from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.options import IntervalSettings, Settings, plain
 from assay.replacement.panel import AltTestSettings
-from assay.study import LOOKS, PLAN_FILE, items_at_look
+from assay.study import LOOKS, PLAN_FILE, PLAN_QUESTION, items_at_look
 
 if TYPE_CHECKING:
     from assay.planning import AltTestPlan
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from assay.study.store.connection import Store
 
 S = TypeVar("S", bound=AltTestSettings)
-
-QUESTION = "alt-test"
-"""The analysis of a plan file."""
 
 _UNDECIDED = {"expertise", "analysis", "analyses", *(f.name for f in fields(IntervalSettings))}
 """Options of the alt-test that are not part of a plan's verdict: epsilon includes expertise, the number of interim
@@ -136,8 +133,8 @@ class Preregistration:
             ) from None
         except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
             raise DesignError(f"{source} cannot be read as a plan: {' '.join(str(error).split())}") from None
-        if not isinstance(content, Mapping) or content.get("question") != QUESTION:
-            raise DesignError(f"{source} is not a plan file of assay: it must contain 'question: {QUESTION}'")
+        if not isinstance(content, Mapping) or content.get("question") != PLAN_QUESTION:
+            raise DesignError(f"{source} is not a plan file of assay: it must contain 'question: {PLAN_QUESTION}'")
         for key in content:
             if key not in _KEYS:
                 raise DesignError(unknown("key", str(key), list(_KEYS), source))
@@ -193,7 +190,7 @@ class Preregistration:
     def to_dict(self) -> dict[str, Any]:
         """The contents of the file."""
         return {
-            "question": QUESTION,
+            "question": PLAN_QUESTION,
             "written": self.written,
             "verdict": dict(self.verdict),
             "items": self.n_items,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -12,6 +12,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
+from assay.data.groups import annotator_groups
 from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, simultaneous_p
 from assay.estimation.options import question
@@ -25,6 +26,7 @@ from assay.psychometrics.raters.results import (
     FAR,
     UNLIKELY,
     Diagnostics,
+    between_groups,
     diagnose,
     ideal_ratings,
     modes_frame,
@@ -72,6 +74,11 @@ class RaterModel(ResultOfRows):
     diagnostics : Diagnostics
     fairness : Fairness or None
         If a group was named.
+    groups : polars.DataFrame or None
+        With ``by``, one row per ``quantity`` (severity, variability) and two groups of humans: ``group``, ``other``;
+        ``annotators``, ``others`` (numbers of people); ``mean``, ``mean_other``: of φ, or the geometric mean of ψ;
+        ``estimate`` with ``low`` and ``high``: φ of the group minus φ of the other, or the ratio of ψ; ``p``,
+        ``p_adjusted`` (Holm, over all rows), ``significant``; ``reason``.
     run : Run
 
     ``severity`` and ``variability`` are φ and ψ of each rater: ``severity[0].interval(.9)`` is another interval of the
@@ -85,6 +92,7 @@ class RaterModel(ResultOfRows):
     items: pl.DataFrame
     diagnostics: Diagnostics
     fairness: Fairness | None
+    groups: pl.DataFrame | None
     run: Run
     fitted: RaterFit = field(repr=False, metadata={"json": False})
 
@@ -211,10 +219,14 @@ def rater_model(labels: Annotations | Chunks, settings: RaterSettings) -> RaterM
     >>> assay.rater_model(numbers, quick=True).unit
     'points'
     """
-    return _result(fit(rater_table(labels.in_memory("a rater model"), settings), settings))
+    labels = labels.in_memory("a rater model")
+    groups = None
+    if settings.by is not None:
+        groups = annotator_groups(labels, settings.by, of_items=f"use group='{settings.by}'")
+    return _result(fit(rater_table(labels, settings), settings), groups)
 
 
-def _result(found: RaterFit) -> RaterModel:
+def _result(found: RaterFit, groups: Mapping[str, Sequence[str]] | None) -> RaterModel:
     table, settings = found.table, found.settings
     checked, modes, diagnosis = predictive(found), modes_frame(found), diagnose(found)
     fair = fairness(found) if settings.group else None
@@ -232,7 +244,8 @@ def _result(found: RaterFit) -> RaterModel:
     cautions = (*_cautions(found, checked, modes), *(fair.cautions if fair else ()))
     run = Run("rater-model", settings, table.fingerprint, facts, how, table.exclusions, notes, cautions)
     rows = _rows(found, checked, diagnosis)
-    return RaterModel(rows, modes, _items(found), diagnosis, fair, run, found)
+    compared = None if groups is None else between_groups(found, groups)
+    return RaterModel(rows, modes, _items(found), diagnosis, fair, compared, run, found)
 
 
 def _rows(found: RaterFit, checked: pl.DataFrame, diagnosis: Diagnostics) -> pl.DataFrame:
@@ -365,6 +378,8 @@ def _sentences(found: RaterModel) -> Iterator[str]:
         yield words.judge_line(one, unit)
     if found.fairness is not None:
         yield from found.fairness.sentences(fitted.rope, unit)
+    if found.groups is not None:
+        yield from words.group_lines(found.groups, fitted.settings.by or "", unit)
     yield words.optima_line(
         found.modes, fitted.settings.starts, RIVAL, partial=len(fitted.table) > MANY_LABELS
     )  # fmt: skip

@@ -1,17 +1,21 @@
-"""May a fit be trusted, and what does it say of items? Diagnostics, ideal ratings of cells, traits of subjects."""
+"""Results of a fit: diagnostics, groups of annotators, ideal ratings of cells, traits of subjects."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
+from assay.estimation.intervals import adjust_p
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.raters.density import Density, point_probabilities
 from assay.psychometrics.raters.fit import MOST_RHAT, STEEP, RaterFit, rhat_and_samples
 from assay.psychometrics.raters.linear import LinearDensity, linear_ideal, linear_predictive, linear_traits
+from assay.statistics.means import WelchDifference
 
 # -- May the fit be trusted ------------------------------------------------------------------------
 
@@ -23,6 +27,9 @@ MOST_DIVERGENCES = 0.001
 
 SIMULATED, LEAST_TABLES = 2_000_000, 120
 """Labels drawn for the predictive check, about; tables, at least, so that a p-value can be below `UNLIKELY`."""
+
+LEAST_OF_GROUP = 2
+"""Annotators per compared group, at least: one has no variance between annotators."""
 
 UNLIKELY, FAR = 0.01, 0.05
 """Misfit: the p-value is at most the first, and shares of labels differ by more than the second."""
@@ -116,6 +123,39 @@ def modes_frame(found: RaterFit) -> pl.DataFrame:
         for n, m in enumerate(found.modes)
     ]
     return pl.DataFrame(rows)
+
+
+# -- Groups of annotators ----------------------------------------------------------------------------
+
+GROUPS: Mapping[str, Any] = {
+    **dict.fromkeys(("quantity", "group", "other"), pl.String), **dict.fromkeys(("annotators", "others"), pl.Int64),
+    **dict.fromkeys(("mean", "mean_other", "estimate", "low", "high", "p", "p_adjusted"), pl.Float64),
+    "significant": pl.Boolean, "reason": pl.String,
+}  # fmt: skip
+
+
+def between_groups(found: RaterFit, groups: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+    """Compare the means of φ and of ln ψ of two groups of raters by Welch's t: raters are a sample of their group."""
+    level, raters = found.settings.confidence, np.array(found.table.raters)
+    rows = []
+    for quantity, value in (("severity", found.severity.value), ("variability", np.log(found.variability.value))):
+        back = np.exp if quantity == "variability" else np.asarray
+        each = {name: value[np.isin(raters, list(who))] for name, who in groups.items()}
+        for group, other in itertools.combinations(each, 2):
+            x, y = each[group], each[other]
+            row = {"quantity": quantity, "group": group, "other": other, "annotators": len(x), "others": len(y)}
+            row |= {name: float(back(v.mean())) for name, v in (("mean", x), ("mean_other", y)) if len(v)}
+            if min(len(x), len(y)) < LEAST_OF_GROUP:
+                row["reason"] = f"a group has fewer than {LEAST_OF_GROUP} annotators"
+            else:
+                apart = WelchDifference.of(x, y)
+                low, high = (float(back(end)) for end in apart.interval(level))
+                row |= {"estimate": float(back(apart.estimate)), "low": low, "high": high, "p": apart.p()}
+            rows.append(row)
+    frame = pl.DataFrame(rows, schema=GROUPS)
+    adjusted = adjust_p(frame["p"].to_numpy().astype(float), "holm")
+    frame = frame.with_columns(p_adjusted=pl.Series(adjusted, dtype=pl.Float64).fill_nan(None))
+    return frame.with_columns(significant=pl.col("p_adjusted") <= 1 - level)
 
 
 # -- The posterior predictive check ---------------------------------------------------------------------

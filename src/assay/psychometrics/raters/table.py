@@ -68,6 +68,10 @@ class RaterSettings(FacetSettings):
         None, "Item column with the group of the subject, for differential severity.",
         details="φ and ψ are then estimated by group.", first=True,
     )  # fmt: skip
+    by: str | None = option(
+        None, "Annotator column (gender, expertise) whose groups are compared.",
+        details="Adds ``groups``: differences of mean φ and ψ between the humans of two groups.", first=True,
+    )  # fmt: skip
     _: KW_ONLY
     renamed: ClassVar[Mapping[str, str]] = {"dimensions": "traits=..."}
 
@@ -348,14 +352,16 @@ def rater_table(labels: Annotations, settings: FacetSettings) -> RaterTable:
     DesignError
         For labels that are not ordered categories, fewer than two raters, or unresolved repeats.
     """
-    group, baseline = (settings.group, settings.baseline) if isinstance(settings, RaterSettings) else (None, None)
+    group, baseline, by = (
+        (settings.group, settings.baseline, settings.by) if isinstance(settings, RaterSettings) else (None, None, None)
+    )
     if baseline is not None and group is None:
         raise DesignError(
             f"baseline='{baseline}' is a group that others are compared with; name the column of groups with group=..."
         )
     if settings.annotators is not None:
         labels = labels.where(annotator=list(settings.annotators))
-    used = digest_of_columns(labels, *dict.fromkeys(c for c in (settings.object, group) if c is not None))
+    used = digest_of_columns(labels, *dict.fromkeys(c for c in (settings.object, group, by) if c is not None))
     fingerprint = fingerprint_with(labels.fingerprint, **used)
     repeated = labels.has_repeats
     if repeated and settings.repeats == "error":
@@ -508,6 +514,9 @@ def _position(values: pl.Series, names: Sequence[Any]) -> Ints:
 
 def _levels(labels: Annotations, column: str, role: str) -> tuple[tuple[Any, ...], Ints]:
     """The values of an item's column, in natural order, and each label's."""
+    if labels.column_name(column) in labels.annotators.columns:
+        other = f"; compare groups of annotators with by='{column}'" if role == "group" else ""
+        raise DesignError(f"'{column}' describes annotators, and the {role} is a column of the items{other}")
     values = labels.column(column)
     if values.dtype.is_float():
         values = values.fill_nan(None)

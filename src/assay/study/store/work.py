@@ -55,14 +55,14 @@ class Change:
 
     @property
     def words(self) -> str:
-        """Word the lost answers: ``20 answers to 'quality' (12 of people, 8 of judges) would no longer count``; empty
-        if none."""
+        """Word the lost answers: ``20 answers to 'quality' (12 by annotators, 8 by judges) would no longer count``;
+        empty if none."""
         if not self.lost:
             return ""
         parts = []
         for question in dict.fromkeys(question for question, _ in sorted(self.lost)):
-            kinds = {name: self.lost[question, kind] for kind, name in (("human", "people"), ("judge", "judges"))}
-            who = [f"{number} of {name}" for name, number in kinds.items() if number]
+            kinds = {name: self.lost[question, kind] for kind, name in (("human", "annotators"), ("judge", "judges"))}
+            who = [f"{number} by {name}" for name, number in kinds.items() if number]
             parts.append(f"{counted(sum(kinds.values()), 'answer')} to '{question}' ({', '.join(who)})")
         return f"{listing(parts)} would no longer count, because the study has changed since they were given"
 

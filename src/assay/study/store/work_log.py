@@ -29,7 +29,7 @@ _SCHEMA: dict[str, pl.DataType] = {
 _LABEL: dict[str, pl.DataType] = {
     "assignment": pl.Int64(),
     **{"question": pl.Int64(), "condition": pl.Categorical(), "item": pl.Categorical(), "annotator": pl.Categorical()},
-    **{"repeat": pl.Int32(), "label": pl.String()},
+    **{"repeat": pl.Int32(), "label": pl.String(), "position": pl.Int32()},
 }
 _SECONDS: dict[str, pl.DataType] = {
     **{"annotator": pl.Categorical(), "item": pl.Categorical(), "condition": pl.Categorical(), "repeat": pl.Int32()},
@@ -281,6 +281,8 @@ def label_frame(
 ) -> pl.DataFrame:
     """Return the labels of humans, or of judges, that count, with those of excluded annotators, each label as JSON.
 
+    ``position`` is the place on the page of the option that was chosen; null for other labels, and from files.
+
     Parameters
     ----------
     among : list of int, optional
@@ -288,7 +290,7 @@ def label_frame(
     """
     a, s, i, n = (table.c for table in (tables.assignments, tables.answers, tables.items, tables.annotators))
     named = (a.id, a.question, a.condition, a.item, a.annotator, a.repeat)
-    query = sa.select(*named, sa.cast(s.label, sa.Text))
+    query = sa.select(*named, sa.cast(s.label, sa.Text), s.shown["position"].as_integer())
     query = query.select_from(tables.join(tables.LATEST, tables.items, tables.annotators))
     query = query.where(a.active, s.status == "valid", n.kind == kind, i.active, i.role.not_in(NOT_COUNTED))
     return _frame(db.execute(query if among is None else query.where(a.id.in_(among))), _LABEL)
