@@ -173,8 +173,10 @@ def test_what_the_first_line_says_follows_from_the_pairs():
     same, open_ = shown.filter(pl.col("order") == "same").height, 6 - shown.height
     assert tau.estimate == pytest.approx(4 / 6)
     assert (tau.low, tau.high) == pytest.approx(((same - 1 - open_) / 6, (same - 1 + open_) / 6))
-    # A higher level leaves at least as many pairs undecided.
-    assert tau.interval(0.9999)[0] <= tau.low <= tau.high <= tau.interval(0.9999)[1]
+    for level in (0.5, 0.9, 0.999, 1 - 1e-9):
+        decided = found.pairs.filter(pl.col("p_adjusted") <= 1 - level)["order"].to_list()
+        value, rest = decided.count("same") - decided.count("reversed"), 6 - len(decided)
+        assert tau.interval(level) == pytest.approx(((value - rest) / 6, (value + rest) / 6))
 
 
 def test_words_where_nothing_and_where_everything_is_shown():
@@ -629,6 +631,15 @@ def test_covariates_are_a_logistic_regression():
     assert found.coefficients["odds"][0] == pytest.approx(math.exp(fitted[4]), abs=1e-5)
     plain = assay.ratings(assay.read(frame, scale="preference"), method="none")
     assert dict(found.rows.select("system", "plain").rows()) == pytest.approx(ratings_of(plain), abs=1e-6)
+
+
+def test_p_values_of_covariates_are_adjusted_over_those_of_a_rater():
+    frame = arena(4, 300, 0.15).with_columns(tone=pl.Series(np.random.default_rng(1).normal(size=300)))
+    found = assay.ratings(
+        assay.read(frame, scale="preference"), covariates=["length", "tone"], method="jackknife"
+    ).coefficients
+    small, large = sorted(found["p"])
+    assert sorted(found["p_adjusted"]) == pytest.approx([min(2 * small, 1), min(max(2 * small, large), 1)])
 
 
 def test_resamples_with_covariates_come_near_a_fit_of_each():

@@ -577,6 +577,11 @@ def test_judge_without_ratings_has_a_reason():
     pal = frame_of([*rows, ("i4", "pal", "a", "b", 1), ("i5", "pal", "b", "a", 1)])
     judges = assay.ratings(votes_of(pal, judges=["gpt", "pal"]), method="none", who=["gpt", "pal"])
     assert judges.headlines() == []
+    turned = [("i4", "gpt", "a", "b", -1), ("i5", "ann", "a", "b", 1), ("i6", "ann", "a", "b", -1)]
+    parts = frame_of([*rows, *turned], topic=["art"] * 3 + ["law"] * 3)
+    each = assay.ratings(votes_of(parts, judges=["gpt"]), by="topic", method="none")
+    assert [board.group for board in each.boards if board.reason is not None] == ["art", "law"]
+    assert not [line for line in each.headlines() if "cannot be compared" in line]
 
 
 def test_votes_on_each_board_are_counted_and_intervals_said_together():
