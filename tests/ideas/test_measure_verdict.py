@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from types import SimpleNamespace
 from typing import get_args
 
 import numpy as np
@@ -22,7 +21,8 @@ from assay.ideas.measures import (
     AUTHOR,
     LENGTH,
     WORDS,
-    _order_averaged,
+    PairMeasure,
+    PairsOfTexts,
     check_values,
     judge_of,
     short_measure,
@@ -44,7 +44,7 @@ from assay.ideas.validate import (
 from assay.ideas.words import BEATS_BASELINES, SimilarityVerdict
 from assay.reporting.tables import clip_name
 from assay.statistics.odd_one_out import Step
-from assay.statistics.round_robin import ExpertRanks, Influence, RoundRobin, degrees
+from assay.statistics.round_robin import ExpertRanks, Influence, RoundRobin, TextVariance, degrees
 
 WORLD = World.of(14, 2, sharpness=1)
 LABELS = WORLD.study(floor=8, overlap=1)
@@ -228,8 +228,7 @@ class Certain:
     """Pairs whose statistics do not vary, so that the lower end of a contrast is its value."""
 
     def variance(self, of):
-        parts = {"text": 0.0, "pair": 0.0, "choice": 0.0, "texts": np.array([5.0])}
-        return SimpleNamespace(total=0.0, df=8.0, **parts)
+        return TextVariance(0.0, 0.0, 0.0, np.array([17]))
 
 
 def certain(value: float) -> Influence:
@@ -391,7 +390,7 @@ def test_of_two_ways_to_tell_the_shorter_is_named(one, other, smaller):
 def test_of_several_contrasts_the_hardest_says_how_many(monkeypatch):
     each = {1.0: FurtherData(3, 40), 2.0: FurtherData(5, 20), 3.0: FurtherData(None, 10)}
     monkeypatch.setattr("assay.ideas.validate._numbers_for_one", lambda of, *_: each[of.value])
-    top = SimpleNamespace(again=SimpleNamespace(estimate=0.5))
+    top = Ceiling(Estimate(0.5, 0.3, 0.7, 0.1), Estimate(0.5, 0.4, 0.6, 0.05), certain(0.5))
     found = [numbers_needed([certain(v) for v in some], INFERENCE, top, 9) for some in ((1.0, 2.0), (2.0, 3.0))]
     assert found == [FurtherData(5, 40), FurtherData(None, 20)]
 
@@ -465,18 +464,28 @@ def test_judge_name_may_contain_brackets(name):
 
 
 def test_a_pair_that_was_asked_both_ways_round_has_the_mean_of_both():
-    rows = [("d1", "a", "b", 1.0), ("d1", "b", "a", 0.0), ("d1", "c", "a", 0.2), ("d2", "a", "b", 0.7)]
-    values = pl.DataFrame(rows, schema=["document", "first", "second", "value"], orient="row")
-    assert sorted(_order_averaged(values, ["document"]).rows()) == [
-        ("d1", "a", "b", 0.5), ("d1", "a", "c", 0.2), ("d2", "a", "b", 0.7),
-    ]  # fmt: skip
+    """A judge gives values in one order, or half of the pairs also the other way round with as much more and less."""
+    one = pair_values(WORLD).with_columns(value=pl.col("value").rank() / 1000).with_row_index("item")
+    some = one.filter(pl.col("item") % 2 == 0)
+    turned = some.select(pl.col("item") + 5000, "document", first="second", second="first", value=pl.col("value") + 0.1)
+    lower = one.with_columns(value=pl.col("value") - 0.1 * (pl.col("item") % 2 == 0).cast(pl.Float64) + 0.1)
+    upper = turned.with_columns(value=pl.col("value") + 0.1)
+    found = []
+    for frame in (one, pl.concat([lower, upper.select(lower.columns)])):
+        asked = frame.rename({"first": "first_item", "second": "second_item", "value": "label"})
+        judge = assay.read(asked.with_columns(annotator=pl.lit("m")), scale="interval:0-1", judges=["m"])
+        found.append(assay.validate_similarity(LABELS, {"m": judge}, **QUICK).table["estimate"][0])
+    assert found[0] == pytest.approx(found[1])
 
 
 def test_a_measure_without_any_value_is_refused_by_its_name():
-    texts = pl.DataFrame({"text": ["x", "y", "z"]})
-    pairs = SimpleNamespace(texts=texts, first=np.array([0, 0]), second=np.array([2, 1]))
-    known = SimpleNamespace(name="some", values=np.array([np.nan, 0.1]))
+    texts = pl.DataFrame({"document": ["d"] * 3, "text": ["x", "y", "z"]})
+    pairs = PairsOfTexts(np.array([0, 0]), np.array([2, 1]), texts, np.zeros(3, dtype=int), None)
+    known, none = (
+        PairMeasure(name, "pairs", np.full(3, np.nan), np.array(values))
+        for name, values in (("some", [np.nan, 0.1]), ("none", [np.nan, np.inf]))
+    )
     check_values([known], pairs)
     words = "measure 'none' has no value for any of the 2 pairs that the experts compared, such as 'x' and 'z'"
     with pytest.raises(DataError, match=words):
-        check_values([known, SimpleNamespace(name="none", values=np.array([np.nan, np.inf]))], pairs)
+        check_values([known, none], pairs)

@@ -166,10 +166,10 @@ def test_a_plan_counts_its_studies():
 
 def test_the_number_needed_is_the_first_that_reaches_the_target():
     for one, target in itertools.product((0.003, 0.02, 0.4), (0.5, 0.8, 0.95)):
-        n = sample_size._judgments_for(one, target)
+        n = sample_size.judgments_for(one, target)
         reached = [k * one / (1 + (k - 1) * one) for k in (n - 1, n)]
         assert reached[0] < target <= reached[1] + 1e-12
-    assert [sample_size._judgments_for(one, 0.8) for one in (0.0, -0.1, math.nan)] == [None] * 3
+    assert [sample_size.judgments_for(one, 0.8) for one in (0.0, -0.1, math.nan)] == [None] * 3
 
 
 def test_the_range_of_one_judgment_is_a_jackknife_over_groups_in_log_odds():
@@ -201,11 +201,11 @@ def test_the_curve_steps_up_what_one_judgment_tells():
         [3 * end / (1 + 2 * end) for end in (at["low"], at["high"])]
     )
     one = rho / (n - (n - 1) * rho)
-    assert found.needed == sample_size._judgments_for(one, 0.75)
+    assert found.needed == sample_size.judgments_for(one, 0.75)
     ends = [end / (n - (n - 1) * end) for end in (at["low"], at["high"])]
     assert (found.needed_high, found.needed_low) == (
-        sample_size._judgments_for(ends[0], 0.75),
-        sample_size._judgments_for(ends[1], 0.75),
+        sample_size.judgments_for(ends[0], 0.75),
+        sample_size.judgments_for(ends[1], 0.75),
     )
     # Halves of all the judgments are what the step is taken from: two sets of 28 that share none.
     assert half["estimate"] == pytest.approx(rho / (2 - rho), abs=0.06)
@@ -296,15 +296,24 @@ def test_without_sizes_the_curve_has_tenths_of_twice_the_judgments():
     ],
 )
 def test_the_number_of_judgments_by_spearman_and_brown(one, target, n):
-    assert sample_size._judgments_for(one, target) == n
+    assert sample_size.judgments_for(one, target) == n
 
 
-def judgments(low, high, needed=40, published=None):
+PILOT = assay.plan.judgments(World.of(6, sharpness=1).study(floor=4, overlap=2), n_splits=20, sizes=(10,))
+PLAN = assay.plan.triplets(5, floors=(1,), n_studies=20)
+
+
+def with_target(run, **options):
+    """The run of other settings."""
+    return dataclasses.replace(run, settings=dataclasses.replace(run.settings, **options))
+
+
+def judged(low, high, needed=40, published=None):
     """As many judgments as a row says, and the numbers needed."""
     rows = [(20, 0.5, 0.4, 0.6, None), (30, 0.62, 0.5, 0.7, published)]
     curve = pl.DataFrame(rows, schema=["judgments", "estimate", "low", "high", "published"], orient="row")
-    run = SimpleNamespace(facts={"choices": 30}, settings=SimpleNamespace(target=0.9), closing=lambda **_: ["End."])
-    return SimpleNamespace(curve=curve, run=run, needed=needed, needed_low=low, needed_high=high)
+    run = dataclasses.replace(with_target(PILOT.run, target=0.9), facts={"choices": 30}, interval="")
+    return dataclasses.replace(PILOT, curve=curve, run=run, needed=needed, needed_low=low, needed_high=high)
 
 
 @pytest.mark.parametrize(
@@ -317,16 +326,16 @@ def judgments(low, high, needed=40, published=None):
     ],
 )
 def test_range_of_judgments_needs_both_ends(low, high, ends):
-    lines = sample_size.Judgments.summary(judgments(low, high)).splitlines()
+    lines = judged(low, high).summary().splitlines()
     assert lines == [
         "30 judgments: rank correlation with another 30 judgments ρ = 0.62 [0.50, 0.70].",
         f"ρ = 0.9 requires about 40 judgments (range {ends}).",
-        "End.",
+        judged(low, high).run.signature,
     ]
 
 
 def test_no_number_of_judgments_without_agreement():
-    lines = sample_size.Judgments.summary(judgments(None, None, needed=None, published=0.81)).splitlines()
+    lines = judged(None, None, needed=None, published=0.81).summary().splitlines()
     assert lines[1] == "These judgments do not agree more than by chance; no number of them reaches the target."
     assert lines[2].startswith("Published method (bootstrap samples compared with all judgments): ρ = 0.81; too high")
 
@@ -394,8 +403,7 @@ def test_twenty_choices_can_be_halved_and_nineteen_cannot():
 @pytest.mark.parametrize(("estimate", "row"), [([0.5, 0.8, 0.9], 1), ([0.5, 0.79, 0.9], 2), ([0.1, 0.2, 0.7], None)])
 def test_the_smallest_floor_has_the_power_wanted(estimate, row):
     rows = pl.DataFrame({"floor": [2, 12, 40], "estimate": estimate})
-    plan = SimpleNamespace(outcomes=rows, run=SimpleNamespace(settings=SimpleNamespace(power=0.8)))
-    found = sample_size.TripletPlan.smallest.fget(plan)
+    found = dataclasses.replace(PLAN, outcomes=rows, run=with_target(PLAN.run, power=0.8)).smallest
     assert found == (None if row is None else rows.row(row, named=True))
 
 
@@ -409,17 +417,17 @@ def test_a_plan_in_words(overlap, of):
         "estimate": 0.85,
         "rho": 0.93,
     }
-    settings = SimpleNamespace(n_documents=1, n_texts=10, agreement=0.6, n_studies=200, target=0.9, power=0.8)
-    plan = SimpleNamespace(run=SimpleNamespace(settings=settings, closing=lambda: []), smallest=row)
-    lines = sample_size.TripletPlan.summary(plan).splitlines()
+    run = with_target(PLAN.run, n_documents=1, n_texts=10, agreement=0.6, n_studies=200, target=0.9, power=0.8)
+    plan = dataclasses.replace(PLAN, outcomes=pl.DataFrame([row]), run=run)
+    lines = plan.summary().splitlines()
     assert lines[:2] == [
         "1 document of 10 texts; two experts make the same odd-one-out choice on 60% of triplets; 200 simulated "
         "studies.",
         f"12 comparisons per pair ({1000 * overlap:,} judgments{of}) reach ρ = 0.9 with the true ranking in 85% of "
         "studies; mean ρ 0.93.",
     ]
-    plan.smallest = None
-    assert sample_size.TripletPlan.summary(plan).splitlines()[1] == (
+    low = dataclasses.replace(plan, outcomes=pl.DataFrame([row | {"estimate": 0.79}]))
+    assert low.summary().splitlines()[1] == (
         "None of these numbers reaches ρ = 0.9 in 80% of studies; try larger ones (floors=...)."
     )
 
@@ -435,13 +443,19 @@ def test_two_experts_agree_on_six_in_ten_where_nothing_is_said(options, agreemen
     assert [one.estimate for one in plan.row_estimates()] == plan.table["estimate"].to_list()
 
 
-@pytest.mark.parametrize(("agreed", "taken"), [(1.0, 0.99), (0.2, 0.34), (0.5, 0.5), (None, 0.6)])
-def test_the_agreement_of_a_pilot_is_one_that_can_be_simulated(monkeypatch, agreed, taken):
-    row = None if agreed is None else {"agreement": agreed}
-    monkeypatch.setattr(sample_size, "odd_one_out_agreement", lambda *_, **__: SimpleNamespace(humans=row))
-    pilot = SimpleNamespace(fingerprint="abc")
+@pytest.mark.parametrize(
+    ("answers", "taken"), [(["AA"] * 4, 0.99), (["AB"] * 4, 0.34), (["AA", "BB", "AB", "AC"], 0.5)]
+)
+def test_the_agreement_of_a_pilot_is_one_that_can_be_simulated(answers, taken):
+    """Two experts who always, never, or on half of the triplets agree."""
+    three = list(itertools.combinations("wxyz", 3))
+    rows = [
+        (str(k), *three[k], who, label) for k, both in enumerate(answers) for who, label in zip("pq", both, strict=True)
+    ]
+    columns = ["item", "first", "second", "third", "annotator", "label"]
+    pilot = assay.read(pl.DataFrame(rows, schema=columns, orient="row"), scale="odd-one-out", humans=["p", "q"])
     plan = assay.plan.triplets(5, floors=(1,), n_studies=20, pilot=pilot)
-    assert (plan.run.settings.agreement, plan.run.data) == (taken, "abc")
+    assert (plan.run.settings.agreement, plan.run.data) == (pytest.approx(taken), pilot.fingerprint)
 
 
 def test_no_floor_is_none_to_look_at_and_each_is_looked_at_once():
@@ -518,8 +532,8 @@ def test_the_curve_is_drawn_with_its_interval_the_published_one_and_the_target()
         "judgments": [10, 20, 30], "estimate": [-0.2, 0.5, math.nan], "low": [-0.4, 0.3, math.nan],
         "high": [0.1, 0.6, math.nan], "published": [0.3, 0.7, 0.9],
     })  # fmt: skip
-    run = SimpleNamespace(settings=SimpleNamespace(target=0.8))
-    ax = sample_size.Judgments(curve, 1, 1, 1, run, ()).plot()
+    drawn = dataclasses.replace(PILOT, curve=curve, run=with_target(PILOT.run, target=0.8))
+    ax = drawn.plot()
     names = [one.get_text() for one in ax.get_legend().get_texts()]
     assert names == ["sets that share none", "bootstrap, as published"]
     mine, published, target = (list(line.get_ydata()) for line in ax.lines)
@@ -527,13 +541,13 @@ def test_the_curve_is_drawn_with_its_interval_the_published_one_and_the_target()
     assert (published, target) == ([0.3, 0.7, 0.9], [0.8, 0.8])
     assert ax.get_ylim() == (-0.2, 1.02)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("judgments", "ρ between rankings of pairs")
-    above = sample_size.Judgments(curve.tail(2), 1, 1, 1, run, ()).plot()
+    above = dataclasses.replace(drawn, curve=curve.tail(2)).plot()
     assert above.get_ylim() == (0, 1.02)
 
 
 def test_a_plan_is_drawn_against_its_judgments():
     rows = pl.DataFrame({"judgments": [20, 200], "rho": [0.6, 0.9], "rho_least": [0.4, 0.8]})
-    ax = sample_size.TripletPlan(rows, SimpleNamespace(settings=SimpleNamespace(target=0.85))).plot()
+    ax = dataclasses.replace(PLAN, outcomes=rows, run=with_target(PLAN.run, target=0.85)).plot()
     assert [list(line.get_ydata()) for line in ax.lines] == [[0.6, 0.9], [0.4, 0.8], [0.85, 0.85]]
     assert [list(line.get_xdata()) for line in ax.lines[:2]] == [[20, 200]] * 2
     names = [one.get_text() for one in ax.get_legend().get_texts()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from types import SimpleNamespace
 
@@ -23,10 +24,7 @@ from assay.ideas.triplets import (
     _all_pairs,
     _comparisons,
     _cross_validate,
-    _ends,
-    _pair,
     _resample,
-    _sparse_caution,
     unseen_pairs,
 )
 from assay.reporting.tables import said
@@ -307,33 +305,40 @@ def test_too_few_triplets_need_their_dimensions_said():
         assay.triplet_embedding(World.of(4).study(floor=1), n_resamples=0)
 
 
-@pytest.mark.parametrize("n", [3, 15, 16, 40])
-def test_intervals_of_counts_are_wilson_intervals(n):
-    """With up to 3 choices a pair there are 16 counts: from 16 pairs on each is computed once."""
-    rng = np.random.default_rng(n)
-    of = rng.integers(1, 4, n)
-    of[0] = 3
-    kept = rng.integers(0, of + 1)
-    low, high = _ends(kept, of, 0.9)
-    wanted = [references.wilson(k, m, 0.9) for k, m in zip(kept.tolist(), of.tolist(), strict=True)]
-    assert list(zip(low, high, strict=True)) == [pytest.approx(one) for one in wanted]
+@pytest.mark.parametrize(("texts", "choices"), [(4, 4), (7, 25), (9, 40)])
+def test_intervals_of_counts_are_wilson_intervals(texts, choices):
+    """Where there are more pairs than counts each is computed once; one choice a triplet, so no dependence."""
+    rng = np.random.default_rng(texts)
+    three = rng.permutation(list(itertools.combinations(range(texts), 3)))[:choices]
+    rows = [(str(k), *(f"t{i}" for i in one), "ABC"[rng.integers(3)], "ann") for k, one in enumerate(three.tolist())]
+    found = assay.triplet_similarity(read(rows), confidence=0.9).table
+    wanted = [references.wilson(round(r["estimate"] * r["n"]), r["n"], 0.9) for r in found.iter_rows(named=True)]
+    assert list(found.select("low", "high").iter_rows()) == [pytest.approx(one) for one in wanted]
 
 
 @pytest.mark.parametrize(
-    ("enough", "unseen", "words"),
+    ("rows", "floor", "words"),
     [
-        ([True, True], 0, ()),
-        ([True, False], 0, "1 pair compared fewer than 5 times: collect more triplets"),
-        ([False, False], 1, "2 pairs compared fewer than 5 times and 1 pair never compared: collect more triplets"),
-        ([True, True], 3, "3 pairs never compared: collect more triplets"),
+        (["abc"] * 2, 2, None),
+        (
+            ["abc", "abc", "abd"],
+            2,
+            "2 pairs compared fewer than 2 times and 1 pair never compared: collect more triplets",
+        ),
+        (["abc"] * 2 + ["abd"] * 2, 2, "1 pair never compared: collect more triplets"),
+        (["abc"], 2, "3 pairs compared fewer than 2 times: collect more triplets"),
     ],
 )
-def test_pairs_that_were_compared_too_seldom_are_counted(enough, unseen, words):
-    found = _sparse_caution(pl.DataFrame({"enough": enough}), 5, unseen)
-    assert found == () if not words else found[0].startswith(words)
+def test_pairs_that_were_compared_too_seldom_are_counted(rows, floor, words):
+    labels = read([(str(k), *three, "C", "ann") for k, three in enumerate(rows)])
+    found = assay.triplet_similarity(labels, floor=floor)
+    assert found.run.cautions == () if words is None else found.run.cautions[0].startswith(words)
 
 
 # -- what is said and drawn of pairs, by hand -------------------------------------------------------------
+
+
+RUN = assay.triplet_similarity(read([("1", "x", "y", "z", "C", "ann"), ("2", "x", "y", "z", "A", "bob")])).run
 
 
 def similarity(*rows, dependence=np.nan, unseen=0, floor=3):
@@ -343,7 +348,7 @@ def similarity(*rows, dependence=np.nan, unseen=0, floor=3):
         schema={"document": pl.String, "first": pl.String, "second": pl.String, "estimate": pl.Float64,
                 "low": pl.Float64, "high": pl.Float64, "n": pl.Int64, "enough": pl.Boolean},
     )  # fmt: skip
-    run = SimpleNamespace(settings=SimpleNamespace(floor=floor), closing=lambda intervals: [f"closing {intervals}"])
+    run = dataclasses.replace(RUN, settings=dataclasses.replace(RUN.settings, floor=floor))
     return TripletSimilarity(pairs, pl.DataFrame(), unseen, dependence, run, np.ones(len(rows)))
 
 
@@ -358,21 +363,23 @@ def test_the_most_and_least_alike_pair_are_of_those_compared_often_enough():
         "4 pairs compared 1 to 4 times (median 2.5); 2 pairs fewer than 3 times.",
         "1 pair of texts of one document never compared.",
         "Intraclass correlation of choices from one triplet: 0.25; intervals allow for it.",
-        "closing True",
+        *similarity(*THREE).run.closing(intervals=True),
     ]
     few = similarity(*THREE, floor=9).summary().split("\n")
     assert few[0].startswith("Most similar: a and b (e), 1.00 [0.90, 1.10] of 1. Least similar: a and c (d), 0.25 ")
     assert few[1].endswith("; 4 pairs fewer than 9 times.")
-    assert len(few) == 3
+    assert few[2:] == similarity(*THREE, floor=9).run.closing(intervals=True)
     even = similarity(("d", "a", "b", 0.5, 4), ("d", "a", "c", 0.5, 7)).summary()
     assert even.startswith("Most similar: a and c (d), 0.50 [0.40, 0.60] of 7. Least similar: a and b (d)")
 
 
 @pytest.mark.parametrize(("n", "shown"), [(40, "x" * 40), (41, "x" * 38 + "…")])
 def test_names_of_40_characters_are_said_whole(n, shown):
-    row = {"document": None, "first": "x" * n, "second": "b", "estimate": 0.5, "low": 0.4, "high": 0.6, "n": 2}
-    assert _pair(row) == f"{shown} and b, 0.50 [0.40, 0.60] of 2"
-    assert _pair(row | {"document": "d"}) == f"{shown} and b (d), 0.50 [0.40, 0.60] of 2"
+    lines = [similarity((document, "x" * n, "b", 0.5, 2)).summary() for document in (None, "d")]
+    for line, where in zip(lines, ("", " (d)"), strict=True):
+        assert line.startswith(
+            f"Most similar: {shown} and b{where}, 0.50 [0.40, 0.60] of 2. Least similar: {shown} and"
+        )
 
 
 def test_pair_lookup_ignores_text_order():
@@ -499,7 +506,7 @@ def test_triplets_are_resampled_with_all_their_choices(monkeypatch):
 
 def embedding(n=(0, 3), folds=((1, -1.2), (2, -0.9)), dimensions=2, places=None):
     folds = pl.DataFrame(list(folds), schema={"dimensions": pl.Int64, "estimate": pl.Float64}, orient="row")
-    run = SimpleNamespace(facts={"choices": 12}, closing=lambda intervals: [f"closing {intervals}"])
+    run = dataclasses.replace(RUN, facts={"choices": 12})
     return TripletEmbedding(pl.DataFrame({"n": n}), places, dimensions, folds, run, ())
 
 
@@ -507,12 +514,12 @@ def test_choices_left_out_are_more_or_no_more_likely_than_by_chance():
     assert embedding().summary().split("\n") == [
         "2 pairs from 12 choices in 2 dimensions; 1 pair never compared.",
         "Mean log likelihood of held-out choices: −0.90, higher than chance (−1.10).",
-        "closing True",
+        *embedding().run.closing(intervals=True),
     ]
     assert "held-out choices: −1.20, not higher than chance (−1.10)." in embedding(dimensions=1).summary()
     even = embedding(folds=[(2, float(np.log(1 / 3)))]).summary()
     assert "not higher than chance" in even
-    assert len(embedding(folds=[]).summary().split("\n")) == 2
+    assert embedding(folds=[]).summary().split("\n")[1:] == embedding().run.closing(intervals=True)
 
 
 def test_texts_of_the_first_document_are_drawn_on_their_longest_axes():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate, jackknife_groups, map_estimate
 from assay.ideas import validate, words
 from assay.statistics.odd_one_out import Step
-from assay.statistics.round_robin import Influence, TextVariance
+from assay.statistics.round_robin import ExpertRanks, Influence, TextVariance
 
 QUICK = {"n_resamples": 100}
 WORLD = World.of(10, 2, sharpness=0.7)
@@ -358,31 +358,27 @@ def test_interval_end_has_p_value_of_1_minus_level():
 # -- ceilings and contrasts, by hand ------------------------------------------------------------------
 
 
-class Pairs:
-    """Five texts of one document, each of ten pairs compared; every variance is the same."""
-
-    texts, pairs = np.array([5]), np.array([10])
-
-    def __len__(self):
-        return 10
-
-    def variance(self, of):
-        return SimpleNamespace(total=0.01, df=8.0)
-
+ROBIN = FOUND.inference.robin
+"""Two documents of ten texts, each of 90 pairs compared."""
 
 STEP = Step(halves=0.5, again=0.7, mind=0.8)
 
 
-def ceiling_of(halves, share, robin=None):
-    nothing = np.zeros(10)
-    influence = Influence(share, np.linspace(-1, 1, 10), nothing, nothing, nothing)
-    return validate.Ceiling.of(halves, STEP, influence, robin or Pairs(), 0.95)
+def influence(value, error=0.1, shape=None):
+    """A statistic of these pairs, with this standard error over new texts."""
+    nothing = np.zeros(len(ROBIN))
+    one = Influence(value, ROBIN.centre(np.linspace(-1, 1, len(ROBIN)) if shape is None else shape), *[nothing] * 3)
+    return Influence(value, one.pair * error / math.sqrt(ROBIN.variance(one).total), *[nothing] * 3)
+
+
+def ceiling_of(halves, share, error=0.1):
+    return validate.Ceiling.of(halves, STEP, influence(share, error), ROBIN, 0.95)
 
 
 def test_a_ceiling_has_its_interval_on_fishers_scale():
     found = ceiling_of(0.4, 0.6)
     again = STEP.again_from(0.4)
-    width, t = 0.1 / (1 - 0.36), 2.7764451  # t(4): five texts less one
+    width, t = 0.1 / (1 - 0.36), 2.2621572  # t(9): half of twice ten texts less one
     ends = [math.tanh(math.atanh(again) + side * t * width) for side in (-1, 1)]
     assert (found.again.estimate, found.best.estimate) == (again, STEP.best_from(again))
     assert (found.again.low, found.again.high) == pytest.approx(ends)
@@ -402,7 +398,7 @@ def test_the_best_moves_with_what_halves_show_to_first_order():
         z = math.atanh(STEP.again_from(0.4))
         slope = (STEP.best_from(math.tanh(z + h)) - STEP.best_from(math.tanh(z - h))) / 2e-6
         assert found.mind.value == found.best.estimate
-        assert found.mind.pair == pytest.approx(slope * np.linspace(-1, 1, 10), rel=1e-5)
+        assert found.mind.pair == pytest.approx(slope * influence(share).pair, rel=1e-5)
         assert found.best.standard_error == pytest.approx(slope * 0.1, rel=1e-5)
 
 
@@ -420,9 +416,7 @@ def test_a_ceiling_without_halves_or_variance_says_why():
     assert (
         unknown.best.reason == "no pair was compared twice, so that chance is not separable from the experts' agreement"
     )
-    flat = Pairs()
-    flat.variance = lambda of: SimpleNamespace(total=0.0)
-    assert math.isnan(ceiling_of(0.4, 0.6, flat).again.low)
+    assert math.isnan(ceiling_of(0.4, 0.6, error=0.0).again.low)
 
 
 @pytest.mark.parametrize(
@@ -435,38 +429,40 @@ def test_agreement_demonstrated_above_0_and_low_below_3_tenths(low, high, demons
     assert (found.demonstrated, found.low_agreement) == (demonstrated, low_agreement)
 
 
+def parts(variance, texts=17):
+    """A variance with the degrees of freedom of so many texts of one document: t(8) for 17."""
+    return TextVariance(0.0, variance, 0.0, np.array([texts]))
+
+
 def test_a_contrast_is_symmetric_and_its_variance_is_made_where_none_is_given():
-    inference = validate.TextInference(Pairs(), 0.95)
-    nothing = np.zeros(10)
-    of = Influence(0.3, nothing, nothing, nothing, nothing)
-    t = 2.3060041  # t(8)
-    found = inference.difference(of)
+    inference = validate.TextInference(ROBIN, 0.95)
+    t = 2.2621572  # t(9)
+    found = inference.difference(influence(0.3))
     assert (found.low, found.high) == pytest.approx((0.3 - t * 0.1, 0.3 + t * 0.1))
     assert found.p(0.3 + t * 0.1) == pytest.approx(0.05)
-    wide = inference.difference(of, SimpleNamespace(total=0.04, df=math.inf))
-    assert (wide.low, wide.high) == pytest.approx((0.3 - 1.9599640 * 0.2, 0.3 + 1.9599640 * 0.2))
-    assert inference.lower(of) == pytest.approx(0.3 - 1.8595480 * 0.1)  # one-sided, t(8)
-    assert inference.difference(of, SimpleNamespace(total=0.0, df=8.0)).reason == "no variance"
+    wide = inference.difference(influence(0.3), parts(0.04))
+    assert (wide.low, wide.high) == pytest.approx((0.3 - 2.3060041 * 0.2, 0.3 + 2.3060041 * 0.2))
+    assert inference.lower(influence(0.3)) == pytest.approx(0.3 - 1.8331129 * 0.1)  # one-sided, t(9)
+    assert inference.difference(influence(0.3), parts(0.0)).reason == "no variance"
 
 
 def test_a_correlation_is_symmetric_on_fishers_scale_and_may_be_shifted():
-    inference = validate.TextInference(Pairs(), 0.95)
-    nothing = np.zeros(10)
+    inference = validate.TextInference(ROBIN, 0.95)
 
-    def found(value, variance=0.01, shift=0.0):
-        of = Influence(value, nothing, nothing, nothing, nothing)
-        return inference.correlation(of, SimpleNamespace(total=variance, df=8.0), shift=shift)
+    def correlated(value, variance=0.01, shift=0.0):
+        return inference.correlation(influence(value), parts(variance), shift=shift)
 
     width = 2.3060041 * 0.1 / (1 - 0.25)
     ends = [math.tanh(math.atanh(0.5) + side * width) for side in (-1, 1)]
-    assert (found(0.5).low, found(0.5).high) == pytest.approx(ends)
-    moved = found(0.5, shift=0.2)
+    assert (correlated(0.5).low, correlated(0.5).high) == pytest.approx(ends)
+    moved = correlated(0.5, shift=0.2)
     assert (moved.estimate, moved.low, moved.high) == pytest.approx((0.3, ends[0] - 0.2, ends[1] - 0.2))
     assert moved.p(ends[1] - 0.2) == pytest.approx(0.05)
     assert math.isnan(moved.p(0.8))
-    assert found(math.nan).reason == "all pairs have the same value"
+    assert correlated(math.nan).reason == "all pairs have the same value"
     alike = "it ranks all pairs exactly as these judgments do"
-    assert [found(*one).reason for one in ((0.99995,), (-0.99995,), (0.5, 0.0), (0.9999,))] == [alike] * 3 + [None]
+    reasons = [correlated(*one).reason for one in ((0.99995,), (-0.99995,), (0.5, 0.0), (0.9999,))]
+    assert reasons == [alike] * 3 + [None]
 
 
 def measures(*rows):
@@ -508,166 +504,173 @@ def test_measure_difference_significant_if_interval_excludes_0(low, high, line):
     assert list(words.comparison_lines(found.row(0, named=True), found.slice(1))) == [line]
 
 
-# -- what sweeps and documents come to, by hand -----------------------------------------------------------
+# -- sweeps and documents, computed directly ---------------------------------------------------------------
 
 
-def comparison(**parts):
-    """A comparison of measures of which only these parts are known."""
-    made = validate._MeasureComparison.__new__(validate._MeasureComparison)
-    for name, value in parts.items():
-        made.__dict__[name] = value
-    return made
+def rho(one, other):
+    return math.nan if np.ptp(one) == 0 or np.ptp(other) == 0 else float(spearmanr(one, other).statistic)
 
 
-def swept(halves, values, shares, families):
-    found = comparison(
-        measures=[SimpleNamespace(family=family) for family in families], values=values,
-        rho=np.array([spearmanr(shares, one).statistic if np.ptp(one) else math.nan for one in values]),
-        settings=SimpleNamespace(seed=0), robin=SimpleNamespace(share=shares),
-    )  # fmt: skip
-    found.__dict__["_halves"] = lambda rng: halves
-    return found
+def by_pair(robin, measures):
+    """Values of measures for each compared pair, (measures, pairs)."""
+    number = np.arange(len(robin.document)) - np.searchsorted(robin.document, robin.document)
+    of = [(f"d{robin.document[a]}", *(f"t{number[i]:02d}" for i in sorted((a, b))))
+          for a, b in zip(robin.first, robin.second, strict=True)]  # fmt: skip
+    known = [{(d, *sorted((a, b))): v for d, a, b, v in one.iter_rows()} for one in measures]
+    return np.array([[one[pair] for pair in of] for one in known])
 
 
-def halves_of(n, size):
-    return np.arange(n) < size, (np.arange(n) >= size) & (np.arange(n) < 2 * size)
+def optimism(found, settings, *, whole):
+    """What choice on one half loses on the other, the mean of both directions of 50 splits; noise is 1 / √pairs."""
+    robin = found.inference.robin
+    values, rng = by_pair(robin, settings), np.random.default_rng((0, 1))
+    lost, sizes = [], []
+    for _ in range(50):
+        if whole:
+            half = (rng.permutation(robin.n_documents) % 2 == 0)[robin.of_pair]
+            halves = half, ~half
+        else:
+            half = rng.permutation(len(robin.document)) % 2 == 0
+            halves = half[robin.first] & half[robin.second], ~half[robin.first] & ~half[robin.second]
+        if min(part.sum() for part in halves) < 3:
+            continue
+        here, there = (np.array([rho(robin.share[part], one[part]) for one in values]) for part in halves)
+        lost += [here[np.nanargmax(here)] - there[np.nanargmax(here)]]
+        lost += [there[np.nanargmax(there)] - here[np.nanargmax(there)]]
+        sizes.append(sum(part.sum() for part in halves) / 2)
+    return max(np.nanmean(lost) * math.sqrt(np.mean(sizes) / len(robin)), 0.0)
 
 
-def test_what_is_lost_by_choosing_the_best_of_a_sweep_is_scaled_to_all_pairs():
-    """Halves of 5 of 12 pairs: the best of one half is scored on the other, and noise goes with 1 / √pairs."""
-    rng = np.random.default_rng(5)
-    shares, values = rng.normal(size=12), rng.normal(size=(5, 12))
-    members, best, lost = swept(halves_of(12, 5), values, shares, ["x", None, "x", "y", "x"]).nested_choice("x")
-    assert members.tolist() == [0, 2, 4]
-    whole = [spearmanr(shares, values[i]).statistic for i in members]
-    assert best == members[int(np.argmax(whole))]
-    here, there = (
-        np.array([spearmanr(shares[half], values[i][half]).statistic for i in members]) for half in halves_of(12, 5)
+def noise(pairs, n, seed=5):
+    rng = np.random.default_rng(seed)
+    return [pairs.with_columns(value=pl.Series(rng.normal(size=pairs.height))) for _ in range(n)]
+
+
+@pytest.mark.parametrize(("world", "whole"), [(WORLD, False), (World.of(6, 6), True), (World.of(6, 5), False)])
+def test_what_is_lost_by_choosing_the_best_of_a_sweep_is_scaled_to_all_pairs(world, whole):
+    """Six documents are halved whole, fewer by their texts; one setting ranks the pairs of some halves alone."""
+    pairs = pair_values(world)
+    some = pairs.with_columns(value=pl.when(pl.int_range(pl.len()) < 4).then(-pl.int_range(pl.len())).otherwise(0.0))
+    settings = [some, *noise(pairs, 3)]
+    found = assay.validate_similarity(
+        world.study(floor=4, overlap=2), {"x": dict(enumerate(settings)), "y": noise(pairs, 1, seed=9)[0]}, **QUICK
     )
-    both = [here.max() - there[here.argmax()], there.max() - here[there.argmax()]]
-    assert max(both) > 0
-    assert lost == pytest.approx(np.mean(both) * math.sqrt(5 / 12))
+    nested = found.rows.filter(pl.col("kind") == "nested choice").row(0, named=True)
+    best = found.sweeps.filter("best").row(0, named=True)
+    assert found.sweeps.height == 4
+    assert best["estimate"] == found.sweeps["estimate"].max()
+    lost = optimism(found, settings, whole=whole)
+    assert lost > 0
+    assert best["estimate"] - nested["estimate"] == pytest.approx(lost)
 
 
-@pytest.mark.parametrize(("size", "told"), [(3, True), (2, False)])
-def test_halves_of_three_pairs_say_what_is_lost_and_smaller_ones_nothing(size, told):
-    rng = np.random.default_rng(1)
-    values = rng.normal(size=(4, 9))
-    found = swept(halves_of(9, size), values, rng.normal(size=9), ["x"] * 4).nested_choice("x")[2]
-    assert (found > 0) is told
+@pytest.mark.parametrize(("texts", "told"), [(6, True), (5, False)])
+def test_halves_of_three_pairs_say_what_is_lost_and_smaller_ones_nothing(texts, told):
+    world = World.of(texts)
+    settings = dict(enumerate(noise(pair_values(world), 4)))
+    found = assay.validate_similarity(world.study(floor=3, overlap=2), {"x": settings}, **QUICK)
+    lost = found.sweeps.filter("best")["estimate"][0] - found.measures["estimate"][0]
+    assert (lost > 0) is told
 
 
 def test_a_setting_that_does_not_vary_is_never_the_best():
-    shares = np.arange(10.0)
-    values = np.stack([np.ones(10), -shares])
-    members, best, lost = swept(halves_of(10, 5), values, shares, ["x", "x"]).nested_choice("x")
-    assert (members.tolist(), best, lost) == ([0, 1], 1, 0.0)
-    flat = np.concatenate([np.ones(5), np.arange(5.0)])[None]  # it ranks the pairs of one half alone
-    assert swept(halves_of(10, 5), flat, shares, ["x"]).nested_choice("x")[2] == 0.0
-    assert swept(halves_of(10, 5)[::-1], flat, shares, ["x"]).nested_choice("x")[2] == 0.0
-
-
-@pytest.mark.parametrize(("documents", "apart"), [(6, True), (5, False)])
-def test_six_documents_are_halved_whole_and_fewer_by_their_texts(documents, apart):
-    """Four texts a document, each pair of them."""
-    texts = np.arange(4 * documents).reshape(-1, 4)
-    first, second = (np.concatenate([row[list(k)] for row in texts]) for k in ([0, 0, 0, 1, 1, 2], [1, 2, 3, 2, 3, 3]))
-    robin = SimpleNamespace(
-        n_documents=documents, of_pair=np.repeat(np.arange(documents), 6), first=first, second=second,
-        pairs=np.full(documents, 6),
-    )  # fmt: skip
-    found = comparison(robin=robin, experts=SimpleNamespace(texts=SimpleNamespace(height=4 * documents)))
-    one, other = found._halves(np.random.default_rng(0))
-    assert not (one & other).any()
-    if apart:
-        assert (one | other).all()
-        assert {int(part.sum()) for part in one.reshape(-1, 6)} == {0, 6}
-        assert one.sum() == other.sum()
-        return
-    half, rest = ({*first[mine].tolist(), *second[mine].tolist()} for mine in (one, other))
-    assert not half & rest
-    assert one.sum() == sum(a in half and b in half for a, b in zip(first.tolist(), second.tolist(), strict=True))
-    assert not (one | other).all()
-
-
-def influence(value):
-    return Influence(value, *np.zeros((4, 3)))
+    flat = MEASURES["good"].with_columns(value=pl.lit(1.0))
+    away = MEASURES["good"].with_columns(value=-pl.col("value"))
+    found = assay.validate_similarity(LABELS, {"x": {"flat": flat, "away": away}}, with_judges=False, **QUICK)
+    (best,) = found.sweeps.filter("best").iter_rows(named=True)
+    assert best["measure"].endswith("away")
+    assert best["estimate"] < 0
+    nested = found.measures.row(0, named=True)
+    assert (nested["estimate"], nested["kind"]) == (best["estimate"], "nested choice")
 
 
 def test_the_mean_within_documents_has_the_mean_of_their_variances_over_their_number():
-    """Of two documents with .4 and .6: variances of .02 + .01 + .01 and .04 + .02 + .02 are .12 / 4 together."""
-    variances = [TextVariance(0.02, 0.01, 0.01, np.array([20])), TextVariance(0.04, 0.02, 0.02, np.array([22]))]
-    known = [(influence(0.4), variances[0]), (influence(0.6), variances[1])]
-    one = [(influence(math.nan), variances[0]), (influence(0.6), variances[1])]
-    none = [(influence(math.nan), variances[0])] * 2
-    found = comparison(
-        measures=["m", "n", "o"], _document_influences=[known, one, none],
-        robin=SimpleNamespace(pairs=np.array([3, 3, 2])), inference=validate.TextInference(Pairs(), 0.95),
-    )  # fmt: skip
-    assert found.documents == [0, 1]
-    both, single, nothing = found.within()
-    t = 2.0859634  # t(20): half of 20 + 22 texts, less one each
-    ends = [math.tanh(math.atanh(0.5) + side * t * math.sqrt(0.03) / 0.75) for side in (-1, 1)]
-    assert both.estimate == pytest.approx(0.5)
-    assert (both.low, both.high) == pytest.approx(ends, rel=1e-4)
-    assert single.estimate == 0.6  # of the document in which it varies
-    assert single.standard_error == pytest.approx(math.sqrt(0.08))
-    assert nothing.reason == "all pairs of each document have the same value"
-    found.robin.pairs = np.array([3, 2])
-    assert found.within() is None
+    """Texts, pairs and choices of both documents are a quarter of their sums; t has 9 degrees of freedom."""
+    for name, values in zip(MEASURES, by_pair(ROBIN, MEASURES.values()), strict=True):
+        parts, each = [], []
+        for d in range(2):
+            one, mine = ROBIN.restricted(d)
+            of = ExpertRanks(one).influence(values[mine])
+            parts.append(one.variance(of))
+            each.append(of.value)
+        variance = max(sum(v.text for v in parts), 0) + sum(v.pair + v.choice for v in parts)
+        width = 2.2621572 * math.sqrt(variance / 4) / (1 - np.mean(each) ** 2)
+        ends = [math.tanh(math.atanh(np.mean(each)) + side * width) for side in (-1, 1)]
+        found = row(FOUND, name)
+        assert found["within"] == pytest.approx(np.mean(each))
+        assert [found["within_low"], found["within_high"]] == pytest.approx(ends, rel=1e-5)
+
+
+def test_the_mean_within_documents_is_of_those_in_which_a_measure_varies():
+    """With one document there is no mean."""
+    level = MEASURES["good"].with_columns(
+        value=pl.when(pl.col("document") == "d0").then(1.0).otherwise(pl.col("value"))
+    )
+    apart = MEASURES["good"].with_columns(value=pl.when(pl.col("document") == "d0").then(1.0).otherwise(0.0))
+    found = assay.validate_similarity(LABELS, {"level": level, "apart": apart}, with_judges=False, **QUICK)
+    alone = found.by_document.filter((pl.col("measure") == "level") & (pl.col("document") == "d1")).row(0, named=True)
+    assert row(found, "level")["within"] == pytest.approx(alone["estimate"])
+    assert row(found, "level")["within_low"] == pytest.approx(alone["low"])
+    assert np.isnan(row(found, "apart")["within"])
+    small = World.of(4)
+    one = assay.validate_similarity(small.study(floor=2), {"good": pair_values(small)}, **QUICK)
+    assert row(one, "good")["within"] is None
 
 
 def test_a_difference_is_less_by_what_choosing_gave_either():
-    found = comparison(
-        rho=np.array([0.5, 0.3, math.nan]), influences=[influence(0.5), influence(0.3), influence(math.nan)],
-        shift=np.array([0.1, 0.02, 0.0]), inference=validate.TextInference(Pairs(), 0.95),
-    )  # fmt: skip
-    less = found._difference(1, 0)
-    t = 2.3060041 * 0.1  # t(8), and a variance of .01
-    wanted = {"difference": -0.12, "difference_low": -0.12 - t, "difference_high": -0.12 + t}
-    assert less == pytest.approx(wanted)
-    assert set(found._difference(0, 0).values()) == set(found._difference(2, 0).values()) == {None}
-    assert set(found._difference(0, 2).values()) == {None}
+    settings = {
+        "a": pair_values(noisy(WORLD, 2)),
+        "b": noise(MEASURES["good"], 1)[0],
+        "c": noise(MEASURES["good"], 1, 6)[0],
+    }
+    flat = MEASURES["good"].with_columns(value=pl.lit(1.0))
+    given = {"good": MEASURES["good"], "flat": flat, "x": settings}
+    found = assay.validate_similarity(LABELS, given, with_judges=False, **QUICK)
+    nested = found.rows.filter(pl.col("kind") == "nested choice").row(0, named=True)
+    best = found.sweeps.filter("best").row(0, named=True)
+    raw = found.difference(nested["measure"], "good")
+    lost = best["estimate"] - nested["estimate"]
+    assert lost > 0
+    assert nested["difference"] == pytest.approx(nested["estimate"] - row(found, "good")["estimate"])
+    assert nested["difference_low"] == pytest.approx(raw["low"] - lost)
+    assert nested["difference_high"] == pytest.approx(raw["high"] - lost)
+    assert row(found, "good")["difference"] is row(found, "flat")["difference"] is None
 
 
-def test_a_sweep_is_permuted_as_the_best_of_its_settings_and_what_does_not_vary_sees_nothing(monkeypatch):
-    """Of 4 permutations one is as good as the first setting and another as the second: each p is 2/5, of both 3/5."""
-    drawn = np.array([[0.5, 0.1, 0.0], [0.1, 0.6, 0.0], [0.2, 0.2, 0.0], [0.3, 0.1, 0.0]])
-    monkeypatch.setattr(validate, "permuted_correlations", lambda *_: (np.array([0.5, 0.5, 0.0]), drawn))
-    parts = {
-        "measures": [SimpleNamespace(every=None)] * 3, "settings": SimpleNamespace(seed=0, n_resamples=4),
-        "ranks": None, "rho": np.array([0.5, 0.5, math.nan]),
-    }  # fmt: skip
-    assert comparison(nested={}, **parts).permutation_p().tolist() == pytest.approx([2 / 5, 2 / 5, 1])
-    sweep = {"x": (np.array([0, 1]), 1, 0.0)}
-    assert comparison(nested=sweep, **parts).permutation_p().tolist() == pytest.approx([2 / 5, 3 / 5, 1])
+def test_a_sweep_is_permuted_as_the_best_of_its_settings_and_what_does_not_vary_sees_nothing():
+    """The same permutations: a setting twice has the p of one, and of two it is more often as good as the best."""
+    one, other = noise(MEASURES["good"], 2, seed=4)
+    flat = MEASURES["good"].with_columns(value=pl.lit(1.0))
+    alone = assay.validate_similarity(LABELS, {"a": one, "b": other, "flat": flat}, with_judges=False, n_resamples=999)
+    p = {name: row(alone, name)["p"] for name in ("a", "b")}
+    assert row(alone, "flat")["p"] == 1
+    top = max(p, key=lambda name: row(alone, name)["estimate"])
+    twice = assay.validate_similarity(LABELS, {"x": {"a": one, "b": one}}, with_judges=False, n_resamples=999)
+    assert twice.measures["p"][0] == p["a"]
+    both = assay.validate_similarity(LABELS, {"x": {"a": one, "b": other}}, with_judges=False, n_resamples=999)
+    assert p[top] < both.measures["p"][0] < 2.5 * p[top]
 
 
 def test_percent_of_another_rho_to_first_order():
-    """ρ of .6 and .5 with errors of .1 and .2: 20%, with errors of .1 / .5 and .6 · .2 / .25, 1.96 times their root."""
-
-    class Sums:
-        def variance(self, of):
-            return SimpleNamespace(total=float((of.pair**2).sum()), df=math.inf)
-
-    def of(value, *pair):
-        return Influence(value, np.array(pair), *np.zeros((3, 2)))
-
+    """ρ of .6 and .5: 20%, with the errors of the one / .5 less those of the other · .6 / .25."""
+    rng = np.random.default_rng(2)
     known = {
-        "one": of(0.6, 0.1, 0.0),
-        "other": of(0.5, 0.0, 0.2),
-        "none": of(0.1, 0.0, 0.2),
-        "less": of(-0.5, 0.0, 0.2),
+        name: influence(value, error, shape=rng.normal(size=len(ROBIN)))
+        for name, value, error in (("one", 0.6, 0.1), ("other", 0.5, 0.1), ("none", 0.1, 0.2), ("less", -0.5, 0.1))
     }
-    made = SimpleNamespace(influences=known, inference=validate.TextInference(Sums(), 0.95))
-    found = validate.SimilarityValidation.difference(made, "one", "other")
-    half = 196 * math.sqrt(0.2**2 + 0.48**2)
-    wanted = [20, 20 - half, 20 + half]
-    assert [found["percent"], found["percent_low"], found["percent_high"]] == pytest.approx(wanted, rel=1e-4)
+    made = dataclasses.replace(FOUND, influences=known)
+    found = made.difference("one", "other")
+
+    def half(first, second):
+        both = Influence(0.0, first * known["one"].pair - second * known["other"].pair, *[np.zeros(len(ROBIN))] * 3)
+        return 2.2621572 * math.sqrt(ROBIN.variance(both).total)  # t(9)
+
+    assert [found["percent"], found["percent_low"], found["percent_high"]] == pytest.approx(
+        [20, 20 - 100 * half(2, 2.4), 20 + 100 * half(2, 2.4)], rel=1e-5
+    )
     assert found["difference"] == pytest.approx(0.1)
-    assert found["high"] - found["difference"] == pytest.approx(1.959964 * math.sqrt(0.05))
-    nothing = validate.SimilarityValidation.difference(made, "one", "none")
+    assert found["high"] - found["difference"] == pytest.approx(half(1, 1))
+    nothing = made.difference("one", "none")
     assert math.isnan(nothing["percent"])
     assert math.isnan(nothing["percent_low"])
-    below = validate.SimilarityValidation.difference(made, "one", "less")
-    assert below["percent"] == pytest.approx(220)  # 1.1 more than −.5, of .5
+    assert made.difference("one", "less")["percent"] == pytest.approx(220)  # 1.1 more than −.5, of .5

@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
-from test_leaderboard import drawn, frame_of, ratings_of, votes_of
+from test_leaderboard import drawn, estimates_of, frame_of, plain_elo, ratings_of, votes_of
 
 import assay
 from assay.estimation.intervals import leave_out_variance
@@ -174,8 +173,10 @@ def test_what_the_first_line_says_follows_from_the_pairs():
     same, open_ = shown.filter(pl.col("order") == "same").height, 6 - shown.height
     assert tau.estimate == pytest.approx(4 / 6)
     assert (tau.low, tau.high) == pytest.approx(((same - 1 - open_) / 6, (same - 1 + open_) / 6))
-    # A higher level leaves at least as many pairs undecided.
-    assert tau.interval(0.9999)[0] <= tau.low <= tau.high <= tau.interval(0.9999)[1]
+    for level in (0.5, 0.9, 0.999, 1 - 1e-9):
+        decided = found.pairs.filter(pl.col("p_adjusted") <= 1 - level)["order"].to_list()
+        value, rest = decided.count("same") - decided.count("reversed"), 6 - len(decided)
+        assert tau.interval(level) == pytest.approx(((value - rest) / 6, (value + rest) / 6))
 
 
 def test_words_where_nothing_and_where_everything_is_shown():
@@ -303,10 +304,7 @@ def test_resamples_that_leave_systems_out_are_none():
 
 def board(values=(), replicates=(), without=(), counts=None, confidence=0.9, reason=None):
     """A board of systems a, b, c …; equal are ratings within 1e-7 log odds, here 1e-5 points."""
-    found = SimpleNamespace(
-        value=np.array(values, dtype=float), replicates=np.array(replicates, dtype=float),
-        leave_one_out=np.array(without, dtype=float), confidence=confidence,
-    )  # fmt: skip
+    found = estimates_of(values, replicates, without, confidence)
     return Board("humans", None, None, tuple("abcdef"[: len(values)]), counts, found, 0.01, reason)
 
 
@@ -447,15 +445,26 @@ def test_votes_without_a_leaderboard_are_excluded():
 # -- weights, covariates and orders by hand -------------------------------------------------------------------
 
 
-def weighed(values, **options):
-    votes = SimpleNamespace(columns={"s": pl.Series("s", values)})
-    return boards.weights_of(votes, RatingSettings(**options))
+def elo_by(values, **options):
+    """Elo of four votes with this column."""
+    rows = [(f"i{k}", "w", "a", "b", label) for k, label in enumerate((1, 1, -1, 1))]
+    frame = frame_of(rows).head(len(values)).with_columns(s=pl.Series(values))
+    return ratings_of(assay.ratings(votes_of(frame), model="elo", method="none", **options)), frame
 
 
 def test_votes_weigh_by_separability_where_that_is_asked_for():
-    assert weighed([0.1]) is None
-    found = weighed([0.0, 0.4, 1.0, -1.0], separability="s", alpha=3.0, beta=2.0, separability_threshold=0.3)
-    np.testing.assert_allclose(found, weight(np.array([0.0, 0.4, 1.0, -1.0]), 3.0, 2.0, 0.3))
+    values = [0.0, 0.4, 1.0, -1.0]
+    plain, _ = elo_by(values, n_orders=400)
+    options = {"separability": "s", "alpha": 3.0, "beta": 2.0, "separability_threshold": 0.3, "order": "order"}
+    rows = [(f"i{k}", "w", "a", "b", label) for k, label in enumerate((1, 1, -1, 1))]
+    frame = frame_of(rows, s=values, order=[3, 1, 2, 0])
+    found = ratings_of(assay.ratings(votes_of(frame), model="elo", method="none", **options))
+    by_hand = plain_elo(
+        frame.sort("order").iter_rows(named=True),
+        weight=lambda row: float(weight(np.array([row["s"]]), 3.0, 2.0, 0.3)[0]),
+    )
+    assert found == pytest.approx(by_hand)
+    assert plain["b"] - plain["a"] != pytest.approx(found["b"] - found["a"])
 
 
 @pytest.mark.parametrize(
@@ -471,7 +480,7 @@ def test_votes_weigh_by_separability_where_that_is_asked_for():
 )
 def test_what_is_no_separability_is_refused(values, options, words):
     with pytest.raises(assay.errors.DesignError, match=words):
-        weighed(values, **options)
+        elo_by(values, **options)
 
 
 @pytest.mark.parametrize(
@@ -497,52 +506,36 @@ def test_a_covariate_is_known_of_every_vote(values, words):
         covariate_values("x", [pl.Series("c", values)])
 
 
-@pytest.mark.parametrize(
-    ("order", "found"),
-    [(None, [0, 1, 2, 3]), ([3, 1, 2, 1], [1, 3, 2, 0]), (["b", "a", "a", "c"], [1, 2, 0, 3])],
-)
+@pytest.mark.parametrize(("order", "found"), [([3, 1, 2, 1], [1, 3, 2, 0]), (["b", "a", "a", "c"], [1, 2, 0, 3])])
 def test_votes_of_one_moment_stay_in_their_order(order, found):
-    votes = SimpleNamespace(columns={"t": pl.Series(order)}, __len__=lambda: 4)
-
-    class Four(SimpleNamespace):
-        def __len__(self):
-            return 4
-
-    runs = boards._EloRuns(Four(**vars(votes)), RatingSettings(model="elo", order=None if order is None else "t"), None)
-    assert runs.order.tolist() == found
-    if order is not None:
-        late = boards._EloRuns(SimpleNamespace(columns={"t": pl.Series([1, None, None])}), runs.settings, None)
-        with pytest.raises(assay.errors.DesignError, match="2 votes have no 't', the order of the votes"):
-            late.order  # noqa: B018
-
-
-def test_a_fit_begins_at_the_ratings_of_earlier_votes():
-    settings = RatingSettings(rating_scale=200.0, base=math.e, start=500.0)
-    rate = boards.BradleyTerryRate(settings, {("humans", None, None): {"a": 700.0, "b": math.nan}})
-    poll = boards.Poll("humans", None, None, SimpleNamespace(systems=("a", "b", "c")))
-    assert rate._start(poll).tolist() == pytest.approx([1.0, 0.0, 0.0])  # one log odd for 200 points; c is new
-    assert rate._start(poll._replace(who="gpt")) is None
+    rows = [(f"i{k}", "w", *two, label) for k, (two, label) in enumerate([("ab", 1), ("bc", -1), ("ca", 1), ("ab", 1)])]
+    frame = frame_of(rows, t=order)
+    mine = assay.ratings(votes_of(frame), model="elo", order="t", method="none", k=100)
+    assert ratings_of(mine) == pytest.approx(plain_elo(frame[found].iter_rows(named=True), k=100))
+    others = (plain_elo(frame[list(o)].iter_rows(named=True), k=100) for o in itertools.permutations(range(4)))
+    assert sum(one == pytest.approx(ratings_of(mine)) for one in others) < 5
+    late = frame.with_columns(t=pl.Series([1, None, None, 2]))
+    with pytest.raises(assay.errors.DesignError, match="2 votes have no 't', the order of the votes"):
+        assay.ratings(votes_of(late), model="elo", order="t", method="none")
 
 
 @pytest.mark.parametrize(
-    ("systems", "best", "wins", "words"),
+    ("votes", "words"),
     [
-        ("ab", [0], {(0, 1): 4}, "a lost no vote against the other systems, and won 4, %END"),
-        ("abc", [0], {(0, 1): 4, (0, 2): 1.5},
-         "a lost no vote against the other systems, and won 5.5, %END, or leave a out with systems=..."),
-        ("abc", [0, 2], {(0, 1): 1, (2, 1): 1200},
+        ({"ab": 4}, "a lost no vote against the other systems, and won 4, %END"),
+        ({"ab": 1, "cb": 1200, "ac": 1, "ca": 1},
          "b won no vote against the other systems, and lost 1,201, %END, or leave b out with systems=..."),
-        ("abcd", [0, 1], {(0, 2): 1, (1, 3): 1},
+        ({"ac": 1, "bd": 1, "a=b": 1, "c=d": 1},
          "a, b lost no vote against the other systems, and won 2, %END, or leave a, b out with systems=..."),
     ],
 )  # fmt: skip
-def test_who_lost_nothing_or_won_nothing_is_named(systems, best, wins, words):
-    table = np.zeros((len(systems), len(systems)))
-    for place, number in wins.items():
-        table[place] = number
-    assert boards._dominance(SimpleNamespace(systems=tuple(systems)), (np.array(best),), table) == words.replace(
-        "%END", "so the maximum-likelihood ratings are infinite; add votes with prior=1"
-    )
+def test_who_lost_nothing_or_won_nothing_is_named(votes, words):
+    rows = [(pair[0], pair[-1], 0 if "=" in pair else -1) for pair, n in votes.items() for _ in range(n)]
+    frame = frame_of([(f"i{k}", "w", a, b, label) for k, (a, b, label) in enumerate(rows)])
+    with pytest.raises(assay.errors.DesignError) as refused:
+        assay.ratings(votes_of(frame), method="none")
+    end = "so the maximum-likelihood ratings are infinite; add votes with prior=1"
+    assert words.replace("%END", end) in str(refused.value)
 
 
 # -- ranks, categories, users -------------------------------------------------------------------------
@@ -638,6 +631,15 @@ def test_covariates_are_a_logistic_regression():
     assert found.coefficients["odds"][0] == pytest.approx(math.exp(fitted[4]), abs=1e-5)
     plain = assay.ratings(assay.read(frame, scale="preference"), method="none")
     assert dict(found.rows.select("system", "plain").rows()) == pytest.approx(ratings_of(plain), abs=1e-6)
+
+
+def test_p_values_of_covariates_are_adjusted_over_those_of_a_rater():
+    frame = arena(4, 300, 0.15).with_columns(tone=pl.Series(np.random.default_rng(1).normal(size=300)))
+    found = assay.ratings(
+        assay.read(frame, scale="preference"), covariates=["length", "tone"], method="jackknife"
+    ).coefficients
+    small, large = sorted(found["p"])
+    assert sorted(found["p_adjusted"]) == pytest.approx([min(2 * small, 1), min(max(2 * small, large), 1)])
 
 
 def test_resamples_with_covariates_come_near_a_fit_of_each():

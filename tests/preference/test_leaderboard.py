@@ -7,7 +7,6 @@ import itertools
 import math
 import re
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -18,10 +17,12 @@ from scipy import optimize
 import assay
 import references
 from assay.errors import DataError, DesignError
-from assay.estimation.result import Exclusion
+from assay.estimation.intervals import Estimate, EstimateByRule, Estimates
 from assay.preference import leaderboard, words
 from assay.preference.boards import Board, orders_each
+from assay.preference.votes import RatingSettings
 from assay.reporting import pictures
+from assay.reporting.tables import p_value
 from assay.statistics import tournaments
 
 ELO = partial(assay.ratings, model="elo")
@@ -90,8 +91,7 @@ def test_each_resample_of_elo_is_the_mean_of_up_to_ten_orders():
     """Ten orders add a tenth of the variance that one adds; 20 million votes in all are gone through, some 2 s."""
 
     def orders(n_votes: int, n_resamples: int, order: str | None = None) -> int:
-        settings = SimpleNamespace(order=order, n_resamples=n_resamples)
-        return orders_each(np.empty(n_votes), settings)  # type: ignore[arg-type]
+        return orders_each(np.empty(n_votes), RatingSettings(model="elo", order=order, n_resamples=n_resamples))
 
     assert orders(100, 1000) == orders(2_000, 1000) == 10
     assert [orders(n, 1000) for n in (2_001, 5_000, 10_000, 20_001, 10**6)] == [9, 4, 2, 1, 1]
@@ -537,71 +537,66 @@ def test_a_signature_holds_whom_each_vote_is_about():
 # -- what pairs, leads and judges are said to be -------------------------------------------------------
 
 
-def board(systems="abc", who="humans", differences=(), **more):
-    """A board as words and pairs see it; differences are (estimate, low, high), a pair each, and a p-value."""
-    found = [SimpleNamespace(estimate=d, low=low, high=high, p=lambda p=p: p[0]) for d, low, high, *p in differences]
-    common = {
-        "who": who, "group": None, "component": None, "systems": tuple(systems), "reason": None, "slope": 0.01,
-        "order": np.arange(len(systems)), "tolerance": 1e-6, "covariance": lambda: None,
-        "met": np.full((len(systems),) * 2, 7.0), "differences": lambda both: found,
-    }  # fmt: skip
-    return SimpleNamespace(**common | more)
-
-
 @pytest.mark.parametrize(
-    ("low", "high", "open_"),
-    [(-1.0, 9.0, True), (0.0, 9.0, True), (0.5, 9.0, False), (-9.0, 0.0, True), (-9.0, -0.5, False),
-     (math.nan, math.nan, True)],
+    ("low", "p", "line"),
+    [(1.0, 0.01, "; significant."), (1.0, 0.05, "; significant."), (1.0, 0.06, "; not significant."),
+     (0.0, 0.01, "; not significant."), (-1.0, 0.01, "; not significant."), (NAN, 0.01, "]: ")],
 )  # fmt: skip
-def test_pair_is_undecided_if_interval_includes_0(low, high, open_):
-    (row,) = leaderboard._pair_rows(board("ab", differences=[(2.0, low, high)]))
-    assert (row["first"], row["second"], row["difference"], row["votes"], row["undecided"]) == ("a", "b", 2.0, 7, open_)
-    assert row["width"] == pytest.approx(high - low, nan_ok=True)
-    assert math.isnan(row["information"])  # without a covariance
-    assert list(leaderboard._pair_rows(board("ab", reason="a never lost"))) == []
-
-
-def test_what_one_more_vote_on_a_pair_tells():
-    # 100 points at .01: q = 1 / (1 + 1/e) = .7311, q (1 - q) = .19661. The variance of a - b is 400 + 900 - 2 * 100
-    # = 1100, in log odds .11; log(1 + .19661 * .11) = .021396.
-    variance = np.array([[400.0, 100.0], [100.0, 900.0]])
-    (row,) = leaderboard._pair_rows(board("ab", differences=[(100.0, 1.0, 2.0)], covariance=lambda: variance))
-    assert row["information"] == pytest.approx(0.021396, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("low", "p", "clear"),
-    [(1.0, 0.01, True), (1.0, 0.05, True), (1.0, 0.06, False), (0.0, 0.01, False), (-1.0, 0.01, False),
-     (math.nan, 0.01, None)],
-)  # fmt: skip
-def test_a_lead_is_clear_by_its_interval_and_its_p_value(low, p, clear):
-    assert leaderboard._is_clear(SimpleNamespace(low=low, p=lambda: p), 0.95) is clear
+def test_a_lead_is_clear_by_its_interval_and_its_p_value(low, p, line, small):
+    lead = EstimateByRule(20.0, low, 40.0, 9.0, ends=lambda level: (low, 40.0), test=lambda null: p)
+    text = dataclasses.replace(small, lead=lead).summary()
+    assert (line in text) if low == low else "significant" not in text
 
 
 def test_leads_of_several_boards_of_one_rater_share_a_correction():
-    def lead(who, p, low=-1.0):
-        return board(who=who, difference=lambda *_: SimpleNamespace(low=low, p=lambda: p))
+    frame = drawn(150, seed=5, gap=0.3).with_columns(topic=pl.Series(["art", "law", "art"] * 50))
+    judge = drawn(150, seed=6, gap=0.6).with_columns(annotator=pl.lit("gpt"), topic=frame["topic"])
+    labels = votes_of(pl.concat([frame, judge.with_columns(item="j" + pl.col("item"))]), judges=["gpt"])
+    found = assay.ratings(labels, by="topic", method="jackknife")
+    leads = [(one.who, one.difference(*one.order[:2].tolist()).p()) for one in found.boards]
+    assert [who for who, _ in leads] == ["humans"] * 3 + ["gpt"] * 3
+    said = [line for line in found.summary().splitlines() if line.endswith(", Holm).") and " − " in line]
+    for who in ("humans", "gpt"):
+        mine = [p for name, p in leads if name == who]
+        largest, adjusted = 0.0, {}
+        for rank, p in enumerate(sorted(mine)):
+            largest = adjusted[p] = max(largest, min(1.0, (len(mine) - rank) * p))
+        for p in mine:
+            line = said.pop(0)
+            assert f"({p_value(adjusted[p])}, Holm)" in line
+            assert ("; significant" in line) is (adjusted[p] <= 0.05)
 
-    # Holm: of ann's p-values .03 and .02 the smaller is doubled, .04, and the larger is no less than that.
-    found = leaderboard._clear_leads([lead("ann", 0.03), lead("ann", 0.02), lead("bob", 0.01, low=1.0)], 0.95)
-    assert [(one.clear, one.words) for one in found] == [
-        (True, " (p = 0.040, Holm)"), (True, " (p = 0.040, Holm)"), (True, ""),
-    ]  # fmt: skip
-    found = leaderboard._clear_leads([lead("ann", 0.03), lead("ann", 0.04), lead("ann", 0.9, math.nan)], 0.95)
-    assert [one.clear for one in found] == [False, False, None]
+
+def test_judge_without_ratings_has_a_reason():
+    rows = [("i1", "ann", "a", "b", 1), ("i2", "ann", "a", "b", -1), ("i3", "gpt", "a", "b", 1)]
+    found = assay.ratings(votes_of(frame_of(rows), judges=["gpt"]), method="none")
+    (line,) = found.headlines()
+    assert line.startswith(
+        "gpt cannot be compared with humans: b lost no vote against the other systems, and won 1, so"
+    )
+    pal = frame_of([*rows, ("i4", "pal", "a", "b", 1), ("i5", "pal", "b", "a", 1)])
+    judges = assay.ratings(votes_of(pal, judges=["gpt", "pal"]), method="none", who=["gpt", "pal"])
+    assert judges.headlines() == []
+    turned = [("i4", "gpt", "a", "b", -1), ("i5", "ann", "a", "b", 1), ("i6", "ann", "a", "b", -1)]
+    parts = frame_of([*rows, *turned], topic=["art"] * 3 + ["law"] * 3)
+    each = assay.ratings(votes_of(parts, judges=["gpt"]), by="topic", method="none")
+    assert [board.group for board in each.boards if board.reason is not None] == ["art", "law"]
+    assert not [line for line in each.headlines() if "cannot be compared" in line]
 
 
-def test_pairs_of_people_and_judge_have_the_same_order_a_flipped_one_or_none():
-    people = board(differences=[(5.0, 1, 9, 0.01), (5.0, 1, 9, 0.02), (1e-7, -1, 1, 0.9)], order=np.array([1, 0, 2]))
-    judge = board(systems="cab", who="gpt", differences=[(3.0, 1, 5, 0.03), (-3.0, -5, -1, 0.01), (4.0, 1, 9, 0.02)])
-    rows = list(leaderboard._compare_pairs(people, judge))
-    # The people's order is b, a, c.
-    assert [(row["first"], row["second"], row["order"]) for row in rows] == [
-        ("b", "a", "same"), ("b", "c", "reversed"), ("a", "c", "equal"),
-    ]  # fmt: skip
-    assert [row["judge"] for row in rows] == [3.0, -3.0, 4.0]
-    assert [row["p"] for row in rows] == pytest.approx([0.03, 0.02, math.nan], nan_ok=True)  # the larger of two
-    assert list(leaderboard._compare_pairs(people, board("bx", who="gpt"))) == []
+def test_votes_on_each_board_are_counted_and_intervals_said_together():
+    """Items of either category differ in number; what is left out of earlier and later votes is one sum."""
+    frame = drawn(90, seed=3).with_columns(topic=pl.Series(["art"] * 40 + ["law"] * 50))
+    found = assay.ratings(votes_of(frame), by="topic", method="jackknife")
+    assert "jackknife" in found.run.interval
+    assert " over 40 to 90 items" in found.run.interval
+    whole = assay.ratings(votes_of(frame), method="jackknife", ties="drop", systems=["anna", "bert", "carl"])
+    parts = assay.ratings(votes_of(frame.head(60)), method="jackknife", ties="drop", systems=["anna", "bert", "carl"])
+    added = parts.add(votes_of(frame.tail(30)))
+    assert [(e.what, e.count, e.reason) for e in added.exclusions] == [
+        (e.what, e.count, e.reason) for e in whole.exclusions
+    ]
+    assert len(added.exclusions) == len({(e.what, e.reason) for e in added.exclusions})
 
 
 def pairs_of(*rows):
@@ -610,20 +605,7 @@ def pairs_of(*rows):
     return pl.DataFrame(rows, schema=names, schema_overrides=types, orient="row")
 
 
-def test_bounds_of_kendalls_tau_follow_decided_pairs():
-    found = leaderboard._kendall(
-        pairs_of(("a", "b", "same", 0.01, 0.03, True), ("a", "c", "reversed", 0.01, 0.05, True),
-                 ("b", "c", "same", 0.3, 0.3, False), ("a", "d", "equal", math.nan, math.nan, False)), 0.95,
-    )  # fmt: skip
-    # Two same, one reversed of four: 1/4. One of each is demonstrated, two are undecided: between -2/4 and 2/4.
-    assert (found.estimate, found.low, found.high) == (0.25, -0.5, 0.5)
-    # At .96 p = .05 is not significant: one same, three undecided.
-    assert found.interval(0.96) == (-0.5, 1.0)
-    none = leaderboard._kendall(pairs_of(("a", "b", "same", math.nan, math.nan, False)), 0.95)
-    assert (none.estimate, math.isnan(none.low), none.reason) == (1.0, True, "no interval was requested")
-
-
-TAU = SimpleNamespace(estimate=0.5, low=-0.2, high=1.0)
+TAU = Estimate(0.5, -0.2, 1.0, NAN)
 NUMBER = "Kendall's τ 0.50 [−0.20, 1.00]"
 
 
@@ -669,32 +651,6 @@ def test_three_pairs_are_named_and_more_are_counted():
         assert said.endswith(f": order undecided for {names}. {NUMBER}.")
 
 
-def test_judge_without_ratings_has_a_reason():
-    def of(who, reason="x never lost", group=None):
-        return SimpleNamespace(who=who, reason=reason, group=group)
-
-    boards = [of("humans", None), of("gpt"), of("pal", None), of("gpt", group="art"), of("ann")]
-    empty = pl.DataFrame(schema={"who": pl.String, "group": pl.String})
-    found = SimpleNamespace(agreement={}, pairs=empty, raters=("humans", "gpt"), boards=boards,
-                            votes=SimpleNamespace(judges=("gpt", "pal")))  # fmt: skip
-    assert assay.results.Leaderboard.headlines(found) == ["gpt cannot be compared with humans: x never lost."]
-    found.raters = ("gpt", "pal")
-    assert assay.results.Leaderboard.headlines(found) == []
-
-
-def test_what_covariates_are_worth_is_of_boards_that_have_them():
-    def worth(p):
-        row = {"estimate": 100.0, "low": 1.0, "high": 2.0}
-        return SimpleNamespace(estimate=100.0, p=lambda: p, reason=None, row=lambda: row)
-
-    boards = [board("ab", covariates=(worth(0.01), worth(0.04))), board("cd", who="m", covariates=None)]
-    found = leaderboard._coefficients(boards, None, {"length": 2.0, "lists": 0.5})
-    assert found.select("who", "covariate", "sd").rows() == [("humans", "length", 2.0), ("humans", "lists", 0.5)]
-    assert found["odds"].to_list() == pytest.approx([math.e] * 2)  # 100 points at .01
-    assert found["p_adjusted"].to_list() == pytest.approx([0.02, 0.04])  # Holm over both
-    assert leaderboard._coefficients(boards[1:], None, {"length": 2.0}).height == 0
-
-
 @pytest.mark.parametrize(
     ("estimate", "p", "effect"),
     [(50.0, 0.05, "more is preferred"), (-50.0, 0.05, "less is preferred"),
@@ -719,23 +675,25 @@ COUNTS = np.zeros((3, 3, 3), dtype=np.int64)
 COUNTS[0, 0, 1], COUNTS[2, 1, 0], COUNTS[1, 0, 1], COUNTS[2, 0, 1], COUNTS[0, 0, 2] = 3, 1, 1, 1, 1
 
 
-def ratings(value, replicates=(), low=None, high=None):
+def estimates_of(value, replicates=(), without=(), confidence=0.9):
+    """Ratings of a board with resamples, or with units left out, and intervals of 9 points on either side."""
     value = np.array(value, dtype=float)
-    return SimpleNamespace(
-        value=value, replicates=np.array(replicates, dtype=float).reshape(-1, len(value)), confidence=0.9,
-        leave_one_out=np.empty((0, len(value))), reasons=("why",) * len(value),
-        low=value - 9 if low is None else low, high=value + 9 if high is None else high,
+    q = len(value)
+    made, left = (np.array(rows, dtype=float).reshape(-1, q) for rows in (replicates, without))
+    return Estimates(
+        value, np.full(q, 5.0), value - 9, value + 9, ("why",) * q, 20, 20, "jackknife" if len(left) else "percentile",
+        confidence, len(made), 0, made, np.zeros(q, dtype=np.int64), leave_one_out=left, transform=("none",) * q,
     )  # fmt: skip
 
 
 def rated(value=(100.0, 50.0, 200.0), systems="abc", counts=COUNTS, **more):
     common = {"who": "humans", "group": None, "component": None, "slope": 0.01}
     replicates = more.pop("replicates", ())
-    return Board(systems=tuple(systems), counts=counts, estimates=ratings(value, replicates), **common | more)
+    return Board(systems=tuple(systems), counts=counts, estimates=estimates_of(value, replicates), **common | more)
 
 
 def test_rows_of_a_board_are_the_systems_from_the_best():
-    found = leaderboard._board_rows(rated())
+    found = leaderboard.board_rows(rated())
     assert found["system"].to_list() == ["c", "a", "b"]
     assert found["estimate"].to_list() == [200, 100, 50]
     assert (found["low"].to_list(), found["high"].to_list()) == ([191, 91, 41], [209, 109, 59])
@@ -745,27 +703,27 @@ def test_rows_of_a_board_are_the_systems_from_the_best():
     assert found["rank_low"].to_list() == found["rank_high"].to_list() == [None] * 3
     assert found["reason"].to_list() == ["why"] * 3
     assert not {"order_sd", "plain", "plain_rank"} & set(found.columns)
-    more = leaderboard._board_rows(
+    more = leaderboard.board_rows(
         rated(order_sd=np.array([1.0, 2, 3]), plain=np.array([7.0, 9, 8]), group="art", component="a, b, c")
     )
     assert more["order_sd"].to_list() == [3, 1, 2]
     assert more.select("plain", "plain_rank").rows() == [(8, 2), (7, 3), (9, 1)]
     assert more.select("who", "group", "component").unique().rows() == [("humans", "art", "a, b, c")]
-    unrated = leaderboard._board_rows(rated(reason="a never lost"))
+    unrated = leaderboard.board_rows(rated(reason="a never lost"))
     assert unrated["rank"].to_list() == [None] * 3
 
 
 def test_ranks_over_resamples_and_equal_ratings():
     """Ten resamples: c is first in nine and second in one, after a; a and b are even in one."""
     usual, turned, even = [100, 50, 200], [300, 50, 200], [50, 50, 200]
-    found = leaderboard._board_rows(rated(replicates=[usual] * 8 + [turned, even]))
+    found = leaderboard.board_rows(rated(replicates=[usual] * 8 + [turned, even]))
     assert found["system"].to_list() == ["c", "a", "b"]
     assert found.select("rank_low", "rank_high").rows() == [(1, 2), (1, 3), (2, 3)]
-    assert leaderboard._board_rows(rated((50.0, 50, 20)))["rank"].to_list() == [1, 1, 3]
+    assert leaderboard.board_rows(rated((50.0, 50, 20)))["rank"].to_list() == [1, 1, 3]
 
 
 def test_of_every_two_that_met_the_better_one_comes_first():
-    found = leaderboard._wins(rated(group="art"))
+    found = leaderboard.board_wins(rated(group="art"))
     assert found.select("first", "second", "wins", "ties", "votes").rows() == [
         ("c", "a", 0, 0, 1), ("a", "c", 1, 0, 1), ("a", "b", 4, 1, 6), ("b", "a", 1, 1, 6),
     ]  # fmt: skip
@@ -782,74 +740,15 @@ def test_of_every_two_that_met_the_better_one_comes_first():
     ],
 )  # fmt: skip
 def test_a_board_is_named_by_whose_it_is(who, group, component, name):
-    assert words.board_name(board(who=who, group=group, component=component)) == name
-
-
-def test_moves_are_of_systems_that_both_boards_rank():
-    pairs = pl.DataFrame(
-        [("m", None, "c", "a", "reversed", True), ("m", None, "a", "b", "reversed", False),
-         ("m", "art", "a", "b", "same", True), ("k", None, "a", "b", "same", False)],
-        schema=["who", "group", "first", "second", "order", "demonstrated"], schema_overrides={"group": pl.String},
-        orient="row",
-    )  # fmt: skip
-    judge = rated((300.0, 50, 200, 60), "abcd", np.zeros((3, 4, 4), dtype=np.int64), who="m")
-    silent = rated(who="k", reason="a never lost")
-    stranger = rated(who="x")
-    found = leaderboard._ranks([rated(), judge, rated(who="m", group="art"), silent, stranger], pairs)
-    assert found.rows() == [
-        ("m", None, "c", 1, 2, True), ("m", None, "a", 2, 1, True), ("m", None, "b", 3, 4, False),
-    ]  # fmt: skip
-    people = [rated(), rated((1.0, 2, 3), group="art")]
-    within = leaderboard._ranks([*people, rated(who="m", group="art")], pairs)
-    assert within.rows() == [("m", "art", "c", 1, 1, False), ("m", "art", "b", 2, 3, False),
-                             ("m", "art", "a", 3, 2, False)]  # fmt: skip
-
-
-def test_covariates_are_in_units_of_their_root_mean_square():
-    columns = {"covariate length": pl.Series([3.0, -4.0, 0.0, 0.0]), "covariate flat": pl.Series([0.0] * 4),
-               "weight": pl.Series([1.0, 2, 3, 4])}  # fmt: skip
-    votes = VotesLike(columns)
-    scaled, spreads = leaderboard._scale_covariates(votes)
-    assert spreads == {"length": pytest.approx(2.5), "flat": 0.0}  # √(25 / 4)
-    assert scaled.columns["covariate length"].to_list() == pytest.approx([1.2, -1.6, 0, 0])
-    assert scaled.columns["covariate flat"].to_list() == [0.0] * 4
-    assert scaled.columns["weight"].to_list() == [1, 2, 3, 4]
-    bare = VotesLike({"weight": pl.Series([1.0])})
-    assert leaderboard._scale_covariates(bare) == (bare, {})
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class VotesLike:
-    columns: dict
-
-
-def test_what_was_left_out_at_different_times_for_one_reason_is_one():
-    given = [Exclusion("vote", 2, "odd"), Exclusion("vote", 1, "tie"), Exclusion("item", 4, "odd"),
-             Exclusion("vote", 3, "odd")]  # fmt: skip
-    found = leaderboard._counted_once(given)
-    assert [(one.what, one.count, one.reason) for one in found] == [
-        ("vote", 5, "odd"), ("vote", 1, "tie"), ("item", 4, "odd"),
-    ]  # fmt: skip
-
-
-def test_intervals_of_boards_on_different_numbers_of_items_are_said_together():
-    def of(n, way="90% jackknife interval over {}", unit="items"):
-        return SimpleNamespace(n_units=n, unit=unit, describe_interval=lambda: way.format(f"{n:,} {unit}"))
-
-    way = "90% jackknife interval over "
-    assert leaderboard._intervals([of(1200)]) == f"{way}1,200 items"
-    assert leaderboard._intervals([of(12), of(12)]) == f"{way}12 items"
-    assert leaderboard._intervals([of(1200), of(7), of(30)]) == f"{way}7 to 1,200 items"
-    assert leaderboard._intervals([of(7), of(9, unit="topics")]) == f"{way}7 items or {way}9 topics"
-    assert leaderboard._intervals([of(7, "no interval"), of(9, "no interval")]) == "no interval"
+    assert words.board_name(rated(who=who, group=group, component=component)) == name
 
 
 # -- sentences about a board ---------------------------------------------------------------------------------
 
 
 def lines_of(mine, clear, lead, test=""):
-    found = SimpleNamespace(estimate=lead, low=lead - 1, high=lead + 1)
-    return words.board_lines(mine, leaderboard._board_rows(mine), leaderboard.Lead(found, clear, test))
+    found = Estimate(lead, lead - 1, lead + 1, 0.5)
+    return words.board_lines(mine, leaderboard.board_rows(mine), leaderboard.Lead(found, clear, test))
 
 
 def test_lines_of_a_board_are_its_systems_and_its_lead():
@@ -882,8 +781,8 @@ def small():
 
 
 def with_boards(small, *some):
-    rows = pl.concat([leaderboard._board_rows(one) for one in some], how="diagonal")
-    wins = pl.concat([leaderboard._wins(one) for one in some])
+    rows = pl.concat([leaderboard.board_rows(one) for one in some], how="diagonal")
+    wins = pl.concat([leaderboard.board_wins(one) for one in some])
     return dataclasses.replace(small, boards=some, rows=rows, wins=wins)
 
 
@@ -901,8 +800,6 @@ def test_a_difference_is_of_one_board(small):
     assert found.difference("b", "c").estimate == -150
     assert found.difference("e", "d").estimate == 30
     assert found.difference("a", "c", "m", "art").estimate == -2
-    assert [one.group for one in found._boards_of("m", "art")] == ["art"]
-    assert len(found._boards_of()) == 2
     with pytest.raises(DesignError, match="no vote connects a with d"):
         found.difference("a", "d")
     with pytest.raises(DataError, match="'x'"):
@@ -910,6 +807,37 @@ def test_a_difference_is_of_one_board(small):
     for who, group in (("k", None), ("m", None), ("humans", "art")):
         with pytest.raises(DesignError, match="the leaderboard"):
             found.difference("a", "b", who, group)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "undecided"),
+    [(-1.0, 9.0, True), (0.0, 9.0, True), (0.5, 9.0, False), (-9.0, 0.0, True), (-9.0, -0.5, False)],
+)
+def test_pair_is_undecided_if_interval_includes_0(low, high, undecided, small):
+    """Resamples of a minus b with these ends, half of them each."""
+    two = np.ones((3, 2, 2), dtype=np.int64)
+    one = rated((3.0, 1.0), "ab", two, replicates=[[end, 0.0] for end in (low, high)] * 20)
+    (row,) = dataclasses.replace(small, boards=(one,)).next_pairs().to_dicts()
+    assert (row["first"], row["second"], row["difference"], row["votes"]) == ("a", "b", 2.0, 6)
+    assert (row["low"], row["high"], row["undecided"]) == (low, high, undecided)
+    assert row["width"] == high - low
+
+
+def test_pair_without_resamples_is_undecided_and_an_unrated_board_has_none(small):
+    found = dataclasses.replace(small, boards=(rated(),)).next_pairs()
+    assert found["undecided"].all()
+    assert found["information"].is_nan().all()
+    assert dataclasses.replace(small, boards=(rated(reason="a never lost"),)).next_pairs().height == 0
+
+
+def test_what_one_more_vote_on_a_pair_tells(small):
+    # 100 points at .01: q = 1 / (1 + 1/e) = .7311, q (1 - q) = .19661. The variance of a - b is 400 + 900 - 2 * 100
+    # = 1100, in log odds .11; log(1 + .19661 * .11) = .021396.
+    root = np.linalg.cholesky(np.array([[400.0, 100.0], [100.0, 900.0]]))
+    drawn_ = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]]) * math.sqrt(3) / 2 @ root.T
+    one = rated((150.0, 50.0), "ab", np.ones((3, 2, 2), dtype=np.int64), replicates=drawn_)
+    (row,) = dataclasses.replace(small, boards=(one,)).next_pairs().to_dicts()
+    assert row["information"] == pytest.approx(0.021396, abs=1e-6)
 
 
 def test_pairs_that_no_vote_connects_say_most(small):
@@ -969,49 +897,3 @@ def test_the_table_of_wins_is_of_one_rater_over_all_votes(small):
     ax = found.plot_wins()
     assert labels_of(ax.xaxis) == labels_of(ax.yaxis) == ["c", "a", "b"]
     assert (ax.get_xticks().tolist(), ax.get_yticks().tolist()) == ([0.5, 1.5, 2.5], [2.5, 1.5, 0.5])
-
-
-# -- judges compared with humans, by hand ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs", "order"),
-    [(1e-6, 5.0, "equal"), (-1e-6, 5.0, "equal"), (5.0, 1e-6, "equal"), (5.0, -1e-6, "equal"), (2e-6, 5.0, "same"),
-     (-5.0, -2e-6, "same"), (2e-6, -2e-6, "reversed"), (0.0, 5.0, "equal")],
-)  # fmt: skip
-def test_ratings_within_their_tolerance_have_no_order(ours, theirs, order):
-    """Each board has its own: a millionth of a point here."""
-    people, judge = (board("ab", who, [(d, -9, 9, 0.01)]) for who, d in (("humans", ours), ("m", theirs)))
-    (row,) = leaderboard._compare_pairs(people, judge)
-    assert (row["order"], math.isnan(row["p"])) == (order, order == "equal")
-
-
-def test_judge_is_compared_with_humans_of_its_group():
-    """Holm over the pairs of a judge: .01 is doubled with .025; a p-value equal to the level is significant."""
-    pair = [(5.0, 1, 9, 0.01)]
-    two = [(5.0, 1, 9, 0.01), (5.0, 1, 9, 0.025), (0.0, -1, 1, 0.9)]
-    found = [
-        board("ab", differences=pair, group="art"), board("abc", differences=two), board("abc", "m", two),
-        board("ab", "m", pair, group="art"), board("ab", "k", [(-5.0, -9, -1, 0.05)]),
-        board("ab", "gone", pair, reason="a never lost"), board("ab", "stranger", pair),
-    ]  # fmt: skip
-    asked = SimpleNamespace(confidence=0.95)
-    judged = SimpleNamespace(judges=("m", "k", "gone"))
-    pairs, agreement = leaderboard._compare_with_humans(found[:4], judged, asked)
-    assert pairs.select("who", "group", "first", "second", "order").rows() == [
-        ("m", None, "a", "b", "same"), ("m", None, "a", "c", "same"), ("m", None, "b", "c", "equal"),
-        ("m", "art", "a", "b", "same"),
-    ]  # fmt: skip
-    assert pairs["p_adjusted"].to_list() == pytest.approx([0.03, 0.03, NAN, 0.03], nan_ok=True)  # three of m's have one
-    assert pairs["demonstrated"].to_list() == [True, True, False, True]
-    assert agreement["m"].estimate == pytest.approx(2 / 3)  # over all votes, not within a group
-    lone, found_agreement = leaderboard._compare_with_humans([found[0], found[3]], judged, asked)
-    assert (lone.height, found_agreement) == (1, {})
-    even = board("ab", differences=[(5.0, 1, 9, 0.01)])
-    at_level, _ = leaderboard._compare_with_humans([even, *found[4:]], judged, SimpleNamespace(confidence=0.95))
-    assert at_level.select("who", "order", "p_adjusted", "demonstrated").rows() == [("k", "reversed", 0.05, True)]
-    surer, _ = leaderboard._compare_with_humans([even, found[4]], judged, SimpleNamespace(confidence=0.96))
-    assert surer["demonstrated"].to_list() == [False]
-    broken = board("ab", differences=pair, reason="a never lost")
-    none, nobody = leaderboard._compare_with_humans([broken, found[4]], judged, asked)
-    assert (none.height, nobody) == (0, {})

@@ -63,14 +63,13 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()  # which is how soon it ends
     made.url = f"http://127.0.0.1:{server.server_port}/v1"
     monkeypatch.setenv("MY_KEY", KEY)
-    monkeypatch.setattr(api_encoder, "FIRST_WAIT", 0.01)
     yield made
     server.shutdown()
     server.server_close()
 
 
 def encoder(service: Service, **options) -> ApiEncoder:
-    return ApiEncoder("small-1", service.url, "MY_KEY", **options)
+    return ApiEncoder("small-1", service.url, "MY_KEY", first_wait=0.001, **options)
 
 
 def test_rows_come_in_the_order_of_the_texts_in_batches(service):
@@ -143,10 +142,9 @@ def test_a_reply_that_holds_no_rows_is_refused(service, body):
         encoder(service).encode(["ab"])
 
 
-def test_a_service_that_is_not_there_is_said_to_give_no_answer(monkeypatch):
-    monkeypatch.setattr(api_encoder, "FIRST_WAIT", 0.0)
+def test_a_service_that_is_not_there_is_said_to_give_no_answer():
     with pytest.raises(DataError, match=r"127\.0\.0\.1:1: no answer"):
-        ApiEncoder("m", "http://127.0.0.1:1/v1").encode(["ab"])
+        ApiEncoder("m", "http://127.0.0.1:1/v1", first_wait=0.0).encode(["ab"])
 
 
 def test_api_key_is_read_from_the_environment_only(monkeypatch):
@@ -206,16 +204,14 @@ def test_a_key_goes_to_this_machine_or_by_https(url, key_name):
     assert ApiEncoder("m", url, key_name).url == url
 
 
-def test_which_key_is_sent(monkeypatch):
+def test_which_key_is_sent(service, monkeypatch):
     monkeypatch.setenv("MY_KEY", "  secret ")
     monkeypatch.delenv("NO_KEY", raising=False)
-    plain = {"Content-Type": "application/json", "User-Agent": "assay"}
-    elsewhere, here = "https://elsewhere.example/v1", "http://localhost/v1"
-    assert ApiEncoder("m", elsewhere, "MY_KEY")._headers() == plain | {"Authorization": "Bearer secret"}
-    assert ApiEncoder("m", elsewhere, "none")._headers() == plain
-    assert ApiEncoder("m", here, "NO_KEY")._headers() == plain, "a service on this machine may ask for none"
+    for name in ("MY_KEY", "none", "NO_KEY"):  # a service on this machine may ask for none
+        ApiEncoder("m", service.url, name).encode(["a"])
+    assert service.keys == ["Bearer secret", None, None]
     with pytest.raises(DesignError, match="environment variable NO_KEY, which is not set"):
-        ApiEncoder("m", elsewhere, "NO_KEY")._headers()
+        ApiEncoder("m", "https://elsewhere.example/v1", "NO_KEY").encode(["a"])
 
 
 def test_rows_are_kept_by_address_model_and_dimensions():
@@ -244,19 +240,14 @@ def test_a_piece_has_no_more_bytes_than_are_surely_read(text, pieces):
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b'{"error": {"message": "too long"}}', "too long"), (b'{"error": "too long"}', "too long"),
-        (b'{"message": "too long"}', "too long"), (b"too long", "too long"), (b"[1]", "[1]"),
+        ('{"error": {"message": "too long"}}', "too long"), ('{"error": "too long"}', "too long"),
+        ('{"message": "too long"}', "too long"), ("too long", "too long"), ("[1]", r"\[1\]"),
     ],
 )  # fmt: skip
-def test_the_message_of_an_error(body, words):
-    assert api_encoder._message(body) == words
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"), [(None, None), ("3", 3.0), ("0.5", 0.5), ("-1", 0.0), ("Wed, 21 Oct 2015", None)]
-)
-def test_what_a_service_asks_to_wait(header, seconds):
-    assert api_encoder._seconds(header) == seconds
+def test_the_message_of_an_error(service, body, words):
+    service.next = [(404, {}, body)]
+    with pytest.raises(DataError, match=f"HTTP 404 for 'small-1': {words}$"):
+        encoder(service).encode(["a"])
 
 
 @pytest.mark.parametrize(
@@ -265,6 +256,8 @@ def test_what_a_service_asks_to_wait(header, seconds):
         (None, [1, 2, 4, 8, 16, 32, 60, 60]),  # twice as long each time, a minute at most
         ("3", [3] * 8),
         ("0", [0] * 8),
+        ("0.5", [0.5] * 8),
+        ("-1", [0] * 8),
         ("300", [60] * 8),
         ("Wed, 21 Oct 2015", [1, 2, 4, 8, 16, 32, 60, 60]),
     ],
@@ -279,11 +272,10 @@ def test_how_long_is_waited_for_a_busy_service(monkeypatch, asked, waits):
             raise urllib.error.HTTPError(request.full_url, 503, "busy", headers, io.BytesIO(b"busy"))
 
     monkeypatch.setattr(api_encoder, "MOST_TRIES", 9)
-    monkeypatch.setattr(api_encoder, "FIRST_WAIT", 1.0)
     monkeypatch.setattr(api_encoder.time, "sleep", slept.append)
     monkeypatch.setattr(api_encoder.urllib.request, "build_opener", lambda *handlers: Busy())
     with pytest.raises(DataError, match=r"HTTP 503 for 'm': busy; tried 9 times\. Finished encodings are kept"):
-        ApiEncoder("m", "http://localhost/v1", "none")._rows(["a"], {})
+        ApiEncoder("m", "http://localhost/v1", "none").encode(["a"])
     assert slept == waits
     assert len(tried) == 9
 
@@ -292,21 +284,12 @@ def test_how_long_is_waited_for_a_busy_service(monkeypatch, asked, waits):
     ("status", "again"),
     [(400, False), (401, False), (404, False), (408, True), (409, True), (429, True), (499, False), (500, True)],
 )
-def test_which_refusals_may_pass(monkeypatch, status, again):
-    tried = []
-
-    class Refusing:
-        def open(self, request, timeout):
-            tried.append(json.loads(request.data))
-            raise urllib.error.HTTPError(request.full_url, status, "no", {}, io.BytesIO(b"no"))
-
-    monkeypatch.setattr(api_encoder, "MOST_TRIES", 3)
-    monkeypatch.setattr(api_encoder.time, "sleep", lambda seconds: None)
-    monkeypatch.setattr(api_encoder.urllib.request, "build_opener", lambda *handlers: Refusing())
-    with pytest.raises(DataError):
-        ApiEncoder("m", "http://localhost/v1", "none", dimensions=4)._rows(["a", "b"], {})
-    body = {"model": "m", "input": ["a", "b"], "encoding_format": "float", "dimensions": 4}
-    assert tried == [body] * (3 if again else 1)
+def test_which_refusals_may_pass(service, status, again):
+    service.next = [(status, {}, "no")] * 6
+    with pytest.raises(DataError, match=f"HTTP {status}|key in MY_KEY"):
+        encoder(service, dimensions=4).encode(["a", "b"])
+    body = {"model": "small-1", "input": ["a", "b"], "encoding_format": "float", "dimensions": 4}
+    assert service.asked == [{"path": "/v1/embeddings", **body}] * (6 if again else 1)
 
 
 @pytest.mark.parametrize(("n", "pieces"), [(16, ["x" * 16]), (17, ["xxxx xxxx xxxx", "xxxx x"])])
@@ -319,11 +302,12 @@ def test_a_piece_has_sixteen_bytes_however_little_is_read(n, pieces):
     ("status", "said", "hint"),
     [(400, "Context too long", True), (400, "no such model", False), (422, "context too long", False)],
 )
-def test_shorter_pieces_are_proposed_where_the_text_was_too_long(status, said, hint):
-    error = urllib.error.HTTPError("http://localhost", status, "no", {}, io.BytesIO(said.encode()))
-    words = ApiEncoder("m", "http://localhost/v1", "none")._refusal(error)
-    assert words == f"asked at localhost: HTTP {status} for 'm': {said}" + (
-        "; shorter pieces may help: context=..." if hint else ""
+def test_shorter_pieces_are_proposed_where_the_text_was_too_long(service, status, said, hint):
+    service.next = [(status, {}, said)]
+    with pytest.raises(DataError) as refused:
+        encoder(service).encode(["a"])
+    assert str(refused.value).endswith(
+        f": HTTP {status} for 'small-1': {said}" + ("; shorter pieces may help: context=..." if hint else "")
     )
 
 
@@ -331,19 +315,17 @@ def test_shorter_pieces_are_proposed_where_the_text_was_too_long(status, said, h
     ("rows", "n", "read"),
     [([[1.0, 2.0]], 1, True), ([[1.0, 2.0]], 2, False), ([[1.0], [2.0]], 1, False), ([1.0], 1, False), ([], 1, False)],
 )
-def test_a_reply_has_a_row_for_each_text(rows, n, read):
-    body = json.dumps({"data": [{"embedding": row} for row in rows]}).encode()
-    one = ApiEncoder("m", "http://localhost/v1")
+def test_a_reply_has_a_row_for_each_text(service, rows, n, read):
+    service.next = [(200, {}, json.dumps({"data": [{"embedding": row} for row in rows]}))]
     if read:
-        assert one._read(body, n).tolist() == rows
+        assert encoder(service).encode(["a"] * n).tolist() == rows
     else:
         with pytest.raises(DataError, match=f": {len(rows)} rows for {n} texts, or rows of unequal length$"):
-            one._read(body, n)
+            encoder(service).encode(["a"] * n)
 
 
-def test_rows_of_every_call_are_of_one_length(monkeypatch):
-    monkeypatch.setattr(ApiEncoder, "_rows", lambda own, texts, headers: np.ones((len(texts), len(texts[0]))))
-    one = ApiEncoder("m", "http://localhost/v1", "none", batch=1)
-    assert one.encode(["ab", "cd"]).shape == (2, 2)
-    with pytest.raises(DataError, match="asked at localhost: rows of 'm' differ in length from call to call"):
-        one.encode(["ab", "c"])
+def test_rows_of_every_call_are_of_one_length(service):
+    service.rows = lambda texts, size: [[1.0] * len(text) for text in texts]
+    assert encoder(service, batch=1).encode(["ab", "cd"]).shape == (2, 2)
+    with pytest.raises(DataError, match=r"asked at 127\.0\.0\.1:\d+: rows of 'small-1' differ in length from call to"):
+        encoder(service, batch=1).encode(["ab", "c"])

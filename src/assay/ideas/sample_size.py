@@ -168,7 +168,7 @@ def judgments_needed(labels: Annotations | Chunks, settings: SampleSizeSettings)
     run = Run("judgments-needed", settings, choices.data, choices.facts, how, choices.exclusions)
     # The more a judgment tells, the fewer are needed.
     curve = pl.DataFrame(rows, schema_overrides={"reason": pl.String})
-    needed, least, most = (_judgments_for(value, target) for value in (one, alone.high, alone.low))
+    needed, least, most = (judgments_for(value, target) for value in (one, alone.high, alone.low))
     return Judgments(curve, needed, least, most, run, estimates)
 
 
@@ -198,8 +198,8 @@ def _inverse_log_odds(value: float) -> float:
     return float(1 / (1 + np.exp(-value)))
 
 
-def _judgments_for(one: float, target: float) -> int | None:
-    """The smallest number of judgments whose reliability is the target."""
+def judgments_for(one: float, target: float) -> int | None:
+    """The smallest number of judgments whose reliability is the target, by Spearman and Brown from that of one."""
     if not np.isfinite(one) or one <= 0:
         return None
     return int(np.ceil(target * (1 - one) / (one * (1 - target)) - 1e-9))

@@ -354,8 +354,8 @@ def _make_boards(votes: Votes, settings: RatingSettings, rate: Rate) -> Leaderbo
         return rate(poll)
 
     found = boards(scaled, settings, rate_one)
-    rows = pl.concat([_board_rows(board) for board in found], how="diagonal")
-    wins = pl.concat([_wins(board) for board in found])
+    rows = pl.concat([board_rows(board) for board in found], how="diagonal")
+    wins = pl.concat([board_wins(board) for board in found])
     first = next(board for board in found if board.reason is None)
     lead = first.difference(*first.order[:2].tolist())
     pairs, agreement = _compare_with_humans(found, votes, settings)
@@ -419,7 +419,8 @@ def _intervals(found: Sequence[Estimates]) -> str:
 # -- one board ----------------------------------------------------------------------------------------
 
 
-def _board_rows(board: Board) -> pl.DataFrame:
+def board_rows(board: Board) -> pl.DataFrame:
+    """The rows of one leaderboard, the best system first; see `Leaderboard`."""
     best = board.order
     ties, met = board.tied, board.met
     wins, even, total = (table.sum(axis=1)[best] for table in (board.won, ties, met))
@@ -443,7 +444,7 @@ def _board_rows(board: Board) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _wins(board: Board) -> pl.DataFrame:
+def board_wins(board: Board) -> pl.DataFrame:
     """Every ordered pair of systems with votes, the better one first."""
     best, names = board.order, pl.Series(board.systems)
     i, j = (best[at] for at in np.nonzero(board.met[np.ix_(best, best)]))

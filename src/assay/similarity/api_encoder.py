@@ -28,8 +28,6 @@ from assay.errors import DataError, DesignError
 OPENAI = "https://api.openai.com/v1"
 MOST_TRIES = 6
 """Calls of one batch: with waits of 1, 2, 4, 8 and 16 seconds a service that is busy for half a minute is outlasted."""
-FIRST_WAIT = 1.0
-"""Seconds before the second call; each further wait is twice as long."""
 LONGEST_WAIT = 60.0
 """Largest wait in seconds, also if a service requests more."""
 AT_ONCE = 4
@@ -68,6 +66,8 @@ class ApiEncoder:
         Texts of one call.
     context : int
         Tokens that the model reads; longer texts go in pieces.
+    first_wait : float
+        Seconds before the second call of a batch; each further wait is twice as long.
     """
 
     model: str
@@ -76,6 +76,7 @@ class ApiEncoder:
     dimensions: int | None = None
     batch: int = field(default=64, compare=False)
     context: int = 8191
+    first_wait: float = field(default=1.0, compare=False)
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
@@ -157,7 +158,7 @@ class ApiEncoder:
         )
         opener = urllib.request.build_opener(_NoRedirect)
         for number in range(MOST_TRIES):
-            wait = min(FIRST_WAIT * 2**number, LONGEST_WAIT)
+            wait = min(self.first_wait * 2**number, LONGEST_WAIT)
             try:
                 with opener.open(request, timeout=TIMEOUT) as reply:
                     return self._read(reply.read(), len(texts))
