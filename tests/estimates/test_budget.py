@@ -11,7 +11,7 @@ import pytest
 
 import assay
 from assay.errors import DesignError
-from assay.estimates.budget import _components, _from_squares, _mean_squares, plan_budget
+from assay.estimates.budget import _mean_squares, components_of_squares, crossed_components, plan_budget
 
 SD = (1.0, 0.35, 0.2, 0.4, 0.2, 0.1, 0.5, 0.4)
 """Standard deviations of items, judges, prompts, items × judges, items × prompts, judges × prompts, residual, runs."""
@@ -59,7 +59,7 @@ def true_variance(row: dict[str, Any], *, prompts: bool) -> float:
 class TestVarianceComponents:
     def test_components_of_many_levels_are_those_of_the_simulation(self) -> None:
         cells = drawn_cells(1, 400, 40, 30, 1)[..., 0]
-        found = _from_squares(_mean_squares(cells)[0][None], np.array([0.0]), (400, 40, 30), 1.0)[0]
+        found = components_of_squares(_mean_squares(cells)[0][None], np.array([0.0]), (400, 40, 30), 1.0)[0]
         true = [s**2 for s in SD]
         # Relative standard error of a variance of k levels: the root of 2 / (k - 1).
         assert found[0] == pytest.approx(true[0], rel=4 * math.sqrt(2 / 399))
@@ -73,7 +73,7 @@ class TestVarianceComponents:
         facets = {"i": "item", "j": "annotator"}
         study = assay.g_study(pilot_of(cells), design="i x j", object="i", facets=facets, estimator="anova")
         known = dict(study.components.select("effect", "estimate").iter_rows())
-        found = _components(cells[..., 0], 0.0, 0, 1.0, 0).value
+        found = crossed_components(cells[..., 0], 0.0, 0, 1.0, 0).value
         x = cells[:, :, 0, 0]
         rest = x - x.mean(axis=1, keepdims=True) - x.mean(axis=0) + x.mean()
         residual = (rest**2).sum() / (39 * 3)

@@ -23,9 +23,9 @@ from assay.estimates.checked import (
     _column_numbers,
     _merge_counts,
     _read_slice,
-    _ridge,
     item_column,
     judge_of,
+    ridge,
     sampling_checks,
 )
 
@@ -244,10 +244,10 @@ def test_ridge_shrinks_slopes_slightly():
     centre, mean = np.average(x, axis=0, weights=w), np.average(y, weights=w)
     rows = np.r_[(x - centre) * np.sqrt(w)[:, None], np.eye(2)]
     slopes = np.linalg.lstsq(rows, np.r_[(y - mean) * np.sqrt(w), 0, 0])[0]
-    a, b = _ridge(x, y, weight)
+    a, b = ridge(x, y, weight)
     assert b == pytest.approx(slopes)
     assert a == pytest.approx(mean - centre @ slopes)
-    assert _ridge(x, y, 5 * weight)[0] == pytest.approx(a)
+    assert ridge(x, y, 5 * weight)[0] == pytest.approx(a)
 
 
 def test_prediction_is_cross_fitted():
@@ -260,7 +260,7 @@ def test_prediction_is_cross_fitted():
     part = made._fold_of(4, 0)
     assert np.bincount(part).tolist() == [5] * 4
     x = (values - values.mean()) / values.std()
-    fits = [_ridge(x[position[part != k]], 2 * y[part != k], made.weight[part != k]) for k in range(4)]
+    fits = [ridge(x[position[part != k]], 2 * y[part != k], made.weight[part != k]) for k in range(4)]
     everywhere = np.mean([x @ b + a for a, b in fits], axis=0)
     everywhere[position] = [(x[i] @ fits[k][1] + fits[k][0]) for i, k in zip(position, part, strict=True)]
     assert found.everywhere == pytest.approx(everywhere)
@@ -479,9 +479,9 @@ class Folder:
     ],
 )  # fmt: skip
 def test_item_columns_require_table_in_memory(columns, first):
-    with pytest.raises(DesignError) as refused:
+    with pytest.raises(DesignError) as found:
         SpotChecks.of(Folder(), ["m"], **columns)
-    assert str(refused.value) == f"not for an estimate with a column of the items ('{first}')"
+    assert str(found.value) == f"not for an estimate with a column of the items ('{first}')"
 
 
 def test_without_a_column_of_the_items_a_folder_may_be_read():

@@ -20,9 +20,9 @@ from assay.estimates.contrasts import (
     SystemContrast,
     SystemMean,
     _difference,
-    _judge_only,
-    _known_output_variance,
     _source_means,
+    judge_only_difference,
+    known_output_variance,
 )
 from assay.estimates.words import contrast_sentence
 from assay.estimation.intervals import Estimate, missing
@@ -523,32 +523,33 @@ def test_people_like_these_lean_to_one_system():
 
 
 def test_labels_that_do_not_vary_have_no_interval_and_a_count_has_none():
-    def reason(finite, labelled, phi=0.1, cells=None):
+    def reason_of(finite, labelled, phi=0.1, cells=None):
         first = mean_of(0.8, [phi] * 6, [1] * 6, labelled=labelled, cells=cells)
         return _difference(
             first, mean_of(0.6, [0.1] * 6, [1] * 6), SourcePairs(np.arange(6), finite=finite), 0.9
         ).reason
 
-    assert reason(finite=False, labelled=True) == reason(finite=True, labelled=False) == "the labels do not vary"
+    assert reason_of(finite=False, labelled=True) == reason_of(finite=True, labelled=False) == "the labels do not vary"
     assert (
-        reason(finite=True, labelled=True) == "humans labelled every output, so this is a count without sampling error"
+        reason_of(finite=True, labelled=True)
+        == "humans labelled every output, so this is a count without sampling error"
     )
-    assert reason(finite=True, labelled=True, phi=0.2) is None
+    assert reason_of(finite=True, labelled=True, phi=0.2) is None
 
 
 def test_known_output_variance_by_hand():
     """A system whose lone person labelled all six loses all of its variance, Σ e² = .06; of six in twelve, half."""
     every = mean_of(0.8, [0.1] * 6, [1] * 6, cells=np.full((6, 1), 0.1))
     none = mean_of(0.6, [0] * 6, [1] * 6, cells=np.zeros((6, 1)))
-    assert _known_output_variance(every, none) == pytest.approx(0.06)
-    assert _known_output_variance(none, every) == pytest.approx(0.06)
-    assert _known_output_variance(every, every) == pytest.approx(0)
+    assert known_output_variance(every, none) == pytest.approx(0.06)
+    assert known_output_variance(none, every) == pytest.approx(0.06)
+    assert known_output_variance(every, every) == pytest.approx(0)
     half = mean_of(0.8, [0.1] * 12, [1] * 12, cells=np.r_[np.full(6, 0.1), np.full(6, math.nan)][:, None])
     nothing = mean_of(0.6, [0] * 12, [1] * 12, cells=np.zeros((12, 1)))
-    assert _known_output_variance(half, nothing) == pytest.approx(0.03)
+    assert known_output_variance(half, nothing) == pytest.approx(0.03)
     # If the system has at most nine outputs, six of nine.
     strata = dataclasses.replace(half, strata=np.r_[np.zeros(9, int), np.full(3, -1)])
-    assert _known_output_variance(strata, nothing) == pytest.approx(0.06 * 6 / 9)
+    assert known_output_variance(strata, nothing) == pytest.approx(0.06 * 6 / 9)
 
 
 # -- the judge alone ------------------------------------------------------------------------------------
@@ -568,7 +569,7 @@ def judged_pairs(first, second, **more):
 
 def test_judge_only_difference_is_paired():
     """1, 2, 3, 6: their mean is 3, Σ off² = 14, and the variance of the mean 14 / 3 / 4."""
-    judge, length = _judge_only(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1]), 0.9)
+    judge, length = judge_only_difference(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1]), 0.9)
     error = math.sqrt(14 / 12)
     half = stats.t.ppf(0.95, 3) * error
     assert (judge.estimate, judge.low, judge.high, judge.standard_error) == pytest.approx(
@@ -576,16 +577,16 @@ def test_judge_only_difference_is_paired():
     )
     assert length.reason == "no column of lengths"
     # Sources of one system only are not pairs; three pairs are needed.
-    unpaired, _ = _judge_only(*judged_pairs([2, 3, 4, 7], [1, 1, 1, math.nan]), 0.9)
+    unpaired, _ = judge_only_difference(*judged_pairs([2, 3, 4, 7], [1, 1, 1, math.nan]), 0.9)
     assert (unpaired.estimate, unpaired.standard_error) == pytest.approx((2, math.sqrt(2 / 2 / 3)))
-    few, _ = _judge_only(*judged_pairs([2, 3, 4, 7], [1, 1, math.nan, math.nan]), 0.9)
+    few, _ = judge_only_difference(*judged_pairs([2, 3, 4, 7], [1, 1, math.nan, math.nan]), 0.9)
     assert few.reason == "the judge labelled outputs of both systems for fewer than 3 sources"
     # In two clusters: (−2 − 1) / 4 and (0 + 3) / 4 squared, twice over one degree of freedom.
     clusters = np.tile([0, 0, 1, 1], 2)
-    judge, _ = _judge_only(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1], clusters=clusters), 0.9)
+    judge, _ = judge_only_difference(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1], clusters=clusters), 0.9)
     assert judge.standard_error == pytest.approx(math.sqrt(2 * 2 * 9 / 16))
     assert judge.high - judge.estimate == pytest.approx(stats.t.ppf(0.95, 1) * judge.standard_error)
-    one, _ = _judge_only(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1], clusters=np.zeros(8, int)), 0.9)
+    one, _ = judge_only_difference(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1], clusters=np.zeros(8, int)), 0.9)
     assert (one.estimate, one.reason) == (3, "the sources are in too few clusters")
 
 
@@ -593,22 +594,22 @@ def test_length_part_is_slope_times_mean():
     d, longer = np.array([1.0, 2, 2, 4, 6, 5]), np.array([1.0, 2, 3, 4, 5, 9])
     fit = stats.linregress(longer, d)
     first, second, pairs = judged_pairs(d + 1, np.ones(6), length=np.r_[longer + 7, np.full(6, 7.0)])
-    _, part = _judge_only(first, second, pairs, 0.9)
+    _, part = judge_only_difference(first, second, pairs, 0.9)
     error = fit.stderr * longer.mean()
     half = stats.t.ppf(0.95, 4) * error
     assert (part.estimate, part.standard_error) == pytest.approx((fit.slope * longer.mean(), error))
     assert (part.low, part.high) == pytest.approx((part.estimate - half, part.estimate + half))
     # Three clusters of two: what each adds to the slope is summed there, over one degree of freedom.
     clustered = dataclasses.replace(pairs, clusters=np.tile([0, 0, 1, 1, 2, 2], 2))
-    _, part = _judge_only(first, second, clustered, 0.9)
+    _, part = judge_only_difference(first, second, clustered, 0.9)
     dx = longer - longer.mean()
     sums = (dx * (d - fit.intercept - fit.slope * longer)).reshape(3, 2).sum(axis=1) / (dx @ dx)
     assert part.standard_error == pytest.approx(math.sqrt(3 * sums @ sums) * longer.mean())
     same = dataclasses.replace(pairs, length=np.full(12, 7.0))
-    assert _judge_only(first, second, same, 0.9)[1].reason == "no column of lengths"
+    assert judge_only_difference(first, second, same, 0.9)[1].reason == "no column of lengths"
     for n, known in ((5, True), (4, False)):
         some = dataclasses.replace(pairs, length=np.where(np.tile(np.arange(6) < n, 2), pairs.length, math.nan))
-        assert math.isfinite(_judge_only(first, second, some, 0.9)[1].estimate) == known
+        assert math.isfinite(judge_only_difference(first, second, some, 0.9)[1].estimate) == known
 
 
 def test_outputs_of_a_source_count_by_their_mean():

@@ -442,17 +442,17 @@ def test_quantile_is_first_point_reached():
     t = float(stats.t.ppf(0.95, 10))
     sure = [MeanSpread(v, (0.15 / t) ** 2, 10.0, 50) for v in (0.1, 0.3, 0.5, 0.9, 1.0)]
 
-    def at(q, lone=False, tests=1):
+    def quantile_at(q, lone=False, tests=1):
         return _quantile(places, sure, q, level, tests, lone=lone)
 
-    one = at(0.5)
+    one = quantile_at(0.5)
     assert (one.estimate, one.low, one.high, one.reason) == (3, 3, 4, None)
-    assert (at(0.4).estimate, at(0.4).low, at(0.4).high) == (3, 2, 4)
+    assert (quantile_at(0.4).estimate, quantile_at(0.4).low, quantile_at(0.4).high) == (3, 2, 4)
     assert np.isnan(one.standard_error)
     assert one.interval(0.99) == (2, 4)  # t of 3.17 instead of 1.81: .26 either way
     assert one.interval(0.9) == (3, 4)
-    assert (at(0.5, tests=400).low, at(0.5, tests=400).high) == one.interval(1 - 0.1 / 400)
-    out = at(0.9)
+    assert (quantile_at(0.5, tests=400).low, quantile_at(0.5, tests=400).high) == one.interval(1 - 0.1 / 400)
+    out = quantile_at(0.9)
     assert (out.estimate, out.reason) == (4, "too few labelled items for so extreme a quantile")
     assert np.isnan([out.low, out.high]).all()
     narrow = _quantile(
@@ -462,7 +462,7 @@ def test_quantile_is_first_point_reached():
         3,
         "the whole interval is one label; use target='shares'",
     )
-    assert at(0.5, lone=True).reason.startswith("the variance among annotators cannot be estimated")
+    assert quantile_at(0.5, lone=True).reason.startswith("the variance among annotators cannot be estimated")
     beyond = _quantile(places, [MeanSpread(0.2, 1e-9, 10.0, 50)] * 5, 0.5, 0.9, 1, lone=False)
     assert np.isnan(beyond.estimate)
 
@@ -737,15 +737,15 @@ def test_whose_labels_are_corrected():
 
 
 def test_labels_have_numbers():
-    def of(categories, listed, y=(), values=()):
+    def labels_of(categories, listed, y=(), values=()):
         return _labels_of(
             SimpleNamespace(categories=categories, scale=SimpleNamespace(categories=listed), y=np.array(y),
                             values=np.array(values).reshape(-1, 1))
         )  # fmt: skip
 
-    assert of(("no", "yes"), None) == [("no", 0.0), ("yes", 1.0)]
-    assert of(None, (1, 2)) == [("1", 1.0), ("2", 2.0)]
-    assert of(None, None, [2.5, 1.0], [0.0, math.nan, 2.5]) == [("0", 0.0), ("1", 1.0), ("2.5", 2.5)]
+    assert labels_of(("no", "yes"), None) == [("no", 0.0), ("yes", 1.0)]
+    assert labels_of(None, (1, 2)) == [("1", 1.0), ("2", 2.0)]
+    assert labels_of(None, None, [2.5, 1.0], [0.0, math.nan, 2.5]) == [("0", 0.0), ("1", 1.0), ("2.5", 2.5)]
     x = np.array([1.0, 2, 3, math.nan])
     assert _is(2)(x)[:3].tolist() == [0, 1, 0]
     assert _share_up_to(2)(x)[:3].tolist() == [1, 1, 0]

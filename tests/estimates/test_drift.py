@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
+from scipy.optimize import brentq
 
 import assay
 from assay.errors import DataError, DesignError
-from assay.estimates import drift
-from assay.estimates.drift import (
-    Drift,
-    DriftSettings,
-    ScoredRun,
-    _agreement_ratio,
-    _check_anchors,
-    _mean_estimate,
-    _moments_of,
-    _ratio_changes,
-    _run_of,
-    _same_codes,
-    _two_means,
-    few_changed,
-    tango,
-)
+from assay.estimates.drift import Drift, DriftSettings, ScoredRun, few_changed, tango
 from assay.estimates.words import drift_lines
 from assay.estimation.intervals import Estimate
+from assay.estimation.result import Run
 from selection import keep_rows
 
 
@@ -220,18 +205,17 @@ def drifted(old, new, scale=None, **options) -> Drift:
     return assay.drift(*tables, **options)
 
 
-def test_means_and_their_differences_are_those_of_scipy():
+def test_the_change_of_numbers_is_tested_as_a_mean():
     rng = np.random.default_rng(3)
-    d, other = rng.normal(0.3, 1, 25), rng.normal(0, 2, 14)
-    one = _mean_estimate(float(d.mean()), (d - d.mean()) / 25, 0.9, 25)
-    wanted = stats.ttest_1samp(d, 0.1)
-    assert (one.low, one.high) == pytest.approx(tuple(stats.ttest_1samp(d, 0).confidence_interval(0.9)))
-    assert one.p(0.1) == pytest.approx(wanted.pvalue)
-    assert one.interval(0.5) == pytest.approx(tuple(stats.ttest_1samp(d, 0).confidence_interval(0.5)))
-    assert _mean_estimate(0.5, np.zeros(9), 0.9, 9).reason == "the labels do not vary"
-    assert _two_means(d, other) == pytest.approx(stats.ttest_ind(d, other, equal_var=False).pvalue)
-    assert (_two_means(d[:1], other), _two_means(d[:2] * 0, other[:2] * 0)) == (1.0, 1.0)
-    assert _two_means(d[:2], other[:2]) < 1
+    d = rng.normal(0.3, 1, 25)
+    old = {f"t{k:02}": float(k) for k in range(25)}
+    one = drifted(old, {name: x + y for (name, x), y in zip(old.items(), d, strict=True)}, confidence=0.9)
+    found = one.lines["judge drift"]
+    for level in (0.9, 0.5):
+        assert found.interval(level) == pytest.approx(tuple(stats.ttest_1samp(d, 0).confidence_interval(level)))
+    assert found.p(0.1) == pytest.approx(stats.ttest_1samp(d, 0.1).pvalue)
+    constant = drifted(old, {name: x + 0.5 for name, x in old.items()})
+    assert constant.lines["judge drift"].reason == "the labels do not vary"
 
 
 def test_few_changes_reach_as_far_as_all_that_may_have_changed():
@@ -282,6 +266,8 @@ def test_agreement_ratio_matches_slow_method(numeric):
     truth = rng.integers(1, 5, 16)
     given = [[float(t + rng.integers(0, 2)) for _ in range(2 + i % 2)] for i, t in enumerate(truth)]
     judged = [truth + rng.integers(0, k, 16).astype(float) for k in (2, 4)]
+    if not numeric:  # two categories
+        given, judged = [[float(v > 3) for v in labels] for labels in given], [1.0 * (run > 3) for run in judged]
 
     def distance(a: float, b: float) -> float:
         return (a - b) ** 2 if numeric else float(a != b)
@@ -294,21 +280,33 @@ def test_agreement_ratio_matches_slow_method(numeric):
         among = np.mean([np.mean([distance(a, run[k]) for a in given[i]]) for i in keep for k in keep])
         return (1 - off / among) / (1 - own / expected)
 
-    found = _ratio_changes(given, judged, numeric=numeric, level=0.95)
+    found = rated_twice(given, judged, numeric=numeric).lines
     everyone = list(range(16))
-    whole = [retention(everyone, run) for run in judged]
+    whole = [retention(everyone, each) for each in judged]
     assert [found[name].estimate for name in ("R before", "R after", "R")] == pytest.approx(
         [*whole, whole[1] - whole[0]]
     )
-    less = [np.diff([retention([k for k in everyone if k != i], run) for run in judged])[0] for i in everyone[:3]]
-    sums = np.array([_moments_of(given[i], [run[i] for run in judged],
-                                 np.unique(np.concatenate([*map(np.array, given), *judged])), numeric=numeric)
-                     for i in everyone])  # fmt: skip
-    k = 1 if numeric else len(np.unique(np.concatenate([*map(np.array, given), *judged])))
-    without = np.diff(_agreement_ratio(sums.sum(axis=0) - sums, k), axis=1)[:, 0]
-    assert without[:3] == pytest.approx(less)
+    less = [[k for k in everyone if k != i] for i in everyone]
+    without = np.array([np.diff([retention(keep, each) for each in judged])[0] for keep in less])
     assert found["R"].standard_error == pytest.approx(np.sqrt(15 / 16 * ((without - without.mean()) ** 2).sum()))
-    assert _ratio_changes(given[:9], [run[:9] for run in judged], numeric=numeric, level=0.95) == {}
+    few = rated_twice([*given[:9], *([x[0]] for x in given[9:])], judged, numeric=numeric).lines
+    assert "R" not in few  # ten items with two labels are required
+    assert "agreement with humans" in few
+
+
+def rated_twice(given, judged, *, numeric) -> Drift:
+    """The drift of a judge on items that each have some labels of people."""
+    tables = []
+    for each in judged:
+        rows = [(f"i{k:02}", "m", v) for k, v in enumerate(each)]
+        rows += [(f"i{k:02}", f"ann{a}", v) for k, labels in enumerate(given) for a, v in enumerate(labels)]
+        if not numeric:
+            rows = [(item, who, "yes" if v else "no") for item, who, v in rows]
+        frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+        tables.append(assay.Annotations.from_frame(
+            frame, judges=["m"], scale=assay.Interval() if numeric else assay.Nominal(("no", "yes"))
+        ))  # fmt: skip
+    return assay.drift(*tables)
 
 
 def test_agreement_change_and_sentences():
@@ -415,7 +413,7 @@ def test_change_requires_ten_anchors():
 )  # fmt: skip
 def test_significance_requires_interval_without_zero(low, high, shown):
     lines = {"judge drift": Estimate(0.1, low, high, 0.1)}
-    assert Drift.significant.fget(SimpleNamespace(lines=lines)) is shown
+    assert Drift(lines, {}, (), None, Run("drift", DriftSettings(), "", {}, "")).significant is shown
 
 
 def test_tango_s_standard_error_is_that_of_changed_labels():
@@ -456,39 +454,40 @@ def test_which_judge_of_a_run_is_compared():
         assay.drift(two, two, judge="q")
 
 
-def test_categories_have_one_code_in_both_runs():
-    def run(categories, values):
-        return replace(
-            _run_of(judged_by("m"), "before", DriftSettings()), categories=categories, value=np.array(values),
-            people={"i0": [values[0]]},
-        )  # fmt: skip
+def test_runs_with_more_than_two_categories_together_are_refused():
+    names = [f"i{k:02}" for k in range(12)]
+    old, new = (
+        assay.read(
+            pl.DataFrame({"item": names, "annotator": "m", "label": [low, "yes"] * 6}), judges=["m"], scale="nominal"
+        )
+        for low in ("no", "maybe")
+    )
+    with pytest.raises(DesignError, match="drift requires two categories; the runs have maybe, no, yes"):
+        assay.drift(old, new)
 
-    old, new = _same_codes(run(("yes",), [0.0, 0]), run(("no", "yes"), [0.0, 1]))
-    assert (old.categories, new.categories) == (("no", "yes"),) * 2
-    assert (old.value.tolist(), new.value.tolist()) == ([1, 1], [0, 1])
-    assert (old.people, new.people) == ({"i0": [1.0]}, {"i0": [0.0]})
-    kept = run(("no", "yes"), [1.0, 1])
-    assert _same_codes(kept, kept) == [kept, kept]
-    assert _same_codes(run(None, [1.0]), run(None, [3.0]))[1].value.tolist() == [3]
-    with pytest.raises(DesignError, match="drift requires two categories; the runs have maybe, no"):
-        _same_codes(run(("no", "yes"), [1.0]), run(("maybe", "yes"), [1.0]))
+
+@pytest.mark.parametrize("said", ["yes", "no"])
+def test_categories_have_one_code_in_both_runs(said):
+    """People and the judge say yes to even items; then the judge has one word alone, right for half of them."""
+    names = [f"i{k:02}" for k in range(12)]
+    answer = ["yes", "no"] * 6
+    before, after = (
+        assay.read(
+            pl.DataFrame({"item": names * 2, "annotator": ["m"] * 12 + ["ann"] * 12, "label": judged + people}),
+            judges=["m"], scale="nominal",
+        )
+        for judged, people in ((answer, answer), ([said] * 12, [said] * 12))
+    )  # fmt: skip
+    found = assay.drift(before, after).lines
+    assert found["changed labels"].estimate == 0.5
+    assert found["judge drift"].estimate == (0.5 if said == "yes" else -0.5)
+    alone = assay.drift(before, after.where(annotator="m")).lines
+    assert alone["agreement with humans"].estimate == -0.5
 
 
 # -- whether anchors are a sample of the later run -------------------------------------------------------------
 
 
-def later(value, keys=None, **columns):
-    """A later run with the same number of items: the judge's label and the text of each."""
-    names = [f"i{k}" for k in range(len(value))]
-    table = SimpleNamespace(items=pl.DataFrame({"item": names, **columns}))
-    return SimpleNamespace(value=np.array(value, float), table=table, item=names, keys=lambda key: keys or names)
-
-
-def unlike(run, anchors, key="item"):
-    return _check_anchors(run, SimpleNamespace(names=anchors), key)
-
-
-SIX = ["i0", "i1", "i2", "i3", "i4", "i5"]
 END = "; have the earlier version label a random sample of its texts (anchors=...)"
 
 
@@ -530,17 +529,26 @@ def test_anchors_with_short_texts_are_no_sample():
     assert apportioned(same, text="page", page=numbers) is None  # the text's own column
 
 
-@pytest.mark.parametrize(("key", "tested"), [("item", 1), ("text", 2)])
-def test_one_study_in_a_hundred_has_such_anchors_by_chance(monkeypatch, key, tested):
-    for p, said in ((0.01 / tested, False), (0.0099 / tested, True)):
-        monkeypatch.setattr(drift, "_two_means", lambda *both, p=p: p)
-        assert (unlike(later([1, 2] * 6), SIX, key) is not None) is said
+@pytest.mark.parametrize("columns", [{}, {"words": [5, 6] * 12}])
+def test_one_study_in_a_hundred_has_such_anchors_by_chance(columns):
+    """Of the two means Welch's p, as often as there are comparisons, is to be below .01."""
+    for off, said in ((0.0, False), (0.05, True)):
+        shift = brentq(
+            lambda by: stats.ttest_ind([1, 2, 3] * 4, np.array([1, 2, 3] * 4) + by, equal_var=False).pvalue
+            - 0.01 / (1 + len(columns)),
+            0.1, 5,
+        ) - 0.025 + off  # fmt: skip
+        why = apportioned([*[1.0, 2, 3] * 4, *(v + shift for v in [1.0, 2, 3] * 4)], **columns)
+        assert (why is not None) is said
 
 
 def test_items_are_matched_by_id_or_text():
-    table = SimpleNamespace(items=pl.DataFrame({"item": ["a", "b", "c"], "text": ["x", None, "z"], "size": [1, 2, 3]}))
-    run = ScoredRun("m", table, None, ["c", "b"], np.array([3.0, 2.0]), {"b": [1.0], "a": [2.0, 4.0]}, "none")
-    assert (run.keys("item"), run.keys("text"), run.keys("size")) == (["c", "b"], ["z", ""], ["3", "2"])
-    assert (run.labels_by("item"), run.labels_by("text")) == ({"c": 3.0, "b": 2.0}, {"z": 3.0, "": 2.0})
-    assert run.people_by("item") == {"b": [1.0], "a": [2.0, 4.0]}
-    assert run.people_by("text") == {"": [1.0], "x": [2.0, 4.0]}
+    """Item c has the text z; b has none."""
+    items = pl.DataFrame({"item": ["a", "b", "c"], "text": ["x", None, "z"], "size": [1, 2, 3]})
+    rows = pl.DataFrame({"item": ["b", "c", "a"], "annotator": "m", "label": [2, 3, 1]})
+    table = assay.Annotations.from_frame(rows, judges=["m"], scale=assay.Interval(), items=items)
+    found = ScoredRun("m", table, table.scale, ["c", "b"], np.array([3.0, 2.0]), {"b": [1.0], "a": [2.0, 4.0]}, "none")
+    assert (found.keys("item"), found.keys("text"), found.keys("size")) == (["c", "b"], ["z", ""], ["3", "2"])
+    assert (found.labels_by("item"), found.labels_by("text")) == ({"c": 3.0, "b": 2.0}, {"z": 3.0, "": 2.0})
+    assert found.people_by("item") == {"b": [1.0], "a": [2.0, 4.0]}
+    assert found.people_by("text") == {"": [1.0], "x": [2.0, 4.0]}

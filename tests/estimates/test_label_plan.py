@@ -19,12 +19,12 @@ from assay.estimates.label_plan import (
     LabelMoments,
     LabelPlanSettings,
     _allocation,
-    _chances,
     _pilot_moments,
     _row,
     _search,
     _shared_correlation,
     _smallest,
+    chances,
     strata_of,
 )
 from assay.estimates.words import plan_lines
@@ -145,13 +145,13 @@ def test_uninformative_pilot_is_refused():
 
 def test_chances_follow_the_spread_between_a_floor_and_one():
     sd = np.array([0.5, 0.5, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  # the floor is a fifth of .5
-    assert _chances(sd, 2, 0.0).tolist() == pytest.approx((sd.clip(0.1) * 2 / 4.3).tolist())
-    assert _chances(sd, 1, 0.5).tolist() == pytest.approx((sd.clip(0.1) * 2 / 4.3).tolist())  # half are labelled before
-    cut = _chances(sd, 5, 0.0)
+    assert chances(sd, 2, 0.0).tolist() == pytest.approx((sd.clip(0.1) * 2 / 4.3).tolist())
+    assert chances(sd, 1, 0.5).tolist() == pytest.approx((sd.clip(0.1) * 2 / 4.3).tolist())  # half are labelled before
+    cut = chances(sd, 5, 0.0)
     assert cut.sum() == pytest.approx(5)
     assert cut[[2, 3, 7]].tolist() == [1.0] * 3
     assert cut[0] / cut[4] == pytest.approx(5)  # the excess above 1 goes to the others in proportion
-    assert _chances(np.zeros(4), 1, 0.0).tolist() == [0.25] * 4
+    assert chances(np.zeros(4), 1, 0.0).tolist() == [0.25] * 4
 
 
 def test_pilot_strata_moments_and_allocation_by_hand():
@@ -178,7 +178,7 @@ def test_pilot_strata_moments_and_allocation_by_hand():
     neyman = f"{100 * rows[0]['neyman']:.0f}%"
     assert f"Neyman allocation of the items to label: {neyman} with judge label 0, " in words
     chosen = plan.choose(10)
-    asked = _chances(np.repeat(sd, [60, 40]), 10, 0.5)
+    asked = chances(np.repeat(sd, [60, 40]), 10, 0.5)
     assert chosen["chance"].to_list() == pytest.approx((0.5 + 0.5 * asked).tolist())
     assert not chosen["ask"].to_numpy()[np.r_[0:30, 60:80]].any()
 

@@ -14,7 +14,7 @@ from scipy import stats
 import assay
 from assay.errors import DataError, DesignError
 from assay.estimates import monitor as monitoring
-from assay.estimates.monitor import _change_point, baseline_ends, detector, sequence
+from assay.estimates.monitor import baseline_ends, change_point, detector, sequence
 from selection import keep_rows
 
 ALPHA = 0.05
@@ -199,9 +199,9 @@ def test_monitor_refuses_unbounded_labels():
 
 def test_change_point_is_minimum_of_best_bet():
     falling, rising = np.array([-1.0, -2, -3, -1, 1, 3]), np.array([1.0, 2, 1, 2, 3, 4])
-    assert _change_point(np.array([rising, falling]), 5, 100) == 3  # 6 made from look 3 on, against 4 from the start
-    assert _change_point(np.array([rising]), 5, 100) == 0
-    assert _change_point(np.array([rising, falling]), 5, 5) == 5  # watching began again at 5
+    assert change_point(np.array([rising, falling]), 5, 100) == 3  # 6 made from look 3 on, against 4 from the start
+    assert change_point(np.array([rising]), 5, 100) == 0
+    assert change_point(np.array([rising, falling]), 5, 5) == 5  # watching began again at 5
 
 
 def test_baseline_interval():

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 from matplotlib.colors import to_hex
 
-from assay.estimates.corrected import CorrectedEstimate, EstimateLine
-from assay.estimates.drift import JUDGE, SYSTEM, WHOLE, Drift
+from assay.estimates.corrected import CorrectedEstimate, EstimateLine, EstimateSettings
+from assay.estimates.drift import JUDGE, SYSTEM, WHOLE, Drift, DriftSettings
 from assay.estimates.label_plan import LabelPlan, LabelPlanSettings
-from assay.estimates.monitor import Monitor
-from assay.estimates.route import Route
+from assay.estimates.monitor import Monitor, MonitorSettings
+from assay.estimates.route import Route, RouteSettings
 from assay.estimation.intervals import Estimate
+from assay.estimation.result import Run
 from assay.reporting import pictures
 from readable import assert_readable
 
@@ -38,7 +39,8 @@ def test_estimate_plot_orders_corrected_humans_and_judge():
         EstimateLine(part, f"quantile {q}", one(q), one(q + 0.2, half=0.3), q - 0.1, None, 1.0, 9, 99)
         for part in ("de", None) for q in (0.25, 0.5)
     )  # fmt: skip
-    ax = CorrectedEstimate.plot(SimpleNamespace(lines=lines, target="quantiles"))
+    run = Run("estimate", EstimateSettings(target="quantiles"), "")
+    ax = CorrectedEstimate(lines, (), ("ann",), ("m",), "quantiles", run).plot()
     assert names_of(ax.yaxis) == ["de, quantile 0.25", "de, quantile 0.5", "quantile 0.25", "quantile 0.5"]
     points = {}
     for line in ax.lines:
@@ -59,7 +61,7 @@ def test_estimate_plot_orders_corrected_humans_and_judge():
 
 def test_changes_and_nothing_changed():
     lines = {JUDGE: one(0.2), "flips": one(0.5), WHOLE: one(-0.3), SYSTEM: one(0.0)}
-    ax = Drift.plot(SimpleNamespace(lines=lines))
+    ax = Drift(lines, dict.fromkeys(lines, 9), (), None, Run("drift", DriftSettings(), "")).plot()
     assert names_of(ax.yaxis) == [WHOLE, JUDGE, SYSTEM]
     assert [line.get_xydata()[0].tolist() for line in ax.lines if len(line.get_xdata()) == 1] == [
         [-0.3, 2], [0.2, 1], [0.0, 0],
@@ -72,7 +74,7 @@ def plan(sizes, people, **options):
     rows = [(k, n, 1 / math.sqrt(n * k), 2 / math.sqrt(n * k)) for k in people for n in sizes]
     curve = pl.DataFrame(rows, schema=["n_people", "n", "estimate", "humans_only"], orient="row")
     settings = LabelPlanSettings(n_people=people, sizes=sizes, **options)
-    return LabelPlan.plot(SimpleNamespace(curve=curve, run=SimpleNamespace(settings=settings)))
+    return LabelPlan(curve, pl.DataFrame(), pl.DataFrame(), 1.0, (), Run("plan-labels", settings, "")).plot()
 
 
 def test_half_widths_by_labelled_items():
@@ -99,9 +101,15 @@ def test_half_widths_by_labelled_items():
     assert names_of(plan((40, 50), (1,)).xaxis) == ["40"]  # no round number is between
 
 
+def monitor_of(values, **when):
+    run = Run("monitor", MonitorSettings(), "")
+    return Monitor(**when, base=one(0.5), now=one(0.5), n_base=9, n_now=9, detector_values=values, means=values,
+                   unit="item", run=run)  # fmt: skip
+
+
 def test_monitor_plot_draws_detector_and_alarm():
     values = np.array([0.5, 0.0, 2.0])
-    ax = Monitor.plot(SimpleNamespace(detector_values=values, since=2, alarm=3, unit="item"))
+    ax = monitor_of(values, since=2, alarm=3).plot()
     line, alarm, since, raised = ax.lines
     assert line.get_xdata().tolist() == [1, 2, 3]
     assert line.get_ydata()[[0, 2]].tolist() == [0.5, 2.0]
@@ -110,7 +118,7 @@ def test_monitor_plot_draws_detector_and_alarm():
     assert (list(since.get_xdata()), list(raised.get_xdata())) == ([2, 2], [3, 3])
     assert (to_hex(since.get_color()), to_hex(raised.get_color())) == (pictures.MUTED, pictures.FAIL)
     assert (ax.get_xlabel(), ax.get_yscale()) == ("items after the baseline", "log")
-    quiet = Monitor.plot(SimpleNamespace(detector_values=np.full(9_000, 0.5), since=None, alarm=None, unit="item"))
+    quiet = monitor_of(np.full(9_000, 0.5), since=None, alarm=None).plot()
     assert len(quiet.lines) == 2
     drawn = quiet.lines[0].get_xdata()
     assert 2000 <= len(drawn) < 4000  # a look in four
@@ -122,7 +130,9 @@ def test_route_plot_draws_difference_and_kept_shares():
         "share": [0.2, 0.4, 0.7], "estimate": [0.2, 0.15, 0.01], "low": [0.1, 0.05, -0.1], "high": [0.3, 0.25, 0.1],
         "kept": [True, True, False],
     })  # fmt: skip
-    ax = Route.plot(SimpleNamespace(curve=curve))
+    run = Run("route", RouteSettings(signal="sure", epsilon=0.1), "")
+    route = Route("m", 0.4, 0.5, None, curve, 99, 999, 1.0, 2.0, run, (), pl.DataFrame())
+    ax = route.plot()
     line, kept, nothing = ax.lines
     assert line.get_xydata() == pytest.approx(np.array([[20, 0.2], [40, 0.15], [70, 0.01]]))
     assert kept.get_xydata() == pytest.approx(np.array([[20, 0.2], [40, 0.15]]))
@@ -130,4 +140,5 @@ def test_route_plot_draws_difference_and_kept_shares():
     band = {(round(x), round(y, 9)) for x, y in ax.collections[0].get_paths()[0].vertices}
     assert band == {(20, 0.1), (20, 0.3), (40, 0.05), (40, 0.25), (70, -0.1), (70, 0.1)}
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["judge"]
-    assert Route.plot(SimpleNamespace(curve=curve.with_columns(kept=pl.lit(value=False)))).get_legend() is None
+    nothing_kept = dataclasses.replace(route, curve=curve.with_columns(kept=pl.lit(value=False)))
+    assert nothing_kept.plot().get_legend() is None

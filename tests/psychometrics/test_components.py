@@ -21,7 +21,7 @@ from assay.psychometrics.components import (
     Fitted,
     RootEstimate,
     VarianceEstimate,
-    _delta,
+    delta_interval,
     fit_components,
     uncertainty,
 )
@@ -499,8 +499,8 @@ def test_a_standard_error_of_measurement_is_the_root_of_a_variance():
     ("value", "error", "share"), [(0.5, np.nan, True), (0.0, 0.1, True), (1.0, 0.1, True), (0.0, 0.1, False)]
 )
 def test_a_value_at_a_bound_has_no_delta_interval(value, error, share):
-    assert np.isnan(_delta(value, error, share, 0.9)).all()
-    assert np.isfinite(_delta(1.0, 0.1, False, 0.9)).all()
+    assert np.isnan(delta_interval(value, error, share, 0.9)).all()
+    assert np.isfinite(delta_interval(1.0, 0.1, False, 0.9)).all()
 
 
 def unsure(labels: int, *, balanced: bool, likelihood: bool) -> SimpleNamespace:

@@ -46,10 +46,10 @@ def test_two_traits_have_two_thirds_as_many_points_each(nodes, n, each):
 
 
 def test_traits_linked_by_a_criterion_are_grouped():
-    found = module._linked_traits([("a",), ("b",), ("c",), ("a", "d"), ("e",), ("c", "b")])
+    found = module.linked_traits([("a",), ("b",), ("c",), ("a", "d"), ("e",), ("c", "b")])
     found = [(sorted(names), criteria) for names, criteria in found]
     assert found == [(["a", "d"], [0, 3]), (["b", "c"], [1, 2, 5]), (["e"], [4])]
-    ((names, criteria),) = module._linked_traits([("a",), ("b",), ("b", "a")])
+    ((names, criteria),) = module.linked_traits([("a",), ("b",), ("b", "a")])
     assert (sorted(names), criteria) == (["a", "b"], [0, 1, 2])
 
 

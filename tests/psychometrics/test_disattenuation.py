@@ -26,12 +26,12 @@ from assay.psychometrics.disattenuation import (
     _families,
     _family_table,
     _lesson_facet,
-    _pair_sums,
     _Pairs,
     _rows_of_objects,
     _run,
     disattenuated_correlation,
     finding_of,
+    pair_sums,
 )
 from assay.reporting import pictures
 from assay.statistics.bivariate import JointBlocks, JointFit, Strata, fit_joint, parameters_of, strata_of
@@ -315,7 +315,7 @@ def simulated(objects, correlation, seed, **options):
 
 
 def structural(labels):
-    return both_roads(labels)[0].structural()
+    return ask(labels).structural
 
 
 @pytest.mark.slow
@@ -410,7 +410,7 @@ def test_a_correlation_of_nothing_is_not_known():
 def test_sums_over_pairs_of_labels_are_those_of_a_loop():
     value = np.array([1.0, 2, 4, 3, 5, 6, 2])
     family, group = np.array([0, 0, 1, 1, 0, 0, 1]), np.array([0, 0, 0, 0, 1, 2, 2])
-    found = _pair_sums(value, family, group, 4)
+    found = pair_sums(value, family, group, 4)
     slow = np.zeros((4, 6))
     for a in range(7):
         for b in range(7):

@@ -474,12 +474,12 @@ def test_a_remark_is_made_once_with_the_studies_that_it_is_about():
      (("a", "b"), ("x", "y"), ["criterion", "group"])],
 )  # fmt: skip
 def test_columns_of_criteria_and_groups_are_optional(criteria, groups, kept):
-    def study(criterion, group):
+    def study_rows(criterion, group):
         row = {"criterion": criterion, "group": group, "quantity": "σ²(p)", "estimate": 1.0, "low": 0.5, "high": 2.0,
                "percent": 50.0}  # fmt: skip
         return SimpleNamespace(rows=lambda: [row])
 
-    studies = tuple(study(*one) for one in zip(criteria, groups, strict=True))
+    studies = tuple(study_rows(*one) for one in zip(criteria, groups, strict=True))
     found = GStudy("p x r", "p", (), studies, None).table
     assert [c for c in found.columns if c in ("criterion", "group")] == kept
     assert found.height == 2

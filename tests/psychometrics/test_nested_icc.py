@@ -14,7 +14,7 @@ from assay.data.annotations import Annotations, Answers
 from assay.data.scales import Interval, Ordinal
 from assay.errors import DataError, DesignError
 from assay.psychometrics import nested_icc as nested_icc_module
-from assay.psychometrics.nested_icc import _exact_f, _Nested, _profile, _unit_scores, nested_icc
+from assay.psychometrics.nested_icc import _Nested, _unit_scores, exact_f, nested_icc, profile_interval
 from assay.statistics.variance import OneWay
 
 
@@ -130,7 +130,7 @@ def test_the_f_interval_is_that_of_one_way_analysis_of_variance():
     rng = np.random.default_rng(11)
     groups, each = 9, 4
     values = rng.normal(0, 1, groups)[:, None] + rng.normal(0, 0.8, (groups, each))
-    low, high = nested_icc_module._exact_f(
+    low, high = nested_icc_module.exact_f(
         Answers(np.repeat(np.arange(groups), each), np.arange(groups * each), values.ravel(), ("a",), ()), 0.64, 0.9
     )
     f, _ = stats.f_oneway(*values)
@@ -163,18 +163,18 @@ def nested_of(rows) -> Answers:
 def test_the_f_interval_by_hand_and_where_there_is_none():
     # Means 1.5, 4.5, 9; mean squares between 2 · 14.25 and within (.5 + .5 + 2) / 3 = 1: F = 28.5 with 2 and 3.
     rows = [[1.0, 2], [4, 5], [8, 10]]
-    low, high = _exact_f(nested_of(rows), 1.0, 0.9)
+    low, high = exact_f(nested_of(rows), 1.0, 0.9)
     ends = 28.5 / stats.f.ppf(0.95, 2, 3), 28.5 * stats.f.ppf(0.95, 3, 2)
     assert (low, high) == pytest.approx([(e - 1) / (e + 1) for e in ends])
     for other, within in (([*rows, [3.0]], 1.0), ([[1.0], [2], [3]], 1.0), (rows, 0.0), (rows, -1.0)):
-        assert np.isnan(_exact_f(nested_of(other), within, 0.9)).all()
+        assert np.isnan(exact_f(nested_of(other), within, 0.9)).all()
 
 
 def test_units_that_hold_no_error_have_no_profile():
     # Where no mean is a sum of powers of two, rounding leaves 1e-16.
     for rows in ([[1.0, 1], [2, 2], [4, 4]], [[0.1, 0.1], [0.2, 0.2], [0.7, 0.7]], [[1.0, 1], [2, 2], [3, 3]]):
-        assert np.isnan(_profile(nested_of(rows), 0.95)).all()
-    low, high = _profile(nested_of([[1.0, 2], [4, 5], [8, 10]]), 0.95)
+        assert np.isnan(profile_interval(nested_of(rows), 0.95)).all()
+    low, high = profile_interval(nested_of([[1.0, 2], [4, 5], [8, 10]]), 0.95)
     assert 0 <= low < high <= 1
 
 

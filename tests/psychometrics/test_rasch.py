@@ -16,7 +16,7 @@ from test_rater_table import table_of
 import assay
 import references
 from assay.psychometrics.raters import rasch as module
-from assay.psychometrics.raters.rasch import Rasch, _separation
+from assay.psychometrics.raters.rasch import Rasch, separation_statistics
 from assay.psychometrics.raters.table import RaschSettings, rater_table
 from assay.reporting import pictures
 
@@ -134,10 +134,10 @@ def test_mean_squares_are_1_for_who_fits_and_more_for_who_answers_at_random(foun
 
 
 def test_equal_raters_have_no_sentence():
-    said = assay.many_facet_rasch(table(80, severe=np.zeros(4), seed=3)).summary()
-    assert "Severer" not in said
-    assert "More lenient" not in said
-    assert "4 of 4 raters: no significant difference" in said
+    found = assay.many_facet_rasch(table(80, severe=np.zeros(4), seed=3)).summary()
+    assert "Severer" not in found
+    assert "More lenient" not in found
+    assert "4 of 4 raters: no significant difference" in found
 
 
 def test_a_rater_with_only_the_highest_label_has_a_finite_severity():
@@ -242,7 +242,7 @@ def test_the_map_has_subjects_raters_and_steps(found):
 @pytest.mark.parametrize("drawn", [False, True])
 def test_separation_of_given_estimates(drawn):
     # Values 1, 2, 6 have variance 7, errors 1, 1, 2 a mean square of 2; a posterior's variance is taken as it is.
-    found = _separation("raters", np.array([1.0, 2, 6]), np.array([1.0, 1, 2]), drawn=drawn)
+    found = separation_statistics("raters", np.array([1.0, 2, 6]), np.array([1.0, 1, 2]), drawn=drawn)
     true = 7 if drawn else 5
     assert (found["facet"], found["n"], found["reason"]) == ("raters", 3, None)
     assert (found["rmse"], found["sd"]) == pytest.approx((np.sqrt(2), np.sqrt(true)))
@@ -252,19 +252,19 @@ def test_separation_of_given_estimates(drawn):
 
 
 def test_separation_not_estimable_has_a_reason():
-    one = _separation("criteria", np.array([1.0]), np.array([1.0]))
+    one = separation_statistics("criteria", np.array([1.0]), np.array([1.0]))
     assert one["reason"] == "only one of criteria"
-    unknown = _separation("raters", np.array([1.0, 2]), np.array([1.0, np.nan]))
+    unknown = separation_statistics("raters", np.array([1.0, 2]), np.array([1.0, np.nan]))
     assert unknown["reason"] == "standard errors are not estimable"
     assert np.isnan([one["sd"], unknown["reliability"]]).all()
     # Variance 2, errors of 2: no more than that.
-    alike = _separation("raters", np.array([1.0, 3]), np.array([2.0, 0.0]))
+    alike = separation_statistics("raters", np.array([1.0, 3]), np.array([2.0, 0.0]))
     assert alike["reason"] == "their differences do not exceed their standard errors"
     assert (alike["sd"], alike["separation"], alike["reliability"]) == (0, 0, 0)
-    exact = _separation("raters", np.array([1.0, 3]), np.zeros(2))
+    exact = separation_statistics("raters", np.array([1.0, 3]), np.zeros(2))
     assert exact["reliability"] == 1
     assert np.isnan(exact["separation"])
-    nothing = _separation("raters", np.ones(2), np.zeros(2))
+    nothing = separation_statistics("raters", np.ones(2), np.zeros(2))
     assert np.isnan(nothing["reliability"])
 
 

@@ -17,14 +17,14 @@ from assay.psychometrics.raters.table import (
     RaschSettings,
     RaterSettings,
     RaterTable,
-    _drop_constant_criteria,
     _levels,
-    _put_baseline_first,
     _subset_words,
     _whole_numbers,
     disjoint_subsets,
     distinct_contents,
+    drop_constant_criteria,
     link_cautions,
+    put_baseline_first,
     rater_table,
     raters_alone,
     raters_upside_down,
@@ -277,7 +277,7 @@ def test_constant_labels_have_no_reversed_rater():
 def test_criteria_without_a_difference_are_dropped_with_raters_who_gave_no_other():
     rows = [(0, 0, 0, 0), (0, 1, 1, 1), (1, 1, 3, 0), (1, 0, 2, 0), (2, 2, 1, 2)]
     table = table_of(rows, judges=("d",))
-    found = _drop_constant_criteria(table)
+    found = drop_constant_criteria(table)
     assert found.criteria == ("c1", "c2")
     assert found.categories == table.categories[1:]
     assert found.raters == ("b", "d")
@@ -286,9 +286,9 @@ def test_criteria_without_a_difference_are_dropped_with_raters_who_gave_no_other
     assert found.rater.tolist() == [0, 1, 0]
     assert (found.item.tolist(), found.value.tolist()) == ([0, 1, 2], [1, 0, 2])
     whole = table_of([(0, 0, 0, 0), (1, 0, 1, 1)])
-    assert _drop_constant_criteria(whole) is whole
+    assert drop_constant_criteria(whole) is whole
     with pytest.raises(DesignError, match="every label is the same, which tells nothing of raters"):
-        _drop_constant_criteria(table_of([(0, 0, 0, 0), (1, 0, 1, 0)]))
+        drop_constant_criteria(table_of([(0, 0, 0, 0), (1, 0, 1, 0)]))
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_criteria_without_a_difference_are_dropped_with_raters_who_gave_no_other
 def test_the_group_that_others_are_compared_with_comes_first(baseline, order):
     group = [0, 1, 1, 2, 1, 0]
     table = table_of([(i, 0, i % 2, i % 3) for i in range(6)], ("n", "s", "t"), (list(range(6)), group))
-    found = _put_baseline_first(table, baseline)
+    found = put_baseline_first(table, baseline)
     assert found.groups == order
     assert [found.groups[g] for g in found.group] == ["nst"[g] for g in group]
 
@@ -305,7 +305,7 @@ def test_the_group_that_others_are_compared_with_comes_first(baseline, order):
 def test_an_unknown_baseline_is_refused():
     table = table_of([(i, 0, i % 2, i % 3) for i in range(4)], ("n", "s"), (list(range(4)), [0, 1, 0, 1]))
     with pytest.raises(DataError, match="there is no group 'east' to compare with; there are n, s"):
-        _put_baseline_first(table, "east")
+        put_baseline_first(table, "east")
 
 
 def test_labels_are_whole_numbers_of_few_categories():

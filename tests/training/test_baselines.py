@@ -15,16 +15,16 @@ from assay.estimation.options import IntervalSettings
 from assay.training.baselines import (
     PENALTIES,
     RaterMeasures,
-    _fit_odds,
     _odds,
-    _ridges,
     _step_derivatives,
     _thresholds,
     cross_fitted,
     features,
+    fit_odds,
     measure,
     ordinal_regression,
     ridge,
+    ridges,
 )
 from assay.training.documents import targets_of
 
@@ -37,7 +37,7 @@ def test_ridge_equals_scikit_learn():
         y = x[:, :2] @ rng.normal(size=(2, 3)) + rng.normal(size=(n, 3)) + 7
         for penalty in (0.01, 1.0, 50.0):
             wanted = linear.Ridge(alpha=penalty).fit(x, y).predict(new)
-            np.testing.assert_allclose(_ridges(x, y, new, np.array([penalty]))[0], wanted, atol=1e-8)
+            np.testing.assert_allclose(ridges(x, y, new, np.array([penalty]))[0], wanted, atol=1e-8)
 
 
 def test_penalty_is_chosen_on_held_out_documents():
@@ -59,7 +59,7 @@ def test_ordinal_regression_recovers_proportional_odds():
     slope, cuts = np.array([1.0, -0.5, 0.0]), np.array([-1.0, 0.5, 1.5])
     latent = z @ slope + rng.logistic(size=4000)
     share = np.eye(4)[(latent[:, None] > cuts).sum(1)]
-    found = _fit_odds(z, share, 0.1)
+    found = fit_odds(z, share, 0.1)
     np.testing.assert_allclose(found[0], slope, atol=0.12)
     np.testing.assert_allclose(found[1], cuts, atol=0.12)
     p = _odds(found, z)
@@ -151,7 +151,7 @@ def test_proportional_odds_minimize_the_penalized_likelihood(penalty):
     rng = np.random.default_rng(4)
     z = rng.normal(size=(30, 2))
     share = np.eye(3)[np.clip(np.round(z[:, 0] + 1 + rng.normal(size=30)), 0, 2).astype(int)]
-    slope, cuts = _fit_odds(z, share, penalty)
+    slope, cuts = fit_odds(z, share, penalty)
 
     def loss(at):  # the penalty is half of the squared slopes
         p = _odds((at[:2], at[2:]), z)
@@ -181,7 +181,7 @@ def test_penalty_is_chosen_on_folds_with_all_labels_in_training(monkeypatch, lab
         far = abs(np.log10(fit[0]))
         return np.full((len(z), 3), 1 / 3) * (1 - far / 2)
 
-    monkeypatch.setattr("assay.training.baselines._fit_odds", fit)
+    monkeypatch.setattr("assay.training.baselines.fit_odds", fit)
     monkeypatch.setattr("assay.training.baselines._odds", odds)
     x = np.random.default_rng(0).normal(size=(6, 2))
     ordinal_regression(x, np.eye(3)[label], x[:1], np.array(inner))

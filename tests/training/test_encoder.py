@@ -21,13 +21,13 @@ from assay.training.encoder import (
     EncoderFit,
     Material,
     Windows,
-    _weighted_means,
     attribute,
     predict,
     random_windows,
     rate_items,
     sizes_for,
     value_of,
+    weighted_means,
     windows_of_items,
 )
 
@@ -78,7 +78,7 @@ def test_random_windows_cover_short_texts_and_sample_long_ones():
 
 
 def test_weighted_means_ignore_missing_rows():
-    found = _weighted_means(
+    found = weighted_means(
         np.array([[1.0], [4.0], [np.nan], [7.0]]), np.array([0, 0, 0, 2]), np.array([1, 2, 5, 3.0]), 3
     )
     np.testing.assert_array_equal(found[:, 0], [3.0, np.nan, 7.0])  # (1 + 2 × 4) / 3

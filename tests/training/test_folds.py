@@ -435,10 +435,10 @@ def test_3_grams_of_words(text, n):
 
 
 def test_merge_numbers_connected_groups_by_first_item():
-    assert documents._merge(5, [np.array([7, 3, 7, 1, 3])]).tolist() == [0, 1, 0, 2, 1]
-    assert documents._merge(5, [np.array([0, 1, 2, 3, 4]), np.array([0, 1, 1, 3, 4])]).tolist() == [0, 1, 1, 2, 3]
-    assert documents._merge(4, [np.arange(4)], [(3, 1)]).tolist() == [0, 1, 2, 1]
-    chain = documents._merge(5, [np.array([0, 0, 1, 2, 3])], [(1, 2), (2, 4)])
+    assert documents.merge_groups(5, [np.array([7, 3, 7, 1, 3])]).tolist() == [0, 1, 0, 2, 1]
+    assert documents.merge_groups(5, [np.array([0, 1, 2, 3, 4]), np.array([0, 1, 1, 3, 4])]).tolist() == [0, 1, 1, 2, 3]
+    assert documents.merge_groups(4, [np.arange(4)], [(3, 1)]).tolist() == [0, 1, 2, 1]
+    chain = documents.merge_groups(5, [np.array([0, 0, 1, 2, 3])], [(1, 2), (2, 4)])
     assert chain.tolist() == [0, 0, 0, 1, 0]
 
 
@@ -446,7 +446,7 @@ def test_groups_are_assigned_to_the_emptiest_fold():
     """Sizes 4, 1, 1, 2: in any order, folds differ by at most the largest group."""
     group = np.array([0, 0, 0, 0, 1, 2, 3, 3])
     for seed in range(12):
-        fold = documents._draw(group, 2, np.random.default_rng(seed))
+        fold = documents.draw_folds(group, 2, np.random.default_rng(seed))
         assert all(len(set(fold[group == one].tolist())) == 1 for one in range(4))
         order = np.random.default_rng(seed).permutation(4)
         filled, wanted = [0, 0], {}

@@ -618,19 +618,27 @@ def test_checkpoint_key_ignores_options_of_the_intervals(monkeypatch):
     """Resamples, the confidence level and the number of members do not change weights; all other options do."""
     monkeypatch.setattr(Training, "data", "a fingerprint")
 
-    def key(fold: int = 0, device: str = "cpu", seed: int = 0, **options) -> str:
+    def checkpoint_key(fold: int = 0, device: str = "cpu", seed: int = 0, **options) -> str:
         made = planned(monkeypatch, 2, 2, **options)
         made.device = device
         return made._key(TrainedMember("any name", 0, seed), fold)
 
-    first = key()
+    first = checkpoint_key()
     assert len(first) == 16
     for same in ({"n_resamples": 50}, {"confidence": 0.5}, {"members": 1}, {"folder": "elsewhere"}):
-        assert key(**same) == first
-    assert key(device="cuda:0") == key(device="cuda:1") != first
-    others = [key(fold=1), key(seed=1), key(epochs=3), key(near=0.5), key(folds=4), key(dropout=0.5), key(width=8)]
+        assert checkpoint_key(**same) == first
+    assert checkpoint_key(device="cuda:0") == checkpoint_key(device="cuda:1") != first
+    others = [
+        checkpoint_key(fold=1),
+        checkpoint_key(seed=1),
+        checkpoint_key(epochs=3),
+        checkpoint_key(near=0.5),
+        checkpoint_key(folds=4),
+        checkpoint_key(dropout=0.5),
+        checkpoint_key(width=8),
+    ]
     monkeypatch.setattr(Training, "data", "another")
-    assert len({first, key(), *others}) == 9
+    assert len({first, checkpoint_key(), *others}) == 9
 
 
 def test_checkpoints_require_a_separate_folder(tmp_path, monkeypatch):

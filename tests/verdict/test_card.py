@@ -1,9 +1,9 @@
 """The card: planted judges get the right marks, and no wrong ones."""
 
+import dataclasses
 import json
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -12,23 +12,11 @@ from scipy import stats
 
 import assay
 from assay import Annotations, card
-from assay.data.columns import Reading
 from assay.data.words import PROVENANCE
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
 from assay.verdict import words
-from assay.verdict.card import (
-    NO_MARGIN,
-    CardSettings,
-    _Codes,
-    _Criterion,
-    _group_codes,
-    _mark,
-    _mark_rows,
-    _notes,
-    _number_labels,
-    _replacement,
-)
+from assay.verdict.card import NO_MARGIN, CardSettings
 from assay.verdict.cells import (
     DIMENSIONS,
     LEAST_ANNOTATORS,
@@ -36,7 +24,6 @@ from assay.verdict.cells import (
     Boundaries,
     CardRow,
     CellMeasure,
-    JudgeCells,
     SpreadContrast,
     cell_p_values,
 )
@@ -465,8 +452,6 @@ def test_cell_p_values_are_largest_above_and_smallest_below():
     assert cell_p_values((parts[0], CellMeasure("c", value, 0.1, 0.7))) == (0.1, 1.0)
     assert np.isnan(cell_p_values((*parts, CellMeasure.absent("why")))).all()
     assert np.isnan(cell_p_values(())).all()
-    given = [(0.05, 0.9), (0.06, 0.05), (0.06, 0.06), (np.nan, 0.01)]
-    assert [_mark(*one, 0.05) for one in given] == ["✓", "✗", "?", "–"]
 
 
 def test_spread_contrast_ends_by_hand():
@@ -501,16 +486,11 @@ def test_spread_contrast_p_values_match_ends():
     assert part.found.p(one.value) == 1.0
 
 
-def test_groups_of_items():
-    rows = [("a", "x", 1, "g2"), ("a", "m", 2, "g2"), ("b", "x", 1, "g1"), ("b", "m", 1, "g1"), ("c", "x", 2, None)]
+def test_an_item_has_one_group():
+    rows = [("a", "x", 1, "g1"), ("a", "m", 2, "g2"), ("b", "x", 1, "g1"), ("b", "m", 1, "g1")]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "group"], orient="row")
-    labels = assay.Annotations.from_frame(frame, judges=["m"], scale="1-2")
-    codes, names = _group_codes(labels, "group", ["a", "b", "c", "gone"])
-    assert (codes.tolist(), names) == ([1, 0, -1, -1], ("g1", "g2"))
-    mixed = frame.with_columns(group=pl.Series(["g1", "g2", "g1", "g1", None]))
-    several = assay.Annotations.from_frame(mixed, judges=["m"], scale="1-2")
     with pytest.raises(DesignError, match="an item has several values of 'group'"):
-        _group_codes(several, "group", ["a"])
+        card(Annotations.from_frame(frame, judges=["m"], scale="1-2"), group="group")
 
 
 def test_bias_and_fairness_match_slow_reference():
@@ -559,10 +539,9 @@ def test_replacement_cell_is_the_verdict():
 # -- words and settings --------------------------------------------------------------------------------
 
 
-def a_row(name="m", kind="judge", criterion=None, repeats=None, parts=None, **marks):
+def a_row(name="m", kind="judge", criterion=None, test=None, parts=None, **marks):
     every = dict.fromkeys(DIMENSIONS, "?") | marks
     none = {d: (CellMeasure.absent(""),) for d in DIMENSIONS}
-    test = None if repeats is None else SimpleNamespace(verdict_tests=SimpleNamespace(matched_annotator=repeats))
     return CardRow(name, kind, criterion, none | (parts or {}), test, every)
 
 
@@ -578,8 +557,9 @@ def test_card_sentence_lists_passes_and_failures():
         "part: all criteria with sufficient data undecided.",
         "none: insufficient data for all criteria.",
     ]
-    assert words.card_sentence(a_row(repeats="ann"), 0.05) == (
-        "m: all criteria undecided; ann excluded from its comparison (labels match unusually often)."
+    test = assay.alt_test(panel(), "m3", epsilon=0.1)
+    assert words.card_sentence(a_row(test=test), 0.05) == (
+        "m: all criteria undecided; h2 excluded from its comparison (labels match unusually often)."
     )
     contrary = "; its labels agree with single annotators, but its scores of objects do not measure the same construct."
     both, one, other = {"replacement": "✓", "validity": "✗"}, {"validity": "✗"}, {"replacement": "✓"}
@@ -633,93 +613,87 @@ def test_card_steps_for_passing_and_failing_judges():
     assert words.card_steps(rows[3:]) == []
 
 
-@pytest.mark.parametrize(
-    ("lessons", "people", "why"),
-    [
-        (False, 3, "requires several items of each object of measurement (--object)"),
-        (True, 1, "requires two or more annotators"),
-        (True, 2, None),
-    ],
-)
-def test_scores_require_several_items_and_two_annotators(lessons, people, why):
-    tables = SimpleNamespace(lessons=lessons, people=np.array([True] * people + [False]))
-    found = JudgeCells._unscored(SimpleNamespace(tables=tables))
-    assert (found and found[0].found.reason) == why
-    if lessons and people == 1:
-        assert (
-            JudgeCells.helpfulness(SimpleNamespace(tables=tables))[0].found.reason == "requires two or more annotators"
-        )
+def test_scores_require_several_items_and_two_annotators():
+    rows = [(f"i{k:02}", who, 1 + (k + len(who)) % 5) for k in range(12) for who in ("p", "qq", "j")]
+    several = [f"o{k % 4}" for k in range(12)]
+    why = {}
+    for people, objects in ((2, None), (1, several), (2, several)):
+        some = [row for row in rows if row[1] != "qq" or people == 2]
+        found = card(scored(some, object=several), object=None if objects is None else "object").rows[0].parts
+        why[people, objects is not None] = [found[d][0].found.reason for d in BY_SCORES]
+    assert why[2, False][:2] == ["requires several items of each object of measurement (--object)"] * 2
+    assert why[1, True] == ["requires two or more annotators"] * 3
+    assert not any("two or more annotators" in reason for reason in why[2, True] if reason)
 
 
 @pytest.mark.parametrize(
-    ("sizes", "found"),
+    ("sizes", "expected"),
     [
-        ((10, 12, 9), [(1, 0)]),  # the first is the largest; 9 objects are too few
-        ((10, 12, 11), [(1, 0), (1, 2)]),
-        ((10, 10), [(0, 1)]),
+        ((10, 12, 9), ["a minus b"]),  # the second is the largest; 9 objects are too few
+        ((10, 12, 11), ["a minus b", "c minus b"]),
+        ((10, 10), ["b minus a"]),
         ((9, 30), "requires two groups of at least 10 objects; the largest have 30, 9"),
     ],
 )
-def test_fairness_compares_groups_of_ten_with_largest(sizes, found):
-    group_of = np.repeat(np.arange(len(sizes)), sizes)
-    tables = SimpleNamespace(n_objects=len(group_of) + 1, object_of=np.arange(len(group_of)))
-    cells = SimpleNamespace(
-        numeric=True, group_of=group_of, groups=tuple("abc"[: len(sizes)]), tables=tables,
-        _group_difference=lambda first, other, n: (first, other),
-    )  # fmt: skip
-    made = JudgeCells.fairness(cells)
-    assert (made[0].found.reason if isinstance(found, str) else list(made)) == found
-    cells.group_of = None
-    assert JudgeCells.fairness(cells)[0].found.reason == "requires a column with groups of objects (--group)"
-    cells.numeric = False
-    assert JudgeCells.fairness(cells)[0].found.reason == "severity is not defined for unordered categories"
+def test_fairness_compares_groups_of_ten_with_largest(sizes, expected):
+    """A last object is in no group."""
+    groups = [*np.repeat(list("abc"[: len(sizes)]), sizes).tolist(), None]
+    rows = [(f"i{k:02}", who, 1 + (k * (2 + len(who))) % 5) for k in range(len(groups)) for who in ("p", "qq", "j")]
+    found = card(scored(rows, group=groups), group="group").rows[0].parts["fairness"]
+    assert (found[0].found.reason if isinstance(expected, str) else [one.measure for one in found]) == expected
+
+
+def test_fairness_skips_groups_without_common_annotator():
+    rows = [(f"i{k:02}", who, 1 + (k * len(who)) % 5) for k in range(20) for who in ("p" if k < 10 else "qq", "j")]
+    (found,) = card(scored(rows, group=["a"] * 10 + ["b"] * 10), group="group").rows[0].parts["fairness"]
+    assert found.found.reason == "b minus a: no annotator labelled both groups"
+
+
+def test_fairness_and_bias_require_an_order():
+    rows = [(f"i{k}", who, "xy"[(k * len(who)) % 2]) for k in range(8) for who in ("p", "qq", "j")]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    found = card(Annotations.from_frame(frame, judges=["j"], scale="nominal:x,y"), group="item").rows[0].parts
+    for dimension in ("bias", "fairness"):
+        assert found[dimension][0].found.reason == "severity is not defined for unordered categories"
 
 
 @pytest.mark.parametrize(("shared", "people", "enough"), [(5, 6, True), (4, 6, False), (5, 5, False)])
 def test_bias_requires_six_annotators_with_five_shared_items(shared, people, enough):
-    both = np.zeros((8, people))
-    both[:shared] = 1
-    severities = np.linspace(-1, 1, people)
-    cells = SimpleNamespace(
-        numeric=True, apart=(both * severities, both), at=Boundaries(), deviation=1.0, both_ends=0.9,
-        _errors=lambda difference, both: np.zeros(both.shape[1]),
-    )  # fmt: skip
-    (found,) = JudgeCells.bias(cells)
+    rows = [(f"i{k}", "j", 3) for k in range(8)]
+    rows += [(f"i{k}", f"p{r}", 1 + (r + k) % 5) for r in range(people) for k in range(shared)]
+    rows += [(f"i{k}", "few", 5) for k in range(4)]  # counts nowhere
+    (one,) = card(scored(rows)).rows[0].parts["bias"]
     if enough:
-        assert found.judge == pytest.approx(0, abs=1e-12)
-        assert found.human == pytest.approx(severities.std(ddof=1))
+        assert one.judge == pytest.approx(3 - np.mean([v for _, who, v in rows if who[0] == "p"]))
     else:
-        assert found.found.reason == "requires 6 annotators with 5 items that the judge also labelled"
+        assert one.found.reason == "requires 6 annotators with 5 items that the judge also labelled"
 
 
-def test_cells_are_absent_without_labels():
-    none = np.empty(0, dtype=np.int64)
-    codes = _Codes(np.empty((0, 1)), {"i": none, "o": none, "s": none, "r": none}, ("ann", "m"), None, True, False)
-    found = codes.cells_of(("m",), ("ann",), CardSettings()).cells()
-    assert {one.found.reason for parts in found.values() for one in parts} == {
+def test_cells_are_absent_without_human_labels():
+    """Of the second criterion the judge alone has labels."""
+    rows = [(f"i{k}", who, c, 1 + k % 3) for k in range(6) for who in ("p", "q", "m") for c in "xy"]
+    frame = pl.DataFrame(
+        [row for row in rows if row[1:3] != ("p", "y") and row[1:3] != ("q", "y")],
+        schema=["item", "annotator", "criterion", "label"], orient="row",
+    )  # fmt: skip
+    found = {row.criterion: row.parts for row in card(Annotations.from_frame(frame, judges=["m"], scale="1-3")).rows}
+    assert {one.found.reason for d, parts in found["y"].items() for one in parts if d != "replacement"} == {
         "no human labels, or no labels of the judge"
     }
-    assert list(found) == [d for d in DIMENSIONS if d != "replacement"]
+    assert found["x"]["concordance"][0].judge == 1
 
 
-@pytest.mark.parametrize(
-    ("test", "margin", "reason"),
-    [
-        (None, True, "a family is not an annotator; see its judges"),
-        ("no test: too few", True, "no test: too few"),
-        ("replace", False, "requires a margin: set expertise=... (--expertise) or epsilon=... (--epsilon)"),
-        ("not_testable", True, "agreement among annotators is too low to test a judge"),
-        ("replace", True, None),
-    ],
-)
-def test_replacement_cell_is_absent_without_test_or_margin(test, margin, reason):
-    if test is not None and not test.startswith("no test"):
-        test = SimpleNamespace(verdict=test, advantage_probability=Estimate(0.8, 0.7, 0.9, 0.05))
-    one = _replacement(test, CardSettings(epsilon=0.1 if margin else None))
-    if reason is None:
-        assert (one.measure, one.above, one.below, one.judge) == ("ρ", 0.0, 1.0, 0.8)
-    else:
-        assert one.found.reason.startswith(reason)
+def test_replacement_cell_is_absent_without_test_or_margin():
+    def reasons(labels, **options):
+        return {row.name: row.parts["replacement"][0].found.reason for row in card(labels, **options).rows}
+
+    found = reasons(panel(), epsilon=0.1, family="maker")
+    assert found["m1"] is None
+    assert found["a"] == "a family is not an annotator; see its judges"
+    assert set(reasons(panel()).values()) == {NO_MARGIN.removeprefix("replacement ")}
+    assert reasons(panel(1), epsilon=0.1)["m1"].startswith("no test: ")
+    guesses = assay.simulate(40, 3, annotator_noise=1.0, judges={"j": 1.0}, scale="1-5", seed=1)
+    assert reasons(guesses, epsilon=0.1) == {"j": "agreement among annotators is too low to test a judge"}
 
 
 def test_card_fits_a_terminal():
@@ -770,123 +744,95 @@ def test_card_settings():
         (False, {"epsilon": 0.1}, ()),
         (True, {"epsilon": 0.1, "repeats": "first"}, ("repeated labels: first",)),
         (False, {}, (NO_MARGIN,)),
-        (True, {}, ("repeated labels: error", NO_MARGIN)),
+        (True, {"repeats": "first"}, ("repeated labels: first", NO_MARGIN)),
     ],
 )  # fmt: skip
 def test_card_notes(repeated, options, notes):
-    assert _notes(SimpleNamespace(has_repeats=repeated), CardSettings(**options), ()) == notes
+    rows = panel().labels.select("item", "annotator", "label")
+    if repeated:
+        rows = pl.concat([rows.with_columns(run=pl.lit(1)), rows[:1].with_columns(run=pl.lit(2))])
+    labels = Annotations.from_frame(rows, judges=["m1", "m2", "m3", "m4"], scale="1-5",
+                                    repeat="run" if repeated else None)  # fmt: skip
+    assert card(labels, **options).notes == (PROVENANCE["file"], *notes)
 
 
 def test_card_notes_have_the_provenance_of_each_judge():
-    reading = Reading(asked=("gpt",))
-    labels = SimpleNamespace(has_repeats=False, reading=reading)
-    settings = CardSettings(expertise="crowd")
-    assert _notes(labels, settings, ("gpt",)) == (PROVENANCE["asked"],)
-    assert _notes(labels, settings, ("gpt", "llama")) == (
-        f"{PROVENANCE['asked']} (gpt)", f"{PROVENANCE['file']} (llama)"
+    labels = panel()
+    labels = dataclasses.replace(labels, reading=dataclasses.replace(labels.reading, asked=("m1",)))
+    assert card(labels, epsilon=0.1, judges=["m1"]).notes == (PROVENANCE["asked"],)
+    assert card(labels, epsilon=0.1, judges=["m1", "m2"]).notes == (
+        f"{PROVENANCE['asked']} (m1)", f"{PROVENANCE['file']} (m2)"
     )  # fmt: skip
 
 
-def criterion_of(annotators, **options):
-    """The labels of one criterion, with only its annotators."""
-    made = _Criterion.__new__(_Criterion)
-    made.settings, made.criterion, made.tested = CardSettings(**options), None, None
-    made.judges = [name for name, kind, *_ in annotators if kind == "judge"]
-    about = pl.DataFrame(annotators, schema=["annotator", "kind", "maker"], orient="row")
-    made.labels = SimpleNamespace(
-        annotators=about, humans=tuple(name for name, kind, *_ in annotators if kind == "human")
-    )
-    return made
+MAKERS = {"m1": "a", "m2": "b", "m3": "a", "m4": None}
 
 
-PANEL = [("m1", "judge", "a"), ("m2", "judge", "b"), ("m3", "judge", "a"), ("m4", "judge", None), ("h1", "human", "b"),
-         ("h2", "human", None), ("h3", "human", None)]  # fmt: skip
+@cache
+def panel(people=3):
+    """Judges with their makers and annotators h1, h2, h3; m3 copies h2."""
+    labels = assay.simulate(40, 3, annotator_noise=0.4, judges={"m1": 0.2, "m2": 0.5, "m4": 0.3}, scale="1-5", seed=5)
+    names = {f"ann_{k}": f"h{k}" for k in range(1, 4)}
+    rows = labels.labels.select("item", pl.col("annotator").cast(pl.String).replace(names), "label")
+    rows = pl.concat([rows, rows.filter(annotator="h2").with_columns(annotator=pl.lit("m3"))])
+    rows = rows.filter(~pl.col("annotator").is_in([f"h{k}" for k in range(people + 1, 4)]))
+    about = pl.DataFrame({"annotator": list(MAKERS), "maker": list(MAKERS.values())})
+    return Annotations.from_frame(rows, judges=list(MAKERS), scale="1-5", annotator_table=about)
 
 
 def test_families_have_at_least_two_judges():
-    assert criterion_of(PANEL)._families() == {}
-    assert criterion_of(PANEL, family="maker")._families() == {"a": ("m1", "m3")}
+    assert families(card(panel())) == {}
+    assert list(families(card(panel(), family="maker"))) == ["a"]
     with pytest.raises(DataError, match="'makers' is not in the table of annotators; did you mean 'maker'"):
-        criterion_of(PANEL, family="makers")._families()
+        card(panel(), family="makers")
 
 
-@pytest.mark.parametrize(("people", "humans", "asked"), [(True, 3, True), (True, 2, False), (False, 3, False)])
-def test_rows_are_judges_families_and_annotators(people, humans, asked):
-    """m2 matches h2, who is excluded from families; an annotator is compared with the other two."""
-    one = criterion_of(PANEL[: 4 + humans], family="maker", human_baseline=people)
-    one._test = lambda name, others=None: name
-    rows = []
-
-    def row(name, kind, judge, others, test):
-        rows.append((name, kind, judge, others, test))
-        return SimpleNamespace(repeats="h2" if name == "m2" else None)
-
-    one._row = row
-    list(one.rows())
-    panel = ("h1", "h2", "h3")[:humans]
-    assert rows[:4] == [(name, "judge", (name,), panel, name) for name in ("m1", "m2", "m3", "m4")]
-    assert rows[4] == ("a", "family", ("m1", "m3"), tuple(h for h in panel if h != "h2"), None)
-    others = {"h1": ("h2", "h3"), "h2": ("h1", "h3"), "h3": ("h1", "h2")}
-    assert rows[5:] == ([(h, "annotator", (h,), others[h], h) for h in panel] if asked else [])
+@pytest.mark.parametrize(("baseline", "people", "tested"), [(True, 3, True), (True, 2, False), (False, 3, False)])
+def test_rows_are_judges_families_and_annotators(baseline, people, tested):
+    """m3 copies h2, who is excluded from families."""
+    found = card(panel(people), epsilon=0.1, family="maker", human_baseline=baseline)
+    rows = [(row.name, row.kind) for row in found.rows]
+    assert rows[:5] == [*((name, "judge") for name in MAKERS), ("a", "family")]
+    assert rows[5:] == ([(name, "annotator") for name in ("h1", "h2", "h3")] if tested else [])
+    if people == 2:  # one annotator is too few to test a judge
+        return
+    assert [row.repeats for row in found.rows[:4]] == [None, None, "h2", None]
+    rest = panel(people).where(annotator=[name for name in panel(people).annotators["annotator"] if name != "h2"])
+    without = card(rest, family="maker").rows[4]
+    for one, other in zip(found.rows[4].parts["concordance"], without.parts["concordance"], strict=True):
+        np.testing.assert_equal((one.judge, one.found.estimate), (other.judge, other.found.estimate))
 
 
-def test_annotator_is_tested_as_judge_against_others(monkeypatch):
-    rows = [(f"i{k}", who, k % 2) for k in range(4) for who in ("h1", "h2", "h3", "m")]
-    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
-    one = _Criterion.__new__(_Criterion)
-    one.labels = Annotations.from_frame(frame, judges=["m"], scale="nominal:0,1")
-    one.criterion, one.tested = "c", None
-    asked = []
-    monkeypatch.setattr(
-        "assay.verdict.card.alt_test", lambda table, name, **options: asked.append((table, name, options)) or "tested"
-    )
-    one.settings = CardSettings(epsilon=0.3, alpha=0.1)
-    assert one._test("h1", ("h2", "h3")) == "tested"
-    ((table, name, options),) = asked
-    assert (name, table.judges, table.humans) == ("h1", ("h1",), ("h2", "h3"))
-    assert options == {"expertise": None, "epsilon": 0.3, "alpha": 0.1}
-    one.settings = CardSettings()  # without a margin the test only screens for label leakage
-    one._test("m")
-    assert asked[1][0] is one.labels
-    assert asked[1][2] == {"expertise": None, "epsilon": 0.0, "alpha": 0.05}
-    one.settings = CardSettings(expertise="crowd")
-    one._test("m")
-    assert asked[2][2] == {"expertise": "crowd", "epsilon": None, "alpha": 0.05}
-    one.tested = lambda name, criterion: f"{name} on {criterion}"
-    assert one._test("m") == "m on c"
-    assert one._test("h1", ("h2", "h3")) == "tested"
-
-    def refused(*_, **__):
-        raise DesignError("too few")
-
-    monkeypatch.setattr("assay.verdict.card.alt_test", refused)
-    one.tested = None
-    assert one._test("m") == "no test: too few"
+def test_annotator_is_tested_as_judge_against_others():
+    labels = panel()
+    for options in ({"epsilon": 0.3, "alpha": 0.1}, {"expertise": "crowd"}):
+        rows = {row.name: row for row in card(labels, **options, human_baseline=True, adjust=False).rows}
+        frame = labels.where(kind="human").labels.select("item", "annotator", "label")
+        alone = Annotations.from_frame(frame, judges=["h1"], scale="1-5")
+        for name, table in (("h1", alone), ("m1", labels)):
+            one = assay.alt_test(table, name, **options)
+            assert rows[name].test.verdict == one.verdict
+            assert rows[name].test.advantage_probability.estimate == one.advantage_probability.estimate
 
 
-def test_number_labels_codes_categories_by_position():
-    frame = pl.DataFrame({"item": ["a", "b", "c"], "annotator": "m", "label": ["y", "x", "y"]})
-    found = _number_labels(Annotations.from_frame(frame, judges=["m"], scale="nominal:x,y"), None)
-    assert sorted(found.labels.select("item", "label").rows()) == [("a", 2.0), ("b", 1.0), ("c", 2.0)]
-    assert found.scale.numeric
-
-
-@pytest.mark.parametrize(("adjust", "marks"), [(True, ("?", "?", "✓")), (False, ("✓", "✓", "✓"))])
-def test_mark_rows_adjusts_judges_separately(adjust, marks):
-    """Two judges with p = .03: twice that is .06; the only family has .03."""
-
-    def row(kind, p, verdict=(1.0, 1.0)):
-        one = {d: (CellMeasure("m", Estimate(0.1, 0, 0.2, 0.1), p, 1.0),) for d in DIMENSIONS}
-        one["replacement"] = (CellMeasure("ρ", Estimate(0.1, 0, 0.2, 0.1), *verdict),)
-        return CardRow(kind, kind, None, one, None)
-
-    rows = [row("judge", 0.03), row("judge", 0.03, (0.0, 1.0)), row("family", 0.03, (1.0, 0.0))]
-    themselves = [rows[0], row("judge", 0.03, (1.0, 0.0)), rows[2]]
-    found = list(_mark_rows(rows, themselves, CardSettings(adjust=adjust)))
-    for dimension in DIMENSIONS:
-        if dimension == "replacement":  # the verdicts are already adjusted
-            assert [one.marks[dimension] for one in found] == ["?", "✓", "✗"]
-            assert [one.alone[dimension] for one in found] == ["?", "✗", "✗"]
-        else:
-            assert tuple(one.marks[dimension] for one in found) == marks
-            assert {one.alone[dimension] for one in found} == {"✓"}
+@pytest.mark.parametrize("adjust", [True, False])
+def test_marks_are_adjusted_over_judges_and_over_families(adjust):
+    """Holm's p by hand: the k-th smallest times how many are left, never below one before."""
+    found = card(panel(), epsilon=0.1, family="maker", human_baseline=True, adjust=adjust)
+    seen = set()
+    for dimension in DIMENSIONS[1:]:  # verdicts are adjusted before
+        for kind in ("judge", "family", "annotator"):
+            rows = [row for row in found.rows if row.kind == kind]
+            p = np.array([cell_p_values(row.parts[dimension]) for row in rows])
+            holm = p.copy()
+            for side in range(2):
+                known = np.flatnonzero(~np.isnan(p[:, side]))
+                order = known[np.argsort(p[known, side])]
+                left = np.arange(len(order), 0, -1)
+                holm[order, side] = np.minimum(np.maximum.accumulate(p[order, side] * left), 1)
+            for row, alone, both in zip(rows, p, holm if adjust else p, strict=True):
+                for given, mark in ((alone, row.alone[dimension]), (both, row.marks[dimension])):
+                    above, below = given <= 0.05
+                    assert mark == ("–" if np.isnan(given[0]) else "✓" if above else "✗" if below else "?")
+                    seen.add(mark)
+    assert seen >= {"✓", "?", "–"}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.psychometrics.covariances import JudgeMoments, Leftout
+from assay.psychometrics.covariances import JudgeMoments, LabelTables, Leftout
 from assay.verdict import cells
 from assay.verdict.cells import TOWARD, Boundaries, CellMeasure, JudgeCells, SpreadContrast, cell_p_values
 
@@ -260,18 +260,13 @@ def test_spread_contrast_p_value_inverts_interval(null):
 
 def severe(labels, judge, objects, *, group_of=None, groups=(), numeric=True, bias=1.0, fairness=0.5) -> JudgeCells:
     """Cells of labels (items, annotators), NaN if there is none; the last columns are those of the judge."""
-    labels = np.asarray(labels, dtype=float)
-    labelled = (~np.isnan(labels)).astype(float)
-    centre = np.nanmean(labels, axis=0)[:, None]
-    item = (np.where(labelled > 0, labels - centre[:, 0], 0.0))[..., None]
+    labels, objects = np.asarray(labels, dtype=float), np.asarray(objects)
+    item, rater = np.nonzero(~np.isnan(labels))
     mask = np.arange(labels.shape[1]) >= labels.shape[1] - judge
-    tables = SimpleNamespace(
-        people=~mask, labelled=labelled, item=item, centre=centre, object_of=np.asarray(objects),
-        n_objects=int(max(objects)) + 1, lessons=True,
-    )  # fmt: skip
-    found = JudgeCells(tables, mask, group_of, groups, numeric, Boundaries(bias=bias, fairness=fairness), 0.05)
-    found.__dict__["deviation"] = 2.0
-    return found
+    tables = LabelTables.of(
+        labels[item, rater][:, None], item, rater, np.arange(len(labels)), objects, ~mask, lessons=True
+    )
+    return JudgeCells(tables, mask, group_of, groups, numeric, Boundaries(bias=bias, fairness=fairness), 0.05)
 
 
 def test_apart_uses_items_labelled_by_both():
@@ -326,45 +321,6 @@ def test_fairness_is_a_regression_within_annotators_with_objects_as_clusters(oth
     one = cells_of._group_difference(0, other, sizes)
     assert one.measure == f"{'abc'[other]} minus a"
     assert one.judge == pytest.approx(fitted[3])
-    value = 0.5 * 2 - abs(fitted[3])
+    value = 0.5 * cells_of.deviation - abs(fitted[3])
     assert (one.found.estimate, one.found.standard_error) == pytest.approx((value, error))
     assert one.above == pytest.approx(stats.t.sf(value / error, sizes[other] - 1))
-
-
-def test_fairness_skips_groups_without_common_annotator():
-    labels = [[1, NAN, 2], [NAN, 3, 4], [2, NAN, 3], [NAN, 1, 2]]
-    found = severe(labels, 1, range(4), group_of=np.array([0, 1, 0, 1]), groups=("a", "b"))
-    assert "b minus a: no annotator labelled both groups" in str(found._group_difference(0, 1, np.array([2, 2])))
-
-
-@pytest.mark.parametrize("least", [4, 5])
-def test_fairness_compares_with_largest_group(least, monkeypatch):
-    monkeypatch.setattr(cells, "LEAST_IN_GROUP", least)
-    group = np.array([0] * 4 + [1] * 6 + [2] * 5 + [-1] * 3)
-    found = severe(np.ones((18, 3)), 1, range(18), group_of=group, groups=("a", "b", "c"))
-    monkeypatch.setattr(
-        JudgeCells, "_group_difference", lambda self, first, other, sizes: (first, other, sizes.tolist())
-    )
-    assert found.fairness() == tuple((1, g, [4, 6, 5]) for g in ([0, 2] if least == 4 else [2]))
-    monkeypatch.setattr(cells, "LEAST_IN_GROUP", 6)
-    assert "requires two groups of at least 6 objects; the largest have 6, 5" in str(found.fairness())
-    assert "requires a column with groups of objects" in str(severe(np.ones((2, 2)), 1, [0, 1]).fairness())
-    for one in (severe(np.ones((2, 2)), 1, [0, 1], numeric=False, group_of=group),):
-        assert "severity is not defined" in str(one.fairness()) and "severity is not defined" in str(one.bias())  # noqa: PT018
-
-
-def test_bias_uses_annotators_with_enough_items(monkeypatch):
-    monkeypatch.setattr(cells, "LEAST_SHARED", 3)
-    monkeypatch.setattr(cells, "LEAST_ANNOTATORS", 2)
-    labels = np.array([[1, 2, 1, 3], [2, 2, 1, 4], [1, 3, NAN, 3], [2, NAN, NAN, 5]], dtype=float)
-    (one,) = severe(labels, 1, range(4), bias=1.5).bias()
-    # Of the first person (2 + 2 + 2 + 3) / 4, of the second (1 + 2 + 0) / 3; the third has two items.
-    d = np.array([9 / 4, 1])
-    found = severe(labels, 1, range(4))
-    noise = float((found._errors(*(part[:, :2] for part in found.apart)) ** 2).mean())
-    wanted = SpreadContrast(float(d.mean()), d, noise, 1.5, cells.SPREAD_FLOOR * 2)
-    assert one.judge == pytest.approx(13 / 8)
-    assert one.human == pytest.approx(wanted.spread)
-    assert (one.found.estimate, one.found.low) == pytest.approx((wanted.value, wanted.ends(0.9)[0]))
-    monkeypatch.setattr(cells, "LEAST_ANNOTATORS", 3)
-    assert "requires 3 annotators with 3 items that the judge also labelled" in str(severe(labels, 1, range(4)).bias())

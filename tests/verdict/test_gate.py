@@ -18,6 +18,7 @@ import yaml
 import assay
 from assay.cli import app as cli
 from assay.estimation.intervals import Estimate
+from assay.estimation.result import Run
 from assay.testing import assert_gate, assert_may_replace
 from assay.verdict import gate
 
@@ -328,9 +329,11 @@ CHECKS = (
 )
 
 
+RUN = Run("gate", gate.GateSettings(policy="p.toml"), "", cautions=("Mind this.",))
+
+
 def answer(status, *checks):
-    run = SimpleNamespace(closing=lambda: ["signature"], cautions=("Mind this.",), signature="gate|x")
-    return gate.GateResult(status, checks, run)
+    return gate.GateResult(status, checks, RUN)
 
 
 @pytest.mark.parametrize(
@@ -348,7 +351,7 @@ def test_gate_summary_has_a_line_per_check(status, words):
         "verdict: pass – m: replace.",
         "drift: undecided – a | b.",
         "  About 50 anchor items.",
-        "signature",
+        *RUN.closing(),
     ]
 
 

@@ -626,47 +626,53 @@ def test_judges_with_more_items_is_empty_without_estimates(kind: str, criteria: 
 
 
 def test_label_distributions_are_drawn_per_domain() -> None:
-    def titles(by: str | None, *parts: SimpleNamespace) -> list[str]:
+    def picture_titles(by: str | None, *parts: SimpleNamespace) -> list[str]:
         sections = plots.ReportBuilder._labels_sections(SimpleNamespace(by=by), parts)
         return [picture.title for section in sections for picture in section.pictures]
 
-    def part(name: str, kind: str = "nominal") -> SimpleNamespace:
+    def criterion_part(name: str, kind: str = "nominal") -> SimpleNamespace:
         return SimpleNamespace(scale=SimpleNamespace(kind=kind), values_of=lambda column: [f"{column} {name}"])
 
-    assert titles(None, part("x")) == titles("topic", part("x")) == ["Label distributions"]
-    assert titles("topic", part("x"), part("y")) == [
+    assert (
+        picture_titles(None, criterion_part("x"))
+        == picture_titles("topic", criterion_part("x"))
+        == ["Label distributions"]
+    )
+    assert picture_titles("topic", criterion_part("x"), criterion_part("y")) == [
         "Label distributions (topic x)", "Label distributions (topic y)",
     ]  # fmt: skip
-    assert titles("topic", part("x"), part("y", "text")) == ["Label distributions (topic x)"]
-    assert titles(None, part("x", "text")) == []
+    assert picture_titles("topic", criterion_part("x"), criterion_part("y", "text")) == [
+        "Label distributions (topic x)"
+    ]
+    assert picture_titles(None, criterion_part("x", "text")) == []
 
 
 def test_find_test_returns_criterion_test_or_reason() -> None:
     found = {"m": SimpleNamespace(tests={"law": "the test"}, untested={"art": "no annotator labelled it"})}
 
-    def of(criterion: str) -> object:
+    def criterion_test(criterion: str) -> object:
         return plots.ReportBuilder._find_test(SimpleNamespace(by="criterion"), found, "m", criterion)
 
-    assert [of(c) for c in ("law", "art", "tax")] == [
+    assert [criterion_test(c) for c in ("law", "art", "tax")] == [
         "the test", "no test: no annotator labelled it", "no test: it has no labels of it",
     ]  # fmt: skip
 
 
 def test_exclusions_section_names_the_tests() -> None:
-    def test_of(judge: str, *exclusions: str, domain: str | None = None) -> SimpleNamespace:
+    def tested(judge: str, *exclusions: str, domain: str | None = None) -> SimpleNamespace:
         return SimpleNamespace(judge=judge, domain=domain, exclusions=exclusions)
 
     def lines(*tests: SimpleNamespace, read: tuple[str, ...] = (), by: dict | None = None) -> tuple[str, ...]:
         builder = SimpleNamespace(labels=SimpleNamespace(reading=SimpleNamespace(lines=lambda: list(read))))
         return plots.ReportBuilder._exclusions_section(builder, tests, by or {}).lines
 
-    assert lines(test_of("m")) == ("No exclusions.",)
-    assert lines(test_of("m", "2 items: few"), test_of("k", "2 items: few"), read=("1 row: empty",)) == (
+    assert lines(tested("m")) == ("No exclusions.",)
+    assert lines(tested("m", "2 items: few"), tested("k", "2 items: few"), read=("1 row: empty",)) == (
         "1 row: empty", "2 items: few [every test]",
     )  # fmt: skip
-    assert lines(test_of("m", "2 items: few", domain="topic=law"), test_of("k")) == ("2 items: few [m (law)]",)
+    assert lines(tested("m", "2 items: few", domain="topic=law"), tested("k")) == ("2 items: few [m (law)]",)
     untested = {"m": SimpleNamespace(untested={"art": "no annotator labelled it"})}
-    assert lines(test_of("m"), by=untested) == ("m, art: not tested; no annotator labelled it",)
+    assert lines(tested("m"), by=untested) == ("m, art: not tested; no annotator labelled it",)
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,10 @@ from assay.verdict.validate import (
     ValidateVerdictSettings,
     VerdictValidation,
     _most_common,
-    _noise_of,
-    _plant_copy,
-    _plant_judges,
     _point,
+    noise_of_agreement,
+    plant_copy,
+    plant_judges,
 )
 
 SMALL = {"n_items": 40, "n_annotators": 3, "epsilon": 0.2, "n_studies": 6}
@@ -48,7 +48,7 @@ def studies(**given):
 def test_planted_judges_label_as_described():
     """2,000 items: shares of true labels, under p = noise · prior + (1 − noise)."""
     s = settings(n_items=2000, n_annotators=2, categories=2, skew=0.7, annotator_noise=0.2)
-    labels = _plant_judges(s, 5, np.random.default_rng((5, 1)))
+    labels = plant_judges(s, 5, np.random.default_rng((5, 1)))
     truth = labels.items.sort("item")["truth"]
     given = {name: labels.where(annotator=name).labels.sort("item")["label"] for name in labels.judges}
     right = {name: float((label == truth).mean()) for name, label in given.items()}
@@ -67,7 +67,7 @@ def test_planted_judges_label_as_described():
 
 
 def test_unfair_judge_is_more_severe_with_one_group():
-    labels = _plant_judges(settings(n_items=400, categories="1-9"), 1, np.random.default_rng(1))
+    labels = plant_judges(settings(n_items=400, categories="1-9"), 1, np.random.default_rng(1))
     good, unfair = (labels.where(annotator=name).labels.sort("item")["label"].to_numpy() for name in ("good", "unfair"))
     group = labels.items.sort("item")["group"].to_numpy()
     assert (unfair[group == "a"] == good[group == "a"]).all()
@@ -75,7 +75,7 @@ def test_unfair_judge_is_more_severe_with_one_group():
 
 
 def test_groups_of_documents_take_turns():
-    labels = _plant_judges(settings(n_items=400, categories="1-9", documents=40), 1, np.random.default_rng(1))
+    labels = plant_judges(settings(n_items=400, categories="1-9", documents=40), 1, np.random.default_rng(1))
     items = labels.items.sort("item")
     assert items["group"].to_list() == [group for group in "ab" * 20 for _ in range(10)]
     good, unfair = (labels.where(annotator=name).labels.sort("item")["label"].to_numpy() for name in ("good", "unfair"))
@@ -160,11 +160,13 @@ def test_summary_describes_the_studies():
 def test_noise_of_observed_agreement():
     """Four items of two annotators: three pairs agree, so A = .75; shares .5 and .5 give chance .5: noise 1 − √.5."""
     values = np.array([[1, 1, np.nan], [2, 2, np.nan], [1, np.nan, 1], [2, 1, np.nan], [2, np.nan, np.nan]])
-    assert _noise_of(values, np.array([1.0, 2.0]), np.array([0.5, 0.5])) == pytest.approx(1 - np.sqrt(0.5))
+    assert noise_of_agreement(values, np.array([1.0, 2.0]), np.array([0.5, 0.5])) == pytest.approx(1 - np.sqrt(0.5))
     # An item of three labels has three pairs: 3 + 1 of 6 agree, 1 − √((2/3 − .5) / .5).
     values = np.array([[1, 1, 1], [2, 2, np.nan], [1, np.nan, 2], [2, 1, np.nan]])
-    assert _noise_of(values, np.array([1.0, 2.0]), np.array([0.5, 0.5])) == pytest.approx(1 - np.sqrt(1 / 3))
-    assert _noise_of(values[3:], np.array([1.0, 2.0]), np.array([0.5, 0.5])) == 0.99  # less often than by chance
+    assert noise_of_agreement(values, np.array([1.0, 2.0]), np.array([0.5, 0.5])) == pytest.approx(1 - np.sqrt(1 / 3))
+    assert (
+        noise_of_agreement(values[3:], np.array([1.0, 2.0]), np.array([0.5, 0.5])) == 0.99
+    )  # less often than by chance
 
 
 def test_most_common_label_or_median():
@@ -273,7 +275,7 @@ def test_point_is_a_step_or_a_fifth(scale, point):
 def test_topics_reveal_three_of_five_labels():
     """1,000 items: .6 have their truth as topic, the others a truth at random, the same with probability Σ p²."""
     s = settings(n_items=1000, n_annotators=2, categories=4, prior=[0.4, 0.3, 0.2, 0.1])
-    items = _plant_judges(s, 5, np.random.default_rng(6)).items
+    items = plant_judges(s, 5, np.random.default_rng(6)).items
     topic = items["topic"].str.slice(1).cast(pl.Int64)
     truth = items["truth"].replace_strict(dict(zip("abcd", range(4), strict=True)))
     assert float((topic == truth).mean()) == pytest.approx(0.6 + 0.4 * 0.3, abs=0.05)  # 3.5 standard errors
@@ -284,9 +286,9 @@ def test_topics_reveal_rare_and_common_labels_equally(monkeypatch):
     studies = []
 
     def spied(*arguments):
-        studies.append(_plant_judges(*arguments).items)
+        studies.append(plant_judges(*arguments).items)
 
-    monkeypatch.setattr(verdict_validation, "_plant_judges", spied)
+    monkeypatch.setattr(verdict_validation, "plant_judges", spied)
     s = settings(n_items=2000, n_annotators=2, categories=4, prior=[0.4, 0.3, 0.2, 0.1])
     for seed in range(3):
         with pytest.raises(AttributeError):  # no judges: nothing is tested
@@ -301,7 +303,7 @@ def test_topics_reveal_rare_and_common_labels_equally(monkeypatch):
 def test_topics_of_many_labels_are_four_ranges():
     for scale, prior, topics in ((10, [1 / 10] * 10, 10), (11, [1 / 11] * 11, 4), (Interval(0, 1), None, 4)):
         s = settings(n_items=150, categories=scale, prior=prior)
-        found = _plant_judges(s, 5, np.random.default_rng(6)).items["topic"]
+        found = plant_judges(s, 5, np.random.default_rng(6)).items["topic"]
         assert found.n_unique() == topics
 
 
@@ -397,8 +399,8 @@ def test_validate_settings_shares(options, shares):
 )
 def test_verdicts_of_planted_judges(monkeypatch, judge, verdict, repeats, answer):
     studies = {
-        "_plant_judges": SimpleNamespace(judges=("good", "bad", "lazy", "constant", "unfair")),
-        "_plant_copy": SimpleNamespace(judges=("copy",)),
+        "plant_judges": SimpleNamespace(judges=("good", "bad", "lazy", "constant", "unfair")),
+        "plant_copy": SimpleNamespace(judges=("copy",)),
     }
     for name, study in studies.items():
         monkeypatch.setattr(verdict_validation, name, lambda s, seed, rng, study=study: study)
@@ -416,8 +418,8 @@ def test_verdicts_of_planted_judges(monkeypatch, judge, verdict, repeats, answer
     found = {name: (expected, said) for name, expected, said in verdict_validation._verdicts(s, 3)}
     # The unfair judge is not tested by the verdict, and the copy is in another study.
     assert [(name, labels) for name, labels, _ in asked] == [
-        *((name, studies["_plant_judges"]) for name in ("good", "bad", "lazy", "constant")),
-        ("copy", studies["_plant_copy"]),
+        *((name, studies["plant_judges"]) for name in ("good", "bad", "lazy", "constant")),
+        ("copy", studies["plant_copy"]),
     ]
     wanted = {"expertise": None, "epsilon": 0.2, "alpha": 0.1, "clusters": "document", "method": "none"}
     assert all(options == wanted for *_, options in asked)
@@ -433,7 +435,7 @@ def test_verdicts_of_planted_judges(monkeypatch, judge, verdict, repeats, answer
 def test_copy_matches_guessing_annotator():
     """1,500 items with 2 of 3 labels each; a guess is right by chance, 1 in 4, other labels mostly."""
     s = settings(n_items=1500, labels_per_item=2, annotator_noise=0.2, prior=[0.25] * 4)
-    labels = _plant_copy(s, 2, np.random.default_rng(2))
+    labels = plant_copy(s, 2, np.random.default_rng(2))
     assert (labels.judges, labels.humans) == (("copy",), ("ann_1", "ann_2", "ann_3"))
     first, other, copy = labels.matrix(["ann_1", "ann_2", "copy"]).T
     truth = verdict_validation._positions(labels)

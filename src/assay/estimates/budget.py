@@ -221,7 +221,7 @@ def plan_budget(pilot: Annotations | Chunks, settings: BudgetSettings) -> Budget
         raise DesignError(
             "all labels of the pilot are equal, so that no variance can be planned for; label other items"
         )
-    components = _components(runs.table[..., 0], within, df, repeats, settings.seed)
+    components = crossed_components(runs.table[..., 0], within, df, repeats, settings.seed)
     found = list(_judged(components, runs, settings, replicated=df > 0))
     notes = [
         f"the pilot has one {what}, so that its variance is unknown and not in the predictions"
@@ -319,7 +319,7 @@ def _is(label: pl.Series, category: object) -> Floats:
     return np.array([one == category for one in label.to_list()], dtype=float)
 
 
-def _components(cells: Floats, within: float, df_within: int, runs: float, seed: int) -> CrossedComponents:
+def crossed_components(cells: Floats, within: float, df_within: int, runs: float, seed: int) -> CrossedComponents:
     """Variance components of items × judges × prompts from expected mean squares, estimated and drawn."""
     n, j, p = cells.shape
     squares, df = _mean_squares(cells)
@@ -327,8 +327,8 @@ def _components(cells: Floats, within: float, df_within: int, runs: float, seed:
     drawn = squares * df / np.maximum(rng.chisquare(np.maximum(df, 1), (DRAWS, len(df))), 1e-9)
     e = np.full(DRAWS, within) * (df_within / rng.chisquare(df_within, DRAWS) if df_within else 0.0)
     return CrossedComponents(
-        _from_squares(squares[None], np.array([within]), (n, j, p), runs)[0],
-        _from_squares(np.where(df > 0, drawn, 0.0), e, (n, j, p), runs),
+        components_of_squares(squares[None], np.array([within]), (n, j, p), runs)[0],
+        components_of_squares(np.where(df > 0, drawn, 0.0), e, (n, j, p), runs),
     )
 
 
@@ -350,7 +350,7 @@ def _mean_squares(cells: Floats) -> tuple[Floats, Floats]:
     return np.array(squares), np.array(df, dtype=float)
 
 
-def _from_squares(squares: Floats, within: Floats, shape: tuple[int, int, int], runs: float) -> Floats:
+def components_of_squares(squares: Floats, within: Floats, shape: tuple[int, int, int], runs: float) -> Floats:
     """CrossedComponents (draws, `EFFECTS`) of mean squares (draws, 7): a negative one is 0."""
     n, j, p = shape
     i_, j_, p_, ij, ip, jp, rest = squares.T

@@ -370,7 +370,7 @@ class SpotChecks:
         x = self._regressors()
         y = np.bincount(self.row, number(self.y), self.n) / np.bincount(self.row, minlength=self.n)
         part = self._fold_of(folds, seed)
-        fits = [_ridge(x[self.position[part != k]], y[part != k], self.weight[part != k]) for k in np.unique(part)]
+        fits = [ridge(x[self.position[part != k]], y[part != k], self.weight[part != k]) for k in np.unique(part)]
         everywhere = np.mean([x @ b + a for a, b in fits], axis=0)
         here = np.empty(self.n)
         for k, (a, b) in zip(np.unique(part), fits, strict=True):
@@ -436,7 +436,7 @@ def _dense(codes: Ints) -> Ints:
     return np.asarray(np.unique(codes, return_inverse=True)[1])
 
 
-def _ridge(x: Floats, y: Floats, weight: Floats) -> tuple[float, Floats]:
+def ridge(x: Floats, y: Floats, weight: Floats) -> tuple[float, Floats]:
     """Intercept and slopes, with a small ridge penalty."""
     w = weight / weight.mean()
     centre, mean = (w @ x) / w.sum(), float(w @ y) / w.sum()

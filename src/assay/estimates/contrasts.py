@@ -160,7 +160,7 @@ def contrast_systems(
     found = []
     for a, b in pairs:
         first, second = made[a], made[b]
-        judge, by_length = _judge_only(systems[a], systems[b], pairing, confidence)
+        judge, by_length = judge_only_difference(systems[a], systems[b], pairing, confidence)
         corrected, alone = (
             _difference(x, y, pairing, confidence) for x, y in ((first, second), (first.alone, second.alone))
         )
@@ -256,7 +256,7 @@ def _cells_by_person(drawn: Checked, found: Corrected, here: Ints, n_units: int)
     return cells
 
 
-def _known_output_variance(first: SystemMean, second: SystemMean) -> float:
+def known_output_variance(first: SystemMean, second: SystemMean) -> float:
     """The finite-population correction of the variance of a difference on these N outputs.
 
     For annotators r and s, each of either system, with n_r, n_s and n_rs labelled sources (own and shared), out of N_r,
@@ -290,7 +290,7 @@ def _difference(first: SystemMean, second: SystemMean, pairing: SourcePairs, con
     value, phi, mass = first.value - second.value, first.phi - second.phi, first.mass + second.mass
     n, variance = int((mass > 0).sum()), float(phi @ phi)
     if pairing.finite:
-        variance = max(variance - _known_output_variance(first, second), 0.0)
+        variance = max(variance - known_output_variance(first, second), 0.0)
     if n < LEAST_SOURCES:
         what = "sources" if pairing.clusters is None else "clusters"
         return missing(f"humans labelled outputs of {n} {what}; {LEAST_SOURCES} are required")
@@ -312,7 +312,9 @@ def _difference(first: SystemMean, second: SystemMean, pairing: SourcePairs, con
     return MeanSpread(value, variance, max(df, 1.0), n, between=between, n_people=people).estimate(confidence)
 
 
-def _judge_only(first: Outputs, second: Outputs, pairing: SourcePairs, confidence: float) -> tuple[Estimate, Estimate]:
+def judge_only_difference(
+    first: Outputs, second: Outputs, pairing: SourcePairs, confidence: float
+) -> tuple[Estimate, Estimate]:
     """The judge-only difference, paired by source, and the part of it that is associated with length.
 
     The part is the slope of the judge's difference on the difference in length, times its mean.

@@ -250,7 +250,7 @@ class LabelPlan(Result):
             raise DesignError(f"{unlabelled:,} items have no human label; choose 1 to {unlabelled:,} items, not {n:,}")
         stratum, _ = strata_of(checks)
         sd = self.allocation["sd"].to_numpy()[stratum]
-        chance = _chances(sd, n, checks.n / checks.n_all)
+        chance = chances(sd, n, checks.n / checks.n_all)
         settings = self.run.settings
         assert isinstance(settings, LabelPlanSettings)
         labelled = np.zeros(checks.n_all, dtype=bool)
@@ -261,7 +261,7 @@ class LabelPlan(Result):
         return pl.DataFrame({"item": checks.table.items["item"], "chance": both, "ask": ask})
 
 
-def _chances(sd: Floats, n: int, before: float) -> Floats:
+def chances(sd: Floats, n: int, before: float) -> Floats:
     """Probabilities proportional to the standard deviations, from `FLOOR` of the mean to 1, for about n more items."""
     size = np.maximum(sd, FLOOR * sd.mean()) if sd.mean() > 0 else np.ones(len(sd))
     expected = n / (1 - before)  # labelled items are not sampled again

@@ -220,7 +220,7 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
     values, log_bets = detector(x, base if known is None else known, settings.horizon)
     over = np.flatnonzero(values >= 1 / settings.alpha)
     alarm = int(over[0]) if len(over) else None
-    since = None if alarm is None else _change_point(log_bets, alarm, settings.horizon)
+    since = None if alarm is None else change_point(log_bets, alarm, settings.horizon)
     last = len(x) if alarm is None else alarm + 1
     now = sequence(x[(since or 0) : last] if alarm is not None else x, 1 - settings.alpha, low, span)
     first = _base_estimate(base, settings, low, span)
@@ -336,7 +336,7 @@ def _grown(factor: Floats, made: Floats, horizon: int) -> tuple[Floats, Floats]:
     return np.minimum(padded[:, :n], 1e200), made
 
 
-def _change_point(log_bets: Floats, alarm: int, horizon: int) -> int:
+def change_point(log_bets: Floats, alarm: int, horizon: int) -> int:
     """The start, before the alarm, from which the best bet has the largest value."""
     first = alarm // horizon * horizon
     best, at = -math.inf, first

@@ -190,7 +190,7 @@ class VarianceEstimate(Estimate):
         if self.profiled:
             low, high = profile(self.fit, self.quantity, level, self.df)
         else:
-            low, high = _delta(self.estimate, self.standard_error, self.quantity.rest is not None, level)
+            low, high = delta_interval(self.estimate, self.standard_error, self.quantity.rest is not None, level)
         known = np.isfinite(low) and np.isfinite(high) and high > low
         return (low, high) if known else (np.nan, np.nan)
 
@@ -331,7 +331,7 @@ def uncertainty(
     return Uncertainty(fitted, chosen, confidence, seed, samples)
 
 
-def _delta(value: float, error: float, share: bool, confidence: float) -> tuple[float, float]:
+def delta_interval(value: float, error: float, share: bool, confidence: float) -> tuple[float, float]:
     """Symmetric on the logit scale of a share, on the log scale of a variance."""
     from scipy.special import ndtri
 

@@ -464,8 +464,8 @@ class _Pairs:
         self.fits = [self._fit(design, table, k) for k in (0, 1)]
         self.weights = [weights(f.confounding.terms, f.confounding.design, settings.object, (), {}) for f in self.fits]
         value = table.value - table.value.mean()
-        whole = _pair_sums(value, family, self.object, self.n)
-        same = _pair_sums(value, family, self.lesson, n_lessons)
+        whole = pair_sums(value, family, self.object, self.n)
+        same = pair_sums(value, family, self.lesson, n_lessons)
         of_lesson = np.zeros(n_lessons, dtype=np.int64)
         of_lesson[self.lesson] = self.object
         self.same = np.zeros((self.n, 6))
@@ -610,7 +610,7 @@ def finding_of(
     return "shared" if low > 0 else "undecided"
 
 
-def _pair_sums(value: Floats, family: Ints, group: Ints, n: int) -> Floats:
+def pair_sums(value: Floats, family: Ints, group: Ints, n: int) -> Floats:
     """Sums over all pairs of labels of the two families in a group: number, Σx, Σy, Σx², Σy², Σxy."""
     sums = []
     for k in (0, 1):

@@ -211,8 +211,8 @@ def _wrap_nested(
     """Wrap both numbers."""
     unit, within = settings.unit or "item", settings.within
     between, _, rest = (float(v) for v in statistic.components.value(statistic.moments(nested).sum(axis=0)))
-    f_low, f_high = _exact_f(nested, rest, found.confidence)
-    likely = _profile(nested, found.confidence) if settings.estimator == "reml" else (np.nan, np.nan)
+    f_low, f_high = exact_f(nested, rest, found.confidence)
+    likely = profile_interval(nested, found.confidence) if settings.estimator == "reml" else (np.nan, np.nan)
     notes = ratings.notes
     if n_labels > len(nested):
         notes = (*notes, f"a {unit}'s score is the mean of its labels ({n_labels:,} of them)")
@@ -288,7 +288,7 @@ def _unit_scores(answers: Answers, about: pl.DataFrame, within: str, unit: str |
     return in_order(Answers(group, np.arange(len(group)), value, names, ()))
 
 
-def _exact_f(nested: Answers, within: float, confidence: float) -> tuple[float, float]:
+def exact_f(nested: Answers, within: float, confidence: float) -> tuple[float, float]:
     """The interval from F distributions for groups of one size; there is no exact one for others."""
     from scipy.special import fdtri
 
@@ -305,7 +305,7 @@ def _exact_f(nested: Answers, within: float, confidence: float) -> tuple[float, 
     return float(low), float(high)
 
 
-def _profile(nested: Answers, confidence: float) -> tuple[float, float]:
+def profile_interval(nested: Answers, confidence: float) -> tuple[float, float]:
     """The interval of the ICC of one unit from the profile of the restricted likelihood."""
     terms = Terms(nested.value.astype(float), (nested.item,))
     if left_over(terms)[1] <= NOTHING * len(terms) * float(np.var(terms.value)):

@@ -71,12 +71,12 @@ def ridge(x: Floats, y: Floats, new: Floats, inner: Ints) -> Floats:
         out = inner == k
         if out.all():
             continue
-        for p, found in enumerate(_ridges(x[~out], y[~out], x[out], PENALTIES)):
+        for p, found in enumerate(ridges(x[~out], y[~out], x[out], PENALTIES)):
             errors[p] += ((found - y[out]) ** 2).sum()
-    return _ridges(x, y, new, PENALTIES[[errors.argmin()]])[0]
+    return ridges(x, y, new, PENALTIES[[errors.argmin()]])[0]
 
 
-def _ridges(x: Floats, y: Floats, new: Floats, penalties: Floats) -> list[Floats]:
+def ridges(x: Floats, y: Floats, new: Floats, penalties: Floats) -> list[Floats]:
     """Predictions for each penalty, from one decomposition."""
     centre, level = x.mean(axis=0), y.mean(axis=0)
     u, s, v = np.linalg.svd(x - centre, full_matrices=False)
@@ -103,13 +103,13 @@ def ordinal_regression(x: Floats, share: Floats, new: Floats, inner: Ints) -> Fl
         for k in np.unique(inner):
             out = inner == k
             if not out.all() and (some[~out].sum(axis=0) > 0).all():
-                loss -= (some[out] * np.log(_odds(_fit_odds(z[~out], some[~out], penalty), z[out]))).sum()
+                loss -= (some[out] * np.log(_odds(fit_odds(z[~out], some[~out], penalty), z[out]))).sum()
         losses.append(loss)
-    found[:, used] = _odds(_fit_odds(z, some, ORDINAL_PENALTIES[int(np.argmin(losses))]), fresh)
+    found[:, used] = _odds(fit_odds(z, some, ORDINAL_PENALTIES[int(np.argmin(losses))]), fresh)
     return found
 
 
-def _fit_odds(z: Floats, share: Floats, penalty: float) -> tuple[Floats, Floats]:
+def fit_odds(z: Floats, share: Floats, penalty: float) -> tuple[Floats, Floats]:
     """Slopes and thresholds of proportional odds: P(label ≤ k) = 1 / (1 + exp(slope · z − threshold_k))."""
     from scipy.optimize import minimize
 

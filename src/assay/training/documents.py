@@ -572,7 +572,7 @@ class Folds:
 
     def inner(self, items: Ints, number: int, *seed: int) -> Ints:
         """Return inner folds of some items, by whole groups."""
-        return _draw(self.group[items], number, np.random.default_rng([*seed]))
+        return draw_folds(self.group[items], number, np.random.default_rng([*seed]))
 
 
 def documents_of(labels: Annotations, settings: TrainSettings) -> tuple[list[Any] | None, str]:
@@ -653,7 +653,7 @@ def make_folds(
         parts.append(cluster_codes(labels, column)[rows])
         how = " (found; together=[] for none)" if settings.together is None else ""
         words.append(f"items with the same '{column}' are in the same fold{how}")
-    group = _merge(n, parts)
+    group = merge_groups(n, parts)
     n_before = int(group.max()) + 1
     if settings.near > 0:
         pairs = near_duplicates(texts, settings.near)
@@ -665,13 +665,13 @@ def make_folds(
                 f"{counted(apart, 'pair')} of texts with at least {100 * settings.near:g}% common 3-grams "
                 f"{'is' if apart == 1 else 'are'} treated as one document"
             )
-        group = _merge(n, [group], joined)
+        group = merge_groups(n, [group], joined)
     n_groups = len(set(group.tolist()))
     if settings.fold is not None:
         return _given_folds(labels, rows, group, settings.fold, (*words, f"folds from item column '{settings.fold}'"))
     if n_groups < settings.folds:
         raise DataError(_too_few(n_groups, n_before, settings))
-    fold = _draw(group, settings.folds, np.random.default_rng([settings.seed, 1]))
+    fold = draw_folds(group, settings.folds, np.random.default_rng([settings.seed, 1]))
     words.append(f"{settings.folds} folds of {n_groups:,} groups, drawn with seed {settings.seed}")
     return Folds(group, fold, tuple(str(k + 1) for k in range(settings.folds)), tuple(words))
 
@@ -707,7 +707,7 @@ def _given_folds(labels: Annotations, rows: Ints, group: Ints, column: str, word
     return Folds(group, fold, names, words)
 
 
-def _merge(n: int, parts: Sequence[Ints], pairs: Sequence[tuple[int, int]] = ()) -> Ints:
+def merge_groups(n: int, parts: Sequence[Ints], pairs: Sequence[tuple[int, int]] = ()) -> Ints:
     """Connected groups of items with a common part or in a pair, numbered by their first item."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
@@ -723,7 +723,7 @@ def _merge(n: int, parts: Sequence[Ints], pairs: Sequence[tuple[int, int]] = ())
     return np.array([order[one] for one in found.tolist()])
 
 
-def _draw(group: Ints, folds: int, rng: np.random.Generator) -> Ints:
+def draw_folds(group: Ints, folds: int, rng: np.random.Generator) -> Ints:
     """Assign whole groups in random order to the fold with the fewest items."""
     numbers, inverse = np.unique(group, return_inverse=True)
     size = np.bincount(inverse)

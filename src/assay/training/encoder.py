@@ -227,8 +227,8 @@ class Material:
                     item.append(i)
                     weight.append(float(overlap))
         at, who, share = np.array(owner, dtype=np.int64), np.array(item, dtype=np.int64), np.array(weight)
-        shares = [_weighted_means(target.share[who], at, share, len(windows)) for target in self.targets]
-        means = [_weighted_means(target.mean[who][:, None], at, share, len(windows))[:, 0] for target in self.targets]
+        shares = [weighted_means(target.share[who], at, share, len(windows)) for target in self.targets]
+        means = [weighted_means(target.mean[who][:, None], at, share, len(windows))[:, 0] for target in self.targets]
         return shares, np.stack(means, axis=1)
 
     def batch(self, windows: Windows, which: Ints, device: Any) -> tuple[Any, Any]:
@@ -242,7 +242,7 @@ class Material:
         return torch.from_numpy(x).to(device), torch.from_numpy(mask).to(device)
 
 
-def _weighted_means(rows: Floats, at: Ints, weight: Floats, n: int) -> Floats:
+def weighted_means(rows: Floats, at: Ints, weight: Floats, n: int) -> Floats:
     """Weighted means by group of the rows without NaN: (n, width); NaN for empty groups."""
     known = ~np.isnan(rows).any(axis=1)
     total = np.bincount(at[known], weight[known], n)

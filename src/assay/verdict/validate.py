@@ -342,9 +342,9 @@ def _verdicts(s: ValidateVerdictSettings, seed: int) -> Iterator[tuple[str, Expe
     """Yield each planted judge of one study with the right verdict and its verdict."""
     # Another stream than that of the study, which drew the true labels that a topic must reveal.
     rng = np.random.default_rng((seed, 1))
-    study = _plant_judges(s, seed, rng)
+    study = plant_judges(s, seed, rng)
     among = {name: study for name in study.judges if PLANTED[name][0] in ("replace", "do_not_replace")}
-    among["copy"] = _plant_copy(s, seed, rng)
+    among["copy"] = plant_copy(s, seed, rng)
     clusters = None if s.documents is None else "document"
     for name, labels in among.items():
         test = alt_test(labels, name, expertise=s.expertise, epsilon=s.epsilon, alpha=s.alpha, clusters=clusters,
@@ -366,7 +366,7 @@ def _simulate(
     )  # fmt: skip
 
 
-def _plant_judges(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator) -> Annotations:
+def plant_judges(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator) -> Annotations:
     """One study with every judge except the copy, and with a topic and a group of each item."""
     bad = 1 - BAD * (1 - s.annotator_noise)
     labels = _simulate(s, seed, [s.annotator_noise] * s.n_annotators, {"good": s.annotator_noise, "bad": bad})
@@ -401,7 +401,7 @@ MOST_TOPICS = 10
 """On a scale with more labels topics are four ranges of it: a topic with few items does not predict labels."""
 
 
-def _plant_copy(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator) -> Annotations:
+def plant_copy(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator) -> Annotations:
     """A study whose first annotator guesses, and a judge that copies these labels and guesses the other items."""
     noise = [1.0, *[s.annotator_noise] * (s.n_annotators - 1)]
     labels = _simulate(s, seed, noise, {"spare": 1.0})
@@ -478,7 +478,7 @@ def _shape_of_pilot(settings: ValidateVerdictSettings) -> tuple[ValidateVerdictS
     kept = per_item[per_item > 1]
     shape: dict[str, Any] = {
         "n_items": labels.n_items, "n_annotators": len(humans), "categories": labels.scale,
-        "prior": tuple((share / share.sum()).tolist()), "annotator_noise": _noise_of(values, places, share),
+        "prior": tuple((share / share.sum()).tolist()), "annotator_noise": noise_of_agreement(values, places, share),
     }  # fmt: skip
     if len(kept) and int(np.median(kept)) < len(humans):
         shape["labels_per_item"] = max(2, int(np.median(kept)))
@@ -490,7 +490,7 @@ def _shape_of_pilot(settings: ValidateVerdictSettings) -> tuple[ValidateVerdictS
     return replace(settings, **{name: value for name, value in shape.items() if name not in given}), labels.fingerprint
 
 
-def _noise_of(values: Floats, places: Floats, share: Floats) -> float:
+def noise_of_agreement(values: Floats, places: Floats, share: Floats) -> float:
     """The noise with which two annotators agree as often as these: (1 − noise)² of the agreement beyond chance."""
     counts = (values[..., None] == places).sum(axis=1)
     n = counts.sum(axis=1)

@@ -227,7 +227,7 @@ def _traits(
     """Criteria by the traits on which they load, those that share one together."""
     loading = criterion_traits(table, settings.traits)
     found, free, notes = [], [], []
-    for names, criteria in _linked_traits(loading):
+    for names, criteria in linked_traits(loading):
         if len(names) > MOST_TRAITS_TOGETHER:
             raise DesignError(
                 f"criteria connect {len(names)} traits ({listing(names)}); at most {MOST_TRAITS_TOGETHER} can be "
@@ -266,7 +266,7 @@ def criterion_traits(table: RaterTable, traits: Mapping[str, str | Sequence[str]
     return [tuple(dict.fromkeys(map(str, names))) for names in each]
 
 
-def _linked_traits(loading: Sequence[tuple[str, ...]]) -> list[tuple[list[str], list[int]]]:
+def linked_traits(loading: Sequence[tuple[str, ...]]) -> list[tuple[list[str], list[int]]]:
     """Traits that some criterion ties together, with their criteria."""
     linked: list[tuple[list[str], list[int]]] = []
     for j, names in enumerate(loading):

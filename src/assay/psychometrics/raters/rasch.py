@@ -382,10 +382,12 @@ def _result(rasch: Rasch, best: Mode, settings: RaschSettings) -> FacetRasch:
     })  # fmt: skip
     separation = pl.DataFrame(
         [
-            _separation("raters", severity.value, severity.standard_error),
-            _separation("criteria", difficulty.value, difficulty.standard_error),
+            separation_statistics("raters", severity.value, severity.standard_error),
+            separation_statistics("criteria", difficulty.value, difficulty.standard_error),
             # A posterior mean has less variance than its estimand, by that of the posterior.
-            _separation("subjects", subjects["estimate"].to_numpy(), subjects["standard_error"].to_numpy(), drawn=True),
+            separation_statistics(
+                "subjects", subjects["estimate"].to_numpy(), subjects["standard_error"].to_numpy(), drawn=True
+            ),
         ],
         schema_overrides={"reason": pl.String},
     )
@@ -395,7 +397,7 @@ def _result(rasch: Rasch, best: Mode, settings: RaschSettings) -> FacetRasch:
     )  # fmt: skip
 
 
-def _separation(facet: str, value: Floats, error: Floats, drawn: bool = False) -> dict[str, Any]:
+def separation_statistics(facet: str, value: Floats, error: Floats, drawn: bool = False) -> dict[str, Any]:
     """Separation statistics of a facet, as in FACETS (Wright and Masters 1982, chapter 5)."""
     found: dict[str, Any] = {"facet": facet, "n": len(value)}
     names = ("rmse", "sd", "separation", "strata", "reliability")

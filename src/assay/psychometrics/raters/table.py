@@ -393,7 +393,7 @@ def rater_table(labels: Annotations, settings: FacetSettings) -> RaterTable:
         coded.value, of_group, subject, items, subjects, fingerprint, (*notes, *coded.notes), coded.exclusions,
         coded.unit,
     )  # fmt: skip
-    table = _put_baseline_first(_drop_constant_criteria(table), baseline)
+    table = put_baseline_first(drop_constant_criteria(table), baseline)
     if len(table.items) <= LEAST_DIFFERENCES:
         few = untold(np.asarray(table.value, dtype=float), table.item, least=LEAST_DIFFERENCES)
         raise DesignError(f"differences between raters are not estimable: {few}")
@@ -532,7 +532,7 @@ def _levels(labels: Annotations, column: str, role: str) -> tuple[tuple[Any, ...
     return names, _position(values, names)
 
 
-def _drop_constant_criteria(table: RaterTable) -> RaterTable:
+def drop_constant_criteria(table: RaterTable) -> RaterTable:
     """Without criteria on which all labels are the same."""
     kept = np.flatnonzero(table.sizes > 1)
     if not len(kept):
@@ -552,7 +552,7 @@ def _drop_constant_criteria(table: RaterTable) -> RaterTable:
     )  # fmt: skip
 
 
-def _put_baseline_first(table: RaterTable, baseline: str | None) -> RaterTable:
+def put_baseline_first(table: RaterTable, baseline: str | None) -> RaterTable:
     """The group that others are compared with first: the one named, or the one with most labels."""
     if len(table.groups) < 2:
         return table
