@@ -180,3 +180,13 @@ def test_limitations_count_a_number_as_the_nearest_label_of_annotators():
 
     assert rare(lambda own: np.round(own, 1)) == set()
     assert rare(lambda own: np.minimum(np.round(own, 1), 74)) >= {"80"}
+
+
+def test_limitations_sort_dates_written_as_text():
+    """One month after another: as text, 10/1/2026 would come before 3/1/2026."""
+    judge, _ = FAULTS["decline"]
+    dates = [f"{1 + k // 20}/1/2026" for k in range(N)]
+    found = result_of(judge, opened=dates).limitations
+    assert {(one.code, one.what) for one in found} >= {("decline", "opened"), ("worst_group", "opened")}
+    (last,) = (one for one in found if one.code == "worst_group" and one.what == "opened")
+    assert (last.value, last.n) == ("the last third", 80)

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.names import strip_spaces
-from assay.data.values import MARKS, MOST_CATEGORIES, are_dates, is_free_text, parse_numbers
+from assay.data.values import MARKS, MOST_CATEGORIES, are_dates, is_free_text, parse_dates, parse_numbers
 
 ROWS_INSPECTED = 20_000
 """Rows from which roles are detected: sheets kept by hand have fewer, and larger tables repeat themselves."""
@@ -62,6 +62,11 @@ class ColumnView:
     def dates(self) -> bool:
         """Whether its cells are dates or times."""
         return self.temporal or (self.numbers is None and self.filled > 0 and are_dates(self.distinct))
+
+    @cached_property
+    def moments(self) -> pl.Series | None:
+        """Numbers that sort its dates; None for other cells, and for dates that cannot be sorted."""
+        return parse_dates(self.texts) if self.dates else None
 
     @property
     def is_text(self) -> bool:

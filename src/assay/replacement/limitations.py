@@ -182,7 +182,7 @@ def _of_labels(panel: Panel, judge: Floats, usable: Bools, numeric: bool, named:
 def _groups(table: AltTestTable) -> Iterator[tuple[str, Ints, Sequence[str]]]:
     """Yield the name, the group of each item, and the groups' names, for each item column that is a stratum."""
     for one in table.strata:
-        if one.by_stem or one.name in ("", ORDER) or " × " in one.name:
+        if one.by_stem or one.order or not one.name or " × " in one.name:
             continue
         column = None if table.about is None or one.name not in table.about.columns else table.about[one.name]
         part = one.part
@@ -216,10 +216,9 @@ def _orders(table: AltTestTable) -> Iterator[tuple[str, Floats]]:
     names = table.order_of_items
     if names is not None:
         yield ORDER, names
-    for column, why in table.known.unused.items():
-        if why == "dates" and table.about is not None and column in table.about.columns:
-            dates = table.about[column]
-            yield column, np.where(dates.is_null(), np.nan, dates.rank().to_numpy().astype(float))
+    for one in table.known.columns:
+        if one.order and one.numbers is not None:
+            yield one.name, one.numbers
 
 
 def _of_order(advantage: Floats, orders: Iterator[tuple[str, Floats]]) -> Iterator[Limitation]:
