@@ -84,13 +84,16 @@ def people_of(kind: str, n: int, rng: np.random.Generator) -> tuple[Array, Calla
     if kind == "1-5, one careless":
         score = 3 + rng.standard_normal(n)
         return np.column_stack([rated(rng, score, sd) for sd in (0.8, 0.8, 3.0)]), lambda: rated(rng, score)
+    if kind == "two together":
+        together, own = noisy(rng, truth, 0.4), noisy(rng, truth, 0.1)
+        return np.column_stack([own, together, together]), lambda: noisy(rng, truth, 0.1)
     errors = {"alike": ALIKE, "one careless": CARELESS, "one careful": CAREFUL, "two random": TWO_RANDOM}[kind]
     own = 0.05 if kind == "one careful" else errors[0]
     return np.column_stack([noisy(rng, truth, e) for e in errors]), lambda: noisy(rng, truth, own)
 
 
 KINDS = ("alike", "one careless", "one careful", "two random", "log-normal care", "two groups", "1-5",
-         "1-5, one careless")  # fmt: skip
+         "1-5, one careless", "two together")  # fmt: skip
 
 
 def copies(studies: int) -> Iterator[dict[str, object]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def test_item_groups_gives_a_reason_for_each_unused_column():
     found = groups_of(
         text=[f"This is the long text of item number {k}, and nobody repeats it." for k in range(n)],  # dialect: kept
         same=["x"] * n, gold_label=[k % 2 for k in range(n)], row=list(range(1, n + 1)),
-        day=[f"2026-01-{k % 28 + 1:02} 10:00:{k:02}" for k in range(n)], name=[f"n{k}" for k in range(n)],
+        day=[f"{k % 28 + 1} Jan 2026" for k in range(n)], name=[f"n{k}" for k in range(n)],
         tags=[["a"]] * n,
     )  # fmt: skip
     assert found.strata == ()
@@ -70,6 +71,22 @@ def test_item_groups_gives_a_reason_for_each_unused_column():
     }  # fmt: skip
     frame = pl.DataFrame({"item": range(20), "says": ["Yes", "no"] * 10})
     assert item_groups(frame, ("yes", "no"), ("item",)).unused == {"says": "the labels' own words"}
+
+
+def test_item_groups_cuts_dates_in_their_order():
+    """12 months of 5 items, written in three ways: as text, 3/1/2026 comes after 10/1/2026."""
+    months = [k // 5 + 1 for k in range(60)]
+    found = groups_of(
+        iso=[f"2026-{m:02}-01T09:00" for m in months], american=[f"{m}/15/2026 9:00:00" for m in months],
+        german=[f"1.{m}.2026" for m in months], typed=[datetime(2026, m, 1) for m in months],
+        days=[f"{m + 12}/1/2026" for m in months],
+    )  # fmt: skip
+    assert [one.name for one in found.strata if one.order] == ["iso", "american", "german", "typed", "days"]
+    for one in found.strata:
+        assert one.codes.tolist() == sorted(one.codes.tolist()), one.name
+        assert len(set(one.codes.tolist())) == 5
+        assert one.numbers is not None
+        assert (np.diff(one.numbers) >= 0).all()
 
 
 def test_item_groups_ignores_items_that_are_not_compared():

@@ -155,3 +155,38 @@ def test_a_card_shows_limitations_under_its_headline():
     assert found.limits[0] in report.summary()
     page = report.html()
     assert page.index("Limits of the verdict:") < page.index("Next:")
+
+
+def rounded_study(judge: Any) -> assay.Annotations:
+    """Three annotators give whole tens of 0–100; ``judge`` makes the judge's labels from unrounded ones."""
+    rng = np.random.default_rng(3)
+    truth = rng.normal(60, 15, N)
+    draw = lambda: np.clip(truth + 8 * rng.normal(size=N), 0, 100)  # noqa: E731
+    columns = {**{f"h{j}": 10 * np.round(draw() / 10) for j in range(3)}, "m": judge(draw())}
+    frame = pl.DataFrame({
+        "item": [f"i{k:03}" for k in range(N)] * 4, "annotator": np.repeat(list(columns), N),
+        "label": np.concatenate(list(columns.values())),
+    })  # fmt: skip
+    return assay.Annotations.from_frame(frame, judges=["m"], scale=assay.Interval(0, 100))
+
+
+def test_limitations_count_a_number_as_the_nearest_label_of_annotators():
+    """61.3 is no label that annotators give; a judge that stays below 75 hardly gives 80 or 90."""
+
+    def rare(judge: Any) -> set[str]:
+        test = assay.alt_test(rounded_study(judge), "m", epsilon=0.4, min_agreement_ratio=0.1)
+        assert test.verdict == "replace"
+        return {one.what for one in test.limitations if one.code == "label_rarely_given"}
+
+    assert rare(lambda own: np.round(own, 1)) == set()
+    assert rare(lambda own: np.minimum(np.round(own, 1), 74)) >= {"80"}
+
+
+def test_limitations_sort_dates_written_as_text():
+    """One month after another: as text, 10/1/2026 would come before 3/1/2026."""
+    judge, _ = FAULTS["decline"]
+    dates = [f"{1 + k // 20}/1/2026" for k in range(N)]
+    found = result_of(judge, opened=dates).limitations
+    assert {(one.code, one.what) for one in found} >= {("decline", "opened"), ("worst_group", "opened")}
+    (last,) = (one for one in found if one.code == "worst_group" and one.what == "opened")
+    assert (last.value, last.n) == ("the last third", 80)

@@ -616,3 +616,25 @@ def test_works_are_those_that_methods_cite():
     assert "miettinen1985comparative" not in works([real_test()])
     assert "krippendorff2004content" in works([real_test()])
     assert "miettinen1985comparative" in works([assay.alt_test(study(), "m", epsilon=0.1, clusters="topic")])
+
+
+def test_leakage_note_does_not_deny_agreement_among_annotators():
+    """Two of three annotators use one half of the scale each: they agree in order, and rarely give equal labels."""
+    rng = np.random.default_rng(0)
+    level = rng.normal(size=100)
+
+    def within(low: int, high: int) -> np.ndarray:
+        own = level + 0.4 * rng.normal(size=100)
+        return np.clip(np.round((low + high) / 2 + (high - low) / 4 * own), low, high)
+
+    columns = {"h0": within(1, 3), "h1": within(3, 5), "h2": within(1, 5), "m": within(1, 5)}
+    frame = pl.DataFrame({
+        "item": [f"i{k:02}" for k in range(100)] * 4, "annotator": np.repeat(list(columns), 100),
+        "label": np.concatenate(list(columns.values())),
+    })  # fmt: skip
+    labels = assay.Annotations.from_frame(frame, judges=["m"], scale=assay.Ordinal(1, 5))
+    test = assay.alt_test(labels, "m", epsilon=0.15)
+    assert test.annotator_agreement.low > 0
+    note = "label leakage is not testable: equal labels of other annotators beyond chance are not demonstrated"
+    assert note in test.summary()
+    assert "agreement among the other annotators" not in test.summary()

@@ -525,6 +525,26 @@ def test_judge_with_question_only_never_replaces(how):
     assert "strata:none" in plain.signature
 
 
+@pytest.mark.parametrize("write", ["{year}-{month:02}-03", "{month}/3/{year} 9:00:00"])
+def test_judge_with_date_only_never_replaces(write):
+    """The share of one label changes with time; item ids show no order."""
+    for seed in range(SEEDS // 2):
+        rng = np.random.default_rng(seed)
+        month = rng.integers(0, 24, 200)
+        truth = rng.random(200) < np.where(month < 12, 0.1, 0.9)
+        draw = lambda: np.where(rng.random(200) < 0.1, ~truth, truth).astype(int)  # noqa: E731, B023
+        people, good = np.column_stack([draw() for _ in range(3)]), draw()
+        names = [f"{k:03x}x" for k in rng.permutation(200)]
+        dates = [write.format(year=2024 + m // 12, month=1 + m % 12) for m in month]
+        about = pl.DataFrame({"item": names, "written": dates})
+        labels = study(people, {"blind": (month >= 12).astype(int), "good": good}, names, about)
+        blind = alt_test(labels, "blind", epsilon=0.15, method="none")
+        assert blind.verdict != "replace"
+        assert blind.item_agreement.for_ratio.strata == "written"
+        assert alt_test(labels, "good", epsilon=0.15, method="none").verdict == "replace"
+    assert alt_test(labels, "blind", epsilon=0.15, method="none", strata="none").verdict == "replace"
+
+
 def test_strata_exclude_label_columns():
     people, _, _, good = questions(0)
     names = [f"i{i:04}" for i in range(len(people))]

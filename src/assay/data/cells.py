@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.names import strip_spaces
-from assay.data.notations import are_dates
+from assay.data.notations import are_dates, parse_dates
 from assay.data.values import MARKS, MOST_CATEGORIES, is_free_text, parse_numbers
 
 ROWS_INSPECTED = 20_000
@@ -63,6 +63,11 @@ class ColumnView:
     def dates(self) -> bool:
         """Whether its cells are dates or times."""
         return self.temporal or (self.numbers is None and self.filled > 0 and are_dates(self.distinct))
+
+    @cached_property
+    def moments(self) -> pl.Series | None:
+        """Numbers that sort its dates; None for other cells, and for dates that cannot be sorted."""
+        return parse_dates(self.texts) if self.dates else None
 
     @property
     def is_text(self) -> bool:

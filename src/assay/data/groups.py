@@ -56,12 +56,15 @@ class Stratum:
         Whether the parts are documents, whose text their items share.
     numbers : (items,) float or None
         The numbers of a column that is cut into parts.
+    order : bool
+        Whether the column has dates; the numbers sort them.
     """
 
     name: str
     codes: Codes
     documents: bool = False
     numbers: NDArray[np.float64] | None = None
+    order: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +129,8 @@ def item_groups(
     unused: dict[str, Reason] = {}
     views = {name: ColumnView(items[name]) for name in items.columns if name not in skip}
     for name, view in views.items():
+        if (dates := view.moments) is not None:
+            view = ColumnView(dates.rename(name))
         reason = _reason(view, said)
         if reason is not None:
             unused[name] = reason
@@ -137,7 +142,8 @@ def item_groups(
         if int(codes.max(initial=0)) == 0:
             unused[name] = "values of few items" if view.n_values > 1 else "one value"
         elif each >= LEAST_HELD or _is_cut(view):
-            found.append(Stratum(name, codes, numbers=_numbers(view) if _is_cut(view) else None))
+            numbers = _numbers(view) if _is_cut(view) or dates is not None else None
+            found.append(Stratum(name, codes, numbers=numbers, order=dates is not None))
         elif each >= LEAST_OF_DOCUMENT:
             found.append(Stratum(name, codes, documents=True))
         else:

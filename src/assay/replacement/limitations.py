@@ -82,7 +82,7 @@ def limitations_of(table: AltTestTable, judge: Floats) -> list[Limitation]:
     usable = table.rule.usable(panel.people, None)
     numeric = table.score.name == "neg_rmse"
     found = list(_of_missing(panel, judge, usable, numeric, table.settings.seed))
-    found += _of_labels(panel, judge, usable, lambda v: str(table.rule.label_names(np.array([v]))[0]))
+    found += _of_labels(panel, judge, usable, numeric, lambda v: str(table.rule.label_names(np.array([v]))[0]))
     advantage = _advantage(panel, judge, usable, numeric)
     found += _of_groups(advantage, _groups(table))
     found += _of_order(advantage, _orders(table))
@@ -152,8 +152,11 @@ def _of_missing(panel: Panel, judge: Floats, usable: Bools, numeric: bool, seed:
         yield Limitation("unanswered_disputed", "", "", k, here, elsewhere, float(p))
 
 
-def _of_labels(panel: Panel, judge: Floats, usable: Bools, named: Any) -> Iterator[Limitation]:
-    """Test for each label whether the judge's share is below three quarters of the annotators'."""
+def _of_labels(panel: Panel, judge: Floats, usable: Bools, numeric: bool, named: Any) -> Iterator[Limitation]:
+    """Test for each label whether the judge's share is below three quarters of the annotators'.
+
+    A number that no annotator gives counts as the nearest of theirs: annotators can round where a judge does not.
+    """
     from scipy.special import bdtr, stdtr
 
     shares, values = _shares(panel)
@@ -161,10 +164,13 @@ def _of_labels(panel: Panel, judge: Floats, usable: Bools, named: Any) -> Iterat
     n = len(items)
     if n < 2 or len(values) > MOST_DISTINCT:
         return
-    for label, share in zip(values.tolist(), shares[items].T, strict=True):
+    mine = judge[items][:, None]
+    far = np.abs(mine - values) if numeric else (mine != values).astype(float)
+    nearest = far == (far.min(axis=1, keepdims=True) if numeric else 0.0)
+    all_given = nearest / np.maximum(nearest.sum(axis=1, keepdims=True), 1)
+    for label, share, given in zip(values.tolist(), shares[items].T, all_given.T, strict=True):
         if share.sum() < FEWEST_OF_LABEL:
             continue
-        given = (judge[items] == label).astype(float)
         each = given - RARELY * share
         error = each.std(ddof=1) / math.sqrt(n)
         p_mean = float(stdtr(n - 1, each.mean() / error)) if error > 0 else 1.0
@@ -176,7 +182,7 @@ def _of_labels(panel: Panel, judge: Floats, usable: Bools, named: Any) -> Iterat
 def _groups(table: AltTestTable) -> Iterator[tuple[str, Ints, Sequence[str]]]:
     """Yield the name, the group of each item, and the groups' names, for each item column that is a stratum."""
     for one in table.strata:
-        if one.by_stem or one.name in ("", ORDER) or " × " in one.name:
+        if one.by_stem or one.order or not one.name or " × " in one.name:
             continue
         column = None if table.about is None or one.name not in table.about.columns else table.about[one.name]
         part = one.part
@@ -210,10 +216,9 @@ def _orders(table: AltTestTable) -> Iterator[tuple[str, Floats]]:
     names = table.order_of_items
     if names is not None:
         yield ORDER, names
-    for column, why in table.known.unused.items():
-        if why == "dates" and table.about is not None and column in table.about.columns:
-            dates = table.about[column]
-            yield column, np.where(dates.is_null(), np.nan, dates.rank().to_numpy().astype(float))
+    for one in table.known.columns:
+        if one.order and one.numbers is not None:
+            yield one.name, one.numbers
 
 
 def _of_order(advantage: Floats, orders: Iterator[tuple[str, Floats]]) -> Iterator[Limitation]:

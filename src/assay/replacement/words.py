@@ -314,7 +314,7 @@ def match_note(test: AltTest) -> list[str]:
     if found.untestable == "two_annotators":
         return ["with two annotators, label leakage of one annotator's labels is not testable"]
     if found.untestable is not None:
-        return ["label leakage is not testable: agreement among the other annotators is not demonstrated"]
+        return ["label leakage is not testable: equal labels of other annotators beyond chance are not demonstrated"]
     match = found.found
     if match is None or found.repeated is not None:
         return []

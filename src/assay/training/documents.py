@@ -613,7 +613,7 @@ def columns_together(
     found = []
     for one in item_groups(items, labels.scale.categories or (), [n for n in used if n in items.columns]).strata:
         view = ColumnView(items[one.name])
-        names = (view.values is None or view.whole) and view.filled == view.rows
+        names = (view.values is None or view.whole) and view.filled == view.rows and not one.order
         # A level has two documents or more on average: lengths of documents have one.
         few = 2 * settings.folds <= view.n_values <= groups / 2
         if names and few and not dependence(view.codes, owner).broken:
