@@ -335,7 +335,8 @@ _SECOND = {"second", "b", "latter", "b > a", "b >> a", "a < b"}
 _TIE = {"tie", "tied", "a tie", "draw", "neither", "equal", "equally good", "no preference", "a = b"}
 _TIE |= {"both equal", "both are equal", "they are equal"}
 _EQUALLY = re.compile(
-    r"(?:(?:both|they)(?: are)? )?equally \w+(?: written)?|(?:it is |it's )?(?:a )?(?:tie|draw) between (?:a and b|the two)"
+    r"(?:(?:both|they)(?: are)? )?equally \w+(?: written)?"
+    r"|(?:it is |it's )?(?:a )?(?:tie|draw) between (?:a and b|the two)"
 )
 _WORSE = re.compile(r"(?P<side>a|b|first|second) is (?:clearly |slightly |much )?(?:worse|inferior|weaker) than .*")
 

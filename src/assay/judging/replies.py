@@ -316,7 +316,8 @@ _EXCLUDED = re.compile(r"[:–—(-]\s*(?:not|no|isn't|absent|missing|n/a)\b", r
 """What a point says of a name that is not in the list: ``cost: not mentioned``."""
 
 _NONE = re.compile(
-    r"(?:none(?: of (?:these|them|the (?:labels|categories|tags|options|above)))?(?: (?:apply|applies|fit|fits))?|no labels?)?"
+    r"(?:none(?: of (?:these|them|the (?:labels|categories|tags|options|above)))?(?: (?:apply|applies|fit|fits))?"
+    r"|no labels?)?"
 )
 """Words of a list that is empty."""
 
