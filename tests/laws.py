@@ -80,7 +80,7 @@ def ratings() -> Annotations:
 
 
 def with_columns(labels: Annotations) -> Annotations:
-    """Beside the labels: gold, a quality and a group for each annotator, a language for each item."""
+    """With the labels: gold, a quality and a group for each annotator, a language for each item."""
     items, people = labels.items, labels.annotators
     items = items.with_columns(
         gold=pl.Series(np.random.default_rng(1).integers(1, 6, items.height)),

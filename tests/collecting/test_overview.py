@@ -1026,12 +1026,12 @@ def test_shortfall_of_a_group_by_hand() -> None:
 def test_item_is_complete_after_every_group_and_session() -> None:
     asked: list[Any] = []
 
-    def lacking(work: Any, names: Any, wanted: int, without: Any) -> set[str]:
+    def missing(work: Any, names: Any, wanted: int, without: Any) -> set[str]:
         asked.append((work.condition, work.party, work.people, wanted, without))
         return {"b"} if work.condition == "second" else {"a"} if work.party == "nurse" else set()
 
     people = [SimpleNamespace(name="ana"), SimpleNamespace(name="ben")]
-    made = snapshot(answering=people, left_out=["x"], log=SimpleNamespace(missing_items=lacking))
+    made = snapshot(answering=people, left_out=["x"], log=SimpleNamespace(missing_items=missing))
     of = part(names=list("abcd"), counted=(1,))
     made.sessions = [session("first", of=of), session("second", of=of), session("{}")]  # type: ignore[assignment]
     design = {"listed": (of,), "people": SimpleNamespace(overlap=None, per_item=None), "overlap": lambda party: None}

@@ -48,7 +48,7 @@ def test_read_battles_by_any_names(way):
     labels = assay.read(frame, item="prompt_id", annotator="voter")
     by_name = battles(*WAYS["by name"]).rename({"model_1": "model_a", "model_2": "model_b", "preferred": "winner"})
     canonical = assay.read(by_name, item="prompt_id")
-    # The same votes for each system, whichever side it is on; ties that are empty cells are excluded.
+    # The same votes for each system, on either side; ties that are empty cells are excluded.
     assert wins(labels) == wins(canonical)
     assert labels.humans == ("uma", "vic")
 

@@ -106,7 +106,7 @@ def copies_of(rows: list[tuple[str, str, str, str]], **columns: list[Any]) -> li
 def test_copied_items_have_equal_texts_columns_and_labels():
     """Six items, and each of them once more."""
     items = [f"{k}{part}" for part in "ab" for k in range(6)]
-    text = [f"The delivery of parcel {k} took three weeks and the box was open." for k in range(6)]
+    text = [f"The delivery of parcel {k} took three weeks and the box came open." for k in range(6)]
     rows = [(item, who, "all", "yes" if int(item[0]) % 2 else "no") for item in items for who in ("ann", "bob")]
     order = sorted(items)
     columns = {"text": [text[int(item[0])] for item in order], "topic": ["post"] * 12}
@@ -129,7 +129,7 @@ def test_alt_test_counts_copies_of_items_once():
     import assay
 
     alone = assay.simulate(60, 3, seed=2)
-    text = [f"Item {k} has a text of its own, long enough to be read as one." for k in range(60)]
+    text = [f"Item {k} has an own text, long enough to be read as one." for k in range(60)]
     items = alone.items.select("item").with_columns(text=pl.Series(text))
     more = pl.concat([alone.labels, alone.labels.with_columns(pl.concat_str(pl.lit("copy "), "item").alias("item"))])
     about = pl.concat([items, items.with_columns(pl.concat_str(pl.lit("copy "), "item").alias("item"))])

@@ -510,7 +510,7 @@ def test_people_like_these_lean_to_one_system():
     assert one.high - one.estimate == pytest.approx(half)
     fixed = _difference(first, second, SourcePairs(np.arange(6)), 0.9)
     assert fixed.high - fixed.estimate == pytest.approx(stats.t.ppf(0.95, 3) * math.sqrt(0.06))
-    # Somebody of one system alone leans by all of it.
+    # An annotator of one system alone leans by all of it.
     other = mean_of(0.6, [0.1] * 6, [1] * 6, people={"a": 0.5, "c": 0.7})
     apart = _difference(first, other, SourcePairs(np.arange(6), random=True), 0.9)
     between = (0.2**2 + 0.1**2 + 0.1**2) / 2

@@ -652,7 +652,7 @@ def test_a_sweep_is_permuted_as_the_best_of_its_settings_and_what_does_not_vary_
 
 
 def test_percent_of_another_rho_to_first_order():
-    """ρ of .6 and .5: 20%, with the errors of the one / .5 less those of the other · .6 / .25."""
+    """ρ of .6 and .5: 20%, with the errors of the one / .5 minus those of the other · .6 / .25."""
     rng = np.random.default_rng(2)
     known = {
         name: influence(value, error, shape=rng.normal(size=len(ROBIN)))

@@ -257,7 +257,7 @@ def test_separation_not_estimable_has_a_reason():
     unknown = separation_statistics("raters", np.array([1.0, 2]), np.array([1.0, np.nan]))
     assert unknown["reason"] == "standard errors are not estimable"
     assert np.isnan([one["sd"], unknown["reliability"]]).all()
-    # Variance 2, errors of 2: no more than that.
+    # Variance 2, errors of 2: nothing else.
     alike = separation_statistics("raters", np.array([1.0, 3]), np.array([2.0, 0.0]))
     assert alike["reason"] == "their differences do not exceed their standard errors"
     assert (alike["sd"], alike["separation"], alike["reliability"]) == (0, 0, 0)
@@ -484,7 +484,7 @@ def test_a_bias_is_its_score_over_the_information_that_the_others_leave(two_crit
 
     h = 1e-3
     information = -np.array([(slopes(s) - slopes(-s)) / (2 * h) for s in h * np.eye(n + 6)])
-    # Inverses of corners of the inverse: of one bias beside the parameters alone.
+    # Inverses of corners of the inverse: of one bias next to the parameters alone.
     left = [1 / np.linalg.inv(information[np.ix_([*range(n), k], [*range(n), k])])[-1, -1] for k in range(n, n + 6)]
     found, error = rasch.biases(x)
     np.testing.assert_allclose(error.ravel(), 1 / np.sqrt(left), rtol=1e-4)
@@ -532,7 +532,7 @@ def test_places_on_the_map(n):
         assert at[name] == pytest.approx(place)
     marks = sorted((line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines)
     np.testing.assert_allclose(marks, sorted(wanted.values()))
-    # Of 41 subjects from −2 to 2 a histogram of 10 bars, the longest .9 wide, beside the first column.
+    # Of 41 subjects from −2 to 2 a histogram of 10 bars, the longest .9 wide, next to the first column.
     assert len(ax.patches) == 41 // 4
     assert max(bar.get_width() for bar in ax.patches) == pytest.approx(0.9)
     assert min(bar.get_y() for bar in ax.patches) == pytest.approx(-2, abs=0.05)

@@ -171,7 +171,7 @@ def rounded_study(judge: Any) -> assay.Annotations:
 
 
 def test_limitations_count_a_number_as_the_nearest_label_of_annotators():
-    """61.3 is no label that annotators give; a judge that stays below 75 hardly gives 80 or 90."""
+    """61.3 is not among the labels of annotators; a judge that stays below 75 rarely gives 80 or 90."""
 
     def rare(judge: Any) -> set[str]:
         test = assay.alt_test(rounded_study(judge), "m", epsilon=0.4, min_agreement_ratio=0.1)

@@ -670,7 +670,7 @@ _LEAD = re.compile(
     r"|[^\W\d]\w*(?:\s[^\W\d]\w*)?\s*:\s+",
     re.IGNORECASE,
 )
-"""What leads to a label at the end: ``As it stands, 3``, ``Severity: minor``."""
+"""What leads to a label at the end: ``As is, 3``, ``Severity: minor``."""
 
 
 def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
