@@ -81,6 +81,7 @@ def test_krippendorff_alpha_takes_rows_as_items_if_there_are_more_annotators() -
         (([None, None], [None, None]), "contain no label"),
         ((3,), "cannot read a table from int"),
         (("nowhere.csv",), "the file or folder 'nowhere.csv' does not exist"),
+        (("https://example.org/labels.csv",), "'https://example.org/labels.csv' is an address: download the file"),
         (([],), "got a list"),
     ],
 )
@@ -99,6 +100,18 @@ def test_the_only_judge_need_not_be_named() -> None:
         assay.alt_test(assay.read(LABELS, judges=["gpt-4o", "llama"]), epsilon=0.1)
     with pytest.raises(DataError, match=r"judges=\['gpt-4o', 'llama'\]"):
         assay.alt_test(LABELS, epsilon=0.1)
+
+
+def test_several_judges_are_tested_by_compare_judges() -> None:
+    both = assay.read(LABELS, judges=["gpt-4o", "llama"])
+    for given, options in (((["gpt-4o", "llama"],), {}), ((), {"judge": ("gpt-4o", "llama")})):
+        with pytest.raises(DesignError, match="alt_test tests one judge, such as 'gpt-4o'; compare_judges tests several"):
+            assay.alt_test(both, *given, epsilon=0.1, **options)
+
+
+def test_labels_that_are_read_are_not_read_again() -> None:
+    with pytest.raises(DataError, match="these labels are read already"):
+        assay.read(assay.read(LABELS, judges=["gpt-4o", "llama"]))
 
 
 def one_model() -> pl.DataFrame:

@@ -70,6 +70,8 @@ def to_polars(frame: Any, strict: Collection[str] = (), *, orders: bool = False)
     try:
         native = nw.from_native(_name_columns(frame))
     except TypeError:
+        if hasattr(frame, "annotators"):
+            raise DataError("these labels are read already: give them to a question") from None
         raise DataError(
             f"cannot read a table from {type(frame).__name__}; give a path, or a pandas, Polars or Arrow frame"
         ) from None

@@ -277,7 +277,7 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
         if twice := placed.keys() & options.keys():
             raise TypeError(f"{function.__name__}() got several values for {', '.join(sorted(twice))}")
         if missing := [name for name in required if name not in placed and name not in options]:
-            raise TypeError(f"{function.__name__}() is missing {listing(missing)}")
+            raise TypeError(f"{function.__name__}() is missing {listing(missing)}; help(assay.{function.__name__}) has an example")
         made = settings.of({**placed, **options}, function.__name__)
         made = made.of_table(given[0]) if given and own else made
         return function(*given[: len(own)], **mine, settings=made)
@@ -340,6 +340,10 @@ def _open_tables(
 def _add_only_judge(name: str, given: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, ...]:
     """The arguments with the only judge of the table, if no judge is named."""
     if len(given) > 1 or "judge" in options:
+        several = given[1] if len(given) > 1 else options["judge"]
+        if isinstance(several, list | tuple):
+            tested = f", such as '{several[0]}'" if several else ""
+            raise DesignError(f"{name} tests one judge{tested}; compare_judges tests several", option="judge")
         return given
     judges: Sequence[str] = getattr(given[0], "judges", ())
     if len(judges) != 1:

@@ -507,7 +507,7 @@ async def _text(response: Any) -> str:
     """A reply's text, unless it has no end."""
     length = None if "Content-Encoding" in response.headers else response.content_length
     if length is not None and length <= LARGEST_REPLY:  # the usual reply: not part by part
-        said = await response.read()
+        said: bytes = await response.read()
     else:
         parts, size = [], 0
         async for part in response.content.iter_any():

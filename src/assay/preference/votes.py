@@ -706,7 +706,7 @@ def _refuse_other_labels(labels: Annotations, question: str) -> None:
     if labels.scale.kind != "preference":
         raise DesignError(
             f"{question} needs votes: labels first, second or tie (−1, 1 or 0); these are "
-            f"{labels.scale.describe()}; read them with scale='preference'"
+            f"{labels.scale.describe()}; a file of votes is read with scale='preference'"
         )
     absent = [c for c in PAIR if c not in _columns(labels)]
     if absent:

@@ -411,6 +411,8 @@ def existing_path(source: str | os.PathLike[str]) -> Path:
     """
     if os.fspath(source) in ("-", "/dev/stdin"):
         return standard_input()
+    if re.match(r"https?:/", os.fspath(source)):
+        raise DataError(f"'{os.fspath(source)}' is an address: download the file and give its path")
     path = Path(source).expanduser()
     if not path.exists():
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
