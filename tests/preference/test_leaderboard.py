@@ -567,6 +567,19 @@ def test_leads_of_several_boards_of_one_rater_share_a_correction():
             assert ("; significant" in line) is (adjusted[p] <= 0.05)
 
 
+def test_agreement_with_humans_is_of_all_votes_and_not_of_groups():
+    frame = drawn(150, seed=5, gap=0.3).with_columns(topic=pl.Series(["art", "law", "art"] * 50))
+    # The judge votes as the humans on art, and for the other system on law.
+    turned = pl.when(pl.col("topic") == "law").then(-pl.col("label")).otherwise(pl.col("label"))
+    judge = frame.with_columns(annotator=pl.lit("gpt"), label=turned, item="j" + pl.col("item"))
+    labels = votes_of(pl.concat([frame, judge]), judges=["gpt"])
+    by = assay.ratings(labels, by="topic", method="jackknife")
+    assert by.pairs["group"].null_count() < by.pairs.height
+    orders = by.pairs.filter(pl.col("group") == "law")["order"].to_list()
+    assert set(orders) == {"reversed"}
+    assert by.agreement["gpt"].estimate == assay.ratings(labels, method="jackknife").agreement["gpt"].estimate == 1
+
+
 def test_judge_without_ratings_has_a_reason():
     rows = [("i1", "ann", "a", "b", 1), ("i2", "ann", "a", "b", -1), ("i3", "gpt", "a", "b", 1)]
     found = assay.ratings(votes_of(frame_of(rows), judges=["gpt"]), method="none")
