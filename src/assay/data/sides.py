@@ -120,7 +120,7 @@ def votes_in(table: pl.DataFrame, battle: Battle) -> pl.Series:
 
 
 def _votes_by_word(said: pl.Series, battle: Battle) -> pl.Series:
-    """The vote that each word means by itself, whatever the names of its sides."""
+    """The vote that each word means without the names of its sides."""
     words = winner_words(battle)
     label = said.replace_strict(list(words), list(words.values()), default=None, return_dtype=pl.Int64)
     left, sign, right = (said.str.extract(_GRADED, k) for k in (1, 2, 3))
@@ -132,7 +132,7 @@ def _votes_by_word(said: pl.Series, battle: Battle) -> pl.Series:
 
 
 def _coded_words(column: pl.Series) -> Coded:
-    """A column as `_plain_words`, of which each different cell is read once."""
+    """Convert a column with `_plain_words`, each different cell once."""
     names, codes = factorize(column.cast(pl.String))
     return Coded(_plain_words(names), codes)
 

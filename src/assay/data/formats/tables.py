@@ -680,7 +680,7 @@ def arena_rows(
     item_is = f"the item is {named or listing(asked)}" if named or asked else "each is an item"
     notes = [f"comparisons read as votes: first is {battle.first}, second is {battle.second}; {item_is}"]
     if battle.systems:
-        # Battles that are items of their own are different votes.
+        # Battles without a question are separate items, so no vote is repeated.
         again = "repeat" not in kept.columns and bool(named or asked)
         vote = pl.Series("_vote", _votes_of(kept)) if again else None
         if vote is not None and any_twice(vote.to_numpy()):
