@@ -66,6 +66,21 @@ def test_votes_in_reads_grades():
     assert graded.scale.spec == "preference:slightly<much"
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_votes_in_reads_long_tables_row_by_row(way):
+    winner, names = WAYS[way]
+    frame, battle = battles(winner, names, n=1_100), Battle(*names)
+    rows = [votes_in(frame.slice(at, 20), battle) for at in range(0, frame.height, 20)]
+    assert votes_in(frame, battle).to_list() == pl.concat(rows).to_list()
+
+
+def test_read_battles_without_a_question_are_items():
+    frame = pl.DataFrame({"model_a": ["oak"] * 3, "model_b": ["elm"] * 3, "winner": ["model_a", "tie", "model_a"]})
+    table = assay.read(frame)
+    assert table.n_items == 3
+    assert "repeat" not in table.labels.columns
+
+
 def test_find_battle_ignores_other_tables():
     rng = np.random.default_rng(0)
     n = 80

@@ -328,6 +328,15 @@ def test_factorize_sorts_texts_in_runs(texts, times):
         assert [distinct[int(c)] for c in codes] == rows
 
 
+@pytest.mark.parametrize("often", [1, 2, 50])
+def test_factorize_sorts_many_rows_of_few_texts(often):
+    texts = [f"{letter}{i % (9_000 // often)}" for i in range(9_000) for letter in ("é", "z", "a\0")]
+    distinct, codes = factorize(pl.Series("who", texts))
+    assert distinct.to_list() == sorted(set(texts), key=utf8)
+    assert (distinct.name, codes.dtype) == ("who", np.int32)
+    assert distinct.gather(codes).to_list() == texts
+
+
 @given(st.lists(st.text(max_size=20), unique=True))
 def test_text_order_sorts_by_bytes(texts):
     texts = [f"the same beginning {t}" for t in texts]
@@ -335,7 +344,7 @@ def test_text_order_sorts_by_bytes(texts):
 
 
 def test_factorize_distinguishes_texts_with_similar_hashes(monkeypatch):
-    rows = pl.Series([f"t{i % 40}" for i in range(200)])
+    rows = pl.Series([f"t{i % 100}" for i in range(200)])
     monkeypatch.setattr(names_module, "FEW_ROWS", 100)
     monkeypatch.setattr(pl.Series, "hash", lambda self: self.str.tail(1).cast(pl.UInt64) * 2**60 + 1)
     distinct, codes = factorize(rows)

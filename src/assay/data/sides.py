@@ -104,19 +104,41 @@ def winner_words(battle: Battle) -> dict[str, int]:
 
 def votes_in(table: pl.DataFrame, battle: Battle) -> pl.Series:
     """Return the votes of battles, from −2 (much for the first) to 2; null where the winner is no side and no tie."""
-    said = table[battle.winner].cast(pl.String).str.strip_chars().str.to_lowercase()
+    said = _coded_words(table[battle.winner])
+    vote = _votes_by_word(said.names, battle).gather(said.codes)
+    sides = [table[side] for side in battle[:2]]
+    if battle.systems:
+        coded = [_coded_words(side) for side in sides]
+        if not any(one.names.drop_nulls().is_in(said.names.drop_nulls().to_list()).any() for one in coded):
+            return vote.alias("label")
+        plain = [one.column() for one in coded]
+    else:
+        plain = [_plain_words(side.cast(pl.String)) for side in sides]
+    frame = pl.DataFrame({"said": said.column(), "vote": vote, "one": plain[0], "other": plain[1]})
+    by_name = pl.when(pl.col("said") == pl.col("one")).then(-1).when(pl.col("said") == pl.col("other")).then(1)
+    return frame.select(pl.coalesce(by_name, "vote").cast(pl.Int64).alias("label")).to_series()
+
+
+def _votes_by_word(said: pl.Series, battle: Battle) -> pl.Series:
+    """The vote that each word means without the names of its sides."""
     words = winner_words(battle)
     label = said.replace_strict(list(words), list(words.values()), default=None, return_dtype=pl.Int64)
-    sides = [table[side].cast(pl.String).str.strip_chars().str.to_lowercase() for side in battle[:2]]
-    parts = [said.str.extract(_GRADED, k) for k in (1, 2, 3)]
-    frame = pl.DataFrame({"said": said, "label": label, "one": sides[0], "other": sides[1],
-                          "left": parts[0], "sign": parts[1], "right": parts[2]})  # fmt: skip
-    left, sign = pl.col("left"), pl.col("sign")
-    first = (left == "a") == sign.str.starts_with(">")
-    graded = pl.when(sign == "=").then(0).otherwise(pl.when(first).then(-1).otherwise(1) * sign.str.len_chars())
-    by_name = pl.when(pl.col("said") == pl.col("one")).then(-1).when(pl.col("said") == pl.col("other")).then(1)
-    graded = pl.when(left != pl.col("right")).then(graded)
-    return frame.select(pl.coalesce(by_name, "label", graded).cast(pl.Int64).alias("label")).to_series()
+    left, sign, right = (said.str.extract(_GRADED, k) for k in (1, 2, 3))
+    frame = pl.DataFrame({"label": label, "left": left, "sign": sign, "right": right})
+    first = (pl.col("left") == "a") == pl.col("sign").str.starts_with(">")
+    grade = pl.when(first).then(-1).otherwise(1) * pl.col("sign").str.len_chars()
+    graded = pl.when(pl.col("left") != pl.col("right")).then(pl.when(pl.col("sign") == "=").then(0).otherwise(grade))
+    return frame.select(pl.coalesce("label", graded).cast(pl.Int64)).to_series()
+
+
+def _coded_words(column: pl.Series) -> Coded:
+    """Convert a column with `_plain_words`, each different cell once."""
+    names, codes = factorize(column.cast(pl.String))
+    return Coded(_plain_words(names), codes)
+
+
+def _plain_words(cells: pl.Series) -> pl.Series:
+    return cells.str.strip_chars().str.to_lowercase()
 
 
 def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[Battle]:

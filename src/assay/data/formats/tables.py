@@ -702,7 +702,9 @@ def arena_rows(
     item_is = f"the item is {named or listing(asked)}" if named or asked else "each is an item"
     notes = [f"comparisons read as votes: first is {battle.first}, second is {battle.second}; {item_is}"]
     if battle.systems:
-        vote = pl.Series("_vote", _votes_of(kept)) if "repeat" not in kept.columns else None
+        # Battles without a question are separate items, so no vote is repeated.
+        again = "repeat" not in kept.columns and bool(named or asked)
+        vote = pl.Series("_vote", _votes_of(kept)) if again else None
         if vote is not None and any_twice(vote.to_numpy()):
             kept = kept.with_columns(vote).with_columns(repeat=pl.int_range(1, pl.len() + 1).over("_vote"))
             kept = kept.drop("_vote")
