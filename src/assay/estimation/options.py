@@ -277,7 +277,8 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
         if twice := placed.keys() & options.keys():
             raise TypeError(f"{function.__name__}() got several values for {', '.join(sorted(twice))}")
         if missing := [name for name in required if name not in placed and name not in options]:
-            raise TypeError(f"{function.__name__}() is missing {listing(missing)}; help(assay.{function.__name__}) has an example")
+            name = function.__name__
+            raise TypeError(f"{name}() is missing {listing(missing)}; help(assay.{name}) has an example")
         made = settings.of({**placed, **options}, function.__name__)
         made = made.of_table(given[0]) if given and own else made
         return function(*given[: len(own)], **mine, settings=made)
