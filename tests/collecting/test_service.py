@@ -239,6 +239,7 @@ def busy_machine(number: int, seconds: float) -> Iterator[None]:
 
 
 @pytest.mark.served
+@pytest.mark.slow  # it takes a minute of a busy machine, which is when browsers are late
 def test_serve_starts_two_workers_at_a_load_of_forty(tmp_path: Path) -> None:
     folder = write_study(tmp_path / "study", items=4)
     study = load_study(folder)
