@@ -530,6 +530,12 @@ def wide_with_rows_twice(folder: Path) -> Path:
     return put(folder, pl.concat([wide(), wide().head(2)]))
 
 
+@kind(HUMAN_ONLY)
+def ends_of_a_scale_in_words(folder: Path) -> Path:
+    ends = {1: "1 - poor", 2: "2", 3: "3", 4: "4", 5: "5 - great"}
+    return put(folder, long(PEOPLE).with_columns(pl.col("label").replace_strict(ends)))
+
+
 # -- files of other programs ----------------------------------------------------------------------------
 
 

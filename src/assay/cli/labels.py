@@ -97,7 +97,7 @@ class ReadOptions:
     @property
     def other_inputs(self) -> tuple[str | Path | None, ...]:
         """Files that are read in addition to the labels; they are never overwritten."""
-        return self.items, self.annotator_table, self.codes, self.reading, *(self.labels_from or ())
+        return self.items, self.annotator_table, *(self.codes or ()), self.reading, *(self.labels_from or ())
 
     def read(self, source: str) -> Annotations:
         """The table; the exclusions and assumptions of reading are printed on standard error."""
@@ -131,10 +131,10 @@ class ReadOptions:
     def given(self, options: Mapping[str, Any]) -> Self:
         """The same with options of `assay.read`, in the form in which they are typed."""
         lists = {name: [value] if isinstance(value, str) else value for name, value in options.items()
-                 if name in ("item", "label", "scale")}  # fmt: skip
-        scales = options.get("scale")
-        if isinstance(scales, Mapping):
-            lists["scale"] = [f"{name}={one}" for name, one in scales.items()]
+                 if name in ("item", "label", "scale", "codes")}  # fmt: skip
+        for name in ("scale", "codes"):
+            if isinstance(pairs := options.get(name), Mapping):
+                lists[name] = [f"{key}={one}" for key, one in pairs.items()]
         return self.changed(**{**options, **lists})
 
     def changed(self, **options: Any) -> Self:
@@ -173,6 +173,8 @@ class ReadOptions:
             typed[name] = typed[name][0] if len(typed[name]) == 1 else typed[name] or name
         if "scale" in typed:
             typed["scale"] = _scale(typed["scale"])
+        if "codes" in typed:
+            typed["codes"] = _codes(typed["codes"])
         if (layout := self._layout()) is not None:
             typed["layout"] = layout
         return {**kept, **typed, **self._reader_options(source)}
@@ -194,8 +196,8 @@ READ_OPTIONS: Mapping[str, tuple[Any, Any]]
 _PARTS, READ_OPTIONS, _ = typed_fields(
     [ReadSettings],
     without=("reading", *(f.name for f in fields(FormatSettings) if f.name not in ("sheet", "question"))),
-    repeated=("scale",),
-    kinds={"scale": list[str], "missing": list[str], "items": Path, "annotator_table": Path, "codes": str},
+    repeated=("scale", "codes"),
+    kinds={"scale": list[str], "missing": list[str], "items": Path, "annotator_table": Path, "codes": list[str]},
 )
 """Fields of `LabelOptions` and options of `assay.read` that a command takes; a format's own are given by --option."""
 
@@ -370,6 +372,17 @@ def _scale(given: Sequence[str] | None) -> str | dict[str, str] | None:
         if not equals:
             raise AssayError(f"for several scales give CRITERION=SCALE; got '{name}'")
     return {name: scale for name, _, scale in pairs}
+
+
+def _codes(given: Sequence[str]) -> str | dict[str, str]:
+    """A table of codes, or codes with their words: ``Y=yes``, and ``1 = never=1`` for the code ``1 = never``."""
+    if len(given) == 1 and ("=" not in given[0] or Path(given[0]).exists()):
+        return given[0]
+    pairs = [one.rpartition("=") for one in given]
+    for code, _, word in pairs:
+        if not code:
+            raise AssayError(f"for several codes give CODE=WORD; got '{word}'")
+    return {code: word for code, _, word in pairs}
 
 
 def similarity(name: str) -> Any:

@@ -382,7 +382,7 @@ class LabelSettings(Settings):
     )
     codes: Any = option(
         None,
-        "Words for coded labels: a table of codes and words, or a sheet of the same workbook.",
+        "Words for coded labels: a table of codes and words, a sheet of the same workbook, or CODE=WORD.",
         details="The table is a frame, a file, or the name of a sheet in the same workbook: first the code, then the "
         "word. With a column `criterion`, each criterion has its own codes; a mapping can also have one entry per "
         "criterion. The order of the words is the order in `scale`.",
