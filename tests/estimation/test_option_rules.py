@@ -305,8 +305,8 @@ def test_options_by_position_or_name():
         (lambda: two_of([1], [2], 0.1, 2), "two_of() takes at most 3 arguments by position; got 4"),
         (lambda: alone(0.1, 2), "alone() takes at most 1 arguments by position; got 2"),
         (lambda: shares([1], 0.1, epsilon=0.1), "shares() got several values for epsilon"),
-        (lambda: shares([1]), "shares() is missing epsilon"),
-        (lambda: alone(), "alone() is missing epsilon"),
+        (lambda: shares([1]), "shares() is missing epsilon; help(assay.shares) has an example"),
+        (lambda: alone(), "alone() is missing epsilon; help(assay.alone) has an example"),
     ],
 )
 def test_wrong_call_is_refused_like_python(call, words):
