@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -142,10 +143,33 @@ def column_worlds(n: int, rng: np.random.Generator) -> Iterator[tuple[str, bool,
     yield "system + topic", False, (effect + 0.6 * rng.standard_normal(n) > 0).astype(int), effect > 0, {
         "system": [f"s{k}" for k in system], "topic": [f"t{k}" for k in topic],
     }  # fmt: skip
+    yield from pattern_worlds(n, rng)
     truth = (rng.random(n) < 0.3).astype(int)
     yield "8 columns that show nothing", False, truth, rng.random(n) < 0.3, {
         f"x{k}": rng.standard_normal(n) if k % 2 else [f"v{v}" for v in rng.integers(0, 5, n)] for k in range(8)
     }  # fmt: skip
+
+
+def pattern_worlds(n: int, rng: np.random.Generator) -> Iterator[tuple[str, bool, Array, Array, Mapping[str, Any]]]:
+    """Worlds in which a part of a column's cells nearly decides the label."""
+    day = rng.integers(0, 365, n)
+    date = [datetime(2025, 1, 1) + timedelta(int(d)) for d in day]
+    code = rng.integers(0, 6, n)
+    has = rng.random((n, 8)) < 0.3
+    tags = ["; ".join(f"tag{k}" for k in np.flatnonzero(row)) for row in has]
+    grade = rng.integers(1, 11, n)
+    parts: dict[str, tuple[Array, dict[str, Any]]] = {
+        "month of a date": (np.array([d.month for d in date]), {"created": date}),
+        "weekday of a date": (np.array([d.weekday() for d in date]), {"created": [d.isoformat() for d in date]}),
+        "site of a link": (code, {"url": [f"https://site{c}.org/{k}" for k, c in enumerate(code)]}),
+        "folder of a path": (code, {"file": [f"scans/set{c}/{k}.png" for k, c in enumerate(code)]}),
+        "one tag of a list": (has[:, 2].astype(int), {"tags": tags}),
+        "one of ten numbers": (grade, {"grade": grade}),
+    }  # fmt: skip
+    for name, (part, items) in parts.items():
+        effect = np.array([-1.3, 1.3]) if "tag" in name else 1.3 * rng.standard_normal(13)
+        score = 3 + effect[part]
+        yield name, True, score + 0.5 * rng.standard_normal(n), np.clip(np.round(score), 1, 5), items
 
 
 def columns(studies: int) -> Iterator[dict[str, object]]:

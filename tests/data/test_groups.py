@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import polars as pl
 import pytest
 
 from assay.data.cells import ColumnView
-from assay.data.groups import copied_items, item_groups, parts_of
+from assay.data.groups import calendar, copied_items, item_groups, parts_of
 
 
 def groups_of(**columns: Any) -> Any:
@@ -81,12 +82,92 @@ def test_item_groups_cuts_dates_in_their_order():
         german=[f"1.{m}.2026" for m in months], typed=[datetime(2026, m, 1) for m in months],
         days=[f"{m + 12}/1/2026" for m in months],
     )  # fmt: skip
-    assert [one.name for one in found.strata if one.order] == ["iso", "american", "german", "typed", "days"]
-    for one in found.strata:
+    strata = [one for one in found.strata if not one.finer]
+    assert [one.name for one in strata if one.order] == ["iso", "american", "german", "typed", "days"]
+    for one in strata:
         assert one.codes.tolist() == sorted(one.codes.tolist()), one.name
-        assert len(set(one.codes.tolist())) == 5
+        assert len(set(one.codes.tolist())) == 12
         assert one.numbers is not None
         assert (np.diff(one.numbers) >= 0).all()
+
+
+def test_item_groups_divides_numbers_by_value_if_values_have_five_items():
+    few, many = groups_of(grade=[k % 10 for k in range(50)]), groups_of(grade=[k % 11 for k in range(50)])
+    assert [int(one.codes.max()) + 1 for found in (few, many) for one in found.strata] == [10, 5]
+
+
+def hours_from(start: datetime, step: int, n: int) -> list[datetime]:
+    return [start + timedelta(hours=step * k) for k in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("step", "n", "parts"),
+    [
+        (1, 240, {"": 10, " (hour)": 24}),  # ten days: a day tells the weekday and the month
+        (25, 240, {"": 36, " (weekday)": 7, " (month of the year)": 9, " (hour)": 24}),  # weeks
+        (97, 240, {"": 32, " (weekday)": 7, " (hour)": 24}),  # months, which tell the month of the year
+        (24 * 40, 70, {"": 5, " (weekday)": 7, " (month of the year)": 12}),  # years
+    ],
+)
+@pytest.mark.parametrize("write", [lambda d: d, str, datetime.isoformat, "{:%d.%m.%Y %H:%M}".format])
+def test_item_groups_divides_dates_by_the_calendar(step, n, parts, write):
+    dates = hours_from(datetime(2024, 1, 1), step, n)
+    found = groups_of(seen=[write(each) for each in dates]).strata
+    assert {one.name.removeprefix("seen"): int(one.codes.max()) + 1 for one in found} == parts
+    weekday = next((one.codes for one in found if one.name == "seen (weekday)"), None)
+    if weekday is not None:
+        assert weekday.tolist() == [each.weekday() for each in dates]
+
+
+def test_calendar_is_that_of_python():
+    """Leap years, turns of years and of centuries, and a time that is missing."""
+    days = [
+        datetime(1899, 12, 31),
+        datetime(1900, 3, 1),
+        datetime(2000, 2, 29),
+        datetime(2024, 12, 31),
+        datetime(2025, 1, 1),
+    ]
+    moments = ColumnView(pl.Series("seen", [*days, None])).moments
+    assert moments is not None
+    parts = calendar(moments)
+    assert parts["weekday"].tolist() == [*(day.weekday() for day in days), -1]
+    assert parts["month of the year"].tolist() == [12, 3, 2, 12, 1, -1]
+    assert np.diff(parts["day"][:-1]).tolist() == [(b - a).days for a, b in pairwise(days)]
+    assert np.diff(parts["month"][:-1]).tolist() == [3, 1199, 298, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("source (site)", [f"https://www.paper{k % 4}.org/story/{k}?from=mail" for k in range(40)]),
+        ("source (site)", [f"http://paper{k % 4}.org:80{k // 4}" for k in range(40)]),
+        ("source (folder)", [f"scans/ward{k % 4}/{k:04}.png" for k in range(40)]),
+        ("source (folder)", [f"C:\\scans\\ward{k % 4}\\{k:04}.png" for k in range(40)]),
+    ],
+)
+def test_item_groups_divides_links_by_site_and_paths_by_folder(name, cells):
+    (found,) = groups_of(source=cells).strata
+    assert (found.name, found.finer) == (name, False)
+    assert found.codes.tolist() == [k % 4 for k in range(40)]
+    other = groups_of(source=[f"https://paper{k}.org/" for k in range(40)])
+    assert (other.strata, other.unused) == ((), {"source": "values of few items"})
+
+
+@pytest.mark.parametrize("write", ["; ".join, "|".join, ",".join, list])
+def test_item_groups_divides_lists_by_tag(write):
+    """A tag of 4 of 60 items says nothing about most of them; prose with commas has no tags."""
+    rng = np.random.default_rng(0)
+    has = rng.random((60, 5)) < 0.4
+    has[:, 4] = np.arange(60) < 4
+    topics = np.array(["news", "sport", "art", "food", "rare"])
+    found = groups_of(topics=[write(topics[row].tolist()) for row in has])
+    assert found.unused == {}
+    assert {one.name: one.codes.tolist() for one in found.strata if one.finer} == {
+        f"topics ({topic})": has[:, k].astype(int).tolist() for k, topic in enumerate(topics[:4])
+    }
+    prose = [f"First came number {k}, which nobody had seen before; then nothing happened for weeks" for k in range(60)]
+    assert groups_of(text=prose).strata == ()
 
 
 def test_item_groups_ignores_items_that_are_not_compared():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import cache
 
 import numpy as np
@@ -136,6 +138,41 @@ def test_rare_labels_that_the_judge_never_gives():
     told = Counter((test.verdict, test.reason) for test in found)
     assert told["do_not_replace", "agreement_ratio_too_low"] >= 0.7 * SEEDS, told
     assert not any(test.verdict == "replace" for test in found)
+
+
+DAYS = np.random.default_rng(5).integers(0, 365, 200)
+DATES = [datetime(2025, 1, 1) + timedelta(int(day)) for day in DAYS]
+PATTERNS = {
+    "month": (np.array([date.month - 1 for date in DATES]), [f"{date:%d/%m/%Y}" for date in DATES]),
+    "weekday": (DAYS % 7, DATES),
+    "site": (DAYS % 6, [f"https://www.site{day % 6}.org/{k}" for k, day in enumerate(DAYS)]),
+    "folder": (DAYS % 6, [f"scans/set{day % 6}/{k}.png" for k, day in enumerate(DAYS)]),
+    "tag": (DAYS % 3 // 2, [f"post; {'sport' if day % 3 == 2 else 'news'}; tag{k % 8}" for k, day in enumerate(DAYS)]),
+    "number": (DAYS % 10, (DAYS % 10).tolist()),
+}
+"""A part of each cell of a column, and the cells."""
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_judge_that_knows_a_part_of_a_column_does_not_replace(pattern):
+    """The part nearly decides the label, so that the judge is as close to annotators as they are."""
+    part, cells = PATTERNS[pattern]
+    found = []
+    for seed in range(SEEDS):
+        rng = np.random.default_rng(seed)
+        known = 3 + rng.permutation(np.linspace(-2, 2, part.max() + 1))[part]
+        content = known + 0.6 * rng.normal(size=(1, 200))
+
+        def given(labels):
+            return np.clip(np.round(labels), 1, 5).astype(int)
+
+        people = given(content + 0.4 * rng.normal(size=(3, 200))).T
+        judges = {"part": given(known), "reads": given(content + 0.4 * rng.normal(size=(1, 200)))[0]}
+        labels = table_of(people, judges, Interval(1, 5))
+        labels = replace(labels, items=labels.items.with_columns(column=pl.Series(cells)))
+        found.append([alt_test(labels, judge, epsilon=0.15).verdict for judge in judges])
+    assert [one for one, _ in found].count("replace") == 0
+    assert [one for _, one in found].count("replace") >= 0.75 * SEEDS
 
 
 @pytest.mark.parametrize("m", [3, 6])

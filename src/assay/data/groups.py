@@ -6,7 +6,8 @@ same groups.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -55,9 +56,11 @@ class Stratum:
     documents : bool
         Whether the parts are documents, whose text their items share.
     numbers : (items,) float or None
-        The numbers of a column that is cut into parts.
+        The numbers of a column of many numbers, or those that sort its dates.
     order : bool
-        Whether the column has dates; the numbers sort them.
+        Whether the column has dates.
+    finer : bool
+        Whether it is a pattern in a column, such as the weekday of its dates: it is not combined with other columns.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Stratum:
     documents: bool = False
     numbers: NDArray[np.float64] | None = None
     order: bool = False
+    finer: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +95,7 @@ def parts_of(view: ColumnView, parts: int = MOST_VALUES) -> Codes:
         there = np.sort(codes[codes >= 0])
         cuts = there[(np.arange(1, parts) * len(there)) // parts]
         codes = np.where(codes < 0, -1, np.searchsorted(np.unique(cuts), codes, side="right"))
-    return np.unique(codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return _dense(codes)
 
 
 def _is_cut(view: ColumnView) -> bool:
@@ -127,28 +131,151 @@ def item_groups(
     found: list[Stratum] = []
     own: list[Stratum] = []
     unused: dict[str, Reason] = {}
-    views = {name: ColumnView(items[name]) for name in items.columns if name not in skip}
-    for name, view in views.items():
-        if (dates := view.moments) is not None:
-            view = ColumnView(dates.rename(name))
-        reason = _reason(view, said)
+    for name in items.columns:
+        if name in skip:
+            continue
+        view = ColumnView(items[name])
+        moments = view.moments
+        reason = _reason(view if moments is None else ColumnView(moments.rename(name)), said)
+        held: list[Stratum] = []
+        if reason not in ("one value", "labels or gold labels", "the labels' own words"):
+            cells = _joined(items[name]) if view.lists else view.texts
+            held = [one for one in _patterns(view, cells, moments) if _is_held(one.codes)]
         if reason is not None:
-            unused[name] = reason
+            if not held:
+                unused[name] = reason
+            found += held
             if reason == "the labels' own words" and items.height >= LEAST_HELD * view.n_values:
                 own.append(Stratum(name, parts_of(view)))
             continue
-        codes = parts_of(view, min(MOST_VALUES, max(items.height // LEAST_PER_PART, 1)))
-        each = items.height / (int(codes.max(initial=0)) + 1)
-        if int(codes.max(initial=0)) == 0:
+        stratum = _stratum(view, moments)
+        found += [*([stratum] if stratum is not None else []), *held]
+        if stratum is None and not held:
             unused[name] = "values of few items" if view.n_values > 1 else "one value"
-        elif each >= LEAST_HELD or _is_cut(view):
-            numbers = _numbers(view) if _is_cut(view) or dates is not None else None
-            found.append(Stratum(name, codes, numbers=numbers, order=dates is not None))
-        elif each >= LEAST_OF_DOCUMENT:
-            found.append(Stratum(name, codes, documents=True))
-        else:
-            unused[name] = "values of few items"
     return ItemGroups(tuple(found), unused, tuple(own))
+
+
+def _stratum(view: ColumnView, moments: pl.Series | None) -> Stratum | None:
+    """Return the parts of a column: its values if they have several items each, and else parts of its numbers."""
+    dated = moments is not None
+    if moments is not None:
+        view = ColumnView(moments.rename(view.name))
+    numbers = _numbers(view) if dated or _is_cut(view) else None
+    values = [view.codes]
+    if moments is not None:
+        parts = calendar(moments)
+        values += [parts[name] for name in ORDERED]
+    whole = next((codes for codes in values if _is_held(codes)), None)
+    codes = parts_of(view, min(MOST_VALUES, max(view.rows // LEAST_PER_PART, 1)))
+    if whole is not None and whole.max() > codes.max():
+        codes = _dense(whole)
+    each = view.rows / (int(codes.max(initial=0)) + 1)
+    if int(codes.max(initial=0)) == 0 or (each < LEAST_OF_DOCUMENT and not _is_cut(view)):
+        return None
+    documents = each < LEAST_HELD and not _is_cut(view)
+    return Stratum(view.name, codes, documents, None if documents else numbers, dated and not documents)
+
+
+def _is_held(codes: Codes) -> bool:
+    """Return whether there are several values, which have enough items on average."""
+    n = len(np.unique(codes))
+    return n > 1 and len(codes) >= LEAST_HELD * n
+
+
+# -- patterns in columns ---------------------------------------------------------------------------------
+
+MOST_TAGS = 12
+"""Tags that are strata: those that are nearest to half of the items."""
+
+LONGEST_TAG = 30
+"""Characters of a tag on average, at most: longer parts are clauses of a text."""
+
+LONGEST_LIST = 200
+"""Characters of a list of tags on average, at most."""
+
+SITE = re.compile(r"^\w+://(?:www\.)?([^/:?#]+)")
+FOLDER = re.compile(r"^(?:\w+://)?(.*)[/\\][^/\\]*$")
+TAGS = re.compile(r"\s*[;|,]\s*")
+
+
+def calendar(moments: pl.Series) -> dict[str, Codes]:
+    """Return the day, week, month, weekday, month of the year and hour of dates, coded; −1 where there is none.
+
+    Parameters
+    ----------
+    moments : polars.Series
+        Numbers that sort dates (`assay.data.notations.parse_dates`).
+    """
+    known = moments.is_not_null().to_numpy()
+    rest = moments.fill_null(0).cast(pl.Int64).to_numpy()
+    parts = []
+    for size in (61, 60, 24, 32, 13):
+        rest, part = np.divmod(rest, size)
+        parts.append(part)
+    _, _, hour, day, month = parts
+    months = 12 * rest + month - 1
+    days = (months - 12 * 1970).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) + day - 1
+    found = {
+        "day": days, "week": (days + 3) // 7, "month": months, "weekday": (days + 3) % 7, "month of the year": month,
+        "hour": hour,
+    }  # fmt: skip
+    return {name: np.where(known, codes, -1) for name, codes in found.items()}
+
+
+ORDERED = ("day", "week", "month")
+"""The parts of a calendar that follow each other, from the finest."""
+
+
+def _patterns(view: ColumnView, cells: pl.Series, moments: pl.Series | None) -> Iterator[Stratum]:
+    """Yield what a column shows in addition to its values: of dates the weekday, of links the site, of lists the tags."""
+    if moments is not None:
+        parts = calendar(moments)
+        finest = next((name for name in ORDERED if _is_held(parts[name])), "")
+        told = {"day": ("weekday", "month of the year"), "month": ("month of the year",)}.get(finest, ())
+        for name in ("weekday", "month of the year", "hour"):
+            if name not in told:
+                yield Stratum(f"{view.name} ({name})", _dense(parts[name]), finer=True)
+    elif view.is_text and not view.spaced:
+        for name, form in (("site", SITE), ("folder", FOLDER)):
+            part = cells.str.extract(form.pattern)
+            split = part.null_count() - cells.null_count() <= (1 - LEAST_SPLIT) * view.filled
+            if split and 1 < part.n_unique() < view.n_values:
+                yield Stratum(f"{view.name} ({name})", _dense(part.rank("dense").fill_null(0).to_numpy()))
+                break
+    if view.is_text or view.lists:
+        yield from _tags(view.name, cells)
+
+
+LEAST_SPLIT = 0.9
+"""Share of the cells of a column of links or paths that have the part."""
+
+
+def _joined(lists: pl.Series) -> pl.Series:
+    """Return the texts of lists of words, joined; null for cells of another kind."""
+    if not isinstance(lists.dtype, pl.List) or lists.dtype.inner.is_nested():
+        return pl.Series(lists.name, [None] * len(lists), dtype=pl.String)
+    return lists.cast(pl.List(pl.String)).list.join(";")
+
+
+def _tags(column: str, cells: pl.Series) -> Iterator[Stratum]:
+    """Yield whether an item has a tag, for the tags nearest to half of the items."""
+    if float(cells.str.len_chars().mean() or 0) > LONGEST_LIST:  # type: ignore[arg-type]
+        return
+    tags = cells.str.replace_all(TAGS.pattern, "\x1f").str.split("\x1f")
+    each = tags.explode().drop_nulls()
+    counts = each.filter(each != "").value_counts(name="n")
+    long = float(each.str.len_chars().mean() or 0) > LONGEST_TAG  # type: ignore[arg-type]
+    if long or (tags.list.len() > 1).sum() < LEAST_HELD or 2 * counts.height > cells.count():
+        return
+    often = counts.filter((pl.col("n") >= LEAST_HELD) & (pl.col("n") <= len(cells) - LEAST_HELD))
+    name = often.columns[0]
+    for tag in often.sort((pl.col("n") - len(cells) / 2).abs(), name)[name].head(MOST_TAGS):
+        has = tags.list.contains(tag).fill_null(False)
+        yield Stratum(f"{column} ({tag})", _dense(has.cast(pl.Int64).to_numpy()), finer=True)
+
+
+def _dense(codes: NDArray[Any]) -> Codes:
+    return np.unique(codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _numbers(view: ColumnView) -> NDArray[np.float64]:

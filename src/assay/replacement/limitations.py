@@ -182,7 +182,7 @@ def _of_labels(panel: Panel, judge: Floats, usable: Bools, numeric: bool, named:
 def _groups(table: AltTestTable) -> Iterator[tuple[str, Ints, Sequence[str]]]:
     """Yield the name, the group of each item, and the groups' names, for each item column that is a stratum."""
     for one in table.strata:
-        if one.by_stem or one.order or not one.name or " × " in one.name:
+        if not one.combined or not one.name or " × " in one.name:
             continue
         column = None if table.about is None or one.name not in table.about.columns else table.about[one.name]
         part = one.part

@@ -35,6 +35,13 @@ class Stratification:
     """The numbers of a column that is cut into parts: (items,)."""
     order: bool = False
     """Whether the numbers are an order of the items: the numbers in their ids, or dates."""
+    finer: bool = False
+    """Whether it is a pattern in a column: the weekday of a date, or one tag of a list."""
+
+    @property
+    def combined(self) -> bool:
+        """Whether it is combined with other columns: a judge that also knows a pattern or an order would be rare."""
+        return not (self.by_stem or self.order or self.finer)
 
 
 # -- item columns and item ids ---------------------------------------------------------------------------
@@ -94,7 +101,7 @@ class Known:
         used: Bools,
     ) -> Known:  # fmt: skip
         """Return what the columns show about the used items, with their regression if there are two or more."""
-        plain = [one for one in columns if not one.by_stem and not one.order]
+        plain = [one for one in columns if one.combined]
         if len(plain) < 2 or not used.any():
             return cls(columns, own_words, unused)
         numbers = [one.numbers[used] for one in plain if one.numbers is not None]
@@ -114,7 +121,7 @@ def known_columns(labels: Annotations, wanted: Sequence[str] | str, gold: object
     skip = ["item", *labels.technical_columns, *([gold] if isinstance(gold, str) else [])]
     found = item_groups(frame, labels.scale.categories or (), skip, used) if frame.width > 1 else ItemGroups((), {})
     columns, own = (
-        tuple(Stratification(one.name, one.codes, one.documents, one.numbers, one.order) for one in each)
+        tuple(Stratification(one.name, one.codes, one.documents, one.numbers, one.order, one.finer) for one in each)
         for each in (found.strata, found.own_words)
     )
     return Known.of(columns, own, found.unused, used)
@@ -159,8 +166,7 @@ def all_strata(
         plain.append(Stratification("suffix", suffix.codes.astype(np.int64)))
     if documents is not None and ("stem" in named or (auto and _per_value(documents.stem, used) >= LEAST_OF_STEM)):
         stem.append(Stratification("stem", documents.stem.codes.astype(np.int64), by_stem=auto))
-    # Orders of the items are not combined with columns: a judge that knows both would be rare.
-    crossed = [one for one in plain if not one.order]
+    crossed = [one for one in plain if one.combined]
     together = [crossed] if len(crossed) > 1 else []
     if auto and len(crossed) > 2:
         enough = np.count_nonzero(used) >= FROM_ITEMS_CROSSED
@@ -169,7 +175,7 @@ def all_strata(
         both, _ = cross_codes(*(_in_thirds(one) if len(parts) == 2 else one.part for one in parts))
         if np.count_nonzero(used) >= LEAST_CROSSED * len(np.unique(both[used])) > 0:
             plain = [*plain, Stratification(" × ".join(one.name for one in parts), both)]
-    if plain and all(one.order for one in plain):
+    if plain and all(one.order or one.finer for one in plain):
         plain = [Stratification("", np.zeros(len(plain[0].part), dtype=np.int64)), *plain]
     return (*plain, *stem)
 

@@ -612,6 +612,8 @@ def columns_together(
     groups = int(owner.max(initial=-1)) + 1
     found = []
     for one in item_groups(items, labels.scale.categories or (), [n for n in used if n in items.columns]).strata:
+        if one.name not in items.columns:  # a pattern in a column
+            continue
         view = ColumnView(items[one.name])
         names = (view.values is None or view.whole) and view.filled == view.rows and not one.order
         # A level has two documents or more on average: lengths of documents have one.

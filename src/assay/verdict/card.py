@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from assay.data.ratings import facet_ratings
 from assay.data.scales import Interval
 from assay.data.words import PROVENANCE
 from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
-from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p
+from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, partial_conjunction
 from assay.estimation.options import Settings, option, question
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Ints
@@ -422,7 +422,8 @@ class _Criterion:
         found = {str(value[0]): tuple(members["annotator"].to_list()) for value, members in grouped}
         return {name: members for name, members in found.items() if len(members) > 1}
 
-    def _test(self, name: str, humans: Sequence[str] | None = None) -> AltTest | str:
+    @lru_cache  # noqa: B019 - a criterion lives as long as one card
+    def _test(self, name: str, humans: tuple[str, ...] | None = None) -> AltTest | str:
         """The alternative annotator test, or why there is none. Without a margin it only screens for label leakage."""
         s, table = self.settings, self.labels
         if humans is None and self.tested is not None:
@@ -451,8 +452,12 @@ class _Criterion:
         else:
             others = [human for human in humans if human != repeated]
             parts |= self.codes.cells_of(judge, others, self.settings).cells()
-            if tested is not None:
-                parts |= {d: _of_items(parts[d], tested.verdict_tests.p_item_level) for d in ABOUT_SCORES}
+            each = [test] if kind != "family" else [self._test(member) for member in judge]
+            p = np.array([one.verdict_tests.p_item_level for one in each if isinstance(one, AltTest)])
+            if len(p):
+                # Of a family, at least half of the members must agree with annotators at the level of items.
+                p_item_level = float(partial_conjunction(p, -(-len(p) // 2)))
+                parts |= {d: _of_items(parts[d], p_item_level) for d in ABOUT_SCORES}
         return CardRow(name, kind, self.criterion, parts, tested)
 
 
