@@ -227,7 +227,7 @@ ORDERED = ("day", "week", "month")
 
 
 def _patterns(view: ColumnView, cells: pl.Series, moments: pl.Series | None) -> Iterator[Stratum]:
-    """Yield what a column shows in addition to its values: of dates the weekday, of links the site, of lists the tags."""
+    """Yield what a column also shows: of dates the weekday, of links the site, of lists the tags."""
     if moments is not None:
         parts = calendar(moments)
         finest = next((name for name in ORDERED if _is_held(parts[name])), "")
