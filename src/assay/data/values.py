@@ -22,6 +22,7 @@ from assay.data.notations import (
     is_date,
     options_in_words,
     order_by_numbers,
+    order_of_parts,
     repeated_symbols,
     undone_dates,
 )
@@ -122,6 +123,12 @@ def parse_numbers(
     unread = (
         texts[:0] if read.null_count() == texts.null_count() else texts.filter(read.is_null() & texts.is_not_null())
     )
+    if not len(unread) and scale is None and decimal is None and texts.str.contains(_PADDED).any():
+        width = texts.drop_nulls().str.len_chars()
+        if width.min() == width.max():
+            words = f"such as '{texts.filter(texts.str.contains(_PADDED))[0]}' are codes, not numbers, by their zeros"
+            found = _ambiguous_reading(texts, f"{words}: set {{nominal}}, or write numbers without leading zeros")
+            return replace(found, missing=missing, advised={"scale": "nominal"})
     if not len(unread):
         note = f"labels parsed as numbers with a decimal {decimal}" if decimal else ""
         return Numbers(read, missing, plain=decimal is None, note=note)
@@ -135,6 +142,10 @@ def parse_numbers(
             return replace(found, missing=missing)
     found = _find_ambiguity(texts, read) if scale is None else Numbers(read, missing)
     return None if found is None else replace(found, missing=missing)
+
+
+_PADDED = r"^0\d{2,}$"
+"""A number of three digits or more that begins with 0, as codes of a code book do."""
 
 
 # -- notations ------------------------------------------------------------------------------------------
@@ -361,7 +372,7 @@ def _ambiguous_reading(texts: pl.Series, words: str) -> Numbers:
 
 MARKS = (
     "na", "n/a", "#n/a", "nan", "null", "none", "-", "n.a.", "n.a", ".", "–", "—", "--", "<na>", "#div/0!", "#value!",
-    "#ref!", "#null!", "#name?", r"\n",
+    "#ref!", "#null!", "#name?", r"\n", "?", "??",
 )  # fmt: skip
 """Usual marks of missing values, in lower case; MySQL writes ``\\N``."""
 
@@ -634,7 +645,11 @@ def _settle_numbers(
         unread = part.labels.is_in(strange.implode()).fill_null(False)
         text = counted(int(unread.sum()), "row")
         plain = distinct.filter(~numbers.unread & ~numbers.missing).to_list()
-        codes = {} if part.criterion else codes_of_numbers(strange.to_list(), plain)
+        codes = (
+            {}
+            if part.criterion
+            else codes_of_numbers(strange.to_list(), plain) or order_of_parts(strange.to_list(), plain)
+        )
         raise DataError(
             f"{part.about()} mix numbers and text; {text} of text ({part.rows(unread)}). Correct them, specify their "
             f"scale ({part.like('nominal')} if they are categories), or set missing=[...] for missing values"
