@@ -169,7 +169,13 @@ def find_battles(table: pl.DataFrame, views: Mapping[str, ColumnView]) -> list[B
                 }
                 found.append((rank + 4 * bool(own), battle))
     best = [battle for rank, battle in found if rank == max(found, key=lambda one: one[0])[0]]
-    return [battle for battle in best if battle[:2] == best[0][:2]]
+    best = [battle for battle in best if battle[:2] == best[0][:2]]
+    return [battle for battle in best if not any(_is_copy(views, battle.winner, other.winner) for other in best)]
+
+
+def _is_copy(views: Mapping[str, ColumnView], one: str, other: str) -> bool:
+    """Whether a column repeats another one under a longer name: ``raw_preference`` and ``preference``."""
+    return plain_name(one).endswith(f" {plain_name(other)}") and bool((views[one].codes == views[other].codes).all())
 
 
 MOST_COLUMNS = 40

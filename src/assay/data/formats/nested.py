@@ -451,6 +451,9 @@ def _by_name(
         return None
     keys = {n: [{k for k, v in one.items() if v is not None} for one in cells[n]] for n in _of_kind(cells, dict)}
     objects = [n for n in keys if all(_is_scalar(v) or v is None for one in cells[n] for v in one.values())]
+    # An output is an object with one key, such as its text; its answer and reason are no annotators either.
+    every = {n: set().union(*keys[n]) for n in objects}
+    objects = [n for n in objects if len(every[n]) > 1 and not any(_tells_answer(k) for k in every[n])]
     varied = [n for n in objects if len(set(map(frozenset, keys[n]))) > 1]
     usual = [n for n in objects if _single(n) in LABELS or called(_single(n), "label")]
     named = [n for n in usual if n in varied] or usual or (varied if len(varied) == 1 else [])
@@ -468,6 +471,11 @@ def _by_name(
         if label is not None
     ]
     return found, [f"one row per answer in {name}: its keys are the annotators"]
+
+
+def _tells_answer(key: str) -> bool:
+    """Whether a key is called as a label or a comment is, not as an annotator."""
+    return called(plain_name(key), "label") or called(plain_name(key), "comment")
 
 
 def _refuse_uneven(name: str, lengths: Iterable[int], source: str) -> None:
