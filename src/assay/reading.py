@@ -25,7 +25,7 @@ from assay.data.formats.registry import (
     format_options,
     join_tables,
     platform_of,
-    rows_of,
+    sheets_of,
 )
 from assay.data.formats.scores import scores_of_frame
 from assay.data.formats.sheets import SPREADSHEETS
@@ -146,7 +146,8 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
     tables = {name: _attribute_table(getattr(settings, name), named) for name in ("items", "annotator_table")}
     settings = replace(settings, **tables, codes=_codes(settings.codes, paths))
     paths = _files_of_annotators(paths, settings)
-    parts = [rows_of(path, settings) for path in paths] if paths else [_rows_of_frame(source, settings)]
+    read = [rows for path in paths for rows in sheets_of(path, settings)]
+    parts = read if paths else [_rows_of_frame(source, settings)]
     _refuse_unknown_exclusions(parts, settings.excluded)
     parts = [part if _has_roles(part, settings) else _read_plain(part, settings) for part in parts]
     return join_tables(_with_file_names(parts, paths, settings), settings)

@@ -957,7 +957,10 @@ def duplicate_words(table: pl.DataFrame, key: list[str]) -> str:
     elif varied:
         remedy = f"if column '{varied[0]}' is an experimental condition, set conditions=['{varied[0]}']"
     else:
-        remedy = "remove the extra rows, or number the answers in a column 'repeat'"
+        remedy = (
+            "remove the extra rows, number the answers in a column 'repeat', or write one label for all of them, such "
+            "as the number of errors"
+        )
     return f"{counted(groups.height, 'answer')} given several times ({shown}{more}); {remedy}"
 
 

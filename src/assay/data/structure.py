@@ -9,6 +9,7 @@ several readings are left, the structure has a question for the user.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,6 +47,7 @@ from assay.data.role_names import (
     crossed_part,
     data_of,
     human_names,
+    numbered_names,
     plain_name,
 )
 from assay.data.sides import find_battles
@@ -304,11 +306,15 @@ def further_readings(number: int) -> str:
     return f"or {number - MOST_CHOICES} further readings, by the columns of item, annotator and label"
 
 
-def of_several(error: UnclearTableError, sources: Sequence[str], stated: Mapping[str, Any]) -> UnclearTableError:
+def of_several(error: UnclearTableError, sources: str | Sequence[str], stated: Mapping[str, Any]) -> UnclearTableError:
     """Return the error about one of several files, with calls that read all of them.
 
     If the file needs other options than those that are stated for another one, it is read alone and joined.
     """
+    if not isinstance(stated.get("sheet"), str | None):
+        # Several sheets of one workbook are read from its path.
+        books = list(dict.fromkeys(source.rpartition("/")[0] for source in sources))
+        sources = books[0] if len(books) == 1 else books
     each = ((said, [(k, v) for k, v in given.items() if k != "judges" or v]) for said, given in error.choices)
     readings = [(said, dict(given)) for said, given in each]
     roles = [name for name in ("item", "annotator", "label", "layout", "columns") if name in stated]
@@ -326,14 +332,14 @@ def of_several(error: UnclearTableError, sources: Sequence[str], stated: Mapping
 
 
 def unclear(
-    source: str, problems: Sequence[str], readings: Sequence[Choice] = (), sources: Sequence[str] | None = None
+    source: str, problems: Sequence[str], readings: Sequence[Choice] = (), sources: str | Sequence[str] | None = None
 ) -> UnclearTableError:
     """Return the error that lists all problems of a table.
 
     It ends in the call that reads the table (with the other ``sources``) if one reading is left, and otherwise lists
     the readings that are left.
     """
-    whole = source if sources is None else list(sources)
+    whole = source if sources is None else sources if isinstance(sources, str) else list(sources)
     text = f"{source}: {'; '.join(problems)}"
     end = "" if text.endswith(("?", ".")) else "."
     if len(readings) == 1 and readings[0][1]:
@@ -684,7 +690,8 @@ class _Finder:
     def _possible_keys(self) -> list[tuple[str, ...]]:
         """Sets of columns that identify a row, in a table with too few rows to exclude chance."""
         views = self.views.values()
-        if any(v.unique and (v.is_text or v.whole) and not v.counts_rows and not v.dates for v in views):
+        if any(v.unique and not v.dates and (v.is_text or (v.whole and not v.counts_rows)
+               or called_people(self.plain[v.name]) == 2) for v in views):  # fmt: skip
             return []
         found = []
         for key in self._all_keys[1]:
@@ -840,6 +847,9 @@ class _Finder:
         there = [n for n in self.views if n not in self.excluded]
         fits = [(self._witness(n)[0], n) for n in there if self._repeats(n) and not self.views[n].free]
         fits = [(rank, n) for rank, n in fits if rank >= 1 and n not in (self.stated.item, self.stated.label)]
+        # One value under a name such as "name" or "user" says who answered only in one of several files.
+        alone = self.stated.alone
+        fits = [(rank, n) for rank, n in fits if rank > 2 or not alone or self.views[n].n_values > 1]
         exact = [n for n in there if self.plain[n] == "annotator" and n not in (self.stated.item, *self.stated.people)]
         if exact and not any(rank >= 8 for rank, _ in fits):
             return exact[0]
@@ -857,6 +867,10 @@ class _Finder:
         exact = [n for n in fits if self.plain[n] in ("item", "item id")]
         if exact:
             return exact[0]
+        # Another id that comes again, such as `seg_id`, is the item of a table without a usual name.
+        fits = fits or [n for n, v in self.views.items() if n not in (who, self.stated.label, *self.excluded)
+                        and self.plain[n].endswith(" id") and not called_people(self.plain[n])
+                        and self._repeats(n) and self._by_name(n) is None and v.share_filled == 1]  # fmt: skip
         fits = [n for n in fits if not NUMBERED.fullmatch(self.plain[n])] or fits
         # Items come again if several annotators label them.
         fits = [n for n in fits if self._repeats(n)] or fits
@@ -976,6 +990,8 @@ class _Finder:
         said = {role for role in ("item", "annotator") if getattr(stated, role) is not None} - stated.by_name
         if not self.questions and not said:
             self._check_exchanged(key, labels, options)
+        if not self.questions and not said:
+            self._check_stations(key, labels, options)
         taken: dict[str, RoleKind] = dict.fromkeys(key.item, "item")
         taken |= {key.who: "annotator", **dict.fromkeys(labels, "label")}
         taken |= {name: role for role, name in (("criterion", key.criterion), ("repeat", key.repeat)) if name}  # type: ignore[misc]
@@ -1034,6 +1050,30 @@ class _Finder:
                 answer = {**options, "item": item[0] if len(item) == 1 else item, "annotator": who}
                 choices.append((words.answered_by(who, self.views[who].examples(), item), answer))
             self.questions.append(Doubt(words.exchanged(key.item, key.who), tuple(choices)))
+
+    def _check_stations(self, key: _Key, labels: Sequence[str], options: dict[str, Any]) -> None:
+        """Ask whether a column of annotators is part of the item, as a station is that has examiners of its own.
+
+        Labels of one item agree more within its values than across them, and each has several annotators.
+        """
+        fixed = [n for n in (key.criterion, key.repeat, key.condition) if n is not None]
+        units = crossed([self.views[n].codes for n in (*key.item, *fixed)])
+
+        def agreement(units: NDArray[np.int64]) -> float:
+            found = [sameness(units, self.views[n].codes, self.views[n].values) for n in labels]
+            return float(np.mean(found)) if found else float("nan")
+
+        for name, view in self.views.items():
+            several = 2 <= view.n_values <= self.views[key.who].n_values / 2 and view.share_filled == 1
+            if not key.found or name in (*key.members, *labels) or not several or not self._belongs(name, (key.who,)):
+                continue
+            finer = crossed([units, view.codes])
+            if agreement(finer) > max(agreement(units), 0) + SWAPPED:
+                readings = [[*key.item, name], list(key.item)]
+                choices = tuple((words.item_is(one), options | {"item": one[0] if len(one) == 1 else one})
+                                for one in readings)  # fmt: skip
+                self.questions.append(Doubt(words.part_of_item(key.item, name, key.who), choices))
+                return
 
     def _unread(self) -> Structure:
         """A long table in which a role is missing."""
@@ -1111,7 +1151,9 @@ class _Finder:
             options["split_columns"] = crossing.template
             people = crossing.annotators
             if crossing.ambiguity:
-                self._confirm(words.crossed_columns(crossing.ambiguity), {"split_columns": crossing.template})
+                templates = (crossing.template, _swapped(crossing.template))
+                choices = tuple((words.split_names(labels[0], one), {"split_columns": one}) for one in templates)
+                self.questions.append(Doubt(words.crossed_columns(crossing.ambiguity), choices))
         options["columns"] = labels
         if stated.split_columns is None:
             self._ask_judges_or_systems(people, options)
@@ -1125,6 +1167,8 @@ class _Finder:
             self._ask_judge_or_system(models[0], labels[0], item)
         elif len(labels) == 1 and stated.alone and stated.shape != "wide" and not judges.intersection(labels):
             self.errors.append(self._unread_objects() or words.only_column(labels[0]))
+        elif crossing is None and stated.split_columns is None and stated.columns is None and numbered_names(labels):
+            self._ask_numbers(labels)
         elif not judges and stated.alone and stated.shape is None and stated.columns is None and crossing is None:
             self._ask_people_or_questions(labels, options)
         for name in (n for n, (kind, _) in roles.items() if kind == "unknown" and n not in labels):
@@ -1220,6 +1264,19 @@ class _Finder:
         self.questions.append(Doubt(words.people_or_questions(labels, self._why_labels(self.views[labels[0]])),
                                        tuple(choices)))  # fmt: skip
 
+    def _ask_numbers(self, labels: list[str]) -> None:
+        """Ask what the number in the name of each column is: a repeat, a criterion or an annotator."""
+        mark, pairs = numbered_names(labels) or ("", [])
+        numbers = [all(pair[k].isdigit() for pair in pairs) for k in (0, 1)]
+        templates = [f"annotator{mark}criterion", f"criterion{mark}annotator"]
+        if any(numbers):
+            who = "annotator{}repeat" if numbers[1] else "repeat{}annotator"
+            templates.insert(0, who.format(mark))
+        choices = [(words.split_names(labels[0], one, pairs[0]), {"split_columns": one}) for one in templates]
+        choices.append((words.columns_are_annotators(labels), {}))
+        shape = {"layout": "wide", "columns": labels}
+        self.questions.append(Doubt(words.numbered_columns(labels), tuple((said, shape | o) for said, o in choices)))
+
     def _check_annotator_column(self, labels: list[str]) -> None:
         """Ask if the cells of one label column seem to name who gave the labels of the others."""
         named = [n for n in labels if called_people(self.plain[n]) == 2 and self._repeats(n)]
@@ -1292,6 +1349,7 @@ class _Finder:
             return [], None
         best = max(groups, key=lambda g: (len(g), any(n in known for n in g), -open_.index(g[0])))
         rivals = [g for g in groups if g is not best and len(g) == len(best)]
+        best = self._without_constants(best, known)
         if rivals and len(best) > 1 and not any(n in known for n in best):
             choices = tuple(
                 (words.labels_are(g), {"layout": "wide", "columns": g}) for g in (best, *rivals)[:MOST_CHOICES]
@@ -1321,6 +1379,15 @@ class _Finder:
             said = words.left_out(siblings, self.views[siblings[0]].examples(), best)
             self.questions.append(Doubt(said, choices))
         return best, crossing
+
+    def _without_constants(self, labels: list[str], known: Sequence[str]) -> list[str]:
+        """Labels without columns of one value, such as a number of the task, next to numbered columns that vary."""
+        varied = Counter(_stem(self.plain[n]) for n in labels if self.views[n].n_values > 1)
+        numbered = [stem for stem, often in varied.items() if often > 1 and "0" in stem]
+        once = [
+            n for n in labels if self.views[n].n_values == 1 and n not in known and _stem(self.plain[n]) not in varied
+        ]
+        return [n for n in labels if n not in once] if numbered and not human_names(once) else labels
 
     def _siblings(self, labels: list[str], others: Sequence[str]) -> list[str]:
         """Columns with other cells that are numbered as those of the labels: ``rater2`` of three."""
@@ -1420,7 +1487,8 @@ class _Finder:
         if timed and (view.dates or view.ends is None or view.ends[1] > 1e5):
             return "time stamp"
         for role in BY_NAME[1:]:
-            if called(plain, role):
+            # Comments are words: `feedback.rating` has the numbers of a scale.
+            if called(plain, role) and not (role == "comment" and view.numeric):
                 return role  # type: ignore[return-value]
         return "technical" if data_of(name, self.views) else None
 
@@ -1443,9 +1511,11 @@ class _Finder:
 
     def _form_questions(self) -> list[str]:
         """The columns of a form with one row per annotator, one question each; empty if the table is not a form."""
+        often = Counter(_stem(plain) for plain in self.plain.values())
         asked = [v.name for v in self.views.values() if self._by_name(v.name) is None and v.could_be_labels
-                 and not v.counts_rows
-                 and not (v.unique and (v.is_text or called(self.plain[v.name], "item")))]  # fmt: skip
+                 and not (v.unique and v.is_text)
+                 and (often[_stem(self.plain[v.name])] > 2
+                      or not (v.counts_rows or (v.unique and called(self.plain[v.name], "item"))))]  # fmt: skip
         people = self._people_column()
         if self._rows_of_annotators is not None:
             return [name for name in asked if name != people]
@@ -1473,6 +1543,12 @@ class _Finder:
         if first not in texts or first is None or first.rows > MOST_PEOPLE or model_names(self.views):
             return None
         cells = first.distinct.to_list()
+        if (
+            len(cells) > 1
+            and human_names(cells) == cells
+            and not human_names([n for n in self.views if n != first.name])
+        ):
+            return first.name
         short = all(len(cell.split()) <= MOST_WORDS for cell in cells)
         return first.name if short and 0 < len(model_names(cells, cells)) < len(cells) / 2 else None
 
@@ -1538,6 +1614,13 @@ def _grid(names: Sequence[str]) -> str | None:
     items, criteria = ({pair[i] for pair in pairs} for i in (0, 1))
     whole = bool(names) and all(found) and len(pairs) == len(names) == len(items) * len(criteria)
     return _GRID if whole and min(len(items), len(criteria)) > 1 else None
+
+
+def _swapped(template: str) -> str:
+    """The template of names that combine an annotator and a criterion in the other order."""
+    mark = template.removeprefix("annotator").removeprefix("criterion")
+    mark = mark.removesuffix("annotator").removesuffix("criterion")
+    return f"criterion{mark}annotator" if template.startswith("annotator") else f"annotator{mark}criterion"
 
 
 def _stem(plain: str) -> str:

@@ -291,7 +291,8 @@ FORMATS = Registry("assay.formats", Format, {
         ),
         Format(
             "table", "CSV, TSV, spreadsheets, JSON, JSON Lines, Parquet",
-            lambda path, _, settings: read_table(path, settings.sheet), lambda _: True, ("sheet",), joins_items=True,
+            lambda path, _, settings: read_table(path, _one_sheet(settings)), lambda _: True, ("sheet",),
+            joins_items=True,
         ),
     )
 })  # fmt: skip
@@ -351,7 +352,7 @@ class ReadSettings(FrameSettings, FormatSettings):
         None,
         "Annotator and criterion in the column names of a wide table, such as `annotator_criterion`.",
         details="`annotator / criterion` reads `Ann / clarity`, `criterion_annotator` reads `clarity_ann`; the text "
-        "between the two words is the separator.",
+        "between the two words is the separator. `annotator_repeat` reads `A_1` and `A_2` as two labels of A.",
     )
     format: str = option(
         "auto",
@@ -439,6 +440,25 @@ def rows_of(path: Path, settings: ReadSettings) -> Rows:
             "name a file in it"
         )
     return chosen.rows(path, settings.own_item(), settings)
+
+
+def _one_sheet(settings: FormatSettings) -> str | None:
+    """The sheet to read; several are read one by one (`sheets_of`)."""
+    return settings.sheet if settings.sheet is None or isinstance(settings.sheet, str) else settings.sheet[0]
+
+
+def sheets_of(path: Path, settings: ReadSettings) -> list[Rows]:
+    """Read the rows of a file, or of each of several sheets of a spreadsheet, whose sources then name the sheet."""
+    if settings.sheet is None or isinstance(settings.sheet, str):
+        return [rows_of(path, settings)]
+    parts = [(name, rows_of(path, replace(settings, sheet=name))) for name in settings.sheet]
+    return [replace(rows, reading=replace(rows.reading, source=f"{path}/{name}")) for name, rows in parts]
+
+
+def _file_name(source: str) -> str:
+    """The name of a file without its suffix, or of a sheet."""
+    path = Path(source)
+    return path.name if path.parent.suffix.lower() in SPREADSHEETS else path.stem
 
 
 def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
@@ -551,7 +571,8 @@ def long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows,
     else:
         rows = tables.unpivot(rows, item, columns, check=check)
     if settings.layout == "wide" and settings.split_columns is not None:
-        rows, criterion = tables.split_annotators(rows, settings.split_columns), "criterion"
+        rows = tables.split_annotators(rows, settings.split_columns)
+        criterion = "criterion" if "criterion" in rows.labels.columns else criterion
     return rows, "item", "annotator", "label", criterion
 
 
@@ -742,7 +763,8 @@ def _named_by_files(parts: list[Rows], sources: Sequence[Rows], settings: ReadSe
     names = [part.labels["annotator"].cast(pl.String).unique().to_list() for part in parts]
     items = [part.labels["item"].cast(pl.String).unique() for part in parts]
     people = {*(_as_names(settings.judges) or ()), *(_as_names(settings.humans) or ())}
-    files = [Path(part.reading.source).stem for part in parts]
+    files = [_file_name(part.reading.source) for part in parts]
+    sheets = not (settings.sheet is None or isinstance(settings.sheet, str))
     alike, made = len({frozenset(own) for own in names}) == 1, []
     for k, (part, own) in enumerate(zip(parts, names, strict=True)):
         usual = ["label", *(["questions"] if alike else [])]
@@ -754,6 +776,9 @@ def _named_by_files(parts: list[Rows], sources: Sequence[Rows], settings: ReadSe
             labels = part.labels.with_columns(*criterion, annotator=pl.lit(files[k]))
             note = f"the annotator is named by the file; labels are in {listing([repr(n) for n in natural(own)], 4)}"
             part = replace(part, labels=labels, reading=part.reading.add_notes(note))
+        elif sheets and alike and "criterion" not in part.labels.columns and set(own) <= {*sources[k].labels.columns}:
+            labels = part.labels.with_columns(criterion=pl.lit(files[k]))
+            part = replace(part, labels=labels, reading=part.reading.add_notes("the criterion is named by the sheet"))
         made.append(part)
     return made
 

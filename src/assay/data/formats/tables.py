@@ -280,13 +280,14 @@ def transpose(rows: Rows, annotator: str, columns: Sequence[str] | None) -> Rows
 
 def split_annotators(rows: Rows, template: str) -> Rows:
     """Split names that combine an annotator and a criterion, ``ann_clarity``, into two columns of a long table."""
-    found = re.fullmatch(r"(annotator|criterion)(.+)(annotator|criterion)", template)
-    if found is None or found[1] == found[3]:
+    found = re.fullmatch(r"(annotator|criterion|repeat)(.*?)(annotator|criterion|repeat)", template)
+    if found is None or found[1] == found[3] or "annotator" not in (found[1], found[3]):
         raise DataError(
             f"split_columns '{template}' has no order; write annotator and criterion with the text between them, "
-            "such as split_columns='annotator_criterion'"
+            "such as split_columns='annotator_criterion', or annotator and repeat"
         )
-    mark = re.escape(found[2])
+    # Without a text between them, each part ends in a number: P1R2.
+    mark = re.escape(found[2]) or r"(?<=\d)(?=[^\W\d])"
     names = rows.labels["annotator"].unique(maintain_order=True).to_list()
     # Names with several marks are split at the first or at the last: the one that gives fewer annotators and criteria.
     cuts = [{name: re.fullmatch(rf"(?s)(.+{least}){mark}(.+)", name) for name in names} for least in ("?", "")]
@@ -705,7 +706,12 @@ def arena_rows(
         # Battles without a question are separate items, so no vote is repeated.
         again = "repeat" not in kept.columns and bool(named or asked)
         vote = pl.Series("_vote", _votes_of(kept)) if again else None
-        if vote is not None and any_twice(vote.to_numpy()):
+        if vote is not None and any_twice(vote.to_numpy()) and (part := _part_of_question(kept, vote)):
+            kept = kept.with_columns(item=pl.format("{}/{}", "item", pl.col(part).cast(pl.String)))
+            notes.append(
+                f"votes of one voter on one {named or 'item'} differ in '{part}': each of its values is an item"
+            )
+        elif vote is not None and any_twice(vote.to_numpy()):
             kept = kept.with_columns(vote).with_columns(repeat=pl.int_range(1, pl.len() + 1).over("_vote"))
             kept = kept.drop("_vote")
             notes.append("several votes of one voter on one item are numbered in the order of the table (repeat)")
@@ -722,6 +728,22 @@ def _question_of(frame: pl.DataFrame, columns: Sequence[str], voter: str) -> str
     for name in columns:
         again = frame[name].n_unique() < frame.height / MIN_VOTES and not frame[name].null_count()
         if again and frame.select(name, voter).is_unique().all():
+            return name
+    return None
+
+
+def _part_of_question(votes: pl.DataFrame, vote: pl.Series) -> str | None:
+    """The column that tells the votes of one voter on one question apart, such as its turn; None if there is none.
+
+    Its values come again in all questions, as those of a time do not; a column called as a repeat numbers the votes.
+    """
+    known = {"item", "annotator", "label", "criterion", "_row", *PAIR}
+    for name in (c for c in votes.columns if c not in known):
+        column, plain = votes[name], plain_name(name)
+        few = 2 <= column.n_unique() <= votes.height / (2 * MIN_VOTES * votes["item"].n_unique()) + 1
+        if not few or column.null_count() or column.dtype.is_nested() or called(plain, "repeat"):
+            continue
+        if not called(plain, "time stamp") and not pl.DataFrame([vote, column]).is_duplicated().any():
             return name
     return None
 
