@@ -209,6 +209,14 @@ def raw_preferences(folder: Path, rng: Rng) -> Given:
     return Given(text(folder, json.dumps(rows), "t.json"), right)
 
 
+@given
+def statistics_of_metrics(folder: Path, rng: Rng) -> Given:
+    """The name of a metric is no annotator, and its sum no label."""
+    rows = [{"instance_id": f"id{k}", "stats": [{"name": {"name": name, "split": "test"}, "count": 1, "sum": k % 2,
+             "mean": k % 2} for name in ("exact_match", "f1")]} for k in range(10)]  # fmt: skip
+    return Given(text(folder, json.dumps(rows), "t.json"), refused="'stats' contains objects of another form")
+
+
 # -- examinations and errors ----------------------------------------------------------------------------------------
 
 

@@ -106,13 +106,13 @@ def data_of(name: str, names: Iterable[str]) -> bool:
 
 def human_names(names: Sequence[str]) -> list[str]:
     """Return the names that say that they are a person's: ``rater_1``, ``A1``, ``R2``."""
-    people = [n for n in names if _is_human(n) or _LETTER.fullmatch(n)]
-    if not all(_is_human(n) or MACHINE.fullmatch(n) for n in names if n not in people):
-        people = [n for n in people if _is_human(n)]
+    people = [n for n in names if is_human(n) or _LETTER.fullmatch(n)]
+    if not all(is_human(n) or MACHINE.fullmatch(n) for n in names if n not in people):
+        people = [n for n in people if is_human(n)]
     return people
 
 
-def _is_human(name: str) -> bool:
+def is_human(name: str) -> bool:
     """Whether a name says that it is a person's: ``rater_1``, ``Korrektor A``, ``second marker``."""
     plain = plain_name(re.sub(r"[ _.-]*(\d+|(?<=[ _.-])[A-Za-z])$", "", name.strip()))
     return bool(_HUMAN.match(name)) or (called_people(plain) == 2 and not called_person_ids(plain))
@@ -186,7 +186,7 @@ def numbered_names(names: Sequence[str]) -> tuple[str, list[tuple[str, str]]] | 
 def _is_kind_of_annotator(part: str) -> bool:
     """Whether a part of a name is a kind of annotator, whose number is part of the name: ``human`` in ``human_1``."""
     alone = not re.search(r"\d$|[ _.-][A-Za-z]$", part)
-    return alone and (_is_human(part) or called(plain_name(part), "system") or bool(model_names([part])))
+    return alone and (is_human(part) or called(plain_name(part), "system") or bool(model_names([part])))
 
 
 def crossed_part(names: Sequence[str]) -> list[str]:

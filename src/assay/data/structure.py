@@ -47,6 +47,7 @@ from assay.data.role_names import (
     crossed_part,
     data_of,
     human_names,
+    is_human,
     numbered_names,
     plain_name,
 )
@@ -1543,11 +1544,7 @@ class _Finder:
         if first not in texts or first is None or first.rows > MOST_PEOPLE or model_names(self.views):
             return None
         cells = first.distinct.to_list()
-        if (
-            len(cells) > 1
-            and human_names(cells) == cells
-            and not human_names([n for n in self.views if n != first.name])
-        ):
+        if len(cells) > 1 and all(map(is_human, cells)) and not any(map(is_human, self.views)):
             return first.name
         short = all(len(cell.split()) <= MOST_WORDS for cell in cells)
         return first.name if short and 0 < len(model_names(cells, cells)) < len(cells) / 2 else None

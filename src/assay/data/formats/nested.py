@@ -296,6 +296,9 @@ def _objects(
              all(isinstance(one, dict) and one for each in cells[n] for one in each)]  # fmt: skip
     records = [{k: [*map(_flat, v)] if k in lists and v else v for k, v in record.items()} for record in records]
     objects = {n: [one for record in records for one in record.get(n) or ()] for n in lists}
+    # Sums and counts are a metric's, and its name is no annotator.
+    measured = [n for n in lists if all(sum(called(_last(k), "computed") for k in one) > 1 for one in objects[n])]
+    lists = [n for n in lists if n not in measured]
     lists = [n for n in lists if all(any(_answers(k, v) for k, v in one.items()) for one in objects[n])]
     if not lists:
         return None
