@@ -1151,10 +1151,7 @@ class _Finder:
         if crossing is not None and stated.split_columns is None:
             options["split_columns"] = crossing.template
             people = crossing.annotators
-            if crossing.ambiguity:
-                templates = (crossing.template, _swapped(crossing.template))
-                choices = tuple((words.split_names(labels[0], one), {"split_columns": one}) for one in templates)
-                self.questions.append(Doubt(words.crossed_columns(crossing.ambiguity), choices))
+            self._ask_order(labels[0], crossing)
         options["columns"] = labels
         if stated.split_columns is None:
             self._ask_judges_or_systems(people, options)
@@ -1264,6 +1261,13 @@ class _Finder:
             choices.append((words.rows_are_annotators(None if who == ROWS else who), turned))
         self.questions.append(Doubt(words.people_or_questions(labels, self._why_labels(self.views[labels[0]])),
                                        tuple(choices)))  # fmt: skip
+
+    def _ask_order(self, name: str, crossing: CrossedNames) -> None:
+        """Ask which part of each name is the annotator, if nothing shows it."""
+        if crossing.ambiguity:
+            templates = (crossing.template, _swapped(crossing.template))
+            choices = tuple((words.split_names(name, one), {"split_columns": one}) for one in templates)
+            self.questions.append(Doubt(words.crossed_columns(crossing.ambiguity), choices))
 
     def _ask_numbers(self, labels: list[str]) -> None:
         """Ask what the number in the name of each column is: a repeat, a criterion or an annotator."""

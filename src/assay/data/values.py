@@ -127,8 +127,8 @@ def parse_numbers(
         width = texts.drop_nulls().str.len_chars()
         if width.min() == width.max():
             words = f"such as '{texts.filter(texts.str.contains(_PADDED))[0]}' are codes, not numbers, by their zeros"
-            found = _ambiguous_reading(texts, f"{words}: set {{nominal}}, or write numbers without leading zeros")
-            return replace(found, missing=missing, advised={"scale": "nominal"})
+            padded = _ambiguous_reading(texts, f"{words}: set {{nominal}}, or write numbers without leading zeros")
+            return replace(padded, missing=missing, advised={"scale": "nominal"})
     if not len(unread):
         note = f"labels parsed as numbers with a decimal {decimal}" if decimal else ""
         return Numbers(read, missing, plain=decimal is None, note=note)

@@ -16,7 +16,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +184,7 @@ def _is_latin(data: bytes) -> bool:
 def _windows_encoding(data: bytes) -> str:
     """The Windows encoding of a text in a Latin script: that of Central Europe or of the West.
 
-    The letters ``ł`` and ``ż`` of the one are signs such as ``³`` and ``¿`` of the other, which stand inside no word;
+    The letters ``ł`` and ``ż`` of the one are signs such as ``³`` and ``¿`` of the other, which no word contains;
     and no language of the West has both ``š`` or ``ž`` and the letters that ``ě``, ``ř`` and ``č`` would be.
     """
     inside = re.findall(rb"(?<=[a-zA-Z])[\xb3\xb9\xbf\x9c\x9f\xa3\xa5\xaf](?=[a-zA-Z])|[\xa3\xaf](?=[a-zA-Z]{2})", data)
@@ -335,7 +334,10 @@ def _above_repeated(rows: Sequence[Sequence[str | None]], first: int) -> int:
 
 def _filled(names: Sequence[str]) -> list[str]:
     """The names of a row, each also in the empty cells to its right."""
-    return list(accumulate(names, lambda left, cell: cell or left))
+    filled: list[str] = []
+    for cell in names:
+        filled.append(cell or (filled[-1] if filled else ""))
+    return filled
 
 
 def _over_merged(above: Sequence[str], below: Sequence[str]) -> list[str]:

@@ -705,16 +705,8 @@ def arena_rows(
     if battle.systems:
         # Battles without a question are separate items, so no vote is repeated.
         again = "repeat" not in kept.columns and bool(named or asked)
-        vote = pl.Series("_vote", _votes_of(kept)) if again else None
-        if vote is not None and any_twice(vote.to_numpy()) and (part := _part_of_question(kept, vote)):
-            kept = kept.with_columns(item=pl.format("{}/{}", "item", pl.col(part).cast(pl.String)))
-            notes.append(
-                f"votes of one voter on one {named or 'item'} differ in '{part}': each of its values is an item"
-            )
-        elif vote is not None and any_twice(vote.to_numpy()):
-            kept = kept.with_columns(vote).with_columns(repeat=pl.int_range(1, pl.len() + 1).over("_vote"))
-            kept = kept.drop("_vote")
-            notes.append("several votes of one voter on one item are numbered in the order of the table (repeat)")
+        kept, said = _repeated_votes(kept, named or "item") if again else (kept, [])
+        notes += said
     neither = f"{battle.winner} names neither {battle.first}, {battle.second} nor a tie"
     gone = (Exclusion("row", out, neither),) if out else ()
     if annotator is not None and annotator != "annotator":
@@ -732,8 +724,20 @@ def _question_of(frame: pl.DataFrame, columns: Sequence[str], voter: str) -> str
     return None
 
 
+def _repeated_votes(votes: pl.DataFrame, question: str) -> tuple[pl.DataFrame, list[str]]:
+    """Votes of one voter on one item, which are on parts of a question or otherwise repeats; and a note on them."""
+    vote = pl.Series("_vote", _votes_of(votes))
+    if not any_twice(vote.to_numpy()):
+        return votes, []
+    if part := _part_of_question(votes, vote):
+        votes = votes.with_columns(item=pl.format("{}/{}", "item", pl.col(part).cast(pl.String)))
+        return votes, [f"votes of one voter on one {question} differ in '{part}': each of its values is an item"]
+    votes = votes.with_columns(vote).with_columns(repeat=pl.int_range(1, pl.len() + 1).over("_vote")).drop("_vote")
+    return votes, ["several votes of one voter on one item are numbered in the order of the table (repeat)"]
+
+
 def _part_of_question(votes: pl.DataFrame, vote: pl.Series) -> str | None:
-    """The column that tells the votes of one voter on one question apart, such as its turn; None if there is none.
+    """The column in which all votes of one voter on one question differ, such as its turn; None if there is none.
 
     Its values come again in all questions, as those of a time do not; a column called as a repeat numbers the votes.
     """
