@@ -1263,7 +1263,7 @@ class _Finder:
                                        tuple(choices)))  # fmt: skip
 
     def _ask_order(self, name: str, crossing: CrossedNames) -> None:
-        """Ask which part of each name is the annotator, if nothing shows it."""
+        """Ask which part of each name is the annotator, if the names do not show it."""
         if crossing.ambiguity:
             templates = (crossing.template, _swapped(crossing.template))
             choices = tuple((words.split_names(name, one), {"split_columns": one}) for one in templates)
