@@ -123,12 +123,6 @@ def parse_numbers(
     unread = (
         texts[:0] if read.null_count() == texts.null_count() else texts.filter(read.is_null() & texts.is_not_null())
     )
-    if not len(unread) and scale is None and decimal is None and texts.str.contains(_PADDED).any():
-        width = texts.drop_nulls().str.len_chars()
-        if width.min() == width.max():
-            words = f"such as '{texts.filter(texts.str.contains(_PADDED))[0]}' are codes, not numbers, by their zeros"
-            padded = _ambiguous_reading(texts, f"{words}: set {{nominal}}, or write numbers without leading zeros")
-            return replace(padded, missing=missing, advised={"scale": "nominal"})
     if not len(unread):
         note = f"labels parsed as numbers with a decimal {decimal}" if decimal else ""
         return Numbers(read, missing, plain=decimal is None, note=note)
@@ -498,6 +492,8 @@ def _settle_text(part: LabelColumn, scale: Scale | None, settings: LabelSettings
     free = scale is None and is_free_text(len(distinct), len(labels) - labels.null_count())
     if scale is None or scale.numeric:
         numbers = parse_numbers(strip_spaces(distinct), scale, settings.decimal, () if settings.marks == () else MARKS)
+        if numbers is not None and scale is None and settings.decimal is None:
+            _refuse_padded(part, distinct)
         if numbers is not None and scale is None and not part.as_text and numbers.plain:
             return _numbers_as_text(part, numbers.values, settings)
         if numbers is not None and not (free and not part.as_text and numbers.mixed):
@@ -510,6 +506,18 @@ def _settle_text(part: LabelColumn, scale: Scale | None, settings: LabelSettings
     if listed is not None and all(isinstance(c, str) for c in listed):
         return _settle_listed(part, [str(c) for c in listed], settings)
     return Settled(labels)
+
+
+def _refuse_padded(part: LabelColumn, distinct: pl.Series) -> None:
+    """Refuse labels with leading zeros, all of one length: codes of a code book, whose distances mean nothing."""
+    bare = strip_spaces(distinct)
+    padded, length = bare.filter(bare.str.contains(_PADDED)), bare.str.len_chars()
+    if len(padded) and length.min() == length.max():
+        raise DataError(
+            f"{part.about()} such as '{padded[0]}' are codes, not numbers, by their zeros: set {part.like('nominal')}, "
+            "or write numbers without leading zeros",
+            advised={} if part.criterion else {"scale": "nominal"},
+        )
 
 
 def is_free_text(distinct: int, labels: int) -> bool:
