@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Reading
-from assay.data.cells import total_of_counts
 from assay.data.columns import column_of, to_polars
 from assay.data.formats import Rows
 from assay.data.formats.nested import add_choices, unfold
@@ -31,9 +30,10 @@ from assay.data.formats.scores import scores_of_frame
 from assay.data.formats.sheets import SPREADSHEETS
 from assay.data.formats.tables import arena_rows, is_arena, parse_numeric_columns, read_battles, read_table
 from assay.data.names import IN_MEMORY, KindUnknownError, strip_spaces
-from assay.data.role_names import called_people, plain_name
 from assay.data.scales import Preference, parse_scale
-from assay.data.structure import UnclearTableError, read_call, unclear
+from assay.data.structure.cells import total_of_counts
+from assay.data.structure.readings import UnclearTableError, read_call, unclear
+from assay.data.structure.role_names import called_people, plain_name
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError, counted, listing, unknown
 from assay.estimation.options import question
 from assay.reporting.page import READING_MARK, atomic_write, writable

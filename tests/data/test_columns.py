@@ -311,8 +311,8 @@ def test_duplicate_words_name_rows_and_remedy():
         return duplicate_words(table, ["item", "annotator"])
 
     extra = (
-        "remove the extra rows, number the answers in a column 'repeat', or write one label for all of them, such as the "
-        "number of errors"
+        "remove the extra rows, number the answers in a column 'repeat', or write one label for all of them, such as "
+        "the number of errors"
     )
     assert words(1) == f"1 answer given several times (item 'i0', annotator 'ann': rows 1, 2); {extra}"
     shown = "; ".join(f"item 'i{i}', annotator 'ann': rows {2 * i + 1}, {2 * i + 2}" for i in range(5))

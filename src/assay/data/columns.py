@@ -31,9 +31,9 @@ from assay.data.names import (
 )
 from assay.data.names import natural as natural
 from assay.data.notations import are_dates
-from assay.data.role_names import called, plain_name
 from assay.data.scales import Label, Nominal, Ordinal, Preference, Scale, scale_of
 from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_as_swapped, side_columns, swap_sides
+from assay.data.structure.role_names import called, plain_name
 from assay.data.values import (
     AnnotatorLabels,
     LabelColumn,

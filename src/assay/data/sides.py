@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.cells import ColumnView
 from assay.data.names import Coded, factorize, natural
-from assay.data.role_names import plain_name
+from assay.data.structure.cells import ColumnView
+from assay.data.structure.role_names import plain_name
 
 PAIR = ("first", "second")
 """Columns that name the two systems of a vote: −1 is a vote for the first."""

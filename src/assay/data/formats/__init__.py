@@ -11,8 +11,8 @@ from typing import Any, Literal
 import polars as pl
 
 from assay.data.annotations import Annotations, Reading
-from assay.data.cells import ColumnView, views_of
 from assay.data.scales import Scale
+from assay.data.structure.cells import ColumnView, views_of
 from assay.errors import DesignError, listing
 from assay.estimation.options import Settings, option
 

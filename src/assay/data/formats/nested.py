@@ -20,11 +20,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.cells import total_of_counts
 from assay.data.columns import column_of
 from assay.data.formats import Rows
 from assay.data.names import model_names
-from assay.data.role_names import called, called_people, called_person_ids, human_names, plain_name
+from assay.data.structure.cells import total_of_counts
+from assay.data.structure.role_names import called, called_people, called_person_ids, human_names, plain_name
 from assay.data.words import counts
 from assay.errors import DataError, listing
 

@@ -19,7 +19,6 @@ from typing import Any, Literal
 import polars as pl
 
 from assay.data.annotations import Annotations, from_frame
-from assay.data.cells import shared_key
 from assay.data.columns import BLANK, SPLIT_DETAILS, FrameSettings, Reading, drop_blank_rows, whole_ids
 from assay.data.formats import FormatSettings, Rows, tables
 from assay.data.formats.intake import OFF_SCALE, is_number
@@ -42,23 +41,14 @@ from assay.data.formats.tables import (
 )
 from assay.data.joining import Match, match_ids, rename_ids
 from assay.data.names import QUESTION_SEPARATOR, natural, questions_in, spelling_key, strip_spaces
-from assay.data.role_names import called, plain_name
 from assay.data.scales import Preference, Scale
 from assay.data.sides import PAIR_OF
-from assay.data.structure import (
-    IGNORED,
-    MOST_READINGS,
-    ROWS,
-    Choice,
-    Doubt,
-    Layout,
-    Stated,
-    Structure,
-    UnclearTableError,
-    find_structure,
-    of_several,
-    unclear,
-)
+from assay.data.structure.cells import shared_key
+from assay.data.structure.finder import find_structure
+from assay.data.structure.keys import MOST_READINGS
+from assay.data.structure.readings import UnclearTableError, of_several, unclear
+from assay.data.structure.role_names import called, plain_name
+from assay.data.structure.roles import IGNORED, ROWS, Choice, Doubt, Layout, Stated, Structure
 from assay.data.values import infer_scale, valid_as_written
 from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import hints_of, option

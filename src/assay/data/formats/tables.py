@@ -25,10 +25,10 @@ from assay.data.formats import Rows, one_answer_each
 from assay.data.formats.nested import records_in
 from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
 from assay.data.names import IN_MEMORY, any_twice, cell_numbers, factorize, refuse_equal_names, strip_spaces
-from assay.data.role_names import ID, called, called_people, plain_name
 from assay.data.scales import Preference
 from assay.data.sides import GRADES, PAIR, PAIR_OF, Battle, Sides, find_battles, name_sides, pair_names, votes_in
-from assay.data.structure import ROWS
+from assay.data.structure.role_names import ID, called, called_people, plain_name
+from assay.data.structure.roles import ROWS
 from assay.data.values import MARKS, parse_numbers
 from assay.errors import AssayError, DataError, counted, listing, require, unknown
 from assay.estimation.result import Exclusion

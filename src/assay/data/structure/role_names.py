@@ -55,7 +55,7 @@ def plain_name(name: str) -> str:
 
 @cache
 def _lists() -> dict[str, dict[str, list[str]]]:
-    return tomllib.loads(files("assay.data").joinpath("roles.toml").read_text("utf-8"))
+    return tomllib.loads(files("assay.data.structure").joinpath("roles.toml").read_text("utf-8"))
 
 
 @cache
