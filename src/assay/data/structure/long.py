@@ -16,7 +16,7 @@ from assay.data import words
 from assay.data.names import model_names
 from assay.data.structure.annotators import AnnotatorSearch
 from assay.data.structure.dependence import crossed, sameness
-from assay.data.structure.keys import RowKey
+from assay.data.structure.keys import LEAST_FILLED, RowKey
 from assay.data.structure.role_names import called
 from assay.data.structure.roles import Doubt, Role, RoleKind, Structure
 
@@ -114,7 +114,7 @@ class LongSearch(AnnotatorSearch):
     def _check_stations(self, key: RowKey, labels: Sequence[str], options: dict[str, Any]) -> None:
         """Ask whether a column of annotators is part of the item, as a station with separate examiners is.
 
-        Labels of one item agree more within its values than across them, and each has several annotators.
+        Labels of one item agree more within its values than across them, and each of them has several labels.
         """
         fixed = [n for n in (key.criterion, key.repeat, key.condition) if n is not None]
         units = crossed([self.views[n].codes for n in (*key.item, *fixed)])
@@ -128,7 +128,9 @@ class LongSearch(AnnotatorSearch):
             if not key.found or name in (*key.members, *labels) or not several or not self._belongs(name, (key.who,)):
                 continue
             finer = crossed([units, view.codes])
-            if agreement(finer) > max(agreement(units), 0) + SWAPPED:
+            sizes = np.unique(finer[finer >= 0], return_counts=True)[1]
+            # Groups of annotators, such as their gender, have one label of many items by chance.
+            if float(np.mean(sizes > 1)) >= LEAST_FILLED and agreement(finer) > max(agreement(units), 0) + SWAPPED:
                 readings = [[*key.item, name], list(key.item)]
                 choices = tuple((words.item_is(one), options | {"item": one[0] if len(one) == 1 else one})
                                 for one in readings)  # fmt: skip
