@@ -230,6 +230,17 @@ def stations_with_their_own_examiners(folder: Path, rng: Rng) -> Given:
 
 
 @given
+def stations_with_two_labels(folder: Path, rng: Rng) -> Given:
+    """Which columns hold labels, and whether a station is part of the item, are two questions."""
+    rows = [(f"C{c:02}", f"S{s}", f"E{2 * s + e}", *map(int, labels)) for c in range(20) for s in range(1, 7)
+            for e, labels in enumerate(np.stack([scores(rng, 1, 2)[0], scores(rng, 1, 2)[0]], axis=1))]  # fmt: skip
+    path = long(folder, ("candidate", "station", "examiner", "global_rating", "technique"), rows)
+    right = [(f"{c}/{s}", who, name, x) for c, s, who, *labels in rows
+             for name, x in zip(("global_rating", "technique"), labels, strict=True)]  # fmt: skip
+    return Given(path, right, asked=True)
+
+
+@given
 def groups_of_annotators(folder: Path, rng: Rng) -> Given:
     """Annotators of two sites agree as much across sites as within them: the site describes the annotators."""
     labels = scores(rng, 30, 6)

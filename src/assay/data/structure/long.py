@@ -50,8 +50,8 @@ class LongSearch(AnnotatorSearch):
         said = {role for role in ("item", "annotator") if getattr(stated, role) is not None} - stated.by_name
         if not self.questions and not said:
             self._check_exchanged(key, labels, options)
-        if not self.questions and not said:
-            self._check_stations(key, labels, options)
+        if not said and all(one is question for one in self.questions):
+            self._check_stations(key, labels)
         taken: dict[str, RoleKind] = dict.fromkeys(key.item, "item")
         taken |= {key.who: "annotator", **dict.fromkeys(labels, "label")}
         taken |= {name: role for role, name in (("criterion", key.criterion), ("repeat", key.repeat)) if name}  # type: ignore[misc]
@@ -111,7 +111,7 @@ class LongSearch(AnnotatorSearch):
                 choices.append((words.answered_by(who, self.views[who].examples(), item), answer))
             self.questions.append(Doubt(words.exchanged(key.item, key.who), tuple(choices)))
 
-    def _check_stations(self, key: RowKey, labels: Sequence[str], options: dict[str, Any]) -> None:
+    def _check_stations(self, key: RowKey, labels: Sequence[str]) -> None:
         """Ask whether a column of annotators is part of the item, as a station with separate examiners is.
 
         Labels of one item agree more within its values than across them, and each of them has several labels.
@@ -132,8 +132,7 @@ class LongSearch(AnnotatorSearch):
             # Groups of annotators, such as their gender, have one label of many items by chance.
             if float(np.mean(sizes > 1)) >= LEAST_FILLED and agreement(finer) > max(agreement(units), 0) + SWAPPED:
                 readings = [[*key.item, name], list(key.item)]
-                choices = tuple((words.item_is(one), options | {"item": one[0] if len(one) == 1 else one})
-                                for one in readings)  # fmt: skip
+                choices = tuple((words.item_is(one), {"item": one[0] if len(one) == 1 else one}) for one in readings)
                 self.questions.append(Doubt(words.part_of_item(key.item, name, key.who), choices))
                 return
 
